@@ -8,20 +8,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::secret::Secret;
-use crate::zone::Zone;
+use crate::zone::NetworkZone;
 
 /// Everything kept for one server. An authorization server's part is never shown to another.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Record {
+pub struct SignInRecord {
     /// The name of the server, for whoever looks through the store.
     pub server: String,
     /// Where the server is.
     pub url: String,
     /// The sign-in that counts.
-    pub account: Option<Account>,
+    pub account: Option<OAuthAccount>,
     /// Clients that authorization servers registered for us, by issuer.
-    pub registrations: BTreeMap<String, Registration>,
+    pub registrations: BTreeMap<String, ClientRegistration>,
     /// Scopes that the next sign-in should ask for too.
     pub wanted: Vec<String>,
     /// Why there is no token any more, where one was lost.
@@ -30,7 +30,7 @@ pub struct Record {
 
 /// A sign-in with one authorization server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Account {
+pub struct OAuthAccount {
     /// The authorization server.
     pub issuer: String,
     /// Where it gives out tokens.
@@ -38,7 +38,7 @@ pub struct Account {
     /// Where it takes them back.
     pub revocation_endpoint: Option<String>,
     /// As whom we are known there.
-    pub client: Client,
+    pub client: OAuthClient,
     /// The resource the token is for, in its own spelling.
     pub resource: Option<String>,
     /// What was asked for.
@@ -63,24 +63,24 @@ pub struct Account {
     pub sign_in_id: String,
     /// Where the server was when somebody signed in to it. What it named may lie as far inside, and no further.
     #[serde(default)]
-    pub server_zone: Option<Zone>,
+    pub server_zone: Option<NetworkZone>,
 }
 
 /// As whom we are known to an authorization server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Client {
+pub struct OAuthClient {
     /// The id.
     pub id: String,
     /// The secret, of one that has one.
     pub secret: Option<Secret<String>>,
     /// How it proves who it is.
-    pub auth: ClientAuth,
+    pub auth: ClientAuthMethod,
 }
 
 /// How a client proves who it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ClientAuth {
+pub enum ClientAuthMethod {
     /// It does not: a public client.
     None,
     /// Id and secret in the `Authorization` header.
@@ -93,16 +93,16 @@ pub enum ClientAuth {
 
 /// A client that an authorization server registered for us.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Registration {
+pub struct ClientRegistration {
     /// The client.
-    pub client: Client,
+    pub client: OAuthClient,
     /// The port that its redirect URI names.
     pub port: u16,
 }
 
 // === impl Account ===
 
-impl Account {
+impl OAuthAccount {
     /// A name for a new sign-in.
     pub(crate) fn new_sign_in_id() -> Result<String, Error> {
         let mut bytes = [0; 16];
@@ -112,21 +112,21 @@ impl Account {
 
     /// Whether it is time for another token, `now` being seconds since 1970. Five minutes before the end, or a fifth of
     /// the token's life where that is less: one that lives for a minute is not renewed with every request.
-    pub fn is_due(&self, now: u64) -> bool {
+    pub fn needs_renewal(&self, now: u64) -> bool {
         let Some(end) = self.expires_at else { return false };
         let life = end.saturating_sub(self.obtained_at);
         now.saturating_add((life / 5).min(300)) >= end
     }
 
     /// Whether the token has ended.
-    pub fn is_over(&self, now: u64) -> bool {
+    pub fn is_expired(&self, now: u64) -> bool {
         self.expires_at.is_some_and(|end| now >= end)
     }
 }
 
 // === impl ClientAuth ===
 
-impl ClientAuth {
+impl ClientAuthMethod {
     /// Its name in metadata.
     pub fn name(self) -> &'static str {
         match self {
@@ -138,7 +138,7 @@ impl ClientAuth {
     }
 
     /// The one of that name.
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         [Self::None, Self::ClientSecretBasic, Self::ClientSecretPost, Self::PrivateKeyJwt]
             .into_iter()
             .find(|auth| auth.name() == name)
@@ -152,11 +152,15 @@ mod tests {
     #[test]
     fn a_token_is_renewed_in_time_and_not_all_the_time() {
         let due = |life: u64, left: u64| {
-            let account = Account {
+            let account = OAuthAccount {
                 issuer: String::new(),
                 token_endpoint: String::new(),
                 revocation_endpoint: None,
-                client: Client { id: String::new(), secret: None, auth: ClientAuth::None },
+                client: OAuthClient {
+                    id: String::new(),
+                    secret: None,
+                    auth: ClientAuthMethod::None,
+                },
                 resource: None,
                 scopes: Vec::new(),
                 access: Secret::new(String::new()),
@@ -168,7 +172,7 @@ mod tests {
                 sign_in_id: String::new(),
                 server_zone: None,
             };
-            account.is_due(10_000 + life - left)
+            account.needs_renewal(10_000 + life - left)
         };
         assert!(due(3600, 299) && due(3600, 300) && !due(3600, 301));
         assert!(due(60, 12) && !due(60, 13));

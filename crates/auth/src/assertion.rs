@@ -15,15 +15,15 @@ use serde_json::json;
 use crate::error::Error;
 
 /// How long a statement is good for: the time of one request, and clocks that differ.
-const LIFE: u64 = 120;
+const ASSERTION_LIFETIME_SECS: u64 = 120;
 
 /// A key, with the algorithm it signs by.
-pub(crate) struct Signer {
-    key: Key,
+pub(crate) struct AssertionSigner {
+    key: AssertionKey,
     random: SystemRandom,
 }
 
-enum Key {
+enum AssertionKey {
     Es256(Box<EcdsaKeyPair>),
     Rs256(Box<RsaKeyPair>),
     EdDsa(Box<Ed25519KeyPair>),
@@ -31,9 +31,9 @@ enum Key {
 
 // === impl Signer ===
 
-impl Signer {
+impl AssertionSigner {
     /// Reads a key out of a file. Without an algorithm the key's own kind decides.
-    pub(crate) fn read(path: &str, algorithm: Option<&str>) -> Result<Self, Error> {
+    pub(crate) fn from_file(path: &str, algorithm: Option<&str>) -> Result<Self, Error> {
         let pem =
             std::fs::read(path).map_err(|source| Error::File { path: path.to_owned(), source })?;
         Self::from_pem(&pem, algorithm).map_err(|why| Error::Key { path: path.to_owned(), why })
@@ -49,15 +49,15 @@ impl Signer {
             let fixed = &ECDSA_P256_SHA256_FIXED_SIGNING;
             EcdsaKeyPair::from_pkcs8(fixed, bytes, &random)
                 .ok()
-                .map(|key| Key::Es256(Box::new(key)))
+                .map(|key| AssertionKey::Es256(Box::new(key)))
         };
         let rs256 = || {
             let key = RsaKeyPair::from_pkcs8(bytes).or_else(|_| RsaKeyPair::from_der(bytes));
-            key.ok().map(|key| Key::Rs256(Box::new(key)))
+            key.ok().map(|key| AssertionKey::Rs256(Box::new(key)))
         };
         let eddsa = || {
             let key = Ed25519KeyPair::from_pkcs8_maybe_unchecked(bytes);
-            key.ok().map(|key| Key::EdDsa(Box::new(key)))
+            key.ok().map(|key| AssertionKey::EdDsa(Box::new(key)))
         };
         let key = None
             .or_else(|| is("ES256").then(es256).flatten())
@@ -68,11 +68,15 @@ impl Signer {
     }
 
     /// States that `client` is who it is, to `audience`.
-    pub(crate) fn client(&self, client: &str, audience: &str) -> Result<String, Error> {
+    pub(crate) fn sign_client_assertion(
+        &self,
+        client: &str,
+        audience: &str,
+    ) -> Result<String, Error> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         let claims = json!({
             "iss": client, "sub": client, "aud": audience,
-            "iat": now, "nbf": now, "exp": now + LIFE, "jti": random_text()?,
+            "iat": now, "nbf": now, "exp": now + ASSERTION_LIFETIME_SECS, "jti": random_text()?,
         });
         let header = json!({ "alg": self.algorithm(), "typ": "JWT" });
         let encode = |value: serde_json::Value| URL_SAFE_NO_PAD.encode(value.to_string());
@@ -83,17 +87,17 @@ impl Signer {
 
     fn algorithm(&self) -> &'static str {
         match self.key {
-            Key::Es256(_) => "ES256",
-            Key::Rs256(_) => "RS256",
-            Key::EdDsa(_) => "EdDSA",
+            AssertionKey::Es256(_) => "ES256",
+            AssertionKey::Rs256(_) => "RS256",
+            AssertionKey::EdDsa(_) => "EdDSA",
         }
     }
 
     fn sign(&self, text: &[u8]) -> Option<Vec<u8>> {
         match &self.key {
-            Key::Es256(key) => Some(key.sign(&self.random, text).ok()?.as_ref().to_vec()),
-            Key::EdDsa(key) => Some(key.sign(text).as_ref().to_vec()),
-            Key::Rs256(key) => {
+            AssertionKey::Es256(key) => Some(key.sign(&self.random, text).ok()?.as_ref().to_vec()),
+            AssertionKey::EdDsa(key) => Some(key.sign(text).as_ref().to_vec()),
+            AssertionKey::Rs256(key) => {
                 let mut signature = vec![0; key.public().modulus_len()];
                 key.sign(&RSA_PKCS1_SHA256, &self.random, text, &mut signature).ok()?;
                 Some(signature)
@@ -125,10 +129,11 @@ mod tests {
     fn what_is_signed_can_be_verified() {
         let random = SystemRandom::new();
         let der = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &random).unwrap();
-        let signer = Signer::from_pem(pem(der.as_ref()).as_bytes(), Some("ES256")).unwrap();
-        let text = signer.client("me", "https://as.example").unwrap();
+        let signer =
+            AssertionSigner::from_pem(pem(der.as_ref()).as_bytes(), Some("ES256")).unwrap();
+        let text = signer.sign_client_assertion("me", "https://as.example").unwrap();
         let (body, signature) = text.rsplit_once('.').unwrap();
-        let Key::Es256(key) = &signer.key else { panic!("not ES256") };
+        let AssertionKey::Es256(key) = &signer.key else { panic!("not ES256") };
         let public = UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, key.public_key().as_ref());
         public.verify(body.as_bytes(), &URL_SAFE_NO_PAD.decode(signature).unwrap()).unwrap();
         let claims = URL_SAFE_NO_PAD.decode(body.split_once('.').unwrap().1).unwrap();
@@ -140,8 +145,8 @@ mod tests {
     fn a_key_of_another_kind_is_refused() {
         let der = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).unwrap();
         let pem = pem(der.as_ref());
-        assert!(Signer::from_pem(pem.as_bytes(), None).is_ok());
-        assert!(Signer::from_pem(pem.as_bytes(), Some("ES256")).is_err());
-        assert!(Signer::from_pem(b"nothing", None).is_err());
+        assert!(AssertionSigner::from_pem(pem.as_bytes(), None).is_ok());
+        assert!(AssertionSigner::from_pem(pem.as_bytes(), Some("ES256")).is_err());
+        assert!(AssertionSigner::from_pem(b"nothing", None).is_err());
     }
 }

@@ -7,36 +7,40 @@ use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
 use url::Url;
 
-use crate::account::Account;
-use crate::demand::Demand;
+use crate::account::OAuthAccount;
+use crate::demand::SignInRequirement;
 use crate::error::Error;
-use crate::flow::{Visit, Visited};
+use crate::flow::{OpenSignInPage, SignInPageOutcome};
 use crate::sign_in::SignIn;
 
 /// The sign-in of one server that is under way, if any is.
 #[derive(Default)]
-pub(crate) struct Background {
+pub(crate) struct BackgroundSignIn {
     /// Held while one begins, so that two who ask are sent to the same page.
-    under_way: tokio::sync::Mutex<Option<UnderWay>>,
+    under_way: tokio::sync::Mutex<Option<RunningSignIn>>,
     done: std::sync::Arc<Notify>,
 }
 
-struct UnderWay {
+struct RunningSignIn {
     page: String,
-    task: Task,
+    task: AbortOnDropTask,
 }
 
 /// Ends with whoever holds it: nobody else could make anything of what comes back.
-struct Task(JoinHandle<Result<Account, Error>>);
+struct AbortOnDropTask(JoinHandle<Result<OAuthAccount, Error>>);
 
 /// Tells where the page is, and leaves it to somebody else to go there.
-struct Tell(Mutex<Option<oneshot::Sender<String>>>);
+struct PageAddressSender(Mutex<Option<oneshot::Sender<String>>>);
 
 // === impl Background ===
 
-impl Background {
+impl BackgroundSignIn {
     /// The page of the sign-in that is under way, or of one that begins now.
-    pub(crate) async fn open(&self, sign_in: &SignIn, demand: Demand) -> Result<String, Error> {
+    pub(crate) async fn start_or_join(
+        &self,
+        sign_in: &SignIn,
+        demand: SignInRequirement,
+    ) -> Result<String, Error> {
         let mut under_way = self.under_way.lock().await;
         if let Some(known) = under_way.as_ref().filter(|known| !known.task.0.is_finished()) {
             return Ok(known.page.clone());
@@ -45,17 +49,17 @@ impl Background {
         *under_way = None;
         let (tell, told) = oneshot::channel();
         let (sign_in, done) = (sign_in.clone(), self.done.clone());
-        let mut task = Task(tokio::spawn(async move {
-            let ended = sign_in.run(&demand, &Tell(Mutex::new(Some(tell)))).await;
+        let mut task = AbortOnDropTask(tokio::spawn(async move {
+            let ended = sign_in.run(&demand, &PageAddressSender(Mutex::new(Some(tell)))).await;
             if let Err(error) = &ended {
-                let server = &sign_in.subject().name;
-                tracing::warn!(server, error = error.in_one_line(), "nobody signed in");
+                let server = &sign_in.target().name;
+                tracing::warn!(server, error = error.error_chain(), "nobody signed in");
             }
             done.notify_one();
             ended
         }));
         if let Ok(page) = told.await {
-            *under_way = Some(UnderWay { page: page.clone(), task });
+            *under_way = Some(RunningSignIn { page: page.clone(), task });
             return Ok(page);
         }
         match (&mut task.0).await {
@@ -66,14 +70,14 @@ impl Background {
     }
 
     /// Ends when a sign-in has, however it did.
-    pub(crate) async fn done(&self) {
+    pub(crate) async fn wait_until_done(&self) {
         self.done.notified().await;
     }
 }
 
 // === impl Task ===
 
-impl Drop for Task {
+impl Drop for AbortOnDropTask {
     fn drop(&mut self) {
         self.0.abort();
     }
@@ -81,14 +85,14 @@ impl Drop for Task {
 
 // === impl Tell ===
 
-impl Visit for Tell {
-    fn visit<'a>(
+impl OpenSignInPage for PageAddressSender {
+    fn open_page<'a>(
         &'a self,
         url: &'a Url,
-    ) -> BoxFuture<'a, Result<Visited, Box<dyn std::error::Error + Send + Sync>>> {
+    ) -> BoxFuture<'a, Result<SignInPageOutcome, Box<dyn std::error::Error + Send + Sync>>> {
         let tell = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         // Whoever asked may have given up, which ends this too.
         let _ = tell.map(|tell| tell.send(url.to_string()));
-        Box::pin(std::future::ready(Ok(Visited::Opened)))
+        Box::pin(std::future::ready(Ok(SignInPageOutcome::Opened)))
     }
 }

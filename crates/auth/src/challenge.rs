@@ -5,12 +5,12 @@ use std::fmt;
 
 /// No server has reason to send more.
 const MAX_CHALLENGES: usize = 16;
-const MAX_PARAMS: usize = 32;
-const MAX_LENGTH: usize = 16 * 1024;
+const MAX_CHALLENGE_PARAMS: usize = 32;
+const MAX_HEADER_BYTES: usize = 16 * 1024;
 
 /// One way in that a server offers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Challenge {
+pub struct AuthenticateChallenge {
     /// The scheme as the server wrote it.
     pub scheme: String,
     /// The parameters in order, names in lower case.
@@ -19,16 +19,16 @@ pub struct Challenge {
 
 /// All of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Challenges(pub Vec<Challenge>);
+pub struct AuthenticateChallenges(pub Vec<AuthenticateChallenge>);
 
 /// A reader of one field.
-struct Reader<'a> {
+struct ChallengeParser<'a> {
     rest: &'a str,
 }
 
 // === impl Challenge ===
 
-impl Challenge {
+impl AuthenticateChallenge {
     /// A parameter by its name; the first, where it stands twice.
     pub fn param(&self, name: &str) -> Option<&str> {
         self.params.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str())
@@ -40,7 +40,7 @@ impl Challenge {
     }
 }
 
-impl fmt::Display for Challenge {
+impl fmt::Display for AuthenticateChallenge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.scheme)?;
         for (at, (name, value)) in self.params.iter().enumerate() {
@@ -53,18 +53,20 @@ impl fmt::Display for Challenge {
 
 // === impl Challenges ===
 
-impl Challenges {
+impl AuthenticateChallenges {
     /// Reads the values of all `WWW-Authenticate` fields.
     pub fn parse<S: AsRef<str>>(values: &[S]) -> Self {
         let mut found = Vec::new();
-        for value in values.iter().map(AsRef::as_ref).filter(|value| value.len() <= MAX_LENGTH) {
-            Reader { rest: value }.challenges(&mut found);
+        for value in
+            values.iter().map(AsRef::as_ref).filter(|value| value.len() <= MAX_HEADER_BYTES)
+        {
+            ChallengeParser { rest: value }.challenges(&mut found);
         }
         Self(found)
     }
 
     /// Whether the server understands tokens that are bound to a key.
-    pub fn takes_proofs(&self) -> bool {
+    pub fn accepts_dpop(&self) -> bool {
         self.0.iter().any(|found| found.scheme.eq_ignore_ascii_case("dpop"))
     }
 
@@ -91,15 +93,16 @@ impl Challenges {
 
 // === impl Reader ===
 
-impl<'a> Reader<'a> {
-    fn challenges(mut self, into: &mut Vec<Challenge>) {
+impl<'a> ChallengeParser<'a> {
+    fn challenges(mut self, into: &mut Vec<AuthenticateChallenge>) {
         loop {
             self.separators();
             let Some(scheme) = self.token() else { return };
             if into.len() == MAX_CHALLENGES {
                 return;
             }
-            let mut challenge = Challenge { scheme: scheme.to_owned(), params: Vec::new() };
+            let mut challenge =
+                AuthenticateChallenge { scheme: scheme.to_owned(), params: Vec::new() };
             // A scheme is followed by a space, and by a comma where it stands alone.
             if self.rest.starts_with([' ', '\t']) {
                 self.space();
@@ -109,7 +112,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn params(&mut self, challenge: &mut Challenge) {
+    fn params(&mut self, challenge: &mut AuthenticateChallenge) {
         loop {
             let before = self.rest;
             self.separators();
@@ -121,7 +124,7 @@ impl<'a> Reader<'a> {
                 }
                 return;
             };
-            if challenge.params.len() < MAX_PARAMS {
+            if challenge.params.len() < MAX_CHALLENGE_PARAMS {
                 challenge.params.push((name.to_ascii_lowercase(), value));
             }
         }
@@ -189,8 +192,8 @@ mod tests {
     use super::*;
 
     fn check(values: &[&str], expected: &[(&str, &[(&str, &str)])]) {
-        let found = Challenges::parse(values);
-        let expected = expected.iter().map(|(scheme, params)| Challenge {
+        let found = AuthenticateChallenges::parse(values);
+        let expected = expected.iter().map(|(scheme, params)| AuthenticateChallenge {
             scheme: (*scheme).to_owned(),
             params: params.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(),
         });
@@ -223,18 +226,18 @@ mod tests {
     fn nonsense_costs_only_itself() {
         check(&["", "\u{e9}", "Bearer a=b"], &[("Bearer", &[("a", "b")])]);
         check(&[r#"Bearer a="never ends"#], &[("Bearer", &[])]);
-        let long = format!("Bearer a={}", "x".repeat(MAX_LENGTH));
+        let long = format!("Bearer a={}", "x".repeat(MAX_HEADER_BYTES));
         check(&[&long, "Bearer b=c"], &[("Bearer", &[("b", "c")])]);
         let many = vec!["Bearer"; 1000].join(", ");
-        assert_eq!(Challenges::parse(&[many]).0.len(), MAX_CHALLENGES);
+        assert_eq!(AuthenticateChallenges::parse(&[many]).0.len(), MAX_CHALLENGES);
         let params: Vec<_> = (0..1000).map(|n| format!("p{n}=v")).collect();
-        let found = Challenges::parse(&[format!("Bearer {}", params.join(","))]);
-        assert_eq!(found.0[0].params.len(), MAX_PARAMS);
+        let found = AuthenticateChallenges::parse(&[format!("Bearer {}", params.join(","))]);
+        assert_eq!(found.0[0].params.len(), MAX_CHALLENGE_PARAMS);
     }
 
     #[test]
     fn what_is_about_tokens_is_found_wherever_it_stands() {
-        let found = Challenges::parse(&[
+        let found = AuthenticateChallenges::parse(&[
             r#"Basic scope="not this""#,
             r#"Bearer realm="x""#,
             r#"bearer error="insufficient_scope", scope="a b", resource_metadata="https://x/m""#,
@@ -242,6 +245,6 @@ mod tests {
         assert_eq!(found.error(), Some("insufficient_scope"));
         assert_eq!(found.scope(), Some("a b"));
         assert_eq!(found.resource_metadata(), Some("https://x/m"));
-        assert_eq!(Challenges::parse(&["Bearer scope=\" \""]).scope(), None);
+        assert_eq!(AuthenticateChallenges::parse(&["Bearer scope=\" \""]).scope(), None);
     }
 }

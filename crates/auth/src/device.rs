@@ -8,22 +8,22 @@ use switchboard_wire::sanitize;
 use tokio::time::{Instant, sleep, timeout_at};
 use url::Url;
 
-use crate::account::{Account, Client, Record};
-use crate::demand::Demand;
+use crate::account::{OAuthAccount, OAuthClient, SignInRecord};
+use crate::demand::SignInRequirement;
 use crate::error::Error;
 use crate::identity;
-use crate::sign_in::{Found, SignIn};
-use crate::token::{Desk, Granted};
+use crate::sign_in::{AuthDiscovery, SignIn};
+use crate::token::{IssuedToken, TokenEndpoint};
 
-const WHAT: &str = "a code to sign in with";
-pub(crate) const GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
+const REQUEST_NAME: &str = "a code to sign in with";
+pub(crate) const DEVICE_CODE_GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
 /// How often is asked where the server does not say, and by how much it becomes slower when it wants that.
-const INTERVAL: Duration = Duration::from_secs(5);
+const DEFAULT_POLL_INTERVAL: Duration = Duration::from_secs(5);
 /// No code is waited for longer, whatever the server says.
-const PATIENCE: Duration = Duration::from_mins(30);
+const MAX_CODE_LIFETIME: Duration = Duration::from_mins(30);
 
 /// Shows somebody a code and where to type it. This crate prints nothing.
-pub trait ShowCode: Send + Sync {
+pub trait ShowUserCode: Send + Sync {
     /// Shows it. The sign-in goes on meanwhile.
     fn show(&self, code: &UserCode);
 }
@@ -42,7 +42,7 @@ pub struct UserCode {
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct DeviceAuthorizationResponse {
     device_code: String,
     user_code: String,
     verification_uri: String,
@@ -57,78 +57,84 @@ struct Answer {
 
 impl SignIn {
     /// Whether somebody can sign in with a code: nothing where they cannot.
-    pub(crate) async fn by_code(
+    pub(crate) async fn sign_in_by_code(
         &self,
-        demand: &Demand,
-        show: &dyn ShowCode,
-    ) -> Result<Option<Account>, Error> {
-        let (mut record, _) = self.known().await?;
+        demand: &SignInRequirement,
+        show: &dyn ShowUserCode,
+    ) -> Result<Option<OAuthAccount>, Error> {
+        let (mut record, _) = self.load_record().await?;
         let found = self.discover(demand, &record).await?;
-        self.same_issuer(&record, &found)?;
+        self.check_same_issuer(&record, &found)?;
         let Some(endpoint) = found.server.device_authorization_endpoint.clone() else {
             return Ok(None);
         };
         let client = self.client_of_device(&found, &mut record).await?;
-        let granted = self.granted_for_code(&found, &client, &endpoint, show).await;
-        if granted.as_ref().is_err_and(is_forgotten) {
+        let granted = self.request_token_for_code(&found, &client, &endpoint, show).await;
+        if granted.as_ref().is_err_and(is_unknown_client) {
             self.forget_registration(&found).await?;
         }
         let granted = granted?;
-        let lock = self.shelf().lock().await?;
-        self.keep(&lock, &found, client, granted, record).await.map(Some)
+        let lock = self.stored_record().lock().await?;
+        self.save_account(&lock, &found, client, granted, record).await.map(Some)
     }
 
     /// A client that needs no way back here; one that is registered now could have one all the same.
-    async fn client_of_device(&self, found: &Found, record: &mut Record) -> Result<Client, Error> {
-        if let Some(client) = identity::known(&self.subject().oauth, &found.server) {
+    async fn client_of_device(
+        &self,
+        found: &AuthDiscovery,
+        record: &mut SignInRecord,
+    ) -> Result<OAuthClient, Error> {
+        if let Some(client) = identity::configured_client(&self.target().oauth, &found.server) {
             return Ok(client);
         }
         if let Some(known) = record.registrations.get(&found.server.issuer) {
             return Ok(known.client.clone());
         }
-        Ok(self.client(found, record).await?.0)
+        Ok(self.client_and_callback(found, record).await?.0)
     }
 
-    async fn granted_for_code(
+    async fn request_token_for_code(
         &self,
-        found: &Found,
-        client: &Client,
+        found: &AuthDiscovery,
+        client: &OAuthClient,
         endpoint: &str,
-        show: &dyn ShowCode,
-    ) -> Result<Granted, Error> {
+        show: &dyn ShowUserCode,
+    ) -> Result<IssuedToken, Error> {
         let signer = self.signer()?;
-        let desk = found.desk(client, signer.as_ref());
+        let desk = found.token_endpoint(client, signer.as_ref());
         let scope = found.scopes.join(" ");
         let mut form = Vec::new();
         form.extend((!scope.is_empty()).then_some(("scope", scope.as_str())));
-        form.extend(found.resource().map(|resource| ("resource", resource)));
-        let reply = desk.send(WHAT, endpoint, &form).await?;
-        let answer: Answer = desk.read(WHAT, endpoint, &reply, &form)?;
-        let code = answer.shown(&desk)?;
+        form.extend(found.resource_name().map(|resource| ("resource", resource)));
+        let reply = desk.send(REQUEST_NAME, endpoint, &form).await?;
+        let answer: DeviceAuthorizationResponse =
+            desk.read_reply(REQUEST_NAME, endpoint, &reply, &form)?;
+        let code = answer.to_user_code(&desk)?;
         show.show(&code);
-        let mut form = vec![("grant_type", GRANT), ("device_code", answer.device_code.as_str())];
-        form.extend(found.resource().map(|resource| ("resource", resource)));
-        let interval = answer.interval.map_or(INTERVAL, Duration::from_secs);
-        poll(interval, code.lasts, async || desk.ask(&form).await).await
+        let mut form =
+            vec![("grant_type", DEVICE_CODE_GRANT), ("device_code", answer.device_code.as_str())];
+        form.extend(found.resource_name().map(|resource| ("resource", resource)));
+        let interval = answer.interval.map_or(DEFAULT_POLL_INTERVAL, Duration::from_secs);
+        poll(interval, code.lasts, async || desk.request_token(&form).await).await
     }
 }
 
 /// The server has forgotten the client, or never knew that it would come with a code.
-fn is_forgotten(error: &Error) -> bool {
+fn is_unknown_client(error: &Error) -> bool {
     error.is_refusal("invalid_client") || error.is_refusal("unauthorized_client")
 }
 
 // === impl Answer ===
 
-impl Answer {
-    fn shown(&self, desk: &Desk<'_>) -> Result<UserCode, Error> {
-        let page = |text: &str| desk.fetcher.judge("the page to type the code into", text);
+impl DeviceAuthorizationResponse {
+    fn to_user_code(&self, desk: &TokenEndpoint<'_>) -> Result<UserCode, Error> {
+        let page = |text: &str| desk.fetcher.check_url("the page to type the code into", text);
         let with_code = self.verification_uri_complete.as_deref().map(page).transpose()?;
         Ok(UserCode {
-            code: sanitize::line(&self.user_code).into_owned(),
+            code: sanitize::sanitize_line(&self.user_code).into_owned(),
             page: page(&self.verification_uri)?,
             with_code,
-            lasts: Duration::from_secs(self.expires_in).min(PATIENCE),
+            lasts: Duration::from_secs(self.expires_in).min(MAX_CODE_LIFETIME),
         })
     }
 }
@@ -146,7 +152,7 @@ async fn poll<T>(
             match ask().await {
                 Err(error) if error.is_refusal("authorization_pending") => {}
                 // A network that fails is given more time too, as the server wants it.
-                Err(error) if error.is_passing() => interval += INTERVAL,
+                Err(error) if error.is_transient() => interval += DEFAULT_POLL_INTERVAL,
                 ended => return ended,
             }
         }
@@ -161,7 +167,7 @@ mod tests {
     use super::*;
 
     fn refused(word: &str) -> Error {
-        Error::Refused { what: WHAT, error: word.to_owned(), description: None }
+        Error::Refused { what: REQUEST_NAME, error: word.to_owned(), description: None }
     }
 
     /// The seconds at which is asked, while each is answered with the next of `answers`; the last is a token.

@@ -13,19 +13,19 @@ use url::Url;
 use crate::assertion::random_text;
 use crate::error::Error;
 use crate::secret::Secret;
-use crate::token::now;
+use crate::token::unix_now;
 
 /// Carries a proof.
-pub(crate) const PROOF: HeaderName = HeaderName::from_static("dpop");
+pub(crate) const PROOF_HEADER: HeaderName = HeaderName::from_static("dpop");
 /// Carries what a server wants to see in the next one.
-pub(crate) const NONCE: HeaderName = HeaderName::from_static("dpop-nonce");
+pub(crate) const NONCE_HEADER: HeaderName = HeaderName::from_static("dpop-nonce");
 /// How we sign; every server that takes proofs at all takes these.
-pub(crate) const ALGORITHM: &str = "ES256";
+pub(crate) const SIGNING_ALGORITHM: &str = "ES256";
 /// What a server says when the nonce is missing or old.
-pub(crate) const USE_NONCE: &str = "use_dpop_nonce";
+pub(crate) const USE_NONCE_ERROR: &str = "use_dpop_nonce";
 
 /// A key that proves that requests are ours.
-pub(crate) struct Prover {
+pub(crate) struct DpopProver {
     key: EcdsaKeyPair,
     random: SystemRandom,
     kept: Secret<String>,
@@ -34,7 +34,7 @@ pub(crate) struct Prover {
 }
 
 /// What one proof is about.
-pub(crate) struct Proven<'a> {
+pub(crate) struct ProofSubject<'a> {
     pub(crate) method: &'a Method,
     pub(crate) url: &'a Url,
     pub(crate) nonce: Option<&'a str>,
@@ -44,17 +44,17 @@ pub(crate) struct Proven<'a> {
 
 // === impl Prover ===
 
-impl Prover {
+impl DpopProver {
     /// With a new key.
     pub(crate) fn new() -> Result<Self, Error> {
         let made =
             EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new());
         let made = made.map_err(|_| Error::Random)?;
-        Self::kept(&Secret::new(URL_SAFE_NO_PAD.encode(made))).ok_or(Error::Random)
+        Self::from_secret(&Secret::new(URL_SAFE_NO_PAD.encode(made))).ok_or(Error::Random)
     }
 
     /// With a key that was kept; nothing if it is none.
-    pub(crate) fn kept(kept: &Secret<String>) -> Option<Self> {
+    pub(crate) fn from_secret(kept: &Secret<String>) -> Option<Self> {
         let random = SystemRandom::new();
         let der = URL_SAFE_NO_PAD.decode(kept.expose()).ok()?;
         let key = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &der, &random).ok()?;
@@ -62,7 +62,7 @@ impl Prover {
         let (x, y) = key.public_key().as_ref().get(1..)?.split_at_checked(32)?;
         let [x, y] = [x, y].map(|number| URL_SAFE_NO_PAD.encode(number));
         let jwk = json!({ "kty": "EC", "crv": "P-256", "x": x, "y": y });
-        let head = encoded(&json!({ "typ": "dpop+jwt", "alg": ALGORITHM, "jwk": jwk }));
+        let head = encoded(&json!({ "typ": "dpop+jwt", "alg": SIGNING_ALGORITHM, "jwk": jwk }));
         Some(Self { key, random, kept: kept.clone(), head })
     }
 
@@ -72,12 +72,12 @@ impl Prover {
     }
 
     /// A proof for one request, and only once.
-    pub(crate) fn prove(&self, proven: &Proven<'_>) -> Result<HeaderValue, Error> {
+    pub(crate) fn prove(&self, proven: &ProofSubject<'_>) -> Result<HeaderValue, Error> {
         let mut place = proven.url.clone();
         place.set_query(None);
         place.set_fragment(None);
         let mut claims = json!({
-            "jti": random_text()?, "htm": proven.method.as_str(), "htu": place.as_str(), "iat": now(),
+            "jti": random_text()?, "htm": proven.method.as_str(), "htu": place.as_str(), "iat": unix_now(),
         });
         if let Some(nonce) = proven.nonce {
             claims["nonce"] = nonce.into();
@@ -97,7 +97,7 @@ fn encoded(value: &Value) -> String {
 }
 
 /// The nonce in a proof that was sent.
-pub(crate) fn nonce_of(proof: &HeaderValue) -> Option<String> {
+pub(crate) fn read_nonce(proof: &HeaderValue) -> Option<String> {
     let claims = proof.to_str().ok()?.split('.').nth(1)?;
     let claims: Value = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(claims).ok()?).ok()?;
     claims["nonce"].as_str().map(str::to_owned)
@@ -132,9 +132,9 @@ mod tests {
 
     #[test]
     fn a_proof_is_about_one_request() {
-        let prover = Prover::new().unwrap();
+        let prover = DpopProver::new().unwrap();
         let url = "https://x.example/mcp?a=b#c".parse().unwrap();
-        let about = |nonce, token| Proven { method: &Method::POST, url: &url, nonce, token };
+        let about = |nonce, token| ProofSubject { method: &Method::POST, url: &url, nonce, token };
         let bare = prover.prove(&about(None, None)).unwrap();
         let claims = verified(bare.to_str().unwrap());
         assert_eq!(
@@ -146,15 +146,15 @@ mod tests {
         let claims = verified(full.to_str().unwrap());
         // The example of RFC 9449 is made the same way.
         assert_eq!(claims["ath"], URL_SAFE_NO_PAD.encode(Sha256::digest("token")));
-        assert_eq!((nonce_of(&bare), nonce_of(&full).as_deref()), (None, Some("n")));
+        assert_eq!((read_nonce(&bare), read_nonce(&full).as_deref()), (None, Some("n")));
         assert_ne!(part(bare.to_str().unwrap(), 1)["jti"], claims["jti"]);
     }
 
     #[test]
     fn a_key_that_was_kept_is_the_same_key() {
-        let prover = Prover::new().unwrap();
-        let again = Prover::kept(prover.secret()).unwrap();
+        let prover = DpopProver::new().unwrap();
+        let again = DpopProver::from_secret(prover.secret()).unwrap();
         assert_eq!(prover.head, again.head);
-        assert!(Prover::kept(&Secret::new("nonsense".into())).is_none());
+        assert!(DpopProver::from_secret(&Secret::new("nonsense".into())).is_none());
     }
 }

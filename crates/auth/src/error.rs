@@ -7,12 +7,12 @@ use switchboard_wire::sanitize;
 use url::form_urlencoded;
 
 use crate::helper::HelperError;
-use crate::store::StoreError;
-use crate::zone::Zone;
+use crate::store::SignInStoreError;
+use crate::zone::NetworkZone;
 
 /// Why a document cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub enum Unreadable {
+pub enum DocumentError {
     /// Not the JSON it should be.
     #[error("it is not the JSON it should be")]
     Json(#[source] serde_json::Error),
@@ -23,7 +23,7 @@ pub enum Unreadable {
 
 /// The steps of signing in through an identity provider, in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Leg {
+pub enum IdentityProviderStep {
     /// Who protects the server, and how.
     Server,
     /// The identity provider's description of itself.
@@ -59,14 +59,14 @@ pub enum Error {
         what: &'static str,
         url: String,
         #[source]
-        source: Unreadable,
+        source: DocumentError,
     },
     /// What a server names as a URL is none.
     #[error("{what} is not a URL that can be used: `{url}`")]
     NotAUrl { what: &'static str, url: String },
     /// A URL that points where its author may not send us.
     #[error("{what} points to `{url}`, which is not reached from there ({zone:?} address)")]
-    Address { what: &'static str, url: String, zone: Zone },
+    Address { what: &'static str, url: String, zone: NetworkZone },
     /// A URL without TLS where there has to be some.
     #[error("{what} is `{url}`, and only https is safe there")]
     Plain { what: &'static str, url: String },
@@ -125,7 +125,7 @@ pub enum Error {
     /// One step of signing in through an identity provider.
     #[error("signing in through the identity provider failed at {leg} (`{endpoint}`)")]
     Leg {
-        leg: Leg,
+        leg: IdentityProviderStep,
         endpoint: String,
         #[source]
         source: Box<Error>,
@@ -164,7 +164,7 @@ pub enum Error {
     NotTold { why: &'static str },
     /// What is kept could not be read or written.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(#[from] SignInStoreError),
     /// The operating system gives no random numbers.
     #[error("the operating system gives no random numbers")]
     Random,
@@ -174,15 +174,15 @@ pub enum Error {
 
 impl Error {
     /// What happened, whatever leg it happened on.
-    pub fn root(&self) -> &Self {
+    pub fn root_cause(&self) -> &Self {
         match self {
-            Self::Leg { source, .. } => source.root(),
+            Self::Leg { source, .. } => source.root_cause(),
             error => error,
         }
     }
 
     /// As a failure of one leg.
-    pub(crate) fn on(self, leg: Leg, endpoint: &str) -> Self {
+    pub(crate) fn at_step(self, leg: IdentityProviderStep, endpoint: &str) -> Self {
         match self {
             // The first to know where it happened is right, and some are about no place at all.
             error @ (Self::Leg { .. }
@@ -191,7 +191,7 @@ impl Error {
             | Self::ClientSecret(_)
             | Self::Store(_)) => error,
             error => {
-                let endpoint = sanitize::line(endpoint).into_owned();
+                let endpoint = sanitize::sanitize_line(endpoint).into_owned();
                 Self::Leg { leg, endpoint, source: Box::new(error) }
             }
         }
@@ -199,18 +199,18 @@ impl Error {
 
     /// Whether the authorization server itself refused, with this word.
     pub fn is_refusal(&self, word: &str) -> bool {
-        matches!(self.root(), Self::Refused { error, .. } if error == word)
+        matches!(self.root_cause(), Self::Refused { error, .. } if error == word)
     }
 
     /// Whether the authorization server said no, and meant it. Anything else may be a network in between, down to a page
     /// of a hotel that answers in its place.
     pub fn is_final(&self) -> bool {
-        matches!(self.root(), Self::Refused { .. }) && !self.is_passing()
+        matches!(self.root_cause(), Self::Refused { .. }) && !self.is_transient()
     }
 
     /// Whether another attempt may go better without anybody doing anything.
-    pub fn is_passing(&self) -> bool {
-        match self.root() {
+    pub fn is_transient(&self) -> bool {
+        match self.root_cause() {
             Self::Fetch { .. } | Self::Store(_) => true,
             Self::Status { status, .. } => *status >= 500 || *status == 429,
             Self::Refused { error, .. } => {
@@ -221,7 +221,7 @@ impl Error {
     }
 
     /// The same without `secrets`, where a server repeats them.
-    pub(crate) fn without(self, secrets: &[&str]) -> Self {
+    pub(crate) fn redact_secrets(self, secrets: &[&str]) -> Self {
         let hide = |text: String| {
             let secrets = secrets.iter().filter(|secret| !secret.is_empty());
             secrets.fold(text, |text, secret| {
@@ -239,7 +239,7 @@ impl Error {
     }
 
     /// The whole chain of causes in one line.
-    pub fn in_one_line(&self) -> String {
+    pub fn error_chain(&self) -> String {
         let mut text = self.to_string();
         let mut cause = std::error::Error::source(self);
         while let Some(error) = cause {
@@ -252,7 +252,7 @@ impl Error {
 
 // === impl Leg ===
 
-impl fmt::Display for Leg {
+impl fmt::Display for IdentityProviderStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Server => "discovery of the server",
@@ -273,7 +273,7 @@ mod tests {
     fn what_a_server_repeats_is_hidden() {
         let description = Some("code=a%2Fb%3D&more, a/b=".to_owned());
         let refused = Error::Refused { what: "it", error: "bad a/b=".to_owned(), description };
-        let said = refused.without(&["a/b=", ""]).in_one_line();
+        let said = refused.redact_secrets(&["a/b=", ""]).error_chain();
         assert_eq!(said, "it was refused: bad … (code=…&more, …)");
     }
 }

@@ -8,20 +8,21 @@ use futures_util::future::BoxFuture;
 use http::{HeaderMap, StatusCode};
 use serde::de::DeserializeOwned;
 use switchboard_wire::http::{
-    Answer, Body, Challenge, CredentialError, Credentials, Endpoint, EndpointOptions, HttpError,
-    Limits, Outgoing, Pool, PoolOptions, Reach, Verdict,
+    AddressFilter, ChallengeAction, CredentialChallenge, CredentialError, CredentialProvider,
+    EndpointOptions, HttpEndpoint, HttpError, HttpPool, HttpPoolOptions, HttpResponse, RequestLine,
+    ResponseBody, ResponseLimits,
 };
 use switchboard_wire::sanitize;
 use url::Url;
 
-use crate::error::{Error, Unreadable};
+use crate::error::{DocumentError, Error};
 use crate::examine::redact_url;
 use crate::trust::ChosenHosts;
-use crate::zone::Zone;
+use crate::zone::NetworkZone;
 
 /// No document of an authorization server is larger.
-const MAX_BODY: usize = 256 << 10;
-const PATIENCE: Duration = Duration::from_secs(15);
+const MAX_BODY_BYTES: usize = 256 << 10;
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Asks on behalf of one server: what that server may not name is not asked.
 #[derive(Clone, Debug)]
@@ -29,17 +30,17 @@ pub(crate) struct Fetcher {
     chosen: Arc<ChosenHosts>,
     /// Whether the user reaches the server itself without TLS.
     plain: bool,
-    pool: Pool,
+    pool: HttpPool,
 }
 
 /// No credentials, and a note of where a refusal came from.
-struct Contact {
+struct AddressRecorder {
     chosen: Arc<ChosenHosts>,
     url: Url,
 }
 
 /// An answer, whatever it says.
-pub(crate) struct Reply {
+pub(crate) struct FetchReply {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) text: Bytes,
@@ -51,32 +52,33 @@ impl Fetcher {
     /// One that may go where what is at `urls` may send us. `first` is the zone of the first of them, if it was seen there.
     pub(crate) fn new(
         urls: &[&Url],
-        first: Option<Zone>,
-        options: &PoolOptions,
+        first: Option<NetworkZone>,
+        options: &HttpPoolOptions,
     ) -> Result<Self, Error> {
         let chosen = Arc::new(ChosenHosts::new(urls, first));
         let judge = chosen.clone();
         let judge = move |host: &str, address| judge.may_reach(host, address);
-        let options = PoolOptions { reach: Reach::Only(Arc::new(judge)), ..options.clone() };
-        let pool = Pool::new(&options)
+        let options =
+            HttpPoolOptions { reach: AddressFilter::Only(Arc::new(judge)), ..options.clone() };
+        let pool = HttpPool::new(&options)
             .map_err(|source| Error::Fetch { what: "anything over HTTP", source })?;
         let plain = urls.iter().any(|url| url.scheme() == "http");
         Ok(Self { chosen, plain, pool })
     }
 
     /// The zone of the first host that the user chose, if it was seen there.
-    pub(crate) fn first_zone(&self) -> Option<Zone> {
+    pub(crate) fn first_zone(&self) -> Option<NetworkZone> {
         self.chosen.first_zone()
     }
 
     /// Whether a URL that somebody else named may be used at all.
-    pub(crate) fn judge(&self, what: &'static str, text: &str) -> Result<Url, Error> {
-        let shown = || shown_url(text);
+    pub(crate) fn check_url(&self, what: &'static str, text: &str) -> Result<Url, Error> {
+        let shown = || url_for_error(text);
         let url = Url::parse(text).map_err(|_| Error::NotAUrl { what, url: shown() })?;
-        let zone = Zone::of_url(&url);
+        let zone = NetworkZone::of_url(&url);
         match url.scheme() {
             "https" => {}
-            "http" if self.plain || zone == Some(Zone::Loopback) => {}
+            "http" if self.plain || zone == Some(NetworkZone::Loopback) => {}
             "http" => return Err(Error::Plain { what, url: shown() }),
             _ => return Err(Error::NotAUrl { what, url: shown() }),
         }
@@ -89,13 +91,13 @@ impl Fetcher {
     }
 
     /// GETs a document; nothing where there is none.
-    pub(crate) async fn document<T: DeserializeOwned>(
+    pub(crate) async fn get_document<T: DeserializeOwned>(
         &self,
         what: &'static str,
         url: &str,
     ) -> Result<Option<T>, Error> {
         let endpoint = self.endpoint(what, url)?;
-        let reply = self.reply(what, &endpoint, endpoint.get(HeaderMap::new()).await)?;
+        let reply = self.record_reply(what, &endpoint, endpoint.get(HeaderMap::new()).await)?;
         if reply.status.is_client_error() {
             return Ok(None);
         }
@@ -103,71 +105,80 @@ impl Fetcher {
     }
 
     /// POSTs a form.
-    pub(crate) async fn form(
+    pub(crate) async fn post_form(
         &self,
         what: &'static str,
         url: &str,
         form: &[(&str, &str)],
         headers: HeaderMap,
-    ) -> Result<Reply, Error> {
+    ) -> Result<FetchReply, Error> {
         let body = encoded(form);
         let endpoint = self.endpoint(what, url)?;
-        self.reply(what, &endpoint, endpoint.post_form(body.into(), headers).await)
+        self.record_reply(what, &endpoint, endpoint.post_form(body.into(), headers).await)
     }
 
     /// POSTs JSON.
-    pub(crate) async fn json(
+    pub(crate) async fn post_json(
         &self,
         what: &'static str,
         url: &str,
         body: &serde_json::Value,
-    ) -> Result<Reply, Error> {
+    ) -> Result<FetchReply, Error> {
         let endpoint = self.endpoint(what, url)?;
         let answer = endpoint.post(body.to_string().into(), HeaderMap::new()).await;
-        self.reply(what, &endpoint, answer)
+        self.record_reply(what, &endpoint, answer)
     }
 
-    fn endpoint(&self, what: &'static str, url: &str) -> Result<Endpoint, Error> {
-        let url = self.judge(what, url)?;
+    fn endpoint(&self, what: &'static str, url: &str) -> Result<HttpEndpoint, Error> {
+        let url = self.check_url(what, url)?;
         let options = EndpointOptions {
-            first_byte: PATIENCE,
-            idle: PATIENCE,
-            limits: Limits { max_body: MAX_BODY, ..Limits::default() },
-            credentials: Arc::new(Contact { chosen: self.chosen.clone(), url: url.clone() }),
+            first_byte: RESPONSE_TIMEOUT,
+            idle: RESPONSE_TIMEOUT,
+            limits: ResponseLimits { max_body: MAX_BODY_BYTES, ..ResponseLimits::default() },
+            credentials: Arc::new(AddressRecorder {
+                chosen: self.chosen.clone(),
+                url: url.clone(),
+            }),
             ..EndpointOptions::default()
         };
-        Ok(Endpoint::new(self.pool.clone(), url, options))
+        Ok(HttpEndpoint::new(self.pool.clone(), url, options))
     }
 
-    fn reply(
+    fn record_reply(
         &self,
         what: &'static str,
-        endpoint: &Endpoint,
-        answer: Result<Answer, HttpError>,
-    ) -> Result<Reply, Error> {
+        endpoint: &HttpEndpoint,
+        answer: Result<HttpResponse, HttpError>,
+    ) -> Result<FetchReply, Error> {
         if let Ok(answer) = &answer {
-            self.chosen.answered(endpoint.url(), answer.remote);
+            self.chosen.record_address(endpoint.url(), answer.remote);
         }
-        reply(what, answer)
+        read_reply(what, answer)
     }
 }
 
 // === impl Contact ===
 
-impl Credentials for Contact {
-    fn headers<'a>(&'a self, _: Outgoing<'a>) -> BoxFuture<'a, Result<HeaderMap, CredentialError>> {
+impl CredentialProvider for AddressRecorder {
+    fn headers<'a>(
+        &'a self,
+        _: RequestLine<'a>,
+    ) -> BoxFuture<'a, Result<HeaderMap, CredentialError>> {
         Box::pin(std::future::ready(Ok(HeaderMap::new())))
     }
 
-    fn challenged<'a>(&'a self, challenge: &'a Challenge) -> BoxFuture<'a, Verdict> {
-        self.chosen.answered(&self.url, challenge.remote);
-        Box::pin(std::future::ready(Verdict::GiveUp))
+    fn on_challenge<'a>(
+        &'a self,
+        challenge: &'a CredentialChallenge,
+    ) -> BoxFuture<'a, ChallengeAction> {
+        self.chosen.record_address(&self.url, challenge.remote);
+        Box::pin(std::future::ready(ChallengeAction::GiveUp))
     }
 }
 
 /// A URL for an error message. What is no URL is shown as it is: it is the mistake.
-fn shown_url(text: &str) -> String {
-    let text = sanitize::line(text);
+fn url_for_error(text: &str) -> String {
+    let text = sanitize::sanitize_line(text);
     let is_url = text.contains("://") && Url::parse(&text).is_ok();
     if is_url { redact_url(&text) } else { text.into_owned() }
 }
@@ -176,18 +187,21 @@ fn encoded(form: &[(&str, &str)]) -> String {
     url::form_urlencoded::Serializer::new(String::new()).extend_pairs(form).finish()
 }
 
-fn reply(what: &'static str, answer: Result<Answer, HttpError>) -> Result<Reply, Error> {
+fn read_reply(
+    what: &'static str,
+    answer: Result<HttpResponse, HttpError>,
+) -> Result<FetchReply, Error> {
     match answer {
-        Ok(Answer { status, headers, body, .. }) => {
+        Ok(HttpResponse { status, headers, body, .. }) => {
             let text = match body {
-                Body::Json(text) | Body::Other { text, .. } => text,
-                Body::Empty | Body::Events(_) => Bytes::new(),
+                ResponseBody::Json(text) | ResponseBody::Other { text, .. } => text,
+                ResponseBody::Empty | ResponseBody::Events(_) => Bytes::new(),
             };
-            Ok(Reply { status, headers, text })
+            Ok(FetchReply { status, headers, text })
         }
         // To the client beneath, 401 and 403 are refusals of its credentials; here they are answers.
         Err(HttpError::Refused { status, text, .. }) => {
-            Ok(Reply { status, headers: HeaderMap::new(), text })
+            Ok(FetchReply { status, headers: HeaderMap::new(), text })
         }
         Err(source) => Err(Error::Fetch { what, source }),
     }
@@ -195,22 +209,22 @@ fn reply(what: &'static str, answer: Result<Answer, HttpError>) -> Result<Reply,
 
 // === impl Reply ===
 
-impl Reply {
+impl FetchReply {
     /// What it says, of one that says yes.
     pub(crate) fn read<T: DeserializeOwned>(
         &self,
         what: &'static str,
         url: &str,
     ) -> Result<T, Error> {
-        let url = || shown_url(url);
+        let url = || url_for_error(url);
         if !self.status.is_success() {
             return Err(Error::Status { what, url: url(), status: self.status.as_u16() });
         }
         let unreadable = |source| Error::Unreadable { what, url: url(), source };
         if self.text.is_empty() {
-            return Err(unreadable(Unreadable::NotJson));
+            return Err(unreadable(DocumentError::NotJson));
         }
-        serde_json::from_slice(&self.text).map_err(|error| unreadable(Unreadable::Json(error)))
+        serde_json::from_slice(&self.text).map_err(|error| unreadable(DocumentError::Json(error)))
     }
 }
 
@@ -221,8 +235,8 @@ mod tests {
 
     fn check(server: &str, named: &str, fits: bool) {
         let server = server.parse().unwrap();
-        let fetcher = Fetcher::new(&[&server], None, &PoolOptions::default()).unwrap();
-        assert_eq!(fetcher.judge("it", named).is_ok(), fits, "{server} names {named}");
+        let fetcher = Fetcher::new(&[&server], None, &HttpPoolOptions::default()).unwrap();
+        assert_eq!(fetcher.check_url("it", named).is_ok(), fits, "{server} names {named}");
     }
 
     #[test]

@@ -3,22 +3,22 @@
 
 use switchboard_config::Grant;
 
-use crate::account::{Account, Client, Record};
-use crate::demand::Demand;
-use crate::error::{Error, Leg};
-use crate::flow::Visit;
+use crate::account::{OAuthAccount, OAuthClient, SignInRecord};
+use crate::demand::SignInRequirement;
+use crate::error::{Error, IdentityProviderStep};
+use crate::flow::OpenSignInPage;
 use crate::identity;
-use crate::organisation::{IdentityProvider, Target};
+use crate::organisation::{GrantTarget, IdentityProviderClient};
 use crate::secret::Secret;
-use crate::sign_in::{Found, SignIn};
+use crate::sign_in::{AuthDiscovery, SignIn};
 use crate::store::RecordLock;
 
-const CLIENT: &str = "client_credentials";
-const BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+const CLIENT_CREDENTIALS_GRANT: &str = "client_credentials";
+const JWT_BEARER_GRANT: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 
 /// How a token is had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum GrantMethod {
     /// Somebody signs in on a page.
     Person,
     /// The client itself is all there is.
@@ -32,130 +32,142 @@ enum Way {
 // === impl SignIn ===
 
 impl SignIn {
-    fn way(&self) -> Way {
-        let oauth = &self.subject().oauth;
+    fn grant_method(&self) -> GrantMethod {
+        let oauth = &self.target().oauth;
         match oauth.grant {
-            _ if oauth.xaa == Some(true) => Way::Organisation,
-            Some(Grant::ClientCredentials) => Way::Client,
-            Some(Grant::JwtBearer) => Way::Statement,
-            Some(Grant::AuthorizationCode) | None => Way::Person,
+            _ if oauth.xaa == Some(true) => GrantMethod::Organisation,
+            Some(Grant::ClientCredentials) => GrantMethod::Client,
+            Some(Grant::JwtBearer) => GrantMethod::Statement,
+            Some(Grant::AuthorizationCode) | None => GrantMethod::Person,
         }
     }
 
     /// Whether somebody has to go to a page of this server's.
-    pub(crate) fn takes_a_person(&self) -> bool {
-        self.way() == Way::Person
+    pub(crate) fn needs_person(&self) -> bool {
+        self.grant_method() == GrantMethod::Person
     }
 
     /// Whether the identity provider's sign-in is what opens this server.
-    pub(crate) fn goes_through_organisation(&self) -> bool {
-        self.way() == Way::Organisation
+    pub(crate) fn uses_identity_provider(&self) -> bool {
+        self.grant_method() == GrantMethod::Organisation
     }
 
     /// Names the sign-in that a token belongs to which was asked for now, `before` being what was kept until then. A
     /// program that signs in as itself stays signed in from one token to the next.
-    pub(crate) async fn sign_in_id(&self, before: &Record) -> Result<String, Error> {
-        let of_organisation = match (self.way(), self.organisation()) {
-            (Way::Organisation, Some(provider)) => provider.sign_in_id().await?,
+    pub(crate) async fn sign_in_id(&self, before: &SignInRecord) -> Result<String, Error> {
+        let of_organisation = match (self.grant_method(), self.identity_provider()) {
+            (GrantMethod::Organisation, Some(provider)) => provider.sign_in_id().await?,
             _ => None,
         };
-        let before = before.account.as_ref().filter(|_| !self.takes_a_person());
+        let before = before.account.as_ref().filter(|_| !self.needs_person());
         match of_organisation.or_else(|| before.map(|account| account.sign_in_id.clone())) {
             Some(id) => Ok(id),
-            None => Account::new_sign_in_id(),
+            None => OAuthAccount::new_sign_in_id(),
         }
     }
 
     /// Signs in, with somebody at hand who may be brought to the identity provider.
-    pub(crate) async fn attended(
+    pub(crate) async fn run_attended(
         &self,
-        demand: &Demand,
-        visit: &dyn Visit,
-    ) -> Result<Account, Error> {
-        match self.by_itself(demand).await {
-            Err(error) if matches!(error.root(), Error::NobodyThere { .. }) => {
-                self.provider()?.login(visit).await?;
-                self.by_itself(demand).await
+        demand: &SignInRequirement,
+        visit: &dyn OpenSignInPage,
+    ) -> Result<OAuthAccount, Error> {
+        match self.run_unattended(demand).await {
+            Err(error) if matches!(error.root_cause(), Error::NobodyThere { .. }) => {
+                self.require_identity_provider()?.login(visit).await?;
+                self.run_unattended(demand).await
             }
             done => done,
         }
     }
 
     /// Signs in without anybody.
-    pub(crate) async fn by_itself(&self, demand: &Demand) -> Result<Account, Error> {
-        let lock = self.shelf().lock().await?;
-        self.by_itself_locked(&lock, demand).await
+    pub(crate) async fn run_unattended(
+        &self,
+        demand: &SignInRequirement,
+    ) -> Result<OAuthAccount, Error> {
+        let lock = self.stored_record().lock().await?;
+        self.run_unattended_locked(&lock, demand).await
     }
 
     /// Signs in without anybody, while no other task or process does.
-    pub(crate) async fn by_itself_locked(
+    pub(crate) async fn run_unattended_locked(
         &self,
         lock: &RecordLock,
-        demand: &Demand,
-    ) -> Result<Account, Error> {
-        let signed_in = self.granted(lock, demand).await;
-        match self.way() {
-            Way::Organisation => {
-                signed_in.map_err(|error| error.on(Leg::Server, self.subject().url.as_str()))
-            }
+        demand: &SignInRequirement,
+    ) -> Result<OAuthAccount, Error> {
+        let signed_in = self.request_account(lock, demand).await;
+        match self.grant_method() {
+            GrantMethod::Organisation => signed_in.map_err(|error| {
+                error.at_step(IdentityProviderStep::Server, self.target().url.as_str())
+            }),
             _ => signed_in,
         }
     }
 
-    async fn granted(&self, lock: &RecordLock, demand: &Demand) -> Result<Account, Error> {
-        let (record, _) = self.known().await?;
+    async fn request_account(
+        &self,
+        lock: &RecordLock,
+        demand: &SignInRequirement,
+    ) -> Result<OAuthAccount, Error> {
+        let (record, _) = self.load_record().await?;
         let found = self.discover(demand, &record).await?;
-        let client = identity::known(&self.subject().oauth, &found.server);
+        let client = identity::configured_client(&self.target().oauth, &found.server);
         let issuer = || found.server.issuer.clone();
         let client = client.ok_or_else(|| Error::NoIdentity { issuer: issuer() })?;
         let statement = self.statement(&found, &client).await?;
         let scope = found.scopes.join(" ");
         let mut form = match &statement {
-            None => vec![("grant_type", CLIENT)],
-            Some(text) => vec![("grant_type", BEARER), ("assertion", text.expose().as_str())],
+            None => vec![("grant_type", CLIENT_CREDENTIALS_GRANT)],
+            Some(text) => {
+                vec![("grant_type", JWT_BEARER_GRANT), ("assertion", text.expose().as_str())]
+            }
         };
         form.extend((!scope.is_empty()).then_some(("scope", scope.as_str())));
-        form.extend(found.resource().map(|resource| ("resource", resource)));
-        let granted = found.desk(&client, self.signer()?.as_ref()).ask(&form).await;
-        let granted = granted.map_err(|error| match self.way() {
-            Way::Organisation => error.on(Leg::Grant, &found.server.token_endpoint),
+        form.extend(found.resource_name().map(|resource| ("resource", resource)));
+        let granted =
+            found.token_endpoint(&client, self.signer()?.as_ref()).request_token(&form).await;
+        let granted = granted.map_err(|error| match self.grant_method() {
+            GrantMethod::Organisation => {
+                error.at_step(IdentityProviderStep::Grant, &found.server.token_endpoint)
+            }
             _ => error,
         })?;
-        self.keep(lock, &found, client, granted, record).await
+        self.save_account(lock, &found, client, granted, record).await
     }
 
     /// What the client presents besides itself.
     async fn statement(
         &self,
-        found: &Found,
-        client: &Client,
+        found: &AuthDiscovery,
+        client: &OAuthClient,
     ) -> Result<Option<Secret<String>>, Error> {
-        match self.way() {
-            Way::Person | Way::Client => Ok(None),
-            Way::Statement => self.assertion(&client.id, &found.server.issuer).map(Some),
-            Way::Organisation => {
-                let target = Target {
+        match self.grant_method() {
+            GrantMethod::Person | GrantMethod::Client => Ok(None),
+            GrantMethod::Statement => self.assertion(&client.id, &found.server.issuer).map(Some),
+            GrantMethod::Organisation => {
+                let target = GrantTarget {
                     audience: &found.server.issuer,
-                    resource: found.resource().unwrap_or(self.subject().url.as_str()),
+                    resource: found.resource_name().unwrap_or(self.target().url.as_str()),
                     scopes: &found.scopes,
                 };
-                self.provider()?.grant(&target).await.map(Some)
+                self.require_identity_provider()?.grant(&target).await.map(Some)
             }
         }
     }
 
     /// A ready one, read anew each time since whoever writes it replaces it, or one that we sign ourselves.
     fn assertion(&self, client: &str, audience: &str) -> Result<Secret<String>, Error> {
-        if let Some(path) = &self.subject().oauth.assertion_file {
+        if let Some(path) = &self.target().oauth.assertion_file {
             let read = std::fs::read_to_string(path);
             let text = read.map_err(|source| Error::File { path: path.clone(), source })?;
             return Ok(Secret::new(text.trim().to_owned()));
         }
         let signer = self.signer()?.ok_or(Error::NoAssertion)?;
-        signer.client(client, audience).map(Secret::new)
+        signer.sign_client_assertion(client, audience).map(Secret::new)
     }
 
-    fn provider(&self) -> Result<&IdentityProvider, Error> {
-        self.organisation().ok_or(Error::NoIdentityProvider)
+    fn require_identity_provider(&self) -> Result<&IdentityProviderClient, Error> {
+        self.identity_provider().ok_or(Error::NoIdentityProvider)
     }
 }

@@ -4,16 +4,16 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::HeaderValue;
 
-use crate::account::Account;
+use crate::account::OAuthAccount;
 
 /// What the token of `account` is shown with; nothing where it cannot be a header.
-pub(crate) fn authorization(account: &Account) -> Option<HeaderValue> {
+pub(crate) fn authorization_header(account: &OAuthAccount) -> Option<HeaderValue> {
     let scheme = if account.key.is_some() { "DPoP" } else { "Bearer" };
     sensitive(format!("{scheme} {}", account.access.expose()))
 }
 
 /// `Basic …`. RFC 6749 has both parts encoded as in a form before they are joined.
-pub(crate) fn basic(id: &str, secret: &str) -> Option<HeaderValue> {
+pub(crate) fn basic_header(id: &str, secret: &str) -> Option<HeaderValue> {
     let encode =
         |text: &str| url::form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
     sensitive(format!("Basic {}", STANDARD.encode(format!("{}:{}", encode(id), encode(secret)))))

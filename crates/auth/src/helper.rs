@@ -8,8 +8,12 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value};
-use switchboard_process::{Command, Exit, Guard, Process, Spawned, StderrOptions, spawn};
-use switchboard_wire::http::{Challenge, CredentialError, Credentials, Outgoing, Verdict};
+use switchboard_process::{
+    Process, ProcessCommand, ProcessExit, ProcessGuard, SpawnedProcess, StderrOptions, spawn,
+};
+use switchboard_wire::http::{
+    ChallengeAction, CredentialChallenge, CredentialError, CredentialProvider, RequestLine,
+};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
 use tokio::sync::Mutex;
@@ -18,16 +22,16 @@ use tokio::time::timeout;
 use crate::secret::Secret;
 
 /// No set of headers is larger.
-const MAX_BYTES: u64 = 64 * 1024;
+const MAX_OUTPUT_BYTES: u64 = 64 * 1024;
 /// How long it may take.
-const PATIENCE: Duration = Duration::from_secs(10);
+const HELPER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What to run, and where.
 ///
 /// It gets the environment given here and nothing else: a person's API keys do not reach it by accident. Has no
 /// `Debug`: that environment may hold secrets.
 #[derive(Clone)]
-pub struct Helper {
+pub struct HelperCommand {
     /// A line for the shell.
     pub line: String,
     /// The environment.
@@ -35,11 +39,11 @@ pub struct Helper {
     /// Where it runs.
     pub cwd: PathBuf,
     /// Who sees to it that nothing is left of it.
-    pub guard: Guard,
+    pub guard: ProcessGuard,
 }
 
 /// One that prints headers. They are kept until a server refuses them; then it runs once more.
-pub struct HeadersHelper(pub Helper);
+pub struct HeadersHelper(pub HelperCommand);
 
 /// A helper that did not print what it should have.
 #[derive(Debug, thiserror::Error)]
@@ -52,7 +56,7 @@ pub enum HelperError {
     Read(#[source] std::io::Error),
     /// It said that it failed.
     #[error("the helper failed: {0}")]
-    Failed(Exit),
+    Failed(ProcessExit),
     /// It took too long.
     #[error("the helper printed nothing within {0:?}")]
     Timeout(Duration),
@@ -65,7 +69,7 @@ pub enum HelperError {
 }
 
 /// A helper, as credentials.
-pub(crate) struct Kept {
+pub(crate) struct HelperCredentials {
     helper: HeadersHelper,
     /// Waited for by all who need it, so that the helper runs once for them.
     headers: Mutex<Option<HeaderMap>>,
@@ -75,21 +79,21 @@ pub(crate) struct Kept {
 
 impl HeadersHelper {
     /// Credentials that are what it prints.
-    pub fn into_credentials(self) -> Arc<dyn Credentials> {
-        Arc::new(Kept { helper: self, headers: Mutex::default() })
+    pub fn into_credentials(self) -> Arc<dyn CredentialProvider> {
+        Arc::new(HelperCredentials { helper: self, headers: Mutex::default() })
     }
 
     async fn run(&self) -> Result<HeaderMap, HelperError> {
-        parse(&self.0.output().await?)
+        parse(&self.0.run_for_output().await?)
     }
 }
 
 // === impl Helper ===
 
-impl Helper {
+impl HelperCommand {
     /// The one word that it prints.
-    pub(crate) async fn secret(&self) -> Result<Secret<String>, HelperError> {
-        let output = self.output().await?;
+    pub(crate) async fn run_for_secret(&self) -> Result<Secret<String>, HelperError> {
+        let output = self.run_for_output().await?;
         let word = output.trim_ascii();
         let is_word = !word.is_empty() && word.iter().all(u8::is_ascii_graphic);
         let text = std::str::from_utf8(word).ok().filter(|_| is_word);
@@ -97,30 +101,30 @@ impl Helper {
     }
 
     /// Runs it. When this returns nothing of it runs any more.
-    async fn output(&self) -> Result<Vec<u8>, HelperError> {
-        let command = Command {
+    async fn run_for_output(&self) -> Result<Vec<u8>, HelperError> {
+        let command = ProcessCommand {
             args: vec!["-c".into(), self.line.clone().into()],
             env: self.env.clone(),
             cwd: Some(self.cwd.clone()),
-            ..Command::new("/bin/sh")
+            ..ProcessCommand::new("/bin/sh")
         };
         let started = spawn(command, &self.guard, StderrOptions::default()).await;
-        let Spawned { stdin, stdout, process } = started.map_err(HelperError::Start)?;
+        let SpawnedProcess { stdin, stdout, process } = started.map_err(HelperError::Start)?;
         drop(stdin);
-        let output = timeout(PATIENCE, output(stdout, &process)).await;
+        let output = timeout(HELPER_TIMEOUT, read_output(stdout, &process)).await;
         process.stop().await;
-        output.map_err(|_| HelperError::Timeout(PATIENCE))?
+        output.map_err(|_| HelperError::Timeout(HELPER_TIMEOUT))?
     }
 }
 
-async fn output(stdout: pipe::Receiver, process: &Process) -> Result<Vec<u8>, HelperError> {
+async fn read_output(stdout: pipe::Receiver, process: &Process) -> Result<Vec<u8>, HelperError> {
     let mut bytes = Vec::new();
-    stdout.take(MAX_BYTES + 1).read_to_end(&mut bytes).await.map_err(HelperError::Read)?;
-    if bytes.len() as u64 > MAX_BYTES {
+    stdout.take(MAX_OUTPUT_BYTES + 1).read_to_end(&mut bytes).await.map_err(HelperError::Read)?;
+    if bytes.len() as u64 > MAX_OUTPUT_BYTES {
         return Err(HelperError::NotHeaders("it is too long"));
     }
-    match process.exited().await {
-        Exit::Code(0) => Ok(bytes),
+    match process.wait_exit().await {
+        ProcessExit::Code(0) => Ok(bytes),
         exit => Err(HelperError::Failed(exit)),
     }
 }
@@ -143,8 +147,8 @@ fn parse(output: &[u8]) -> Result<HeaderMap, HelperError> {
 
 // === impl Kept ===
 
-impl Kept {
-    async fn current(&self) -> Result<HeaderMap, HelperError> {
+impl HelperCredentials {
+    async fn current_headers(&self) -> Result<HeaderMap, HelperError> {
         let mut headers = self.headers.lock().await;
         if headers.is_none() {
             *headers = Some(self.helper.run().await?);
@@ -153,34 +157,40 @@ impl Kept {
     }
 
     /// Other headers in place of the refused ones.
-    async fn renewed(&self, refused: &HeaderMap) -> Verdict {
+    async fn renew_headers(&self, refused: &HeaderMap) -> ChallengeAction {
         let mut headers = self.headers.lock().await;
         if headers.as_ref() != Some(refused) {
-            return Verdict::Retry; // Somebody else ran it already.
+            return ChallengeAction::Retry; // Somebody else ran it already.
         }
         match self.helper.run().await {
             Ok(printed) if printed != *refused => {
                 *headers = Some(printed);
-                Verdict::Retry
+                ChallengeAction::Retry
             }
             Ok(_) => {
                 let reason = "the server refuses what the headers helper prints".to_owned();
-                Verdict::SignIn { reason }
+                ChallengeAction::SignIn { reason }
             }
-            Err(error) => Verdict::Failed { reason: error.to_string() },
+            Err(error) => ChallengeAction::Failed { reason: error.to_string() },
         }
     }
 }
 
-impl Credentials for Kept {
-    fn headers<'a>(&'a self, _: Outgoing<'a>) -> BoxFuture<'a, Result<HeaderMap, CredentialError>> {
+impl CredentialProvider for HelperCredentials {
+    fn headers<'a>(
+        &'a self,
+        _: RequestLine<'a>,
+    ) -> BoxFuture<'a, Result<HeaderMap, CredentialError>> {
         Box::pin(async {
-            self.current().await.map_err(|error| CredentialError::Failed(Box::new(error)))
+            self.current_headers().await.map_err(|error| CredentialError::Failed(Box::new(error)))
         })
     }
 
-    fn challenged<'a>(&'a self, challenge: &'a Challenge) -> BoxFuture<'a, Verdict> {
-        Box::pin(self.renewed(&challenge.sent))
+    fn on_challenge<'a>(
+        &'a self,
+        challenge: &'a CredentialChallenge,
+    ) -> BoxFuture<'a, ChallengeAction> {
+        Box::pin(self.renew_headers(&challenge.sent))
     }
 }
 

@@ -39,22 +39,23 @@ mod trust;
 mod verify;
 mod zone;
 
-pub use account::{Account, Client, ClientAuth, Record, Registration};
-pub use challenge::{Challenge, Challenges};
-pub use demand::Demand;
-pub use device::{ShowCode, UserCode};
-pub use error::{Error, Leg, Unreadable};
-pub use examine::{Finding, Hop, Step, examine, redact_url};
-pub use flow::{Visit, Visited};
-pub use helper::{HeadersHelper, Helper, HelperError};
-pub use organisation::{Identity, IdentityProvider};
-pub use provider::{Presence, Provider};
+pub use account::{ClientAuthMethod, ClientRegistration, OAuthAccount, OAuthClient, SignInRecord};
+pub use challenge::{AuthenticateChallenge, AuthenticateChallenges};
+pub use demand::SignInRequirement;
+pub use device::{ShowUserCode, UserCode};
+pub use error::{DocumentError, Error, IdentityProviderStep};
+pub use examine::{SignInCheck, SignInFinding, SignInStep, examine_sign_in, redact_url};
+pub use flow::{OpenSignInPage, SignInPageOutcome};
+pub use helper::{HeadersHelper, HelperCommand, HelperError};
+pub use organisation::{IdentityProviderClient, SignedInUser};
+pub use provider::{OAuthCredentials, UserPresence};
 pub use secret::Secret;
-pub use sign_in::{SignIn, Way};
+pub use sign_in::{SignIn, SignInMethod};
 pub use sign_out::sign_out;
 pub use store::{
-    FileStore, KeyExposure, KeyPlace, Keychain, NoKeychain, Store, StoreError, SystemKeychain,
+    FileSignInStore, KeyExposure, KeyLocation, Keychain, NoKeychain, SignInStore, SignInStoreError,
+    SystemKeychain,
 };
-pub use subject::Subject;
-pub use verify::{Rejected, Trust, Verified, Verifier};
-pub use zone::Zone;
+pub use subject::SignInTarget;
+pub use verify::{AccessTokenVerifier, TokenRejection, TrustedIssuer, VerifiedToken};
+pub use zone::NetworkZone;

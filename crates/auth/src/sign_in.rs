@@ -2,126 +2,144 @@
 
 use std::sync::Arc;
 
-use switchboard_wire::http::PoolOptions;
+use switchboard_wire::http::HttpPoolOptions;
 use url::Url;
 
-use crate::account::{Account, Client, Record};
-use crate::assertion::Signer;
-use crate::demand::Demand;
-use crate::device::ShowCode;
-use crate::dpop::Prover;
+use crate::account::{OAuthAccount, OAuthClient, SignInRecord};
+use crate::assertion::AssertionSigner;
+use crate::demand::SignInRequirement;
+use crate::device::ShowUserCode;
+use crate::dpop::DpopProver;
 use crate::error::Error;
 use crate::fetch::Fetcher;
-use crate::flow::{self, Callback, Visit};
+use crate::flow::{self, CallbackListener, OpenSignInPage};
 use crate::identity;
-use crate::metadata::{AuthorizationServer, Issued, Resource, discover_resource, discover_server};
-use crate::organisation::IdentityProvider;
-use crate::scopes::{self, Offer};
-use crate::store::{RecordLock, Shelf, Store};
-use crate::subject::Subject;
-use crate::token::{Desk, Granted};
-use crate::zone::Zone;
+use crate::metadata::{
+    AuthorizationServer, IssuerSource, ProtectedResource, discover_resource, discover_server,
+};
+use crate::organisation::IdentityProviderClient;
+use crate::scopes::{self, ScopeSources};
+use crate::store::{RecordLock, SignInStore, StoredRecord};
+use crate::subject::SignInTarget;
+use crate::token::{IssuedToken, TokenEndpoint};
+use crate::zone::NetworkZone;
 
 /// Signs in to one server.
 #[derive(Clone)]
 pub struct SignIn {
-    subject: Arc<Subject>,
-    shelf: Shelf,
-    network: Arc<PoolOptions>,
-    organisation: Option<IdentityProvider>,
+    subject: Arc<SignInTarget>,
+    shelf: StoredRecord,
+    network: Arc<HttpPoolOptions>,
+    organisation: Option<IdentityProviderClient>,
 }
 
 /// How somebody signs in.
 #[derive(Clone, Copy)]
-pub enum Way<'a> {
+pub enum SignInMethod<'a> {
     /// They are brought to a page, and come back from it.
-    Page(&'a dyn Visit),
+    Page(&'a dyn OpenSignInPage),
     /// They type a code into a page, wherever they have a browser.
-    Code(&'a dyn ShowCode),
+    Code(&'a dyn ShowUserCode),
     /// They have no browser here: with a code where the server has such, else from a page by hand.
-    CodeOrPage(&'a dyn ShowCode, &'a dyn Visit),
+    CodeOrPage(&'a dyn ShowUserCode, &'a dyn OpenSignInPage),
 }
 
 /// What was found out about how a server is protected.
-pub(crate) struct Found {
-    pub(crate) resource: Option<Resource>,
+pub(crate) struct AuthDiscovery {
+    pub(crate) resource: Option<ProtectedResource>,
     pub(crate) server: AuthorizationServer,
     pub(crate) scopes: Vec<String>,
     pub(crate) fetcher: Fetcher,
     /// The key that its tokens are to be bound to.
-    prover: Option<Prover>,
+    prover: Option<DpopProver>,
 }
 
 // === impl SignIn ===
 
 impl SignIn {
     /// For `subject`, keeping what comes of it in `store`.
-    pub fn new(subject: Subject, store: Arc<dyn Store>, network: PoolOptions) -> Self {
-        let shelf = Shelf::new(store, &subject.key());
+    pub fn new(
+        subject: SignInTarget,
+        store: Arc<dyn SignInStore>,
+        network: HttpPoolOptions,
+    ) -> Self {
+        let shelf = StoredRecord::new(store, &subject.store_key());
         let (subject, network) = (Arc::new(subject), Arc::new(network));
         Self { subject, shelf, network, organisation: None }
     }
 
     /// Through that identity provider, where the entry says so.
     #[must_use]
-    pub fn through(mut self, organisation: Option<IdentityProvider>) -> Self {
+    pub fn with_identity_provider(mut self, organisation: Option<IdentityProviderClient>) -> Self {
         self.organisation = organisation.filter(|_| self.subject.oauth.xaa == Some(true));
         self
     }
 
-    pub(crate) fn organisation(&self) -> Option<&IdentityProvider> {
+    pub(crate) fn identity_provider(&self) -> Option<&IdentityProviderClient> {
         self.organisation.as_ref()
     }
 
     /// For what is kept under `key`, whatever entry it came from: enough to end it.
     /// Nothing if the record says nothing of a server.
-    pub fn kept(
+    pub fn from_record(
         key: &str,
-        record: &Record,
-        store: Arc<dyn Store>,
-        network: PoolOptions,
+        record: &SignInRecord,
+        store: Arc<dyn SignInStore>,
+        network: HttpPoolOptions,
     ) -> Option<Self> {
-        let subject = Subject::new(&record.server, Url::parse(&record.url).ok()?, None);
-        let (subject, shelf) = (Arc::new(subject), Shelf::new(store, key));
+        let subject = SignInTarget::new(&record.server, Url::parse(&record.url).ok()?, None);
+        let (subject, shelf) = (Arc::new(subject), StoredRecord::new(store, key));
         Some(Self { subject, shelf, network: Arc::new(network), organisation: None })
     }
 
     /// The server.
-    pub fn subject(&self) -> &Subject {
+    pub fn target(&self) -> &SignInTarget {
         &self.subject
     }
 
-    pub(crate) fn network(&self) -> &PoolOptions {
+    pub(crate) fn network(&self) -> &HttpPoolOptions {
         &self.network
     }
 
-    pub(crate) fn shelf(&self) -> &Shelf {
+    pub(crate) fn stored_record(&self) -> &StoredRecord {
         &self.shelf
     }
 
     /// Signs in with somebody, if it takes one, in their way.
-    pub async fn run_in(&self, demand: &Demand, way: Way<'_>) -> Result<Account, Error> {
-        let takes_a_person = self.takes_a_person();
+    pub async fn run_with(
+        &self,
+        demand: &SignInRequirement,
+        way: SignInMethod<'_>,
+    ) -> Result<OAuthAccount, Error> {
+        let takes_a_person = self.needs_person();
         match way {
-            Way::Page(visit) => self.run(demand, visit).await,
-            Way::CodeOrPage(_, visit) if !takes_a_person => self.run(demand, visit).await,
-            Way::Code(_) if !takes_a_person => self.by_itself(demand).await,
-            Way::Code(show) => self.by_code(demand, show).await?.ok_or(Error::NoCodes),
-            Way::CodeOrPage(show, visit) => match self.by_code(demand, show).await? {
-                Some(account) => Ok(account),
-                None => self.run(demand, visit).await,
-            },
+            SignInMethod::Page(visit) => self.run(demand, visit).await,
+            SignInMethod::CodeOrPage(_, visit) if !takes_a_person => self.run(demand, visit).await,
+            SignInMethod::Code(_) if !takes_a_person => self.run_unattended(demand).await,
+            SignInMethod::Code(show) => {
+                self.sign_in_by_code(demand, show).await?.ok_or(Error::NoCodes)
+            }
+            SignInMethod::CodeOrPage(show, visit) => {
+                match self.sign_in_by_code(demand, show).await? {
+                    Some(account) => Ok(account),
+                    None => self.run(demand, visit).await,
+                }
+            }
         }
     }
 
     /// Signs in, with somebody who is brought to a page if it takes a person.
-    pub async fn run(&self, demand: &Demand, visit: &dyn Visit) -> Result<Account, Error> {
-        if !self.takes_a_person() {
-            return self.attended(demand, visit).await;
+    pub async fn run(
+        &self,
+        demand: &SignInRequirement,
+        visit: &dyn OpenSignInPage,
+    ) -> Result<OAuthAccount, Error> {
+        if !self.needs_person() {
+            return self.run_attended(demand, visit).await;
         }
-        let (mut record, _) = self.known().await?;
+        let (mut record, _) = self.load_record().await?;
         let found = self.discover(demand, &record).await?;
-        self.same_issuer(&record, &found)?;
+        self.check_same_issuer(&record, &found)?;
         let (client, code, redirect) = self.visit(&found, &mut record, visit).await?;
         let mut form = vec![
             ("grant_type", "authorization_code"),
@@ -129,26 +147,34 @@ impl SignIn {
             ("redirect_uri", redirect.as_str()),
             ("code_verifier", code.verifier.as_str()),
         ];
-        form.extend(found.resource().map(|resource| ("resource", resource)));
-        let granted = found.desk(&client, self.signer()?.as_ref()).ask(&form).await;
+        form.extend(found.resource_name().map(|resource| ("resource", resource)));
+        let granted =
+            found.token_endpoint(&client, self.signer()?.as_ref()).request_token(&form).await;
         if granted.as_ref().is_err_and(|error| error.is_refusal("invalid_client")) {
             self.forget_registration(&found).await?;
         }
         let granted = granted?;
         let lock = self.shelf.lock().await?;
-        self.keep(&lock, &found, client, granted, record).await
+        self.save_account(&lock, &found, client, granted, record).await
     }
 
     /// A new token for the refresh token of `account`. The caller holds the lock, and keeps what comes of it.
-    pub(crate) async fn refresh(&self, account: &Account, token: &str) -> Result<Account, Error> {
+    pub(crate) async fn refresh(
+        &self,
+        account: &OAuthAccount,
+        token: &str,
+    ) -> Result<OAuthAccount, Error> {
         let fetcher = self.fetcher(account.server_zone)?;
         let signer = self.signer()?;
-        let prover = account.key.as_ref().and_then(Prover::kept);
-        let desk = Desk { prover: prover.as_ref(), ..account.desk(&fetcher, signer.as_ref()) };
+        let prover = account.key.as_ref().and_then(DpopProver::from_secret);
+        let desk = TokenEndpoint {
+            prover: prover.as_ref(),
+            ..account.token_endpoint(&fetcher, signer.as_ref())
+        };
         let mut form = vec![("grant_type", "refresh_token"), ("refresh_token", token)];
         form.extend(account.resource.as_deref().map(|resource| ("resource", resource)));
-        let granted = desk.ask(&form).await?;
-        Ok(Account {
+        let granted = desk.request_token(&form).await?;
+        Ok(OAuthAccount {
             access: granted.access,
             // One that is not replaced stays good.
             refresh: granted.refresh.or_else(|| account.refresh.clone()),
@@ -160,12 +186,12 @@ impl SignIn {
     }
 
     /// The server has forgotten the client it registered: the next sign-in registers another.
-    pub(crate) async fn forget_registration(&self, found: &Found) -> Result<(), Error> {
+    pub(crate) async fn forget_registration(&self, found: &AuthDiscovery) -> Result<(), Error> {
         self.change(|record| drop(record.registrations.remove(&found.server.issuer))).await
     }
 
     /// Changes what is kept, alone.
-    pub(crate) async fn change(&self, change: impl FnOnce(&mut Record)) -> Result<(), Error> {
+    pub(crate) async fn change(&self, change: impl FnOnce(&mut SignInRecord)) -> Result<(), Error> {
         let lock = self.shelf.lock().await?;
         self.change_locked(&lock, change).await
     }
@@ -173,16 +199,16 @@ impl SignIn {
     async fn change_locked(
         &self,
         _lock: &RecordLock,
-        change: impl FnOnce(&mut Record),
+        change: impl FnOnce(&mut SignInRecord),
     ) -> Result<(), Error> {
-        let (mut record, _) = self.known().await?;
+        let (mut record, _) = self.load_record().await?;
         change(&mut record);
         self.shelf.save(&record).await?;
         Ok(())
     }
 
     /// What is kept. A record that cannot be opened, or a damaged key, stands in nobody's way: signing in replaces it.
-    pub(crate) async fn known(&self) -> Result<(Record, bool), Error> {
+    pub(crate) async fn load_record(&self) -> Result<(SignInRecord, bool), Error> {
         // Better now than after somebody has been to the page.
         self.shelf.prepare().await?;
         let loaded = self.shelf.load().await;
@@ -194,7 +220,7 @@ impl SignIn {
     }
 
     /// `zone` is where the server was when it was last reached.
-    pub(crate) fn fetcher(&self, zone: Option<Zone>) -> Result<Fetcher, Error> {
+    pub(crate) fn fetcher(&self, zone: Option<NetworkZone>) -> Result<Fetcher, Error> {
         let configured = self.subject.oauth.auth_server_metadata_url.as_deref();
         let configured = configured.and_then(|url| Url::parse(url).ok());
         let chosen: Vec<&Url> = [&self.subject.url].into_iter().chain(&configured).collect();
@@ -202,51 +228,62 @@ impl SignIn {
     }
 
     /// What the server says of itself; nothing where it does not.
-    pub(crate) async fn resource(&self, demand: &Demand) -> Result<Option<Resource>, Error> {
-        self.resource_by(demand, &self.fetcher(demand.zone())?).await
+    pub(crate) async fn fetch_resource(
+        &self,
+        demand: &SignInRequirement,
+    ) -> Result<Option<ProtectedResource>, Error> {
+        self.fetch_resource_with(demand, &self.fetcher(demand.zone())?).await
     }
 
-    async fn resource_by(
+    async fn fetch_resource_with(
         &self,
-        demand: &Demand,
+        demand: &SignInRequirement,
         fetcher: &Fetcher,
-    ) -> Result<Option<Resource>, Error> {
+    ) -> Result<Option<ProtectedResource>, Error> {
         let named = demand.challenges.resource_metadata();
         discover_resource(&self.subject.url, named, fetcher).await
     }
 
-    pub(crate) async fn discover(&self, demand: &Demand, record: &Record) -> Result<Found, Error> {
-        let Subject { url, oauth, .. } = &*self.subject;
+    pub(crate) async fn discover(
+        &self,
+        demand: &SignInRequirement,
+        record: &SignInRecord,
+    ) -> Result<AuthDiscovery, Error> {
+        let SignInTarget { url, oauth, .. } = &*self.subject;
         let fetcher = self.fetcher(demand.zone())?;
-        let resource = self.resource_by(demand, &fetcher).await?;
+        let resource = self.fetch_resource_with(demand, &fetcher).await?;
         let which = match (&oauth.auth_server_metadata_url, &resource) {
-            (Some(url), _) => Issued::Configured(url),
+            (Some(url), _) => IssuerSource::Configured(url),
             (None, Some(resource)) => {
                 let first = resource.authorization_servers.first();
-                Issued::Named(first.ok_or(Error::NoAuthorizationServer)?)
+                IssuerSource::Named(first.ok_or(Error::NoAuthorizationServer)?)
             }
-            (None, None) => Issued::Beside(url),
+            (None, None) => IssuerSource::Beside(url),
         };
         let server = discover_server(which, &fetcher).await?;
-        let scopes = scopes::choose(Offer {
+        let scopes = scopes::choose_scopes(ScopeSources {
             configured: &oauth.scopes,
-            wanted: &record.wanted_of(&server.issuer),
+            wanted: &record.wanted_scopes(&server.issuer),
             challenges: &demand.challenges,
             supported: resource.as_ref().and_then(|resource| resource.scopes_supported.as_deref()),
-            server: server.scopes_supported.as_deref().filter(|_| self.takes_a_person()),
+            server: server.scopes_supported.as_deref().filter(|_| self.needs_person()),
         });
         let prover = match oauth.dpop {
-            Some(true) => Some(Prover::new()?),
-            None if wants_proof(demand, resource.as_ref()) && server.binds() => {
-                Some(Prover::new()?)
+            Some(true) => Some(DpopProver::new()?),
+            None if needs_dpop(demand, resource.as_ref()) && server.supports_dpop() => {
+                Some(DpopProver::new()?)
             }
             _ => None,
         };
-        Ok(Found { resource, server, scopes, fetcher, prover })
+        Ok(AuthDiscovery { resource, server, scopes, fetcher, prover })
     }
 
     /// A client that somebody configured belongs to the authorization server it was used with.
-    pub(crate) fn same_issuer(&self, record: &Record, found: &Found) -> Result<(), Error> {
+    pub(crate) fn check_same_issuer(
+        &self,
+        record: &SignInRecord,
+        found: &AuthDiscovery,
+    ) -> Result<(), Error> {
         let configured = self.subject.oauth.client_id.is_some();
         match record.account.as_ref().filter(|_| configured) {
             Some(account) if account.issuer != found.server.issuer => Err(Error::OtherIssuer {
@@ -260,45 +297,45 @@ impl SignIn {
     /// Brings somebody to the page, as a client that is known there.
     async fn visit(
         &self,
-        found: &Found,
-        record: &mut Record,
-        visit: &dyn Visit,
-    ) -> Result<(Client, flow::Code, String), Error> {
+        found: &AuthDiscovery,
+        record: &mut SignInRecord,
+        visit: &dyn OpenSignInPage,
+    ) -> Result<(OAuthClient, flow::AuthorizationCode, String), Error> {
         if !found.server.offers_pkce() {
             return Err(Error::NoPkce { issuer: found.server.issuer.clone() });
         }
-        let (client, callback) = self.client(found, record).await?;
-        let request = flow::Request {
+        let (client, callback) = self.client_and_callback(found, record).await?;
+        let request = flow::AuthorizationRequest {
             server: &found.server,
             client: &client,
-            resource: found.resource(),
+            resource: found.resource_name(),
             scopes: &found.scopes,
             subject: &self.subject.name,
         };
-        let code = flow::run(&request, &callback, visit, &found.fetcher).await?;
+        let code = flow::request_code(&request, &callback, visit, &found.fetcher).await?;
         Ok((client, code, callback.redirect()))
     }
 
     /// As whom we appear, and where somebody comes back to: both are known to the authorization server together.
-    pub(crate) async fn client(
+    pub(crate) async fn client_and_callback(
         &self,
-        found: &Found,
-        record: &mut Record,
-    ) -> Result<(Client, Callback), Error> {
+        found: &AuthDiscovery,
+        record: &mut SignInRecord,
+    ) -> Result<(OAuthClient, CallbackListener), Error> {
         let oauth = &self.subject.oauth;
         let port = oauth.callback_port.unwrap_or(0);
-        if let Some(client) = identity::known(oauth, &found.server) {
-            return Ok((client, Callback::bind(port).await?));
+        if let Some(client) = identity::configured_client(oauth, &found.server) {
+            return Ok((client, CallbackListener::bind(port).await?));
         }
         let issuer = &found.server.issuer;
         if let Some(registration) = record.registrations.get(issuer)
             && (port == 0 || port == registration.port)
-            && let Ok(callback) = Callback::bind(registration.port).await
+            && let Ok(callback) = CallbackListener::bind(registration.port).await
         {
             return Ok((registration.client.clone(), callback));
         }
         // No registration yet, or its port is somebody else's now.
-        let callback = Callback::bind(port).await?;
+        let callback = CallbackListener::bind(port).await?;
         let (redirect, port) = (callback.redirect(), callback.port());
         let scopes = &found.scopes;
         let registration =
@@ -307,27 +344,31 @@ impl SignIn {
         Ok((registration.client, callback))
     }
 
-    pub(crate) fn signer(&self) -> Result<Option<Signer>, Error> {
+    pub(crate) fn signer(&self) -> Result<Option<AssertionSigner>, Error> {
         let oauth = &self.subject.oauth;
         let algorithm = oauth.signing_algorithm.as_deref();
-        oauth.private_key_file.as_deref().map(|path| Signer::read(path, algorithm)).transpose()
+        oauth
+            .private_key_file
+            .as_deref()
+            .map(|path| AssertionSigner::from_file(path, algorithm))
+            .transpose()
     }
 
     /// Keeps the account; it counts from then on, here and in every other process.
-    pub(crate) async fn keep(
+    pub(crate) async fn save_account(
         &self,
         lock: &RecordLock,
-        found: &Found,
-        client: Client,
-        granted: Granted,
-        learnt: Record,
-    ) -> Result<Account, Error> {
-        let account = Account {
+        found: &AuthDiscovery,
+        client: OAuthClient,
+        granted: IssuedToken,
+        learnt: SignInRecord,
+    ) -> Result<OAuthAccount, Error> {
+        let account = OAuthAccount {
             issuer: found.server.issuer.clone(),
             token_endpoint: found.server.token_endpoint.clone(),
             revocation_endpoint: found.server.revocation_endpoint.clone(),
             client,
-            resource: found.resource().map(str::to_owned),
+            resource: found.resource_name().map(str::to_owned),
             scopes: found.scopes.clone(),
             access: granted.access,
             expires_at: granted.expires_at,
@@ -354,46 +395,54 @@ impl SignIn {
 }
 
 /// Whether the server takes tokens that are bound to a key.
-fn wants_proof(demand: &Demand, resource: Option<&Resource>) -> bool {
-    demand.challenges.takes_proofs()
+fn needs_dpop(demand: &SignInRequirement, resource: Option<&ProtectedResource>) -> bool {
+    demand.challenges.accepts_dpop()
         || resource.is_some_and(|resource| resource.dpop_bound_access_tokens_required)
 }
 
 // === impl Found ===
 
-impl Found {
+impl AuthDiscovery {
     /// Where tokens are had.
-    pub(crate) fn desk<'a>(&'a self, client: &'a Client, signer: Option<&'a Signer>) -> Desk<'a> {
+    pub(crate) fn token_endpoint<'a>(
+        &'a self,
+        client: &'a OAuthClient,
+        signer: Option<&'a AssertionSigner>,
+    ) -> TokenEndpoint<'a> {
         let AuthorizationServer { issuer, token_endpoint, .. } = &self.server;
         let (fetcher, prover) = (&self.fetcher, self.prover.as_ref());
-        Desk { fetcher, issuer, endpoint: token_endpoint, client, signer, prover }
+        TokenEndpoint { fetcher, issuer, endpoint: token_endpoint, client, signer, prover }
     }
 
-    pub(crate) fn resource(&self) -> Option<&str> {
+    pub(crate) fn resource_name(&self) -> Option<&str> {
         self.resource.as_ref().map(|resource| resource.name.as_str())
     }
 }
 
 // === impl Account ===
 
-impl Account {
-    pub(crate) fn desk<'a>(&'a self, fetcher: &'a Fetcher, signer: Option<&'a Signer>) -> Desk<'a> {
+impl OAuthAccount {
+    pub(crate) fn token_endpoint<'a>(
+        &'a self,
+        fetcher: &'a Fetcher,
+        signer: Option<&'a AssertionSigner>,
+    ) -> TokenEndpoint<'a> {
         let Self { issuer, token_endpoint, client, .. } = self;
-        Desk { fetcher, issuer, endpoint: token_endpoint, client, signer, prover: None }
+        TokenEndpoint { fetcher, issuer, endpoint: token_endpoint, client, signer, prover: None }
     }
 }
 
 // === impl Record ===
 
-impl Record {
+impl SignInRecord {
     /// What the next sign-in with `issuer` asks for too: what is known to be missing, and what was asked for before.
-    fn wanted_of(&self, issuer: &str) -> Vec<String> {
+    fn wanted_scopes(&self, issuer: &str) -> Vec<String> {
         if self.wanted.is_empty() {
             return Vec::new();
         }
         let mut wanted = self.wanted.clone();
         if let Some(account) = self.account.as_ref().filter(|account| account.issuer == issuer) {
-            scopes::add(&mut wanted, &account.scopes);
+            scopes::add_missing_scopes(&mut wanted, &account.scopes);
         }
         wanted
     }

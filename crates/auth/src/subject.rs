@@ -6,7 +6,7 @@ use url::Url;
 
 /// A server, and what its entry says about signing in. Two entries that differ in any of it share no token.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Subject {
+pub struct SignInTarget {
     /// Its configured name.
     pub name: String,
     /// Where it is.
@@ -17,14 +17,14 @@ pub struct Subject {
 
 // === impl Subject ===
 
-impl Subject {
+impl SignInTarget {
     /// A server of that name at that URL.
     pub fn new(name: impl Into<String>, url: Url, oauth: Option<OAuth>) -> Self {
         Self { name: name.into(), url, oauth: oauth.unwrap_or_default() }
     }
 
     /// A name for its credential that holds no secret: what the store keeps it under.
-    pub fn key(&self) -> String {
+    pub fn store_key(&self) -> String {
         let oauth = serde_json::to_string(&self.oauth).unwrap_or_default();
         let mut hash = Sha256::new();
         for part in [self.name.as_str(), self.url.as_str(), &oauth] {
@@ -45,7 +45,7 @@ mod tests {
     fn every_part_counts() {
         let subject = |name: &str, url: &str, id: Option<&str>| {
             let oauth = OAuth { client_id: id.map(str::to_owned), ..OAuth::default() };
-            Subject::new(name, url.parse().unwrap(), Some(oauth)).key()
+            SignInTarget::new(name, url.parse().unwrap(), Some(oauth)).store_key()
         };
         let first = subject("a", "https://x/", None);
         assert_eq!(first, subject("a", "https://x/", None));

@@ -9,34 +9,35 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use switchboard_wire::sanitize;
 
-use crate::account::{Client, ClientAuth};
-use crate::assertion::Signer;
-use crate::dpop::{self, Proven, Prover};
+use crate::account::{ClientAuthMethod, OAuthClient};
+use crate::assertion::AssertionSigner;
+use crate::dpop::{self, DpopProver, ProofSubject};
 use crate::error::Error;
-use crate::fetch::{Fetcher, Reply};
+use crate::fetch::{FetchReply, Fetcher};
 use crate::headers;
 use crate::secret::Secret;
 
-const WHAT: &str = "a token";
+const REQUEST_NAME: &str = "a token";
 /// What of a form is no secret; all the rest is, whatever grants are to come.
-const OPEN: [&str; 5] = ["grant_type", "redirect_uri", "resource", "scope", "token_type_hint"];
-const ASSERTION: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+const PUBLIC_FORM_FIELDS: [&str; 5] =
+    ["grant_type", "redirect_uri", "resource", "scope", "token_type_hint"];
+const CLIENT_ASSERTION_TYPE: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
 /// Where tokens are had, and as whom.
 #[derive(Clone, Copy)]
-pub(crate) struct Desk<'a> {
+pub(crate) struct TokenEndpoint<'a> {
     pub(crate) fetcher: &'a Fetcher,
     pub(crate) issuer: &'a str,
     pub(crate) endpoint: &'a str,
-    pub(crate) client: &'a Client,
-    pub(crate) signer: Option<&'a Signer>,
+    pub(crate) client: &'a OAuthClient,
+    pub(crate) signer: Option<&'a AssertionSigner>,
     /// The key that tokens are to be bound to.
-    pub(crate) prover: Option<&'a Prover>,
+    pub(crate) prover: Option<&'a DpopProver>,
 }
 
 /// A token, as it was given.
 #[derive(Debug)]
-pub(crate) struct Granted {
+pub(crate) struct IssuedToken {
     pub(crate) access: Secret<String>,
     pub(crate) refresh: Option<Secret<String>>,
     pub(crate) expires_at: Option<u64>,
@@ -47,7 +48,7 @@ pub(crate) struct Granted {
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct TokenResponse {
     access_token: String,
     token_type: String,
     #[serde(default)]
@@ -59,7 +60,7 @@ struct Answer {
 }
 
 #[derive(Deserialize)]
-struct Refusal {
+struct TokenErrorResponse {
     error: String,
     #[serde(default)]
     error_description: Option<String>,
@@ -67,19 +68,19 @@ struct Refusal {
 
 // === impl Desk ===
 
-impl Desk<'_> {
+impl TokenEndpoint<'_> {
     /// Asks for a token; `form` is the grant.
-    pub(crate) async fn ask(&self, form: &[(&str, &str)]) -> Result<Granted, Error> {
-        let reply = self.send(WHAT, self.endpoint, form).await?;
-        let answer: Answer = self.read(WHAT, self.endpoint, &reply, form)?;
+    pub(crate) async fn request_token(&self, form: &[(&str, &str)]) -> Result<IssuedToken, Error> {
+        let reply = self.send(REQUEST_NAME, self.endpoint, form).await?;
+        let answer: TokenResponse = self.read_reply(REQUEST_NAME, self.endpoint, &reply, form)?;
         let is = |kind: &str| answer.token_type.eq_ignore_ascii_case(kind);
         let bound = self.prover.filter(|_| is("dpop"));
         if !is("bearer") && bound.is_none() {
-            let kind = sanitize::line(&answer.token_type);
+            let kind = sanitize::sanitize_line(&answer.token_type);
             let error = format!("a token of the unknown kind `{kind}` was given");
-            return Err(Error::Refused { what: WHAT, error, description: None });
+            return Err(Error::Refused { what: REQUEST_NAME, error, description: None });
         }
-        Ok(answer.granted(bound))
+        Ok(answer.into_issued_token(bound))
     }
 
     /// Takes a token back (RFC 7009).
@@ -95,22 +96,25 @@ impl Desk<'_> {
         if reply.status.is_success() {
             return Ok(());
         }
-        Err(refusal(what, endpoint, &reply).without(&self.secrets(&form)))
+        Err(refusal_error(what, endpoint, &reply).redact_secrets(&self.secrets(&form)))
     }
 
     /// What an endpoint says. Some repeat what they were sent when they refuse it, and secrets are among that.
-    pub(crate) fn read<T: DeserializeOwned>(
+    pub(crate) fn read_reply<T: DeserializeOwned>(
         &self,
         what: &'static str,
         url: &str,
-        reply: &Reply,
+        reply: &FetchReply,
         form: &[(&str, &str)],
     ) -> Result<T, Error> {
-        read(what, url, reply).map_err(|error| error.without(&self.secrets(form)))
+        parse_reply(what, url, reply).map_err(|error| error.redact_secrets(&self.secrets(form)))
     }
 
     fn secrets<'a>(&'a self, form: &[(&str, &'a str)]) -> Vec<&'a str> {
-        let sent = form.iter().filter(|(name, _)| !OPEN.contains(name)).map(|(_, value)| *value);
+        let sent = form
+            .iter()
+            .filter(|(name, _)| !PUBLIC_FORM_FIELDS.contains(name))
+            .map(|(_, value)| *value);
         sent.chain(self.client.secret.as_ref().map(|secret| secret.expose().as_str())).collect()
     }
 
@@ -120,9 +124,9 @@ impl Desk<'_> {
         what: &'static str,
         url: &str,
         form: &[(&str, &str)],
-    ) -> Result<Reply, Error> {
+    ) -> Result<FetchReply, Error> {
         let reply = self.send_once(what, url, form, None).await?;
-        let nonce = reply.headers.get(dpop::NONCE).and_then(|nonce| nonce.to_str().ok());
+        let nonce = reply.headers.get(dpop::NONCE_HEADER).and_then(|nonce| nonce.to_str().ok());
         match nonce.filter(|_| self.prover.is_some() && reply.asks_for_nonce()) {
             Some(nonce) => self.send_once(what, url, form, Some(nonce)).await,
             None => Ok(reply),
@@ -135,51 +139,52 @@ impl Desk<'_> {
         url: &str,
         form: &[(&str, &str)],
         nonce: Option<&str>,
-    ) -> Result<Reply, Error> {
+    ) -> Result<FetchReply, Error> {
         let mut form = form.to_vec();
         let mut headers = HeaderMap::new();
         let id = self.client.id.as_str();
         let secret = self.client.secret.as_ref().map(|secret| secret.expose().as_str());
         let assertion = self.assertion()?;
         match (self.client.auth, secret, &assertion) {
-            (ClientAuth::ClientSecretBasic, Some(secret), _) => {
-                headers.extend(headers::basic(id, secret).map(|value| (AUTHORIZATION, value)));
+            (ClientAuthMethod::ClientSecretBasic, Some(secret), _) => {
+                headers
+                    .extend(headers::basic_header(id, secret).map(|value| (AUTHORIZATION, value)));
             }
-            (ClientAuth::ClientSecretPost, Some(secret), _) => {
+            (ClientAuthMethod::ClientSecretPost, Some(secret), _) => {
                 form.extend([("client_id", id), ("client_secret", secret)]);
             }
-            (ClientAuth::PrivateKeyJwt, _, Some(assertion)) => {
+            (ClientAuthMethod::PrivateKeyJwt, _, Some(assertion)) => {
                 form.extend([
-                    ("client_assertion_type", ASSERTION),
+                    ("client_assertion_type", CLIENT_ASSERTION_TYPE),
                     ("client_assertion", assertion),
                 ]);
             }
             _ => form.push(("client_id", id)),
         }
         if let Some(prover) = self.prover {
-            let place = self.fetcher.judge(what, url)?;
-            let proven = Proven { method: &Method::POST, url: &place, nonce, token: None };
-            headers.insert(dpop::PROOF, prover.prove(&proven)?);
+            let place = self.fetcher.check_url(what, url)?;
+            let proven = ProofSubject { method: &Method::POST, url: &place, nonce, token: None };
+            headers.insert(dpop::PROOF_HEADER, prover.prove(&proven)?);
         }
-        self.fetcher.form(what, url, &form, headers).await
+        self.fetcher.post_form(what, url, &form, headers).await
     }
 
     fn assertion(&self) -> Result<Option<String>, Error> {
-        let signer = self.signer.filter(|_| self.client.auth == ClientAuth::PrivateKeyJwt);
-        signer.map(|signer| signer.client(&self.client.id, self.issuer)).transpose()
+        let signer = self.signer.filter(|_| self.client.auth == ClientAuthMethod::PrivateKeyJwt);
+        signer.map(|signer| signer.sign_client_assertion(&self.client.id, self.issuer)).transpose()
     }
 }
 
 // === impl Answer ===
 
-impl Answer {
-    fn granted(self, bound: Option<&Prover>) -> Granted {
-        let obtained_at = now();
+impl TokenResponse {
+    fn into_issued_token(self, bound: Option<&DpopProver>) -> IssuedToken {
+        let obtained_at = unix_now();
         let life = self.expires_in.as_ref().and_then(|life| match life {
             Value::String(text) => text.parse().ok(),
             life => life.as_u64(),
         });
-        Granted {
+        IssuedToken {
             access: self.access_token.into(),
             refresh: self.refresh_token.filter(|token| !token.is_empty()).map(Secret::new),
             expires_at: life.map(|life| obtained_at.saturating_add(life)),
@@ -192,36 +197,36 @@ impl Answer {
 
 // === impl Reply ===
 
-impl Reply {
+impl FetchReply {
     fn asks_for_nonce(&self) -> bool {
-        let refusal = serde_json::from_slice::<Refusal>(&self.text);
-        refusal.is_ok_and(|refusal| refusal.error == dpop::USE_NONCE)
+        let refusal = serde_json::from_slice::<TokenErrorResponse>(&self.text);
+        refusal.is_ok_and(|refusal| refusal.error == dpop::USE_NONCE_ERROR)
     }
 }
 
 /// Seconds since 1970.
-pub(crate) fn now() -> u64 {
+pub(crate) fn unix_now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
 /// What an endpoint of OAuth says; its refusals have a form of their own.
-pub(crate) fn read<T: DeserializeOwned>(
+pub(crate) fn parse_reply<T: DeserializeOwned>(
     what: &'static str,
     url: &str,
-    reply: &Reply,
+    reply: &FetchReply,
 ) -> Result<T, Error> {
     // Some answer 200 with an error in it.
-    let refused = serde_json::from_slice::<Refusal>(&reply.text).is_ok();
+    let refused = serde_json::from_slice::<TokenErrorResponse>(&reply.text).is_ok();
     if refused || !reply.status.is_success() {
-        return Err(refusal(what, url, reply));
+        return Err(refusal_error(what, url, reply));
     }
     reply.read(what, url)
 }
 
-fn refusal(what: &'static str, url: &str, reply: &Reply) -> Error {
-    let clean = |text: String| sanitize::line(&text).into_owned();
-    match serde_json::from_slice::<Refusal>(&reply.text) {
-        Ok(Refusal { error, error_description }) if !reply.status.is_server_error() => {
+fn refusal_error(what: &'static str, url: &str, reply: &FetchReply) -> Error {
+    let clean = |text: String| sanitize::sanitize_line(&text).into_owned();
+    match serde_json::from_slice::<TokenErrorResponse>(&reply.text) {
+        Ok(TokenErrorResponse { error, error_description }) if !reply.status.is_server_error() => {
             Error::Refused { what, error: clean(error), description: error_description.map(clean) }
         }
         _ => Error::Status { what, url: clean(url.to_owned()), status: reply.status.as_u16() },

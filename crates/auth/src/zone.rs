@@ -11,7 +11,7 @@ use url::{Host, Url};
 /// How far away an address is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Zone {
+pub enum NetworkZone {
     /// This machine.
     Loopback,
     /// The user's own network.
@@ -26,9 +26,9 @@ pub enum Zone {
 
 // === impl Zone ===
 
-impl Zone {
+impl NetworkZone {
     /// Where an address lies.
-    pub fn of(address: IpAddr) -> Self {
+    pub fn of_address(address: IpAddr) -> Self {
         match address {
             IpAddr::V4(address) => of_v4(address),
             IpAddr::V6(address) => of_v6(address),
@@ -46,7 +46,7 @@ impl Zone {
 
     /// Of the two, the one that may send us on to less. Zones that may name different things have only the internet in
     /// common.
-    pub(crate) fn least(self, other: Self) -> Self {
+    pub(crate) fn most_restricted(self, other: Self) -> Self {
         match (self, other) {
             (one, other) if one == other => one,
             (Self::Private, Self::Loopback) | (Self::Loopback, Self::Private) => Self::Private,
@@ -71,22 +71,22 @@ fn is_localhost(name: &str) -> bool {
     name == "localhost" || name.ends_with(".localhost")
 }
 
-fn of_v4(address: Ipv4Addr) -> Zone {
+fn of_v4(address: Ipv4Addr) -> NetworkZone {
     let [a, b, ..] = address.octets();
     if address.is_loopback() {
-        Zone::Loopback
+        NetworkZone::Loopback
     } else if address.is_link_local() {
-        Zone::Link
+        NetworkZone::Link
     } else if address.is_private() || (a == 100 && b & 0xc0 == 64) {
-        Zone::Private // The second is what carriers put between themselves and their customers.
+        NetworkZone::Private // The second is what carriers put between themselves and their customers.
     } else if a == 0 || address.is_multicast() || address.is_broadcast() {
-        Zone::Nowhere
+        NetworkZone::Nowhere
     } else {
-        Zone::Public
+        NetworkZone::Public
     }
 }
 
-fn of_v6(address: Ipv6Addr) -> Zone {
+fn of_v6(address: Ipv6Addr) -> NetworkZone {
     let [first, second, .., upper, lower] = address.segments();
     if let Some(inside) = address.to_ipv4_mapped() {
         return of_v4(inside);
@@ -97,15 +97,15 @@ fn of_v6(address: Ipv6Addr) -> Zone {
         return of_v4(Ipv4Addr::from(inside));
     }
     if address.is_loopback() {
-        Zone::Loopback
+        NetworkZone::Loopback
     } else if address.is_unicast_link_local() {
-        Zone::Link
+        NetworkZone::Link
     } else if address.is_unique_local() {
-        Zone::Private
+        NetworkZone::Private
     } else if address.is_unspecified() || address.is_multicast() {
-        Zone::Nowhere
+        NetworkZone::Nowhere
     } else {
-        Zone::Public
+        NetworkZone::Public
     }
 }
 
@@ -117,43 +117,43 @@ mod tests {
     #[test]
     fn addresses_lie_where_they_lie() {
         for (address, zone) in [
-            ("127.0.0.1", Zone::Loopback),
-            ("127.9.9.9", Zone::Loopback),
-            ("::1", Zone::Loopback),
-            ("::ffff:127.0.0.1", Zone::Loopback),
-            ("10.1.2.3", Zone::Private),
-            ("172.31.0.1", Zone::Private),
-            ("192.168.1.1", Zone::Private),
-            ("100.64.0.1", Zone::Private),
-            ("100.128.0.1", Zone::Public),
-            ("fd00::1", Zone::Private),
-            ("169.254.169.254", Zone::Link),
-            ("::ffff:169.254.169.254", Zone::Link),
-            ("64:ff9b::a9fe:a9fe", Zone::Link),
-            ("fe80::1", Zone::Link),
-            ("0.0.0.0", Zone::Nowhere),
-            ("::", Zone::Nowhere),
-            ("224.0.0.1", Zone::Nowhere),
-            ("8.8.8.8", Zone::Public),
-            ("2606:4700::1111", Zone::Public),
+            ("127.0.0.1", NetworkZone::Loopback),
+            ("127.9.9.9", NetworkZone::Loopback),
+            ("::1", NetworkZone::Loopback),
+            ("::ffff:127.0.0.1", NetworkZone::Loopback),
+            ("10.1.2.3", NetworkZone::Private),
+            ("172.31.0.1", NetworkZone::Private),
+            ("192.168.1.1", NetworkZone::Private),
+            ("100.64.0.1", NetworkZone::Private),
+            ("100.128.0.1", NetworkZone::Public),
+            ("fd00::1", NetworkZone::Private),
+            ("169.254.169.254", NetworkZone::Link),
+            ("::ffff:169.254.169.254", NetworkZone::Link),
+            ("64:ff9b::a9fe:a9fe", NetworkZone::Link),
+            ("fe80::1", NetworkZone::Link),
+            ("0.0.0.0", NetworkZone::Nowhere),
+            ("::", NetworkZone::Nowhere),
+            ("224.0.0.1", NetworkZone::Nowhere),
+            ("8.8.8.8", NetworkZone::Public),
+            ("2606:4700::1111", NetworkZone::Public),
         ] {
-            assert_eq!(Zone::of(address.parse().unwrap()), zone, "{address}");
+            assert_eq!(NetworkZone::of_address(address.parse().unwrap()), zone, "{address}");
         }
     }
 
     #[test]
     fn nobody_points_inwards() {
-        use Zone::{Link, Loopback, Nowhere, Private, Public};
+        use NetworkZone::{Link, Loopback, Nowhere, Private, Public};
         let all = [Loopback, Private, Link, Public, Nowhere];
         let named =
-            |from: Zone| all.into_iter().filter(|to| from.may_name(*to)).collect::<Vec<_>>();
+            |from: NetworkZone| all.into_iter().filter(|to| from.may_name(*to)).collect::<Vec<_>>();
         assert_eq!(named(Public), [Public]);
         assert_eq!(named(Private), [Private, Public]);
         assert_eq!(named(Loopback), [Loopback, Private, Public]);
         assert_eq!(named(Link), [Link, Public]);
         for (one, other) in all.into_iter().flat_map(|one| all.map(|other| (one, other))) {
-            let least = one.least(other);
-            let is_common = |to: &Zone| one.may_name(*to) && other.may_name(*to);
+            let least = one.most_restricted(other);
+            let is_common = |to: &NetworkZone| one.may_name(*to) && other.may_name(*to);
             assert!(
                 named(least).iter().all(|to| *to == Public || is_common(to)),
                 "{one:?} {other:?}"

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use switchboard_config::{baseline_value, is_cut_for_servers};
+use switchboard_config::{baseline_value, has_proxy_credentials};
 
 use crate::notice::Notice;
 
@@ -20,10 +20,10 @@ pub(crate) fn baseline(
 /// A word about every proxy whose password stays here.
 pub(crate) fn cut_proxies(ours: &[(OsString, OsString)]) -> Vec<Notice> {
     let texts = ours.iter().filter_map(|(name, value)| Some((name.to_str()?, value.to_str()?)));
-    let cut = texts.filter(|(name, value)| is_cut_for_servers(name, value));
+    let cut = texts.filter(|(name, value)| has_proxy_credentials(name, value));
     cut.map(|(name, _)| {
         Notice::note(format!("servers get `{name}` without the user and password in it"))
-            .hinted(format!("an entry that needs them says `\"inheritEnv\": [\"{name}\"]`"))
+            .with_hint(format!("an entry that needs them says `\"inheritEnv\": [\"{name}\"]`"))
     })
     .collect()
 }

@@ -8,11 +8,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use switchboard_auth::Trust;
+use switchboard_auth::TrustedIssuer;
 use switchboard_gateway::face::{
-    Access, FaceOptions, Limits, Rate, Times, TlsIdentity, Tokens, WithoutToken, is_public_name,
+    AnonymousAccess, FaceAccess, FaceLimits, FaceOptions, FaceTimeouts, RequestRate, TlsIdentity,
+    TokenVerifier, is_public_name,
 };
-use switchboard_gateway::tokens::{Checked, Several, TokenStore};
+use switchboard_gateway::tokens::{StoredTokenVerifier, TokenStore, TokenVerifiers};
 use switchboard_process::raise_descriptor_limit;
 use switchboard_wire::sanitize;
 use url::Url;
@@ -20,23 +21,23 @@ use url::Url;
 use crate::args::{Auth, Guarding};
 use crate::limits::{DescriptorShare, fitting_connections};
 use crate::notice::Notice;
-use crate::report::{Failure, Kind};
+use crate::report::{Failure, FailureKind};
 use crate::surroundings;
-use issued::Issued;
+use issued::IssuedTokenVerifier;
 
 /// Who is let in at an address, settled before anything listens there.
 #[derive(Debug)]
-pub(crate) struct Door {
+pub(crate) struct AccessSetup {
     auth: Auth,
     tls: Option<TlsIdentity>,
     store: TokenStore,
     /// Whose tokens are accepted besides our own.
-    trust: Option<Trust>,
+    trust: Option<TrustedIssuer>,
 }
 
 // === impl Door ===
 
-impl Door {
+impl AccessSetup {
     /// Refuses what would let strangers in.
     pub(crate) fn new(
         guarding: &Guarding,
@@ -70,7 +71,7 @@ impl Door {
         }
         let text = "without TLS everybody on the way can read tokens and calls";
         let hint = "serve with `--tls-cert` and `--tls-key`, or behind a proxy that does";
-        vec![Notice::warning(text).hinted(hint)]
+        vec![Notice::warning(text).with_hint(hint)]
     }
 
     /// Where clients find it. An address that means every one of this machine's is named by the host's name, if there
@@ -95,7 +96,7 @@ impl Door {
     }
 
     /// Where this machine's own user finds it.
-    pub(crate) fn near(&self, bound: SocketAddr) -> String {
+    pub(crate) fn local_url(&self, bound: SocketAddr) -> String {
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         format!("{scheme}://{bound}")
     }
@@ -120,32 +121,35 @@ impl Door {
         bound: SocketAddr,
     ) -> FaceOptions {
         let base = self.base(guarding, bound);
-        let own: Arc<dyn Tokens> = Arc::new(Checked::new(self.store));
+        let own: Arc<dyn TokenVerifier> = Arc::new(StoredTokenVerifier::new(self.store));
         let tokens = match self.trust {
-            Some(trust) => Arc::new(Several(vec![own, Arc::new(Issued::new(trust, base))])),
+            Some(trust) => {
+                Arc::new(TokenVerifiers(vec![own, Arc::new(IssuedTokenVerifier::new(trust, base))]))
+            }
             None => own,
         };
-        let rate = guarding.rate.map_or(Rate::Unlimited, |rate| Rate::PerSecond(rate.get()));
-        let times = Times::default();
+        let rate =
+            guarding.rate.map_or(RequestRate::Unlimited, |rate| RequestRate::PerSecond(rate.get()));
+        let times = FaceTimeouts::default();
         let idle = guarding.idle.or(settings.session_idle_ms.map(Duration::from_millis));
         FaceOptions {
-            access: Access {
+            access: FaceAccess {
                 tokens: Some(tokens),
                 without_token: match self.auth {
-                    Auth::User => WithoutToken::SameUser,
-                    Auth::Token => WithoutToken::Refused,
+                    Auth::User => AnonymousAccess::SameUser,
+                    Auth::Token => AnonymousAccess::Refused,
                 },
             },
             hosts: guarding.allow_host.clone(),
             origins: guarding.allow_origin.clone(),
-            limits: Limits {
+            limits: FaceLimits {
                 connections: max_connections(),
                 body: guarding.max_message.get(),
                 sessions: guarding.max_sessions.get(),
                 rate,
-                ..Limits::default()
+                ..FaceLimits::default()
             },
-            times: Times { idle: idle.unwrap_or(times.idle), ..times },
+            times: FaceTimeouts { idle: idle.unwrap_or(times.idle), ..times },
             tls: self.tls,
             ..FaceOptions::local()
         }
@@ -153,7 +157,7 @@ impl Door {
 }
 
 fn max_connections() -> usize {
-    let (usual, limit) = (Limits::default().connections, raise_descriptor_limit());
+    let (usual, limit) = (FaceLimits::default().connections, raise_descriptor_limit());
     fitting_connections(usual, limit, DescriptorShare::Network)
 }
 
@@ -165,19 +169,19 @@ fn loopback(unspecified: IpAddr) -> IpAddr {
 }
 
 fn not_by_user(place: &str) -> Failure {
-    let place = sanitize::line(place);
+    let place = sanitize::sanitize_line(place);
     let message = format!("{place} can be reached from other machines, where users mean nothing");
     Failure::usage(message, "leave `--auth user` out: clients need a token there")
 }
 
 /// Whose tokens are believed.
-fn trust(guarding: &Guarding) -> Result<Option<Trust>, Failure> {
+fn trust(guarding: &Guarding) -> Result<Option<TrustedIssuer>, Failure> {
     let is_one = |text: &str| {
         let url = Url::parse(text).ok();
         url.is_some_and(|url| matches!(url.scheme(), "https" | "http") && url.query().is_none())
     };
     let wrong = |flag: &str, text: &str, example: &str| {
-        let message = format!("`{}` is no URL that `{flag}` can be", sanitize::line(text));
+        let message = format!("`{}` is no URL that `{flag}` can be", sanitize::sanitize_line(text));
         Failure::usage(message, format!("give one like {example}"))
     };
     let is_origin =
@@ -189,7 +193,7 @@ fn trust(guarding: &Guarding) -> Result<Option<Trust>, Failure> {
     if !is_one(issuer) {
         return Err(wrong("--auth-issuer", issuer, "https://login.example.com"));
     }
-    Ok(Some(Trust {
+    Ok(Some(TrustedIssuer {
         issuer: issuer.clone(),
         audiences: guarding.auth_audience.clone(),
         scopes: guarding.auth_scope.clone(),
@@ -202,9 +206,10 @@ fn some_token(store: &TokenStore, place: &str) -> Result<(), Failure> {
     if tokens.iter().any(|token| token.is_good(surroundings::now())) {
         return Ok(());
     }
-    let message = format!("clients of {} need a token, and there is none", sanitize::line(place));
-    Err(Failure::plain(Kind::Usage, message)
-        .hinted("make one with `switchboard token create --name <client>`, and try again"))
+    let message =
+        format!("clients of {} need a token, and there is none", sanitize::sanitize_line(place));
+    Err(Failure::plain(FailureKind::Usage, message)
+        .with_hint("make one with `switchboard token create --name <client>`, and try again"))
 }
 
 fn identity(guarding: &Guarding) -> Result<Option<TlsIdentity>, Failure> {
@@ -217,7 +222,9 @@ fn identity(guarding: &Guarding) -> Result<Option<TlsIdentity>, Failure> {
         cert.display(),
         key.display()
     );
-    identity.check().map_err(|error| Failure::new("cannot serve with TLS", error).hinted(hint))?;
+    identity
+        .check()
+        .map_err(|error| Failure::new("cannot serve with TLS", error).with_hint(hint))?;
     Ok(Some(identity))
 }
 

@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use switchboard_config::{
-    self as config, Location, Origin, Scope, Severity, command_line, positional,
+    self as config, ProblemSeverity, Scope, SourceLocation, SourceOrigin, command_line,
+    quote_arguments,
 };
 use switchboard_core::CallError;
-use switchboard_core::permission::Because;
+use switchboard_core::permission::DecisionReason;
 use switchboard_process::SpawnError;
 use switchboard_wire::{Error, Remedy, sanitize};
 
@@ -41,7 +42,7 @@ impl Reach {
 }
 
 /// Advice, where there is any to give.
-pub(crate) fn of(error: &Error, subject: &Subject<'_>) -> Option<String> {
+pub(crate) fn for_error(error: &Error, subject: &Subject<'_>) -> Option<String> {
     let advice = match error {
         Error::Spawn(error) => return of_spawn(error, subject),
         Error::Exited { stderr, .. } if stderr.trim().is_empty() => {
@@ -145,7 +146,7 @@ pub(crate) fn of_config(error: &config::Error) -> Option<String> {
         E::NoServer { .. } => no_server(),
         E::Ambiguous { name, scopes } => {
             let first = scopes.first().copied().unwrap_or(Scope::Local);
-            format!("say which one is meant, such as `-s {first} {}`", positional([name]))
+            format!("say which one is meant, such as `-s {first} {}`", quote_arguments([name]))
         }
         E::ReadOnly { scope } => of_read_only(*scope),
         E::Managed { .. } => "ask the administrator of this machine".to_owned(),
@@ -188,23 +189,24 @@ fn of_read_only(scope: Scope) -> String {
     .to_owned()
 }
 
-fn first_hint(problems: &[config::Problem]) -> Option<String> {
-    let mut problems = problems.iter().filter(|problem| problem.severity == Severity::Error);
+fn first_hint(problems: &[config::ConfigProblem]) -> Option<String> {
+    let mut problems = problems.iter().filter(|problem| problem.severity == ProblemSeverity::Error);
     let hint = problems.find_map(|problem| problem.hint.as_ref());
-    hint.map(|hint| sanitize::line(&hint.to_string()).into_owned())
+    hint.map(|hint| sanitize::sanitize_line(&hint.to_string()).into_owned())
 }
 
 /// Reasons better said here than by the library, which has to name the place too.
 pub(crate) fn causes_of_config(error: &config::Error) -> Option<Vec<String>> {
     use config::Error as E;
-    let clean = |text: &str| sanitize::line(text).into_owned();
+    let clean = |text: &str| sanitize::sanitize_line(text).into_owned();
     match error {
         E::Exists { name, scope, .. } => {
             Some(vec![format!("there is a server `{}` in the {scope} scope already", clean(name))])
         }
         E::Blocked { why, .. } => Some(vec![clean(why)]),
         E::Entry { problems, .. } => {
-            let errors = problems.iter().filter(|problem| problem.severity == Severity::Error);
+            let errors =
+                problems.iter().filter(|problem| problem.severity == ProblemSeverity::Error);
             Some(errors.map(|problem| clean(&problem.message)).collect())
         }
         _ => None,
@@ -212,15 +214,15 @@ pub(crate) fn causes_of_config(error: &config::Error) -> Option<Vec<String>> {
 }
 
 /// The place an error is about.
-pub(crate) fn place_of_config(error: &config::Error) -> Option<Location> {
+pub(crate) fn place_of_config(error: &config::Error) -> Option<SourceLocation> {
     use config::Error as E;
-    let start = |path: &Path| Some(Origin::file(path).start());
+    let start = |path: &Path| Some(SourceOrigin::file(path).start());
     match error {
         E::Exists { at, .. } => Some(at.clone()),
         E::Blocked { by, .. } => by.clone(),
         E::Managed { path } => start(path),
         E::Edit { path, source: config::edit::EditError::Malformed { line, column, .. } } => {
-            Some(Location { origin: Origin::file(path), line: *line, column: *column })
+            Some(SourceLocation { origin: SourceOrigin::file(path), line: *line, column: *column })
         }
         _ => None,
     }
@@ -240,7 +242,7 @@ pub(crate) fn silent(name: &str) -> String {
 /// A call that was refused, or that needs a yes.
 pub(crate) fn of_denial(error: &CallError) -> Option<String> {
     match error {
-        CallError::Denied { because, .. } if matches!(**because, Because::Rule(_)) => {
+        CallError::Denied { because, .. } if matches!(**because, DecisionReason::Rule(_)) => {
             Some("change that rule if it is yours".to_owned())
         }
         error => error.permission_advice(),

@@ -7,7 +7,7 @@ use nix::sys::resource::{Resource, getrlimit};
 use switchboard_process::raise_descriptor_limit;
 use tokio::runtime::{Builder, Runtime};
 
-use crate::report::{Failure, Kind};
+use crate::report::{Failure, FailureKind};
 
 /// What the runtime, signals and standard streams take before a command has done anything.
 const MIN_DESCRIPTORS: u64 = 16;
@@ -46,7 +46,7 @@ pub(crate) fn check_threads() -> Result<(), Failure> {
 fn no_thread(error: std::io::Error) -> Failure {
     let limit = process_limit().map_or_else(String::new, |limit| format!(" (now {limit})"));
     Failure::new("cannot start a thread", error)
-        .hinted(format!("raise the limit of your processes, `ulimit -u`{limit}"))
+        .with_hint(format!("raise the limit of your processes, `ulimit -u`{limit}"))
 }
 
 /// Fails where the runtime could not open what it needs: it would panic.
@@ -71,8 +71,8 @@ fn at_least(needed: u64, limit: u64) -> Result<(), Failure> {
     }
     let message =
         format!("this process may open {limit} files at once, and needs at least {needed}");
-    Err(Failure::plain(Kind::Failed, message)
-        .hinted("raise the limit of open files, `ulimit -n`; 1024 is usual"))
+    Err(Failure::plain(FailureKind::Failed, message)
+        .with_hint("raise the limit of open files, `ulimit -n`; 1024 is usual"))
 }
 
 /// As many connections as usual, or as leave enough descriptors for servers and files.

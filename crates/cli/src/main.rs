@@ -38,7 +38,7 @@ fn main() -> ExitCode {
     switchboard_process::guard::run_if_guard();
     // And the worker that holds a plugin.
     switchboard_plugin::worker::run_if_worker(plugins::BUILTINS);
-    let typed = surroundings::typed();
+    let typed = surroundings::command_line_words();
     let args = match args::parse(&typed) {
         Ok(args) => args,
         Err(error) => return printer::usage(&error, &typed),

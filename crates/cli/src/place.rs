@@ -2,17 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-use switchboard_config::{Location, Origin};
+use switchboard_config::{SourceLocation, SourceOrigin};
 use switchboard_wire::sanitize;
 
 /// What paths are said relative to.
 #[derive(Debug, Default)]
-pub(crate) struct Places {
+pub(crate) struct PathDisplay {
     cwd: Option<PathBuf>,
     home: Option<PathBuf>,
 }
 
-impl Places {
+impl PathDisplay {
     pub(crate) fn new(cwd: Option<PathBuf>, home: Option<PathBuf>) -> Self {
         Self { cwd, home }
     }
@@ -26,13 +26,13 @@ impl Places {
         let text = below(&self.cwd)
             .or_else(|| below(&self.home).map(|rest| format!("~/{rest}")))
             .unwrap_or_else(|| path.display().to_string());
-        sanitize::line(&text).into_owned()
+        sanitize::sanitize_line(&text).into_owned()
     }
 
-    pub(crate) fn location(&self, at: &Location) -> String {
+    pub(crate) fn location(&self, at: &SourceLocation) -> String {
         match &at.origin {
-            Origin::File(path) => format!("{}:{}:{}", self.path(path), at.line, at.column),
-            Origin::Text(_) => sanitize::line(&at.to_string()).into_owned(),
+            SourceOrigin::File(path) => format!("{}:{}:{}", self.path(path), at.line, at.column),
+            SourceOrigin::Text(_) => sanitize::sanitize_line(&at.to_string()).into_owned(),
         }
     }
 }
@@ -43,7 +43,7 @@ mod tests {
 
     #[test]
     fn paths_are_said_briefly() {
-        let places = Places::new(Some("/home/ada/project".into()), Some("/home/ada".into()));
+        let places = PathDisplay::new(Some("/home/ada/project".into()), Some("/home/ada".into()));
         for (path, shown) in [
             ("/home/ada/project/.mcp.json", ".mcp.json"),
             ("/home/ada/.mcp.json", "~/.mcp.json"),

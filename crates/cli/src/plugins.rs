@@ -9,20 +9,20 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use switchboard_config::{
-    AdmittedEntry, BUILTIN_SERVER, Desired, PLUGINS_SERVER, PluginSettings, PluginTerms,
-    Surroundings, native_plugin_paths,
+    AdmittedEntry, BUILTIN_SERVER, Desired, HostContext, PLUGINS_SERVER, PluginSettings,
+    PluginTerms, native_plugin_paths,
 };
-use switchboard_core::engine::InProcess;
-use switchboard_core::logs::Logs;
-use switchboard_plugin::worker::{Builtin, Builtins, Limits, Sandbox};
-use switchboard_plugin::{Options, Plugins, Sources, Terms};
+use switchboard_core::engine::InProcessServer;
+use switchboard_core::logs::ServerLogs;
+use switchboard_plugin::worker::{BuiltinPlugin, BuiltinPlugins, WorkerLimits, WorkerSandbox};
+use switchboard_plugin::{PluginHostOptions, PluginRunOptions, PluginServer, PluginSources};
 use switchboard_plugin_bacio_quote as bacio_quote;
 use switchboard_plugin_code_review as code_review;
 use switchboard_plugin_hello as hello;
 use switchboard_plugin_notification as notification;
 use switchboard_plugin_sleep as sleep;
 use switchboard_plugin_weather as weather;
-use switchboard_process::Guard;
+use switchboard_process::ProcessGuard;
 use switchboard_sources::PluginHost;
 
 use crate::environment;
@@ -30,26 +30,32 @@ use crate::report::Failure;
 use crate::surroundings;
 
 /// Variables that plugins of ours read.
-const OURS: [&str; 3] = ["SWITCHBOARD_WEATHER_URL", "SSL_CERT_FILE", "SSL_CERT_DIR"];
+const OUR_PLUGIN_VARIABLES: [&str; 3] =
+    ["SWITCHBOARD_WEATHER_URL", "SSL_CERT_FILE", "SSL_CERT_DIR"];
 
 /// The plugins that are part of the program.
-pub(crate) const BUILTINS: Builtins = &[
-    Builtin { name: "hello", table: hello::entry, plugin: hello::plugin },
-    Builtin { name: "sleep", table: sleep::entry, plugin: sleep::plugin },
-    Builtin { name: "notification", table: notification::entry, plugin: notification::plugin },
-    Builtin { name: "weather", table: weather::entry, plugin: weather::plugin },
-    Builtin { name: "code-review", table: code_review::entry, plugin: code_review::plugin },
-    Builtin { name: "bacio-quote", table: bacio_quote::entry, plugin: bacio_quote::plugin },
+pub(crate) const BUILTINS: BuiltinPlugins = &[
+    BuiltinPlugin { name: "hello", table: hello::entry, plugin: hello::plugin },
+    BuiltinPlugin { name: "sleep", table: sleep::entry, plugin: sleep::plugin },
+    BuiltinPlugin {
+        name: "notification",
+        table: notification::entry,
+        plugin: notification::plugin,
+    },
+    BuiltinPlugin { name: "weather", table: weather::entry, plugin: weather::plugin },
+    BuiltinPlugin { name: "code-review", table: code_review::entry, plugin: code_review::plugin },
+    BuiltinPlugin { name: "bacio-quote", table: bacio_quote::entry, plugin: bacio_quote::plugin },
 ];
 
 /// How plugins are run.
-pub(crate) fn options(name: &str) -> Result<Options, Failure> {
+pub(crate) fn options(name: &str) -> Result<PluginHostOptions, Failure> {
     let cannot = |error| Failure::new("cannot open this program to run plugins with it", error);
-    let guard = Guard::this_program().map_err(cannot)?;
+    let guard = ProcessGuard::this_program().map_err(cannot)?;
     let variables = surroundings::variables();
-    let given = variables.iter().filter(|(name, _)| OURS.iter().any(|ours| name == ours));
+    let given =
+        variables.iter().filter(|(name, _)| OUR_PLUGIN_VARIABLES.iter().any(|ours| name == ours));
     let given: Vec<_> = given.cloned().collect();
-    let mut options = Options::new(program()?, guard);
+    let mut options = PluginHostOptions::new(program()?, guard);
     options.env = environment::baseline(variables.into_iter());
     options.env.extend(given);
     name.clone_into(&mut options.name);
@@ -68,99 +74,102 @@ fn program() -> Result<PathBuf, Failure> {
 }
 
 /// The plugins that are part of the program. One host of them is enough for everybody in this process.
-pub(crate) fn of_program() -> Result<Arc<Plugins>, Failure> {
-    static HOST: OnceLock<Arc<Plugins>> = OnceLock::new();
+pub(crate) fn of_program() -> Result<Arc<PluginServer>, Failure> {
+    static HOST: OnceLock<Arc<PluginServer>> = OnceLock::new();
     if let Some(host) = HOST.get() {
         return Ok(Arc::clone(host));
     }
-    let host = Arc::new(Plugins::of_program(options("switchboard-builtin")?, BUILTINS));
+    let host = Arc::new(PluginServer::builtin_only(options("switchboard-builtin")?, BUILTINS));
     Ok(Arc::clone(HOST.get_or_init(|| host)))
 }
 
 /// The same as a server of the engine's.
-pub(crate) fn builtin() -> Result<InProcess, Failure> {
+pub(crate) fn builtin() -> Result<InProcessServer, Failure> {
     let plugins = of_program()?;
     let changes = plugins.changes();
-    Ok(InProcess::new(BUILTIN_SERVER, plugins, changes))
+    Ok(InProcessServer::new(BUILTIN_SERVER, plugins, changes))
 }
 
 /// Where a user's plugins are: their folder, and what settings name.
-pub(crate) fn folders(desired: &Desired, surroundings: &Surroundings) -> Vec<PathBuf> {
+pub(crate) fn folders(desired: &Desired, surroundings: &HostContext) -> Vec<PathBuf> {
     let paths = native_plugin_paths(&desired.settings, surroundings);
     paths.into_iter().filter(|path| path.exists()).collect()
 }
 
 /// The user's plugins as a server of the engine's; `None` where there are none, or they may not run.
-pub(crate) async fn configured(
+pub(crate) async fn configured_server(
     desired: &Desired,
-    surroundings: &Surroundings,
-) -> Result<Option<InProcess>, Failure> {
+    surroundings: &HostContext,
+) -> Result<Option<InProcessServer>, Failure> {
     let Some(admitted) = desired.native_plugins() else { return Ok(None) };
     let folders = folders(desired, surroundings);
-    let plugins = shared(admitted, folders, &desired.settings.plugins, surroundings).await?;
+    let plugins = shared_server(admitted, folders, &desired.settings.plugins, surroundings).await?;
     let changes = plugins.changes();
-    Ok(Some(InProcess::new(PLUGINS_SERVER, plugins, changes)))
+    Ok(Some(InProcessServer::new(PLUGINS_SERVER, plugins, changes)))
 }
 
 /// Runs the plugins of every workspace of a hub.
-pub(crate) struct Host;
+pub(crate) struct WorkspacePluginHost;
 
-impl PluginHost for Host {
+impl PluginHost for WorkspacePluginHost {
     fn serve<'a>(
         &'a self,
         desired: &'a Desired,
-        surroundings: &'a Surroundings,
-    ) -> BoxFuture<'a, Result<Option<InProcess>, String>> {
+        surroundings: &'a HostContext,
+    ) -> BoxFuture<'a, Result<Option<InProcessServer>, String>> {
         Box::pin(async move {
-            let plugins = configured(desired, surroundings).await;
+            let plugins = configured_server(desired, surroundings).await;
             plugins.map_err(|failure| failure.in_one_line())
         })
     }
 }
 
 /// Workspaces with the same folders and settings share one host.
-async fn shared(
+async fn shared_server(
     admitted: &AdmittedEntry,
     folders: Vec<PathBuf>,
     settings: &PluginSettings,
-    surroundings: &Surroundings,
-) -> Result<Arc<Plugins>, Failure> {
-    type Key = (Vec<PathBuf>, PluginSettings);
-    static HOSTS: Mutex<BTreeMap<Key, Weak<Plugins>>> = Mutex::new(BTreeMap::new());
+    surroundings: &HostContext,
+) -> Result<Arc<PluginServer>, Failure> {
+    type HostKey = (Vec<PathBuf>, PluginSettings);
+    static HOSTS: Mutex<BTreeMap<HostKey, Weak<PluginServer>>> = Mutex::new(BTreeMap::new());
     let hosts = || HOSTS.lock().unwrap_or_else(PoisonError::into_inner);
     let key = (folders, settings.clone());
     if let Some(host) = hosts().get(&key).and_then(Weak::upgrade) {
         return Ok(host);
     }
-    let sources = Sources { builtins: &[], folders: key.0.clone() };
-    let host = Arc::new(Plugins::start(hosted(admitted, settings, surroundings)?, sources).await);
+    let sources = PluginSources { builtins: &[], folders: key.0.clone() };
+    let host = Arc::new(
+        PluginServer::start(host_options(admitted, settings, surroundings)?, sources).await,
+    );
     hosts().insert(key, Arc::downgrade(&host));
     Ok(host)
 }
 
 /// How the user's plugins are run, once they were admitted.
-pub(crate) fn hosted(
+pub(crate) fn host_options(
     _admitted: &AdmittedEntry,
     settings: &PluginSettings,
-    surroundings: &Surroundings,
-) -> Result<Options, Failure> {
+    surroundings: &HostContext,
+) -> Result<PluginHostOptions, Failure> {
     let state = &surroundings.state_dir;
     let mut options = options(PLUGINS_SERVER)?;
-    options.terms = terms(&settings.all);
-    let own = settings.each.iter().map(|(name, own)| (name.clone(), terms(own)));
+    options.terms = run_options(&settings.all);
+    let own = settings.each.iter().map(|(name, own)| (name.clone(), run_options(own)));
     options.own = own.collect();
     options.copies = state.join("plugins");
     // Without a log the last lines are still there.
-    options.logs = Logs::open(state.join("logs")).ok();
+    options.logs = ServerLogs::open(state.join("logs")).ok();
     Ok(options)
 }
 
 /// What settings say of a plugin; of what they do not, the host knows better.
-fn terms(said: &PluginTerms) -> Terms {
-    let usual = Terms::default();
-    let sandbox = if said.sandbox == Some(true) { Sandbox::Closed } else { Sandbox::Open };
-    Terms {
-        limits: Limits {
+fn run_options(said: &PluginTerms) -> PluginRunOptions {
+    let usual = PluginRunOptions::default();
+    let sandbox =
+        if said.sandbox == Some(true) { WorkerSandbox::Closed } else { WorkerSandbox::Open };
+    PluginRunOptions {
+        limits: WorkerLimits {
             memory: said.memory_bytes.unwrap_or(usual.limits.memory),
             files: said.open_files.unwrap_or(usual.limits.files),
             sandbox,

@@ -13,21 +13,21 @@ use anstyle::{AnsiColor, Style};
 use clap::ColorChoice;
 use serde::Serialize;
 use serde_json::json;
-use switchboard_config::Severity;
+use switchboard_config::ProblemSeverity;
 use switchboard_wire::sanitize;
 
 use crate::args::Global;
-use crate::hub::Room;
+use crate::hub::ResultLimit;
 use crate::notice::Notice;
-use crate::place::Places;
-use crate::report::{Failure, Kind};
+use crate::place::PathDisplay;
+use crate::report::{Failure, FailureKind};
 
 /// Where output goes and what it looks like.
 #[derive(Debug)]
 pub(crate) struct Printer {
     json: bool,
     amount: Amount,
-    pub(crate) places: Places,
+    pub(crate) places: PathDisplay,
     out: std::io::Stdout,
     /// Whether an error would follow something else.
     said: AtomicBool,
@@ -51,7 +51,7 @@ pub(crate) const CYAN: Style = AnsiColor::Cyan.on_default().bold();
 // === impl Printer ===
 
 impl Printer {
-    pub(crate) fn new(global: &Global, places: Places) -> Self {
+    pub(crate) fn new(global: &Global, places: PathDisplay) -> Self {
         match global.color {
             ColorChoice::Auto => anstream::ColorChoice::Auto,
             ColorChoice::Always => anstream::ColorChoice::Always,
@@ -93,8 +93,8 @@ impl Printer {
     }
 
     /// How large a result may be that is printed.
-    pub(crate) fn room(&self) -> Room {
-        if self.is_screen() { Room::Screen } else { Room::Pipe }
+    pub(crate) fn room(&self) -> ResultLimit {
+        if self.is_screen() { ResultLimit::Screen } else { ResultLimit::Pipe }
     }
 
     /// Data for another program, byte for byte.
@@ -154,17 +154,17 @@ impl Printer {
             return;
         }
         for notice in notices {
-            if self.amount == Amount::Quiet && notice.severity < Severity::Error {
+            if self.amount == Amount::Quiet && notice.severity < ProblemSeverity::Error {
                 continue;
             }
             let style = match notice.severity {
-                Severity::Error => RED,
-                Severity::Warning => YELLOW,
-                Severity::Note => CYAN,
+                ProblemSeverity::Error => RED,
+                ProblemSeverity::Warning => YELLOW,
+                ProblemSeverity::Note => CYAN,
             };
             let mut out = anstream::stderr();
             self.said.store(true, Ordering::Relaxed);
-            let _ = writeln!(out, "\n{style}{}{style:#}: {}", notice.word(), notice.message);
+            let _ = writeln!(out, "\n{style}{}{style:#}: {}", notice.kind_word(), notice.message);
             if let Some(at) = &notice.at {
                 let _ = writeln!(out, "  --> {}", self.places.location(at));
             }
@@ -203,7 +203,7 @@ pub(crate) fn escaped(json: &str) -> String {
     use std::fmt::Write;
     let mut text = String::with_capacity(json.len());
     for c in json.chars() {
-        let is_seen = !sanitize::line(c.encode_utf8(&mut [0; 4])).is_empty();
+        let is_seen = !sanitize::sanitize_line(c.encode_utf8(&mut [0; 4])).is_empty();
         if is_seen || c == '\n' {
             text.push(c);
             continue;
@@ -231,8 +231,9 @@ pub(crate) fn usage(error: &clap::Error, typed: &[OsString]) -> ExitCode {
     if error.use_stderr() && before.into_iter().any(|word| word == "--json") {
         let text = error.render().to_string();
         let message = text.trim_start_matches("error: ").trim_end();
-        let failure = Failure::plain(Kind::Usage, message.lines().next().unwrap_or_default());
-        let failure = failure.because(
+        let failure =
+            Failure::plain(FailureKind::Usage, message.lines().next().unwrap_or_default());
+        let failure = failure.with_causes(
             message
                 .lines()
                 .nth(1)

@@ -6,7 +6,7 @@ use crate::printer::{BOLD, Printer};
 
 /// What a person answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub(crate) enum YesNo {
     Yes,
     No,
     /// No, and no to whatever else would be asked.
@@ -19,23 +19,23 @@ pub(crate) fn is_possible(printer: &Printer) -> bool {
 }
 
 /// Asks until the answer can be understood; the end of input is a stop. `default` is what nothing means.
-pub(crate) fn ask(printer: &Printer, question: &str, default: Answer) -> Answer {
-    let choices = if default == Answer::Yes { "Y/n" } else { "y/N" };
+pub(crate) fn ask(printer: &Printer, question: &str, default: YesNo) -> YesNo {
+    let choices = if default == YesNo::Yes { "Y/n" } else { "y/N" };
     loop {
         printer.raw(format_args!("{BOLD}{question}{BOLD:#} [{choices}] "));
         let mut line = String::new();
         match std::io::stdin().lock().read_line(&mut line) {
             Ok(0) | Err(_) => {
                 printer.raw("\n");
-                return Answer::Stop;
+                return YesNo::Stop;
             }
             Ok(_) => {}
         }
         match line.trim().to_ascii_lowercase().as_str() {
             "" => return default,
-            "y" | "yes" => return Answer::Yes,
-            "n" | "no" => return Answer::No,
-            "q" | "quit" => return Answer::Stop,
+            "y" | "yes" => return YesNo::Yes,
+            "n" | "no" => return YesNo::No,
+            "q" | "quit" => return YesNo::Stop,
             _ => printer.raw("Please answer y, n, or q to stop asking.\n"),
         }
     }

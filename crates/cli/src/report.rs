@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
-use switchboard_config::Location;
-use switchboard_wire::{Error, Remedy, Told, sanitize};
+use switchboard_config::SourceLocation;
+use switchboard_wire::{Error, Remedy, RemoteError, sanitize};
 
 use crate::hint::{self, Subject};
 
@@ -13,14 +13,14 @@ use crate::hint::{self, Subject};
 pub(crate) struct Failure {
     message: String,
     causes: Vec<String>,
-    at: Option<Location>,
+    at: Option<SourceLocation>,
     hint: Option<String>,
-    kind: Kind,
+    kind: FailureKind,
 }
 
 /// Exit codes people and scripts rely on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum FailureKind {
     Failed = 1,
     Usage = 2,
     NeedsAuthentication = 3,
@@ -32,31 +32,31 @@ pub(crate) enum Kind {
 
 impl Failure {
     /// A sentence, and nothing below it.
-    pub(crate) fn plain(kind: Kind, message: impl Into<String>) -> Self {
-        let message = sanitize::line(&message.into()).into_owned();
+    pub(crate) fn plain(kind: FailureKind, message: impl Into<String>) -> Self {
+        let message = sanitize::sanitize_line(&message.into()).into_owned();
         Self { message, causes: Vec::new(), at: None, hint: None, kind }
     }
 
     /// Something of ours that failed.
     pub(crate) fn new(message: impl Into<String>, cause: impl std::error::Error) -> Self {
-        let mut failure = Self::plain(Kind::Failed, message);
-        failure.causes = chain(&cause);
+        let mut failure = Self::plain(FailureKind::Failed, message);
+        failure.causes = error_chain(&cause);
         failure
     }
 
     /// Something that was typed and cannot be meant.
     pub(crate) fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self::plain(Kind::Usage, message).hinted(hint)
+        Self::plain(FailureKind::Usage, message).with_hint(hint)
     }
 
     /// A server that failed.
     pub(crate) fn server(message: impl Into<String>, error: &Error, subject: &Subject<'_>) -> Self {
         let kind = match error.remedy() {
-            Remedy::SignIn => Kind::NeedsAuthentication,
-            _ => Kind::Failed,
+            Remedy::SignIn => FailureKind::NeedsAuthentication,
+            _ => FailureKind::Failed,
         };
-        let Told { causes, hint, .. } = Told::wire(error);
-        let hint = hint.or_else(|| hint::of(error, subject));
+        let RemoteError { causes, hint, .. } = RemoteError::from_wire_error(error);
+        let hint = hint.or_else(|| hint::for_error(error, subject));
         Self { causes, hint, ..Self::plain(kind, message) }
     }
 
@@ -64,12 +64,12 @@ impl Failure {
     pub(crate) fn config(message: impl Into<String>, error: &switchboard_config::Error) -> Self {
         use switchboard_config::Error as E;
         let kind = match error {
-            E::Blocked { .. } | E::Managed { .. } => Kind::Denied,
-            E::Name(_) | E::Entry { .. } => Kind::Usage,
-            _ => Kind::Failed,
+            E::Blocked { .. } | E::Managed { .. } => FailureKind::Denied,
+            E::Name(_) | E::Entry { .. } => FailureKind::Usage,
+            _ => FailureKind::Failed,
         };
         Self {
-            causes: hint::causes_of_config(error).unwrap_or_else(|| chain(error)),
+            causes: hint::causes_of_config(error).unwrap_or_else(|| error_chain(error)),
             at: hint::place_of_config(error),
             hint: hint::of_config(error),
             ..Self::plain(kind, message)
@@ -78,36 +78,36 @@ impl Failure {
 
     /// A tool that answered with `isError`.
     pub(crate) fn tool(name: &str) -> Self {
-        Self::plain(Kind::Failed, format!("`{name}` reports an error"))
+        Self::plain(FailureKind::Failed, format!("`{name}` reports an error"))
     }
 
     /// Ctrl-C.
     pub(crate) fn interrupted() -> Self {
-        Self::plain(Kind::Interrupted, "interrupted")
+        Self::plain(FailureKind::Interrupted, "interrupted")
     }
 
     /// With advice.
-    pub(crate) fn hinted(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(sanitize::line(&hint.into()).into_owned());
+    pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(sanitize::sanitize_line(&hint.into()).into_owned());
         self
     }
 
     /// With reasons.
-    pub(crate) fn because(mut self, causes: impl IntoIterator<Item = String>) -> Self {
+    pub(crate) fn with_causes(mut self, causes: impl IntoIterator<Item = String>) -> Self {
         let causes = causes.into_iter();
-        self.causes.extend(causes.map(|cause| sanitize::block(&cause).into_owned()));
+        self.causes.extend(causes.map(|cause| sanitize::sanitize_block(&cause).into_owned()));
         self
     }
 
     /// The same, as the reason of another.
-    pub(crate) fn under(mut self, message: impl Into<String>) -> Self {
+    pub(crate) fn with_context(mut self, message: impl Into<String>) -> Self {
         let above = Self::plain(self.kind, message).message;
         self.causes.insert(0, std::mem::replace(&mut self.message, above));
         self
     }
 
     /// With the place it is about.
-    pub(crate) fn placed(mut self, at: Option<Location>) -> Self {
+    pub(crate) fn with_location(mut self, at: Option<SourceLocation>) -> Self {
         self.at = at;
         self
     }
@@ -126,7 +126,7 @@ impl Failure {
         &self.causes
     }
 
-    pub(crate) fn at(&self) -> Option<&Location> {
+    pub(crate) fn at(&self) -> Option<&SourceLocation> {
         self.at.as_ref()
     }
 
@@ -135,7 +135,7 @@ impl Failure {
     }
 
     pub(crate) fn needs_authentication(&self) -> bool {
-        self.kind == Kind::NeedsAuthentication
+        self.kind == FailureKind::NeedsAuthentication
     }
 
     pub(crate) fn exit_code(&self) -> ExitCode {
@@ -144,7 +144,7 @@ impl Failure {
 
     /// The same for machines.
     pub(crate) fn to_json(&self) -> Value {
-        let mut error = json!({ "kind": self.kind.word(), "message": self.message });
+        let mut error = json!({ "kind": self.kind.as_str(), "message": self.message });
         if !self.causes.is_empty() {
             error["causes"] = json!(self.causes);
         }
@@ -160,8 +160,8 @@ impl Failure {
 
 // === impl Kind ===
 
-impl Kind {
-    fn word(self) -> &'static str {
+impl FailureKind {
+    fn as_str(self) -> &'static str {
         match self {
             Self::Failed => "failed",
             Self::Usage => "usage",
@@ -173,11 +173,11 @@ impl Kind {
 }
 
 /// An error and everything below it, each once.
-fn chain(error: &dyn std::error::Error) -> Vec<String> {
-    let mut causes = vec![sanitize::block(&error.to_string()).into_owned()];
+fn error_chain(error: &dyn std::error::Error) -> Vec<String> {
+    let mut causes = vec![sanitize::sanitize_block(&error.to_string()).into_owned()];
     let mut next = error.source();
     while let Some(cause) = next {
-        let text = sanitize::block(&cause.to_string()).into_owned();
+        let text = sanitize::sanitize_block(&cause.to_string()).into_owned();
         if !causes.iter().any(|said| said.contains(&text)) {
             causes.push(text);
         }

@@ -9,16 +9,16 @@ use switchboard_wire::sanitize;
 use crate::printer::DIM;
 
 /// How long a line about a server gets.
-const SHOWN: usize = 70;
+const MAX_LINE_CHARS: usize = 70;
 /// What is left of a text on the narrowest terminal.
-const SHORTEST: usize = 16;
+const MIN_TEXT_CHARS: usize = 16;
 /// A longer run of spaces is counted, not written: it could push the rest of a command out of sight.
 const MAX_SPACES: usize = 16;
 
 /// What an entry runs or reaches, on one line, for a table; `entry` is masked already.
 pub(crate) fn target(entry: &Value) -> String {
     match entry["url"].as_str() {
-        Some(url) if entry["command"].is_null() => sanitize::line(url).into_owned(),
+        Some(url) if entry["command"].is_null() => sanitize::sanitize_line(url).into_owned(),
         _ => command_line(entry),
     }
 }
@@ -27,7 +27,7 @@ pub(crate) fn target(entry: &Value) -> String {
 pub(crate) fn short_target(entry: &Value) -> String {
     match target(entry) {
         nothing if nothing.is_empty() => "-".to_owned(),
-        target => shortened(&target, SHOWN),
+        target => shorten(&target, MAX_LINE_CHARS),
     }
 }
 
@@ -78,14 +78,15 @@ fn written_out(text: &str) -> String {
         c => c.escape_unicode().to_string(),
     };
     let pieces = spaces_apart(text);
-    let piece = |piece: &str| counted(piece).unwrap_or_else(|| piece.chars().map(escape).collect());
+    let piece =
+        |piece: &str| counted_spaces(piece).unwrap_or_else(|| piece.chars().map(escape).collect());
     pieces.map(piece).collect()
 }
 
 /// How a run of spaces is written that is too long to be written as it is.
-fn counted(piece: &str) -> Option<String> {
+fn counted_spaces(piece: &str) -> Option<String> {
     let is_long = piece.len() > MAX_SPACES && piece.bytes().all(|byte| byte == b' ');
-    is_long.then(|| format!("\\[{} spaces]", grouped(piece.len())))
+    is_long.then(|| format!("\\[{} spaces]", group_thousands(piece.len())))
 }
 
 /// The text in pieces: runs of spaces, and what stands between them.
@@ -101,7 +102,7 @@ fn spaces_apart(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Text cut after so many characters.
-pub(crate) fn shortened(text: &str, shown: usize) -> String {
+pub(crate) fn shorten(text: &str, shown: usize) -> String {
     match text.char_indices().nth(shown) {
         None => text.to_owned(),
         Some((cut, _)) => format!("{}…", &text[..cut]),
@@ -109,15 +110,15 @@ pub(crate) fn shortened(text: &str, shown: usize) -> String {
 }
 
 /// Text cut where a line of the terminal ends, after `taken` columns of it; anything else is not cut.
-pub(crate) fn fitting(text: &str, taken: usize) -> String {
+pub(crate) fn fit_to_width(text: &str, taken: usize) -> String {
     match width() {
-        Some(width) => shortened(text, width.saturating_sub(taken + 1).max(SHORTEST)),
+        Some(width) => shorten(text, width.saturating_sub(taken + 1).max(MIN_TEXT_CHARS)),
         None => text.to_owned(),
     }
 }
 
 /// Text that matters less; nothing where there is none, so that no line ends in what cannot be seen.
-pub(crate) fn dimmed(text: &str) -> String {
+pub(crate) fn dim(text: &str) -> String {
     if text.is_empty() { String::new() } else { format!("{DIM}{text}{DIM:#}") }
 }
 
@@ -129,7 +130,7 @@ fn width() -> Option<usize> {
 }
 
 /// A number with its thousands apart.
-pub(crate) fn grouped(number: usize) -> String {
+pub(crate) fn group_thousands(number: usize) -> String {
     let digits = number.to_string();
     let first = digits.len() % 3;
     let (head, rest) = digits.split_at(first);
@@ -154,7 +155,7 @@ pub(crate) fn columns<const N: usize>(rows: impl IntoIterator<Item = [String; N]
 /// A moment, in seconds since 1970, to the minute: `2026-07-28 09:05Z`.
 pub(crate) fn moment(seconds: u64) -> String {
     let at = UNIX_EPOCH + Duration::from_secs(seconds);
-    let stamp = switchboard_core::logs::stamp(at);
+    let stamp = switchboard_core::logs::format_timestamp(at);
     format!("{}Z", stamp[..16].replace('T', " "))
 }
 
@@ -173,7 +174,7 @@ pub(crate) fn ago(unix_millis: u64) -> String {
 /// How many there are of something, with its plural.
 pub(crate) fn count(number: usize, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
-    format!("{} {noun}{plural}", grouped(number))
+    format!("{} {noun}{plural}", group_thousands(number))
 }
 
 /// A value as JSON on one line, for people: what cannot be seen is written out, and nothing is left out.
@@ -203,7 +204,8 @@ fn visible_json(line: &str) -> String {
         c if sanitize::is_visible(c) => c.to_string(),
         c => json_escape(c),
     };
-    let piece = |piece: &str| counted(piece).unwrap_or_else(|| piece.chars().map(escape).collect());
+    let piece =
+        |piece: &str| counted_spaces(piece).unwrap_or_else(|| piece.chars().map(escape).collect());
     indentation.to_owned() + &spaces_apart(rest).map(piece).collect::<String>()
 }
 
@@ -248,7 +250,7 @@ mod tests {
     fn thousands_are_apart() {
         for (number, shown) in [(0, "0"), (999, "999"), (1000, "1,000"), (12_345_678, "12,345,678")]
         {
-            assert_eq!(grouped(number), shown);
+            assert_eq!(group_thousands(number), shown);
         }
     }
 

@@ -25,7 +25,7 @@ pub(crate) fn unwritable_state(caller: &Caller) -> Option<Notice> {
         "nothing can be written to {}: {error}; logs, the console, remembered answers and large results are not kept",
         folder.display()
     );
-    Some(Notice::warning(message).hinted(
+    Some(Notice::warning(message).with_hint(
         "make room there, or make it writable; `XDG_STATE_HOME` names another place for state",
     ))
 }

@@ -6,15 +6,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use switchboard_config::{Asked, Desired, Dynamic, Environment, Platform, Surroundings, Workspace};
+use switchboard_config::{
+    ConfigWorkspace, Desired, DynamicConfig, EnvironmentVariables, HostContext, Platform,
+    ResolveOptions,
+};
 use switchboard_core::ide;
 
-use switchboard_auth::{FileStore, Keychain, NoKeychain, SystemKeychain};
-use switchboard_process::Guard;
+use switchboard_auth::{FileSignInStore, Keychain, NoKeychain, SystemKeychain};
+use switchboard_process::ProcessGuard;
 
 use crate::args::Global;
 use crate::notice::Notice;
-use crate::place::Places;
+use crate::place::PathDisplay;
 use crate::report::Failure;
 
 /// How long a person waits for the organisation's catalogue before its last copy is used.
@@ -22,13 +25,13 @@ const CATALOGUE_DEADLINE: Duration = Duration::from_secs(10);
 
 /// Whoever typed the command: where they are, what they have set, what they asked for.
 pub(crate) struct Caller {
-    pub(crate) surroundings: Surroundings,
-    pub(crate) workspace: Workspace,
-    asked: Asked,
+    pub(crate) surroundings: HostContext,
+    pub(crate) workspace: ConfigWorkspace,
+    asked: ResolveOptions,
     /// Whether nothing is to be shared with the hub.
     standalone: bool,
     /// What the servers of the organisation's catalogue are reached with.
-    pub(crate) catalogue: Option<Arc<switchboard_sources::CatalogueCredentials>>,
+    pub(crate) catalogue: Option<Arc<switchboard_sources::ConnectorCredentials>>,
     /// What went wrong before the command began.
     pub(crate) notices: Vec<Notice>,
     /// Everything in the environment, whatever bytes it is made of.
@@ -47,21 +50,23 @@ impl Caller {
             None => cwd.clone(),
         };
         let mut surroundings =
-            Surroundings::usual(platform(), environment(), project).ok_or_else(no_home)?;
+            HostContext::for_platform(platform(), environment(), project).ok_or_else(no_home)?;
         if let Some(config_dir) = &global.config_dir {
             surroundings.config_dir = cwd.join(config_dir);
         }
         surroundings.owner = Some(nix::unistd::geteuid().as_raw());
         surroundings.now = now();
         let dynamic = global.mcp_config.iter();
-        let mut asked = Asked {
-            dynamic: dynamic.map(|argument| Dynamic::from_argument(argument, &cwd)).collect(),
+        let mut asked = ResolveOptions {
+            dynamic: dynamic.map(|argument| DynamicConfig::from_argument(argument, &cwd)).collect(),
             strict: global.strict_mcp_config,
-            ..Asked::default()
+            ..ResolveOptions::default()
         };
-        asked.connectors.extend(switchboard_sources::kept_catalogue(&surroundings, &asked));
+        asked
+            .connectors
+            .extend(switchboard_sources::cached_connector_catalog(&surroundings, &asked));
         Ok(Self {
-            workspace: Workspace::new(surroundings.clone(), asked.clone()),
+            workspace: ConfigWorkspace::new(surroundings.clone(), asked.clone()),
             surroundings,
             asked,
             standalone: global.standalone,
@@ -73,20 +78,23 @@ impl Caller {
 
     /// The same with the organisation's catalogue as it is now, or its last copy and why.
     pub(crate) async fn with_catalogue(mut self) -> Result<Self, Failure> {
-        let guard = Guard::this_program().map_err(|error| {
+        let guard = ProcessGuard::this_program().map_err(|error| {
             Failure::new("cannot open this program to guard what it starts", error)
         })?;
-        let mut options = switchboard_sources::Options::new(guard);
+        let mut options = switchboard_sources::SourcesOptions::new(guard);
         options.timing.fetch = CATALOGUE_DEADLINE;
         self.asked.connectors.clear();
         let (fetched, problem) =
-            switchboard_sources::fetch_catalogue(&self.surroundings, &self.asked, &options).await;
+            switchboard_sources::fetch_connector_catalog(&self.surroundings, &self.asked, &options)
+                .await;
         self.catalogue =
-            switchboard_sources::catalogue_credentials(&self.surroundings, &self.asked, &options);
+            switchboard_sources::connector_credentials(&self.surroundings, &self.asked, &options);
         self.asked.connectors.extend(fetched);
-        self.workspace = Workspace::new(self.surroundings.clone(), self.asked.clone());
+        self.workspace = ConfigWorkspace::new(self.surroundings.clone(), self.asked.clone());
         self.notices.extend(
-            problem.map(|problem| Notice::warning(problem.to_string()).placed(problem.at())),
+            problem.map(|problem| {
+                Notice::warning(problem.to_string()).with_location(problem.location())
+            }),
         );
         Ok(self)
     }
@@ -97,7 +105,7 @@ impl Caller {
     }
 
     /// What was asked for besides the surroundings.
-    pub(crate) fn asked(&self) -> &Asked {
+    pub(crate) fn asked(&self) -> &ResolveOptions {
         &self.asked
     }
 
@@ -109,13 +117,13 @@ impl Caller {
     }
 
     /// Where sign-ins are kept.
-    pub(crate) fn sign_ins(&self) -> Arc<FileStore> {
+    pub(crate) fn sign_ins(&self) -> Arc<FileSignInStore> {
         let keychain: Arc<dyn Keychain> = match (platform(), self.variable(SESSION_BUS)) {
             // Without a session there is no keychain, and to look for one would start a bus.
             (Platform::Linux, None) => Arc::new(NoKeychain),
             _ => Arc::new(SystemKeychain),
         };
-        Arc::new(FileStore::new(self.surroundings.state_dir.join("sign-ins"), keychain))
+        Arc::new(FileSignInStore::new(self.surroundings.state_dir.join("sign-ins"), keychain))
     }
 
     /// The value of a variable that says something.
@@ -127,7 +135,7 @@ impl Caller {
 
 /// Whether one of our own servers started this program, however many scripts lie in between.
 pub(crate) fn is_beneath_us() -> bool {
-    env::var_os(switchboard_core::connection::MARKER).is_some()
+    env::var_os(switchboard_core::connection::PARENT_MARKER_VARIABLE).is_some()
 }
 
 /// Everything in the environment.
@@ -155,17 +163,17 @@ pub(crate) fn browsers() -> Vec<String> {
 }
 
 /// The words of the command line.
-pub(crate) fn typed() -> Vec<OsString> {
+pub(crate) fn command_line_words() -> Vec<OsString> {
     env::args_os().collect()
 }
 
 /// How paths are shortened for people.
-pub(crate) fn places() -> Places {
-    Places::new(env::current_dir().ok(), env::home_dir())
+pub(crate) fn places() -> PathDisplay {
+    PathDisplay::new(env::current_dir().ok(), env::home_dir())
 }
 
 /// What is not UTF-8 cannot be referred to in a file, which is.
-fn environment() -> Environment {
+fn environment() -> EnvironmentVariables {
     let text = |(name, value): (OsString, OsString)| {
         Some((name.into_string().ok()?, value.into_string().ok()?))
     };

@@ -9,20 +9,24 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::printer::Printer;
 
 /// How long a person waits without being told what for.
-const UNNOTICED: Duration = Duration::from_secs(1);
+const SILENT_WAIT: Duration = Duration::from_secs(1);
 /// How long a bar of progress is.
-const BAR: usize = 20;
+const BAR_COLUMNS: usize = 20;
 
 /// Hears that somebody wants this to end: Ctrl-C, or a polite signal. Nothing is lost between two waits.
-pub(crate) struct Ending(Option<(Signal, Signal)>);
+pub(crate) struct EndSignals(Option<(Signal, Signal)>);
 
 /// Waits for `work`, saying so once it takes longer than a person expects.
-pub(crate) async fn shown<T>(printer: &Printer, text: &str, work: impl Future<Output = T>) -> T {
+pub(crate) async fn wait_with_text<T>(
+    printer: &Printer,
+    text: &str,
+    work: impl Future<Output = T>,
+) -> T {
     let mut work = std::pin::pin!(work);
     let started = Instant::now();
     let mut waiting = None;
     loop {
-        match tokio::time::timeout(UNNOTICED, &mut work).await {
+        match tokio::time::timeout(SILENT_WAIT, &mut work).await {
             Ok(done) => return done,
             Err(_) => {
                 drop(waiting.take());
@@ -56,7 +60,7 @@ pub(crate) fn progress_line(what: &str, params: &Raw) -> String {
         }
         _ => text("progress"),
     };
-    sanitize::line(&format!("{what}: {at}{message}")).into_owned()
+    sanitize::sanitize_line(&format!("{what}: {at}{message}")).into_owned()
 }
 
 #[expect(
@@ -66,8 +70,8 @@ pub(crate) fn progress_line(what: &str, params: &Raw) -> String {
     reason = "it is between nothing and the length of the bar"
 )]
 fn bar(part: f64) -> String {
-    let full = (part.clamp(0.0, 1.0) * BAR as f64) as usize;
-    format!("{}{}", "█".repeat(full), "░".repeat(BAR - full))
+    let full = (part.clamp(0.0, 1.0) * BAR_COLUMNS as f64) as usize;
+    format!("{}{}", "█".repeat(full), "░".repeat(BAR_COLUMNS - full))
 }
 
 /// A time in whole milliseconds.
@@ -77,7 +81,7 @@ pub(crate) fn millis(duration: Duration) -> u64 {
 
 // === impl Ending ===
 
-impl Ending {
+impl EndSignals {
     /// From here on it is heard. Where that cannot be arranged for, it takes an impolite signal.
     pub(crate) fn listen() -> Self {
         let hear = |kind| signal(kind).ok();
@@ -85,7 +89,7 @@ impl Ending {
     }
 
     /// Waits until it is wanted, or wanted again.
-    pub(crate) async fn wanted(&mut self) {
+    pub(crate) async fn wait_for_end(&mut self) {
         let Some((interrupted, terminated)) = &mut self.0 else {
             return std::future::pending().await;
         };

@@ -5,18 +5,21 @@ use std::path::PathBuf;
 use serde_json::json;
 
 use crate::entry::ToolFilter;
-use crate::problem::{Kind, Problem};
+use crate::problem::{ConfigProblem, ConfigProblemKind};
 use crate::scope::Scope;
-use crate::source::{Fields, Located, Location, Member, Node, Origin, Value, yaml};
-use crate::trust::{Item, ItemKind};
+use crate::source::{
+    ConfigMember, ConfigNode, ConfigValue, Located, ObjectFields, SourceLocation, SourceOrigin,
+    yaml,
+};
+use crate::trust::{ApprovalItem, ApprovalItemKind};
 
 /// The agent that was asked for, as far as it counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Agent {
+pub struct SelectedAgent {
     /// Its name.
     pub name: String,
     /// Where it stands.
-    pub at: Location,
+    pub at: SourceLocation,
     /// Which tools it sees, as full names or globs of them.
     pub tools: ToolFilter,
     /// What it is told; absent until the file is trusted.
@@ -27,9 +30,9 @@ pub struct Agent {
 #[derive(Debug, Clone)]
 pub(crate) struct AgentFile {
     pub(crate) name: String,
-    pub(crate) at: Location,
+    pub(crate) at: SourceLocation,
     /// What has to be approved before it counts.
-    pub(crate) item: Option<Item>,
+    pub(crate) item: Option<ApprovalItem>,
     /// Where the servers it brings along start.
     pub(crate) start_folder: PathBuf,
     /// The servers it works with; absent means all.
@@ -45,19 +48,19 @@ pub(crate) enum AgentServer {
     /// One that is configured.
     Named(Located<String>),
     /// One that lives as long as the agent's session.
-    Inline(Member),
+    Inline(ConfigMember),
 }
 
 /// Reads an agent's file.
-pub(crate) fn parse(
-    origin: &Origin,
+pub(crate) fn parse_agent_file(
+    origin: &SourceOrigin,
     text: &str,
     scope: Scope,
     start_folder: PathBuf,
-    problems: &mut Vec<Problem>,
+    problems: &mut Vec<ConfigProblem>,
 ) -> Option<AgentFile> {
     let stem = origin.path().and_then(|path| path.file_stem()).and_then(|stem| stem.to_str())?;
-    let (front, prompt) = split(text);
+    let (front, prompt) = split_front_matter(text);
     let node = match yaml::parse(origin, front, 1) {
         Ok(node) => node,
         Err(problem) => {
@@ -65,13 +68,14 @@ pub(crate) fn parse(
             return None;
         }
     };
-    let mut fields = Fields::new(&node, &format!("agent `{stem}`"), problems);
+    let mut fields = ObjectFields::new(&node, &format!("agent `{stem}`"), problems);
     fields.allow(&["description", "model", "color"]);
     let name = fields.string("name").unwrap_or_else(|| stem.to_owned());
     let content = json!({ "frontMatter": node.to_json(), "prompt": prompt });
     let agent = AgentFile {
-        item: (!scope.is_trusted())
-            .then(|| Item::new(ItemKind::Agent, name.clone(), content, origin.start())),
+        item: (!scope.is_trusted()).then(|| {
+            ApprovalItem::new(ApprovalItemKind::Agent, name.clone(), content, origin.start())
+        }),
         start_folder,
         servers: servers(&mut fields),
         required: fields.texts("requiredMcpServers").unwrap_or_default(),
@@ -85,7 +89,7 @@ pub(crate) fn parse(
 }
 
 /// Front matter and the rest; a file without any has an empty one.
-fn split(text: &str) -> (&str, &str) {
+fn split_front_matter(text: &str) -> (&str, &str) {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let Some(rest) = text.strip_prefix("---\n").or_else(|| text.strip_prefix("---\r\n")) else {
         return ("", text);
@@ -100,49 +104,53 @@ fn split(text: &str) -> (&str, &str) {
     (rest, "")
 }
 
-fn servers(fields: &mut Fields<'_>) -> Option<Vec<AgentServer>> {
+fn servers(fields: &mut ObjectFields<'_>) -> Option<Vec<AgentServer>> {
     let node = fields.node("mcpServers")?;
     match &node.value {
-        Value::Object(members) => Some(members.iter().cloned().map(AgentServer::Inline).collect()),
-        Value::List(elements) => {
+        ConfigValue::Object(members) => {
+            Some(members.iter().cloned().map(AgentServer::Inline).collect())
+        }
+        ConfigValue::List(elements) => {
             Some(elements.iter().flat_map(|element| server(fields, element)).collect())
         }
         _ => {
             let message = format!("`mcpServers` of {} must be a list or an object", fields.what());
-            fields.wrong(Kind::WrongType, message, &node.at);
+            fields.reject(ConfigProblemKind::WrongType, message, &node.at);
             None
         }
     }
 }
 
-fn server(fields: &mut Fields<'_>, node: &Node) -> Vec<AgentServer> {
+fn server(fields: &mut ObjectFields<'_>, node: &ConfigNode) -> Vec<AgentServer> {
     match &node.value {
-        Value::String(name) => {
+        ConfigValue::String(name) => {
             vec![AgentServer::Named(Located::new(name.clone(), node.at.clone()))]
         }
-        Value::Object(members) => members.iter().cloned().map(AgentServer::Inline).collect(),
+        ConfigValue::Object(members) => members.iter().cloned().map(AgentServer::Inline).collect(),
         _ => {
             let message = format!("a server of {} must be a name or an entry", fields.what());
-            fields.wrong(Kind::WrongType, message, &node.at);
+            fields.reject(ConfigProblemKind::WrongType, message, &node.at);
             Vec::new()
         }
     }
 }
 
 /// `tools` is a list, a line of names, or `{allow, deny}`; `disallowedTools` a list or a line.
-fn tools(fields: &mut Fields<'_>) -> ToolFilter {
+fn tools(fields: &mut ObjectFields<'_>) -> ToolFilter {
     let mut filter = match fields.node("tools").map(|node| &node.value) {
         None => ToolFilter::default(),
-        Some(Value::Object(_)) => fields.nested("tools", crate::entry::tools).unwrap_or_default(),
+        Some(ConfigValue::Object(_)) => {
+            fields.nested("tools", crate::entry::decode_tools).unwrap_or_default()
+        }
         Some(_) => ToolFilter { allow: Some(names(fields, "tools")), deny: Vec::new() },
     };
     filter.deny.extend(names(fields, "disallowedTools"));
     filter
 }
 
-fn names(fields: &mut Fields<'_>, key: &'static str) -> Vec<String> {
+fn names(fields: &mut ObjectFields<'_>, key: &'static str) -> Vec<String> {
     match fields.node(key).map(|node| &node.value) {
-        Some(Value::String(line)) => line
+        Some(ConfigValue::String(line)) => line
             .split(',')
             .map(|name| name.trim().to_owned())
             .filter(|name| !name.is_empty())

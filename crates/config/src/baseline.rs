@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::ffi::OsStr;
 
 /// Variables that programs need to find their way.
-const NAMES: &[&str] = &[
+const BASELINE_NAMES: &[&str] = &[
     "HOME",
     "USER",
     "LOGNAME",
@@ -25,33 +25,34 @@ const NAMES: &[&str] = &[
     "no_proxy",
 ];
 /// Addresses of proxies, which may hold a user's name and password.
-const PROXIES: &[&str] =
+const PROXY_NAMES: &[&str] =
     &["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"];
-const PREFIXES: &[&str] = &["LC_", "XDG_"];
+const BASELINE_PREFIXES: &[&str] = &["LC_", "XDG_"];
 
 /// The value that every process gets of the variable of this name; `None` where it gets none. The address of a proxy
 /// comes without user and password: the proxy then says that it wants them, which is easier to understand than a network
 /// that cannot be reached.
 pub fn baseline_value<'a>(name: &str, value: &'a OsStr) -> Option<Cow<'a, OsStr>> {
-    if PROXIES.contains(&name) {
-        let address = without_user(value.to_str()?);
+    if PROXY_NAMES.contains(&name) {
+        let address = strip_credentials(value.to_str()?);
         return Some(match address {
             Cow::Borrowed(address) => Cow::Borrowed(OsStr::new(address)),
             Cow::Owned(address) => Cow::Owned(address.into()),
         });
     }
-    let is_usual = NAMES.contains(&name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix));
+    let is_usual = BASELINE_NAMES.contains(&name)
+        || BASELINE_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
     is_usual.then_some(Cow::Borrowed(value))
 }
 
 /// Whether every process gets this variable without the user and password in it.
-pub fn is_cut_for_servers(name: &str, value: &str) -> bool {
-    PROXIES.contains(&name) && value.contains('@')
+pub fn has_proxy_credentials(name: &str, value: &str) -> bool {
+    PROXY_NAMES.contains(&name) && value.contains('@')
 }
 
 /// The address of a proxy without user and password. They need not be escaped as a URL asks for, so whatever stands before
 /// the last `@` is theirs.
-fn without_user(address: &str) -> Cow<'_, str> {
+fn strip_credentials(address: &str) -> Cow<'_, str> {
     let Some((before, host)) = address.rsplit_once('@') else { return Cow::Borrowed(address) };
     match before.split_once("://") {
         Some((scheme, _)) => Cow::Owned(format!("{scheme}://{host}")),
@@ -61,7 +62,7 @@ fn without_user(address: &str) -> Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{PROXIES, baseline_value, is_cut_for_servers};
+    use super::{PROXY_NAMES, baseline_value, has_proxy_credentials};
 
     fn passed(name: &str, value: &str) -> Option<String> {
         let value = baseline_value(name, value.as_ref())?;
@@ -77,7 +78,7 @@ mod tests {
 
     #[test]
     fn the_password_of_a_proxy_stays_at_home() {
-        for name in PROXIES {
+        for name in PROXY_NAMES {
             for (value, expected) in [
                 ("http://proxy:3128", "http://proxy:3128"),
                 ("http://ann:hush@proxy:3128/", "http://proxy:3128/"),
@@ -88,10 +89,10 @@ mod tests {
                 ("", ""),
             ] {
                 assert_eq!(passed(name, value).as_deref(), Some(expected), "{name}={value}");
-                assert_eq!(is_cut_for_servers(name, value), value != expected, "{name}={value}");
+                assert_eq!(has_proxy_credentials(name, value), value != expected, "{name}={value}");
             }
         }
         assert_eq!(passed("NO_PROXY", "a@b,c").as_deref(), Some("a@b,c"));
-        assert!(!is_cut_for_servers("PATH", "/a@b"));
+        assert!(!has_proxy_credentials("PATH", "/a@b"));
     }
 }

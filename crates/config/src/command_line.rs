@@ -6,12 +6,12 @@ pub fn command_line<A: AsRef<str>>(
     command: &str,
     arguments: impl IntoIterator<Item = A>,
 ) -> String {
-    format!("switchboard {command} {}", positional(arguments))
+    format!("switchboard {command} {}", quote_arguments(arguments))
 }
 
 /// Words as arguments of a command line: quoted where a shell would see more than a word in one, and after `--` where the
 /// command would see an option.
-pub fn positional<A: AsRef<str>>(arguments: impl IntoIterator<Item = A>) -> String {
+pub fn quote_arguments<A: AsRef<str>>(arguments: impl IntoIterator<Item = A>) -> String {
     let mut words = Vec::new();
     let mut has_option = false;
     for argument in arguments {

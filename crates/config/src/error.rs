@@ -5,10 +5,10 @@
 use std::path::PathBuf;
 
 use crate::edit::EditError;
-use crate::name::BadName;
-use crate::problem::Problem;
+use crate::name::InvalidServerName;
+use crate::problem::ConfigProblem;
 use crate::scope::Scope;
-use crate::source::Location;
+use crate::source::SourceLocation;
 
 /// Why a change was not made. The file is as it was before.
 #[derive(Debug, thiserror::Error)]
@@ -77,14 +77,14 @@ pub enum Error {
     },
     /// The name cannot be used.
     #[error(transparent)]
-    Name(#[from] BadName),
+    Name(#[from] InvalidServerName),
     /// An entry is not usable; the problems say why.
     #[error("the entry of `{name}` is not usable")]
     Entry {
         /// Whose.
         name: String,
         /// What is wrong with it.
-        problems: Vec<Problem>,
+        problems: Vec<ConfigProblem>,
     },
     /// The scope has a server of that name.
     #[error("there is a server `{name}` in the {scope} scope already, at {at}")]
@@ -94,7 +94,7 @@ pub enum Error {
         /// Its scope.
         scope: Scope,
         /// Where.
-        at: Location,
+        at: SourceLocation,
     },
     /// No server of that name.
     #[error("there is no server `{name}`")]
@@ -130,7 +130,7 @@ pub enum Error {
         /// The rule.
         why: String,
         /// Where the rule stands.
-        by: Option<Location>,
+        by: Option<SourceLocation>,
     },
 }
 

@@ -5,14 +5,14 @@
 
 use std::collections::BTreeSet;
 
-use crate::source::{Location, Node, Value};
+use crate::source::{ConfigNode, ConfigValue, SourceLocation};
 
 /// Looks up a variable. Set but empty counts as set.
-pub(crate) trait Variables {
+pub(crate) trait VariableLookup {
     fn value(&self, name: &str) -> Option<&str>;
 }
 
-impl Variables for std::collections::BTreeMap<String, String> {
+impl VariableLookup for std::collections::BTreeMap<String, String> {
     fn value(&self, name: &str) -> Option<&str> {
         self.get(name).map(String::as_str)
     }
@@ -20,16 +20,16 @@ impl Variables for std::collections::BTreeMap<String, String> {
 
 /// A variable without a value or a default.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Missing {
+pub(crate) struct MissingVariable {
     /// The member it stands in, as a path such as `env.TOKEN`.
     pub(crate) field: String,
     pub(crate) variable: String,
-    pub(crate) at: Location,
+    pub(crate) at: SourceLocation,
 }
 
 /// A piece of a template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Piece<'a> {
+pub(crate) enum TemplatePiece<'a> {
     /// Text that stands for itself.
     Literal(&'a str),
     /// A reference.
@@ -37,7 +37,7 @@ pub(crate) enum Piece<'a> {
 }
 
 /// Takes a template apart.
-pub(crate) fn pieces(template: &str) -> Vec<Piece<'_>> {
+pub(crate) fn split_template(template: &str) -> Vec<TemplatePiece<'_>> {
     let mut pieces = Vec::new();
     let (mut literal, mut from) = (0, 0);
     while let Some(start) = template[from..].find("${").map(|at| from + at) {
@@ -46,18 +46,18 @@ pub(crate) fn pieces(template: &str) -> Vec<Piece<'_>> {
             continue;
         };
         if literal < start {
-            pieces.push(Piece::Literal(&template[literal..start]));
+            pieces.push(TemplatePiece::Literal(&template[literal..start]));
         }
         pieces.push(piece);
         (literal, from) = (end, end);
     }
     if literal < template.len() {
-        pieces.push(Piece::Literal(&template[literal..]));
+        pieces.push(TemplatePiece::Literal(&template[literal..]));
     }
     pieces
 }
 
-fn reference(template: &str, start: usize) -> Option<(Piece<'_>, usize)> {
+fn reference(template: &str, start: usize) -> Option<(TemplatePiece<'_>, usize)> {
     let length = template[start + 2..].find('}')?;
     let end = start + 2 + length + 1;
     let body = &template[start + 2..end - 1];
@@ -65,7 +65,7 @@ fn reference(template: &str, start: usize) -> Option<(Piece<'_>, usize)> {
         Some((name, default)) => (name, Some(default)),
         None => (body, None),
     };
-    let piece = Piece::Reference { name, default, written: &template[start..end] };
+    let piece = TemplatePiece::Reference { name, default, written: &template[start..end] };
     is_name(name).then_some((piece, end))
 }
 
@@ -76,13 +76,16 @@ fn is_name(name: &str) -> bool {
 }
 
 /// Expands one string; references without a value stay as they are and are named in the second part.
-pub(crate) fn string(template: &str, variables: &dyn Variables) -> (String, Vec<String>) {
+pub(crate) fn expand_string(
+    template: &str,
+    variables: &dyn VariableLookup,
+) -> (String, Vec<String>) {
     let mut missing = Vec::new();
     let mut text = String::with_capacity(template.len());
-    for piece in pieces(template) {
+    for piece in split_template(template) {
         match piece {
-            Piece::Literal(literal) => text.push_str(literal),
-            Piece::Reference { name, default, written } => {
+            TemplatePiece::Literal(literal) => text.push_str(literal),
+            TemplatePiece::Reference { name, default, written } => {
                 let value = variables.value(name).or(default);
                 if value.is_none() {
                     missing.push(name.to_owned());
@@ -95,41 +98,50 @@ pub(crate) fn string(template: &str, variables: &dyn Variables) -> (String, Vec<
 }
 
 /// Expands every string value of a tree, never a name of a member.
-pub(crate) fn node(template: &Node, variables: &dyn Variables) -> (Node, Vec<Missing>) {
+pub(crate) fn expand_node(
+    template: &ConfigNode,
+    variables: &dyn VariableLookup,
+) -> (ConfigNode, Vec<MissingVariable>) {
     let mut missing = Vec::new();
-    let node = walk(template, "", variables, &mut missing);
+    let node = expand_at(template, "", variables, &mut missing);
     (node, missing)
 }
 
-fn walk(node: &Node, field: &str, variables: &dyn Variables, missing: &mut Vec<Missing>) -> Node {
+fn expand_at(
+    node: &ConfigNode,
+    field: &str,
+    variables: &dyn VariableLookup,
+    missing: &mut Vec<MissingVariable>,
+) -> ConfigNode {
     let value = match &node.value {
-        Value::String(template) => {
-            let (text, absent) = string(template, variables);
-            missing.extend(absent.into_iter().map(|variable| Missing {
+        ConfigValue::String(template) => {
+            let (text, absent) = expand_string(template, variables);
+            missing.extend(absent.into_iter().map(|variable| MissingVariable {
                 field: field.to_owned(),
                 variable,
                 at: node.at.clone(),
             }));
-            Value::String(text)
+            ConfigValue::String(text)
         }
-        Value::List(elements) => {
+        ConfigValue::List(elements) => {
             let each = elements.iter().enumerate();
             let each = each.map(|(index, element)| {
-                walk(element, &format!("{field}[{index}]"), variables, missing)
+                expand_at(element, &format!("{field}[{index}]"), variables, missing)
             });
-            Value::List(each.collect())
+            ConfigValue::List(each.collect())
         }
-        Value::Object(members) => {
+        ConfigValue::Object(members) => {
             let each = members.iter().map(|member| {
                 let mut copy = member.clone();
-                copy.value = walk(&member.value, &joined(field, &member.key), variables, missing);
+                copy.value =
+                    expand_at(&member.value, &joined(field, &member.key), variables, missing);
                 copy
             });
-            Value::Object(each.collect())
+            ConfigValue::Object(each.collect())
         }
         other => other.clone(),
     };
-    Node { value, at: node.at.clone() }
+    ConfigNode { value, at: node.at.clone() }
 }
 
 fn joined(field: &str, key: &str) -> String {
@@ -137,16 +149,20 @@ fn joined(field: &str, key: &str) -> String {
 }
 
 /// The variables a tree names.
-pub(crate) fn named(template: &Node, names: &mut BTreeSet<String>) {
+pub(crate) fn collect_variables(template: &ConfigNode, names: &mut BTreeSet<String>) {
     match &template.value {
-        Value::String(text) => {
-            names.extend(pieces(text).into_iter().filter_map(|piece| match piece {
-                Piece::Reference { name, .. } => Some(name.to_owned()),
-                Piece::Literal(_) => None,
+        ConfigValue::String(text) => {
+            names.extend(split_template(text).into_iter().filter_map(|piece| match piece {
+                TemplatePiece::Reference { name, .. } => Some(name.to_owned()),
+                TemplatePiece::Literal(_) => None,
             }));
         }
-        Value::List(elements) => elements.iter().for_each(|element| named(element, names)),
-        Value::Object(members) => members.iter().for_each(|member| named(&member.value, names)),
+        ConfigValue::List(elements) => {
+            elements.iter().for_each(|element| collect_variables(element, names))
+        }
+        ConfigValue::Object(members) => {
+            members.iter().for_each(|member| collect_variables(&member.value, names))
+        }
         _ => {}
     }
 }

@@ -2,15 +2,15 @@
 //!
 //! A pure library: files, scopes, expansion, precedence, trust, policy, and edits that keep every byte they need not
 //! change. It knows no network, no runtime, no environment, directory or clock of its own; all of that comes in
-//! through [`Surroundings`].
+//! through [`HostContext`].
 //!
 //! ```
-//! use switchboard_config::{Asked, Existing, Platform, Scope, Surroundings, Workspace};
+//! use switchboard_config::{Asked, Existing, Platform, Scope, HostContext, Workspace};
 //!
 //! # let folder = tempfile::tempdir()?;
 //! # let home = folder.path().to_str().unwrap().to_owned();
 //! let env = [("HOME".to_owned(), home.clone())].into();
-//! let surroundings = Surroundings::usual(Platform::Linux, env, home.into()).unwrap();
+//! let surroundings = HostContext::usual(Platform::Linux, env, home.into()).unwrap();
 //! let workspace = Workspace::new(surroundings, Asked::default());
 //!
 //! let entry = serde_json::json!({ "command": "npx", "args": ["-y", "@org/server"] });
@@ -52,33 +52,39 @@ mod transit;
 mod trust;
 mod workspace;
 
-pub use agent::Agent;
-pub use baseline::{baseline_value, is_cut_for_servers};
-pub use check::{Checked, check, parse_entry};
-pub use command_line::{command_line, positional};
+pub use agent::SelectedAgent;
+pub use baseline::{baseline_value, has_proxy_credentials};
+pub use check::{EntryCheck, check_entry, parse_entry};
+pub use command_line::{command_line, quote_arguments};
 pub use entry::{
     ElicitationAnswerer, Entry, Grant, Ide, InheritEnv, OAuth, ProtocolEra, QuestionSettings,
-    Remote, Share, Signature, Stdio, Tls, ToolFilter, Transport,
+    Remote, ServerSignature, Share, Stdio, Tls, ToolFilter, Transport,
 };
 pub use error::Error;
 pub use load::project_root;
-pub use policy::{AdmittedEntry, BadPattern, Blocked, Policy, ServerRule, UrlPattern, glob};
-pub use problem::{Hint, Kind, Problem, Severity};
+pub use policy::{
+    AdmittedEntry, InvalidUrlPattern, Policy, PolicyDenial, ServerRule, UrlPattern, glob_matches,
+};
+pub use problem::{ConfigProblem, ConfigProblemKind, ProblemHint, ProblemSeverity};
 pub use resolve::{
-    BUILTIN_SERVER, ClassifierCommand, Desired, EDITOR_SERVER, Effective, FoundServer, Hook,
-    PLUGINS_SERVER, Pending, PermissionRule, Reason, Rules, Secrets, Server, Shadowed, State,
-    native_plugin_paths, resolve,
+    BUILTIN_SERVER, ClassifierCommand, Desired, DesiredServer, DiscoveredServer, EDITOR_SERVER,
+    EffectiveSettings, Hook, NotReadyReason, PLUGINS_SERVER, PermissionRule, PermissionRules,
+    SecretVisibility, ServerReadiness, ShadowedEntry, UndecidedItem, native_plugin_paths,
+    resolve_desired,
 };
 pub use scope::{Scope, UnknownScope};
-pub use search_path::{SearchPath, SkipReason, narrowed_path};
+pub use search_path::{SearchPath, SkipReason, restricted_path};
 pub use settings::{
-    BadRule, ConnectorSource, HookCommand, HookEvent, HookGroup, IdentityProvider, Limits, Mode,
-    Permissions, PluginSettings, PluginTerms, Rule, Servers, Settings,
+    ConnectorSource, HookCommand, HookEvent, HookGroup, IdentityProvider, InvalidPermissionRule,
+    Limits, Mode, Permissions, PluginSettings, PluginTerms, ServerEntries, Settings, ToolPattern,
 };
-pub use source::{Located, Location, Member, Node, Origin, Value};
-pub use surroundings::{Asked, Dynamic, Environment, Fetched, Platform, Surroundings};
+pub use source::{ConfigMember, ConfigNode, ConfigValue, Located, SourceLocation, SourceOrigin};
+pub use surroundings::{
+    DynamicConfig, EnvironmentVariables, FetchedConnectors, HostContext, Platform, ResolveOptions,
+};
 pub use transit::is_encrypted_or_local;
 pub use trust::{
-    ApprovalStore, Approvals, Change, Item, ItemKind, RedactedChange, Verdict, changes,
+    ApprovalChange, ApprovalItem, ApprovalItemKind, ApprovalStore, Approvals, ItemVerdict,
+    RedactedChange, diff_contents,
 };
-pub use workspace::{Existing, Switch, Workspace};
+pub use workspace::{ConfigWorkspace, OnExistingEntry, ServerSwitch};

@@ -8,10 +8,10 @@
 
 use serde_json::{Map, Value};
 
-use crate::expand::{Piece, pieces};
+use crate::expand::{TemplatePiece, split_template};
 
 /// How well-known forms of token begin.
-const TOKENS: &[&str] = &[
+const TOKEN_PREFIXES: &[&str] = &[
     "ghp_",
     "gho_",
     "ghs_",
@@ -36,27 +36,27 @@ const TOKENS: &[&str] = &[
 ];
 
 /// What stands in place of a secret; always the same, so that not even the length is told.
-pub const MASK: &str = "********";
+pub const REDACTED: &str = "********";
 
 /// A copy of an entry with its secrets masked: values of `env` and `headers`, user information and token-like
 /// parameters of URLs, arguments after token-like flags, and every member with a token-like name.
-pub fn masked(entry: &Value) -> Value {
+pub fn redact_entry(entry: &Value) -> Value {
     match entry {
-        Value::Object(members) => members.iter().map(masked_member).collect::<Map<_, _>>().into(),
-        Value::Array(elements) => elements.iter().map(masked).collect(),
-        Value::String(text) => masked_text(text).into(),
+        Value::Object(members) => members.iter().map(redact_member).collect::<Map<_, _>>().into(),
+        Value::Array(elements) => elements.iter().map(redact_entry).collect(),
+        Value::String(text) => redact_text(text).into(),
         other => other.clone(),
     }
 }
 
-fn masked_member((key, value): (&String, &Value)) -> (String, Value) {
+fn redact_member((key, value): (&String, &Value)) -> (String, Value) {
     let value = match (key.as_str(), value) {
         ("env" | "headers", Value::Object(members)) => members
             .iter()
-            .map(|(name, value)| (name.clone(), hidden(value)))
+            .map(|(name, value)| (name.clone(), redact_value(value)))
             .collect::<Map<_, _>>()
             .into(),
-        ("args" | "command", Value::Array(arguments)) => masked_arguments(arguments),
+        ("args" | "command", Value::Array(arguments)) => redact_arguments(arguments),
         // Names of files and clients, however much they sound like what is in them.
         (
             "clientId"
@@ -65,36 +65,36 @@ fn masked_member((key, value): (&String, &Value)) -> (String, Value) {
             | "keyFile"
             | "privateKeyFile",
             value,
-        ) => masked(value),
-        (name, Value::String(_)) if is_secret_name(name) => hidden(value),
-        _ => masked(value),
+        ) => redact_entry(value),
+        (name, Value::String(_)) if is_secret_name(name) => redact_value(value),
+        _ => redact_entry(value),
     };
     (key.clone(), value)
 }
 
-fn hidden(value: &Value) -> Value {
+fn redact_value(value: &Value) -> Value {
     match value {
-        Value::String(text) => hidden_text(text).into(),
+        Value::String(text) => redact_secret_text(text).into(),
         Value::Null => Value::Null,
-        _ => MASK.into(),
+        _ => REDACTED.into(),
     }
 }
 
 /// Keeps references and a leading scheme word, masks the rest.
-fn hidden_text(text: &str) -> String {
+fn redact_secret_text(text: &str) -> String {
     let (scheme, rest) = split_scheme(text);
     let mut shown = String::from(scheme);
-    for piece in pieces(rest) {
+    for piece in split_template(rest) {
         match piece {
-            Piece::Literal(_) => shown.push_str(MASK),
-            Piece::Reference { name, default: Some(_), .. } => {
+            TemplatePiece::Literal(_) => shown.push_str(REDACTED),
+            TemplatePiece::Reference { name, default: Some(_), .. } => {
                 shown.push_str("${");
                 shown.push_str(name);
                 shown.push_str(":-");
-                shown.push_str(MASK);
+                shown.push_str(REDACTED);
                 shown.push('}');
             }
-            Piece::Reference { written, .. } => shown.push_str(written),
+            TemplatePiece::Reference { written, .. } => shown.push_str(written),
         }
     }
     shown
@@ -107,15 +107,15 @@ fn split_scheme(text: &str) -> (&str, &str) {
     text.split_at(length)
 }
 
-fn masked_arguments(arguments: &[Value]) -> Value {
+fn redact_arguments(arguments: &[Value]) -> Value {
     let mut after_flag = false;
     let mut shown = Vec::with_capacity(arguments.len());
     for argument in arguments {
         let text = argument.as_str().unwrap_or_default();
         let value = if after_flag && !text.starts_with("--") {
-            hidden(argument)
+            redact_value(argument)
         } else {
-            masked_argument(text)
+            redact_argument(text)
         };
         after_flag = text.starts_with('-') && !text.contains('=') && is_secret_name(text);
         shown.push(value);
@@ -124,7 +124,7 @@ fn masked_arguments(arguments: &[Value]) -> Value {
 }
 
 /// `--token=x`, `TOKEN=x` and `Authorization: x` in one argument.
-fn masked_argument(text: &str) -> Value {
+fn redact_argument(text: &str) -> Value {
     let is_plain = |name: &str| {
         !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
     };
@@ -135,22 +135,23 @@ fn masked_argument(text: &str) -> Value {
             && !value.starts_with("//")
         {
             let space = &value[..value.len() - value.trim_start().len()];
-            return format!("{name}{separator}{space}{}", hidden_text(value.trim_start())).into();
+            return format!("{name}{separator}{space}{}", redact_secret_text(value.trim_start()))
+                .into();
         }
     }
-    masked_text(text).into()
+    redact_text(text).into()
 }
 
 /// An entry for a form that edits it: masked, but variables of an `env` that carry no secret are shown.
-pub fn masked_for_editing(entry: &Value) -> Value {
-    let mut shown = masked(entry);
+pub fn redact_for_editing(entry: &Value) -> Value {
+    let mut shown = redact_entry(entry);
     show_plain_variables(&mut shown, entry);
     shown
 }
 
 /// Whether a value that stands under this name would be masked.
 pub fn is_secret(name: &str, value: &str) -> bool {
-    let (_, shown) = masked_member((&name.to_owned(), &Value::from(value)));
+    let (_, shown) = redact_member((&name.to_owned(), &Value::from(value)));
     shown != value
 }
 
@@ -183,18 +184,18 @@ fn show_plain(shown: &mut Value, variables: &Map<String, Value>) {
 }
 
 /// Text anywhere else: a URL in it loses its secrets, a well-known form of token is one.
-pub fn masked_text(text: &str) -> String {
+pub fn redact_text(text: &str) -> String {
     if is_token(text) {
-        return MASK.to_owned();
+        return REDACTED.to_owned();
     }
     match text.find("://") {
-        Some(at) => masked_url(text, at + 3),
+        Some(at) => redact_url(text, at + 3),
         None => text.to_owned(),
     }
 }
 
 /// Works on the text as written, which may hold references and be no URL yet.
-fn masked_url(text: &str, authority: usize) -> String {
+fn redact_url(text: &str, authority: usize) -> String {
     let (head, rest) = text.split_at(authority);
     // In what only looks like a URL a password may hold a slash, so everything up to the last `@` may be one.
     let is_broken = !text.contains("${") && url::Url::parse(text).is_err();
@@ -204,13 +205,13 @@ fn masked_url(text: &str, authority: usize) -> String {
     };
     let (authority, tail) = rest.split_at(authority_end);
     let authority = match authority.rfind('@') {
-        Some(at) => format!("{}{}", hidden_text(&authority[..at]), &authority[at..]),
+        Some(at) => format!("{}{}", redact_secret_text(&authority[..at]), &authority[at..]),
         None => authority.to_owned(),
     };
-    format!("{head}{authority}{}", masked_query(tail))
+    format!("{head}{authority}{}", redact_query(tail))
 }
 
-fn masked_query(tail: &str) -> String {
+fn redact_query(tail: &str) -> String {
     let Some((path, query)) = tail.split_once('?') else {
         return tail.to_owned();
     };
@@ -218,13 +219,15 @@ fn masked_query(tail: &str) -> String {
         Some((query, fragment)) => (query, format!("#{fragment}")),
         None => (query, String::new()),
     };
-    let shown: Vec<_> = query.split('&').map(masked_parameter).collect();
+    let shown: Vec<_> = query.split('&').map(redact_parameter).collect();
     format!("{path}?{}{fragment}", shown.join("&"))
 }
 
-fn masked_parameter(parameter: &str) -> String {
+fn redact_parameter(parameter: &str) -> String {
     match parameter.split_once('=') {
-        Some((name, value)) if is_secret_name(name) => format!("{name}={}", hidden_text(value)),
+        Some((name, value)) if is_secret_name(name) => {
+            format!("{name}={}", redact_secret_text(value))
+        }
         _ => parameter.to_owned(),
     }
 }
@@ -262,6 +265,6 @@ pub fn is_token(text: &str) -> bool {
     let begins =
         |known: &&str| text.as_bytes()[0] == known.as_bytes()[0] && text.starts_with(known);
     text.len() >= 16
-        && TOKENS.iter().any(begins)
+        && TOKEN_PREFIXES.iter().any(begins)
         && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
 }

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use serde::{Serialize, Serializer};
 
 use crate::command_line;
-use crate::source::{Location, Origin};
+use crate::source::{SourceLocation, SourceOrigin};
 
 /// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Severity {
+pub enum ProblemSeverity {
     /// Worth knowing.
     Note,
     /// Something is probably not as intended.
@@ -24,7 +24,7 @@ pub enum Severity {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
-pub enum Kind {
+pub enum ConfigProblemKind {
     /// A file exists and cannot be read.
     Unreadable,
     /// A file's text is not of its format.
@@ -74,7 +74,7 @@ pub enum Kind {
 /// What a person can do. The terminal prints it, a console may make it a button.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Hint {
+pub enum ProblemHint {
     /// Set an environment variable, or give it a default.
     SetVariable(String),
     /// Look at the server and approve it.
@@ -95,7 +95,7 @@ pub enum Hint {
     Other(String),
 }
 
-impl fmt::Display for Hint {
+impl fmt::Display for ProblemHint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::SetVariable(name) => {
@@ -119,7 +119,7 @@ impl fmt::Display for Hint {
     }
 }
 
-impl Serialize for Hint {
+impl Serialize for ProblemHint {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
@@ -127,11 +127,11 @@ impl Serialize for Hint {
 
 /// One thing that is wrong. It stands beside what works and never stops it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Problem {
+pub struct ConfigProblem {
     /// What kind of problem.
-    pub kind: Kind,
+    pub kind: ConfigProblemKind,
     /// How bad.
-    pub severity: Severity,
+    pub severity: ProblemSeverity,
     /// One sentence, without secrets.
     pub message: String,
     /// The server it concerns.
@@ -139,36 +139,36 @@ pub struct Problem {
     pub server: Option<String>,
     /// Where.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub at: Option<Location>,
+    pub at: Option<SourceLocation>,
     /// What to do.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub hint: Option<Hint>,
+    pub hint: Option<ProblemHint>,
 }
 
-impl Problem {
-    pub(crate) fn error(kind: Kind, message: impl Into<String>) -> Self {
-        Self::new(kind, Severity::Error, message.into())
+impl ConfigProblem {
+    pub(crate) fn error(kind: ConfigProblemKind, message: impl Into<String>) -> Self {
+        Self::new(kind, ProblemSeverity::Error, message.into())
     }
 
-    pub(crate) fn warning(kind: Kind, message: impl Into<String>) -> Self {
-        Self::new(kind, Severity::Warning, message.into())
+    pub(crate) fn warning(kind: ConfigProblemKind, message: impl Into<String>) -> Self {
+        Self::new(kind, ProblemSeverity::Warning, message.into())
     }
 
-    pub(crate) fn note(kind: Kind, message: impl Into<String>) -> Self {
-        Self::new(kind, Severity::Note, message.into())
+    pub(crate) fn note(kind: ConfigProblemKind, message: impl Into<String>) -> Self {
+        Self::new(kind, ProblemSeverity::Note, message.into())
     }
 
-    fn new(kind: Kind, severity: Severity, message: String) -> Self {
+    fn new(kind: ConfigProblemKind, severity: ProblemSeverity, message: String) -> Self {
         Self { kind, severity, message, server: None, at: None, hint: None }
     }
 
-    pub(crate) fn at(mut self, at: Location) -> Self {
+    pub(crate) fn at(mut self, at: SourceLocation) -> Self {
         self.at = Some(at);
         self
     }
 
     pub(crate) fn in_file(self, path: &Path) -> Self {
-        self.at(Origin::file(path).start())
+        self.at(SourceOrigin::file(path).start())
     }
 
     pub(crate) fn of_server(mut self, name: &str) -> Self {
@@ -176,13 +176,13 @@ impl Problem {
         self
     }
 
-    pub(crate) fn hint(mut self, hint: Hint) -> Self {
+    pub(crate) fn hint(mut self, hint: ProblemHint) -> Self {
         self.hint = Some(hint);
         self
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for ConfigProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
     }

@@ -7,65 +7,69 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
 
-use crate::load::honours;
+use crate::load::scope_honours;
 use crate::schema;
 use crate::scope::Scope;
 
 /// A table of the page: the members of one type.
-struct Section {
+struct ReferenceSection {
     title: &'static str,
     /// Its name in the schema; empty for the file itself.
     of: &'static str,
     lead: &'static str,
 }
 
-const SECTIONS: [Section; 18] = [
-    Section { title: "A settings file", of: "", lead: "" },
-    Section {
+const SECTIONS: [ReferenceSection; 18] = [
+    ReferenceSection { title: "A settings file", of: "", lead: "" },
+    ReferenceSection {
         title: "`permissions`",
         of: "Permissions",
         lead: "Rules are described in [permissions](../features/permissions.md). A project's own count once you agreed to them; what it denies and asks about counts at once.",
     },
-    Section {
+    ReferenceSection {
         title: "`hooks.EVENT[]`",
         of: "HookGroup",
         lead: "`EVENT` is one of `PreToolUse`, `PostToolUse`, `Elicitation`, `ElicitationResult`, `PermissionRequest`.",
     },
-    Section { title: "`hooks.EVENT[].hooks[]`", of: "HookCommand", lead: "" },
-    Section {
+    ReferenceSection { title: "`hooks.EVENT[].hooks[]`", of: "HookCommand", lead: "" },
+    ReferenceSection {
         title: "`allowedMcpServers[]`, `deniedMcpServers[]`",
         of: "ServerRule",
         lead: "Each rule has one of these. They judge every server, whatever its source; see [for administrators](../features/scopes.md#for-administrators).",
     },
-    Section { title: "`connectors`", of: "ConnectorSource", lead: "" },
-    Section { title: "`xaaIdp`", of: "IdentityProvider", lead: "" },
-    Section {
+    ReferenceSection { title: "`connectors`", of: "ConnectorSource", lead: "" },
+    ReferenceSection { title: "`xaaIdp`", of: "IdentityProvider", lead: "" },
+    ReferenceSection {
         title: "`questions`, of a settings file or of an entry",
         of: "QuestionSettings",
         lead: "See [sharing](../features/sharing.md#kinds-of-clients). What an entry says counts before what the settings say.",
     },
-    Section { title: "`limits`", of: "Limits", lead: "" },
-    Section { title: "`plugins`", of: "PluginSettings", lead: "See [plugins](../plugins.md)." },
-    Section { title: "`plugins.each.NAME`", of: "PluginTerms", lead: "" },
-    Section {
+    ReferenceSection { title: "`limits`", of: "Limits", lead: "" },
+    ReferenceSection {
+        title: "`plugins`",
+        of: "PluginSettings",
+        lead: "See [plugins](../plugins.md).",
+    },
+    ReferenceSection { title: "`plugins.each.NAME`", of: "PluginTerms", lead: "" },
+    ReferenceSection {
         title: "An entry of `mcpServers`",
         of: "Entry",
         lead: "In settings files and in `.mcp.json`. `type` says how the server is reached: `stdio`, `http` (or `streamable-http`), `sse`, `ws`, and for editors `sse-ide` and `ws-ide`. An entry with a `command` may leave it out. `${VARIABLE}` and `${VARIABLE:-default}` stand for variables of your environment.",
     },
-    Section { title: "An entry of type `stdio`", of: "Stdio", lead: "" },
-    Section {
+    ReferenceSection { title: "An entry of type `stdio`", of: "Stdio", lead: "" },
+    ReferenceSection {
         title: "An entry of type `http`, `sse` or `ws`",
         of: "Remote",
         lead: "`oauth` counts for `http` and `sse`.",
     },
-    Section { title: "An entry of type `sse-ide` or `ws-ide`", of: "Ide", lead: "" },
-    Section { title: "`tools` of an entry", of: "ToolFilter", lead: "" },
-    Section {
+    ReferenceSection { title: "An entry of type `sse-ide` or `ws-ide`", of: "Ide", lead: "" },
+    ReferenceSection { title: "`tools` of an entry", of: "ToolFilter", lead: "" },
+    ReferenceSection {
         title: "`oauth` of an entry",
         of: "OAuth",
         lead: "See [signing in](../features/signing-in.md).",
     },
-    Section { title: "`tls` of an entry", of: "Tls", lead: "" },
+    ReferenceSection { title: "`tls` of an entry", of: "Tls", lead: "" },
 ];
 
 /// What counts where a member is absent. Every member stands here once, as `Type.member`.
@@ -184,10 +188,10 @@ const DEFAULTS: &[(&str, &str)] = &[
 ];
 
 /// Scopes whose files are settings, the weakest first.
-const SCOPES: [Scope; 5] =
+const SETTINGS_SCOPES: [Scope; 5] =
     [Scope::User, Scope::Project, Scope::Local, Scope::Dynamic, Scope::Enterprise];
 
-const LEAD: &str = "# Settings
+const PAGE_LEAD: &str = "# Settings
 
 Made from the types that the program reads. A [schema](../../crates/config/schema/settings.schema.json) for editors is made from the same.
 
@@ -204,9 +208,9 @@ you [agreed to it](../features/approval.md). A member that has no effect where i
 ";
 
 /// The page.
-pub fn page() -> String {
-    let schema = schema::settings();
-    let mut page = LEAD.to_owned();
+pub fn render_settings_page() -> String {
+    let schema = schema::settings_schema();
+    let mut page = PAGE_LEAD.to_owned();
     for section in &SECTIONS {
         // Writing to a string cannot fail.
         let _ = write!(page, "\n## {}\n", section.title);
@@ -218,7 +222,7 @@ pub fn page() -> String {
     page
 }
 
-fn table(schema: &Value, section: &Section) -> String {
+fn table(schema: &Value, section: &ReferenceSection) -> String {
     let is_file = section.of.is_empty();
     let mut table = if is_file {
         "\n| key | type | default | counts in | meaning |\n|---|---|---|---|---|\n".to_owned()
@@ -226,7 +230,7 @@ fn table(schema: &Value, section: &Section) -> String {
         "\n| key | type | default | meaning |\n|---|---|---|---|\n".to_owned()
     };
     for (name, member) in members(schema, section.of) {
-        let kind = kind(schema, &member);
+        let kind = type_text(schema, &member);
         let meaning = member["description"].as_str().unwrap_or_default();
         // A row is one line.
         let meaning = meaning.replace('|', "\\|").replace('\n', " ");
@@ -261,21 +265,22 @@ fn default_of(of: &str, name: &str) -> Option<&'static str> {
 }
 
 fn scopes(member: &str) -> String {
-    let counts: Vec<_> = SCOPES.iter().filter(|scope| honours(**scope, member)).collect();
-    if counts.len() == SCOPES.len() {
+    let counts: Vec<_> =
+        SETTINGS_SCOPES.iter().filter(|scope| scope_honours(**scope, member)).collect();
+    if counts.len() == SETTINGS_SCOPES.len() {
         return "everywhere".to_owned();
     }
     counts.iter().map(|scope| scope.name()).collect::<Vec<_>>().join(", ")
 }
 
 /// What may be written, in words.
-fn kind(schema: &Value, member: &Value) -> String {
+fn type_text(schema: &Value, member: &Value) -> String {
     if let Some(name) = member["$ref"].as_str().and_then(|path| path.rsplit('/').next()) {
-        return named(schema, name);
+        return named_type_text(schema, name);
     }
     if let Some(variants) = member["anyOf"].as_array() {
         let there = variants.iter().filter(|variant| variant["type"] != "null");
-        return there.map(|variant| kind(schema, variant)).collect::<Vec<_>>().join(" or ");
+        return there.map(|variant| type_text(schema, variant)).collect::<Vec<_>>().join(" or ");
     }
     let word = match &member["type"] {
         Value::Array(kinds) => kinds.first().and_then(Value::as_str),
@@ -285,14 +290,16 @@ fn kind(schema: &Value, member: &Value) -> String {
         "string" => "text".to_owned(),
         "boolean" => "`true` or `false`".to_owned(),
         "integer" => "whole number".to_owned(),
-        "array" => format!("list of {}", plural(&kind(schema, &member["items"]))),
-        "object" => format!("object of {}", plural(&kind(schema, &member["additionalProperties"]))),
+        "array" => format!("list of {}", plural(&type_text(schema, &member["items"]))),
+        "object" => {
+            format!("object of {}", plural(&type_text(schema, &member["additionalProperties"])))
+        }
         other => other.to_owned(),
     }
 }
 
 /// A type that has a name: its words, or where it is described.
-fn named(schema: &Value, name: &str) -> String {
+fn named_type_text(schema: &Value, name: &str) -> String {
     let of = &schema["$defs"][name];
     let words: Vec<_> = of["oneOf"]
         .as_array()
@@ -303,7 +310,7 @@ fn named(schema: &Value, name: &str) -> String {
         .collect();
     match (words.is_empty(), of["anyOf"].is_array() && of["properties"].is_null()) {
         (false, _) => words.join(", "),
-        (true, true) => kind(schema, of),
+        (true, true) => type_text(schema, of),
         (true, false) => "object, below".to_owned(),
     }
 }
@@ -321,14 +328,14 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::entry::{Completeness, entry};
-    use crate::settings::settings;
-    use crate::source::{ASKED, Origin, jsonc};
+    use crate::entry::{Completeness, decode_entry};
+    use crate::settings::decode_settings;
+    use crate::source::{ASKED, SourceOrigin, jsonc};
 
     /// Everything there is, as `Type.member`.
     fn listed() -> BTreeSet<String> {
-        let schema = schema::settings();
-        let of = |section: &Section| -> Vec<String> {
+        let schema = schema::settings_schema();
+        let of = |section: &ReferenceSection| -> Vec<String> {
             let members = members(&schema, section.of);
             members.keys().map(|name| format!("{}.{name}", section.of)).collect()
         };
@@ -379,10 +386,10 @@ mod tests {
     fn what_is_listed_is_what_is_read() {
         ASKED.with_borrow_mut(BTreeSet::clear);
         let mut problems = Vec::new();
-        let node = |text| jsonc::parse(&Origin::text("file"), text).unwrap();
-        settings(&node(FILE), "file", &mut problems);
+        let node = |text| jsonc::parse(&SourceOrigin::text("file"), text).unwrap();
+        decode_settings(&node(FILE), "file", &mut problems);
         for (name, text) in ENTRIES {
-            entry(name, &node(text), Completeness::Complete, &mut problems).unwrap();
+            decode_entry(name, &node(text), Completeness::Complete, &mut problems).unwrap();
         }
         assert!(problems.is_empty(), "{problems:?}");
         let asked = ASKED.with_borrow(Clone::clone);

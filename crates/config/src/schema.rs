@@ -3,7 +3,7 @@
 use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings};
 use serde_json::Value;
 
-use crate::settings::{Servers, Settings};
+use crate::settings::{ServerEntries, Settings};
 
 /// A `.mcp.json`.
 #[derive(JsonSchema)]
@@ -11,16 +11,16 @@ use crate::settings::{Servers, Settings};
 #[allow(dead_code, reason = "only its schema is used; the reader takes servers one by one")]
 struct McpJson {
     /// Servers, by name.
-    mcp_servers: Servers,
+    mcp_servers: ServerEntries,
 }
 
 /// The schema of settings files.
-pub fn settings() -> Value {
+pub fn settings_schema() -> Value {
     finish(generator().into_root_schema_for::<Settings>(), "Switchboard settings")
 }
 
 /// The schema of `.mcp.json`.
-pub fn mcp_json() -> Value {
+pub fn mcp_json_schema() -> Value {
     finish(generator().into_root_schema_for::<McpJson>(), "MCP servers of a project")
 }
 

@@ -30,7 +30,7 @@ impl SearchPath {
     /// Judges the value of `PATH` for a command that starts in `start_folder`, called from `project`. Looks at links,
     /// so it may block.
     pub fn new(path: &OsStr, start_folder: &Path, project: &Path) -> Self {
-        let project = Project::new(start_folder, project);
+        let project = ProjectFolder::new(start_folder, project);
         let judge = |folder: PathBuf| {
             let reason = project.skip_reason(&folder);
             (folder, reason)
@@ -50,7 +50,7 @@ impl SearchPath {
     }
 
     /// The value of `PATH` without those folders; `None` where all of them stay.
-    pub fn narrowed(&self) -> Option<OsString> {
+    pub fn restricted_value(&self) -> Option<OsString> {
         self.skipped().next()?;
         let kept = self.folders.iter().filter(|(_, reason)| reason.is_none());
         // They come from a `PATH`, so they can be joined to one. Were it not so, none would be searched.
@@ -69,22 +69,22 @@ impl SearchPath {
 
 /// The variable that replaces `PATH` in the environment of a command that starts in `start_folder`, called from
 /// `project`; `None` where all of its folders stay. Where a name comes twice, the last one counts.
-pub fn narrowed_path(
+pub fn restricted_path(
     environment: &[(OsString, OsString)],
     start_folder: &Path,
     project: &Path,
 ) -> Option<(OsString, OsString)> {
     let (name, path) = environment.iter().rev().find(|(name, _)| name == "PATH")?;
-    Some((name.clone(), SearchPath::new(path, start_folder, project).narrowed()?))
+    Some((name.clone(), SearchPath::new(path, start_folder, project).restricted_value()?))
 }
 
 /// Whether a command names a file of some folder in place of one that has to be looked up.
-pub(crate) fn is_bare(command: &str) -> bool {
+pub(crate) fn is_bare_command(command: &str) -> bool {
     !command.is_empty() && !command.contains('/')
 }
 
 /// The folder in which nothing is looked up.
-enum Project {
+enum ProjectFolder {
     /// The command was approved for it, or for a folder in it.
     Approved,
     /// It is not the command's own: as the caller names it, and without links.
@@ -93,10 +93,10 @@ enum Project {
 
 // === impl Project ===
 
-impl Project {
+impl ProjectFolder {
     fn new(start_folder: &Path, project: &Path) -> Self {
-        let real = without_links(project);
-        if without_links(start_folder).starts_with(&real) {
+        let real = canonical_or_same(project);
+        if canonical_or_same(start_folder).starts_with(&real) {
             Self::Approved
         } else {
             Self::Other(project.to_owned(), real)
@@ -109,13 +109,13 @@ impl Project {
         }
         let Self::Other(named, real) = self else { return None };
         let is_inside = |folder: &Path| folder.starts_with(named) || folder.starts_with(real);
-        (is_inside(folder) || is_inside(&without_links(folder)))
+        (is_inside(folder) || is_inside(&canonical_or_same(folder)))
             .then_some(SkipReason::InsideProject)
     }
 }
 
 /// A folder that is gone keeps its name: nothing will be found in it.
-fn without_links(folder: &Path) -> PathBuf {
+fn canonical_or_same(folder: &Path) -> PathBuf {
     folder.canonicalize().unwrap_or_else(|_| folder.to_owned())
 }
 
@@ -152,7 +152,7 @@ mod tests {
             .collect();
         let given = OsString::from(given.join(":"));
         let search = SearchPath::new(&given, &root.join(start_folder), &root.join(project));
-        let kept = search.narrowed().unwrap_or(given).into_string().unwrap();
+        let kept = search.restricted_value().unwrap_or(given).into_string().unwrap();
         let skipped = search.skipped().map(|(folder, why)| format!("{} {why:?}", folder.display()));
         let found = format!("{kept} | {}", skipped.collect::<Vec<_>>().join(", "));
         assert_eq!(found.replace(&format!("{}/", root.display()), "/"), expected, "{path}");

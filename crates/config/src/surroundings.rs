@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::source::{Origin, Ownership};
+use crate::source::{FileOwnership, SourceOrigin};
 
 /// The environment of one caller.
-pub type Environment = BTreeMap<String, String>;
+pub type EnvironmentVariables = BTreeMap<String, String>;
 
 /// The caller's side of the world: nothing in this crate reads the process's own environment, directory or clock.
 #[derive(Debug, Clone)]
-pub struct Surroundings {
+pub struct HostContext {
     /// The caller's environment.
-    pub env: Environment,
+    pub env: EnvironmentVariables,
     /// The caller's working directory, or the project they named.
     pub cwd: PathBuf,
     /// The caller's home.
@@ -42,27 +42,27 @@ pub enum Platform {
 
 /// What was asked for besides the surroundings: flags of one run, and what the hub fetched.
 #[derive(Debug, Clone, Default)]
-pub struct Asked {
+pub struct ResolveOptions {
     /// Configuration given for this run.
-    pub dynamic: Vec<Dynamic>,
+    pub dynamic: Vec<DynamicConfig>,
     /// Whether only that configuration counts.
     pub strict: bool,
     /// The agent to resolve for.
     pub agent: Option<String>,
     /// Catalogues, already fetched.
-    pub connectors: Vec<Fetched>,
+    pub connectors: Vec<FetchedConnectors>,
 }
 
 /// One `--mcp-config`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Dynamic {
+pub enum DynamicConfig {
     /// A file.
     File(PathBuf),
     /// The configuration itself.
     Text(String),
 }
 
-impl Dynamic {
+impl DynamicConfig {
     /// What the argument means: text that starts like an object is the configuration itself.
     pub fn from_argument(argument: &str, cwd: &Path) -> Self {
         if argument.trim_start().starts_with('{') {
@@ -75,16 +75,20 @@ impl Dynamic {
 
 /// A catalogue of connectors as it was fetched.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fetched {
+pub struct FetchedConnectors {
     /// Where from.
-    pub origin: Origin,
+    pub origin: SourceOrigin,
     /// What it said.
     pub text: String,
 }
 
-impl Surroundings {
+impl HostContext {
     /// The usual folders for this environment, on this platform. `None` where no home is known.
-    pub fn usual(platform: Platform, env: Environment, cwd: PathBuf) -> Option<Self> {
+    pub fn for_platform(
+        platform: Platform,
+        env: EnvironmentVariables,
+        cwd: PathBuf,
+    ) -> Option<Self> {
         let home =
             folder(&env, if platform == Platform::Windows { "USERPROFILE" } else { "HOME" })?;
         let (config, state) = user_folders(platform, &env, &home);
@@ -100,17 +104,17 @@ impl Surroundings {
         })
     }
 
-    pub(crate) fn ownership(&self) -> Ownership {
-        self.owner.map_or(Ownership::Any, Ownership::Only)
+    pub(crate) fn ownership(&self) -> FileOwnership {
+        self.owner.map_or(FileOwnership::Any, FileOwnership::Only)
     }
 }
 
 /// A relative value is ignored, as the XDG specification demands.
-fn folder(env: &Environment, name: &str) -> Option<PathBuf> {
+fn folder(env: &EnvironmentVariables, name: &str) -> Option<PathBuf> {
     env.get(name).map(PathBuf::from).filter(|path| path.is_absolute())
 }
 
-fn user_folders(platform: Platform, env: &Environment, home: &Path) -> (PathBuf, PathBuf) {
+fn user_folders(platform: Platform, env: &EnvironmentVariables, home: &Path) -> (PathBuf, PathBuf) {
     let (config, state) = match platform {
         Platform::Linux => (home.join(".config"), home.join(".local/state")),
         Platform::Mac => {

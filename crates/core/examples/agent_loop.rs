@@ -13,10 +13,12 @@ use std::error::Error;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use switchboard_config::{Asked, Environment, Mode, Platform, Surroundings, resolve};
+use switchboard_config::{
+    EnvironmentVariables, HostContext, Mode, Platform, ResolveOptions, resolve_desired,
+};
 use switchboard_core::agent_loop::Toolbox;
 use switchboard_core::{Engine, EngineOptions, Session, Workspace, WorkspaceId};
-use switchboard_process::{Guard, guard};
+use switchboard_process::{ProcessGuard, guard};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -25,21 +27,21 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let question = std::env::args().nth(1).ok_or("ask something")?;
 
     // Which servers are desired here, and an engine that keeps connections matching it.
-    let env: Environment = std::env::vars().collect();
+    let env: EnvironmentVariables = std::env::vars().collect();
     let cwd = std::env::current_dir()?;
-    let surroundings = Surroundings::usual(Platform::Linux, env, cwd).ok_or("no home")?;
-    let desired = resolve(&surroundings, &Asked::default());
+    let surroundings = HostContext::for_platform(Platform::Linux, env, cwd).ok_or("no home")?;
+    let desired = resolve_desired(&surroundings, &ResolveOptions::default());
     let environment = std::env::vars_os().collect::<Vec<_>>().into();
     let workspace = Workspace {
-        id: WorkspaceId::of(&desired, &environment, ""),
+        id: WorkspaceId::from_desired(&desired, &environment, ""),
         environment,
         in_process: Vec::new(),
     };
-    let mut options = EngineOptions::new("agent-loop", "1.0", Guard::this_program()?);
+    let mut options = EngineOptions::new("agent-loop", "1.0", ProcessGuard::this_program()?);
     options.state_dir = Some(surroundings.state_dir.clone());
     let engine = Engine::start(options).await;
     engine.apply(&workspace, desired);
-    engine.settled(&workspace.id, Duration::from_secs(10)).await;
+    engine.settled_snapshot(&workspace.id, Duration::from_secs(10)).await;
 
     // A session that may call whatever no rule forbids.
     let session = Session { mode: Some(Mode::BypassPermissions), ..Session::new("agent") };

@@ -3,17 +3,17 @@
 
 use std::path::Path;
 
-use switchboard_config::narrowed_path;
+use switchboard_config::restricted_path;
 
-use crate::engine::Environment;
+use crate::engine::ProcessEnvironment;
 
 /// The environment of a command that starts in `start_folder`, called from `project`. Shared where nothing changes.
 pub(crate) fn for_command(
-    environment: &Environment,
+    environment: &ProcessEnvironment,
     start_folder: &Path,
     project: &Path,
-) -> Environment {
-    match narrowed_path(environment, start_folder, project) {
+) -> ProcessEnvironment {
+    match restricted_path(environment, start_folder, project) {
         Some(path) => environment.iter().cloned().chain([path]).collect(),
         None => environment.clone(),
     }

@@ -8,7 +8,7 @@
 //! ```
 //! # use std::{sync::Arc, time::Duration};
 //! # use futures_util::future::BoxFuture;
-//! # use switchboard_config::{Asked, Platform, Surroundings, resolve};
+//! # use switchboard_config::{Asked, Platform, HostContext, resolve};
 //! # use switchboard_core::engine::InProcess;
 //! # use switchboard_process::Guard;
 //! # use switchboard_wire::{envelope::RpcError, json::Raw};
@@ -33,7 +33,7 @@
 //! # async fn main() {
 //! # let home = tempfile::tempdir().unwrap();
 //! # let env = [("HOME".to_owned(), home.path().to_str().unwrap().to_owned())].into();
-//! # let surroundings = Surroundings::usual(Platform::Linux, env, home.path().into()).unwrap();
+//! # let surroundings = HostContext::usual(Platform::Linux, env, home.path().into()).unwrap();
 //! let desired = resolve(&surroundings, &Asked::default()); // what the configuration says
 //! let workspace = Workspace {
 //!     id: WorkspaceId::of(&desired, &Arc::from([]), ""),
@@ -87,6 +87,8 @@ pub mod schema;
 pub mod sealing;
 pub mod told;
 
-pub use dispatch::{CallError, CallEvent, Outcome, Request, Running};
-pub use engine::{Caller, Engine, EngineOptions, Session, Snapshot, Workspace, WorkspaceId};
-pub use problem::{Problem, ProblemKind};
+pub use dispatch::{CallError, CallEvent, CallOutcome, Request, RunningCall};
+pub use engine::{
+    Caller, Engine, EngineOptions, Session, Workspace, WorkspaceId, WorkspaceSnapshot,
+};
+pub use problem::{EngineProblem, EngineProblemKind};

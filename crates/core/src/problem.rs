@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
-pub enum ProblemKind {
+pub enum EngineProblemKind {
     /// An item of a list cannot be used and was left out alone.
     Quarantined,
     /// An item of a list breaks the protocol or has a schema that cannot be used. It is listed, as far as it can be.
@@ -33,9 +33,9 @@ pub enum ProblemKind {
 
 /// One thing that is wrong. It never stops what works.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Problem {
+pub struct EngineProblem {
     /// What kind of problem.
-    pub kind: ProblemKind,
+    pub kind: EngineProblemKind,
     /// The server it concerns, as configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
@@ -48,8 +48,8 @@ pub struct Problem {
 
 // === impl Problem ===
 
-impl Problem {
-    pub(crate) fn new(kind: ProblemKind, message: impl Into<String>) -> Self {
+impl EngineProblem {
+    pub(crate) fn new(kind: EngineProblemKind, message: impl Into<String>) -> Self {
         Self { kind, server: None, item: None, message: message.into() }
     }
 

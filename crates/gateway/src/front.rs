@@ -5,37 +5,37 @@
 
 use std::sync::Arc;
 
-use switchboard_wire::server::{Changes, Handler};
+use switchboard_wire::server::{ChangeBroadcaster, ServerHandler};
 
 /// Opens views for clients.
-pub trait Front: Send + Sync + 'static {
+pub trait ViewProvider: Send + Sync + 'static {
     /// What answers a client's requests.
-    type View: Handler;
+    type View: ServerHandler;
 
     /// A view for one client. It lives as long as somebody holds it.
     fn open(
         &self,
-        opening: Opening,
-    ) -> impl Future<Output = Result<Opened<Self::View>, NoSuchPart>> + Send;
+        opening: ViewRequest,
+    ) -> impl Future<Output = Result<OpenView<Self::View>, NoSuchView>> + Send;
 }
 
 /// Who opens a view, and onto what.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Opening {
+pub struct ViewRequest {
     /// Whom the client speaks for.
     pub principal: String,
     /// Names the client's session: a legacy session or a connection. Modern HTTP has none; there it stands for the
     /// principal and the endpoint.
     pub session: String,
     /// What part of everything it wants.
-    pub part: Part,
+    pub part: ViewSelection,
     /// How it is reached, for people: `http`, `sse`, `ws`, `stdio`, `socket`.
     pub transport: &'static str,
 }
 
 /// A part of what is served.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub enum Part {
+pub enum ViewSelection {
     /// All of it.
     #[default]
     Everything,
@@ -47,7 +47,7 @@ pub enum Part {
 
 // === impl Part ===
 
-impl Part {
+impl ViewSelection {
     /// Whether a server belongs to it.
     pub fn has(&self, server: &str) -> bool {
         match self {
@@ -58,14 +58,14 @@ impl Part {
 }
 
 /// A view, and word of changes to what it shows.
-pub struct Opened<V> {
+pub struct OpenView<V> {
     /// Answers requests.
     pub view: Arc<V>,
     /// Changes that the client is to hear of.
-    pub changes: Changes,
+    pub changes: ChangeBroadcaster,
 }
 
 /// There is no such part.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("there is no such server or agent here")]
-pub struct NoSuchPart;
+pub struct NoSuchView;

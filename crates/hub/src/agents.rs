@@ -4,23 +4,23 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use switchboard_config::{Asked, Surroundings};
+use switchboard_config::{HostContext, ResolveOptions};
 use switchboard_core::Engine;
 use tokio::sync::Mutex;
 
-use switchboard_gateway::bridge::{Bridge, BridgeOptions, View, WeakBridge};
-use switchboard_gateway::front::{Front, NoSuchPart, Opened, Opening, Part};
-use switchboard_sources::{Extra, Options, PluginHost, Served};
+use switchboard_gateway::bridge::{Bridge, BridgeOptions, BridgeView, WeakBridge};
+use switchboard_gateway::front::{NoSuchView, OpenView, ViewProvider, ViewRequest, ViewSelection};
+use switchboard_sources::{PluginHost, SourcesOptions, SyncedWorkspace, WorkspaceExtras};
 
 /// Opens what single agents see, each with its own servers and tools. What an agent brings along starts with its first
 /// client and ends with its last.
-pub struct Agents {
+pub struct AgentBridges {
     engine: Engine,
-    surroundings: Surroundings,
-    asked: Asked,
+    surroundings: HostContext,
+    asked: ResolveOptions,
     variables: Vec<(OsString, OsString)>,
-    options: Options,
-    extra: Extra,
+    options: SourcesOptions,
+    extra: WorkspaceExtras,
     shown: BridgeOptions,
     /// Held while one is opened, so that clients that come at once share it.
     open: Mutex<HashMap<String, WeakBridge>>,
@@ -28,17 +28,17 @@ pub struct Agents {
 
 // === impl Agents ===
 
-impl Agents {
+impl AgentBridges {
     /// Those of the workspace that `surroundings` and `asked` mean, shown as `shown` says.
     pub fn new(
         engine: Engine,
-        surroundings: Surroundings,
-        asked: Asked,
+        surroundings: HostContext,
+        asked: ResolveOptions,
         variables: Vec<(OsString, OsString)>,
-        options: Options,
+        options: SourcesOptions,
         shown: BridgeOptions,
     ) -> Self {
-        let (extra, open) = (Extra::default(), Mutex::default());
+        let (extra, open) = (WorkspaceExtras::default(), Mutex::default());
         Self { engine, surroundings, asked, variables, options, extra, shown, open }
     }
 
@@ -51,26 +51,26 @@ impl Agents {
 
     /// Starts these servers only, whatever an agent names besides.
     #[must_use]
-    pub fn only(mut self, servers: Option<Vec<String>>) -> Self {
+    pub fn with_only_servers(mut self, servers: Option<Vec<String>>) -> Self {
         self.extra.only = servers;
         self
     }
 
     /// A view for one client of an agent.
-    pub async fn open(&self, opening: Opening) -> Result<Opened<View>, NoSuchPart> {
-        let Part::Agent(name) = &opening.part else { return Err(NoSuchPart) };
+    pub async fn open(&self, opening: ViewRequest) -> Result<OpenView<BridgeView>, NoSuchView> {
+        let ViewSelection::Agent(name) = &opening.part else { return Err(NoSuchView) };
         let bridge = self.bridge(name).await?;
         bridge.open(opening).await
     }
 
-    async fn bridge(&self, name: &str) -> Result<Bridge, NoSuchPart> {
+    async fn bridge(&self, name: &str) -> Result<Bridge, NoSuchView> {
         let mut open = self.open.lock().await;
         open.retain(|_, bridge| bridge.upgrade().is_some());
         if let Some(bridge) = open.get(name).and_then(WeakBridge::upgrade) {
             return Ok(bridge);
         }
-        let asked = Asked { agent: Some(name.to_owned()), ..self.asked.clone() };
-        let served = Served::start_agent(
+        let asked = ResolveOptions { agent: Some(name.to_owned()), ..self.asked.clone() };
+        let served = SyncedWorkspace::start_agent(
             self.engine.clone(),
             self.surroundings.clone(),
             asked,
@@ -79,7 +79,7 @@ impl Agents {
             self.extra.clone(),
         )
         .await
-        .ok_or(NoSuchPart)?;
+        .ok_or(NoSuchView)?;
         let (engine, workspace) = (self.engine.clone(), served.workspace().clone());
         let agent = Box::new(move || served.agent());
         let bridge = Bridge::for_agent(engine, workspace, self.shown.clone(), agent);

@@ -10,4 +10,4 @@ mod agents;
 pub mod attach;
 pub mod socket;
 
-pub use agents::Agents;
+pub use agents::AgentBridges;

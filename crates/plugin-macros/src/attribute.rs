@@ -62,7 +62,7 @@ impl Attribute {
         Ok(())
     }
 
-    /// The SDK's `Named`.
+    /// The SDK's `ItemInfo`.
     pub(crate) fn named(&self, function: &Function) -> TokenStream {
         let name = match &self.name {
             Some(name) => name.clone(),
@@ -74,15 +74,15 @@ impl Attribute {
         };
         let description = function.documentation();
         quote! {
-            ::switchboard_plugin_sdk::Named { name: #name, title: #title, description: #description }
+            ::switchboard_plugin_sdk::ItemInfo { name: #name, title: #title, description: #description }
         }
     }
 
-    /// The SDK's `Note`.
+    /// The SDK's `ToolHints`.
     pub(crate) fn note(&self) -> TokenStream {
         let flags = &self.flags;
         quote! {
-            ::switchboard_plugin_sdk::Note {
+            ::switchboard_plugin_sdk::ToolHints {
                 #(#flags: true,)*
                 ..::core::default::Default::default()
             }

@@ -12,28 +12,28 @@ use serde_json::{Value, json};
 use crate::{
     Failure, Result,
     abi::v2::{QUESTIONS, TASK},
-    export::{Line, refused},
+    export::{HostLine, refused},
 };
 
 /// How often a sleeper looks whether anybody still waits.
-const LOOK: Duration = Duration::from_millis(10);
-const LEVELS: [&str; 8] =
+const CANCEL_POLL_INTERVAL: Duration = Duration::from_millis(10);
+const LOG_LEVELS: [&str; 8] =
     ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 
 /// A call under way, as the function that answers it sees it.
 #[derive(Debug)]
-pub struct Context(Way);
+pub struct Context(ContextKind);
 
 #[derive(Debug)]
-enum Way {
-    Hosted(Line),
+enum ContextKind {
+    Hosted(HostLine),
     /// In a test: what was said is kept.
     Alone(RefCell<Vec<(String, Value)>>),
 }
 
 /// What a person answered.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Asked<T> {
+pub enum UserAnswer<T> {
     /// This.
     Accepted(T),
     /// That they will not say.
@@ -43,7 +43,7 @@ pub enum Asked<T> {
 }
 
 #[derive(Deserialize)]
-struct Elicited {
+struct ElicitResult {
     action: String,
     #[serde(default)]
     content: Value,
@@ -62,18 +62,18 @@ fn answered(mut answer: Value) -> Result<Value> {
 impl Context {
     /// A context for tests: nobody listens, nobody answers, and [`Context::said`] tells what was said.
     pub fn alone() -> Self {
-        Self(Way::Alone(RefCell::default()))
+        Self(ContextKind::Alone(RefCell::default()))
     }
 
-    pub(crate) fn hosted(line: Line) -> Self {
-        Self(Way::Hosted(line))
+    pub(crate) fn hosted(line: HostLine) -> Self {
+        Self(ContextKind::Hosted(line))
     }
 
     /// Of a context for tests: the notifications so far, each with its parameters.
     pub fn said(&self) -> Vec<(String, Value)> {
         match &self.0 {
-            Way::Alone(said) => said.borrow().clone(),
-            Way::Hosted(_) => Vec::new(),
+            ContextKind::Alone(said) => said.borrow().clone(),
+            ContextKind::Hosted(_) => Vec::new(),
         }
     }
 
@@ -85,11 +85,11 @@ impl Context {
 
     /// Logs anything, in the name of a logger.
     pub fn log_data(&self, level: &str, logger: &str, data: &Value) {
-        let number = LEVELS.iter().position(|known| *known == level).unwrap_or(1);
+        let number = LOG_LEVELS.iter().position(|known| *known == level).unwrap_or(1);
         match &self.0 {
-            Way::Hosted(line) => line.log(number, logger, &data.to_string()),
-            Way::Alone(_) => {
-                let params = json!({ "level": LEVELS[number], "logger": logger, "data": data });
+            ContextKind::Hosted(line) => line.log(number, logger, &data.to_string()),
+            ContextKind::Alone(_) => {
+                let params = json!({ "level": LOG_LEVELS[number], "logger": logger, "data": data });
                 self.keep("notifications/message", params);
             }
         }
@@ -98,8 +98,8 @@ impl Context {
     /// Says how far the call is.
     pub fn progress(&self, progress: f64, total: Option<f64>, message: &str) {
         match &self.0 {
-            Way::Hosted(line) => line.progress(progress, total.unwrap_or(-1.0), message),
-            Way::Alone(_) => {
+            ContextKind::Hosted(line) => line.progress(progress, total.unwrap_or(-1.0), message),
+            ContextKind::Alone(_) => {
                 let params = json!({ "progress": progress, "total": total, "message": message });
                 self.keep("notifications/progress", params);
             }
@@ -109,8 +109,8 @@ impl Context {
     /// Sends any other notification to the client whose call this is.
     pub fn notify(&self, method: &str, params: &Value) {
         match &self.0 {
-            Way::Hosted(line) => line.notify(method, &params.to_string()),
-            Way::Alone(_) => self.keep(method, params.clone()),
+            ContextKind::Hosted(line) => line.notify(method, &params.to_string()),
+            ContextKind::Alone(_) => self.keep(method, params.clone()),
         }
     }
 
@@ -126,16 +126,16 @@ impl Context {
 
     fn announce(&self, method: &str, params: &Value) {
         match &self.0 {
-            Way::Hosted(line) => line.announce(method, &params.to_string()),
-            Way::Alone(_) => self.keep(method, params.clone()),
+            ContextKind::Hosted(line) => line.announce(method, &params.to_string()),
+            ContextKind::Alone(_) => self.keep(method, params.clone()),
         }
     }
 
     /// Whether nobody waits for the call any more.
     pub fn is_cancelled(&self) -> bool {
         match &self.0 {
-            Way::Hosted(line) => line.is_cancelled(),
-            Way::Alone(_) => false,
+            ContextKind::Hosted(line) => line.is_cancelled(),
+            ContextKind::Alone(_) => false,
         }
     }
 
@@ -148,33 +148,37 @@ impl Context {
             }
             match end.checked_duration_since(Instant::now()) {
                 None | Some(Duration::ZERO) => return Ok(()),
-                Some(left) => std::thread::sleep(left.min(LOOK)),
+                Some(left) => std::thread::sleep(left.min(CANCEL_POLL_INTERVAL)),
             }
         }
     }
 
     /// Asks the person behind the client to fill in a form, described by a schema. Waits for the answer.
-    pub fn elicit<T: DeserializeOwned>(&self, message: &str, schema: &Value) -> Result<Asked<T>> {
+    pub fn elicit<T: DeserializeOwned>(
+        &self,
+        message: &str,
+        schema: &Value,
+    ) -> Result<UserAnswer<T>> {
         let params = json!({ "message": message, "requestedSchema": schema });
         let answer = match &self.0 {
-            Way::Hosted(line) => line.elicit(&params.to_string())?,
-            Way::Alone(_) => return Ok(Asked::Cancelled),
+            ContextKind::Hosted(line) => line.elicit(&params.to_string())?,
+            ContextKind::Alone(_) => return Ok(UserAnswer::Cancelled),
         };
-        let Elicited { action, content } = serde_json::from_str(&answer)?;
+        let ElicitResult { action, content } = serde_json::from_str(&answer)?;
         Ok(match action.as_str() {
-            "accept" => Asked::Accepted(serde_json::from_value(content)?),
-            "decline" => Asked::Declined,
-            _ => Asked::Cancelled,
+            "accept" => UserAnswer::Accepted(serde_json::from_value(content)?),
+            "decline" => UserAnswer::Declined,
+            _ => UserAnswer::Cancelled,
         })
     }
 
     /// Asks the client anything a server may ask: `sampling/createMessage`, `roots/list`. Waits for the answer.
     pub fn request(&self, method: &str, params: &Value) -> Result<Value> {
         match &self.0 {
-            Way::Hosted(line) => {
+            ContextKind::Hosted(line) => {
                 Ok(serde_json::from_str(&line.request(method, &params.to_string())?)?)
             }
-            Way::Alone(_) => Err(Failure::new("nobody is there to ask")),
+            ContextKind::Alone(_) => Err(Failure::new("nobody is there to ask")),
         }
     }
 
@@ -186,8 +190,8 @@ impl Context {
         });
         let asked = Value::Object(asked.collect());
         let answers = match &self.0 {
-            Way::Hosted(line) => line.request(QUESTIONS, &asked.to_string())?,
-            Way::Alone(_) => return Err(Failure::new("nobody is there to ask")),
+            ContextKind::Hosted(line) => line.request(QUESTIONS, &asked.to_string())?,
+            ContextKind::Alone(_) => return Err(Failure::new("nobody is there to ask")),
         };
         let mut answers: Value = serde_json::from_str(&answers)?;
         let answer = |(key, ..): &(&str, &str, Value)| answered(answers[*key].take());
@@ -205,7 +209,7 @@ impl Context {
     }
 
     fn keep(&self, method: &str, params: Value) {
-        if let Way::Alone(said) = &self.0 {
+        if let ContextKind::Alone(said) = &self.0 {
             said.borrow_mut().push((method.to_owned(), params));
         }
     }

@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// Whoever wrote a plugin: what the macro [`crate::plugin!`] makes a table of.
-pub trait Author: 'static {
+pub trait PluginDefinition: 'static {
     /// The plugin's name.
     const NAME: &'static str;
     /// Its version.
@@ -38,13 +38,13 @@ struct Instance {
 
 /// A call's line to its host.
 #[derive(Debug)]
-pub(crate) struct Line {
+pub(crate) struct HostLine {
     host: *const Host,
     call: *const Call,
 }
 
 /// The table of a plugin.
-pub fn entry<A: Author>() -> &'static v2::Plugin {
+pub fn entry<A: PluginDefinition>() -> &'static v2::Plugin {
     const {
         &v2::Plugin {
             magic: v2::MAGIC,
@@ -64,7 +64,7 @@ pub fn entry<A: Author>() -> &'static v2::Plugin {
     }
 }
 
-unsafe extern "C-unwind" fn create<A: Author>(
+unsafe extern "C-unwind" fn create<A: PluginDefinition>(
     host: *const Host,
     instance: *mut *mut c_void,
     answer: *mut Answer,
@@ -106,7 +106,7 @@ unsafe extern "C-unwind" fn handle(
     unsafe {
         let instance = &*instance.cast::<Instance>();
         let (method, params) = (borrow(method), borrow(params));
-        let cx = Context::hosted(Line { host: instance.host, call });
+        let cx = Context::hosted(HostLine { host: instance.host, call });
         let outcome = guarded(|| {
             let params: Value = serde_json::from_str(params).map_err(Failure::invalid)?;
             instance.plugin.handle(method, params, &cx)
@@ -197,7 +197,7 @@ unsafe fn borrow<'a>(text: Text) -> &'a str {
 
 // === impl Line ===
 
-impl Line {
+impl HostLine {
     fn host(&self) -> &Host {
         // SAFETY: the host outlives the instance, and the instance this call.
         unsafe { &*self.host }

@@ -18,7 +18,7 @@ pub(crate) type Completer = fn(&str, &str, &Context) -> Vec<String>;
 
 /// A tool, a prompt, a resource or a template.
 pub struct Item {
-    kind: Kind,
+    kind: ItemKind,
     /// What clients see.
     shown: Value,
     function: Function,
@@ -27,7 +27,7 @@ pub struct Item {
 }
 
 #[derive(Debug)]
-enum Kind {
+enum ItemKind {
     Tool,
     Prompt,
     Resource,
@@ -36,7 +36,7 @@ enum Kind {
 
 /// What an item is called, and what is said of it.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Named {
+pub struct ItemInfo {
     /// Its name.
     pub name: &'static str,
     /// Its name for people.
@@ -47,7 +47,7 @@ pub struct Named {
 
 /// Hints on what a tool does, which a client may decide by.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Note {
+pub struct ToolHints {
     /// It changes nothing.
     pub read_only: bool,
     /// It may destroy something.
@@ -68,8 +68,8 @@ impl<T: DeserializeOwned + JsonSchema> Arguments for T {}
 impl Item {
     /// A tool.
     pub fn tool<A: Arguments, R: IntoToolResult>(
-        named: Named,
-        note: Note,
+        named: ItemInfo,
+        note: ToolHints,
         function: impl Fn(A, &Context) -> R + Send + Sync + 'static,
     ) -> Self {
         let mut shown = named.show();
@@ -94,7 +94,7 @@ impl Item {
             }
         };
         Self {
-            kind: Kind::Tool,
+            kind: ItemKind::Tool,
             shown,
             function: Box::new(function),
             completer: None,
@@ -104,7 +104,7 @@ impl Item {
 
     /// A prompt. Its arguments are texts, whatever the function takes.
     pub fn prompt<A: Arguments, R: IntoMessages>(
-        named: Named,
+        named: ItemInfo,
         function: impl Fn(A, &Context) -> R + Send + Sync + 'static,
     ) -> Self {
         let mut shown = named.show();
@@ -117,7 +117,7 @@ impl Item {
             Ok(json!({ "description": description, "messages": messages }))
         };
         Self {
-            kind: Kind::Prompt,
+            kind: ItemKind::Prompt,
             shown,
             function: Box::new(function),
             completer: None,
@@ -127,7 +127,7 @@ impl Item {
 
     /// A resource.
     pub fn resource<R: IntoContents>(
-        named: Named,
+        named: ItemInfo,
         (uri, mime): (&'static str, &'static str),
         function: impl Fn(&Context) -> R + Send + Sync + 'static,
     ) -> Self {
@@ -136,7 +136,7 @@ impl Item {
         shown["mimeType"] = json!(mime);
         let function = move |_, cx: &Context| Ok(contents(function(cx).into_contents(uri, mime)?));
         Self {
-            kind: Kind::Resource,
+            kind: ItemKind::Resource,
             shown,
             function: Box::new(function),
             completer: None,
@@ -146,7 +146,7 @@ impl Item {
 
     /// A template of resources. The names in it are the function's arguments.
     pub fn template<A: Arguments, R: IntoContents>(
-        named: Named,
+        named: ItemInfo,
         (template, mime): (&'static str, &'static str),
         function: impl Fn(A, &Context) -> R + Send + Sync + 'static,
     ) -> Self {
@@ -159,7 +159,7 @@ impl Item {
             let arguments = serde_json::from_value(values).map_err(Failure::invalid)?;
             Ok(contents(function(arguments, cx).into_contents(&uri, mime)?))
         };
-        let kind = Kind::Template(UriTemplate::new(template));
+        let kind = ItemKind::Template(UriTemplate::new(template));
         Self { kind, shown, function: Box::new(function), completer: None, is_there: || true }
     }
 
@@ -185,19 +185,19 @@ impl Item {
     }
 
     pub(crate) fn as_tool(&self) -> Option<&Value> {
-        matches!(self.kind, Kind::Tool).then_some(&self.shown)
+        matches!(self.kind, ItemKind::Tool).then_some(&self.shown)
     }
 
     pub(crate) fn as_prompt(&self) -> Option<&Value> {
-        matches!(self.kind, Kind::Prompt).then_some(&self.shown)
+        matches!(self.kind, ItemKind::Prompt).then_some(&self.shown)
     }
 
     pub(crate) fn as_resource(&self) -> Option<&Value> {
-        matches!(self.kind, Kind::Resource).then_some(&self.shown)
+        matches!(self.kind, ItemKind::Resource).then_some(&self.shown)
     }
 
     pub(crate) fn as_template(&self) -> Option<&Value> {
-        matches!(self.kind, Kind::Template(_)).then_some(&self.shown)
+        matches!(self.kind, ItemKind::Template(_)).then_some(&self.shown)
     }
 
     pub(crate) fn is_there(&self) -> bool {
@@ -214,22 +214,22 @@ impl Item {
         arguments: &Value,
         cx: &Context,
     ) -> Option<Result<Value>> {
-        let is_meant = matches!(self.kind, Kind::Tool) && self.shown["name"] == name;
+        let is_meant = matches!(self.kind, ItemKind::Tool) && self.shown["name"] == name;
         is_meant.then(|| (self.function)(arguments.clone(), cx))
     }
 
     pub(crate) fn get(&self, name: &str, arguments: &Value, cx: &Context) -> Option<Result<Value>> {
-        let is_meant = matches!(self.kind, Kind::Prompt) && self.shown["name"] == name;
+        let is_meant = matches!(self.kind, ItemKind::Prompt) && self.shown["name"] == name;
         is_meant.then(|| (self.function)(arguments.clone(), cx))
     }
 
     pub(crate) fn read(&self, uri: &str, cx: &Context) -> Option<Result<Value>> {
-        let is_meant = matches!(self.kind, Kind::Resource) && self.shown["uri"] == uri;
+        let is_meant = matches!(self.kind, ItemKind::Resource) && self.shown["uri"] == uri;
         is_meant.then(|| (self.function)(Value::Null, cx))
     }
 
     pub(crate) fn read_made(&self, uri: &str, cx: &Context) -> Option<Result<Value>> {
-        let Kind::Template(template) = &self.kind else { return None };
+        let ItemKind::Template(template) = &self.kind else { return None };
         let values = template.read(uri)?;
         let values = values.into_iter().chain([(URI.to_owned(), uri.to_owned())]);
         let values: Map<String, Value> =
@@ -238,13 +238,13 @@ impl Item {
     }
 
     pub(crate) fn completer_of_prompt(&self, name: &str) -> Option<&Completer> {
-        let is_meant = matches!(self.kind, Kind::Prompt) && self.shown["name"] == name;
+        let is_meant = matches!(self.kind, ItemKind::Prompt) && self.shown["name"] == name;
         self.completer.as_ref().filter(|_| is_meant)
     }
 
     pub(crate) fn completer_of_template(&self, template: &str) -> Option<&Completer> {
         let is_meant =
-            matches!(self.kind, Kind::Template(_)) && self.shown["uriTemplate"] == template;
+            matches!(self.kind, ItemKind::Template(_)) && self.shown["uriTemplate"] == template;
         self.completer.as_ref().filter(|_| is_meant)
     }
 }
@@ -298,7 +298,7 @@ impl fmt::Debug for Item {
 
 // === impl Named ===
 
-impl Named {
+impl ItemInfo {
     fn show(&self) -> Value {
         let mut shown = json!({ "name": self.name });
         if let Some(title) = self.title {
@@ -313,7 +313,7 @@ impl Named {
 
 // === impl Note ===
 
-impl Note {
+impl ToolHints {
     fn show(self) -> Value {
         let hints = [
             ("readOnlyHint", self.read_only),

@@ -41,12 +41,12 @@ mod returned;
 pub mod uri;
 
 pub use content::{Content, Contents, Json, Message, ToolResult};
-pub use context::{Asked, Context};
-pub use export::{Author, entry};
+pub use context::{Context, UserAnswer};
+pub use export::{PluginDefinition, entry};
 pub use failure::{Failure, Result};
-pub use item::{Arguments, Item, Named, Note};
+pub use item::{Arguments, Item, ItemInfo, ToolHints};
 pub use plugin::Plugin;
-pub use returned::{IntoContents, IntoMessages, IntoToolResult, Said};
+pub use returned::{IntoContents, IntoMessages, IntoText, IntoToolResult};
 pub use switchboard_plugin_macros::{prompt, resource, template, tool};
 
 // What the attributes write refers to these by way of this crate.
@@ -78,7 +78,7 @@ macro_rules! plugin {
         #[doc(hidden)]
         pub struct ThisPlugin;
 
-        impl $crate::Author for ThisPlugin {
+        impl $crate::PluginDefinition for ThisPlugin {
             const NAME: &'static str = $name;
             const VERSION: &'static str = $version;
 

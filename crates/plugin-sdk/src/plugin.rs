@@ -11,7 +11,7 @@ use crate::{Context, Failure, Item, Result, item::Completer};
 type Method = Box<dyn Fn(Value, &Context) -> Result<Value> + Send + Sync>;
 
 /// Hears which resource somebody wants to hear of, or nobody any more.
-type Hearer = Box<dyn Fn(&str, bool) + Send + Sync>;
+type SubscriptionListener = Box<dyn Fn(&str, bool) + Send + Sync>;
 
 /// Everything one plugin offers.
 pub struct Plugin {
@@ -21,30 +21,30 @@ pub struct Plugin {
     items: Vec<Item>,
     methods: Vec<(String, Method)>,
     extensions: Map<String, Value>,
-    subscribed: Option<Hearer>,
+    subscribed: Option<SubscriptionListener>,
 }
 
 #[derive(Deserialize)]
-struct Wanted {
+struct NameParams {
     name: String,
     #[serde(default)]
     arguments: Option<Map<String, Value>>,
 }
 
 #[derive(Deserialize)]
-struct Located {
+struct UriParams {
     uri: String,
 }
 
 #[derive(Deserialize)]
-struct Completing {
-    r#ref: Reference,
-    argument: Partial,
+struct CompletionParams {
+    r#ref: CompletionTarget,
+    argument: CompletionArgument,
 }
 
 #[derive(Deserialize)]
 #[serde(tag = "type")]
-enum Reference {
+enum CompletionTarget {
     #[serde(rename = "ref/prompt")]
     Prompt { name: String },
     #[serde(rename = "ref/resource")]
@@ -52,7 +52,7 @@ enum Reference {
 }
 
 #[derive(Deserialize)]
-struct Partial {
+struct CompletionArgument {
     name: String,
     value: String,
 }
@@ -164,21 +164,21 @@ impl Plugin {
     }
 
     fn call(&self, params: Value, cx: &Context) -> Result<Value> {
-        let Wanted { name, arguments } = read_params(params)?;
+        let NameParams { name, arguments } = read_params(params)?;
         let arguments = Value::Object(arguments.unwrap_or_default());
         let called = self.items.iter().find_map(|item| item.call(&name, &arguments, cx));
         called.unwrap_or_else(|| Err(Failure::invalid(format!("there is no tool `{name}`"))))
     }
 
     fn prompt(&self, params: Value, cx: &Context) -> Result<Value> {
-        let Wanted { name, arguments } = read_params(params)?;
+        let NameParams { name, arguments } = read_params(params)?;
         let arguments = Value::Object(arguments.unwrap_or_default());
         let got = self.items.iter().find_map(|item| item.get(&name, &arguments, cx));
         got.unwrap_or_else(|| Err(Failure::invalid(format!("there is no prompt `{name}`"))))
     }
 
     fn read(&self, params: Value, cx: &Context) -> Result<Value> {
-        let Located { uri } = read_params(params)?;
+        let UriParams { uri } = read_params(params)?;
         // A resource that is named counts before a template that would make its URI.
         let named = self.items.iter().find_map(|item| item.read(&uri, cx));
         let made = || self.items.iter().find_map(|item| item.read_made(&uri, cx));
@@ -192,24 +192,24 @@ impl Plugin {
     }
 
     fn complete(&self, params: Value, cx: &Context) -> Result<Value> {
-        let Completing { r#ref, argument } = read_params(params)?;
+        let CompletionParams { r#ref, argument } = read_params(params)?;
         let completer = self.items.iter().find_map(|item| match &r#ref {
-            Reference::Prompt { name } => item.completer_of_prompt(name),
-            Reference::Resource { uri } => item.completer_of_template(uri),
+            CompletionTarget::Prompt { name } => item.completer_of_prompt(name),
+            CompletionTarget::Resource { uri } => item.completer_of_template(uri),
         });
         let mut values = completer
             .map(|complete: &Completer| complete(&argument.name, &argument.value, cx))
             .unwrap_or_default();
         let total = values.len();
-        values.truncate(MOST_VALUES);
+        values.truncate(MAX_COMPLETION_VALUES);
         Ok(json!({ "completion": {
-            "values": values, "total": total, "hasMore": total > MOST_VALUES,
+            "values": values, "total": total, "hasMore": total > MAX_COMPLETION_VALUES,
         } }))
     }
 }
 
 /// The protocol allows no more in one answer.
-const MOST_VALUES: usize = 100;
+const MAX_COMPLETION_VALUES: usize = 100;
 
 fn read_params<T: for<'de> Deserialize<'de>>(params: Value) -> Result<T> {
     serde_json::from_value(params).map_err(Failure::invalid)

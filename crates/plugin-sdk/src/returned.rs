@@ -30,9 +30,9 @@ pub trait IntoContents {
 }
 
 /// Text, in any of the forms in which functions return it.
-pub trait Said: Into<String> {}
-impl Said for String {}
-impl Said for &str {}
+pub trait IntoText: Into<String> {}
+impl IntoText for String {}
+impl IntoText for &str {}
 
 impl IntoToolResult for ToolResult {
     fn into_tool_result(self) -> Result<ToolResult> {
@@ -58,7 +58,7 @@ impl IntoToolResult for Vec<Content> {
     }
 }
 
-impl<T: Said> IntoToolResult for T {
+impl<T: IntoText> IntoToolResult for T {
     fn into_tool_result(self) -> Result<ToolResult> {
         Ok(ToolResult::new([Content::text(self)]))
     }
@@ -97,7 +97,7 @@ impl IntoMessages for Vec<Message> {
 }
 
 /// What the person is to say.
-impl<T: Said> IntoMessages for T {
+impl<T: IntoText> IntoMessages for T {
     fn into_messages(self) -> Result<Vec<Message>> {
         Ok(vec![Message::user(Content::text(self))])
     }
@@ -109,7 +109,7 @@ impl<T: IntoMessages> IntoMessages for Result<T> {
     }
 }
 
-impl<T: Said> IntoContents for T {
+impl<T: IntoText> IntoContents for T {
     fn into_contents(self, uri: &str, mime: &str) -> Result<Vec<Contents>> {
         Ok(vec![Contents::text(uri, mime, self)])
     }

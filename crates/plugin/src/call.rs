@@ -5,7 +5,7 @@ use std::sync::Arc;
 use switchboard_wire::{
     envelope::{Id, Response, RpcError},
     json::Raw,
-    queue::{self, queue},
+    queue::{self, bounded_queue},
 };
 use tokio::{
     sync::{OwnedSemaphorePermit, oneshot},
@@ -13,14 +13,14 @@ use tokio::{
     time::Instant,
 };
 
-use crate::{fault::Fault, running::Worker};
+use crate::{fault::PluginFault, running::Worker};
 
 /// Notifications and questions that may wait for one call.
-const MAILBOX: usize = 256;
+const MAX_WAITING_EVENTS: usize = 256;
 
 /// What a call of a worker's hears. Held until the worker has answered, whoever still waits.
-pub(crate) struct Mailbox {
-    pub(crate) events: queue::Sender<Event>,
+pub(crate) struct WorkerMailbox {
+    pub(crate) events: queue::QueueSender<WorkerCallEvent>,
     pub(crate) done: oneshot::Sender<Result<Raw, RpcError>>,
     /// Since when nobody waits.
     pub(crate) abandoned: Option<Instant>,
@@ -29,31 +29,31 @@ pub(crate) struct Mailbox {
 
 /// What a worker says of a call before it is over.
 #[derive(Debug)]
-pub(crate) enum Event {
+pub(crate) enum WorkerCallEvent {
     Note { method: String, params: Raw },
     Ask { id: Id, method: String, params: Raw },
 }
 
 /// What comes next of a call.
 #[derive(Debug)]
-pub(crate) enum Next {
-    Event(Event),
+pub(crate) enum WorkerCallStep {
+    Event(WorkerCallEvent),
     Done(Result<Raw, RpcError>),
-    Gone(Fault),
+    Gone(PluginFault),
 }
 
 /// A call under way. Dropped, it is cancelled.
-pub(crate) struct Call {
+pub(crate) struct WorkerCall {
     pub(crate) worker: Arc<Worker>,
     id: u64,
-    events: queue::Receiver<Event>,
+    events: queue::QueueReceiver<WorkerCallEvent>,
     done: oneshot::Receiver<Result<Raw, RpcError>>,
     /// Set once it is over.
-    end: Option<End>,
+    end: Option<WorkerCallEnd>,
 }
 
 /// How a call has ended.
-enum End {
+enum WorkerCallEnd {
     Answered(Result<Raw, RpcError>),
     /// The worker is gone.
     Gone,
@@ -61,33 +61,37 @@ enum End {
 
 // === impl Call ===
 
-impl Call {
+impl WorkerCall {
     /// A call of `worker`'s, and where what is said of it goes.
-    pub(crate) fn new(worker: Arc<Worker>, id: u64, slot: OwnedSemaphorePermit) -> (Self, Mailbox) {
-        let (events, heard) = queue(MAILBOX);
+    pub(crate) fn new(
+        worker: Arc<Worker>,
+        id: u64,
+        slot: OwnedSemaphorePermit,
+    ) -> (Self, WorkerMailbox) {
+        let (events, heard) = bounded_queue(MAX_WAITING_EVENTS);
         let (done, answer) = oneshot::channel();
         let call = Self { worker, id, events: heard, done: answer, end: None };
-        (call, Mailbox { events, done, abandoned: None, _slot: slot })
+        (call, WorkerMailbox { events, done, abandoned: None, _slot: slot })
     }
 
     /// What comes next. What was said before the answer comes before it. Safe to cancel.
-    pub(crate) async fn next(&mut self) -> Next {
+    pub(crate) async fn next(&mut self) -> WorkerCallStep {
         // A plugin that always has more to say must not keep the runtime's thread.
         consume_budget().await;
         if self.end.is_none() {
             tokio::select! {
                 biased;
-                Some(event) = self.events.recv() => return Next::Event(event),
-                done = &mut self.done => self.end = Some(done.map_or(End::Gone, End::Answered)),
+                Some(event) = self.events.recv() => return WorkerCallStep::Event(event),
+                done = &mut self.done => self.end = Some(done.map_or(WorkerCallEnd::Gone, WorkerCallEnd::Answered)),
             }
         }
         // Whatever was said before the answer is there by now.
         if let Some(event) = self.events.try_recv() {
-            return Next::Event(event);
+            return WorkerCallStep::Event(event);
         }
         match &self.end {
-            Some(End::Answered(outcome)) => Next::Done(outcome.clone()),
-            _ => Next::Gone(self.worker.why()),
+            Some(WorkerCallEnd::Answered(outcome)) => WorkerCallStep::Done(outcome.clone()),
+            _ => WorkerCallStep::Gone(self.worker.end_fault()),
         }
     }
 
@@ -98,11 +102,11 @@ impl Call {
             Err(error) => Response::error(Some(id), &error),
         };
         // A worker that is gone has a reason, which comes next.
-        self.worker.say(response.text().clone()).await;
+        self.worker.send(response.text().clone()).await;
     }
 }
 
-impl Drop for Call {
+impl Drop for WorkerCall {
     fn drop(&mut self) {
         if self.end.is_none() {
             self.worker.abandon(self.id);

@@ -6,24 +6,24 @@ use std::{
 };
 
 use serde_json::{Map, Value, json};
-use switchboard_wire::{client::List, json::Raw, meta::TASKS_EXTENSION, sanitize};
+use switchboard_wire::{client::ListKind, json::Raw, meta::TASKS_EXTENSION, sanitize};
 
 use crate::{
-    fault::Problem,
-    offer::{Offer, Prompt, Tool},
-    seat::Seat,
+    fault::PluginProblem,
+    offer::{OfferedPrompt, OfferedTool, PluginOffer},
+    seat::PluginSlot,
 };
 
 /// Everything on offer at one moment.
 #[derive(Default)]
-pub(crate) struct Catalog {
-    tools: HashMap<String, Place>,
-    prompts: HashMap<String, Place>,
-    resources: HashMap<String, Place>,
-    templates: Vec<Place>,
-    methods: HashMap<String, Place>,
+pub(crate) struct PluginCatalog {
+    tools: HashMap<String, ItemRef>,
+    prompts: HashMap<String, ItemRef>,
+    resources: HashMap<String, ItemRef>,
+    templates: Vec<ItemRef>,
+    methods: HashMap<String, ItemRef>,
     lists: [Option<Raw>; 4],
-    pub(crate) problems: Vec<Problem>,
+    pub(crate) problems: Vec<PluginProblem>,
     pub(crate) instructions: Option<String>,
     /// Extensions of the protocol, each with its settings.
     pub(crate) extensions: BTreeMap<String, Map<String, Value>>,
@@ -31,37 +31,37 @@ pub(crate) struct Catalog {
 
 /// Where an item is: whose, and which one of its kind.
 #[derive(Clone)]
-pub(crate) struct Place {
-    pub(crate) seat: Arc<Seat>,
-    pub(crate) offer: Arc<Offer>,
+pub(crate) struct ItemRef {
+    pub(crate) seat: Arc<PluginSlot>,
+    pub(crate) offer: Arc<PluginOffer>,
     at: usize,
 }
 
 /// The lists a client can ask for, in the order of [`Offer::counts`].
-const LISTS: [(List, &str); 4] = [
-    (List::Tools, "tools"),
-    (List::Prompts, "prompts"),
-    (List::Resources, "resources"),
-    (List::Templates, "resourceTemplates"),
+const LIST_KEYS: [(ListKind, &str); 4] = [
+    (ListKind::Tools, "tools"),
+    (ListKind::Prompts, "prompts"),
+    (ListKind::Resources, "resources"),
+    (ListKind::Templates, "resourceTemplates"),
 ];
 
 // === impl Place ===
 
-impl Place {
-    pub(crate) fn tool(&self) -> &Tool {
+impl ItemRef {
+    pub(crate) fn tool(&self) -> &OfferedTool {
         &self.offer.tools[self.at]
     }
 
-    pub(crate) fn prompt(&self) -> &Prompt {
+    pub(crate) fn prompt(&self) -> &OfferedPrompt {
         &self.offer.prompts[self.at]
     }
 }
 
 // === impl Catalog ===
 
-impl Catalog {
+impl PluginCatalog {
     /// Everything that `seats` offer. Of two items of one name the first plugin's counts.
-    pub(crate) fn of(seats: &[Arc<Seat>]) -> Self {
+    pub(crate) fn from_slots(seats: &[Arc<PluginSlot>]) -> Self {
         let mut catalog = Self::default();
         let mut shown: [Vec<Raw>; 4] = Default::default();
         for seat in seats {
@@ -69,34 +69,34 @@ impl Catalog {
             catalog.add(seat, &offer, &mut shown);
         }
         for (at, items) in shown.iter().enumerate() {
-            catalog.lists[at] = Some(listed(LISTS[at].1, items));
+            catalog.lists[at] = Some(list_result(LIST_KEYS[at].1, items));
         }
         catalog
     }
 
-    fn add(&mut self, seat: &Arc<Seat>, offer: &Arc<Offer>, shown: &mut [Vec<Raw>; 4]) {
-        let place = |at| Place { seat: seat.clone(), offer: offer.clone(), at };
-        let problem = |what: String| Problem {
-            plugin: sanitize::line(&offer.name).into_owned(),
+    fn add(&mut self, seat: &Arc<PluginSlot>, offer: &Arc<PluginOffer>, shown: &mut [Vec<Raw>; 4]) {
+        let place = |at| ItemRef { seat: seat.clone(), offer: offer.clone(), at };
+        let problem = |what: String| PluginProblem {
+            plugin: sanitize::sanitize_line(&offer.name).into_owned(),
             file: seat.file.clone(),
             what,
         };
         self.problems.extend(offer.problems.iter().cloned().map(problem));
         let mut twice = Vec::new();
         for (at, tool) in offer.tools.iter().enumerate() {
-            match taken(&mut self.tools, &tool.name, || place(at)) {
+            match take_name(&mut self.tools, &tool.name, || place(at)) {
                 None => shown[0].push(tool.shown.clone()),
                 Some(by) => twice.push(("tool", tool.name.clone(), by)),
             }
         }
         for (at, prompt) in offer.prompts.iter().enumerate() {
-            match taken(&mut self.prompts, &prompt.name, || place(at)) {
+            match take_name(&mut self.prompts, &prompt.name, || place(at)) {
                 None => shown[1].push(prompt.shown.clone()),
                 Some(by) => twice.push(("prompt", prompt.name.clone(), by)),
             }
         }
         for (at, resource) in offer.resources.iter().enumerate() {
-            match taken(&mut self.resources, &resource.uri, || place(at)) {
+            match take_name(&mut self.resources, &resource.uri, || place(at)) {
                 None => shown[2].push(resource.shown.clone()),
                 Some(by) => twice.push(("resource", resource.uri.clone(), by)),
             }
@@ -112,7 +112,7 @@ impl Catalog {
             self.methods.entry(method.clone()).or_insert_with(|| place(0));
         }
         self.problems.extend(twice.into_iter().map(|(kind, name, by)| {
-            let name = sanitize::line(&name).into_owned();
+            let name = sanitize::sanitize_line(&name).into_owned();
             problem(format!("{kind} `{name}` is hidden by plugin `{by}`, which offers it too"))
         }));
         if let Some(instructions) = &offer.instructions {
@@ -125,44 +125,44 @@ impl Catalog {
     }
 
     /// The result of a list request.
-    pub(crate) fn list(&self, list: List) -> Raw {
-        let at = LISTS.iter().position(|(known, _)| *known == list).unwrap_or_default();
-        self.lists[at].clone().unwrap_or_else(|| listed(LISTS[at].1, &[]))
+    pub(crate) fn list(&self, list: ListKind) -> Raw {
+        let at = LIST_KEYS.iter().position(|(known, _)| *known == list).unwrap_or_default();
+        self.lists[at].clone().unwrap_or_else(|| list_result(LIST_KEYS[at].1, &[]))
     }
 
     /// The lists that are not what they were.
-    pub(crate) fn differences(&self, before: &Self) -> Vec<List> {
-        let differs = |list: &List| self.list(*list) != before.list(*list);
-        let lists = LISTS.iter().map(|(list, _)| *list).filter(differs);
+    pub(crate) fn differences(&self, before: &Self) -> Vec<ListKind> {
+        let differs = |list: &ListKind| self.list(*list) != before.list(*list);
+        let lists = LIST_KEYS.iter().map(|(list, _)| *list).filter(differs);
         // A change of templates is told as one of resources.
-        let mut lists: Vec<List> = lists
-            .map(|list| if list == List::Templates { List::Resources } else { list })
+        let mut lists: Vec<ListKind> = lists
+            .map(|list| if list == ListKind::Templates { ListKind::Resources } else { list })
             .collect();
         lists.dedup();
         lists
     }
 
-    pub(crate) fn tool(&self, name: &str) -> Option<&Place> {
+    pub(crate) fn tool(&self, name: &str) -> Option<&ItemRef> {
         self.tools.get(name)
     }
 
-    pub(crate) fn prompt(&self, name: &str) -> Option<&Place> {
+    pub(crate) fn prompt(&self, name: &str) -> Option<&ItemRef> {
         self.prompts.get(name)
     }
 
     /// Whoever holds a resource, by its name or by a template.
-    pub(crate) fn resource(&self, uri: &str) -> Option<&Place> {
+    pub(crate) fn resource(&self, uri: &str) -> Option<&ItemRef> {
         let made = || {
             let makes =
-                |place: &&Place| place.offer.templates[place.at].matcher.read(uri).is_some();
+                |place: &&ItemRef| place.offer.templates[place.at].matcher.read(uri).is_some();
             self.templates.iter().find(makes)
         };
         self.resources.get(uri).or_else(made)
     }
 
     /// Whoever offers a template, or else a resource of that URI.
-    pub(crate) fn template(&self, template: &str) -> Option<&Place> {
-        let is_it = |place: &&Place| place.offer.templates[place.at].uri == template;
+    pub(crate) fn template(&self, template: &str) -> Option<&ItemRef> {
+        let is_it = |place: &&ItemRef| place.offer.templates[place.at].uri == template;
         self.templates.iter().find(is_it).or_else(|| self.resource(template))
     }
 
@@ -171,28 +171,28 @@ impl Catalog {
         self.extensions.contains_key(TASKS_EXTENSION)
     }
 
-    pub(crate) fn method(&self, name: &str) -> Option<&Place> {
+    pub(crate) fn method(&self, name: &str) -> Option<&ItemRef> {
         self.methods.get(name)
     }
 }
 
 /// Takes a name, or tells who has it.
-fn taken(
-    names: &mut HashMap<String, Place>,
+fn take_name(
+    names: &mut HashMap<String, ItemRef>,
     name: &str,
-    place: impl FnOnce() -> Place,
+    place: impl FnOnce() -> ItemRef,
 ) -> Option<String> {
     if let Some(first) = names.get(name) {
-        return Some(sanitize::line(&first.offer.name).into_owned());
+        return Some(sanitize::sanitize_line(&first.offer.name).into_owned());
     }
     names.insert(name.to_owned(), place());
     None
 }
 
-fn listed(key: &str, items: &[Raw]) -> Raw {
+fn list_result(key: &str, items: &[Raw]) -> Raw {
     let items: Vec<&str> = items.iter().map(Raw::as_str).collect();
     let text = format!(r#"{{"{key}":[{}]}}"#, items.join(","));
     // What is put together of values is one.
     Raw::parse(text)
-        .unwrap_or_else(|_| Raw::of(&json!({ key: [] })).unwrap_or_else(|_| Raw::null()))
+        .unwrap_or_else(|_| Raw::from_value(&json!({ key: [] })).unwrap_or_else(|_| Raw::null()))
 }

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use switchboard_process::Exit;
+use switchboard_process::ProcessExit;
 use switchboard_wire::{
     envelope::{RpcError, code},
     sanitize,
@@ -13,7 +13,7 @@ use crate::flood::{BYTES_PER_SECOND, MESSAGES_PER_SECOND};
 /// Why a plugin does not answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Fault {
+pub enum PluginFault {
     /// Its file cannot be read or copied.
     #[error("cannot read it: {0}")]
     File(String),
@@ -29,10 +29,10 @@ pub enum Fault {
         why: String,
     },
     /// It took its worker along.
-    #[error("its worker ended: {exit}{}", last_words(stderr))]
+    #[error("its worker ended: {exit}{}", stderr_tail(stderr))]
     Ended {
         /// How.
-        exit: Exit,
+        exit: ProcessExit,
         /// The last lines of its standard error.
         stderr: String,
     },
@@ -54,7 +54,7 @@ pub enum Fault {
         /// How long still.
         left: Duration,
         /// What happened to it.
-        before: Box<Fault>,
+        before: Box<PluginFault>,
     },
     /// It has as many calls as it may have at once.
     #[error("it has too many calls at once; try again")]
@@ -72,7 +72,7 @@ pub enum Fault {
 
 /// Something is wrong with a plugin, beside those that work.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
+pub struct PluginProblem {
     /// The plugin's name, or what its file is called.
     pub plugin: String,
     /// Its file; a plugin that is part of the program has none.
@@ -81,14 +81,14 @@ pub struct Problem {
     pub what: String,
 }
 
-fn last_words(stderr: &str) -> String {
+fn stderr_tail(stderr: &str) -> String {
     let line = stderr.lines().rev().find(|line| !line.trim().is_empty());
-    line.map(|line| format!(": {}", sanitize::line(line))).unwrap_or_default()
+    line.map(|line| format!(": {}", sanitize::sanitize_line(line))).unwrap_or_default()
 }
 
 // === impl Fault ===
 
-impl Fault {
+impl PluginFault {
     /// Whether the plugin itself did something wrong. A worker that ended for another reason is replaced at once, and
     /// its end is no problem to show.
     pub(crate) fn is_of_plugin(&self) -> bool {
@@ -98,6 +98,6 @@ impl Fault {
     /// The error that a call concerned comes to.
     pub(crate) fn to_rpc(&self, plugin: &str) -> RpcError {
         let text = format!("plugin `{plugin}`: {self}");
-        RpcError::new(code::INTERNAL_ERROR, sanitize::line(&text).into_owned())
+        RpcError::new(code::INTERNAL_ERROR, sanitize::sanitize_line(&text).into_owned())
     }
 }

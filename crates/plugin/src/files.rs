@@ -13,26 +13,26 @@ use std::{
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
-use crate::fault::Fault;
+use crate::fault::PluginFault;
 
 /// Folders within folders; deeper ones are no plugins' folders.
-const DEEPEST: usize = 16;
+const MAX_FOLDER_DEPTH: usize = 16;
 /// No person has more.
-const MOST: usize = 1000;
+const MAX_PLUGINS: usize = 1000;
 
 /// What a file holds, in 32 bytes.
-pub(crate) type Hash = [u8; 32];
+pub(crate) type FileDigest = [u8; 32];
 
 /// What tells without reading whether a file may have changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Look {
+pub(crate) struct FileStamp {
     length: u64,
     modified: Option<SystemTime>,
 }
 
 /// Private copies of plugins: what is written to a plugin's file does not reach a worker that has it mapped.
 #[derive(Debug)]
-pub(crate) struct Copies {
+pub(crate) struct PrivateCopies {
     place: PathBuf,
     /// Made for the first copy.
     folder: OnceLock<TempDir>,
@@ -41,24 +41,24 @@ pub(crate) struct Copies {
 
 /// A copy, which goes with its last user.
 #[derive(Debug)]
-pub(crate) struct Copy {
+pub(crate) struct PrivateCopy {
     pub(crate) path: PathBuf,
-    pub(crate) hash: Hash,
+    pub(crate) hash: FileDigest,
 }
 
 /// The plugins in a folder and below it, in order. A path that is a file is itself. May block.
-pub fn find(folder: &Path) -> io::Result<Vec<PathBuf>> {
+pub fn find_plugins(folder: &Path) -> io::Result<Vec<PathBuf>> {
     if folder.is_file() {
         return Ok(vec![folder.to_owned()]);
     }
     let mut found = Vec::new();
-    search(folder, DEEPEST, &mut found)?;
+    search(folder, MAX_FOLDER_DEPTH, &mut found)?;
     found.sort();
     Ok(found)
 }
 
 /// What a plugin's file is called: without its ending, and without the `lib` that linkers put before it.
-pub fn name(file: &Path) -> String {
+pub fn plugin_name(file: &Path) -> String {
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
     stem.strip_prefix("lib").filter(|rest| !rest.is_empty()).unwrap_or(&stem).to_owned()
 }
@@ -72,7 +72,7 @@ fn search(folder: &Path, deeper: usize, found: &mut Vec<PathBuf>) -> io::Result<
                 // A folder that cannot be read hides what is in it, not what is beside it.
                 let _ = search(&path, deeper - 1, found);
             }
-            Ok(_) if is_plugin(&path) && found.len() < MOST => found.push(path),
+            Ok(_) if is_plugin(&path) && found.len() < MAX_PLUGINS => found.push(path),
             _ => {}
         }
     }
@@ -91,8 +91,8 @@ fn leads_nowhere(path: &Path) -> bool {
 
 // === impl Look ===
 
-impl Look {
-    pub(crate) fn at(path: &Path) -> Option<Self> {
+impl FileStamp {
+    pub(crate) fn read(path: &Path) -> Option<Self> {
         let seen = fs::metadata(path).or_else(|_| fs::symlink_metadata(path)).ok()?;
         Some(Self { length: seen.len(), modified: seen.modified().ok() })
     }
@@ -100,7 +100,7 @@ impl Look {
 
 // === impl Copies ===
 
-impl Copies {
+impl PrivateCopies {
     pub(crate) fn new(place: &Path) -> Self {
         Self { place: place.to_owned(), folder: OnceLock::new(), count: AtomicU64::new(0) }
     }
@@ -116,20 +116,20 @@ impl Copies {
     }
 
     /// Copies a file as it is now. May block.
-    pub(crate) fn take(&self, path: &Path) -> Result<Copy, Fault> {
-        let wrong = |error: io::Error| Fault::File(error.to_string());
+    pub(crate) fn copy_file(&self, path: &Path) -> Result<PrivateCopy, PluginFault> {
+        let wrong = |error: io::Error| PluginFault::File(error.to_string());
         let bytes = fs::read(path).map_err(wrong)?;
         let number = self.count.fetch_add(1, Ordering::Relaxed);
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let path = self.folder().map_err(wrong)?.join(format!("{number}-{name}"));
         fs::write(&path, &bytes).map_err(wrong)?;
-        Ok(Copy { path, hash: Sha256::digest(&bytes).into() })
+        Ok(PrivateCopy { path, hash: Sha256::digest(&bytes).into() })
     }
 }
 
 // === impl Copy ===
 
-impl Drop for Copy {
+impl Drop for PrivateCopy {
     fn drop(&mut self) {
         // What is left goes with its folder.
         let _ = fs::remove_file(&self.path);

@@ -72,7 +72,7 @@ impl FloodGauge {
     }
 
     /// Returns once the worker has sent too much.
-    pub(crate) async fn flooded(&self) {
+    pub(crate) async fn wait_for_flood(&self) {
         self.alarm.cancelled().await;
     }
 

@@ -32,8 +32,8 @@ mod told;
 mod watch;
 pub mod worker;
 
-pub use fault::{Fault, Problem};
-pub use files::{find, name};
-pub use offer::Offer;
-pub use options::{Options, Terms, Times};
-pub use plugins::{Plugins, Shown, Sources};
+pub use fault::{PluginFault, PluginProblem};
+pub use files::{find_plugins, plugin_name};
+pub use offer::PluginOffer;
+pub use options::{PluginHostOptions, PluginRunOptions, PluginTimeouts};
+pub use plugins::{PluginInfo, PluginServer, PluginSources};

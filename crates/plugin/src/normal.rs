@@ -7,13 +7,13 @@ use switchboard_wire::{
 };
 
 /// What a `system` message, which the protocol does not have, is shown as.
-const SYSTEM: &str = "[Written as a system message]\n";
+const SYSTEM_MESSAGE_PREFIX: &str = "[Written as a system message]\n";
 
 /// The result a client gets. What is right already is passed on byte for byte.
-pub(crate) fn result(abi: u32, asked: &str, result: Raw) -> Raw {
+pub(crate) fn normalize_result(abi: u32, asked: &str, result: Raw) -> Raw {
     match (abi, asked) {
-        (1, method::TOOLS_CALL) if !has_list(&result, "content") => worded(result),
-        (1, method::PROMPTS_GET) => without_system(result),
+        (1, method::TOOLS_CALL) if !has_list(&result, "content") => with_text_content(result),
+        (1, method::PROMPTS_GET) => replace_system_messages(result),
         _ => result,
     }
 }
@@ -23,15 +23,15 @@ fn has_list(result: &Raw, key: &str) -> bool {
 }
 
 /// A result without content is told in words.
-fn worded(result: Raw) -> Raw {
+fn with_text_content(result: Raw) -> Raw {
     let mut shown = json!({ "content": [{ "type": "text", "text": result.as_str() }] });
     if let Ok(Some(is_error)) = result.get("isError") {
         shown["isError"] = json!(is_error.as_str() == "true");
     }
-    Raw::of(&shown).unwrap_or(result)
+    Raw::from_value(&shown).unwrap_or(result)
 }
 
-fn without_system(result: Raw) -> Raw {
+fn replace_system_messages(result: Raw) -> Raw {
     let Ok(mut prompt) = result.decode::<Value>() else { return result };
     let messages = prompt["messages"].as_array_mut().into_iter().flatten();
     let mut changed = false;
@@ -39,10 +39,10 @@ fn without_system(result: Raw) -> Raw {
         changed = true;
         message["role"] = json!("user");
         if let Some(text) = message["content"]["text"].as_str() {
-            message["content"]["text"] = json!(format!("{SYSTEM}{text}"));
+            message["content"]["text"] = json!(format!("{SYSTEM_MESSAGE_PREFIX}{text}"));
         }
     }
-    match Raw::of(&prompt) {
+    match Raw::from_value(&prompt) {
         Ok(prompt) if changed => prompt,
         _ => result,
     }
@@ -56,7 +56,7 @@ mod tests {
     fn what_is_right_is_left_alone_and_the_rest_is_put_right() {
         let check = |abi: u32, asked: &str, given: &str, expected: &str| {
             let given = Raw::parse(given.to_owned()).unwrap();
-            assert_eq!(result(abi, asked, given).as_str(), expected);
+            assert_eq!(normalize_result(abi, asked, given).as_str(), expected);
         };
         let right = r#"{ "content" : [], "isError": true, "x": 1.50 }"#;
         check(1, "tools/call", right, right);

@@ -4,18 +4,18 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::Deserialize;
 use serde_json::{Map, Value, value::RawValue};
-use switchboard_core::schema::Validator;
+use switchboard_core::schema::SchemaValidator;
 use switchboard_plugin_sdk::uri::UriTemplate;
 use switchboard_wire::{
     json::{JsonKind, Raw},
     sanitize,
 };
 
-use crate::{fault::Fault, told::Ready};
+use crate::{fault::PluginFault, told::WorkerReady};
 
 /// What one plugin offers.
 #[derive(Debug, Default)]
-pub struct Offer {
+pub struct PluginOffer {
     /// Its name.
     pub name: String,
     /// Its version.
@@ -28,10 +28,10 @@ pub struct Offer {
     pub instructions: Option<String>,
     /// What is wrong with single items.
     pub problems: Vec<String>,
-    pub(crate) tools: Vec<Tool>,
-    pub(crate) prompts: Vec<Prompt>,
-    pub(crate) resources: Vec<Resource>,
-    pub(crate) templates: Vec<Template>,
+    pub(crate) tools: Vec<OfferedTool>,
+    pub(crate) prompts: Vec<OfferedPrompt>,
+    pub(crate) resources: Vec<OfferedResource>,
+    pub(crate) templates: Vec<OfferedTemplate>,
     pub(crate) methods: Vec<String>,
     pub(crate) completions: bool,
     /// Extensions of the protocol, each with its settings.
@@ -39,15 +39,15 @@ pub struct Offer {
 }
 
 #[derive(Debug)]
-pub(crate) struct Tool {
+pub(crate) struct OfferedTool {
     pub(crate) name: String,
     /// As clients see it.
     pub(crate) shown: Raw,
-    pub(crate) validator: Validator,
+    pub(crate) validator: SchemaValidator,
 }
 
 #[derive(Debug)]
-pub(crate) struct Prompt {
+pub(crate) struct OfferedPrompt {
     pub(crate) name: String,
     pub(crate) shown: Raw,
     /// Arguments that have to be given.
@@ -55,13 +55,13 @@ pub(crate) struct Prompt {
 }
 
 #[derive(Debug)]
-pub(crate) struct Resource {
+pub(crate) struct OfferedResource {
     pub(crate) uri: String,
     pub(crate) shown: Raw,
 }
 
 #[derive(Debug)]
-pub(crate) struct Template {
+pub(crate) struct OfferedTemplate {
     pub(crate) uri: String,
     pub(crate) matcher: UriTemplate,
     pub(crate) shown: Raw,
@@ -69,7 +69,7 @@ pub(crate) struct Template {
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-struct Described<'a> {
+struct OfferMessage<'a> {
     #[serde(borrow)]
     tools: Vec<&'a RawValue>,
     #[serde(borrow)]
@@ -84,15 +84,15 @@ struct Described<'a> {
     instructions: Option<String>,
 }
 
-type Wrong = String;
+type ItemErrorText = String;
 
 // === impl Offer ===
 
-impl Offer {
+impl PluginOffer {
     /// Reads what a worker says of its plugin.
-    pub(crate) fn read(ready: &Ready) -> Result<Self, Fault> {
-        let refused = |why: String| Fault::Refused { stage: "list".into(), why };
-        let described: Described<'_> = serde_json::from_str(&ready.described)
+    pub(crate) fn read(ready: &WorkerReady) -> Result<Self, PluginFault> {
+        let refused = |why: String| PluginFault::Refused { stage: "list".into(), why };
+        let described: OfferMessage<'_> = serde_json::from_str(&ready.described)
             .map_err(|error| refused(format!("what it offers cannot be read: {error}")))?;
         let mut problems = Vec::new();
         let offer = Self {
@@ -101,22 +101,27 @@ impl Offer {
             abi: ready.abi,
             thread_safe: ready.thread_safe,
             instructions: described.instructions,
-            tools: items(("tool", &described.tools), tool, |tool| &tool.name, &mut problems),
-            prompts: items(
+            tools: parse_items(
+                ("tool", &described.tools),
+                parse_tool,
+                |tool| &tool.name,
+                &mut problems,
+            ),
+            prompts: parse_items(
                 ("prompt", &described.prompts),
-                prompt,
+                parse_prompt,
                 |prompt| &prompt.name,
                 &mut problems,
             ),
-            resources: items(
+            resources: parse_items(
                 ("resource", &described.resources),
-                resource,
+                parse_resource,
                 |resource| &resource.uri,
                 &mut problems,
             ),
-            templates: items(
+            templates: parse_items(
                 ("template", &described.resource_templates),
-                template,
+                parse_template,
                 |template| &template.uri,
                 &mut problems,
             ),
@@ -134,7 +139,7 @@ impl Offer {
     }
 
     /// Each item as a client sees it, in the same order of kinds.
-    pub fn shown(&self) -> [Vec<Raw>; 4] {
+    pub fn to_raw_items(&self) -> [Vec<Raw>; 4] {
         [
             self.tools.iter().map(|tool| tool.shown.clone()).collect(),
             self.prompts.iter().map(|prompt| prompt.shown.clone()).collect(),
@@ -145,9 +150,9 @@ impl Offer {
 }
 
 /// Those items of a kind that can be served, each name once.
-fn items<T>(
+fn parse_items<T>(
     (kind, all): (&str, &[&RawValue]),
-    read: fn(&Raw) -> Result<T, Wrong>,
+    read: fn(&Raw) -> Result<T, ItemErrorText>,
     name: fn(&T) -> &String,
     problems: &mut Vec<String>,
 ) -> Vec<T> {
@@ -158,7 +163,7 @@ fn items<T>(
         match item.and_then(|item| read(&item)) {
             Ok(item) if names.insert(name(&item).clone()) => kept.push(item),
             Ok(item) => {
-                let name = sanitize::line(name(&item)).into_owned();
+                let name = sanitize::sanitize_line(name(&item)).into_owned();
                 problems.push(format!("{kind} `{name}` is offered twice; the first one counts"));
             }
             Err(wrong) => problems.push(format!("{kind} {} {wrong}", at + 1)),
@@ -167,15 +172,15 @@ fn items<T>(
     kept
 }
 
-fn text(item: &Raw, key: &str) -> Result<String, Wrong> {
+fn text_member(item: &Raw, key: &str) -> Result<String, ItemErrorText> {
     let value = item.get(key).map_err(|error| error.to_string())?;
     let text = value.and_then(|value| value.to_text()).filter(|text| !text.is_empty());
     text.ok_or_else(|| format!("has no `{key}`"))
 }
 
-fn tool(item: &Raw) -> Result<Tool, Wrong> {
-    let name = text(item, "name")?;
-    let said = |wrong: &str| format!("(`{}`) {wrong}", sanitize::line(&name));
+fn parse_tool(item: &Raw) -> Result<OfferedTool, ItemErrorText> {
+    let name = text_member(item, "name")?;
+    let said = |wrong: &str| format!("(`{}`) {wrong}", sanitize::sanitize_line(&name));
     let schema = item.get("inputSchema").ok().flatten();
     let schema = schema
         .filter(|schema| schema.kind() == JsonKind::Object)
@@ -184,21 +189,24 @@ fn tool(item: &Raw) -> Result<Tool, Wrong> {
     if !schema.get("type").ok().flatten().is_some_and(is_object) {
         return Err(said("has an `inputSchema` that is not of type `object`"));
     }
-    let validator = Validator::compile(&schema).map_err(|bad| {
+    let validator = SchemaValidator::compile(&schema).map_err(|bad| {
         said(&format!(
             "has an `inputSchema` that is no schema: {}",
-            sanitize::line(&bad.to_string())
+            sanitize::sanitize_line(&bad.to_string())
         ))
     })?;
-    Ok(Tool { name, shown: item.clone(), validator })
+    Ok(OfferedTool { name, shown: item.clone(), validator })
 }
 
-fn prompt(item: &Raw) -> Result<Prompt, Wrong> {
-    let name = text(item, "name")?;
+fn parse_prompt(item: &Raw) -> Result<OfferedPrompt, ItemErrorText> {
+    let name = text_member(item, "name")?;
     let arguments: Vec<HashMap<String, Value>> = match item.get("arguments").ok().flatten() {
         None => Vec::new(),
         Some(arguments) => arguments.decode().map_err(|_| {
-            format!("(`{}`) has `arguments` that are no list of objects", sanitize::line(&name))
+            format!(
+                "(`{}`) has `arguments` that are no list of objects",
+                sanitize::sanitize_line(&name)
+            )
         })?,
     };
     let required = arguments
@@ -206,16 +214,16 @@ fn prompt(item: &Raw) -> Result<Prompt, Wrong> {
         .filter(|argument| argument.get("required").and_then(Value::as_bool).unwrap_or_default());
     let required = required
         .filter_map(|argument| argument.get("name").and_then(Value::as_str).map(str::to_owned));
-    Ok(Prompt { required: required.collect(), name, shown: item.clone() })
+    Ok(OfferedPrompt { required: required.collect(), name, shown: item.clone() })
 }
 
-fn resource(item: &Raw) -> Result<Resource, Wrong> {
-    text(item, "name")?;
-    Ok(Resource { uri: text(item, "uri")?, shown: item.clone() })
+fn parse_resource(item: &Raw) -> Result<OfferedResource, ItemErrorText> {
+    text_member(item, "name")?;
+    Ok(OfferedResource { uri: text_member(item, "uri")?, shown: item.clone() })
 }
 
-fn template(item: &Raw) -> Result<Template, Wrong> {
-    text(item, "name")?;
-    let template = text(item, "uriTemplate")?;
-    Ok(Template { matcher: UriTemplate::new(&template), uri: template, shown: item.clone() })
+fn parse_template(item: &Raw) -> Result<OfferedTemplate, ItemErrorText> {
+    text_member(item, "name")?;
+    let template = text_member(item, "uriTemplate")?;
+    Ok(OfferedTemplate { matcher: UriTemplate::new(&template), uri: template, shown: item.clone() })
 }

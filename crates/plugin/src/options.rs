@@ -2,39 +2,39 @@
 
 use std::{collections::BTreeMap, ffi::OsString, path::PathBuf, time::Duration};
 
-use switchboard_core::logs::Logs;
-use switchboard_process::Guard;
+use switchboard_core::logs::ServerLogs;
+use switchboard_process::ProcessGuard;
 
-use crate::worker::Limits;
+use crate::worker::WorkerLimits;
 
 /// How plugins are run.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct PluginHostOptions {
     /// The program that becomes a worker: one that calls [`crate::worker::run_if_worker`] first in its `main`.
     pub program: PathBuf,
     /// What sees to it that no worker outlives us.
-    pub guard: Guard,
+    pub guard: ProcessGuard,
     /// A worker's whole environment.
     pub env: Vec<(OsString, OsString)>,
     /// How every plugin is run that has no terms of its own.
-    pub terms: Terms,
+    pub terms: PluginRunOptions,
     /// The terms of single plugins, by [name](crate::name).
-    pub own: BTreeMap<String, Terms>,
+    pub own: BTreeMap<String, PluginRunOptions>,
     /// How long is waited.
-    pub times: Times,
+    pub times: PluginTimeouts,
     /// Where private copies of plugins are kept while they are in use.
     pub copies: PathBuf,
     /// Where all goes that plugins write to standard error; its last lines are kept for problems in any case.
-    pub logs: Option<Logs>,
+    pub logs: Option<ServerLogs>,
     /// What the server is called.
     pub name: String,
 }
 
 /// How one plugin is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Terms {
+pub struct PluginRunOptions {
     /// What a worker may use.
-    pub limits: Limits,
+    pub limits: WorkerLimits,
     /// Workers of a plugin that answers one call at a time (1). More than one only where its owner knows that it keeps
     /// nothing from one call to the next.
     pub pool: usize,
@@ -44,7 +44,7 @@ pub struct Terms {
 
 /// How long is waited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Times {
+pub struct PluginTimeouts {
     /// For a plugin to be loaded and say what it offers (10 s).
     pub start: Duration,
     /// For the answer to a question of a plugin's (10 min).
@@ -59,16 +59,16 @@ pub struct Times {
 
 // === impl Options ===
 
-impl Options {
+impl PluginHostOptions {
     /// Workers of `program`, with nothing in their environment.
-    pub fn new(program: PathBuf, guard: Guard) -> Self {
+    pub fn new(program: PathBuf, guard: ProcessGuard) -> Self {
         Self {
             program,
             guard,
             env: Vec::new(),
-            terms: Terms::default(),
+            terms: PluginRunOptions::default(),
             own: BTreeMap::new(),
-            times: Times::default(),
+            times: PluginTimeouts::default(),
             copies: std::env::temp_dir(),
             logs: None,
             name: "plugins".into(),
@@ -76,22 +76,22 @@ impl Options {
     }
 
     /// How the plugin of this name is run.
-    pub(crate) fn terms_of(&self, name: &str) -> Terms {
+    pub(crate) fn run_options_of(&self, name: &str) -> PluginRunOptions {
         self.own.get(name).copied().unwrap_or(self.terms)
     }
 }
 
 // === impl Terms ===
 
-impl Default for Terms {
+impl Default for PluginRunOptions {
     fn default() -> Self {
-        Self { limits: Limits::default(), pool: 1, call: Duration::from_secs(5 * 60) }
+        Self { limits: WorkerLimits::default(), pool: 1, call: Duration::from_secs(5 * 60) }
     }
 }
 
 // === impl Times ===
 
-impl Default for Times {
+impl Default for PluginTimeouts {
     fn default() -> Self {
         Self {
             start: Duration::from_secs(10),

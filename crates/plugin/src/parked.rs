@@ -12,40 +12,40 @@ use std::{
 use switchboard_wire::json::Raw;
 use tokio::time::Instant;
 
-use crate::{call::Call, catalog::Place, question::Question};
+use crate::{call::WorkerCall, catalog::ItemRef, question::WorkerQuestion};
 
 /// Calls that may wait at once.
-const MOST: usize = 256;
+const MAX_PARKED_CALLS: usize = 256;
 
 /// Calls that wait, by their tickets.
 #[derive(Default)]
-pub(crate) struct Parked(Mutex<HashMap<String, Waiting>>);
+pub(crate) struct ParkedWorkerCalls(Mutex<HashMap<String, ParkedWorkerCall>>);
 
 /// A call that waits.
-pub(crate) struct Waiting {
-    pub(crate) call: Call,
-    pub(crate) question: Question,
+pub(crate) struct ParkedWorkerCall {
+    pub(crate) call: WorkerCall,
+    pub(crate) question: WorkerQuestion,
     /// Of what it is a call.
-    pub(crate) place: Place,
+    pub(crate) place: ItemRef,
     since: Instant,
 }
 
 // === impl Waiting ===
 
-impl Waiting {
-    pub(crate) fn new(call: Call, question: Question, place: Place) -> Self {
+impl ParkedWorkerCall {
+    pub(crate) fn new(call: WorkerCall, question: WorkerQuestion, place: ItemRef) -> Self {
         Self { call, question, place, since: Instant::now() }
     }
 }
 
 // === impl Parked ===
 
-impl Parked {
+impl ParkedWorkerCalls {
     /// Puts a call away, and returns the ticket as a JSON string; or the call, where there is no room.
-    pub(crate) fn put(&self, waiting: Waiting) -> Result<Raw, Box<Waiting>> {
+    pub(crate) fn put(&self, waiting: ParkedWorkerCall) -> Result<Raw, Box<ParkedWorkerCall>> {
         let mut bytes = [0; 16];
         let mut all = self.all();
-        if all.len() >= MOST || getrandom::fill(&mut bytes).is_err() {
+        if all.len() >= MAX_PARKED_CALLS || getrandom::fill(&mut bytes).is_err() {
             return Err(Box::new(waiting));
         }
         let ticket = format!("{:032x}", u128::from_le_bytes(bytes));
@@ -55,13 +55,13 @@ impl Parked {
     }
 
     /// Takes a call out, once.
-    pub(crate) fn take(&self, ticket: &Raw) -> Option<Waiting> {
+    pub(crate) fn take(&self, ticket: &Raw) -> Option<ParkedWorkerCall> {
         self.all().remove(&ticket.to_text()?)
     }
 
     /// Cancels what has waited too long.
     pub(crate) fn sweep(&self, longest: Duration) {
-        let late: Vec<Waiting> = {
+        let late: Vec<ParkedWorkerCall> = {
             let mut all = self.all();
             let tickets: Vec<String> = all
                 .iter()
@@ -73,7 +73,7 @@ impl Parked {
         drop(late);
     }
 
-    fn all(&self) -> MutexGuard<'_, HashMap<String, Waiting>> {
+    fn all(&self) -> MutexGuard<'_, HashMap<String, ParkedWorkerCall>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -6,99 +6,99 @@ use std::{
 };
 
 use serde_json::json;
-use switchboard_wire::{json::Raw, sanitize, server::Changes};
+use switchboard_wire::{json::Raw, sanitize, server::ChangeBroadcaster};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    catalog::Catalog,
-    fault::Problem,
-    files::{self, Copies},
-    keeper::{self, Host},
-    offer::Offer,
-    options::Options,
-    parked::Parked,
-    seat::Seat,
-    server::raw,
+    catalog::PluginCatalog,
+    fault::PluginProblem,
+    files::{self, PrivateCopies},
+    keeper::{self, SlotContext},
+    offer::PluginOffer,
+    options::PluginHostOptions,
+    parked::ParkedWorkerCalls,
+    seat::PluginSlot,
+    server::to_raw,
     subscriptions::Subscriptions,
-    tasks::Tasks,
-    told::Ready,
-    watch::{Watching, watch as watch_folders},
-    worker::Builtins,
+    tasks::PluginTasks,
+    told::WorkerReady,
+    watch::{FolderWatch, watch_folders},
+    worker::BuiltinPlugins,
 };
 
 /// Notifications and words that may wait for the keeper.
-const QUEUE: usize = 256;
+const MAX_QUEUED_MESSAGES: usize = 256;
 
 /// All plugins together: one MCP server. Ends when it is dropped or shut down.
-pub struct Plugins {
+pub struct PluginServer {
     pub(crate) inner: Arc<Inner>,
-    _watching: Option<Watching>,
+    _watching: Option<FolderWatch>,
 }
 
 /// What [`Plugins`] shares with the task that keeps it.
 pub(crate) struct Inner {
-    pub(crate) host: Arc<Host>,
+    pub(crate) host: Arc<SlotContext>,
     pub(crate) folders: Vec<PathBuf>,
-    seats: RwLock<Vec<Arc<Seat>>>,
-    pub(crate) catalog: RwLock<Arc<Catalog>>,
-    pub(crate) parked: Parked,
+    seats: RwLock<Vec<Arc<PluginSlot>>>,
+    pub(crate) catalog: RwLock<Arc<PluginCatalog>>,
+    pub(crate) parked: ParkedWorkerCalls,
     pub(crate) subscriptions: Subscriptions,
-    pub(crate) tasks: Tasks,
+    pub(crate) tasks: PluginTasks,
     /// What the server says of itself with every answer.
     pub(crate) info: Raw,
     /// Folders are looked at now and then, since they cannot be watched.
     pub(crate) polls: bool,
     pub(crate) shutdown: CancellationToken,
     /// What is wrong, as it was last published.
-    problems: watch::Sender<Vec<Problem>>,
+    problems: watch::Sender<Vec<PluginProblem>>,
 }
 
 /// Where plugins come from.
 #[derive(Debug, Clone, Default)]
-pub struct Sources {
+pub struct PluginSources {
     /// Those that are part of the program.
-    pub builtins: Builtins,
+    pub builtins: BuiltinPlugins,
     /// Folders with shared objects, looked through with all that is below them; or single files.
     pub folders: Vec<PathBuf>,
 }
 
 /// One plugin, for people.
 #[derive(Debug, Clone)]
-pub struct Shown {
+pub struct PluginInfo {
     /// Its name; of one that could never be loaded, what its file is called.
     pub name: String,
     /// Its file, unless it is part of the program.
     pub file: Option<PathBuf>,
     /// What it offers, if it has ever been sound.
-    pub offer: Option<Arc<Offer>>,
+    pub offer: Option<Arc<PluginOffer>>,
 }
 
 // === impl Plugins ===
 
-impl Plugins {
+impl PluginServer {
     /// Finds plugins, loads them, and keeps them current. What cannot be loaded is a problem beside what can.
-    pub async fn start(options: Options, sources: Sources) -> Self {
+    pub async fn start(options: PluginHostOptions, sources: PluginSources) -> Self {
         let plugins = Self::prepare(options, sources);
-        keeper::look(&plugins.inner).await;
+        keeper::scan_folders(&plugins.inner).await;
         plugins
     }
 
     /// The plugins that are part of the program. Needs a runtime, and nothing is started before somebody calls.
-    pub fn of_program(options: Options, builtins: Builtins) -> Self {
-        Self::prepare(options, Sources { builtins, folders: Vec::new() })
+    pub fn builtin_only(options: PluginHostOptions, builtins: BuiltinPlugins) -> Self {
+        Self::prepare(options, PluginSources { builtins, folders: Vec::new() })
     }
 
-    fn prepare(options: Options, sources: Sources) -> Self {
-        let (news, heard) = mpsc::channel(QUEUE);
-        let (words, said) = mpsc::channel(QUEUE);
+    fn prepare(options: PluginHostOptions, sources: PluginSources) -> Self {
+        let (news, heard) = mpsc::channel(MAX_QUEUED_MESSAGES);
+        let (words, said) = mpsc::channel(MAX_QUEUED_MESSAGES);
         let watching = (!sources.folders.is_empty())
             .then(|| watch_folders(&sources.folders, words.clone()))
             .flatten();
-        let copies = Copies::new(&options.copies);
+        let copies = PrivateCopies::new(&options.copies);
         let seats = sources.builtins.iter().enumerate().map(|(index, builtin)| {
             let plugin = (builtin.plugin)();
-            let ready = Ready {
+            let ready = WorkerReady {
                 abi: switchboard_plugin_sdk::abi::v2::ABI,
                 name: plugin.name().to_owned(),
                 version: plugin.version().to_owned(),
@@ -106,90 +106,96 @@ impl Plugins {
                 described: plugin.describe().to_string(),
             };
             // What is part of the program is as sound as the program.
-            let offer = Offer::read(&ready).unwrap_or_default();
-            let terms = options.terms_of(builtin.name);
-            Arc::new(Seat::builtin(index, builtin.name, offer, terms))
+            let offer = PluginOffer::read(&ready).unwrap_or_default();
+            let terms = options.run_options_of(builtin.name);
+            Arc::new(PluginSlot::builtin(index, builtin.name, offer, terms))
         });
         let seats: Vec<_> = seats.collect();
-        let info = raw(&json!({ "name": options.name, "version": env!("CARGO_PKG_VERSION") }));
+        let info = to_raw(&json!({ "name": options.name, "version": env!("CARGO_PKG_VERSION") }));
         let inner = Arc::new(Inner {
-            catalog: RwLock::new(Arc::new(Catalog::of(&seats))),
+            catalog: RwLock::new(Arc::new(PluginCatalog::from_slots(&seats))),
             seats: RwLock::new(seats),
-            host: Arc::new(Host { options, copies, changes: Changes::default(), news, words }),
+            host: Arc::new(SlotContext {
+                options,
+                copies,
+                changes: ChangeBroadcaster::default(),
+                news,
+                words,
+            }),
             polls: watching.is_none() && !sources.folders.is_empty(),
             folders: sources.folders,
-            parked: Parked::default(),
+            parked: ParkedWorkerCalls::default(),
             subscriptions: Subscriptions::default(),
-            tasks: Tasks::default(),
+            tasks: PluginTasks::default(),
             info,
             shutdown: CancellationToken::new(),
             problems: watch::Sender::default(),
         });
-        tokio::spawn(keeper::keep(inner.clone(), heard, said));
+        tokio::spawn(keeper::run_catalog_task(inner.clone(), heard, said));
         Self { inner, _watching: watching }
     }
 
     /// Word of changes, for sessions.
-    pub fn changes(&self) -> Changes {
+    pub fn changes(&self) -> ChangeBroadcaster {
         self.inner.host.changes.clone()
     }
 
     /// Every plugin, in order.
-    pub fn shown(&self) -> Vec<Shown> {
-        let seats = self.inner.seats();
+    pub fn list(&self) -> Vec<PluginInfo> {
+        let seats = self.inner.slots();
         let there = seats.iter().filter(|seat| seat.offer().is_some() || !seat.faults().is_empty());
         let shown = there.map(|seat| {
             let offer = seat.offer();
-            Shown { name: name_of(seat), file: seat.file.clone(), offer }
+            PluginInfo { name: slot_name(seat), file: seat.file.clone(), offer }
         });
         shown.collect()
     }
 
     /// What is wrong, beside what works.
-    pub fn problems(&self) -> Vec<Problem> {
+    pub fn problems(&self) -> Vec<PluginProblem> {
         self.inner.problems()
     }
 
     /// The same whenever it changes: a file that is broken now, a plugin that crashed. Noticed within a second or two.
-    pub fn watch_problems(&self) -> watch::Receiver<Vec<Problem>> {
+    pub fn watch_problems(&self) -> watch::Receiver<Vec<PluginProblem>> {
         self.inner.problems.subscribe()
     }
 
     /// Ends every worker.
     pub fn shutdown(&self) {
         self.inner.shutdown.cancel();
-        for seat in self.inner.seats() {
-            seat.end();
+        for seat in self.inner.slots() {
+            seat.end_workers();
         }
     }
 }
 
-impl Drop for Plugins {
+impl Drop for PluginServer {
     fn drop(&mut self) {
         self.shutdown();
     }
 }
 
-fn name_of(seat: &Seat) -> String {
+fn slot_name(seat: &PluginSlot) -> String {
     let name = seat.offer().map(|offer| offer.name.clone());
     let file = || {
         let name = seat.file.as_deref().and_then(Path::file_stem);
         name.unwrap_or_default().to_string_lossy().into_owned()
     };
-    sanitize::line(&name.unwrap_or_else(file)).into_owned()
+    sanitize::sanitize_line(&name.unwrap_or_else(file)).into_owned()
 }
 
 // === impl Inner ===
 
 impl Inner {
-    fn problems(&self) -> Vec<Problem> {
-        let seats = self.seats();
+    fn problems(&self) -> Vec<PluginProblem> {
+        let seats = self.slots();
         let faults = seats.iter().flat_map(|seat| {
-            let (plugin, file) = (name_of(seat), seat.file.clone());
-            seat.faults().into_iter().map(move |fault| Problem {
+            let (plugin, file) = (slot_name(seat), seat.file.clone());
+            seat.faults().into_iter().map(move |fault| PluginProblem {
                 plugin: plugin.clone(),
                 file: file.clone(),
-                what: sanitize::line(&fault.to_string()).into_owned(),
+                what: sanitize::sanitize_line(&fault.to_string()).into_owned(),
             })
         });
         faults.chain(self.catalog().problems.iter().cloned()).collect()
@@ -208,23 +214,23 @@ impl Inner {
         });
     }
 
-    pub(crate) fn catalog(&self) -> Arc<Catalog> {
+    pub(crate) fn catalog(&self) -> Arc<PluginCatalog> {
         self.catalog.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(crate) fn seats(&self) -> Vec<Arc<Seat>> {
+    pub(crate) fn slots(&self) -> Vec<Arc<PluginSlot>> {
         self.seats.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The seat of a file, which may be new.
-    pub(crate) fn seat_of(&self, file: &Path) -> Arc<Seat> {
+    pub(crate) fn slot_of(&self, file: &Path) -> Arc<PluginSlot> {
         let mut seats = self.seats.write().unwrap_or_else(PoisonError::into_inner);
         let known = seats.iter().find(|seat| seat.file.as_deref() == Some(file));
         if let Some(known) = known {
             return known.clone();
         }
-        let terms = self.host.options.terms_of(&files::name(file));
-        let seat = Arc::new(Seat::new(seats.len(), Some(file.to_owned()), terms));
+        let terms = self.host.options.run_options_of(&files::plugin_name(file));
+        let seat = Arc::new(PluginSlot::new(seats.len(), Some(file.to_owned()), terms));
         seats.push(seat.clone());
         seat
     }

@@ -6,17 +6,17 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use switchboard_plugin_sdk::abi::v2::QUESTIONS;
 use switchboard_wire::{
-    client::{Answer, InputRequest},
+    client::{InputRequest, InputResponse},
     envelope::{Id, RpcError, code},
     json::{JsonKind, Raw, quote},
     meta::method,
 };
 
 /// What the one question of a call is called.
-const ONLY: &str = "question";
+const ONLY_QUESTION_KEY: &str = "question";
 
 /// What a plugin asks.
-pub(crate) struct Question {
+pub(crate) struct WorkerQuestion {
     /// Of the worker's request.
     pub(crate) id: Id,
     many: bool,
@@ -25,7 +25,7 @@ pub(crate) struct Question {
 }
 
 #[derive(Deserialize)]
-struct One<'a> {
+struct SingleQuestion<'a> {
     method: String,
     #[serde(borrow)]
     params: &'a RawValue,
@@ -33,18 +33,18 @@ struct One<'a> {
 
 // === impl Question ===
 
-impl Question {
+impl WorkerQuestion {
     /// What of it the client can be asked; the rest counts as answered.
     pub(crate) fn new(id: Id, asked: String, params: Raw, capabilities: &Raw) -> Self {
         let many = asked == QUESTIONS;
         let all = if many {
-            several(&params)
+            parse_questions(&params)
         } else {
-            vec![InputRequest { key: ONLY.into(), method: asked, params }]
+            vec![InputRequest { key: ONLY_QUESTION_KEY.into(), method: asked, params }]
         };
         let mut question = Self { id, many, asked: Vec::new(), answers: HashMap::new() };
         for one in all {
-            match missing(&one, capabilities) {
+            match missing_capability(&one, capabilities) {
                 None => question.asked.push(one),
                 Some(refusal) => drop(question.answers.insert(one.key, Err(refusal))),
             }
@@ -53,7 +53,7 @@ impl Question {
     }
 
     /// Under another key, unless the plugin chose its own: where questions follow one another, no two have the same.
-    pub(crate) fn called(mut self, key: &str) -> Self {
+    pub(crate) fn with_key(mut self, key: &str) -> Self {
         if !self.many {
             self.asked.iter_mut().for_each(|asked| key.clone_into(&mut asked.key));
             let answers = self.answers.into_values().map(|answer| (key.to_owned(), answer));
@@ -63,30 +63,30 @@ impl Question {
     }
 
     /// Takes in answers that came before the question. Only where questions have names of their own can they be meant.
-    pub(crate) fn foresee(&mut self, answers: &[Answer]) {
+    pub(crate) fn apply_early_answers(&mut self, answers: &[InputResponse]) {
         if self.many {
-            self.hear(answers);
+            self.apply_answers(answers);
         }
     }
 
     /// Takes in what was answered in the shape that was asked for. What else came along is ignored.
-    pub(crate) fn hear(&mut self, answers: &[Answer]) {
+    pub(crate) fn apply_answers(&mut self, answers: &[InputResponse]) {
         for answer in answers {
             let asked = self.asked.iter().find(|asked| asked.key == answer.key);
-            if asked.is_some_and(|asked| is_proper(asked, answer)) {
+            if asked.is_some_and(|asked| is_valid_answer(asked, answer)) {
                 self.answers.insert(answer.key.clone(), answer.outcome.clone());
             }
         }
     }
 
     /// What has not been answered.
-    pub(crate) fn open(&self) -> Vec<InputRequest> {
+    pub(crate) fn unanswered(&self) -> Vec<InputRequest> {
         let is_open = |asked: &&InputRequest| !self.answers.contains_key(&asked.key);
         self.asked.iter().filter(is_open).cloned().collect()
     }
 
     /// What the plugin is told.
-    pub(crate) fn answer(self) -> Result<Raw, RpcError> {
+    pub(crate) fn into_answer(self) -> Result<Raw, RpcError> {
         if !self.many {
             let nothing = || Err(RpcError::new(code::INTERNAL_ERROR, "nobody answered"));
             return self.answers.into_values().next().unwrap_or_else(nothing);
@@ -100,17 +100,17 @@ impl Question {
     }
 }
 
-fn several(params: &Raw) -> Vec<InputRequest> {
+fn parse_questions(params: &Raw) -> Vec<InputRequest> {
     let questions = params.members().filter_map(|member| {
         let key = switchboard_wire::json::decode_string(member.key)?.into_owned();
-        let One { method, params } = serde_json::from_str(member.value).ok()?;
+        let SingleQuestion { method, params } = serde_json::from_str(member.value).ok()?;
         Some(InputRequest { key, method, params: Raw::parse(params.get().to_owned()).ok()? })
     });
     questions.collect()
 }
 
 /// Why a client cannot be asked, if it cannot.
-fn missing(asked: &InputRequest, capabilities: &Raw) -> Option<RpcError> {
+fn missing_capability(asked: &InputRequest, capabilities: &Raw) -> Option<RpcError> {
     let is_url = matches!(asked.params.get("mode"), Ok(Some(mode)) if mode.as_str() == "\"url\"");
     let (path, shown): (&[&str], &str) = match &*asked.method {
         method::ELICIT if is_url => (&["elicitation", "url"], r#"{"elicitation":{"url":{}}}"#),
@@ -130,7 +130,7 @@ fn missing(asked: &InputRequest, capabilities: &Raw) -> Option<RpcError> {
     })
 }
 
-fn is_proper(asked: &InputRequest, answer: &Answer) -> bool {
+fn is_valid_answer(asked: &InputRequest, answer: &InputResponse) -> bool {
     let member = match &*asked.method {
         method::ELICIT => "action",
         method::SAMPLE => "content",

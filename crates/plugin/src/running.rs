@@ -15,7 +15,7 @@ use std::{
 use bytestring::ByteString;
 use switchboard_process::Process;
 use switchboard_wire::{
-    envelope::{Id, Message, Notification, Outcome, Request, Response, RpcError, code},
+    envelope::{Id, Notification, Request, Response, ResponseOutcome, RpcError, RpcMessage, code},
     json::Raw,
     link::LinkWriter,
     meta::method,
@@ -27,27 +27,27 @@ use tokio::{
 };
 
 use crate::{
-    call::{Call, Event, Mailbox},
-    fault::Fault,
-    told::{Noted, Wanted, said},
+    call::{WorkerCall, WorkerCallEvent, WorkerMailbox},
+    fault::PluginFault,
+    told::{WantedResources, WrappedNotification, said},
     worker,
 };
 
 /// Calls at once of a plugin that is thread-safe.
-const AT_ONCE: usize = worker::MAX_THREADS;
+const MAX_CALLS_AT_ONCE: usize = worker::MAX_THREADS;
 
 /// A worker with its plugin loaded.
 pub(crate) struct Worker {
     writer: LinkWriter,
     pub(crate) process: Process,
-    calls: Mutex<HashMap<u64, Mailbox>>,
+    calls: Mutex<HashMap<u64, WorkerMailbox>>,
     ids: AtomicU64,
     slots: Arc<Semaphore>,
     pub(crate) serial: bool,
     /// What a cancelled call costs.
-    cancellation: Cancellation,
+    cancellation: CancellationEffect,
     /// Why it has ended.
-    fault: OnceLock<Fault>,
+    fault: OnceLock<PluginFault>,
     /// It has answered something.
     proven: AtomicBool,
     briefed: AtomicBool,
@@ -55,7 +55,7 @@ pub(crate) struct Worker {
 
 /// A notification that belongs to no call.
 #[derive(Debug)]
-pub(crate) struct News {
+pub(crate) struct WorkerNotification {
     pub(crate) seat: usize,
     pub(crate) method: String,
     pub(crate) params: Raw,
@@ -63,7 +63,7 @@ pub(crate) struct News {
 
 /// What a message of a worker was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sorted {
+pub(crate) enum MessageKind {
     /// The answer to a call.
     Answer,
     /// Anything else.
@@ -72,14 +72,14 @@ pub(crate) enum Sorted {
 
 /// How many calls a plugin takes at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Calls {
+pub(crate) enum CallConcurrency {
     One,
     Many,
 }
 
 /// What the cancellation of a call does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Cancellation {
+pub(crate) enum CancellationEffect {
     /// The plugin is told, and ends the call itself.
     TellsPlugin,
     /// The plugin cannot be told: its interface, the first version, has no way to.
@@ -92,17 +92,17 @@ impl Worker {
     pub(crate) fn new(
         writer: LinkWriter,
         process: Process,
-        calls: Calls,
-        cancellation: Cancellation,
+        calls: CallConcurrency,
+        cancellation: CancellationEffect,
     ) -> Self {
-        let slots = if calls == Calls::Many { AT_ONCE } else { 1 };
+        let slots = if calls == CallConcurrency::Many { MAX_CALLS_AT_ONCE } else { 1 };
         Self {
             writer,
             process,
             calls: Mutex::default(),
             ids: AtomicU64::new(1),
             slots: Arc::new(Semaphore::new(slots)),
-            serial: calls == Calls::One,
+            serial: calls == CallConcurrency::One,
             cancellation,
             fault: OnceLock::new(),
             proven: AtomicBool::new(false),
@@ -117,16 +117,16 @@ impl Worker {
         method: &str,
         params: &Raw,
         patience: Duration,
-    ) -> Result<Option<Call>, Fault> {
+    ) -> Result<Option<WorkerCall>, PluginFault> {
         let slot = if self.serial {
             match timeout(patience, self.slots.clone().acquire_owned()).await {
                 Ok(slot) => slot.ok(),
                 // Whoever has the slot has hung.
-                Err(_) => return Err(self.end(Fault::Hung(patience))),
+                Err(_) => return Err(self.end(PluginFault::Hung(patience))),
             }
         } else {
             match self.slots.clone().try_acquire_owned() {
-                Err(TryAcquireError::NoPermits) => return Err(Fault::Busy),
+                Err(TryAcquireError::NoPermits) => return Err(PluginFault::Busy),
                 slot => slot.ok(),
             }
         };
@@ -135,14 +135,14 @@ impl Worker {
             return fault.map_or(Ok(None), |fault| Err(fault.clone()));
         };
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
-        let (call, mailbox) = Call::new(self.clone(), id, slot);
+        let (call, mailbox) = WorkerCall::new(self.clone(), id, slot);
         self.calls().insert(id, mailbox);
         // It may have ended in between, after it told those calls that it knew of.
         if self.fault.get().is_some() {
             drop(self.calls().remove(&id));
         }
         let request = Request::new(&Id::number(id), method, Some(params));
-        self.say(request.text().clone()).await;
+        self.send(request.text().clone()).await;
         Ok(Some(call))
     }
 
@@ -152,27 +152,28 @@ impl Worker {
     }
 
     /// Says something. A worker that is gone has a reason, which whoever waits for a call of its is told.
-    pub(crate) async fn say(&self, text: ByteString) {
+    pub(crate) async fn send(&self, text: ByteString) {
         let _ = self.writer.send(text).await;
     }
 
     /// Tells the plugin something that has no answer. Whether there was room for it.
-    fn tell(&self, method: &str, params: &Raw) -> bool {
+    fn notify_plugin(&self, method: &str, params: &Raw) -> bool {
         let note = Notification::new(method, Some(params));
         let told = self.writer.try_send(note.text().clone());
         told.inspect_err(|error| tracing::debug!(%error, "a worker was not told")).is_ok()
     }
 
     /// Tells it which resources somebody wants to hear of. Where there is no room for it, it is told later.
-    pub(crate) fn brief(&self, wanted: &BTreeSet<String>) {
-        let params =
-            Raw::of(&Wanted { uris: wanted.iter().map(|uri| uri.as_str().into()).collect() });
-        let told = params.is_ok_and(|params| self.tell(said::WANTED, &params));
+    pub(crate) fn send_subscriptions(&self, wanted: &BTreeSet<String>) {
+        let params = Raw::from_value(&WantedResources {
+            uris: wanted.iter().map(|uri| uri.as_str().into()).collect(),
+        });
+        let told = params.is_ok_and(|params| self.notify_plugin(said::WANTED, &params));
         self.briefed.store(told, Ordering::Relaxed);
     }
 
     /// Whether it knows which resources somebody wants to hear of.
-    pub(crate) fn is_briefed(&self) -> bool {
+    pub(crate) fn knows_subscriptions(&self) -> bool {
         self.briefed.load(Ordering::Relaxed)
     }
 
@@ -182,12 +183,12 @@ impl Worker {
     }
 
     /// Why it has ended, if it has.
-    pub(crate) fn fault(&self) -> Option<&Fault> {
+    pub(crate) fn fault(&self) -> Option<&PluginFault> {
         self.fault.get()
     }
 
-    pub(crate) fn why(&self) -> Fault {
-        self.fault.get().cloned().unwrap_or(Fault::Removed)
+    pub(crate) fn end_fault(&self) -> PluginFault {
+        self.fault.get().cloned().unwrap_or(PluginFault::Removed)
     }
 
     /// Whether it has answered anything.
@@ -196,7 +197,7 @@ impl Worker {
     }
 
     /// Ends it; its calls hear why. Returns the reason it ended for.
-    pub(crate) fn end(&self, fault: Fault) -> Fault {
+    pub(crate) fn end(&self, fault: PluginFault) -> PluginFault {
         let _ = self.fault.set(fault);
         self.slots.close();
         // Mailboxes that are dropped tell their calls.
@@ -206,7 +207,7 @@ impl Worker {
         if let Ok(runtime) = Handle::try_current() {
             runtime.spawn(async move { process.stop().await });
         }
-        self.why()
+        self.end_fault()
     }
 
     /// The client waits for a call no more. The call keeps its slot until the plugin has ended it, or takes its worker
@@ -216,16 +217,16 @@ impl Worker {
             let mut calls = self.calls();
             let Some(mailbox) = calls.get_mut(&call) else { return };
             mailbox.abandoned = Some(Instant::now());
-            if self.cancellation == Cancellation::EndsWorker {
+            if self.cancellation == CancellationEffect::EndsWorker {
                 // While the call still has the only slot: no other call can begin here and be lost.
-                let _ = self.fault.set(Fault::Cancelled);
+                let _ = self.fault.set(PluginFault::Cancelled);
                 self.slots.close();
             }
         }
-        if self.cancellation == Cancellation::EndsWorker {
-            self.end(Fault::Cancelled);
+        if self.cancellation == CancellationEffect::EndsWorker {
+            self.end(PluginFault::Cancelled);
         } else if let Ok(params) = Raw::parse(format!(r#"{{"requestId":{call}}}"#)) {
-            self.tell(method::CANCELLED, &params);
+            self.notify_plugin(method::CANCELLED, &params);
         }
     }
 
@@ -235,53 +236,67 @@ impl Worker {
         self.calls().values().any(|mailbox| is_old(mailbox.abandoned))
     }
 
-    fn calls(&self) -> MutexGuard<'_, HashMap<u64, Mailbox>> {
+    fn calls(&self) -> MutexGuard<'_, HashMap<u64, WorkerMailbox>> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Sorts one message.
-    pub(crate) fn sort(&self, message: Message, seat: usize, news: &mpsc::Sender<News>) -> Sorted {
+    pub(crate) fn route_message(
+        &self,
+        message: RpcMessage,
+        seat: usize,
+        news: &mpsc::Sender<WorkerNotification>,
+    ) -> MessageKind {
         match message {
-            Message::Response(response) => {
+            RpcMessage::Response(response) => {
                 let id = response.id().and_then(|id| id.as_u64()).unwrap_or_default();
                 let mailbox = self.calls().remove(&id);
                 if let Some(mailbox) = mailbox {
                     self.proven.store(true, Ordering::Relaxed);
                     let outcome = match response.outcome() {
-                        Outcome::Result(result) => Ok(result),
-                        Outcome::Error(error) => Err(error),
+                        ResponseOutcome::Result(result) => Ok(result),
+                        ResponseOutcome::Error(error) => Err(error),
                     };
                     let _ = mailbox.done.send(outcome);
-                    return Sorted::Answer;
+                    return MessageKind::Answer;
                 }
             }
-            Message::Request(request) => self.ask(&request),
-            Message::Notification(note) => {
-                if let Some((call, method, params)) = unwrapped(note.params().as_ref()) {
-                    self.note(call, method, params, seat, news);
+            RpcMessage::Request(request) => self.handle_question(&request),
+            RpcMessage::Notification(note) => {
+                if let Some((call, method, params)) = unwrap_call(note.params().as_ref()) {
+                    self.handle_notification(call, method, params, seat, news);
                 }
             }
         }
-        Sorted::Unasked
+        MessageKind::Unasked
     }
 
-    fn note(&self, call: u64, method: String, params: Raw, seat: usize, news: &mpsc::Sender<News>) {
-        let has_room = if call == 0 || is_for_everybody(&method) {
-            news.try_send(News { seat, method, params }).is_ok()
+    fn handle_notification(
+        &self,
+        call: u64,
+        method: String,
+        params: Raw,
+        seat: usize,
+        news: &mpsc::Sender<WorkerNotification>,
+    ) {
+        let has_room = if call == 0 || is_broadcast(&method) {
+            news.try_send(WorkerNotification { seat, method, params }).is_ok()
         } else {
             let calls = self.calls();
             let mailbox = calls.get(&call).map(|mailbox| &mailbox.events);
-            mailbox.is_some_and(|events| events.try_send(Event::Note { method, params }).is_ok())
+            mailbox.is_some_and(|events| {
+                events.try_send(WorkerCallEvent::Note { method, params }).is_ok()
+            })
         };
         if !has_room {
             tracing::debug!("a notification of a plugin was dropped");
         }
     }
 
-    fn ask(&self, request: &Request) {
+    fn handle_question(&self, request: &Request) {
         let id = request.id();
-        let asked = unwrapped(request.params().as_ref()).is_some_and(|(call, method, params)| {
-            let event = Event::Ask { id: id.clone(), method, params };
+        let asked = unwrap_call(request.params().as_ref()).is_some_and(|(call, method, params)| {
+            let event = WorkerCallEvent::Ask { id: id.clone(), method, params };
             let calls = self.calls();
             calls.get(&call).is_some_and(|mailbox| mailbox.events.try_send(event).is_ok())
         });
@@ -293,7 +308,7 @@ impl Worker {
 }
 
 /// What everybody hears, whose call it came with notwithstanding.
-fn is_for_everybody(note: &str) -> bool {
+fn is_broadcast(note: &str) -> bool {
     matches!(
         note,
         method::TOOLS_CHANGED
@@ -303,7 +318,7 @@ fn is_for_everybody(note: &str) -> bool {
     )
 }
 
-fn unwrapped(params: Option<&Raw>) -> Option<(u64, String, Raw)> {
-    let Noted { call, method, params } = params?.decode().ok()?;
+fn unwrap_call(params: Option<&Raw>) -> Option<(u64, String, Raw)> {
+    let WrappedNotification { call, method, params } = params?.decode().ok()?;
     Some((call, method, Raw::parse(params.get().to_owned()).ok()?))
 }

@@ -7,28 +7,30 @@ use serde_json::json;
 use switchboard_plugin_sdk::abi::v2::TASK;
 use switchboard_wire::{
     Era,
-    client::List,
+    client::ListKind,
     envelope::{Id, Notification, RpcError, code},
     json::{JsonKind, Raw},
     meta::method,
     placed,
-    server::{Asked, ClientFacts, Context, Description, Handler, Reply},
+    server::{
+        ClientFacts, HandlerReply, HandlerRequest, RequestContext, ServerDescription, ServerHandler,
+    },
 };
 
 use crate::{
-    call::{Call, Event, Next},
-    catalog::Place,
-    fault::Fault,
+    call::{WorkerCall, WorkerCallEvent, WorkerCallStep},
+    catalog::ItemRef,
+    fault::PluginFault,
     normal,
-    parked::Waiting,
-    plugins::{Inner, Plugins},
-    question::Question,
-    seat::Seat,
-    tasks::{self, Detached},
+    parked::ParkedWorkerCall,
+    plugins::{Inner, PluginServer},
+    question::WorkerQuestion,
+    seat::PluginSlot,
+    tasks::{self, DetachedCall},
 };
 
-impl Handler for Plugins {
-    fn describe(&self) -> Description {
+impl ServerHandler for PluginServer {
+    fn describe(&self) -> ServerDescription {
         let catalog = self.inner.catalog();
         let mut capabilities = json!({
             "tools": { "listChanged": true },
@@ -40,9 +42,9 @@ impl Handler for Plugins {
         if !catalog.extensions.is_empty() {
             capabilities["extensions"] = json!(catalog.extensions);
         }
-        Description {
+        ServerDescription {
             info: self.info(),
-            capabilities: raw(&capabilities),
+            capabilities: to_raw(&capabilities),
             instructions: catalog.instructions.clone(),
         }
     }
@@ -53,9 +55,9 @@ impl Handler for Plugins {
 
     fn call<'a>(
         &'a self,
-        asked: Asked,
-        context: &'a Context,
-    ) -> BoxFuture<'a, Result<Reply, RpcError>> {
+        asked: HandlerRequest,
+        context: &'a RequestContext,
+    ) -> BoxFuture<'a, Result<HandlerReply, RpcError>> {
         placed(|| self.inner.answer(asked, context))
     }
 
@@ -74,7 +76,7 @@ impl Handler for Plugins {
         Box::pin(std::future::ready(done))
     }
 
-    fn abandoned(&self, asked: &Asked) {
+    fn on_abandoned(&self, asked: &HandlerRequest) {
         let waiting = asked.state.as_ref().and_then(|ticket| self.inner.parked.take(ticket));
         // Dropped, its call is cancelled.
         drop(waiting);
@@ -82,16 +84,20 @@ impl Handler for Plugins {
 }
 
 impl Inner {
-    async fn answer(&self, asked: Asked, context: &Context) -> Result<Reply, RpcError> {
+    async fn answer(
+        &self,
+        asked: HandlerRequest,
+        context: &RequestContext,
+    ) -> Result<HandlerReply, RpcError> {
         if let Some(ticket) = &asked.state {
             return self.resume(&asked, ticket, context).await;
         }
-        let list = |list| Ok(Reply::Complete(self.catalog().list(list)));
+        let list = |list| Ok(HandlerReply::Complete(self.catalog().list(list)));
         match &*asked.method {
-            method::TOOLS_LIST => list(List::Tools),
-            method::PROMPTS_LIST => list(List::Prompts),
-            method::RESOURCES_LIST => list(List::Resources),
-            method::TEMPLATES_LIST => list(List::Templates),
+            method::TOOLS_LIST => list(ListKind::Tools),
+            method::PROMPTS_LIST => list(ListKind::Prompts),
+            method::RESOURCES_LIST => list(ListKind::Resources),
+            method::TEMPLATES_LIST => list(ListKind::Templates),
             method::TOOLS_CALL => self.call_tool(&asked, context).await,
             method::PROMPTS_GET => self.get_prompt(&asked, context).await,
             method::RESOURCES_READ => self.read(&asked, context).await,
@@ -111,60 +117,80 @@ impl Inner {
         }
     }
 
-    async fn call_tool(&self, asked: &Asked, context: &Context) -> Result<Reply, RpcError> {
-        let name = text(&asked.params, &["name"])?;
+    async fn call_tool(
+        &self,
+        asked: &HandlerRequest,
+        context: &RequestContext,
+    ) -> Result<HandlerReply, RpcError> {
+        let name = text_param(&asked.params, &["name"])?;
         let place = self.catalog().tool(&name).cloned();
-        let place = place.ok_or_else(|| invalid(format!("there is no tool `{name}`")))?;
+        let place = place.ok_or_else(|| invalid_params(format!("there is no tool `{name}`")))?;
         let arguments = arguments(&asked.params)?.unwrap_or_else(Raw::empty_object);
         if let Err(mistakes) = place.tool().validator.validate(&arguments) {
             // A model reads what it did wrong, and tries again.
             let said = json!([{ "type": "text", "text": mistakes.to_string() }]);
-            return Ok(Reply::Complete(raw(&json!({ "content": said, "isError": true }))));
+            return Ok(HandlerReply::Complete(to_raw(
+                &json!({ "content": said, "isError": true }),
+            )));
         }
         self.run(&place, asked, context).await
     }
 
-    async fn get_prompt(&self, asked: &Asked, context: &Context) -> Result<Reply, RpcError> {
-        let name = text(&asked.params, &["name"])?;
+    async fn get_prompt(
+        &self,
+        asked: &HandlerRequest,
+        context: &RequestContext,
+    ) -> Result<HandlerReply, RpcError> {
+        let name = text_param(&asked.params, &["name"])?;
         let place = self.catalog().prompt(&name).cloned();
-        let place = place.ok_or_else(|| invalid(format!("there is no prompt `{name}`")))?;
+        let place = place.ok_or_else(|| invalid_params(format!("there is no prompt `{name}`")))?;
         let arguments = arguments(&asked.params)?.unwrap_or_else(Raw::empty_object);
         for wanted in &place.prompt().required {
             let given = arguments.get(wanted).ok().flatten();
             if given.is_none_or(|given| given.kind() != JsonKind::String) {
-                return Err(invalid(format!("argument `{wanted}` must be a string")));
+                return Err(invalid_params(format!("argument `{wanted}` must be a string")));
             }
         }
         self.run(&place, asked, context).await
     }
 
-    async fn read(&self, asked: &Asked, context: &Context) -> Result<Reply, RpcError> {
-        let uri = text(&asked.params, &["uri"])?;
+    async fn read(
+        &self,
+        asked: &HandlerRequest,
+        context: &RequestContext,
+    ) -> Result<HandlerReply, RpcError> {
+        let uri = text_param(&asked.params, &["uri"])?;
         let place = self.catalog().resource(&uri).cloned();
         let place = place.ok_or_else(|| no_resource(&uri))?;
         self.run(&place, asked, context).await
     }
 
-    async fn complete(&self, asked: &Asked, context: &Context) -> Result<Reply, RpcError> {
-        let kind = text(&asked.params, &["ref", "type"])?;
-        text(&asked.params, &["argument", "name"])?;
-        text(&asked.params, &["argument", "value"])?;
+    async fn complete(
+        &self,
+        asked: &HandlerRequest,
+        context: &RequestContext,
+    ) -> Result<HandlerReply, RpcError> {
+        let kind = text_param(&asked.params, &["ref", "type"])?;
+        text_param(&asked.params, &["argument", "name"])?;
+        text_param(&asked.params, &["argument", "value"])?;
         let catalog = self.catalog();
         let place = match kind.as_str() {
             "ref/prompt" => {
-                let name = text(&asked.params, &["ref", "name"])?;
+                let name = text_param(&asked.params, &["ref", "name"])?;
                 let place = catalog.prompt(&name);
-                place.ok_or_else(|| invalid(format!("there is no prompt `{name}`")))?
+                place.ok_or_else(|| invalid_params(format!("there is no prompt `{name}`")))?
             }
             "ref/resource" => {
-                let uri = text(&asked.params, &["ref", "uri"])?;
+                let uri = text_param(&asked.params, &["ref", "uri"])?;
                 catalog.template(&uri).ok_or_else(|| no_resource(&uri))?
             }
-            _ => return Err(invalid("`ref` must be of type `ref/prompt` or `ref/resource`")),
+            _ => {
+                return Err(invalid_params("`ref` must be of type `ref/prompt` or `ref/resource`"));
+            }
         };
         if !place.offer.completions {
             let none = json!({ "completion": { "values": [], "total": 0, "hasMore": false } });
-            return Ok(Reply::Complete(raw(&none)));
+            return Ok(HandlerReply::Complete(to_raw(&none)));
         }
         self.run(&place.clone(), asked, context).await
     }
@@ -172,10 +198,10 @@ impl Inner {
     /// Has a plugin answer.
     async fn run(
         &self,
-        place: &Place,
-        asked: &Asked,
-        context: &Context,
-    ) -> Result<Reply, RpcError> {
+        place: &ItemRef,
+        asked: &HandlerRequest,
+        context: &RequestContext,
+    ) -> Result<HandlerReply, RpcError> {
         let name = &place.offer.name;
         let call = place.seat.call(&asked.method, &asked.params, &self.host).await;
         let call = call.map_err(|fault| fault.to_rpc(name))?;
@@ -185,44 +211,47 @@ impl Inner {
     /// Follows a call until it is over or asks something.
     async fn follow(
         &self,
-        mut call: Call,
-        place: Place,
-        asked: &Asked,
-        context: &Context,
-    ) -> Result<Reply, RpcError> {
+        mut call: WorkerCall,
+        place: ItemRef,
+        asked: &HandlerRequest,
+        context: &RequestContext,
+    ) -> Result<HandlerReply, RpcError> {
         loop {
-            let next = tokio::time::timeout(place.seat.patience(), call.next()).await;
-            match next.unwrap_or_else(|_| Next::Gone(hung(&call, &place.seat))) {
-                Next::Event(Event::Note { method, params }) => {
-                    pass(&method, &params, context).await;
+            let next = tokio::time::timeout(place.seat.call_timeout(), call.next()).await;
+            match next.unwrap_or_else(|_| WorkerCallStep::Gone(hung_fault(&call, &place.seat))) {
+                WorkerCallStep::Event(WorkerCallEvent::Note { method, params }) => {
+                    forward_notification(&method, &params, context).await;
                 }
-                Next::Event(Event::Ask { id, method, .. }) if method == TASK => {
+                WorkerCallStep::Event(WorkerCallEvent::Ask { id, method, .. })
+                    if method == TASK =>
+                {
                     if let Some(refusal) = tasks::refusal(asked, context) {
                         call.answer(&id, Err(refusal)).await;
                         continue;
                     }
                     return self.detach(call, &id, place, context).await;
                 }
-                Next::Event(Event::Ask { id, method, params }) => {
-                    let mut question = Question::new(id, method, params, &context.capabilities);
+                WorkerCallStep::Event(WorkerCallEvent::Ask { id, method, params }) => {
+                    let mut question =
+                        WorkerQuestion::new(id, method, params, &context.capabilities);
                     // A client may bring answers along that it knows will be wanted.
                     if asked.state.is_none() {
-                        question.foresee(&asked.answers);
+                        question.apply_early_answers(&asked.answers);
                     }
                     match self.ask(call, question, &place).await {
-                        Step::Asked(reply) => return Ok(reply),
-                        Step::Answered(back) => call = *back,
+                        QuestionStep::Asked(reply) => return Ok(reply),
+                        QuestionStep::Answered(back) => call = *back,
                     }
                 }
-                Next::Done(outcome) => {
+                WorkerCallStep::Done(outcome) => {
                     let result = outcome?;
-                    return Ok(Reply::Complete(normal::result(
+                    return Ok(HandlerReply::Complete(normal::normalize_result(
                         place.offer.abi,
                         &asked.method,
                         result,
                     )));
                 }
-                Next::Gone(fault) => return Err(fault.to_rpc(&place.offer.name)),
+                WorkerCallStep::Gone(fault) => return Err(fault.to_rpc(&place.offer.name)),
             }
         }
     }
@@ -230,70 +259,78 @@ impl Inner {
     /// Makes a task of a call: its client gets a handle, and the plugin goes on.
     async fn detach(
         &self,
-        call: Call,
+        call: WorkerCall,
         id: &Id,
-        place: Place,
-        context: &Context,
-    ) -> Result<Reply, RpcError> {
+        place: ItemRef,
+        context: &RequestContext,
+    ) -> Result<HandlerReply, RpcError> {
         call.answer(id, Ok(Raw::empty_object())).await;
-        let detached = Detached {
+        let detached = DetachedCall {
             call,
             place,
             capabilities: context.capabilities.clone(),
             patience: self.host.options.times.question,
         };
         let full = || RpcError::new(code::INTERNAL_ERROR, "there are too many tasks; try again");
-        self.tasks.begin(detached).map(Reply::Complete).ok_or_else(full)
+        self.tasks.begin(detached).map(HandlerReply::Complete).ok_or_else(full)
     }
 
     /// Puts a call away until its client has answered, unless there is nothing to wait for.
-    async fn ask(&self, call: Call, question: Question, place: &Place) -> Step {
-        let open = question.open();
+    async fn ask(
+        &self,
+        call: WorkerCall,
+        question: WorkerQuestion,
+        place: &ItemRef,
+    ) -> QuestionStep {
+        let open = question.unanswered();
         if open.is_empty() {
-            call.answer(&question.id.clone(), question.answer()).await;
-            return Step::Answered(Box::new(call));
+            call.answer(&question.id.clone(), question.into_answer()).await;
+            return QuestionStep::Answered(Box::new(call));
         }
-        let waiting = Waiting::new(call, question, place.clone());
+        let waiting = ParkedWorkerCall::new(call, question, place.clone());
         match self.parked.put(waiting) {
-            Ok(ticket) => Step::Asked(Reply::NeedsInput { questions: open, state: Some(ticket) }),
+            Ok(ticket) => QuestionStep::Asked(HandlerReply::NeedsInput {
+                questions: open,
+                state: Some(ticket),
+            }),
             Err(waiting) => {
-                let Waiting { call, question, .. } = *waiting;
+                let ParkedWorkerCall { call, question, .. } = *waiting;
                 let refusal = RpcError::new(code::INTERNAL_ERROR, "too many calls wait");
                 call.answer(&question.id, Err(refusal)).await;
-                Step::Answered(Box::new(call))
+                QuestionStep::Answered(Box::new(call))
             }
         }
     }
 
     async fn resume(
         &self,
-        asked: &Asked,
+        asked: &HandlerRequest,
         ticket: &Raw,
-        context: &Context,
-    ) -> Result<Reply, RpcError> {
+        context: &RequestContext,
+    ) -> Result<HandlerReply, RpcError> {
         let waiting = self.parked.take(ticket);
         let waiting = waiting
-            .ok_or_else(|| invalid("nothing waits under this `requestState`; call again"))?;
-        let Waiting { call, mut question, place, .. } = waiting;
-        question.hear(&asked.answers);
+            .ok_or_else(|| invalid_params("nothing waits under this `requestState`; call again"))?;
+        let ParkedWorkerCall { call, mut question, place, .. } = waiting;
+        question.apply_answers(&asked.answers);
         match self.ask(call, question, &place).await {
-            Step::Asked(reply) => Ok(reply),
-            Step::Answered(call) => self.follow(*call, place, asked, context).await,
+            QuestionStep::Asked(reply) => Ok(reply),
+            QuestionStep::Answered(call) => self.follow(*call, place, asked, context).await,
         }
     }
 }
 
 /// What became of a question.
-enum Step {
+enum QuestionStep {
     /// The client has it.
-    Asked(Reply),
+    Asked(HandlerReply),
     /// The plugin has its answer, and goes on.
-    Answered(Box<Call>),
+    Answered(Box<WorkerCall>),
 }
 
 /// A call that gives no sign of life: its worker gets no more.
-pub(crate) fn hung(call: &Call, seat: &Seat) -> Fault {
-    let fault = Fault::Hung(seat.patience());
+pub(crate) fn hung_fault(call: &WorkerCall, seat: &PluginSlot) -> PluginFault {
+    let fault = PluginFault::Hung(seat.call_timeout());
     if seat.workers().any(|worker| Arc::ptr_eq(&worker, &call.worker)) {
         seat.retire(&call.worker, fault.clone());
     }
@@ -301,7 +338,7 @@ pub(crate) fn hung(call: &Call, seat: &Seat) -> Fault {
 }
 
 /// Passes on what a plugin says about its call, to the client whose call it is.
-async fn pass(told: &str, params: &Raw, context: &Context) {
+async fn forward_notification(told: &str, params: &Raw, context: &RequestContext) {
     match told {
         method::PROGRESS => context.progress(params).await,
         method::LOG => context.log(params).await,
@@ -309,33 +346,33 @@ async fn pass(told: &str, params: &Raw, context: &Context) {
     }
 }
 
-pub(crate) fn text(params: &Raw, path: &[&str]) -> Result<String, RpcError> {
-    let value = params.get_path(path).map_err(|error| invalid(error.to_string()))?;
-    let wrong = || invalid(format!("`{}` must be a string", path.join(".")));
+pub(crate) fn text_param(params: &Raw, path: &[&str]) -> Result<String, RpcError> {
+    let value = params.get_path(path).map_err(|error| invalid_params(error.to_string()))?;
+    let wrong = || invalid_params(format!("`{}` must be a string", path.join(".")));
     value.and_then(|value| value.to_text()).ok_or_else(wrong)
 }
 
 fn arguments(params: &Raw) -> Result<Option<Raw>, RpcError> {
-    let arguments = params.get("arguments").map_err(|error| invalid(error.to_string()))?;
+    let arguments = params.get("arguments").map_err(|error| invalid_params(error.to_string()))?;
     match arguments {
         Some(arguments) if arguments.kind() == JsonKind::Object => Ok(Some(arguments)),
         Some(arguments) if arguments.kind() != JsonKind::Null => {
-            Err(invalid("`arguments` must be an object"))
+            Err(invalid_params("`arguments` must be an object"))
         }
         _ => Ok(None),
     }
 }
 
-pub(crate) fn invalid(text: impl Into<String>) -> RpcError {
+pub(crate) fn invalid_params(text: impl Into<String>) -> RpcError {
     RpcError::new(code::INVALID_PARAMS, text)
 }
 
 pub(crate) fn no_resource(uri: &str) -> RpcError {
     RpcError::new(code::RESOURCE_NOT_FOUND, format!("there is no resource `{uri}`"))
-        .with_data(raw(&json!({ "uri": uri })))
+        .with_data(to_raw(&json!({ "uri": uri })))
 }
 
 /// A `Value` always has a JSON form.
-pub(crate) fn raw(value: &serde_json::Value) -> Raw {
-    Raw::of(value).unwrap_or_else(|_| Raw::null())
+pub(crate) fn to_raw(value: &serde_json::Value) -> Raw {
+    Raw::from_value(value).unwrap_or_else(|_| Raw::null())
 }

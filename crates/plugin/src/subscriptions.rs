@@ -10,10 +10,10 @@ use std::{
 
 use switchboard_wire::envelope::{RpcError, code};
 
-use crate::{catalog::Catalog, plugins::Inner, server::no_resource};
+use crate::{catalog::PluginCatalog, plugins::Inner, server::no_resource};
 
 /// Resources that may be wanted at once.
-const MOST: usize = 4096;
+const MAX_SUBSCRIPTIONS: usize = 4096;
 
 /// How many want each resource.
 #[derive(Default)]
@@ -22,7 +22,7 @@ pub(crate) struct Subscriptions(Mutex<HashMap<String, usize>>);
 // === impl Subscriptions ===
 
 impl Subscriptions {
-    fn all(&self) -> MutexGuard<'_, HashMap<String, usize>> {
+    fn lock_counts(&self) -> MutexGuard<'_, HashMap<String, usize>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -33,42 +33,42 @@ impl Inner {
     pub(crate) fn subscribe(&self, uri: &str) -> Result<(), RpcError> {
         let place = self.catalog().resource(uri).cloned().ok_or_else(|| no_resource(uri))?;
         {
-            let mut all = self.subscriptions.all();
-            if all.len() >= MOST && !all.contains_key(uri) {
+            let mut all = self.subscriptions.lock_counts();
+            if all.len() >= MAX_SUBSCRIPTIONS && !all.contains_key(uri) {
                 return Err(RpcError::new(code::INTERNAL_ERROR, "too many resources are wanted"));
             }
             *all.entry(uri.to_owned()).or_default() += 1;
         }
-        place.seat.want(|wanted| wanted.insert(uri.to_owned()));
-        place.seat.attend(&self.host);
+        place.seat.change_subscriptions(|wanted| wanted.insert(uri.to_owned()));
+        place.seat.ensure_subscribed_worker(&self.host);
         Ok(())
     }
 
     /// Whoever held the resource then, nobody wants it now.
     pub(crate) fn unsubscribe(&self, uri: &str) {
         {
-            let mut all = self.subscriptions.all();
+            let mut all = self.subscriptions.lock_counts();
             match all.get_mut(uri) {
                 Some(count) if *count > 1 => return *count -= 1,
                 _ => drop(all.remove(uri)),
             }
         }
-        for seat in self.seats() {
-            seat.want(|wanted| wanted.remove(uri));
+        for seat in self.slots() {
+            seat.change_subscriptions(|wanted| wanted.remove(uri));
         }
     }
 
     /// Asks of every plugin what is wanted of what it offers now.
-    pub(crate) fn place_subscriptions(&self, catalog: &Catalog) {
-        let wanted: Vec<String> = self.subscriptions.all().keys().cloned().collect();
+    pub(crate) fn place_subscriptions(&self, catalog: &PluginCatalog) {
+        let wanted: Vec<String> = self.subscriptions.lock_counts().keys().cloned().collect();
         let holder = |uri: &String| Some((catalog.resource(uri)?.seat.index, uri.clone()));
         let mut placed: HashMap<usize, BTreeSet<String>> = HashMap::new();
         for (seat, uri) in wanted.iter().filter_map(holder) {
             placed.entry(seat).or_default().insert(uri);
         }
-        for seat in self.seats() {
+        for seat in self.slots() {
             let now = placed.remove(&seat.index).unwrap_or_default();
-            seat.want(|wanted| {
+            seat.change_subscriptions(|wanted| {
                 *wanted != now && {
                     *wanted = now;
                     true

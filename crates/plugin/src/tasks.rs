@@ -10,15 +10,15 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use switchboard_core::logs::stamp;
+use switchboard_core::logs::format_timestamp;
 use switchboard_plugin_sdk::abi::v2::TASK;
 use switchboard_wire::{
     Era,
-    client::{Answer, InputRequest},
+    client::{InputRequest, InputResponse},
     envelope::{RpcError, code},
     json::Raw,
     meta::{TASKS_EXTENSION, method},
-    server::{Asked, Context, Reply},
+    server::{HandlerReply, HandlerRequest, RequestContext},
 };
 use tokio::{
     sync::Notify,
@@ -27,124 +27,132 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    call::{Call, Event, Next},
-    catalog::Place,
+    call::{WorkerCall, WorkerCallEvent, WorkerCallStep},
+    catalog::ItemRef,
     normal,
-    question::Question,
-    server::{hung, invalid, raw, text},
+    question::WorkerQuestion,
+    server::{hung_fault, invalid_params, text_param, to_raw},
 };
 
 /// Tasks that may be there at once, those that have ended among them.
-const MOST: usize = 256;
+const MAX_TASKS: usize = 256;
 /// How long a task is kept, from its beginning. What has not ended by then is cancelled.
-const KEPT: Duration = Duration::from_secs(60 * 60);
+const TASK_TTL: Duration = Duration::from_secs(60 * 60);
 /// How often a client is told to look.
-const INTERVAL: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The tasks there are, by their ids. Whoever knows an id may use it; nobody guesses one.
 #[derive(Default)]
-pub(crate) struct Tasks(Mutex<HashMap<String, Arc<Task>>>);
+pub(crate) struct PluginTasks(Mutex<HashMap<String, Arc<PluginTask>>>);
 
 /// What a task was before.
-pub(crate) struct Detached {
-    pub(crate) call: Call,
-    pub(crate) place: Place,
+pub(crate) struct DetachedCall {
+    pub(crate) call: WorkerCall,
+    pub(crate) place: ItemRef,
     /// What its client can be asked.
     pub(crate) capabilities: Raw,
     /// How long an answer is waited for.
     pub(crate) patience: Duration,
 }
 
-struct Task {
+struct PluginTask {
     created: SystemTime,
     begun: Instant,
-    standing: Mutex<Standing>,
+    standing: Mutex<PluginTaskState>,
     /// Answers have come.
     heard: Notify,
     cancelled: CancellationToken,
 }
 
-struct Standing {
-    status: Status,
+struct PluginTaskState {
+    status: PluginTaskStatus,
     updated: SystemTime,
     /// What the plugin said last of how far it is.
     message: Option<String>,
 }
 
-enum Status {
+enum PluginTaskStatus {
     Working,
-    Asking(Question),
+    Asking(WorkerQuestion),
     Completed(Raw),
     Failed(RpcError),
     Cancelled,
 }
 
 /// Why a call cannot become a task, if it cannot.
-pub(crate) fn refusal(asked: &Asked, context: &Context) -> Option<RpcError> {
+pub(crate) fn refusal(asked: &HandlerRequest, context: &RequestContext) -> Option<RpcError> {
     if asked.method != method::TOOLS_CALL {
         return Some(RpcError::new(code::INVALID_REQUEST, "only calls of tools become tasks"));
     }
-    (!declares(context)).then(needed)
+    (!declares_tasks(context)).then(tasks_needed_error)
 }
 
-fn needed() -> RpcError {
+fn tasks_needed_error() -> RpcError {
     let needed = json!({ "requiredCapabilities": { "extensions": { TASKS_EXTENSION: {} } } });
     let error = RpcError::new(code::MISSING_CAPABILITY, "the client cannot be given a task");
-    error.with_data(raw(&needed))
+    error.with_data(to_raw(&needed))
 }
 
-fn declares(context: &Context) -> bool {
-    context.version.era() == Era::Modern && context.offers(&["extensions", TASKS_EXTENSION])
+fn declares_tasks(context: &RequestContext) -> bool {
+    context.version.era() == Era::Modern && context.has_capability(&["extensions", TASKS_EXTENSION])
 }
 
 // === impl Tasks ===
 
-impl Tasks {
+impl PluginTasks {
     /// Makes a task of a call, and returns its handle; `None` where there is no room for one more.
-    pub(crate) fn begin(&self, detached: Detached) -> Option<Raw> {
+    pub(crate) fn begin(&self, detached: DetachedCall) -> Option<Raw> {
         let mut bytes = [0; 16];
         getrandom::fill(&mut bytes).ok()?;
         let id = format!("{:032x}", u128::from_le_bytes(bytes));
         let now = SystemTime::now();
-        let task = Arc::new(Task {
+        let task = Arc::new(PluginTask {
             created: now,
             begun: Instant::now(),
-            standing: Mutex::new(Standing { status: Status::Working, updated: now, message: None }),
+            standing: Mutex::new(PluginTaskState {
+                status: PluginTaskStatus::Working,
+                updated: now,
+                message: None,
+            }),
             heard: Notify::new(),
             cancelled: CancellationToken::new(),
         });
         let mut all = self.all();
-        if all.len() >= MOST {
+        if all.len() >= MAX_TASKS {
             return None;
         }
-        let mut handle = task.outline(&id);
+        let mut handle = task.to_json_without_result(&id);
         handle["resultType"] = json!("task");
         all.insert(id, task.clone());
         drop(all);
-        tokio::spawn(live(task, detached));
-        Some(raw(&handle))
+        tokio::spawn(run_task(task, detached));
+        Some(to_raw(&handle))
     }
 
     /// Answers `tasks/get`, `tasks/update` and `tasks/cancel`.
-    pub(crate) fn answer(&self, asked: &Asked, context: &Context) -> Result<Reply, RpcError> {
-        if !declares(context) {
-            return Err(needed());
+    pub(crate) fn answer(
+        &self,
+        asked: &HandlerRequest,
+        context: &RequestContext,
+    ) -> Result<HandlerReply, RpcError> {
+        if !declares_tasks(context) {
+            return Err(tasks_needed_error());
         }
-        let id = text(&asked.params, &["taskId"])?;
+        let id = text_param(&asked.params, &["taskId"])?;
         let task = self.all().get(&id).cloned();
-        let task = task.ok_or_else(|| invalid("no task has this id"))?;
+        let task = task.ok_or_else(|| invalid_params("no task has this id"))?;
         match &*asked.method {
-            method::TASKS_UPDATE => task.hear(&asked.answers),
+            method::TASKS_UPDATE => task.apply_answers(&asked.answers),
             method::TASKS_CANCEL => task.cancel(),
-            _ => return Ok(Reply::Complete(raw(&task.shown(&id)))),
+            _ => return Ok(HandlerReply::Complete(to_raw(&task.to_json(&id)))),
         }
-        Ok(Reply::Complete(Raw::empty_object()))
+        Ok(HandlerReply::Complete(Raw::empty_object()))
     }
 
     /// Forgets what has been there for too long, and cancels it if it has not ended.
     pub(crate) fn sweep(&self) {
         self.all().retain(|_, task| {
-            let stays = task.begun.elapsed() < KEPT;
+            let stays = task.begun.elapsed() < TASK_TTL;
             if !stays {
                 task.cancelled.cancel();
             }
@@ -152,87 +160,93 @@ impl Tasks {
         });
     }
 
-    fn all(&self) -> MutexGuard<'_, HashMap<String, Arc<Task>>> {
+    fn all(&self) -> MutexGuard<'_, HashMap<String, Arc<PluginTask>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Follows a task until it has ended, or is cancelled.
-async fn live(task: Arc<Task>, detached: Detached) {
+async fn run_task(task: Arc<PluginTask>, detached: DetachedCall) {
     let end = task.cancelled.run_until_cancelled(follow(&task, detached)).await;
     task.end(match end {
-        Some(Ok(result)) => Status::Completed(result),
-        Some(Err(error)) => Status::Failed(error),
-        None => Status::Cancelled,
+        Some(Ok(result)) => PluginTaskStatus::Completed(result),
+        Some(Err(error)) => PluginTaskStatus::Failed(error),
+        None => PluginTaskStatus::Cancelled,
     });
 }
 
-async fn follow(task: &Task, detached: Detached) -> Result<Raw, RpcError> {
-    let Detached { mut call, place, capabilities, patience } = detached;
+async fn follow(task: &PluginTask, detached: DetachedCall) -> Result<Raw, RpcError> {
+    let DetachedCall { mut call, place, capabilities, patience } = detached;
     let mut questions = 0;
     loop {
         let asks = task.is_asking();
-        let patience = if asks { patience } else { place.seat.patience() };
+        let patience = if asks { patience } else { place.seat.call_timeout() };
         let next = tokio::select! {
             () = task.heard.notified() => {
-                if let Some(question) = task.answered() {
-                    call.answer(&question.id.clone(), question.answer()).await;
+                if let Some(question) = task.take_answered_question() {
+                    call.answer(&question.id.clone(), question.into_answer()).await;
                 }
                 continue;
             }
             next = timeout(patience, call.next()) => next,
         };
         match next {
-            Ok(Next::Event(Event::Note { method, params })) => task.note(&method, &params),
-            Ok(Next::Event(Event::Ask { id, method, .. })) if method == TASK => {
+            Ok(WorkerCallStep::Event(WorkerCallEvent::Note { method, params })) => {
+                task.note(&method, &params)
+            }
+            Ok(WorkerCallStep::Event(WorkerCallEvent::Ask { id, method, .. }))
+                if method == TASK =>
+            {
                 call.answer(&id, Ok(Raw::empty_object())).await;
             }
-            Ok(Next::Event(Event::Ask { id, method, params })) => {
+            Ok(WorkerCallStep::Event(WorkerCallEvent::Ask { id, method, params })) => {
                 questions += 1;
-                let question = Question::new(id, method, params, &capabilities);
-                let question = question.called(&format!("question-{questions}"));
+                let question = WorkerQuestion::new(id, method, params, &capabilities);
+                let question = question.with_key(&format!("question-{questions}"));
                 match task.ask(question) {
                     None => {}
-                    Some(moot) => call.answer(&moot.id.clone(), moot.answer()).await,
+                    Some(moot) => call.answer(&moot.id.clone(), moot.into_answer()).await,
                 }
             }
-            Ok(Next::Done(outcome)) => {
-                return Ok(normal::result(place.offer.abi, method::TOOLS_CALL, outcome?));
+            Ok(WorkerCallStep::Done(outcome)) => {
+                return Ok(normal::normalize_result(place.offer.abi, method::TOOLS_CALL, outcome?));
             }
-            Ok(Next::Gone(fault)) => return Err(fault.to_rpc(&place.offer.name)),
+            Ok(WorkerCallStep::Gone(fault)) => return Err(fault.to_rpc(&place.offer.name)),
             Err(_) if asks => return Err(RpcError::new(code::INTERNAL_ERROR, "nobody answered")),
-            Err(_) => return Err(hung(&call, &place.seat).to_rpc(&place.offer.name)),
+            Err(_) => return Err(hung_fault(&call, &place.seat).to_rpc(&place.offer.name)),
         }
     }
 }
 
 // === impl Task ===
 
-impl Task {
+impl PluginTask {
     /// What a client sees of it.
-    fn shown(&self, id: &str) -> Value {
-        let mut shown = self.outline(id);
-        match &self.standing().status {
-            Status::Asking(question) if !question.open().is_empty() => {
-                shown["inputRequests"] = requests(&question.open());
+    fn to_json(&self, id: &str) -> Value {
+        let mut shown = self.to_json_without_result(id);
+        match &self.lock_state().status {
+            PluginTaskStatus::Asking(question) if !question.unanswered().is_empty() => {
+                shown["inputRequests"] = requests_json(&question.unanswered());
             }
-            Status::Working | Status::Asking(_) | Status::Cancelled => {}
-            Status::Completed(result) => shown["result"] = value(result),
-            Status::Failed(error) => shown["error"] = value(&error.to_raw()),
+            PluginTaskStatus::Working
+            | PluginTaskStatus::Asking(_)
+            | PluginTaskStatus::Cancelled => {}
+            PluginTaskStatus::Completed(result) => shown["result"] = to_value(result),
+            PluginTaskStatus::Failed(error) => shown["error"] = to_value(&error.to_raw()),
         }
         shown
     }
 
     /// The same without what came of it.
-    fn outline(&self, id: &str) -> Value {
-        let standing = self.standing();
+    fn to_json_without_result(&self, id: &str) -> Value {
+        let standing = self.lock_state();
         let mut shown = json!({
             "taskId": id,
-            "status": standing.status.word(),
-            "createdAt": stamp(self.created),
-            "lastUpdatedAt": stamp(standing.updated),
-            "ttlMs": KEPT.as_millis(),
-            "pollIntervalMs": INTERVAL.as_millis(),
+            "status": standing.status.as_str(),
+            "createdAt": format_timestamp(self.created),
+            "lastUpdatedAt": format_timestamp(standing.updated),
+            "ttlMs": TASK_TTL.as_millis(),
+            "pollIntervalMs": POLL_INTERVAL.as_millis(),
         });
         if let Some(message) = &standing.message {
             shown["statusMessage"] = json!(message);
@@ -248,33 +262,35 @@ impl Task {
     }
 
     /// Puts a question before the client; or returns it, where nothing of it can be asked.
-    fn ask(&self, question: Question) -> Option<Question> {
-        if question.open().is_empty() {
+    fn ask(&self, question: WorkerQuestion) -> Option<WorkerQuestion> {
+        if question.unanswered().is_empty() {
             return Some(question);
         }
-        self.change(|standing| standing.status = Status::Asking(question));
+        self.change(|standing| standing.status = PluginTaskStatus::Asking(question));
         None
     }
 
     fn is_asking(&self) -> bool {
-        matches!(self.standing().status, Status::Asking(_))
+        matches!(self.lock_state().status, PluginTaskStatus::Asking(_))
     }
 
     /// Takes in answers. What is not asked is ignored.
-    fn hear(&self, answers: &[Answer]) {
+    fn apply_answers(&self, answers: &[InputResponse]) {
         self.change(|standing| {
-            if let Status::Asking(question) = &mut standing.status {
-                question.hear(answers);
+            if let PluginTaskStatus::Asking(question) = &mut standing.status {
+                question.apply_answers(answers);
             }
         });
         self.heard.notify_one();
     }
 
     /// The question, once all of it has been answered.
-    fn answered(&self) -> Option<Question> {
-        let mut standing = self.standing();
-        match std::mem::replace(&mut standing.status, Status::Working) {
-            Status::Asking(question) if question.open().is_empty() => Some(question),
+    fn take_answered_question(&self) -> Option<WorkerQuestion> {
+        let mut standing = self.lock_state();
+        match std::mem::replace(&mut standing.status, PluginTaskStatus::Working) {
+            PluginTaskStatus::Asking(question) if question.unanswered().is_empty() => {
+                Some(question)
+            }
             other => {
                 standing.status = other;
                 None
@@ -283,36 +299,36 @@ impl Task {
     }
 
     fn cancel(&self) {
-        self.end(Status::Cancelled);
+        self.end(PluginTaskStatus::Cancelled);
         self.cancelled.cancel();
     }
 
     /// What has ended stays as it ended.
-    fn end(&self, end: Status) {
+    fn end(&self, end: PluginTaskStatus) {
         self.change(|standing| {
-            if matches!(standing.status, Status::Working | Status::Asking(_)) {
+            if matches!(standing.status, PluginTaskStatus::Working | PluginTaskStatus::Asking(_)) {
                 standing.status = end;
             }
         });
     }
 
-    fn change(&self, change: impl FnOnce(&mut Standing)) {
-        let mut standing = self.standing();
+    fn change(&self, change: impl FnOnce(&mut PluginTaskState)) {
+        let mut standing = self.lock_state();
         change(&mut standing);
         standing.updated = SystemTime::now();
     }
 
-    fn standing(&self) -> MutexGuard<'_, Standing> {
+    fn lock_state(&self) -> MutexGuard<'_, PluginTaskState> {
         self.standing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 // === impl Status ===
 
-impl Status {
-    fn word(&self) -> &'static str {
+impl PluginTaskStatus {
+    fn as_str(&self) -> &'static str {
         match self {
-            Self::Asking(question) if !question.open().is_empty() => "input_required",
+            Self::Asking(question) if !question.unanswered().is_empty() => "input_required",
             // The plugin is about to hear the last answer.
             Self::Working | Self::Asking(_) => "working",
             Self::Completed(_) => "completed",
@@ -322,14 +338,14 @@ impl Status {
     }
 }
 
-fn requests(open: &[InputRequest]) -> Value {
+fn requests_json(open: &[InputRequest]) -> Value {
     let request = |asked: &InputRequest| {
-        (asked.key.clone(), json!({ "method": asked.method, "params": value(&asked.params) }))
+        (asked.key.clone(), json!({ "method": asked.method, "params": to_value(&asked.params) }))
     };
     open.iter().map(request).collect()
 }
 
 /// JSON is a value.
-fn value(raw: &Raw) -> Value {
+fn to_value(raw: &Raw) -> Value {
     raw.decode().unwrap_or_default()
 }

@@ -10,7 +10,7 @@ use switchboard_wire::json::Raw;
 /// A worker is ready: what its plugin is and offers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Ready {
+pub(crate) struct WorkerReady {
     /// Of the interface.
     pub(crate) abi: u32,
     pub(crate) name: String,
@@ -23,7 +23,7 @@ pub(crate) struct Ready {
 
 /// A worker that could not get ready.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Failed {
+pub(crate) struct WorkerFailed {
     /// What it was doing, in one word.
     pub(crate) stage: String,
     /// What went wrong.
@@ -32,7 +32,7 @@ pub(crate) struct Failed {
 
 /// A notification of the plugin's, wrapped up.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Noted<'a> {
+pub(crate) struct WrappedNotification<'a> {
     /// Of which call; 0 of none.
     pub(crate) call: u64,
     pub(crate) method: String,
@@ -42,7 +42,7 @@ pub(crate) struct Noted<'a> {
 
 /// The resources that somebody wants to hear of: all of them, whatever was said before.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Wanted<'a> {
+pub(crate) struct WantedResources<'a> {
     #[serde(borrow)]
     pub(crate) uris: Vec<Cow<'a, str>>,
 }
@@ -62,7 +62,7 @@ pub(crate) mod said {
 
 // === impl Failed ===
 
-impl Failed {
+impl WorkerFailed {
     pub(crate) fn new(stage: &str, why: impl Into<String>) -> Self {
         Self { stage: stage.to_owned(), why: why.into() }
     }
@@ -70,7 +70,7 @@ impl Failed {
 
 /// A notification as a line.
 pub(crate) fn said<T: Serialize>(method: &str, params: &T) -> String {
-    let params = Raw::of(params).unwrap_or_else(|_| Raw::empty_object());
+    let params = Raw::from_value(params).unwrap_or_else(|_| Raw::empty_object());
     let note = switchboard_wire::envelope::Notification::new(method, Some(&params));
     note.text().to_string()
 }

@@ -41,7 +41,7 @@ pub(super) fn default_signals() -> io::Result<()> {
 }
 
 #[cfg(target_os = "linux")]
-pub(super) use linux::{close_strays_on_exec, die_with_parent, own, set_limit};
+pub(super) use linux::{close_strays_on_exec, die_with_parent, set_limit, take_ownership};
 
 #[cfg(target_os = "linux")]
 mod linux {
@@ -84,7 +84,7 @@ mod linux {
     }
 
     /// Owns a descriptor that the kernel has just made for this process.
-    pub(crate) fn own(number: RawFd) -> OwnedFd {
+    pub(crate) fn take_ownership(number: RawFd) -> OwnedFd {
         #[allow(unsafe_code, reason = "what comes through a socket comes as a number")]
         // SAFETY: it came with the message that was just received, so nobody else owns it.
         unsafe {

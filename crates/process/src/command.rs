@@ -8,7 +8,7 @@ use super::{SpawnError, resolve};
 
 /// What to run. Everything is explicit: the environment is exactly `env`, nothing is inherited.
 #[derive(Clone, Debug, Default)]
-pub struct Command {
+pub struct ProcessCommand {
     /// A name, looked up in the absolute folders of the `PATH` of `env`, or a path if it holds a `/`, relative to `cwd`.
     pub program: OsString,
     /// Arguments after the program's name.
@@ -18,13 +18,13 @@ pub struct Command {
     /// The working directory; ours if there is none.
     pub cwd: Option<PathBuf>,
     /// How it is stopped.
-    pub stop: StopLadder,
+    pub stop: StopTimeouts,
 }
 
 /// How long each step of a stop is given before the next: SIGINT (by when standard input should be
 /// closed), SIGTERM, SIGKILL. A step ends early when nothing is left to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StopLadder {
+pub struct StopTimeouts {
     /// Time between SIGINT and SIGTERM.
     pub after_interrupt: Duration,
     /// Time between SIGTERM and SIGKILL.
@@ -33,7 +33,7 @@ pub struct StopLadder {
 
 // === impl Command ===
 
-impl Command {
+impl ProcessCommand {
     /// A command with neither arguments nor environment.
     pub fn new(program: impl Into<OsString>) -> Self {
         Self { program: program.into(), ..Self::default() }
@@ -53,28 +53,28 @@ impl Command {
 
 // === impl StopLadder ===
 
-impl StopLadder {
+impl StopTimeouts {
     /// The time killed processes are given to disappear.
-    const AFTER_KILL: Duration = Duration::from_secs(1);
+    const KILL_TIMEOUT: Duration = Duration::from_secs(1);
     /// The part of it after which a guard has failed: it would have been done by then.
-    const GUARD_AFTER_KILL: Duration = Duration::from_millis(500);
+    const GUARD_KILL_TIMEOUT: Duration = Duration::from_millis(500);
 
     /// When a caller that waits for the end gives up waiting: only a process that the kernel cannot
     /// kill just now lasts longer.
-    pub(super) fn patience(&self) -> Duration {
-        self.after_interrupt + self.after_terminate + Self::AFTER_KILL
+    pub(super) fn stop_timeout(&self) -> Duration {
+        self.after_interrupt + self.after_terminate + Self::KILL_TIMEOUT
     }
 }
 
 #[cfg(target_os = "linux")]
-impl StopLadder {
+impl StopTimeouts {
     /// When a guard that was asked to stop everything is not waited for any longer.
-    pub(super) fn guard_patience(&self) -> Duration {
-        self.after_interrupt + self.after_terminate + Self::GUARD_AFTER_KILL
+    pub(super) fn guard_stop_timeout(&self) -> Duration {
+        self.after_interrupt + self.after_terminate + Self::GUARD_KILL_TIMEOUT
     }
 }
 
-impl Default for StopLadder {
+impl Default for StopTimeouts {
     fn default() -> Self {
         Self {
             after_interrupt: Duration::from_millis(100),

@@ -13,10 +13,10 @@ use nix::sys::resource::{Resource, getrlimit, rlim_t, setrlimit};
 const LIMIT_VARIABLE: &str = "SWITCHBOARD_CHILD_DESCRIPTORS";
 
 /// What most systems start a process with.
-const USUAL_LIMIT: rlim_t = 1024;
+const DEFAULT_DESCRIPTOR_LIMIT: rlim_t = 1024;
 
 /// The limits that this process was started with, once they were raised: the one that counts, and the highest.
-static ORIGINAL: OnceLock<(rlim_t, rlim_t)> = OnceLock::new();
+static ORIGINAL_LIMITS: OnceLock<(rlim_t, rlim_t)> = OnceLock::new();
 
 /// Raises the limit of this process as far as it may go, and says how many descriptors it may open now. Processes that
 /// it starts are not affected. A system that refuses leaves the limit as it was.
@@ -25,14 +25,14 @@ pub fn raise_descriptor_limit() -> u64 {
         Ok(limits) => limits,
         Err(error) => {
             tracing::warn!(%error, "the limit of open descriptors cannot be read");
-            return USUAL_LIMIT;
+            return DEFAULT_DESCRIPTOR_LIMIT;
         }
     };
     if soft >= hard {
         return soft;
     }
     // First noted, then raised: a child that is started in between gets what it always got.
-    ORIGINAL.get_or_init(|| (soft, hard));
+    ORIGINAL_LIMITS.get_or_init(|| (soft, hard));
     match setrlimit(Resource::RLIMIT_NOFILE, hard, hard) {
         Ok(()) => hard,
         Err(error) => {
@@ -44,7 +44,7 @@ pub fn raise_descriptor_limit() -> u64 {
 
 /// Puts the limit of this process back. Between `fork` and `exec` this makes one system call, and nothing else.
 pub(super) fn restore_original() -> io::Result<()> {
-    match ORIGINAL.get() {
+    match ORIGINAL_LIMITS.get() {
         Some((soft, hard)) => Ok(setrlimit(Resource::RLIMIT_NOFILE, *soft, *hard)?),
         None => Ok(()),
     }
@@ -53,7 +53,7 @@ pub(super) fn restore_original() -> io::Result<()> {
 /// What a guard has to be told, for its environment.
 #[cfg(target_os = "linux")]
 pub(super) fn guard_variable() -> Option<(&'static str, String)> {
-    ORIGINAL.get().map(|(soft, _)| (LIMIT_VARIABLE, soft.to_string()))
+    ORIGINAL_LIMITS.get().map(|(soft, _)| (LIMIT_VARIABLE, soft.to_string()))
 }
 
 /// Puts the limit of a guard where it was told to.

@@ -11,30 +11,30 @@ use tokio::process::Child;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep, timeout_at};
 
-use super::launch::ChildEnds;
-use super::watch::Watch;
-use super::{Command, Exit, SpawnError, StopLadder, child};
+use super::launch::ChildPipes;
+use super::watch::ProcessReporter;
+use super::{ProcessCommand, ProcessExit, SpawnError, StopTimeouts, child};
 
 /// How long the killed may take to disappear. Short, since nothing is left to do: one whose new parent
 /// is slow to wait for it counts as a member until then.
-const AFTER_KILL: Duration = Duration::from_millis(100);
+const KILL_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// How often a group without its leader is looked at: nobody tells when its last member ends.
-const LOOK: Duration = Duration::from_millis(10);
+const GROUP_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-struct Monitor {
+struct DirectChildMonitor {
     child: Child,
     group: Pid,
-    stop: StopLadder,
-    watch: Watch,
+    stop: StopTimeouts,
+    watch: ProcessReporter,
 }
 
 /// Forks the child and sets its task to work.
 pub(super) fn launch(
     file: PathBuf,
-    command: Command,
-    ends: ChildEnds,
-    watch: Watch,
+    command: ProcessCommand,
+    ends: ChildPipes,
+    watch: ProcessReporter,
 ) -> Result<oneshot::Receiver<Result<u32, SpawnError>>, SpawnError> {
     let stop = command.stop;
     let child =
@@ -43,12 +43,12 @@ pub(super) fn launch(
     let pid = child.id().unwrap_or_default();
     let (started, result) = oneshot::channel();
     let group = Pid::from_raw(pid.cast_signed());
-    tokio::spawn(Monitor { child, group, stop, watch }.run());
+    tokio::spawn(DirectChildMonitor { child, group, stop, watch }.run());
     let _ = started.send(Ok(pid));
     Ok(result)
 }
 
-fn fork(file: &PathBuf, what: Command, ends: ChildEnds) -> std::io::Result<Child> {
+fn fork(file: &PathBuf, what: ProcessCommand, ends: ChildPipes) -> std::io::Result<Child> {
     let mut command = std::process::Command::new(file);
     command.arg0(what.program).args(what.args).env_clear().envs(what.env);
     if let Some(cwd) = what.cwd {
@@ -61,50 +61,50 @@ fn fork(file: &PathBuf, what: Command, ends: ChildEnds) -> std::io::Result<Child
 
 // === impl Monitor ===
 
-impl Monitor {
+impl DirectChildMonitor {
     async fn run(mut self) {
         tokio::select! {
             () = self.watch.stop.clone().cancelled_owned() => {}
-            () = self.leader_ended() => {}
+            () = self.wait_leader() => {}
         }
-        self.descend().await;
-        self.leader_ended().await;
-        self.watch.gone();
+        self.stop_group().await;
+        self.wait_leader().await;
+        self.watch.set_gone();
     }
 
     /// Waits for the child while its standard error is read.
-    async fn leader_ended(&mut self) {
+    async fn wait_leader(&mut self) {
         while self.watch.exit().is_none() {
             tokio::select! {
                 status = self.child.wait() => {
-                    self.watch.exited(status.map_or(Exit::Unknown, Exit::from));
+                    self.watch.set_exited(status.map_or(ProcessExit::Unknown, ProcessExit::from));
                 }
                 () = self.watch.stderr.pump() => {}
             }
         }
     }
 
-    async fn descend(&mut self) {
-        let StopLadder { after_interrupt, after_terminate } = self.stop;
+    async fn stop_group(&mut self) {
+        let StopTimeouts { after_interrupt, after_terminate } = self.stop;
         let rungs = [
             (Signal::SIGINT, after_interrupt),
             (Signal::SIGTERM, after_terminate),
-            (Signal::SIGKILL, AFTER_KILL),
+            (Signal::SIGKILL, KILL_TIMEOUT),
         ];
         for (signal, patience) in rungs {
             // Also tells whether anybody is left, the dead not yet waited for included.
             if killpg(self.group, signal).is_err() {
                 return;
             }
-            let _ = timeout_at(Instant::now() + patience, self.group_ended()).await;
+            let _ = timeout_at(Instant::now() + patience, self.wait_group()).await;
         }
     }
 
-    async fn group_ended(&mut self) {
-        self.leader_ended().await;
+    async fn wait_group(&mut self) {
+        self.wait_leader().await;
         while killpg(self.group, None).is_ok() {
             tokio::select! {
-                () = sleep(LOOK) => {}
+                () = sleep(GROUP_POLL_INTERVAL) => {}
                 () = self.watch.stderr.pump() => {}
             }
         }

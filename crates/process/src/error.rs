@@ -9,7 +9,7 @@ use std::path::PathBuf;
 #[non_exhaustive]
 pub enum SpawnError {
     /// There is no such program.
-    #[error("command `{}` was not found{}", program.display(), searched_in(searched.as_ref()))]
+    #[error("command `{}` was not found{}", program.display(), path_suffix(searched.as_ref()))]
     NotFound {
         /// The program as the command names it.
         program: OsString,
@@ -60,7 +60,7 @@ pub enum SpawnError {
     },
 }
 
-fn searched_in(path: Option<&OsString>) -> String {
+fn path_suffix(path: Option<&OsString>) -> String {
     path.map(|path| format!(" in PATH `{}`", path.display())).unwrap_or_default()
 }
 

@@ -8,7 +8,7 @@ use nix::sys::signal::Signal;
 
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Exit {
+pub enum ProcessExit {
     /// By itself, with this status.
     Code(i32),
     /// By this signal.
@@ -19,7 +19,7 @@ pub enum Exit {
 
 // === impl Exit ===
 
-impl From<ExitStatus> for Exit {
+impl From<ExitStatus> for ProcessExit {
     fn from(status: ExitStatus) -> Self {
         match (status.code(), status.signal()) {
             (Some(code), _) => Self::Code(code),
@@ -29,7 +29,7 @@ impl From<ExitStatus> for Exit {
     }
 }
 
-impl fmt::Display for Exit {
+impl fmt::Display for ProcessExit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Code(code) => write!(f, "exited with status {code}"),
@@ -44,14 +44,14 @@ impl fmt::Display for Exit {
 
 #[cfg(test)]
 mod tests {
-    use super::Exit;
+    use super::ProcessExit;
 
     #[test]
     fn reads_as_a_sentence() {
-        let check = |exit: Exit, text: &str| assert_eq!(exit.to_string(), text);
-        check(Exit::Code(3), "exited with status 3");
-        check(Exit::Signal(11), "killed by SIGSEGV");
-        check(Exit::Signal(40), "killed by signal 40");
-        check(Exit::Unknown, "ended, nobody saw how");
+        let check = |exit: ProcessExit, text: &str| assert_eq!(exit.to_string(), text);
+        check(ProcessExit::Code(3), "exited with status 3");
+        check(ProcessExit::Signal(11), "killed by SIGSEGV");
+        check(ProcessExit::Signal(40), "killed by signal 40");
+        check(ProcessExit::Unknown, "ended, nobody saw how");
     }
 }

@@ -4,7 +4,7 @@ use std::fs;
 
 /// One process of a program that was started.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Member {
+pub struct ProcessInfo {
     /// Its id.
     pub pid: u32,
     /// Whose child it is. Of the program itself, and of those whose parents are gone, that is nobody here.
@@ -17,7 +17,7 @@ pub struct Member {
 
 /// The program `pid` and all below it, parents before children. Reads files: not for the runtime's own thread. The
 /// guard is left out, but those it has adopted are in.
-pub(super) fn of(pid: u32) -> Vec<Member> {
+pub(super) fn list_process_tree(pid: u32) -> Vec<ProcessInfo> {
     let Some(program) = read(pid) else { return Vec::new() };
     // Under a guard whoever lost their parents is a child of it.
     let root = if program.parent == std::process::id() { pid } else { program.parent };
@@ -38,7 +38,7 @@ fn below(_: u32) -> Vec<u32> {
 }
 
 /// One of them; `None` for one that is gone, or dead and not yet waited for.
-fn read(pid: u32) -> Option<Member> {
+fn read(pid: u32) -> Option<ProcessInfo> {
     let status = fs::read(format!("/proc/{pid}/status")).ok()?;
     let status = String::from_utf8_lossy(&status);
     let field = |name: &str| {
@@ -49,7 +49,7 @@ fn read(pid: u32) -> Option<Member> {
         return None;
     }
     let kilobytes = field("VmRSS").and_then(|size| size.split(' ').next()?.parse::<u64>().ok());
-    Some(Member {
+    Some(ProcessInfo {
         pid,
         parent: field("PPid")?.parse().ok()?,
         name: field("Name")?.to_owned(),
@@ -76,13 +76,13 @@ mod tests {
         let mut line = String::new();
         said.read_line(&mut line).unwrap();
         let child: u32 = line.trim().parse().unwrap();
-        let family = of(program.id());
+        let family = list_process_tree(program.id());
         let pids: Vec<_> = family.iter().map(|member| member.pid).collect();
         assert_eq!(pids, [program.id(), child]);
         assert!(family.iter().all(|member| member.resident > 0 && member.name == "sh"));
         assert_eq!(family[1].parent, program.id());
         drop(program.stdin.take());
         program.wait().unwrap();
-        assert_eq!(of(program.id()), []);
+        assert_eq!(list_process_tree(program.id()), []);
     }
 }

@@ -16,19 +16,19 @@ use tokio::process::Child;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::guard::protocol::{Report, Request};
+use super::guard::protocol::{GuardReport, GuardRequest};
 use super::guard::{handover, invocation};
-use super::launch::ChildEnds;
-use super::watch::Watch;
-use super::{Command, SpawnError, descriptors, orphans};
+use super::launch::ChildPipes;
+use super::watch::ProcessReporter;
+use super::{ProcessCommand, SpawnError, descriptors, orphans};
 
 /// How long a guard may take to say that the child runs. Only a program that is none takes longer.
-const START: Duration = Duration::from_secs(10);
+const START_TIMEOUT: Duration = Duration::from_secs(10);
 
-struct Monitor {
+struct GuardMonitor {
     guard: Child,
-    channel: Channel,
-    watch: Watch,
+    channel: GuardChannel,
+    watch: ProcessReporter,
     /// How long a guard that is let go may take to clean up.
     patience: Duration,
 }
@@ -43,38 +43,42 @@ enum GuardEnd {
 }
 
 /// Our end of the line to a guard.
-struct Channel {
+struct GuardChannel {
     stream: UnixStream,
-    partial: [u8; Report::SIZE],
+    partial: [u8; GuardReport::SIZE],
     filled: usize,
 }
 
 /// Forks a guard and sets its task to work.
 pub(super) fn launch(
     file: PathBuf,
-    command: Command,
+    command: ProcessCommand,
     guard: &OwnedFd,
-    ends: ChildEnds,
-    watch: Watch,
+    ends: ChildPipes,
+    watch: ProcessReporter,
 ) -> Result<oneshot::Receiver<Result<u32, SpawnError>>, SpawnError> {
     let failed = |doing| move |source| SpawnError::Guard { doing, source };
-    let patience = command.stop.guard_patience();
-    let request = Request::new(file, command);
+    let patience = command.stop.guard_stop_timeout();
+    let request = GuardRequest::new(file, command);
     let frame = request.encode().map_err(failed("writing down the command"))?;
-    orphans::adopt().map_err(failed("preparing for its end"))?;
+    orphans::become_subreaper().map_err(failed("preparing for its end"))?;
     let (guard, stream) = fork(guard, ends).map_err(failed("being started"))?;
-    let channel = Channel { stream, partial: [0; Report::SIZE], filled: 0 };
+    let channel = GuardChannel { stream, partial: [0; GuardReport::SIZE], filled: 0 };
     let (started, result) = oneshot::channel();
-    let monitor = Monitor { guard, channel, watch, patience };
+    let monitor = GuardMonitor { guard, channel, watch, patience };
     tokio::spawn(monitor.run(frame, request.file, started));
     Ok(result)
 }
 
-fn fork(guard: &OwnedFd, ends: ChildEnds) -> io::Result<(Child, UnixStream)> {
+fn fork(guard: &OwnedFd, ends: ChildPipes) -> io::Result<(Child, UnixStream)> {
     let (ours, theirs) = StdUnixStream::pair()?;
     ours.set_nonblocking(true)?;
     let mut command = std::process::Command::new(format!("/proc/self/fd/{}", guard.as_raw_fd()));
-    command.arg0(invocation::NAME).arg(invocation::MARKER).env_clear().process_group(0);
+    command
+        .arg0(invocation::GUARD_ARG0)
+        .arg(invocation::GUARD_MARKER_ARG)
+        .env_clear()
+        .process_group(0);
     command.envs(descriptors::guard_variable());
     // No code of ours runs between `fork` and `exec`, so there need not be a copy of this process: of one with much
     // memory it would cost more than everything else. The three descriptors that a spawn can set are then all there
@@ -88,7 +92,7 @@ fn fork(guard: &OwnedFd, ends: ChildEnds) -> io::Result<(Child, UnixStream)> {
 
 // === impl Monitor ===
 
-impl Monitor {
+impl GuardMonitor {
     async fn run(
         mut self,
         frame: Vec<u8>,
@@ -112,15 +116,15 @@ impl Monitor {
     async fn start(&mut self, frame: Vec<u8>, file: PathBuf) -> Result<Pid, SpawnError> {
         let failed = |source| SpawnError::Guard { doing: "starting the program", source };
         let answer = tokio::select! {
-            answer = timeout(START, self.channel.ask(&frame)) => answer,
+            answer = timeout(START_TIMEOUT, self.channel.ask(&frame)) => answer,
             () = self.watch.stop.cancelled() => return Err(failed(io::ErrorKind::Interrupted.into())),
         };
         match answer.map_err(io::Error::from).flatten() {
-            Ok(Report::Started(pid)) => Ok(Pid::from_raw(pid)),
-            Ok(Report::Failed(errno)) => {
+            Ok(GuardReport::Started(pid)) => Ok(Pid::from_raw(pid)),
+            Ok(GuardReport::Failed(errno)) => {
                 Err(SpawnError::Exec { path: file, source: io::Error::from_raw_os_error(errno) })
             }
-            Ok(Report::Exited(_)) => Err(failed(io::ErrorKind::InvalidData.into())),
+            Ok(GuardReport::Exited(_)) => Err(failed(io::ErrorKind::InvalidData.into())),
             Err(source) => Err(failed(source)),
         }
     }
@@ -138,7 +142,7 @@ impl Monitor {
                     let _ = self.channel.stream.shutdown().await;
                 }
                 report = self.channel.report() => match report {
-                    Ok(Report::Exited(exit)) => self.watch.exited(exit),
+                    Ok(GuardReport::Exited(exit)) => self.watch.set_exited(exit),
                     Ok(_) => {}
                     Err(_) => return,
                 },
@@ -158,7 +162,7 @@ impl Monitor {
             }
             orphans::kill_all().await;
         }
-        watch.gone();
+        watch.set_gone();
     }
 
     /// Lets go of a guard that may or may not have started something: if so it stops that now.
@@ -183,21 +187,21 @@ async fn end(guard: &mut Child) -> GuardEnd {
 
 // === impl Channel ===
 
-impl Channel {
-    async fn ask(&mut self, frame: &[u8]) -> io::Result<Report> {
+impl GuardChannel {
+    async fn ask(&mut self, frame: &[u8]) -> io::Result<GuardReport> {
         self.stream.write_all(frame).await?;
         self.report().await
     }
 
     /// The next report. May be dropped at any point without loss.
-    async fn report(&mut self) -> io::Result<Report> {
-        while self.filled < Report::SIZE {
+    async fn report(&mut self) -> io::Result<GuardReport> {
+        while self.filled < GuardReport::SIZE {
             match self.stream.read(&mut self.partial[self.filled..]).await? {
                 0 => return Err(io::ErrorKind::UnexpectedEof.into()),
                 length => self.filled += length,
             }
         }
         self.filled = 0;
-        Report::decode(self.partial).ok_or(io::ErrorKind::InvalidData.into())
+        GuardReport::decode(self.partial).ok_or(io::ErrorKind::InvalidData.into())
     }
 }

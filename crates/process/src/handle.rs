@@ -3,22 +3,22 @@
 use std::fmt;
 use std::sync::{Arc, PoisonError};
 
-use super::Exit;
-use super::family::{self, Member};
-use super::watch::{Life, Line};
+use super::ProcessExit;
+use super::family::{self, ProcessInfo};
+use super::watch::{ProcessControl, ProcessStage};
 
 /// A process that was started, with everything it started in turn. Dropping the last clone begins to
 /// stop it, without waiting for that.
 #[derive(Clone)]
 pub struct Process {
     pid: u32,
-    line: Arc<Line>,
+    line: Arc<ProcessControl>,
 }
 
 // === impl Process ===
 
 impl Process {
-    pub(super) fn new(pid: u32, line: Line) -> Self {
+    pub(super) fn new(pid: u32, line: ProcessControl) -> Self {
         Self { pid, line: Arc::new(line) }
     }
 
@@ -29,18 +29,18 @@ impl Process {
 
     /// The program and everything it has started that is still there, parents before children. Reads files: not for
     /// the runtime's own thread. Empty where there is no `/proc` to ask.
-    pub fn family(&self) -> Vec<Member> {
-        family::of(self.pid)
+    pub fn process_tree(&self) -> Vec<ProcessInfo> {
+        family::list_process_tree(self.pid)
     }
 
     /// Waits until the program has ended; its descendants are then being stopped. By that time
     /// [`Process::stderr_tail`] holds all that the program wrote.
-    pub async fn exited(&self) -> Exit {
-        self.reached(|life| life.exit().is_some()).await
+    pub async fn wait_exit(&self) -> ProcessExit {
+        self.wait_stage(|life| life.exit().is_some()).await
     }
 
     /// How the program ended, if it has.
-    pub fn try_exit(&self) -> Option<Exit> {
+    pub fn try_exit(&self) -> Option<ProcessExit> {
         self.line.life.borrow().exit()
     }
 
@@ -52,20 +52,20 @@ impl Process {
     /// Stops the program and all its descendants, and waits until they are gone. May be called by
     /// many at once and again later. Returns even if the kernel cannot kill one of them just now: its
     /// guard then keeps trying.
-    pub async fn stop(&self) -> Exit {
+    pub async fn stop(&self) -> ProcessExit {
         self.line.stop.cancel();
-        let gone = self.reached(|life| matches!(life, Life::Gone(_)));
+        let gone = self.wait_stage(|life| matches!(life, ProcessStage::Gone(_)));
         tokio::time::timeout(self.line.patience, gone).await.unwrap_or_else(|_| {
             tracing::warn!(pid = self.pid, "a stopped process has descendants that will not die");
-            self.try_exit().unwrap_or(Exit::Unknown)
+            self.try_exit().unwrap_or(ProcessExit::Unknown)
         })
     }
 
-    async fn reached(&self, stage: impl Fn(&Life) -> bool) -> Exit {
+    async fn wait_stage(&self, stage: impl Fn(&ProcessStage) -> bool) -> ProcessExit {
         let mut life = self.line.life.clone();
         // The task that writes is lost only together with its runtime.
         let reached = life.wait_for(stage).await.ok().and_then(|life| life.exit());
-        reached.or(self.try_exit()).unwrap_or(Exit::Unknown)
+        reached.or(self.try_exit()).unwrap_or(ProcessExit::Unknown)
     }
 }
 

@@ -9,21 +9,24 @@ use std::process::Stdio;
 use tokio::net::unix::pipe;
 use tokio::sync::oneshot;
 
-use super::stderr::Stderr;
-use super::watch::{self, Line};
-use super::{Command, Guard, Process, SpawnError, Spawned, StderrOptions, direct, resolve};
+use super::stderr::StderrReader;
+use super::watch::{self, ProcessControl};
+use super::{
+    Process, ProcessCommand, ProcessGuard, SpawnError, SpawnedProcess, StderrOptions, direct,
+    resolve,
+};
 
 /// A process that has been forked and may not have begun yet.
-pub(super) struct Launched {
+pub(super) struct LaunchedProcess {
     pub(super) stdin: pipe::Sender,
     pub(super) stdout: pipe::Receiver,
-    pub(super) line: Line,
+    pub(super) line: ProcessControl,
     /// The process id, once the program runs.
     pub(super) started: oneshot::Receiver<Result<u32, SpawnError>>,
 }
 
 /// The child's ends of its pipes.
-pub(super) struct ChildEnds {
+pub(super) struct ChildPipes {
     stdin: io::PipeReader,
     stdout: io::PipeWriter,
     stderr: io::PipeWriter,
@@ -31,28 +34,31 @@ pub(super) struct ChildEnds {
 
 /// Forks. Blocks for as long as file systems and `exec` take; must be called within a runtime.
 pub(super) fn launch(
-    command: Command,
-    guard: &Guard,
+    command: ProcessCommand,
+    guard: &ProcessGuard,
     stderr: StderrOptions,
-) -> Result<Launched, SpawnError> {
+) -> Result<LaunchedProcess, SpawnError> {
     let file = resolve::resolve(&command)?;
     let (theirs, stdin, stdout, errors) =
         pipes().map_err(|source| SpawnError::Io { doing: "opening pipes", source })?;
-    let (watch, line) = watch::pair(Stderr::new(errors, stderr), command.stop);
+    let (watch, line) =
+        watch::reporter_and_control(StderrReader::new(errors, stderr), command.stop);
     let started = match guard {
         #[cfg(target_os = "linux")]
-        Guard::Executable(guard) => super::guarded::launch(file, command, guard, theirs, watch)?,
+        ProcessGuard::Executable(guard) => {
+            super::guarded::launch(file, command, guard, theirs, watch)?
+        }
         _ => direct::launch(file, command, theirs, watch)?,
     };
-    Ok(Launched { stdin, stdout, line, started })
+    Ok(LaunchedProcess { stdin, stdout, line, started })
 }
 
-fn pipes() -> io::Result<(ChildEnds, pipe::Sender, pipe::Receiver, pipe::Receiver)> {
+fn pipes() -> io::Result<(ChildPipes, pipe::Sender, pipe::Receiver, pipe::Receiver)> {
     let (stdin, our_stdin) = io::pipe()?;
     let (our_stdout, stdout) = io::pipe()?;
     let (our_stderr, stderr) = io::pipe()?;
     Ok((
-        ChildEnds { stdin, stdout, stderr },
+        ChildPipes { stdin, stdout, stderr },
         pipe::Sender::from_owned_fd(our_stdin.into())?,
         pipe::Receiver::from_owned_fd(our_stdout.into())?,
         pipe::Receiver::from_owned_fd(our_stderr.into())?,
@@ -61,7 +67,7 @@ fn pipes() -> io::Result<(ChildEnds, pipe::Sender, pipe::Receiver, pipe::Receive
 
 // === impl ChildEnds ===
 
-impl ChildEnds {
+impl ChildPipes {
     /// Gives them to a command, which must be dropped soon: until then they stay open here too.
     pub(super) fn attach(self, command: &mut std::process::Command) {
         command
@@ -80,14 +86,14 @@ impl ChildEnds {
 
 // === impl Launched ===
 
-impl Launched {
+impl LaunchedProcess {
     /// Waits until the program runs.
-    pub(super) async fn started(self) -> Result<Spawned, SpawnError> {
+    pub(super) async fn wait_started(self) -> Result<SpawnedProcess, SpawnError> {
         let Self { stdin, stdout, line, started } = self;
         let pid = started.await.map_err(|_| SpawnError::Io {
             doing: "waiting for a process to start",
             source: io::Error::other("the runtime is shutting down"),
         })??;
-        Ok(Spawned { stdin, stdout, process: Process::new(pid, line) })
+        Ok(SpawnedProcess { stdin, stdout, process: Process::new(pid, line) })
     }
 }

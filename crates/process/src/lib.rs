@@ -28,22 +28,22 @@ mod stderr;
 mod stdout;
 mod watch;
 
-pub use command::{Command, StopLadder};
+pub use command::{ProcessCommand, StopTimeouts};
 pub use descriptors::raise_descriptor_limit;
 pub use error::SpawnError;
-pub use exit::Exit;
-pub use family::Member;
-pub use guard::Guard;
+pub use exit::ProcessExit;
+pub use family::ProcessInfo;
+pub use guard::ProcessGuard;
 pub use handle::Process;
 pub use stderr::{StderrOptions, StderrSink};
 
-pub use stdout::Stdout;
+pub use stdout::StdoutPipe;
 
 use tokio::net::unix::pipe;
 
 /// A program that was started.
 #[derive(Debug)]
-pub struct Spawned {
+pub struct SpawnedProcess {
     /// Its standard input. Dropping it is how the program hears that nothing more will come; drop it
     /// before [`Process::stop`], since the stop ladder cannot close what the caller owns.
     pub stdin: pipe::Sender,
@@ -59,15 +59,15 @@ pub struct Spawned {
 /// an end of file on `stdout` and a [`Process::exited`]. Dropping the future at any point leaves
 /// nothing running. Needs a tokio runtime with I/O and time.
 pub async fn spawn(
-    command: Command,
-    guard: &Guard,
+    command: ProcessCommand,
+    guard: &ProcessGuard,
     stderr: StderrOptions,
-) -> Result<Spawned, SpawnError> {
+) -> Result<SpawnedProcess, SpawnError> {
     let guard = guard.clone();
     // Looking up the program touches file systems that may be slow, and a fork copies page tables.
     tokio::task::spawn_blocking(move || launch::launch(command, &guard, stderr))
         .await
         .map_err(|error| SpawnError::Io { doing: "starting a process", source: error.into() })??
-        .started()
+        .wait_started()
         .await
 }

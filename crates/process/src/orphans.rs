@@ -22,41 +22,41 @@ use super::guard::{descendants, ladder};
 
 /// The limit that serves as the mark. The kernel has not enforced it since Linux 2.4, every process inherits it, and
 /// without privileges it can be lowered but never raised. So a process whose limit is below ours descends from a guard.
-pub(super) const MARK: Resource = Resource::RLIMIT_LOCKS;
+pub(super) const MARK_RESOURCE: Resource = Resource::RLIMIT_LOCKS;
 /// How `/proc/<pid>/limits` calls it.
 const MARK_LABEL: &str = "Max file locks";
 
 /// How soon killed processes are looked for again, at first and at most.
-const FIRST_PAUSE: Duration = Duration::from_millis(2);
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+const MIN_KILL_PAUSE: Duration = Duration::from_millis(2);
+const MAX_KILL_PAUSE: Duration = Duration::from_secs(1);
 
 /// One round at a time: between two, a process id that one of them has reaped may belong to a stranger.
-static ROUND: Mutex<()> = Mutex::new(());
+static KILL_LOCK: Mutex<()> = Mutex::new(());
 
 /// The limit that marks a process below this one.
 pub(super) fn mark() -> nix::Result<rlim_t> {
-    let (_, limit) = getrlimit(MARK)?;
+    let (_, limit) = getrlimit(MARK_RESOURCE)?;
     Ok(limit.saturating_sub(1))
 }
 
 /// Has the kernel make this process the parent of what its guards leave behind.
-pub(super) fn adopt() -> io::Result<()> {
+pub(super) fn become_subreaper() -> io::Result<()> {
     Ok(prctl::set_child_subreaper(true)?)
 }
 
 /// Kills all that guards have left behind, and returns when it is gone. A process that runs as another user by now is
 /// left alone.
 pub(super) async fn kill_all() {
-    let mut pause = FIRST_PAUSE;
+    let mut pause = MIN_KILL_PAUSE;
     while matches!(tokio::task::spawn_blocking(kill_once).await, Ok(true)) {
         tokio::time::sleep(pause).await;
-        pause = (pause * 2).min(LONGEST_PAUSE);
+        pause = (pause * 2).min(MAX_KILL_PAUSE);
     }
 }
 
 /// Kills every orphan with all that it has started. Whether there was any that could be killed.
 fn kill_once() -> bool {
-    let _round = ROUND.lock().unwrap_or_else(PoisonError::into_inner);
+    let _round = KILL_LOCK.lock().unwrap_or_else(PoisonError::into_inner);
     let mut found = false;
     for orphan in find() {
         let below = descendants::descendants(orphan);
@@ -97,7 +97,7 @@ mod tests {
     use nix::sys::resource::getrlimit;
     use nix::unistd::Pid;
 
-    use super::{MARK, limit_of, parse_limit};
+    use super::{MARK_RESOURCE, limit_of, parse_limit};
 
     #[test]
     fn the_hard_limit_is_read() {
@@ -108,6 +108,6 @@ mod tests {
         );
         check("Max file locks            7                    8                    locks", Some(8));
         check("Max file size             7                    8                    bytes", None);
-        assert_eq!(limit_of(Pid::this()), Some(getrlimit(MARK).unwrap().1));
+        assert_eq!(limit_of(Pid::this()), Some(getrlimit(MARK_RESOURCE).unwrap().1));
     }
 }

@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 
 use nix::unistd::{AccessFlags, access};
 
-use super::{Command, SpawnError};
+use super::{ProcessCommand, SpawnError};
 
 /// Where names are looked up if the command's environment has no `PATH`, as in the C library.
 const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
 /// The file to execute, as an absolute path.
-pub(super) fn resolve(command: &Command) -> Result<PathBuf, SpawnError> {
+pub(super) fn resolve(command: &ProcessCommand) -> Result<PathBuf, SpawnError> {
     let cwd = working_directory(command)?;
     if command.program.as_bytes().contains(&b'/') {
         explicit(command, &cwd)
@@ -23,7 +23,7 @@ pub(super) fn resolve(command: &Command) -> Result<PathBuf, SpawnError> {
     }
 }
 
-fn working_directory(command: &Command) -> Result<PathBuf, SpawnError> {
+fn working_directory(command: &ProcessCommand) -> Result<PathBuf, SpawnError> {
     let Some(path) = &command.cwd else {
         return std::env::current_dir()
             .map_err(|source| SpawnError::Io { doing: "reading the working directory", source });
@@ -36,7 +36,7 @@ fn working_directory(command: &Command) -> Result<PathBuf, SpawnError> {
     }
 }
 
-fn explicit(command: &Command, cwd: &Path) -> Result<PathBuf, SpawnError> {
+fn explicit(command: &ProcessCommand, cwd: &Path) -> Result<PathBuf, SpawnError> {
     let path = cwd.join(&command.program);
     match inspect(&path) {
         Ok(Candidate::Executable) => Ok(path),
@@ -51,7 +51,7 @@ fn explicit(command: &Command, cwd: &Path) -> Result<PathBuf, SpawnError> {
 
 /// The first executable wins; a file that is not executable is remembered only to say so in the end. Relative folders of
 /// `PATH` are left out: which program a name means must not depend on where the command starts.
-fn search(command: &Command) -> Result<PathBuf, SpawnError> {
+fn search(command: &ProcessCommand) -> Result<PathBuf, SpawnError> {
     let searched = command.variable("PATH").unwrap_or(OsStr::new(DEFAULT_PATH));
     let mut unusable = None;
     let folders = std::env::split_paths(searched).filter(|folder| folder.is_absolute());

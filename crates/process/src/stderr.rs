@@ -9,13 +9,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::net::unix::pipe;
 
 /// How much of a child's standard error is kept in memory.
-const KEPT: usize = 64 * 1024;
+const MAX_TAIL_BYTES: usize = 64 * 1024;
 /// The largest read; on the stack, so that a quiet child costs no buffer.
-const CHUNK: usize = 16 * 1024;
+const READ_CHUNK_BYTES: usize = 16 * 1024;
 /// Reads in one go while the child runs, before other work of the task has its turn.
-const ROUNDS: usize = 4;
+const MAX_READS_PER_PUMP: usize = 4;
 /// Reads in one go after the child's end: as much as the largest unprivileged pipe can hold.
-const LAST_ROUNDS: usize = 1024 * 1024 / CHUNK;
+const MAX_READS_AT_EXIT: usize = 1024 * 1024 / READ_CHUNK_BYTES;
 
 /// Receives a child's standard error as it comes, in chunks that know nothing of lines.
 pub trait StderrSink: Send + Sync {
@@ -32,15 +32,15 @@ pub struct StderrOptions {
 
 /// The last bytes of a stream.
 #[derive(Debug, Default)]
-pub(super) struct Tail {
+pub(super) struct StderrTail {
     bytes: VecDeque<u8>,
     cut: bool,
 }
 
 /// The reading side.
-pub(super) struct Stderr {
+pub(super) struct StderrReader {
     pipe: Option<pipe::Receiver>,
-    tail: Arc<Mutex<Tail>>,
+    tail: Arc<Mutex<StderrTail>>,
     sink: Option<Arc<dyn StderrSink>>,
 }
 
@@ -54,9 +54,9 @@ impl fmt::Debug for StderrOptions {
 
 // === impl Tail ===
 
-impl Tail {
+impl StderrTail {
     fn push(&mut self, chunk: &[u8]) {
-        let surplus = (self.bytes.len() + chunk.len()).saturating_sub(KEPT);
+        let surplus = (self.bytes.len() + chunk.len()).saturating_sub(MAX_TAIL_BYTES);
         let old = surplus.min(self.bytes.len());
         self.bytes.drain(..old);
         self.bytes.extend(&chunk[surplus - old..]);
@@ -69,12 +69,12 @@ impl Tail {
         let bytes: Vec<u8> = self.bytes.iter().copied().collect();
         let split = bytes.iter().take(3).take_while(|byte| **byte & 0xC0 == 0x80).count();
         let bytes = &bytes[if self.cut { split } else { 0 }..];
-        String::from_utf8_lossy(&bytes[..bytes.len() - unfinished(bytes)]).into_owned()
+        String::from_utf8_lossy(&bytes[..bytes.len() - unfinished_char_len(bytes)]).into_owned()
     }
 }
 
 /// The length of a character at the end whose remaining bytes have not come yet.
-fn unfinished(bytes: &[u8]) -> usize {
+fn unfinished_char_len(bytes: &[u8]) -> usize {
     let last = bytes.utf8_chunks().last().map_or(&[][..], |chunk| chunk.invalid());
     match std::str::from_utf8(last) {
         Err(error) if error.error_len().is_none() => last.len(),
@@ -84,12 +84,12 @@ fn unfinished(bytes: &[u8]) -> usize {
 
 // === impl Stderr ===
 
-impl Stderr {
+impl StderrReader {
     pub(super) fn new(pipe: pipe::Receiver, options: StderrOptions) -> Self {
         Self { pipe: Some(pipe), tail: Arc::default(), sink: options.sink }
     }
 
-    pub(super) fn tail(&self) -> Arc<Mutex<Tail>> {
+    pub(super) fn tail(&self) -> Arc<Mutex<StderrTail>> {
         Arc::clone(&self.tail)
     }
 
@@ -100,7 +100,7 @@ impl Stderr {
             Some(pipe) if pipe.readable().await.is_ok() => {}
             _ => std::future::pending().await,
         }
-        self.take(ROUNDS, pipe::Receiver::try_read);
+        self.take(MAX_READS_PER_PUMP, pipe::Receiver::try_read);
         // A child that floods must not keep the runtime's thread to itself.
         tokio::task::coop::consume_budget().await;
     }
@@ -108,7 +108,7 @@ impl Stderr {
     /// Takes what is already there. Everything a process wrote is in the pipe once it has ended, but
     /// the runtime may not have heard of it yet: so this asks the system, not the runtime.
     pub(super) fn drain(&mut self) {
-        self.take(LAST_ROUNDS, |pipe, chunk| Ok(nix::unistd::read(pipe, chunk)?));
+        self.take(MAX_READS_AT_EXIT, |pipe, chunk| Ok(nix::unistd::read(pipe, chunk)?));
     }
 
     fn take(
@@ -116,7 +116,7 @@ impl Stderr {
         rounds: usize,
         read: impl Fn(&pipe::Receiver, &mut [u8]) -> io::Result<usize>,
     ) {
-        let mut chunk = [0; CHUNK];
+        let mut chunk = [0; READ_CHUNK_BYTES];
         for _ in 0..rounds {
             let Some(pipe) = &self.pipe else { return };
             match read(pipe, &mut chunk) {
@@ -139,10 +139,10 @@ impl Stderr {
 
 #[cfg(test)]
 mod tests {
-    use super::{KEPT, Tail};
+    use super::{MAX_TAIL_BYTES, StderrTail};
 
-    fn tail(chunks: &[&[u8]]) -> Tail {
-        let mut tail = Tail::default();
+    fn tail(chunks: &[&[u8]]) -> StderrTail {
+        let mut tail = StderrTail::default();
         for chunk in chunks {
             tail.push(chunk);
         }
@@ -151,10 +151,15 @@ mod tests {
 
     #[test]
     fn keeps_the_last_bytes_however_they_come() {
-        let whole: Vec<u8> = (0..3 * KEPT).map(|i| b'a' + u8::try_from(i % 23).unwrap()).collect();
-        for size in [1000, KEPT, KEPT + 1, 3 * KEPT] {
+        let whole: Vec<u8> =
+            (0..3 * MAX_TAIL_BYTES).map(|i| b'a' + u8::try_from(i % 23).unwrap()).collect();
+        for size in [1000, MAX_TAIL_BYTES, MAX_TAIL_BYTES + 1, 3 * MAX_TAIL_BYTES] {
             let chunks: Vec<&[u8]> = whole.chunks(size).collect();
-            assert_eq!(tail(&chunks).text().as_bytes(), &whole[2 * KEPT..], "chunks of {size}");
+            assert_eq!(
+                tail(&chunks).text().as_bytes(),
+                &whole[2 * MAX_TAIL_BYTES..],
+                "chunks of {size}"
+            );
         }
     }
 
@@ -168,8 +173,8 @@ mod tests {
         check(&[b"ab\xFF"], "ab\u{FFFD}");
         check(&[b"\x80a"], "\u{FFFD}a");
 
-        let long = "€".repeat(KEPT / 3 + 1);
+        let long = "€".repeat(MAX_TAIL_BYTES / 3 + 1);
         let text = tail(&[long.as_bytes()]).text();
-        assert!(text.chars().all(|c| c == '€') && text.len() > KEPT - 3);
+        assert!(text.chars().all(|c| c == '€') && text.len() > MAX_TAIL_BYTES - 3);
     }
 }

@@ -16,16 +16,16 @@ use tokio::{
 };
 
 /// What a pipe holds when it is made.
-const USUAL: usize = 64 * 1024;
+const DEFAULT_PIPE_BYTES: usize = 64 * 1024;
 /// What a wide one holds, which is as much as everybody may ask for.
 #[cfg(target_os = "linux")]
-const WIDE: i32 = 1024 * 1024;
+const WIDE_PIPE_BYTES: i32 = 1024 * 1024;
 /// A pipe that was found full so often becomes wide.
-const OFTEN: u8 = 16;
+const FULL_READS_TO_WIDEN: u8 = 16;
 
 /// The standard output of a child that is spoken with for long.
 #[derive(Debug)]
-pub struct Stdout {
+pub struct StdoutPipe {
     pipe: pipe::Receiver,
     /// How often it was found full.
     full: u8,
@@ -33,17 +33,17 @@ pub struct Stdout {
 
 // === impl Stdout ===
 
-impl Stdout {
+impl StdoutPipe {
     /// The child's end of the pipe, as [`crate::spawn`] hands it out.
     pub fn new(pipe: pipe::Receiver) -> Self {
         Self { pipe, full: 0 }
     }
 
     /// So much was read at once.
-    fn took(&mut self, count: usize) {
-        if count >= USUAL && self.full < OFTEN {
+    fn count_read(&mut self, count: usize) {
+        if count >= DEFAULT_PIPE_BYTES && self.full < FULL_READS_TO_WIDEN {
             self.full += 1;
-            if self.full == OFTEN {
+            if self.full == FULL_READS_TO_WIDEN {
                 self.widen();
             }
         }
@@ -52,7 +52,7 @@ impl Stdout {
     #[cfg(target_os = "linux")]
     fn widen(&self) {
         use nix::fcntl::{FcntlArg, fcntl};
-        if let Err(error) = fcntl(&self.pipe, FcntlArg::F_SETPIPE_SZ(WIDE)) {
+        if let Err(error) = fcntl(&self.pipe, FcntlArg::F_SETPIPE_SZ(WIDE_PIPE_BYTES)) {
             tracing::debug!(%error, "a pipe stays as wide as it is");
         }
     }
@@ -62,7 +62,7 @@ impl Stdout {
     fn widen(&self) {}
 }
 
-impl AsyncRead for Stdout {
+impl AsyncRead for StdoutPipe {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -70,7 +70,7 @@ impl AsyncRead for Stdout {
     ) -> Poll<io::Result<()>> {
         let before = into.filled().len();
         ready!(Pin::new(&mut self.pipe).poll_read(cx, into))?;
-        self.took(into.filled().len() - before);
+        self.count_read(into.filled().len() - before);
         Poll::Ready(Ok(()))
     }
 }
@@ -87,13 +87,13 @@ mod tests {
     #[tokio::test]
     async fn only_a_pipe_that_is_often_full_becomes_wide() {
         let (reader, mut writer) = io::pipe().unwrap();
-        let mut stdout = Stdout::new(pipe::Receiver::from_owned_fd(reader.into()).unwrap());
-        let mut buffer = vec![0; USUAL];
+        let mut stdout = StdoutPipe::new(pipe::Receiver::from_owned_fd(reader.into()).unwrap());
+        let mut buffer = vec![0; DEFAULT_PIPE_BYTES];
         for (length, times, expected) in [
-            (USUAL - 1, 100, USUAL),
-            (USUAL, usize::from(OFTEN) - 1, USUAL),
-            (1, 1, USUAL),
-            (USUAL, 1, usize::try_from(WIDE).unwrap()),
+            (DEFAULT_PIPE_BYTES - 1, 100, DEFAULT_PIPE_BYTES),
+            (DEFAULT_PIPE_BYTES, usize::from(FULL_READS_TO_WIDEN) - 1, DEFAULT_PIPE_BYTES),
+            (1, 1, DEFAULT_PIPE_BYTES),
+            (DEFAULT_PIPE_BYTES, 1, usize::try_from(WIDE_PIPE_BYTES).unwrap()),
         ] {
             for _ in 0..times {
                 writer.write_all(&vec![b'x'; length]).unwrap();

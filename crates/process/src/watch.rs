@@ -7,48 +7,55 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::stderr::{Stderr, Tail};
-use super::{Exit, StopLadder};
+use super::stderr::{StderrReader, StderrTail};
+use super::{ProcessExit, StopTimeouts};
 
 /// How far a process has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Life {
+pub(super) enum ProcessStage {
     Running,
     /// It has ended; some of its descendants may not have.
-    Exited(Exit),
+    Exited(ProcessExit),
     /// Nothing of it is left, and nothing of ours that watched it.
-    Gone(Exit),
+    Gone(ProcessExit),
 }
 
 /// The end of the task.
-pub(super) struct Watch {
-    pub(super) stderr: Stderr,
+pub(super) struct ProcessReporter {
+    pub(super) stderr: StderrReader,
     pub(super) stop: CancellationToken,
-    life: watch::Sender<Life>,
+    life: watch::Sender<ProcessStage>,
 }
 
 /// The end of the handles. Its drop asks for the stop.
-pub(super) struct Line {
-    pub(super) life: watch::Receiver<Life>,
-    pub(super) tail: Arc<Mutex<Tail>>,
+pub(super) struct ProcessControl {
+    pub(super) life: watch::Receiver<ProcessStage>,
+    pub(super) tail: Arc<Mutex<StderrTail>>,
     pub(super) stop: CancellationToken,
     /// How long a caller waits for a stop at most.
     pub(super) patience: Duration,
 }
 
 /// Both ends.
-pub(super) fn pair(stderr: Stderr, ladder: StopLadder) -> (Watch, Line) {
-    let (written, read) = watch::channel(Life::Running);
+pub(super) fn reporter_and_control(
+    stderr: StderrReader,
+    ladder: StopTimeouts,
+) -> (ProcessReporter, ProcessControl) {
+    let (written, read) = watch::channel(ProcessStage::Running);
     let stop = CancellationToken::new();
-    let line =
-        Line { life: read, tail: stderr.tail(), stop: stop.clone(), patience: ladder.patience() };
-    (Watch { stderr, stop, life: written }, line)
+    let line = ProcessControl {
+        life: read,
+        tail: stderr.tail(),
+        stop: stop.clone(),
+        patience: ladder.stop_timeout(),
+    };
+    (ProcessReporter { stderr, stop, life: written }, line)
 }
 
 // === impl Life ===
 
-impl Life {
-    pub(super) fn exit(self) -> Option<Exit> {
+impl ProcessStage {
+    pub(super) fn exit(self) -> Option<ProcessExit> {
         match self {
             Self::Running => None,
             Self::Exited(exit) | Self::Gone(exit) => Some(exit),
@@ -58,30 +65,30 @@ impl Life {
 
 // === impl Watch ===
 
-impl Watch {
-    pub(super) fn exit(&self) -> Option<Exit> {
+impl ProcessReporter {
+    pub(super) fn exit(&self) -> Option<ProcessExit> {
         self.life.borrow().exit()
     }
 
     /// The process has ended, and all it wrote to standard error is read before anybody hears.
-    pub(super) fn exited(&mut self, exit: Exit) {
+    pub(super) fn set_exited(&mut self, exit: ProcessExit) {
         self.stderr.drain();
-        self.life.send_replace(Life::Exited(exit));
+        self.life.send_replace(ProcessStage::Exited(exit));
     }
 
     /// The last word, spoken when this end holds nothing any more.
-    pub(super) fn gone(self) {
-        let exit = self.exit().unwrap_or(Exit::Unknown);
+    pub(super) fn set_gone(self) {
+        let exit = self.exit().unwrap_or(ProcessExit::Unknown);
         let Self { mut stderr, life, .. } = self;
         stderr.drain();
         drop(stderr);
-        life.send_replace(Life::Gone(exit));
+        life.send_replace(ProcessStage::Gone(exit));
     }
 }
 
 // === impl Line ===
 
-impl Drop for Line {
+impl Drop for ProcessControl {
     fn drop(&mut self) {
         self.stop.cancel();
     }

@@ -7,49 +7,51 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use switchboard_config::{
-    Asked, ConnectorSource, Desired, Dynamic, Located, Surroundings, resolve,
+    ConnectorSource, Desired, DynamicConfig, HostContext, Located, ResolveOptions, resolve_desired,
 };
 use switchboard_core::ide;
 use tokio::sync::{Notify, oneshot};
 
-use super::connectors::{Catalogue, Outcome, Wanted, wanted_source};
-use super::files::{Look, Watch};
-use super::hold::{Force, Reading, narrowed, waiting};
-use super::options::Options;
-use super::problem::Problem;
-use super::snapshot::Snapshot;
+use super::connectors::{
+    ConnectorCatalog, ConnectorRequest, FetchOutcome, effective_connector_source,
+};
+use super::files::{FileStates, FileWatch};
+use super::hold::{EffectiveState, SourcesReading, mark_waiting, narrow_desired};
+use super::options::SourcesOptions;
+use super::problem::SourceProblem;
+use super::snapshot::DesiredSnapshot;
 
 /// How often everything is read anew in one go while it keeps changing.
-const ROUNDS: usize = 8;
+const MAX_READ_ROUNDS: usize = 8;
 
 /// Reads, watches and compares. Everything here may block.
-pub(super) struct Builder {
-    surroundings: Surroundings,
-    asked: Asked,
+pub(super) struct SnapshotBuilder {
+    surroundings: HostContext,
+    asked: ResolveOptions,
     /// What makes a folder the project's root.
     marks: BTreeSet<PathBuf>,
-    watch: Watch,
-    catalogue: Catalogue,
+    watch: FileWatch,
+    catalogue: ConnectorCatalog,
     /// The last state in which no file was broken that had been sound.
-    good: Option<Reading>,
-    handed: Option<Handed>,
+    good: Option<SourcesReading>,
+    handed: Option<LastSnapshot>,
     emptied: Duration,
     emptied_since: Option<Instant>,
 }
 
 /// What was handed over last.
-struct Handed {
-    reading: Reading,
-    problems: Vec<Problem>,
+struct LastSnapshot {
+    reading: SourcesReading,
+    problems: Vec<SourceProblem>,
     generation: u64,
 }
 
 /// What came of a pass.
-pub(super) struct Built {
+pub(super) struct BuildOutcome {
     /// What is to be handed over, if anything.
-    pub(super) snapshot: Option<Snapshot>,
+    pub(super) snapshot: Option<DesiredSnapshot>,
     /// The catalogue to fetch.
-    pub(super) wanted: Option<Wanted>,
+    pub(super) wanted: Option<ConnectorRequest>,
     /// Whether the system tells of changes.
     pub(super) is_told: bool,
     /// Whether another pass is due soon, even if nothing more happens.
@@ -58,11 +60,11 @@ pub(super) struct Built {
 
 // === impl Builder ===
 
-impl Builder {
+impl SnapshotBuilder {
     pub(super) fn new(
-        surroundings: Surroundings,
-        asked: Asked,
-        options: &Options,
+        surroundings: HostContext,
+        asked: ResolveOptions,
+        options: &SourcesOptions,
         wake: Arc<Notify>,
     ) -> Self {
         let folders = surroundings.cwd.ancestors();
@@ -72,8 +74,8 @@ impl Builder {
             marks: marks.collect(),
             surroundings,
             asked,
-            watch: Watch::new(options.watching, wake),
-            catalogue: Catalogue::default(),
+            watch: FileWatch::new(options.watching, wake),
+            catalogue: ConnectorCatalog::default(),
             good: None,
             handed: None,
             emptied: options.timing.emptied,
@@ -82,13 +84,18 @@ impl Builder {
     }
 
     /// Reads everything, with the catalogue as it was fetched last.
-    pub(super) fn pass(&mut self, outcome: &Outcome) -> Built {
+    pub(super) fn build_next(&mut self, outcome: &FetchOutcome) -> BuildOutcome {
         self.catalogue.update(outcome);
         let reading = self.read();
         let is_being_written = self.is_being_written(&reading.look);
         let is_unfinished = is_being_written || !reading.is_settled;
         let snapshot = if is_being_written { None } else { self.hand_over(reading) };
-        Built { snapshot, wanted: self.wanted(), is_told: self.watch.is_told(), is_unfinished }
+        BuildOutcome {
+            snapshot,
+            wanted: self.connector_request(),
+            is_told: self.watch.has_system_watch(),
+            is_unfinished,
+        }
     }
 
     /// Ends the watching; what comes back ends with its last thread.
@@ -97,17 +104,17 @@ impl Builder {
     }
 
     /// Reads until nothing changed meanwhile: what was seen before is what was read, and what comes after is told.
-    fn read(&mut self) -> Reading {
-        let mut paths = self.watched(None);
+    fn read(&mut self) -> SourcesReading {
+        let mut paths = self.watched_paths(None);
         let mut round = 1;
         loop {
-            let before = Look::at(&paths, &self.marks);
-            let mut desired = resolve(&self.surroundings, &self.asked());
+            let before = FileStates::read(&paths, &self.marks);
+            let mut desired = resolve_desired(&self.surroundings, &self.request_with_connectors());
             let editor_problems = ide::add_editor(&mut desired, &self.surroundings, &self.asked);
-            paths = self.watched(Some(&desired));
+            paths = self.watched_paths(Some(&desired));
             let leads_same_way = self.watch.follow(&paths, &self.marks);
-            let look = Look::at(&paths, &self.marks);
-            let mut reading = Reading {
+            let look = FileStates::read(&paths, &self.marks);
+            let mut reading = SourcesReading {
                 is_settled: before == look && leads_same_way,
                 desired,
                 look,
@@ -115,7 +122,7 @@ impl Builder {
                 editor_problems,
             };
             reading.is_settled &= self.follow_catalogue(&reading);
-            if reading.is_settled || round == ROUNDS {
+            if reading.is_settled || round == MAX_READ_ROUNDS {
                 return reading;
             }
             round += 1;
@@ -123,54 +130,57 @@ impl Builder {
     }
 
     /// Everything that matters: what was looked at now, and before a file was broken that may have named others.
-    fn watched(&self, now: Option<&Desired>) -> BTreeSet<PathBuf> {
+    fn watched_paths(&self, now: Option<&Desired>) -> BTreeSet<PathBuf> {
         let good = self.good.as_ref().map(|reading| &reading.desired);
         let all = now.into_iter().chain(good);
         all.flat_map(|desired| desired.watched.iter().cloned()).collect()
     }
 
-    fn asked(&self) -> Asked {
+    fn request_with_connectors(&self) -> ResolveOptions {
         let mut asked = self.asked.clone();
         asked.connectors.extend(self.catalogue.fetched());
         asked
     }
 
     /// Whether the catalogue is still the one to use; if not, the copy of the right one takes its place.
-    fn follow_catalogue(&mut self, reading: &Reading) -> bool {
-        let (desired, _) = self.in_force(reading);
-        let source = self.source(&desired).cloned();
+    fn follow_catalogue(&mut self, reading: &SourcesReading) -> bool {
+        let (desired, _) = self.effective_desired(reading);
+        let source = self.connector_source(&desired).cloned();
         self.catalogue.follow(source, &self.surroundings.state_dir)
     }
 
     /// Where the catalogue is, unless it could not count.
-    fn source<'a>(&self, desired: &'a Desired) -> Option<&'a Located<ConnectorSource>> {
-        wanted_source(desired, &self.asked)
+    fn connector_source<'a>(&self, desired: &'a Desired) -> Option<&'a Located<ConnectorSource>> {
+        effective_connector_source(desired, &self.asked)
     }
 
-    fn wanted(&self) -> Option<Wanted> {
-        let (desired, _) = self.in_force(&self.handed.as_ref()?.reading);
-        let source = &self.source(&desired)?.value;
-        Some(Wanted::new(source, &self.surroundings, &desired.settings.env))
+    fn connector_request(&self) -> Option<ConnectorRequest> {
+        let (desired, _) = self.effective_desired(&self.handed.as_ref()?.reading);
+        let source = &self.connector_source(&desired)?.value;
+        Some(ConnectorRequest::new(source, &self.surroundings, &desired.settings.env))
     }
 
-    fn in_force<'a>(&'a self, reading: &'a Reading) -> (Cow<'a, Desired>, Vec<Problem>) {
+    fn effective_desired<'a>(
+        &'a self,
+        reading: &'a SourcesReading,
+    ) -> (Cow<'a, Desired>, Vec<SourceProblem>) {
         let Some(good) = &self.good else {
             return (Cow::Borrowed(&reading.desired), Vec::new());
         };
-        match reading.force(good) {
-            Force::Present => (Cow::Borrowed(&reading.desired), Vec::new()),
-            Force::Held(files) => {
-                let problems = files.into_iter().map(|file| Problem::Held { file });
+        match reading.effective_state(good) {
+            EffectiveState::Present => (Cow::Borrowed(&reading.desired), Vec::new()),
+            EffectiveState::Held(files) => {
+                let problems = files.into_iter().map(|file| SourceProblem::Held { file });
                 (Cow::Borrowed(&good.desired), problems.collect())
             }
-            Force::Changed(files) if self.are_servers_only(&files) => {
-                let desired = waiting(&reading.desired, &good.desired, &files);
-                let problems = files.into_iter().map(|file| Problem::Waiting { file });
+            EffectiveState::Changed(files) if self.are_servers_only(&files) => {
+                let desired = mark_waiting(&reading.desired, &good.desired, &files);
+                let problems = files.into_iter().map(|file| SourceProblem::Waiting { file });
                 (Cow::Owned(desired), problems.collect())
             }
-            Force::Changed(files) => {
-                let desired = narrowed(&reading.desired, &good.desired, &files);
-                let problems = files.into_iter().map(|file| Problem::Narrowed { file });
+            EffectiveState::Changed(files) => {
+                let desired = narrow_desired(&reading.desired, &good.desired, &files);
+                let problems = files.into_iter().map(|file| SourceProblem::Narrowed { file });
                 (Cow::Owned(desired), problems.collect())
             }
         }
@@ -178,14 +188,15 @@ impl Builder {
 
     /// Whether these files can hold nothing but servers, so that no rule is lost with them.
     fn are_servers_only(&self, files: &BTreeSet<PathBuf>) -> bool {
-        let is_given = |file: &PathBuf| self.asked.dynamic.contains(&Dynamic::File(file.clone()));
+        let is_given =
+            |file: &PathBuf| self.asked.dynamic.contains(&DynamicConfig::File(file.clone()));
         let mut files = files.iter();
         files.all(|file| file.ends_with(".mcp.json") && !is_given(file))
     }
 
     /// Whether a file was emptied that was not before, and not long ago. What the administrator or a person's decision
     /// becomes counts at once.
-    fn is_being_written(&mut self, look: &Look) -> bool {
+    fn is_being_written(&mut self, look: &FileStates) -> bool {
         let ours = [&self.surroundings.managed_dir, &self.surroundings.state_dir];
         let handed = self.handed.as_ref();
         let is_emptied = handed.is_some_and(|handed| {
@@ -200,15 +211,15 @@ impl Builder {
         since.elapsed() < self.emptied
     }
 
-    fn hand_over(&mut self, reading: Reading) -> Option<Snapshot> {
-        let (desired, held) = self.in_force(&reading);
+    fn hand_over(&mut self, reading: SourcesReading) -> Option<DesiredSnapshot> {
+        let (desired, held) = self.effective_desired(&reading);
         let is_good = held.is_empty();
         let problems = self.problems(&reading, held);
         let generation = self.handed.as_ref().map_or(0, |handed| handed.generation) + 1;
         let is_new = !self.handed.as_ref().is_some_and(|handed| {
             handed.reading.says_same(&reading) && handed.problems == problems
         });
-        let snapshot = is_new.then(|| Snapshot {
+        let snapshot = is_new.then(|| DesiredSnapshot {
             generation,
             desired: desired.into_owned(),
             problems: problems.clone(),
@@ -217,15 +228,15 @@ impl Builder {
             self.good = Some(reading.clone());
         }
         if is_new {
-            self.handed = Some(Handed { reading, problems, generation });
+            self.handed = Some(LastSnapshot { reading, problems, generation });
         }
         snapshot
     }
 
-    fn problems(&self, now: &Reading, held: Vec<Problem>) -> Vec<Problem> {
-        let configuration = now.desired.problems.iter().cloned().map(Problem::Configuration);
-        let editor = now.editor_problems.iter().cloned().map(Problem::Editor);
-        let polling = self.watch.problem().map(|error| Problem::Polling { error });
+    fn problems(&self, now: &SourcesReading, held: Vec<SourceProblem>) -> Vec<SourceProblem> {
+        let configuration = now.desired.problems.iter().cloned().map(SourceProblem::Configuration);
+        let editor = now.editor_problems.iter().cloned().map(SourceProblem::Editor);
+        let polling = self.watch.problem().map(|error| SourceProblem::Polling { error });
         configuration
             .chain(held)
             .chain(editor)

@@ -5,27 +5,27 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use switchboard_config::{
-    Desired, EDITOR_SERVER, Kind, Located, Location, Mode, Origin, PermissionRule, Reason, Rules,
-    Server, State,
+    ConfigProblemKind, Desired, DesiredServer, EDITOR_SERVER, Located, Mode, NotReadyReason,
+    PermissionRule, PermissionRules, ServerReadiness, SourceLocation, SourceOrigin,
 };
 
-use super::files::Look;
+use super::files::FileStates;
 
 /// Everything that was read at one moment, and what came of it.
 #[derive(Clone)]
-pub(super) struct Reading {
+pub(super) struct SourcesReading {
     pub(super) desired: Desired,
-    pub(super) look: Look,
+    pub(super) look: FileStates,
     /// The catalogue it was read with.
     pub(super) catalogue: Option<Arc<str>>,
     /// What is wrong with the files that editors left.
-    pub(super) editor_problems: Vec<switchboard_core::Problem>,
+    pub(super) editor_problems: Vec<switchboard_core::EngineProblem>,
     /// Whether nothing changed while it was read.
     pub(super) is_settled: bool,
 }
 
 /// What is in force.
-pub(super) enum Force {
+pub(super) enum EffectiveState {
     /// What was read.
     Present,
     /// The last good state, because of these files.
@@ -36,13 +36,14 @@ pub(super) enum Force {
 
 // === impl Reading ===
 
-impl Reading {
+impl SourcesReading {
     /// The files that are there and cannot be read or parsed. The administrator's are never among them: what is wrong
     /// with those is of another kind.
-    fn unusable(&self) -> BTreeSet<PathBuf> {
+    fn unusable_files(&self) -> BTreeSet<PathBuf> {
         let problems = self.desired.problems.iter();
-        let unusable =
-            problems.filter(|problem| matches!(problem.kind, Kind::Malformed | Kind::Unreadable));
+        let unusable = problems.filter(|problem| {
+            matches!(problem.kind, ConfigProblemKind::Malformed | ConfigProblemKind::Unreadable)
+        });
         let files = unusable.filter_map(|problem| problem.at.as_ref()?.origin.path());
         files.filter(|file| self.look.exists(file)).map(Path::to_owned).collect()
     }
@@ -50,48 +51,50 @@ impl Reading {
     /// Whether another one was read from the same.
     pub(super) fn says_same(&self, other: &Self) -> bool {
         self.is_settled
-            && self.look.same(&other.look, &BTreeSet::new())
+            && self.look.is_same_except(&other.look, &BTreeSet::new())
             && self.catalogue == other.catalogue
-            && self.editor() == other.editor()
+            && self.editor_location() == other.editor_location()
     }
 
     /// Where the editor was found. It may end without touching any file.
-    fn editor(&self) -> Option<&Location> {
-        self.desired.named(EDITOR_SERVER).next().map(|server| &server.at)
+    fn editor_location(&self) -> Option<&SourceLocation> {
+        self.desired.servers_named(EDITOR_SERVER).next().map(|server| &server.at)
     }
 
     /// What is in force now, if `good` was the last good state.
-    pub(super) fn force(&self, good: &Self) -> Force {
-        let before = good.unusable();
-        let broken: BTreeSet<_> = self.unusable().difference(&before).cloned().collect();
+    pub(super) fn effective_state(&self, good: &Self) -> EffectiveState {
+        let before = good.unusable_files();
+        let broken: BTreeSet<_> = self.unusable_files().difference(&before).cloned().collect();
         if broken.is_empty() {
-            Force::Present
-        } else if self.look.same(&good.look, &broken) && self.catalogue == good.catalogue {
-            Force::Held(broken)
+            EffectiveState::Present
+        } else if self.look.is_same_except(&good.look, &broken) && self.catalogue == good.catalogue
+        {
+            EffectiveState::Held(broken)
         } else {
-            Force::Changed(broken)
+            EffectiveState::Changed(broken)
         }
     }
 }
 
 /// What of `now` may count while `broken` files hide what they say; `good` was the last state with all of them.
-pub(super) fn narrowed(now: &Desired, good: &Desired, broken: &BTreeSet<PathBuf>) -> Desired {
-    let mut desired = waiting(now, good, broken);
+pub(super) fn narrow_desired(now: &Desired, good: &Desired, broken: &BTreeSet<PathBuf>) -> Desired {
+    let mut desired = mark_waiting(now, good, broken);
     // The administrator decides alone; nothing of the user's files has a say in which servers there are.
     if !now.exclusive {
         for server in &mut desired.servers {
             hold_back(server, good, broken);
         }
     }
-    desired.rules = rules(&now.rules, &good.rules);
-    let is_hidden = |at: &Location| at.origin.path().is_some_and(|file| broken.contains(file));
+    desired.rules = merge_rules(&now.rules, &good.rules);
+    let is_hidden =
+        |at: &SourceLocation| at.origin.path().is_some_and(|file| broken.contains(file));
     let hooks = good.hooks.iter();
     // A hook of the user's may be there to refuse; one of a project may have lost its approval.
     let hooks = hooks.filter(|hook| is_hidden(&hook.at) && hook.scope.is_trusted());
     desired.hooks.extend(hooks.cloned());
     let (settings, before) = (&mut desired.settings, &good.settings);
-    keep(&mut settings.connectors, before.connectors.as_ref(), is_hidden);
-    keep(&mut settings.xaa_idp, before.xaa_idp.as_ref(), is_hidden);
+    keep_hidden_setting(&mut settings.connectors, before.connectors.as_ref(), is_hidden);
+    keep_hidden_setting(&mut settings.xaa_idp, before.xaa_idp.as_ref(), is_hidden);
     let plugins = before.native_plugins.iter();
     let plugins = plugins.filter(|plugin| is_hidden(&plugin.at));
     settings.native_plugins.extend(plugins.cloned());
@@ -103,23 +106,23 @@ pub(super) fn narrowed(now: &Desired, good: &Desired, broken: &BTreeSet<PathBuf>
 
 /// `now`, with the servers of `broken` files shown as waiting. They keep their names: one of a lower scope that would
 /// step in may have been switched off by them.
-pub(super) fn waiting(now: &Desired, good: &Desired, broken: &BTreeSet<PathBuf>) -> Desired {
+pub(super) fn mark_waiting(now: &Desired, good: &Desired, broken: &BTreeSet<PathBuf>) -> Desired {
     let mut desired = now.clone();
     if now.exclusive {
         return desired;
     }
-    let is_hidden = |server: &&Server| {
+    let is_hidden = |server: &&DesiredServer| {
         let file = server.at.origin.path();
         file.is_some_and(|file| broken.contains(file))
     };
     for hidden in good.servers.iter().filter(is_hidden) {
-        let is_named = |server: &&mut Server| server.name == hidden.name;
+        let is_named = |server: &&mut DesiredServer| server.name == hidden.name;
         let mut same = desired.servers.iter_mut().filter(is_named).peekable();
         if same.peek().is_some() {
             same.for_each(|server| hold_back(server, good, broken));
         } else {
-            desired.servers.push(Server {
-                state: held_back(broken),
+            desired.servers.push(DesiredServer {
+                state: held_back_state(broken),
                 // Nothing else is redundant because of it.
                 signature: None,
                 ..hidden.clone()
@@ -130,23 +133,23 @@ pub(super) fn waiting(now: &Desired, good: &Desired, broken: &BTreeSet<PathBuf>)
 }
 
 /// A server that is ready only now may be so because a file that forbids it cannot be read.
-fn hold_back(server: &mut Server, good: &Desired, broken: &BTreeSet<PathBuf>) {
-    let was_ready = |before: &&Server| {
+fn hold_back(server: &mut DesiredServer, good: &Desired, broken: &BTreeSet<PathBuf>) {
+    let was_ready = |before: &&DesiredServer| {
         before.name == server.name && before.scope == server.scope && before.state == server.state
     };
     if server.entry().is_some() && !good.servers.iter().any(|before| was_ready(&before)) {
-        server.state = held_back(broken);
+        server.state = held_back_state(broken);
     }
 }
 
-fn held_back(broken: &BTreeSet<PathBuf>) -> State {
-    State::Invalid(Reason {
+fn held_back_state(broken: &BTreeSet<PathBuf>) -> ServerReadiness {
+    ServerReadiness::Invalid(NotReadyReason {
         why: "waiting for a file to be repaired".to_owned(),
-        by: broken.first().map(|file| Origin::file(file).start()),
+        by: broken.first().map(|file| SourceOrigin::file(file).start()),
     })
 }
 
-fn rules(now: &Rules, good: &Rules) -> Rules {
+fn merge_rules(now: &PermissionRules, good: &PermissionRules) -> PermissionRules {
     let is_in = |list: &[PermissionRule], rule: &PermissionRule| {
         let is_same = |other: &PermissionRule| other.text == rule.text && other.scope == rule.scope;
         list.iter().any(is_same)
@@ -156,7 +159,7 @@ fn rules(now: &Rules, good: &Rules) -> Rules {
         now.iter().chain(lost).cloned().collect()
     };
     let allow = now.allow.iter().filter(|rule| is_in(&good.allow, rule));
-    Rules {
+    PermissionRules {
         allow: allow.cloned().collect(),
         deny: both(&now.deny, &good.deny),
         ask: both(&now.ask, &good.ask),
@@ -186,10 +189,10 @@ fn stricter<'a>(
 }
 
 /// What a broken file said last, unless another one says it now.
-fn keep<T: Clone>(
+fn keep_hidden_setting<T: Clone>(
     now: &mut Option<Located<T>>,
     before: Option<&Located<T>>,
-    is_hidden: impl Fn(&Location) -> bool,
+    is_hidden: impl Fn(&SourceLocation) -> bool,
 ) {
     if now.is_none() {
         *now = before.filter(|value| is_hidden(&value.at)).cloned();

@@ -3,23 +3,23 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use switchboard_config::{Asked, Surroundings};
+use switchboard_config::{HostContext, ResolveOptions};
 use tokio::sync::{Notify, watch};
 use tokio::task::{JoinError, JoinHandle, spawn_blocking};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use super::build::{Builder, Built};
-use super::connectors::{Outcome, Refresher, Wanted};
-use super::options::{Options, Timing};
-use super::snapshot::Snapshot;
+use super::build::{BuildOutcome, SnapshotBuilder};
+use super::connectors::{ConnectorRefresher, ConnectorRequest, FetchOutcome};
+use super::options::{SourcesOptions, SourcesTiming};
+use super::snapshot::DesiredSnapshot;
 
 /// How long the thread that watches may take to end. It only has to wake up.
-const THREAD_END: Duration = Duration::from_secs(5);
+const WATCH_THREAD_END_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What wakes the tasks from outside.
 #[derive(Clone, Default)]
-pub(super) struct Bells {
+pub(super) struct WakeSignals {
     /// Files may have changed.
     pub(super) wake: Arc<Notify>,
     /// The catalogue is to be fetched.
@@ -32,35 +32,35 @@ pub(super) struct Bells {
     pub(super) stop: CancellationToken,
 }
 
-pub(super) struct Keeper {
-    builder: Arc<Mutex<Builder>>,
-    snapshots: watch::Sender<Arc<Snapshot>>,
-    wanted: watch::Sender<Option<Wanted>>,
-    outcomes: watch::Receiver<Outcome>,
+pub(super) struct SourcesTask {
+    builder: Arc<Mutex<SnapshotBuilder>>,
+    snapshots: watch::Sender<Arc<DesiredSnapshot>>,
+    wanted: watch::Sender<Option<ConnectorRequest>>,
+    outcomes: watch::Receiver<FetchOutcome>,
     asked: watch::Receiver<u64>,
     refresher: JoinHandle<()>,
-    timing: Timing,
-    bells: Bells,
+    timing: SourcesTiming,
+    bells: WakeSignals,
 }
 
 // === impl Keeper ===
 
-impl Keeper {
+impl SourcesTask {
     /// Makes the first pass and sets both tasks to work.
     pub(super) async fn start(
-        surroundings: Surroundings,
-        asked: Asked,
-        options: Options,
-        bells: Bells,
-    ) -> (watch::Receiver<Arc<Snapshot>>, JoinHandle<()>) {
+        surroundings: HostContext,
+        asked: ResolveOptions,
+        options: SourcesOptions,
+        bells: WakeSignals,
+    ) -> (watch::Receiver<Arc<DesiredSnapshot>>, JoinHandle<()>) {
         let timing = options.timing;
         let (state_dir, env) = (surroundings.state_dir.clone(), surroundings.env.clone());
-        let builder = Builder::new(surroundings, asked, &options, Arc::clone(&bells.wake));
+        let builder = SnapshotBuilder::new(surroundings, asked, &options, Arc::clone(&bells.wake));
         let builder = Arc::new(Mutex::new(builder));
-        let (first, mut built) = first(&builder).await;
+        let (first, mut built) = first_build(&builder).await;
         let (wanted, wants) = watch::channel(built.wanted.take());
-        let (fetched, outcomes) = watch::channel(Outcome::default());
-        let refresher = Refresher {
+        let (fetched, outcomes) = watch::channel(FetchOutcome::default());
+        let refresher = ConnectorRefresher {
             wanted: wants,
             outcomes: fetched,
             refresh: Arc::clone(&bells.refresh),
@@ -80,7 +80,7 @@ impl Keeper {
             timing,
             bells,
         };
-        let pause = keeper.pause(&built);
+        let pause = keeper.next_pause(&built);
         (subscriber, tokio::spawn(keeper.run(pause)))
     }
 
@@ -89,21 +89,21 @@ impl Keeper {
         loop {
             let is_over = tokio::select! {
                 () = stop.cancelled() => true,
-                () = self.reason(pause) => false,
+                () = self.wait_for_reason(pause) => false,
             };
             if is_over {
                 return self.end().await;
             }
             let asked = *self.asked.borrow_and_update();
-            pause = self.pass().await;
+            pause = self.build_and_publish().await;
             self.bells.looked.send_replace(asked);
         }
     }
 
     /// Waits until there is a reason to look.
-    async fn reason(&mut self, pause: Duration) {
+    async fn wait_for_reason(&mut self, pause: Duration) {
         tokio::select! {
-            () = self.bells.wake.notified() => self.burst().await,
+            () = self.bells.wake.notified() => self.wait_out_burst().await,
             Ok(()) = self.outcomes.changed() => {}
             Ok(()) = self.asked.changed() => {}
             () = sleep(pause) => {}
@@ -111,7 +111,7 @@ impl Keeper {
     }
 
     /// Waits out a burst of changes.
-    async fn burst(&self) {
+    async fn wait_out_burst(&self) {
         let end = Instant::now() + self.timing.burst;
         let more = async {
             // An elapsed time is quiet.
@@ -121,9 +121,9 @@ impl Keeper {
     }
 
     /// Looks, hands over what is new, and says when to look next though nothing happens.
-    async fn pass(&mut self) -> Duration {
+    async fn build_and_publish(&mut self) -> Duration {
         let outcome = self.outcomes.borrow_and_update().clone();
-        let mut built = match pass(&self.builder, outcome).await {
+        let mut built = match run_build(&self.builder, outcome).await {
             Ok(built) => built,
             Err(error) => {
                 tracing::error!(%error, "the configuration could not be read; the last state stays");
@@ -140,14 +140,14 @@ impl Keeper {
             *before = wanted;
             is_new
         });
-        self.pause(&built)
+        self.next_pause(&built)
     }
 
-    fn pause(&self, built: &Built) -> Duration {
+    fn next_pause(&self, built: &BuildOutcome) -> Duration {
         match built {
-            Built { is_unfinished: true, .. } => self.timing.quiet,
-            Built { is_told: false, .. } => self.timing.poll,
-            Built { .. } => self.timing.look,
+            BuildOutcome { is_unfinished: true, .. } => self.timing.quiet,
+            BuildOutcome { is_told: false, .. } => self.timing.poll,
+            BuildOutcome { .. } => self.timing.look,
         }
     }
 
@@ -157,15 +157,15 @@ impl Keeper {
         let builder = self.builder;
         let closed = spawn_blocking(move || lock(&builder).close()).await;
         if let Ok(Some(ended)) = closed {
-            let _ = timeout(THREAD_END, ended).await;
+            let _ = timeout(WATCH_THREAD_END_TIMEOUT, ended).await;
         }
     }
 }
 
 /// The first pass always has something to hand over.
-async fn first(builder: &Arc<Mutex<Builder>>) -> (Snapshot, Built) {
+async fn first_build(builder: &Arc<Mutex<SnapshotBuilder>>) -> (DesiredSnapshot, BuildOutcome) {
     loop {
-        match pass(builder, Outcome::default()).await {
+        match run_build(builder, FetchOutcome::default()).await {
             Ok(mut built) => {
                 if let Some(snapshot) = built.snapshot.take() {
                     return (snapshot, built);
@@ -180,11 +180,14 @@ async fn first(builder: &Arc<Mutex<Builder>>) -> (Snapshot, Built) {
     }
 }
 
-async fn pass(builder: &Arc<Mutex<Builder>>, outcome: Outcome) -> Result<Built, JoinError> {
+async fn run_build(
+    builder: &Arc<Mutex<SnapshotBuilder>>,
+    outcome: FetchOutcome,
+) -> Result<BuildOutcome, JoinError> {
     let builder = Arc::clone(builder);
-    spawn_blocking(move || lock(&builder).pass(&outcome)).await
+    spawn_blocking(move || lock(&builder).build_next(&outcome)).await
 }
 
-fn lock(builder: &Mutex<Builder>) -> std::sync::MutexGuard<'_, Builder> {
+fn lock(builder: &Mutex<SnapshotBuilder>) -> std::sync::MutexGuard<'_, SnapshotBuilder> {
     builder.lock().unwrap_or_else(PoisonError::into_inner)
 }

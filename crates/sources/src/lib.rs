@@ -57,11 +57,11 @@ mod snapshot;
 mod sources;
 
 pub use connectors::{
-    CatalogueCredentials, Error as ConnectorsError, NotAToken, catalogue_credentials,
-    fetch_catalogue, kept_catalogue,
+    ConnectorCredentials, ConnectorsError, TokenHelperFault, cached_connector_catalog,
+    connector_credentials, fetch_connector_catalog,
 };
-pub use options::{Options, Timing, Watching};
-pub use problem::Problem;
-pub use served::{Extra, PluginHost, Served};
-pub use snapshot::Snapshot;
+pub use options::{SourcesOptions, SourcesTiming, WatchMode};
+pub use problem::SourceProblem;
+pub use served::{PluginHost, SyncedWorkspace, WorkspaceExtras};
+pub use snapshot::DesiredSnapshot;
 pub use sources::Sources;

@@ -2,25 +2,25 @@
 
 use std::time::Duration;
 
-use switchboard_process::Guard;
-use switchboard_wire::http::Pool;
+use switchboard_process::ProcessGuard;
+use switchboard_wire::http::HttpPool;
 
 /// How sources are kept.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct SourcesOptions {
     /// What the token helper runs under.
-    pub guard: Guard,
+    pub guard: ProcessGuard,
     /// The hub's connections; without one a pool is made when a catalogue is fetched first.
-    pub pool: Option<Pool>,
+    pub pool: Option<HttpPool>,
     /// How changes are noticed.
-    pub watching: Watching,
+    pub watching: WatchMode,
     /// How long everything may take.
-    pub timing: Timing,
+    pub timing: SourcesTiming,
 }
 
 /// How changes are noticed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Watching {
+pub enum WatchMode {
     /// The system tells; where it cannot, by looking.
     #[default]
     System,
@@ -30,7 +30,7 @@ pub enum Watching {
 
 /// How long everything may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Timing {
+pub struct SourcesTiming {
     /// The quiet that ends a burst of changes (100 ms).
     pub quiet: Duration,
     /// How long a burst is waited out at most (1 s).
@@ -53,16 +53,16 @@ pub struct Timing {
 
 // === impl Options ===
 
-impl Options {
+impl SourcesOptions {
     /// The usual, with the helper under `guard`.
-    pub fn new(guard: Guard) -> Self {
-        Self { guard, pool: None, watching: Watching::default(), timing: Timing::default() }
+    pub fn new(guard: ProcessGuard) -> Self {
+        Self { guard, pool: None, watching: WatchMode::default(), timing: SourcesTiming::default() }
     }
 }
 
 // === impl Timing ===
 
-impl Default for Timing {
+impl Default for SourcesTiming {
     fn default() -> Self {
         Self {
             quiet: Duration::from_millis(100),

@@ -5,16 +5,16 @@ use std::fmt::{self, Write as _};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use switchboard_config::{Location, Origin, Severity};
+use switchboard_config::{ProblemSeverity, SourceLocation, SourceOrigin};
 
 use super::connectors;
 
 /// One thing that is wrong. It stands beside what works and never stops it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub enum Problem {
+pub enum SourceProblem {
     /// Something in the configuration.
-    Configuration(switchboard_config::Problem),
+    Configuration(switchboard_config::ConfigProblem),
     /// A file was broken by an edit; the last good state stays in force.
     Held {
         /// Which.
@@ -34,14 +34,14 @@ pub enum Problem {
     /// The catalogue could not be fetched, or not kept.
     Connectors {
         /// Where its setting stands.
-        at: Location,
+        at: SourceLocation,
         /// Why.
-        error: Arc<connectors::Error>,
+        error: Arc<connectors::ConnectorsError>,
         /// Whether the last copy of it is used.
         copy: bool,
     },
     /// A file that an editor left cannot be used.
-    Editor(switchboard_core::Problem),
+    Editor(switchboard_core::EngineProblem),
     /// The system cannot watch files, so they are looked at from time to time.
     Polling {
         /// Why.
@@ -51,28 +51,28 @@ pub enum Problem {
 
 // === impl Problem ===
 
-impl Problem {
+impl SourceProblem {
     /// How bad it is.
-    pub fn severity(&self) -> Severity {
+    pub fn severity(&self) -> ProblemSeverity {
         match self {
             Self::Configuration(problem) => problem.severity,
             Self::Connectors { error, .. } => match **error {
-                connectors::Error::Keep { .. } => Severity::Warning,
-                _ => Severity::Error,
+                connectors::ConnectorsError::Keep { .. } => ProblemSeverity::Warning,
+                _ => ProblemSeverity::Error,
             },
             Self::Held { .. } | Self::Narrowed { .. } | Self::Waiting { .. } | Self::Editor(_) => {
-                Severity::Warning
+                ProblemSeverity::Warning
             }
-            Self::Polling { .. } => Severity::Note,
+            Self::Polling { .. } => ProblemSeverity::Note,
         }
     }
 
     /// Where.
-    pub fn at(&self) -> Option<Location> {
+    pub fn location(&self) -> Option<SourceLocation> {
         match self {
             Self::Configuration(problem) => problem.at.clone(),
             Self::Held { file } | Self::Narrowed { file } | Self::Waiting { file } => {
-                Some(Origin::file(file).start())
+                Some(SourceOrigin::file(file).start())
             }
             Self::Connectors { at, .. } => Some(at.clone()),
             Self::Editor(_) | Self::Polling { .. } => None,
@@ -80,7 +80,7 @@ impl Problem {
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for SourceProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Configuration(problem) => problem.fmt(f),
@@ -111,20 +111,20 @@ impl fmt::Display for Problem {
 }
 
 /// Two problems that read the same are the same to whoever is shown them.
-impl PartialEq for Problem {
+impl PartialEq for SourceProblem {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Configuration(one), Self::Configuration(other)) => one == other,
             (one, other) => {
                 std::mem::discriminant(one) == std::mem::discriminant(other)
-                    && one.at() == other.at()
+                    && one.location() == other.location()
                     && one.to_string() == other.to_string()
             }
         }
     }
 }
 
-fn with_causes(error: &connectors::Error) -> String {
+fn with_causes(error: &connectors::ConnectorsError) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

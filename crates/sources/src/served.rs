@@ -6,20 +6,21 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use futures_util::future::BoxFuture;
 use switchboard_config::{
-    self as config, Asked, Desired, PLUGINS_SERVER, Reason, State, Surroundings, resolve,
+    self as config, Desired, HostContext, NotReadyReason, PLUGINS_SERVER, ResolveOptions,
+    ServerReadiness, resolve_desired,
 };
-use switchboard_core::engine::{Environment, InProcess};
+use switchboard_core::engine::{InProcessServer, ProcessEnvironment};
 use switchboard_core::{Engine, Workspace, WorkspaceId};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::{Options, Snapshot, Sources, kept_catalogue};
+use crate::{DesiredSnapshot, Sources, SourcesOptions, cached_connector_catalog};
 
 /// A workspace kept matching its files, until [`shutdown`](Self::shutdown), or until this is dropped.
-pub struct Served {
+pub struct SyncedWorkspace {
     id: WorkspaceId,
     /// Whose files they are, to change them.
-    whose: (Surroundings, Asked),
+    whose: (HostContext, ResolveOptions),
     sources: Sources,
     /// The latest state that was applied.
     applied: watch::Receiver<u64>,
@@ -33,15 +34,15 @@ pub trait PluginHost: Send + Sync {
     fn serve<'a>(
         &'a self,
         desired: &'a Desired,
-        surroundings: &'a Surroundings,
-    ) -> BoxFuture<'a, Result<Option<InProcess>, String>>;
+        surroundings: &'a HostContext,
+    ) -> BoxFuture<'a, Result<Option<InProcessServer>, String>>;
 }
 
 /// What is served besides what files name.
 #[derive(Clone, Default)]
-pub struct Extra {
+pub struct WorkspaceExtras {
     /// A server that is there while no other is configured.
-    pub otherwise: Option<InProcess>,
+    pub otherwise: Option<InProcessServer>,
     /// What runs the native plugins that are desired.
     pub plugins: Option<Arc<dyn PluginHost>>,
     /// The only servers to start, by name; all if absent.
@@ -49,50 +50,50 @@ pub struct Extra {
 }
 
 /// What is desired at first, and word of everything after it.
-struct Loaded {
+struct LoadedSources {
     /// What was given for one run, which makes it another workspace.
     given: String,
-    whose: (Surroundings, Asked),
+    whose: (HostContext, ResolveOptions),
     sources: Sources,
-    snapshots: watch::Receiver<Arc<Snapshot>>,
-    first: Arc<Snapshot>,
+    snapshots: watch::Receiver<Arc<DesiredSnapshot>>,
+    first: Arc<DesiredSnapshot>,
 }
 
 /// Applies what is desired.
-struct Follower {
+struct SnapshotApplier {
     engine: Engine,
     id: WorkspaceId,
-    surroundings: Surroundings,
+    surroundings: HostContext,
     variables: Vec<(OsString, OsString)>,
-    extra: Extra,
+    extra: WorkspaceExtras,
 }
 
 // === impl Served ===
 
-impl Served {
+impl SyncedWorkspace {
     /// Loads what is desired, applies it, and goes on doing so whenever it changes.
     pub async fn start(
         engine: Engine,
-        surroundings: Surroundings,
-        asked: Asked,
+        surroundings: HostContext,
+        asked: ResolveOptions,
         variables: Vec<(OsString, OsString)>,
-        options: Options,
-        extra: Extra,
+        options: SourcesOptions,
+        extra: WorkspaceExtras,
     ) -> Self {
-        let loaded = Loaded::new(surroundings, asked, options, &extra).await;
+        let loaded = LoadedSources::new(surroundings, asked, options, &extra).await;
         Self::follow(engine, loaded, variables, extra).await
     }
 
     /// The same for an agent. `None` if there is none of that name: then nothing is applied.
     pub async fn start_agent(
         engine: Engine,
-        surroundings: Surroundings,
-        asked: Asked,
+        surroundings: HostContext,
+        asked: ResolveOptions,
         variables: Vec<(OsString, OsString)>,
-        options: Options,
-        extra: Extra,
+        options: SourcesOptions,
+        extra: WorkspaceExtras,
     ) -> Option<Self> {
-        let loaded = Loaded::new(surroundings, asked, options, &extra).await;
+        let loaded = LoadedSources::new(surroundings, asked, options, &extra).await;
         // Without its agent this would be the workspace that everybody else is in.
         let desired = &loaded.first.desired;
         if desired.agent.is_none() || desired.agent_problem().is_some() {
@@ -104,15 +105,15 @@ impl Served {
 
     async fn follow(
         engine: Engine,
-        loaded: Loaded,
+        loaded: LoadedSources,
         variables: Vec<(OsString, OsString)>,
-        extra: Extra,
+        extra: WorkspaceExtras,
     ) -> Self {
-        let Loaded { given, whose, sources, mut snapshots, first } = loaded;
+        let LoadedSources { given, whose, sources, mut snapshots, first } = loaded;
         let environment = environment(&variables, &first.desired);
-        let id = WorkspaceId::of(&first.desired, &environment, &given);
+        let id = WorkspaceId::from_desired(&first.desired, &environment, &given);
         let surroundings = whose.0.clone();
-        let follower = Follower { engine, id: id.clone(), surroundings, variables, extra };
+        let follower = SnapshotApplier { engine, id: id.clone(), surroundings, variables, extra };
         follower.apply(&first).await;
         let (done, applied) = watch::channel(first.generation);
         let following = tokio::spawn(async move {
@@ -127,16 +128,16 @@ impl Served {
 
     /// The workspace that the same would be started for, by its files as they are. May block.
     pub fn id_of(
-        surroundings: &Surroundings,
-        asked: &Asked,
+        surroundings: &HostContext,
+        asked: &ResolveOptions,
         variables: &[(OsString, OsString)],
-        extra: &Extra,
+        extra: &WorkspaceExtras,
     ) -> WorkspaceId {
-        let given = given(asked, extra);
+        let given = run_arguments_key(asked, extra);
         let mut asked = asked.clone();
-        asked.connectors.extend(kept_catalogue(surroundings, &asked));
-        let desired = resolve(surroundings, &asked);
-        WorkspaceId::of(&desired, &environment(variables, &desired), &given)
+        asked.connectors.extend(cached_connector_catalog(surroundings, &asked));
+        let desired = resolve_desired(surroundings, &asked);
+        WorkspaceId::from_desired(&desired, &environment(variables, &desired), &given)
     }
 
     /// Names it to the engine.
@@ -145,15 +146,15 @@ impl Served {
     }
 
     /// What is desired now, and what is wrong with it.
-    pub fn snapshot(&self) -> Arc<Snapshot> {
+    pub fn snapshot(&self) -> Arc<DesiredSnapshot> {
         self.sources.snapshot()
     }
 
     /// Its files, to be changed now. What was changed counts once they are [looked at](Self::look). May block.
-    pub fn files(&self) -> config::Workspace {
+    pub fn files(&self) -> config::ConfigWorkspace {
         let (surroundings, asked) = self.whose.clone();
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-        config::Workspace::new(Surroundings { now, ..surroundings }, asked)
+        config::ConfigWorkspace::new(HostContext { now, ..surroundings }, asked)
     }
 
     /// The agent it is for, if it was asked for and is there.
@@ -162,8 +163,8 @@ impl Served {
     }
 
     /// Looks at the files now; when it returns, what they say has been applied.
-    pub async fn look(&self) {
-        self.sources.look().await;
+    pub async fn reload(&self) {
+        self.sources.reload().await;
         let now = self.sources.snapshot().generation;
         // It ends with the one who applies, which is this.
         let _ = self.applied.clone().wait_for(|applied| *applied >= now).await;
@@ -184,14 +185,14 @@ impl Served {
 
 // === impl Loaded ===
 
-impl Loaded {
+impl LoadedSources {
     async fn new(
-        surroundings: Surroundings,
-        asked: Asked,
-        options: Options,
-        extra: &Extra,
+        surroundings: HostContext,
+        asked: ResolveOptions,
+        options: SourcesOptions,
+        extra: &WorkspaceExtras,
     ) -> Self {
-        let given = given(&asked, extra);
+        let given = run_arguments_key(&asked, extra);
         let whose = (surroundings.clone(), asked.clone());
         let sources = Sources::start(surroundings, asked, options).await;
         let mut snapshots = sources.subscribe();
@@ -202,8 +203,8 @@ impl Loaded {
 
 // === impl Follower ===
 
-impl Follower {
-    async fn apply(&self, snapshot: &Snapshot) {
+impl SnapshotApplier {
+    async fn apply(&self, snapshot: &DesiredSnapshot) {
         let mut desired = snapshot.desired.clone();
         if let Some(only) = &self.extra.only {
             desired.servers.retain(|server| only.contains(&server.name));
@@ -211,13 +212,17 @@ impl Follower {
         let workspace = Workspace {
             id: self.id.clone(),
             environment: environment(&self.variables, &desired),
-            in_process: self.in_process(&snapshot.desired, &mut desired).await,
+            in_process: self.in_process_servers(&snapshot.desired, &mut desired).await,
         };
         self.engine.apply(&workspace, desired);
     }
 
     /// The servers of this process. Where an administrator's servers are the only ones there is none beside them.
-    async fn in_process(&self, all: &Desired, desired: &mut Desired) -> Vec<InProcess> {
+    async fn in_process_servers(
+        &self,
+        all: &Desired,
+        desired: &mut Desired,
+    ) -> Vec<InProcessServer> {
         let is_alone = all.servers.is_empty() && !all.exclusive && !all.is_incomplete();
         let otherwise = self.extra.otherwise.clone().filter(|_| is_alone);
         let plugins = match &self.extra.plugins {
@@ -225,7 +230,7 @@ impl Follower {
             None => Ok(None),
         };
         let plugins = plugins.unwrap_or_else(|why| {
-            cannot_run(desired, PLUGINS_SERVER, &why);
+            mark_not_running(desired, PLUGINS_SERVER, &why);
             None
         });
         plugins.into_iter().chain(otherwise).collect()
@@ -233,20 +238,21 @@ impl Follower {
 }
 
 /// Says why a server that is desired does not run.
-fn cannot_run(desired: &mut Desired, name: &str, why: &str) {
-    let is_meant = |server: &&mut config::Server| server.name == name && server.is_in_process();
+fn mark_not_running(desired: &mut Desired, name: &str, why: &str) {
+    let is_meant =
+        |server: &&mut config::DesiredServer| server.name == name && server.is_in_process();
     for server in desired.servers.iter_mut().filter(is_meant) {
-        server.state = State::Invalid(Reason { why: why.to_owned(), by: None });
+        server.state = ServerReadiness::Invalid(NotReadyReason { why: why.to_owned(), by: None });
     }
 }
 
 /// What makes it another workspace than the files alone would.
-fn given(asked: &Asked, extra: &Extra) -> String {
+fn run_arguments_key(asked: &ResolveOptions, extra: &WorkspaceExtras) -> String {
     format!("{:?}{}{:?}", asked.dynamic, asked.strict, extra.only)
 }
 
 /// The caller's variables, with what settings put on top of them.
-fn environment(variables: &[(OsString, OsString)], desired: &Desired) -> Environment {
+fn environment(variables: &[(OsString, OsString)], desired: &Desired) -> ProcessEnvironment {
     let set = desired.settings.env.iter();
     let set = set.map(|(name, value)| (name.into(), value.value.clone().into()));
     variables.iter().cloned().chain(set).collect()

@@ -4,22 +4,22 @@ use std::fmt;
 
 use switchboard_config::Desired;
 
-use super::problem::Problem;
+use super::problem::SourceProblem;
 
 /// What is desired at one moment, whole and immutable.
-pub struct Snapshot {
+pub struct DesiredSnapshot {
     /// Counts the snapshots of one [`Sources`](super::Sources), from 1.
     pub generation: u64,
     /// What is in force. Its own list of problems belongs to the files it was made from, which are older while an edit
     /// is broken; show [`Snapshot::problems`] instead.
     pub desired: Desired,
     /// Everything that is wrong now.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<SourceProblem>,
 }
 
 // === impl Snapshot ===
 
-impl fmt::Debug for Snapshot {
+impl fmt::Debug for DesiredSnapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let servers = self.desired.servers.iter();
         let servers: Vec<_> = servers.map(|server| (&server.name, server.state.name())).collect();

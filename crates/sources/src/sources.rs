@@ -3,23 +3,23 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use switchboard_config::{Asked, Surroundings};
+use switchboard_config::{HostContext, ResolveOptions};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::DropGuard;
 
-use super::keeper::{Bells, Keeper};
-use super::options::Options;
-use super::snapshot::Snapshot;
+use super::keeper::{SourcesTask, WakeSignals};
+use super::options::SourcesOptions;
+use super::snapshot::DesiredSnapshot;
 
 /// How long a look at the files may take.
-const LOOK: Duration = Duration::from_secs(2);
+const RELOAD_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The sources of one workspace, kept current until [`shutdown`](Self::shutdown), or until this is dropped.
 pub struct Sources {
-    snapshots: watch::Receiver<Arc<Snapshot>>,
-    bells: Bells,
+    snapshots: watch::Receiver<Arc<DesiredSnapshot>>,
+    bells: WakeSignals,
     task: JoinHandle<()>,
     stop: DropGuard,
 }
@@ -31,24 +31,29 @@ impl Sources {
     ///
     /// Never fails: what is wrong is a [`Problem`](super::Problem) of the snapshot. Waits for files, not for the
     /// network: the catalogue's last copy counts until it was fetched. Needs a tokio runtime with I/O and time.
-    pub async fn start(surroundings: Surroundings, asked: Asked, options: Options) -> Self {
-        let bells = Bells::default();
-        let (snapshots, task) = Keeper::start(surroundings, asked, options, bells.clone()).await;
+    pub async fn start(
+        surroundings: HostContext,
+        asked: ResolveOptions,
+        options: SourcesOptions,
+    ) -> Self {
+        let bells = WakeSignals::default();
+        let (snapshots, task) =
+            SourcesTask::start(surroundings, asked, options, bells.clone()).await;
         Self { snapshots, task, stop: bells.stop.clone().drop_guard(), bells }
     }
 
     /// What is desired now.
-    pub fn snapshot(&self) -> Arc<Snapshot> {
+    pub fn snapshot(&self) -> Arc<DesiredSnapshot> {
         Arc::clone(&self.snapshots.borrow())
     }
 
     /// Tells of every new snapshot, the latest only where several came in between. Ends with the sources.
-    pub fn subscribe(&self) -> watch::Receiver<Arc<Snapshot>> {
+    pub fn subscribe(&self) -> watch::Receiver<Arc<DesiredSnapshot>> {
         self.snapshots.clone()
     }
 
     /// Looks at the files now, and returns when that is done, or takes too long: the snapshot is then of now.
-    pub async fn look(&self) {
+    pub async fn reload(&self) {
         let mut number = 0;
         self.bells.asked.send_modify(|asked| {
             *asked += 1;
@@ -56,7 +61,7 @@ impl Sources {
         });
         let mut looked = self.bells.looked.subscribe();
         // A file system that hangs has the last state stay.
-        let _ = timeout(LOOK, looked.wait_for(|looked| *looked >= number)).await;
+        let _ = timeout(RELOAD_TIMEOUT, looked.wait_for(|looked| *looked >= number)).await;
     }
 
     /// Looks at the files and fetches the catalogue soon, without waiting for a reason.

@@ -6,7 +6,7 @@
 use std::io::{BufRead as _, Write as _};
 
 use switchboard_wire::{
-    envelope::{Message, Parsed, Request, parse},
+    envelope::{MessageOrBatch, Request, RpcMessage, parse},
     json::Raw,
 };
 
@@ -37,8 +37,10 @@ pub fn serve(tools: &str, mut call: impl FnMut(&Called) -> Said, mut note: impl 
     for line in std::io::stdin().lock().lines() {
         let Ok(line) = line else { return };
         match parse(line.into()) {
-            Ok(Parsed::One(Message::Request(request))) => answer(tools, &request, &mut call),
-            Ok(Parsed::One(Message::Notification(told))) => note(&told.method()),
+            Ok(MessageOrBatch::One(RpcMessage::Request(request))) => {
+                answer(tools, &request, &mut call)
+            }
+            Ok(MessageOrBatch::One(RpcMessage::Notification(told))) => note(&told.method()),
             _ => {}
         }
     }

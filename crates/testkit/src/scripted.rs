@@ -13,10 +13,10 @@ use std::{
 
 use switchboard_wire::{
     Error,
-    envelope::{Id, Message, Parsed, Request, parse},
+    envelope::{Id, MessageOrBatch, Request, RpcMessage, parse},
     link::{
-        Frame, LinkReader, LinkWriter,
-        pair::{End, pair},
+        LinkFrame, LinkReader, LinkWriter,
+        pair::{LinkEnd, link_pair},
     },
 };
 use tokio::{
@@ -139,9 +139,9 @@ impl Scripted {
     }
 
     /// The near end of a new link.
-    pub fn open(self: &Arc<Self>) -> Result<End, Error> {
+    pub fn open(self: &Arc<Self>) -> Result<LinkEnd, Error> {
         let part = self.lock().next_part();
-        let (near, far) = pair();
+        let (near, far) = link_pair();
         match part {
             Part::Fails(error) => return Err(error),
             Part::Dies => {}
@@ -161,7 +161,7 @@ impl Scripted {
     async fn play(
         &self,
         part: &Part,
-        (writer, mut reader): End,
+        (writer, mut reader): LinkEnd,
         mut saying: broadcast::Receiver<String>,
     ) {
         let end = match part {
@@ -252,8 +252,8 @@ impl Script {
 /// The next request; nothing once the client has closed.
 async fn next(reader: &mut LinkReader) -> Option<Request> {
     loop {
-        let Some(Frame::Text(text)) = reader.next().await.ok()? else { return None };
-        if let Ok(Parsed::One(Message::Request(request))) = parse(text) {
+        let Some(LinkFrame::Text(text)) = reader.next().await.ok()? else { return None };
+        if let Ok(MessageOrBatch::One(RpcMessage::Request(request))) = parse(text) {
             return Some(request);
         }
     }

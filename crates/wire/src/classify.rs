@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::{
     Error, Remedy,
     envelope::code,
-    http::{ConnectKind, HttpError},
+    http::{ConnectFailure, HttpError},
     ws::WsError,
 };
 use switchboard_process::SpawnError;
@@ -32,11 +32,11 @@ impl Error {
     /// What would help.
     pub fn remedy(&self) -> Remedy {
         match self {
-            Self::Spawn(error) => of_spawn(error),
-            Self::Http(error) => of_http(error),
-            Self::WebSocket(error) => of_ws(error),
-            Self::Status { status, .. } => of_status(*status),
-            Self::Rpc(error) => of_code(error.code),
+            Self::Spawn(error) => spawn_remedy(error),
+            Self::Http(error) => http_remedy(error),
+            Self::WebSocket(error) => ws_remedy(error),
+            Self::Status { status, .. } => status_remedy(*status),
+            Self::Rpc(error) => code_remedy(error.code),
             Self::Exited { .. }
             | Self::Io { .. }
             | Self::Closed
@@ -60,7 +60,7 @@ impl Error {
 impl Error {
     /// Whether the peer may have carried out the request that failed like this: it was sent, and no answer says that it was
     /// refused.
-    pub fn may_have_been_carried_out(&self) -> bool {
+    pub fn may_have_executed(&self) -> bool {
         match self {
             Self::Http(error) => may_have_reached(error),
             Self::WebSocket(error) => !matches!(
@@ -70,7 +70,7 @@ impl Error {
                     | WsError::NotUpgraded { .. }
                     | WsError::Handshake { .. }
             ),
-            Self::Status { status, .. } => is_of_the_work(*status),
+            Self::Status { status, .. } => may_follow_execution(*status),
             Self::Told(told) => told.remedy == Remedy::Unknown,
             Self::Exited { .. }
             | Self::Io { .. }
@@ -100,29 +100,29 @@ fn may_have_reached(error: &HttpError) -> bool {
         | HttpError::SignIn { .. }
         | HttpError::Credentials { .. }
         | HttpError::Setup { .. } => false,
-        HttpError::Refused { status, .. } => is_of_the_work(status.as_u16()),
+        HttpError::Refused { status, .. } => may_follow_execution(status.as_u16()),
         _ => true,
     }
 }
 
 /// Statuses that a server, or a proxy before it, may answer with after the request was worked on. 503 refuses it, and so
 /// does everything below 500.
-fn is_of_the_work(status: u16) -> bool {
+fn may_follow_execution(status: u16) -> bool {
     status >= 500 && status != 503
 }
 
-fn of_spawn(error: &SpawnError) -> Remedy {
+fn spawn_remedy(error: &SpawnError) -> Remedy {
     match error {
         SpawnError::Guard { .. } | SpawnError::Io { .. } => Remedy::Retry,
         _ => Remedy::Reconfigure,
     }
 }
 
-fn of_http(error: &HttpError) -> Remedy {
+fn http_remedy(error: &HttpError) -> Remedy {
     match error {
         HttpError::SignIn { .. } => Remedy::SignIn,
-        HttpError::Refused { status, .. } => of_status(status.as_u16()),
-        HttpError::Connect { kind: ConnectKind::Tls, .. }
+        HttpError::Refused { status, .. } => status_remedy(status.as_u16()),
+        HttpError::Connect { kind: ConnectFailure::Tls, .. }
         | HttpError::Redirect { .. }
         | HttpError::Setup { .. } => Remedy::Reconfigure,
         HttpError::Connect { .. }
@@ -134,15 +134,15 @@ fn of_http(error: &HttpError) -> Remedy {
     }
 }
 
-fn of_ws(error: &WsError) -> Remedy {
+fn ws_remedy(error: &WsError) -> Remedy {
     match error {
-        WsError::Http(error) => of_http(error),
+        WsError::Http(error) => http_remedy(error),
         _ => Remedy::Retry,
     }
 }
 
 /// 408, 425 and 429 mean later; so do the server's own failures.
-fn of_status(status: u16) -> Remedy {
+fn status_remedy(status: u16) -> Remedy {
     match status {
         401 => Remedy::SignIn,
         408 | 425 | 429 | 500.. => Remedy::Retry,
@@ -151,7 +151,7 @@ fn of_status(status: u16) -> Remedy {
     }
 }
 
-fn of_code(code: i64) -> Remedy {
+fn code_remedy(code: i64) -> Remedy {
     match code {
         code::URL_ELICITATION_REQUIRED => Remedy::AskUser,
         code::HEADER_MISMATCH => Remedy::Retry,
@@ -167,14 +167,14 @@ mod tests {
 
     use super::*;
     use crate::envelope::RpcError;
-    use switchboard_process::Exit;
+    use switchboard_process::ProcessExit;
 
     #[test]
     fn what_was_sent_and_not_refused_may_have_been_carried_out() {
         let method = || "tools/call".to_owned();
         let status = |status| Error::Status { method: method(), status, text: String::new() };
         for error in [
-            Error::Exited { exit: Exit::Code(1), stderr: String::new() },
+            Error::Exited { exit: ProcessExit::Code(1), stderr: String::new() },
             Error::io("reading", io::ErrorKind::ConnectionReset.into()),
             Error::Closed,
             Error::StreamLost { method: method() },
@@ -186,7 +186,7 @@ mod tests {
             status(502),
             status(504),
         ] {
-            assert!(error.may_have_been_carried_out(), "{error}");
+            assert!(error.may_have_executed(), "{error}");
         }
         for error in [
             Error::Busy,
@@ -198,7 +198,7 @@ mod tests {
             status(429),
             status(503),
         ] {
-            assert!(!error.may_have_been_carried_out(), "{error}");
+            assert!(!error.may_have_executed(), "{error}");
         }
     }
 }

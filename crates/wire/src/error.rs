@@ -5,14 +5,14 @@ use std::{fmt, io, sync::Arc, time::Duration};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    client::skills::Mismatch,
-    envelope::{Malformed, RpcError},
+    client::skills::SkillMismatch,
+    envelope::{MalformedMessage, RpcError},
     http::HttpError,
     json::SpliceError,
     sanitize,
     ws::WsError,
 };
-use switchboard_process::{Exit, SpawnError};
+use switchboard_process::{ProcessExit, SpawnError};
 
 /// Why something on the wire failed. Clones share their source, since one cause may end many
 /// calls.
@@ -23,10 +23,10 @@ pub enum Error {
     #[error("the server could not be started")]
     Spawn(#[source] Arc<SpawnError>),
     /// The server's program ended.
-    #[error("the server {exit}{}", said(.stderr))]
+    #[error("the server {exit}{}", colon_suffix(.stderr))]
     Exited {
         /// How it ended.
-        exit: Exit,
+        exit: ProcessExit,
         /// The last of what it wrote to its standard error.
         stderr: String,
     },
@@ -55,7 +55,7 @@ pub enum Error {
         method: String,
     },
     /// An HTTP status that carries no message.
-    #[error("the server answered {status} to `{method}`{}", said(.text))]
+    #[error("the server answered {status} to `{method}`{}", colon_suffix(.text))]
     Status {
         /// What had been asked.
         method: String,
@@ -77,7 +77,7 @@ pub enum Error {
     Rpc(RpcError),
     /// The answer could not be read.
     #[error("the server's message could not be read: {0}")]
-    Malformed(#[source] Malformed),
+    Malformed(#[source] MalformedMessage),
     /// The answer is JSON-RPC but not what the method promises.
     #[error("the server's answer to `{method}` is not valid: {reason}")]
     InvalidResult {
@@ -87,7 +87,7 @@ pub enum Error {
         reason: String,
     },
     /// No protocol version in common.
-    #[error("no protocol version in common; the server speaks {}", listed(.offered))]
+    #[error("no protocol version in common; the server speaks {}", join_versions(.offered))]
     NoCommonVersion {
         /// What the server offers.
         offered: Vec<String>,
@@ -119,7 +119,7 @@ pub enum Error {
         asked: String,
     },
     /// The server ended the task.
-    #[error("the server cancelled the task{}", said(.reason))]
+    #[error("the server cancelled the task{}", colon_suffix(.reason))]
     TaskCancelled {
         /// What it said.
         reason: String,
@@ -133,7 +133,7 @@ pub enum Error {
         uri: String,
         /// How it differs.
         #[source]
-        mismatch: Mismatch,
+        mismatch: SkillMismatch,
     },
     /// The peer offers no such thing, so it was not asked.
     #[error("the server does not offer `{what}`")]
@@ -143,12 +143,12 @@ pub enum Error {
     },
     /// Another process holds the connection, and told what went wrong with it.
     #[error("{0}")]
-    Told(Arc<Told>),
+    Told(Arc<RemoteError>),
 }
 
 /// What went wrong in another process, as that process tells it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Told {
+pub struct RemoteError {
     /// What was being done, then why it failed; safe to show.
     pub causes: Vec<String>,
     /// What would help.
@@ -222,13 +222,13 @@ impl Error {
 
 // === impl Told ===
 
-impl Told {
+impl RemoteError {
     /// An error and everything below it, each once and cleaned.
-    pub fn of(error: &dyn std::error::Error, remedy: Remedy) -> Self {
-        let mut causes = vec![sanitize::block(&error.to_string()).into_owned()];
+    pub fn from_error(error: &dyn std::error::Error, remedy: Remedy) -> Self {
+        let mut causes = vec![sanitize::sanitize_block(&error.to_string()).into_owned()];
         let mut next = error.source();
         while let Some(cause) = next {
-            let text = sanitize::block(&cause.to_string()).into_owned();
+            let text = sanitize::sanitize_block(&cause.to_string()).into_owned();
             if !causes.iter().any(|said| said.contains(&text)) {
                 causes.push(text);
             }
@@ -239,11 +239,11 @@ impl Told {
 
     /// An error of ours. Between what we were doing and what the system said are the layers of libraries, which nobody
     /// wants to know.
-    pub fn wire(error: &Error) -> Self {
+    pub fn from_wire_error(error: &Error) -> Self {
         if let Error::Told(told) = error {
             return Self::clone(told);
         }
-        let mut told = Self::of(error, error.remedy());
+        let mut told = Self::from_error(error, error.remedy());
         told.lacks_credentials = error.lacks_credentials();
         if matches!(error, Error::Http(_) | Error::WebSocket(_)) {
             let last = told.causes.len().saturating_sub(1).max(1);
@@ -253,18 +253,18 @@ impl Told {
     }
 }
 
-impl fmt::Display for Told {
+impl fmt::Display for RemoteError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.causes.join(": "))
     }
 }
 
 /// What a peer said, on lines of its own, or nothing.
-fn said(text: &str) -> String {
+fn colon_suffix(text: &str) -> String {
     let text = text.trim();
     if text.is_empty() { String::new() } else { format!(": {text}") }
 }
 
-fn listed(versions: &[String]) -> String {
+fn join_versions(versions: &[String]) -> String {
     if versions.is_empty() { "none that it names".to_owned() } else { versions.join(", ") }
 }

@@ -26,6 +26,6 @@ mod placed;
 mod spread;
 mod version;
 
-pub use error::{Error, Remedy, Told};
+pub use error::{Error, Remedy, RemoteError};
 pub use placed::placed;
 pub use version::{Era, UnknownVersion, Version};

@@ -67,10 +67,10 @@ pub mod method {
     pub const TASKS_CHANGED: &str = "notifications/tasks";
 
     /// The name of a method, to be kept. Those that are asked for often cost nothing.
-    pub fn kept(name: &str) -> Cow<'static, str> {
-        const OFTEN: [&str; 6] =
+    pub fn intern_name(name: &str) -> Cow<'static, str> {
+        const FREQUENT_METHODS: [&str; 6] =
             [TOOLS_CALL, TOOLS_LIST, RESOURCES_READ, PROMPTS_GET, COMPLETE, TASKS_GET];
-        let known = OFTEN.into_iter().find(|known| *known == name);
+        let known = FREQUENT_METHODS.into_iter().find(|known| *known == name);
         known.map_or_else(|| Cow::Owned(name.to_owned()), Cow::Borrowed)
     }
 }

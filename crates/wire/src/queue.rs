@@ -14,15 +14,15 @@ use tokio::sync::Notify;
 
 /// The writing end. Clones share it.
 #[derive(Debug)]
-pub struct Sender<T>(Arc<Shared<T>>);
+pub struct QueueSender<T>(Arc<SharedBoundedQueue<T>>);
 
 /// The reading end. When it is dropped, nothing more can be sent.
 #[derive(Debug)]
-pub struct Receiver<T>(Arc<Shared<T>>);
+pub struct QueueReceiver<T>(Arc<SharedBoundedQueue<T>>);
 
 /// Why something was not sent, and what it was.
 #[derive(Debug, PartialEq, Eq)]
-pub enum NotSent<T> {
+pub enum QueueSendError<T> {
     /// There is no room now.
     Full(T),
     /// Nobody reads any more.
@@ -30,8 +30,8 @@ pub enum NotSent<T> {
 }
 
 #[derive(Debug)]
-struct Shared<T> {
-    state: Mutex<State<T>>,
+struct SharedBoundedQueue<T> {
+    state: Mutex<BoundedQueueState<T>>,
     /// There is room again, or never will be.
     room: Notify,
     most: usize,
@@ -40,7 +40,7 @@ struct Shared<T> {
 }
 
 #[derive(Debug)]
-struct State<T> {
+struct BoundedQueueState<T> {
     waiting: VecDeque<T>,
     /// Bytes of everything that waits.
     bytes: usize,
@@ -50,38 +50,48 @@ struct State<T> {
 }
 
 /// A queue of at most so many.
-pub fn queue<T>(most: usize) -> (Sender<T>, Receiver<T>) {
-    queue_of_bytes(most, usize::MAX, |_| 0)
+pub fn bounded_queue<T>(most: usize) -> (QueueSender<T>, QueueReceiver<T>) {
+    byte_bounded_queue(most, usize::MAX, |_| 0)
 }
 
 /// A queue of at most so many, and of at most so many bytes. An item that finds the queue empty may be as large as it is.
-pub fn queue_of_bytes<T>(
+pub fn byte_bounded_queue<T>(
     most: usize,
     max_bytes: usize,
     bytes_of: fn(&T) -> usize,
-) -> (Sender<T>, Receiver<T>) {
-    let state =
-        State { waiting: VecDeque::new(), bytes: 0, senders: 1, is_read: true, reader: None };
-    let shared =
-        Shared { state: Mutex::new(state), room: Notify::new(), most, max_bytes, bytes_of };
+) -> (QueueSender<T>, QueueReceiver<T>) {
+    let state = BoundedQueueState {
+        waiting: VecDeque::new(),
+        bytes: 0,
+        senders: 1,
+        is_read: true,
+        reader: None,
+    };
+    let shared = SharedBoundedQueue {
+        state: Mutex::new(state),
+        room: Notify::new(),
+        most,
+        max_bytes,
+        bytes_of,
+    };
     let shared = Arc::new(shared);
-    (Sender(Arc::clone(&shared)), Receiver(shared))
+    (QueueSender(Arc::clone(&shared)), QueueReceiver(shared))
 }
 
 // === impl Shared ===
 
-impl<T> Shared<T> {
-    fn lock(&self) -> MutexGuard<'_, State<T>> {
+impl<T> SharedBoundedQueue<T> {
+    fn lock(&self) -> MutexGuard<'_, BoundedQueueState<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn has_room(&self, state: &State<T>, bytes: usize) -> bool {
+    fn has_room(&self, state: &BoundedQueueState<T>, bytes: usize) -> bool {
         let waiting = &state.waiting;
         let fits = state.bytes.saturating_add(bytes) <= self.max_bytes || waiting.is_empty();
         fits && waiting.len() < self.most
     }
 
-    fn take_first(&self, state: &mut State<T>) -> Option<T> {
+    fn take_first(&self, state: &mut BoundedQueueState<T>) -> Option<T> {
         let item = state.waiting.pop_front()?;
         state.bytes -= (self.bytes_of)(&item);
         Some(item)
@@ -90,7 +100,7 @@ impl<T> Shared<T> {
 
 // === impl State ===
 
-impl<T> State<T> {
+impl<T> BoundedQueueState<T> {
     /// Has the reader woken. What comes back is whom it was before: it may hold the queue itself, and is to be
     /// dropped when the lock is not held.
     fn wait(&mut self, cx: &Context<'_>) -> Option<Waker> {
@@ -101,16 +111,16 @@ impl<T> State<T> {
 
 // === impl Sender ===
 
-impl<T> Sender<T> {
+impl<T> QueueSender<T> {
     /// Sends if there is room now.
-    pub fn try_send(&self, item: T) -> Result<(), NotSent<T>> {
+    pub fn try_send(&self, item: T) -> Result<(), QueueSendError<T>> {
         let mut state = self.0.lock();
         if !state.is_read {
-            return Err(NotSent::Closed(item));
+            return Err(QueueSendError::Closed(item));
         }
         let bytes = (self.0.bytes_of)(&item);
         if !self.0.has_room(&state, bytes) {
-            return Err(NotSent::Full(item));
+            return Err(QueueSendError::Full(item));
         }
         state.waiting.push_back(item);
         state.bytes += bytes;
@@ -126,22 +136,22 @@ impl<T> Sender<T> {
     pub async fn send(&self, item: T) -> Result<(), T> {
         let mut item = match self.try_send(item) {
             Ok(()) => return Ok(()),
-            Err(NotSent::Closed(item)) => return Err(item),
-            Err(NotSent::Full(item)) => item,
+            Err(QueueSendError::Closed(item)) => return Err(item),
+            Err(QueueSendError::Full(item)) => item,
         };
         loop {
             let room = self.0.room.notified();
             item = match self.try_send(item) {
                 Ok(()) => return Ok(()),
-                Err(NotSent::Closed(item)) => return Err(item),
-                Err(NotSent::Full(item)) => item,
+                Err(QueueSendError::Closed(item)) => return Err(item),
+                Err(QueueSendError::Full(item)) => item,
             };
             room.await;
         }
     }
 
     /// Waits until everything that was sent is taken, or nobody will take it.
-    pub async fn emptied(&self) {
+    pub async fn wait_empty(&self) {
         loop {
             let taken = self.0.room.notified();
             let is_over = {
@@ -158,14 +168,14 @@ impl<T> Sender<T> {
     }
 }
 
-impl<T> Clone for Sender<T> {
+impl<T> Clone for QueueSender<T> {
     fn clone(&self) -> Self {
         self.0.lock().senders += 1;
         Self(Arc::clone(&self.0))
     }
 }
 
-impl<T> Drop for Sender<T> {
+impl<T> Drop for QueueSender<T> {
     fn drop(&mut self) {
         let mut state = self.0.lock();
         state.senders -= 1;
@@ -179,7 +189,7 @@ impl<T> Drop for Sender<T> {
 
 // === impl Receiver ===
 
-impl<T> Receiver<T> {
+impl<T> QueueReceiver<T> {
     /// What was sent next; `None` once nobody can send and everything is read. Safe to cancel.
     pub async fn recv(&mut self) -> Option<T> {
         poll_fn(|cx| self.poll_recv(cx)).await
@@ -203,7 +213,7 @@ impl<T> Receiver<T> {
     }
 
     /// Waits until something is there to be taken; `false` once nothing will be any more. Safe to cancel.
-    pub async fn filled(&mut self) -> bool {
+    pub async fn wait_filled(&mut self) -> bool {
         poll_fn(|cx| {
             let mut state = self.0.lock();
             if !state.waiting.is_empty() {
@@ -232,7 +242,7 @@ impl<T> Receiver<T> {
     }
 }
 
-impl<T> Drop for Receiver<T> {
+impl<T> Drop for QueueReceiver<T> {
     fn drop(&mut self) {
         let mut state = self.0.lock();
         state.is_read = false;
@@ -253,8 +263,11 @@ mod tests {
 
     #[tokio::test]
     async fn it_holds_so_many_in_order() {
-        let (sender, mut receiver) = queue(2);
-        assert_eq!([1, 2, 3].map(|n| sender.try_send(n)), [Ok(()), Ok(()), Err(NotSent::Full(3))]);
+        let (sender, mut receiver) = bounded_queue(2);
+        assert_eq!(
+            [1, 2, 3].map(|n| sender.try_send(n)),
+            [Ok(()), Ok(()), Err(QueueSendError::Full(3))]
+        );
         assert_eq!(receiver.recv().await, Some(1));
         sender.try_send(4).unwrap();
         assert_eq!([(); 3].map(|()| receiver.try_recv()), [Some(2), Some(4), None]);
@@ -262,21 +275,21 @@ mod tests {
 
     #[tokio::test]
     async fn it_holds_so_many_bytes_and_one_item_of_any_size() {
-        let (sender, mut receiver) = queue_of_bytes(9, 10, |text: &&str| text.len());
+        let (sender, mut receiver) = byte_bounded_queue(9, 10, |text: &&str| text.len());
         let sent = ["12345", "12345", "1"].map(|text| sender.try_send(text));
-        assert_eq!(sent, [Ok(()), Ok(()), Err(NotSent::Full("1"))]);
+        assert_eq!(sent, [Ok(()), Ok(()), Err(QueueSendError::Full("1"))]);
         assert_eq!(receiver.recv().await, Some("12345"));
-        assert_eq!(sender.try_send("123456"), Err(NotSent::Full("123456")));
+        assert_eq!(sender.try_send("123456"), Err(QueueSendError::Full("123456")));
         assert_eq!(receiver.try_recv(), Some("12345"));
         sender.try_send("more than ten bytes").unwrap();
-        assert_eq!(sender.try_send(""), Err(NotSent::Full("")));
+        assert_eq!(sender.try_send(""), Err(QueueSendError::Full("")));
         assert_eq!(receiver.recv().await, Some("more than ten bytes"));
         assert_eq!(sender.try_send("1234567890"), Ok(()), "what was read makes room");
     }
 
     #[tokio::test]
     async fn whoever_sends_waits_for_room() {
-        let (sender, mut receiver) = queue(1);
+        let (sender, mut receiver) = bounded_queue(1);
         sender.send(0).await.unwrap();
         let sending = async {
             for n in 1..100 {
@@ -294,22 +307,22 @@ mod tests {
 
     #[tokio::test]
     async fn who_waits_for_the_end_takes_no_room_from_who_sends() {
-        let (sender, mut receiver) = queue(1);
+        let (sender, mut receiver) = bounded_queue(1);
         sender.try_send(1).unwrap();
         let reading = async {
-            assert!(receiver.filled().await);
+            assert!(receiver.wait_filled().await);
             tokio::task::yield_now().await;
             assert_eq!([receiver.recv().await, receiver.recv().await], [Some(1), Some(2)]);
         };
-        let ((), sent, ()) = tokio::join!(sender.emptied(), sender.send(2), reading);
+        let ((), sent, ()) = tokio::join!(sender.wait_empty(), sender.send(2), reading);
         sent.unwrap();
         drop(sender);
-        assert!(!receiver.filled().await);
+        assert!(!receiver.wait_filled().await);
     }
 
     #[tokio::test]
     async fn either_end_closes_it() {
-        let (sender, mut receiver) = queue(1);
+        let (sender, mut receiver) = bounded_queue(1);
         let other = sender.clone();
         sender.try_send(1).unwrap();
         drop(sender);
@@ -318,10 +331,10 @@ mod tests {
         let ((), read) = tokio::join!(async { drop(other) }, receiver.recv());
         assert_eq!(read, None);
 
-        let (sender, receiver) = queue(1);
+        let (sender, receiver) = bounded_queue(1);
         sender.try_send(1).unwrap();
         let (sent, ()) = tokio::join!(sender.send(2), async { drop(receiver) });
         assert_eq!(sent, Err(2));
-        assert_eq!(sender.try_send(3), Err(NotSent::Closed(3)));
+        assert_eq!(sender.try_send(3), Err(QueueSendError::Closed(3)));
     }
 }

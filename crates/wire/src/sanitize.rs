@@ -7,12 +7,12 @@
 use std::borrow::Cow;
 
 /// One line: line breaks and tabs become spaces, what cannot be seen is taken out.
-pub fn line(text: &str) -> Cow<'_, str> {
+pub fn sanitize_line(text: &str) -> Cow<'_, str> {
     clean(text, |c| matches!(c, '\n' | '\r' | '\t').then_some(' '))
 }
 
 /// Several lines: line breaks and tabs stay, what cannot be seen is taken out.
-pub fn block(text: &str) -> Cow<'_, str> {
+pub fn sanitize_block(text: &str) -> Cow<'_, str> {
     clean(text, |c| matches!(c, '\n' | '\t').then_some(c))
 }
 
@@ -68,9 +68,9 @@ mod tests {
             ("emoji ✔\u{fe0f}", "emoji ✔\u{fe0f}"),
             ("two\r\nlines\tand", "two  lines and"),
         ] {
-            assert_eq!(line(hostile), shown);
+            assert_eq!(sanitize_line(hostile), shown);
         }
-        assert_eq!(block("two\r\nlines\tand\u{1b}"), "two\nlines\tand");
+        assert_eq!(sanitize_block("two\r\nlines\tand\u{1b}"), "two\nlines\tand");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::json;
-use switchboard_plugin_sdk::{Asked, Context, Failure, Result, plugin, tool};
+use switchboard_plugin_sdk::{Context, Failure, Result, UserAnswer, plugin, tool};
 
 #[derive(Deserialize)]
 struct Name {
@@ -37,7 +37,7 @@ fn asked(cx: &Context) -> Result<Option<String>> {
     let schema = json!({ "type": "object", "required": ["name"],
         "properties": { "name": { "type": "string", "title": "Name" } } });
     match cx.elicit::<Name>("What is your name?", &schema) {
-        Ok(Asked::Accepted(Name { name })) => Ok(Some(name)),
+        Ok(UserAnswer::Accepted(Name { name })) => Ok(Some(name)),
         Err(Failure::Cancelled) => Err(Failure::Cancelled),
         Ok(_) | Err(_) => Ok(None),
     }

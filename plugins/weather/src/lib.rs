@@ -7,7 +7,7 @@ use std::time::Duration;
 use http::HeaderMap;
 use switchboard_plugin_sdk::{Context, Failure, Result, plugin, tool};
 use switchboard_wire::http::{
-    Answer, Body, Endpoint, EndpointOptions, HttpError, Pool, PoolOptions,
+    EndpointOptions, HttpEndpoint, HttpError, HttpPool, HttpPoolOptions, HttpResponse, ResponseBody,
 };
 use url::Url;
 
@@ -64,12 +64,12 @@ fn place(base: &str, latitude: &str, longitude: &str) -> Result<Url> {
 }
 
 async fn fetch(url: Url) -> std::result::Result<Vec<u8>, HttpError> {
-    let pool = Pool::new(&PoolOptions::default())?;
-    let answer: Answer =
-        Endpoint::new(pool, url, EndpointOptions::default()).get(HeaderMap::new()).await?;
+    let pool = HttpPool::new(&HttpPoolOptions::default())?;
+    let answer: HttpResponse =
+        HttpEndpoint::new(pool, url, EndpointOptions::default()).get(HeaderMap::new()).await?;
     Ok(match answer.body {
-        Body::Json(text) | Body::Other { text, .. } => text.to_vec(),
-        Body::Empty | Body::Events(_) => Vec::new(),
+        ResponseBody::Json(text) | ResponseBody::Other { text, .. } => text.to_vec(),
+        ResponseBody::Empty | ResponseBody::Events(_) => Vec::new(),
     })
 }
 

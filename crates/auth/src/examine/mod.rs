@@ -9,11 +9,11 @@ use std::fmt;
 
 use crate::sign_in::SignIn;
 pub use redact::redact_url;
-use walk::Walk;
+use walk::SignInExamination;
 
 /// A step on the way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum SignInStep {
     /// What the server says to whoever comes without a token.
     Challenge,
     /// What it says of itself.
@@ -34,7 +34,7 @@ pub enum Step {
 
 /// What was found at a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Finding {
+pub enum SignInFinding {
     /// As it should be.
     Good,
     /// Nothing to use until somebody signs in.
@@ -45,11 +45,11 @@ pub enum Finding {
 
 /// One step, looked at. No secret is in it, and words of others are clean.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hop {
+pub struct SignInCheck {
     /// Which.
-    pub step: Step,
+    pub step: SignInStep,
     /// How it is.
-    pub finding: Finding,
+    pub finding: SignInFinding,
     /// What was asked, and where.
     pub asked: String,
     /// What came back.
@@ -59,8 +59,8 @@ pub struct Hop {
 }
 
 /// Looks at every step of signing in to a server, as far as they lead.
-pub async fn examine(sign_in: &SignIn) -> Vec<Hop> {
-    let mut walk = Walk::new(sign_in);
+pub async fn examine_sign_in(sign_in: &SignIn) -> Vec<SignInCheck> {
+    let mut walk = SignInExamination::new(sign_in);
     let record = walk.record().await;
     if let Some(demand) = walk.challenge().await
         && let Some(found) = walk.discover(&demand, &record).await
@@ -75,7 +75,7 @@ pub async fn examine(sign_in: &SignIn) -> Vec<Hop> {
 
 // === impl Step ===
 
-impl Step {
+impl SignInStep {
     /// A stable word for it.
     pub fn word(self) -> &'static str {
         match self {
@@ -91,7 +91,7 @@ impl Step {
     }
 }
 
-impl fmt::Display for Step {
+impl fmt::Display for SignInStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Challenge => "what the server asks for",
@@ -108,7 +108,7 @@ impl fmt::Display for Step {
 
 // === impl Finding ===
 
-impl Finding {
+impl SignInFinding {
     /// A stable word for it.
     pub fn word(self) -> &'static str {
         match self {

@@ -1,11 +1,11 @@
 //! Lines without what may be secret in their URLs: `doctor auth` prints addresses of entries, challenges and metadata, and
 //! people paste that into bug reports.
 
-use switchboard_config::mask::{MASK, masked_text};
+use switchboard_config::mask::{REDACTED, redact_text};
 use url::Url;
 
 /// What may follow a URL in a line without being part of it.
-const TRAILING: [char; 9] = ['"', '\'', '`', '>', ')', ',', '.', ';', ':'];
+const TRAILING_PUNCTUATION: [char; 9] = ['"', '\'', '`', '>', ')', ',', '.', ';', ':'];
 
 /// The line with every URL in it redacted.
 pub(super) fn redact_line(line: &str) -> String {
@@ -18,10 +18,10 @@ pub(super) fn redact_line(line: &str) -> String {
 }
 
 fn redact_word(word: &str) -> String {
-    let Some(colon) = word.find("://") else { return redact_text(word) };
+    let Some(colon) = word.find("://") else { return redact_partial_url(word) };
     let is_scheme = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
     let start = word[..colon].trim_end_matches(is_scheme).len();
-    let end = word.trim_end_matches(TRAILING).len();
+    let end = word.trim_end_matches(TRAILING_PUNCTUATION).len();
     let (before, url, after) = match word.get(start..end) {
         Some(url) => (&word[..start], url, &word[end..]),
         None => ("", word, ""),
@@ -30,10 +30,10 @@ fn redact_word(word: &str) -> String {
 }
 
 /// A word that is no URL may be a piece of one.
-fn redact_text(word: &str) -> String {
+fn redact_partial_url(word: &str) -> String {
     match word.rfind('@') {
-        Some(at) => format!("{MASK}{}", &word[at..]),
-        None => masked_text(word),
+        Some(at) => format!("{REDACTED}{}", &word[at..]),
+        None => redact_text(word),
     }
 }
 
@@ -41,26 +41,26 @@ fn redact_text(word: &str) -> String {
 /// that have a well-known form of token. What is no URL could hold a secret anywhere.
 pub fn redact_url(text: &str) -> String {
     let (Ok(url), Some(colon)) = (Url::parse(text), text.find("://")) else {
-        return MASK.to_owned();
+        return REDACTED.to_owned();
     };
     let (scheme, rest) = text.split_at(colon + "://".len());
     let authority_end = rest.find(['/', '\\', '?', '#']).unwrap_or(rest.len());
     let (authority, path) = rest.split_at(authority_end);
     let host = authority
         .rfind('@')
-        .map_or(authority.to_owned(), |at| format!("{MASK}{}", &authority[at..]));
+        .map_or(authority.to_owned(), |at| format!("{REDACTED}{}", &authority[at..]));
     let path_end = path.find(['?', '#']).unwrap_or(path.len());
-    let path: Vec<_> = path[..path_end].split('/').map(masked_text).collect();
+    let path: Vec<_> = path[..path_end].split('/').map(redact_text).collect();
     let query = url.query().map(redact_query).unwrap_or_default();
-    let fragment = url.fragment().map(|_| format!("#{MASK}")).unwrap_or_default();
+    let fragment = url.fragment().map(|_| format!("#{REDACTED}")).unwrap_or_default();
     format!("{scheme}{host}{}{query}{fragment}", path.join("/"))
 }
 
 /// The names of parameters help to find a mistake; a parameter without a value may itself be a token.
 fn redact_query(query: &str) -> String {
     let redacted = query.split('&').map(|parameter| match parameter.split_once('=') {
-        Some((name, _)) => format!("{name}={MASK}"),
-        None => MASK.to_owned(),
+        Some((name, _)) => format!("{name}={REDACTED}"),
+        None => REDACTED.to_owned(),
     });
     format!("?{}", redacted.collect::<Vec<_>>().join("&"))
 }

@@ -1,26 +1,28 @@
 //! What was found, in words. Never a secret.
 
-use crate::account::{Account, Client};
+use crate::account::{OAuthAccount, OAuthClient};
 use crate::metadata::AuthorizationServer;
-use crate::token::now;
+use crate::token::unix_now;
 
 // === impl Account ===
 
-impl Account {
+impl OAuthAccount {
     /// How old it is and how long it lasts; never what it is.
-    pub(super) fn told(&self) -> String {
-        let now = now();
-        let given = span(now.saturating_sub(self.obtained_at));
+    pub(super) fn lifetime_text(&self) -> String {
+        let now = unix_now();
+        let given = duration_text(now.saturating_sub(self.obtained_at));
         match self.expires_at {
             None => format!("given {given} ago, with no end"),
-            Some(end) if end <= now => format!("given {given} ago, ended {} ago", span(now - end)),
-            Some(end) => format!("given {given} ago, ends in {}", span(end - now)),
+            Some(end) if end <= now => {
+                format!("given {given} ago, ended {} ago", duration_text(now - end))
+            }
+            Some(end) => format!("given {given} ago, ends in {}", duration_text(end - now)),
         }
     }
 }
 
 /// A time as people say it.
-fn span(seconds: u64) -> String {
+fn duration_text(seconds: u64) -> String {
     let of = |number: u64, noun: &str| {
         let plural = if number == 1 { "" } else { "s" };
         format!("{number} {noun}{plural}")
@@ -35,8 +37,8 @@ fn span(seconds: u64) -> String {
 
 // === impl Client ===
 
-impl Client {
-    pub(super) fn told(&self) -> Vec<String> {
+impl OAuthClient {
+    pub(super) fn description_lines(&self) -> Vec<String> {
         let proof = match (&self.secret, self.auth.name()) {
             (Some(_), name) => format!("it proves itself with a secret ({name})"),
             (None, "none") => "it proves itself with nothing".to_owned(),
@@ -49,7 +51,7 @@ impl Client {
 // === impl AuthorizationServer ===
 
 impl AuthorizationServer {
-    pub(super) fn told(&self) -> Vec<String> {
+    pub(super) fn description_lines(&self) -> Vec<String> {
         let offers = [
             ("registers clients", self.registration_endpoint.is_some()),
             ("takes tokens back", self.revocation_endpoint.is_some()),
@@ -68,7 +70,7 @@ impl AuthorizationServer {
 
 #[cfg(test)]
 mod tests {
-    use super::span;
+    use super::duration_text;
 
     #[test]
     fn times_as_people_say_them() {
@@ -79,7 +81,7 @@ mod tests {
             (7200, "2 hours"),
             (86_400, "1 day"),
         ] {
-            assert_eq!(span(seconds), said);
+            assert_eq!(duration_text(seconds), said);
         }
     }
 }

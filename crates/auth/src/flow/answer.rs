@@ -5,10 +5,10 @@ use url::{Url, form_urlencoded};
 
 use crate::error::Error;
 
-const WHAT: &str = "the sign-in";
+const REQUEST_NAME: &str = "the sign-in";
 
 /// What the answer has to say.
-pub(super) struct Expected {
+pub(super) struct ExpectedResponse {
     pub(super) state: String,
     /// The issuer whose page it was, compared as a text.
     pub(super) issuer: String,
@@ -17,22 +17,22 @@ pub(super) struct Expected {
 }
 
 /// The parameters of an answer.
-pub(super) type Query = Vec<(String, String)>;
+pub(super) type ResponseParams = Vec<(String, String)>;
 
 // === impl Expected ===
 
-impl Expected {
+impl ExpectedResponse {
     /// Whether it is an answer to our question at all.
-    pub(super) fn is_ours(&self, query: &Query) -> bool {
-        one(query, "state").is_ok_and(|state| state == Some(self.state.as_str()))
+    pub(super) fn matches_state(&self, query: &ResponseParams) -> bool {
+        single_param(query, "state").is_ok_and(|state| state == Some(self.state.as_str()))
     }
 
     /// The code, or why there is none. Nothing the answer says is repeated before it is known who says it.
-    pub(super) fn code_of(&self, query: &Query) -> Result<String, Error> {
-        if !self.is_ours(query) {
+    pub(super) fn read_code(&self, query: &ResponseParams) -> Result<String, Error> {
+        if !self.matches_state(query) {
             return Err(Error::Forged { why: "its `state` is not the one that was sent" });
         }
-        match one(query, "iss")? {
+        match single_param(query, "iss")? {
             Some(issuer) if issuer != self.issuer => {
                 return Err(Error::Forged { why: "another authorization server gave it" });
             }
@@ -43,18 +43,18 @@ impl Expected {
             }
             _ => {}
         }
-        if let Some(error) = one(query, "error")? {
-            let clean = |text: &str| sanitize::line(text).into_owned();
-            let description = one(query, "error_description")?.map(clean);
-            return Err(Error::Refused { what: WHAT, error: clean(error), description });
+        if let Some(error) = single_param(query, "error")? {
+            let clean = |text: &str| sanitize::sanitize_line(text).into_owned();
+            let description = single_param(query, "error_description")?.map(clean);
+            return Err(Error::Refused { what: REQUEST_NAME, error: clean(error), description });
         }
-        let code = one(query, "code")?.filter(|code| !code.is_empty());
+        let code = single_param(query, "code")?.filter(|code| !code.is_empty());
         code.map(str::to_owned).ok_or(Error::Forged { why: "there is no code in it" })
     }
 }
 
 /// A parameter; one that stands twice could mean one thing here and another elsewhere.
-fn one<'a>(query: &'a Query, name: &str) -> Result<Option<&'a str>, Error> {
+fn single_param<'a>(query: &'a ResponseParams, name: &str) -> Result<Option<&'a str>, Error> {
     let mut found = query.iter().filter(|(key, _)| key == name).map(|(_, value)| value.as_str());
     let first = found.next();
     match found.next() {
@@ -64,7 +64,7 @@ fn one<'a>(query: &'a Query, name: &str) -> Result<Option<&'a str>, Error> {
 }
 
 /// The parameters of an address that somebody copied, or of the part of one after the `?`.
-pub(super) fn pasted(text: &str) -> Result<Query, Error> {
+pub(super) fn parse_pasted(text: &str) -> Result<ResponseParams, Error> {
     let text = text.trim();
     if let Ok(url) = Url::parse(text) {
         return Ok(url.query_pairs().into_owned().collect());
@@ -73,11 +73,11 @@ pub(super) fn pasted(text: &str) -> Result<Query, Error> {
     if !query.contains('=') {
         return Err(Error::Forged { why: "it is not the address of the page they ended on" });
     }
-    Ok(parse(query))
+    Ok(parse_query(query))
 }
 
 /// The parameters of a query.
-pub(super) fn parse(query: &str) -> Query {
+pub(super) fn parse_query(query: &str) -> ResponseParams {
     form_urlencoded::parse(query.as_bytes()).into_owned().collect()
 }
 
@@ -88,7 +88,7 @@ mod tests {
 
     fn check(names_itself: bool, query: &str, expected: Result<&str, &str>) {
         let (state, issuer) = ("s1".to_owned(), "https://as.example".to_owned());
-        let found = Expected { state, issuer, names_itself }.code_of(&parse(query));
+        let found = ExpectedResponse { state, issuer, names_itself }.read_code(&parse_query(query));
         let found = found.map_err(|error| error.to_string());
         let found = found.as_deref().map_err(String::as_str);
         match (found, expected) {
@@ -132,12 +132,12 @@ mod tests {
 
     #[test]
     fn addresses_are_pasted_in_many_ways() {
-        let expected = parse("code=c&state=s");
+        let expected = parse_query("code=c&state=s");
         for text in
             ["http://localhost:1/callback?code=c&state=s", " ?code=c&state=s\n", "code=c&state=s"]
         {
-            assert_eq!(pasted(text).unwrap(), expected, "{text}");
+            assert_eq!(parse_pasted(text).unwrap(), expected, "{text}");
         }
-        assert!(pasted("what?").is_err());
+        assert!(parse_pasted("what?").is_err());
     }
 }

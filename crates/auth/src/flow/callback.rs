@@ -10,20 +10,20 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 
-use super::answer::{Expected, parse};
-use super::page::Ending;
+use super::answer::{ExpectedResponse, parse_query};
+use super::page::ResultPage;
 use crate::error::Error;
 
-const PATH: &str = "/callback";
+const CALLBACK_PATH: &str = "/callback";
 /// Connections that are listened to at once; the rest wait their turn.
-const AT_ONCE: usize = 32;
+const MAX_OPEN_CONNECTIONS: usize = 32;
 /// How long a request may take. A browser sends its own in one piece.
-const PATIENCE: Duration = Duration::from_secs(5);
-const MAX_HEAD: usize = 16 << 10;
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
+const MAX_HEAD_BYTES: usize = 16 << 10;
 
 /// A port that is waited on.
 #[derive(Debug)]
-pub(crate) struct Callback {
+pub(crate) struct CallbackListener {
     four: TcpListener,
     /// `localhost` may mean this one first; not every machine has it.
     six: Option<TcpListener>,
@@ -32,7 +32,7 @@ pub(crate) struct Callback {
 
 // === impl Callback ===
 
-impl Callback {
+impl CallbackListener {
     /// Waits on `port`, or on any free one for 0.
     pub(crate) async fn bind(port: u16) -> Result<Self, Error> {
         let listen = |source: io::Error| Error::Listen { port, source };
@@ -49,16 +49,20 @@ impl Callback {
 
     /// The address that authorization servers send people back to. Many know `localhost` as the only name for it.
     pub(crate) fn redirect(&self) -> String {
-        format!("http://localhost:{}{PATH}", self.port)
+        format!("http://localhost:{}{CALLBACK_PATH}", self.port)
     }
 
     /// The code of the one answer that is expected. Whatever else comes is turned away, and waited past.
-    pub(super) async fn wait(&self, expected: &Expected, subject: &str) -> Result<String, Error> {
+    pub(super) async fn wait(
+        &self,
+        expected: &ExpectedResponse,
+        subject: &str,
+    ) -> Result<String, Error> {
         let mut open = FuturesUnordered::new();
         loop {
             tokio::select! {
-                accepted = self.accept(), if open.len() < AT_ONCE => match accepted {
-                    Ok(stream) => open.push(timeout(PATIENCE, serve(stream, expected, subject))),
+                accepted = self.accept(), if open.len() < MAX_OPEN_CONNECTIONS => match accepted {
+                    Ok(stream) => open.push(timeout(REQUEST_TIMEOUT, serve(stream, expected, subject))),
                     Err(source) => return Err(Error::Listen { port: self.port, source }),
                 },
                 Some(served) = open.next(), if !open.is_empty() => {
@@ -87,19 +91,19 @@ impl Callback {
 /// Answers one request; the outcome, if it was the one expected.
 async fn serve(
     mut stream: TcpStream,
-    expected: &Expected,
+    expected: &ExpectedResponse,
     subject: &str,
 ) -> Option<Result<String, Error>> {
     let target = read_target(&mut stream).await?;
     let (path, query) = target.split_once('?').unwrap_or((&target, ""));
-    let query = parse(query);
+    let query = parse_query(query);
     let (ending, outcome) = match path {
-        PATH if expected.is_ours(&query) => {
-            let outcome = expected.code_of(&query);
-            (ending(&outcome), Some(outcome))
+        CALLBACK_PATH if expected.matches_state(&query) => {
+            let outcome = expected.read_code(&query);
+            (result_page(&outcome), Some(outcome))
         }
-        PATH => (Ending::Stray, None),
-        _ => (Ending::Elsewhere, None),
+        CALLBACK_PATH => (ResultPage::Stray, None),
+        _ => (ResultPage::Elsewhere, None),
     };
     let written = async {
         stream.write_all(ending.response(subject).as_bytes()).await?;
@@ -110,11 +114,11 @@ async fn serve(
     outcome
 }
 
-fn ending(outcome: &Result<String, Error>) -> Ending {
+fn result_page(outcome: &Result<String, Error>) -> ResultPage {
     match outcome {
-        Ok(_) => Ending::Done,
-        Err(error) if error.is_refusal("access_denied") => Ending::Denied,
-        Err(_) => Ending::Failed,
+        Ok(_) => ResultPage::Done,
+        Err(error) if error.is_refusal("access_denied") => ResultPage::Denied,
+        Err(_) => ResultPage::Failed,
     }
 }
 
@@ -125,7 +129,7 @@ async fn read_target(stream: &mut TcpStream) -> Option<String> {
     while !head.windows(4).any(|end| end == b"\r\n\r\n") {
         let read = stream.read(&mut part).await.ok().filter(|read| *read > 0)?;
         head.extend_from_slice(&part[..read]);
-        if head.len() > MAX_HEAD {
+        if head.len() > MAX_HEAD_BYTES {
             return None;
         }
     }
@@ -140,8 +144,12 @@ async fn read_target(stream: &mut TcpStream) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn expected() -> Expected {
-        Expected { state: "s1".into(), issuer: "https://as.example".into(), names_itself: false }
+    fn expected() -> ExpectedResponse {
+        ExpectedResponse {
+            state: "s1".into(),
+            issuer: "https://as.example".into(),
+            names_itself: false,
+        }
     }
 
     async fn get(port: u16, request: &str) -> String {
@@ -155,7 +163,7 @@ mod tests {
 
     /// Sends each request in turn; the last one has to end the wait.
     async fn check(requests: &[(&str, &str)]) -> Result<String, Error> {
-        let callback = Callback::bind(0).await.unwrap();
+        let callback = CallbackListener::bind(0).await.unwrap();
         let expected = expected();
         let sending = async {
             for (target, status) in requests {
@@ -188,11 +196,11 @@ mod tests {
 
     #[tokio::test]
     async fn a_flood_of_silent_connections_keeps_nobody_out() {
-        let callback = Callback::bind(0).await.unwrap();
+        let callback = CallbackListener::bind(0).await.unwrap();
         let expected = expected();
         let flooding = async {
             let mut silent = Vec::new();
-            for _ in 0..AT_ONCE - 1 {
+            for _ in 0..MAX_OPEN_CONNECTIONS - 1 {
                 silent.push(
                     TcpStream::connect((Ipv4Addr::LOCALHOST, callback.port())).await.unwrap(),
                 );

@@ -13,30 +13,30 @@ use sha2::{Digest, Sha256};
 use tokio::time::timeout;
 use url::Url;
 
-use crate::account::Client;
+use crate::account::OAuthClient;
 use crate::assertion::random_text;
 use crate::error::Error;
 use crate::fetch::Fetcher;
 use crate::metadata::AuthorizationServer;
-use answer::Expected;
-pub(crate) use callback::Callback;
+use answer::ExpectedResponse;
+pub(crate) use callback::CallbackListener;
 
 /// How long somebody may take to sign in.
-const PATIENCE: Duration = Duration::from_mins(10);
+const SIGN_IN_TIMEOUT: Duration = Duration::from_mins(10);
 
 /// Brings a person to a page. This crate opens no window and prints nothing.
-pub trait Visit: Send + Sync {
+pub trait OpenSignInPage: Send + Sync {
     /// Shows them the way to `url`. Ends when they are on it, or with what they brought back by hand; the sign-in may
     /// be over before that, and then this is dropped.
-    fn visit<'a>(
+    fn open_page<'a>(
         &'a self,
         url: &'a Url,
-    ) -> BoxFuture<'a, Result<Visited, Box<dyn std::error::Error + Send + Sync>>>;
+    ) -> BoxFuture<'a, Result<SignInPageOutcome, Box<dyn std::error::Error + Send + Sync>>>;
 }
 
 /// What came of bringing somebody to a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Visited {
+pub enum SignInPageOutcome {
     /// They are on it, and will come back by themselves.
     Opened,
     /// They came back with this address, copied from their browser.
@@ -44,9 +44,9 @@ pub enum Visited {
 }
 
 /// What is asked for.
-pub(crate) struct Request<'a> {
+pub(crate) struct AuthorizationRequest<'a> {
     pub(crate) server: &'a AuthorizationServer,
-    pub(crate) client: &'a Client,
+    pub(crate) client: &'a OAuthClient,
     pub(crate) resource: Option<&'a str>,
     pub(crate) scopes: &'a [String],
     /// The name of the server, for the page that is shown at the end.
@@ -54,30 +54,32 @@ pub(crate) struct Request<'a> {
 }
 
 /// What somebody came back with.
-pub(crate) struct Code {
+pub(crate) struct AuthorizationCode {
     pub(crate) code: String,
     pub(crate) verifier: String,
 }
 
 /// Brings somebody to the authorization server and waits for them.
-pub(crate) async fn run(
-    request: &Request<'_>,
-    callback: &Callback,
-    visit: &dyn Visit,
+pub(crate) async fn request_code(
+    request: &AuthorizationRequest<'_>,
+    callback: &CallbackListener,
+    visit: &dyn OpenSignInPage,
     fetcher: &Fetcher,
-) -> Result<Code, Error> {
+) -> Result<AuthorizationCode, Error> {
     let (state, verifier) = (random_text()?, random_text()?);
     let url = request.url(&callback.redirect(), &state, &verifier, fetcher)?;
-    let expected = Expected {
+    let expected = ExpectedResponse {
         state,
         issuer: request.server.issuer.clone(),
         names_itself: request.server.authorization_response_iss_parameter_supported,
     };
     let coming = callback.wait(&expected, request.subject);
     let visiting = async {
-        match visit.visit(&url).await.map_err(Error::Visit)? {
-            Visited::Pasted(address) => expected.code_of(&answer::pasted(&address)?),
-            Visited::Opened => std::future::pending().await,
+        match visit.open_page(&url).await.map_err(Error::Visit)? {
+            SignInPageOutcome::Pasted(address) => {
+                expected.read_code(&answer::parse_pasted(&address)?)
+            }
+            SignInPageOutcome::Opened => std::future::pending().await,
         }
     };
     let back = async {
@@ -86,14 +88,14 @@ pub(crate) async fn run(
             code = visiting => code,
         }
     };
-    let minutes = PATIENCE.as_secs() / 60;
-    let code = timeout(PATIENCE, back).await.map_err(|_| Error::Abandoned { minutes })??;
-    Ok(Code { code, verifier })
+    let minutes = SIGN_IN_TIMEOUT.as_secs() / 60;
+    let code = timeout(SIGN_IN_TIMEOUT, back).await.map_err(|_| Error::Abandoned { minutes })??;
+    Ok(AuthorizationCode { code, verifier })
 }
 
 // === impl Request ===
 
-impl Request<'_> {
+impl AuthorizationRequest<'_> {
     /// The page to sign in on.
     fn url(
         &self,
@@ -103,7 +105,7 @@ impl Request<'_> {
         fetcher: &Fetcher,
     ) -> Result<Url, Error> {
         let endpoint = self.server.authorization_endpoint.as_deref().unwrap_or_default();
-        let mut url = fetcher.judge("the page to sign in on", endpoint)?;
+        let mut url = fetcher.check_url("the page to sign in on", endpoint)?;
         let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(verifier));
         let scope = self.scopes.join(" ");
         let pairs = [

@@ -2,7 +2,7 @@
 
 /// What the page says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ending {
+pub(super) enum ResultPage {
     Done,
     Denied,
     Failed,
@@ -14,7 +14,7 @@ pub(super) enum Ending {
 
 // === impl Ending ===
 
-impl Ending {
+impl ResultPage {
     fn status(self) -> &'static str {
         match self {
             Self::Done | Self::Denied | Self::Failed => "200 OK",
@@ -23,7 +23,7 @@ impl Ending {
         }
     }
 
-    fn words(self) -> (&'static str, &'static str) {
+    fn title_and_text(self) -> (&'static str, &'static str) {
         match self {
             Self::Done => {
                 ("You are signed in", "You can close this window and go on where you were.")
@@ -45,8 +45,8 @@ impl Ending {
     /// The whole answer. It runs no script, loads nothing and tells nobody where the reader was: the address it is
     /// shown under holds the code.
     pub(super) fn response(self, subject: &str) -> String {
-        let (title, text) = self.words();
-        let subject = escaped(subject);
+        let (title, text) = self.title_and_text();
+        let subject = escape_html(subject);
         let body = format!(
             "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>{title}</title>\
              <style>body{{font:16px system-ui;margin:20vh auto;max-width:32em;text-align:center}}</style>\
@@ -63,8 +63,8 @@ impl Ending {
     }
 }
 
-fn escaped(text: &str) -> String {
-    let text = switchboard_wire::sanitize::line(text);
+fn escape_html(text: &str) -> String {
+    let text = switchboard_wire::sanitize::sanitize_line(text);
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn a_name_is_text() {
-        let page = Ending::Done.response("<script>alert(1)</script>");
+        let page = ResultPage::Done.response("<script>alert(1)</script>");
         assert!(page.contains("&lt;script&gt;") && !page.contains("<script>"));
         let (head, body) = page.split_once("\r\n\r\n").unwrap_or_default();
         assert!(head.contains(&format!("Content-Length: {}", body.len())), "{head}");

@@ -3,8 +3,8 @@
 mod resource;
 mod server;
 
-pub(crate) use resource::{Resource, covers, discover as discover_resource};
-pub(crate) use server::{AuthorizationServer, Issued, discover as discover_server};
+pub(crate) use resource::{ProtectedResource, covers, discover as discover_resource};
+pub(crate) use server::{AuthorizationServer, IssuerSource, discover as discover_server};
 
 use url::Url;
 

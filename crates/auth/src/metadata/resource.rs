@@ -9,12 +9,12 @@ use super::well_known;
 use crate::error::Error;
 use crate::fetch::Fetcher;
 
-const WHAT: &str = "the protected-resource metadata";
-const NAME: &str = "oauth-protected-resource";
+const DOCUMENT_NAME: &str = "the protected-resource metadata";
+const WELL_KNOWN_NAME: &str = "oauth-protected-resource";
 
 /// A protected resource, as it describes itself.
 #[derive(Clone, Debug, Deserialize)]
-pub(crate) struct Resource {
+pub(crate) struct ProtectedResource {
     /// Its name for itself, kept as it is written: a URL that was parsed and printed again is another text.
     #[serde(rename = "resource")]
     pub(crate) name: String,
@@ -28,9 +28,9 @@ pub(crate) struct Resource {
 
 // === impl Resource ===
 
-impl Resource {
+impl ProtectedResource {
     /// What it says, for people.
-    pub(crate) fn told(&self) -> Vec<String> {
+    pub(crate) fn description_lines(&self) -> Vec<String> {
         let mut told = vec![format!("resource {}", self.name)];
         let servers = self.authorization_servers.iter();
         told.extend(servers.map(|server| format!("authorization server {server}")));
@@ -45,30 +45,44 @@ pub(crate) async fn discover(
     server: &Url,
     named: Option<&str>,
     fetcher: &Fetcher,
-) -> Result<Option<Resource>, Error> {
+) -> Result<Option<ProtectedResource>, Error> {
     let found = match named {
         // A document that the server points to has to be there.
         Some(url) => {
-            let missing =
-                || Error::Status { what: WHAT, url: sanitize::line(url).into_owned(), status: 404 };
-            Some(fetcher.document::<Resource>(WHAT, url).await?.ok_or_else(missing)?)
+            let missing = || Error::Status {
+                what: DOCUMENT_NAME,
+                url: sanitize::sanitize_line(url).into_owned(),
+                status: 404,
+            };
+            Some(
+                fetcher
+                    .get_document::<ProtectedResource>(DOCUMENT_NAME, url)
+                    .await?
+                    .ok_or_else(missing)?,
+            )
         }
-        None => look(server, fetcher).await?,
+        None => find_at_well_known(server, fetcher).await?,
     };
     match found {
         Some(resource) if !covers(&resource.name, server) => Err(Error::ResourceMismatch {
             server: server.to_string(),
-            said: sanitize::line(&resource.name).into_owned(),
+            said: sanitize::sanitize_line(&resource.name).into_owned(),
         }),
         found => Ok(found),
     }
 }
 
-async fn look(server: &Url, fetcher: &Fetcher) -> Result<Option<Resource>, Error> {
-    let mut places = vec![well_known(server, NAME, server.path()), well_known(server, NAME, "")];
+async fn find_at_well_known(
+    server: &Url,
+    fetcher: &Fetcher,
+) -> Result<Option<ProtectedResource>, Error> {
+    let mut places = vec![
+        well_known(server, WELL_KNOWN_NAME, server.path()),
+        well_known(server, WELL_KNOWN_NAME, ""),
+    ];
     places.dedup();
     for place in places {
-        match fetcher.document(WHAT, &place).await {
+        match fetcher.get_document(DOCUMENT_NAME, &place).await {
             Ok(Some(found)) => return Ok(Some(found)),
             // A page in place of a document is how many sites say that there is none.
             Ok(None) | Err(Error::Unreadable { .. }) => {}

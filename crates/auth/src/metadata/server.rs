@@ -9,9 +9,9 @@ use crate::dpop;
 use crate::error::Error;
 use crate::fetch::Fetcher;
 
-const WHAT: &str = "the authorization server's metadata";
-const OAUTH: &str = "oauth-authorization-server";
-const OPENID: &str = "openid-configuration";
+const DOCUMENT_NAME: &str = "the authorization server's metadata";
+const OAUTH_WELL_KNOWN_NAME: &str = "oauth-authorization-server";
+const OPENID_WELL_KNOWN_NAME: &str = "openid-configuration";
 
 /// An authorization server, as it describes itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -44,7 +44,7 @@ pub(crate) struct AuthorizationServer {
 
 /// How it is known which authorization server is meant.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Issued<'a> {
+pub(crate) enum IssuerSource<'a> {
     /// The resource names its issuer, and the document has to be that issuer's.
     Named(&'a str),
     /// The user wrote down where the document is, and vouches for it.
@@ -55,38 +55,43 @@ pub(crate) enum Issued<'a> {
 
 /// Finds its metadata.
 pub(crate) async fn discover(
-    which: Issued<'_>,
+    which: IssuerSource<'_>,
     fetcher: &Fetcher,
 ) -> Result<AuthorizationServer, Error> {
     match which {
-        Issued::Named(issuer) => named(issuer, fetcher).await,
-        Issued::Configured(url) => {
-            let missing = || Error::NoMetadata { issuer: sanitize::line(url).into_owned() };
-            fetcher.document(WHAT, url).await?.ok_or_else(missing)
+        IssuerSource::Named(issuer) => discover_by_issuer(issuer, fetcher).await,
+        IssuerSource::Configured(url) => {
+            let missing =
+                || Error::NoMetadata { issuer: sanitize::sanitize_line(url).into_owned() };
+            fetcher.get_document(DOCUMENT_NAME, url).await?.ok_or_else(missing)
         }
-        Issued::Beside(server) => beside(server, fetcher).await,
+        IssuerSource::Beside(server) => discover_at_origin(server, fetcher).await,
     }
 }
 
-async fn named(issuer: &str, fetcher: &Fetcher) -> Result<AuthorizationServer, Error> {
-    let url = fetcher.judge("the authorization server", issuer)?;
-    let found = first(&places(&url), fetcher).await?;
-    let found = found.ok_or_else(|| Error::NoMetadata { issuer: sanitize::line(issuer).into() })?;
+async fn discover_by_issuer(issuer: &str, fetcher: &Fetcher) -> Result<AuthorizationServer, Error> {
+    let url = fetcher.check_url("the authorization server", issuer)?;
+    let found = first_document(&metadata_urls(&url), fetcher).await?;
+    let found = found
+        .ok_or_else(|| Error::NoMetadata { issuer: sanitize::sanitize_line(issuer).into() })?;
     // Compared as texts: two spellings of one URL are two issuers.
     if found.issuer != issuer {
         return Err(Error::IssuerMismatch {
-            expected: sanitize::line(issuer).into(),
-            said: sanitize::line(&found.issuer).into(),
+            expected: sanitize::sanitize_line(issuer).into(),
+            said: sanitize::sanitize_line(&found.issuer).into(),
         });
     }
     Ok(found)
 }
 
 /// The three documents of 2025-03-26: at the origin, or not at all and everything in its usual place.
-async fn beside(server: &Url, fetcher: &Fetcher) -> Result<AuthorizationServer, Error> {
+async fn discover_at_origin(server: &Url, fetcher: &Fetcher) -> Result<AuthorizationServer, Error> {
     let origin = server.origin().ascii_serialization();
-    let places = [well_known(server, OAUTH, ""), well_known(server, OPENID, "")];
-    if let Some(found) = first(&places, fetcher).await? {
+    let places = [
+        well_known(server, OAUTH_WELL_KNOWN_NAME, ""),
+        well_known(server, OPENID_WELL_KNOWN_NAME, ""),
+    ];
+    if let Some(found) = first_document(&places, fetcher).await? {
         return Ok(found);
     }
     Ok(AuthorizationServer {
@@ -98,9 +103,12 @@ async fn beside(server: &Url, fetcher: &Fetcher) -> Result<AuthorizationServer, 
     })
 }
 
-async fn first(places: &[String], fetcher: &Fetcher) -> Result<Option<AuthorizationServer>, Error> {
+async fn first_document(
+    places: &[String],
+    fetcher: &Fetcher,
+) -> Result<Option<AuthorizationServer>, Error> {
     for place in places {
-        match fetcher.document(WHAT, place).await {
+        match fetcher.get_document(DOCUMENT_NAME, place).await {
             Ok(Some(found)) => return Ok(Some(found)),
             Ok(None) | Err(Error::Unreadable { .. }) => {}
             Err(error) => return Err(error),
@@ -110,12 +118,15 @@ async fn first(places: &[String], fetcher: &Fetcher) -> Result<Option<Authorizat
 }
 
 /// Where the document of an issuer may be, in the order of the specification.
-fn places(issuer: &Url) -> Vec<String> {
+fn metadata_urls(issuer: &Url) -> Vec<String> {
     let path = issuer.path().trim_end_matches('/');
     let origin = issuer.origin().ascii_serialization();
-    let mut places = vec![well_known(issuer, OAUTH, path), well_known(issuer, OPENID, path)];
+    let mut places = vec![
+        well_known(issuer, OAUTH_WELL_KNOWN_NAME, path),
+        well_known(issuer, OPENID_WELL_KNOWN_NAME, path),
+    ];
     if !path.is_empty() {
-        places.push(format!("{origin}{path}/.well-known/{OPENID}"));
+        places.push(format!("{origin}{path}/.well-known/{OPENID_WELL_KNOWN_NAME}"));
     }
     places
 }
@@ -131,12 +142,12 @@ impl AuthorizationServer {
     }
 
     /// Whether it binds tokens to keys of our kind.
-    pub(crate) fn binds(&self) -> bool {
-        self.dpop_signing_alg_values_supported.iter().any(|name| name == dpop::ALGORITHM)
+    pub(crate) fn supports_dpop(&self) -> bool {
+        self.dpop_signing_alg_values_supported.iter().any(|name| name == dpop::SIGNING_ALGORITHM)
     }
 
     /// Whether clients may authenticate in this way.
-    pub(crate) fn takes(&self, method: &str) -> bool {
+    pub(crate) fn accepts_auth_method(&self, method: &str) -> bool {
         let methods = self.token_endpoint_auth_methods_supported.as_ref();
         methods.is_none_or(|methods| methods.iter().any(|found| found == method))
     }
@@ -150,7 +161,7 @@ mod tests {
     #[test]
     fn the_places_of_the_specification_in_its_order() {
         let check = |issuer: &str, expected: &[&str]| {
-            assert_eq!(places(&issuer.parse().unwrap()), expected, "{issuer}");
+            assert_eq!(metadata_urls(&issuer.parse().unwrap()), expected, "{issuer}");
         };
         check(
             "https://a.example",

@@ -3,19 +3,19 @@
 use serde::Deserialize;
 use switchboard_wire::sanitize;
 
-use super::IdentityProvider;
-use crate::account::Account;
-use crate::error::{Error, Leg};
+use super::IdentityProviderClient;
+use crate::account::OAuthAccount;
+use crate::error::{Error, IdentityProviderStep};
 use crate::secret::Secret;
-use crate::token::read;
+use crate::token::parse_reply;
 
-const WHAT: &str = "a grant for the server";
-const EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
-const ID_TOKEN: &str = "urn:ietf:params:oauth:token-type:id_token";
-const GRANT: &str = "urn:ietf:params:oauth:token-type:id-jag";
+const REQUEST_NAME: &str = "a grant for the server";
+const TOKEN_EXCHANGE_GRANT: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
+const ID_TOKEN_TYPE: &str = "urn:ietf:params:oauth:token-type:id_token";
+const ID_JAG_TYPE: &str = "urn:ietf:params:oauth:token-type:id-jag";
 
 /// What a grant is for.
-pub(crate) struct Target<'a> {
+pub(crate) struct GrantTarget<'a> {
     /// The server's authorization server.
     pub(crate) audience: &'a str,
     /// The server.
@@ -24,7 +24,7 @@ pub(crate) struct Target<'a> {
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct ExchangeResponse {
     access_token: String,
     #[serde(default)]
     issued_token_type: String,
@@ -32,9 +32,9 @@ struct Answer {
 
 // === impl IdentityProvider ===
 
-impl IdentityProvider {
+impl IdentityProviderClient {
     /// A grant for one server, for whoever is signed in.
-    pub(crate) async fn grant(&self, target: &Target<'_>) -> Result<Secret<String>, Error> {
+    pub(crate) async fn grant(&self, target: &GrantTarget<'_>) -> Result<Secret<String>, Error> {
         let account = self.current().await?;
         match self.exchange(&account, target).await {
             // The provider has ended what looked good to us: one more try, with another id token.
@@ -47,36 +47,38 @@ impl IdentityProvider {
 
     async fn exchange(
         &self,
-        account: &Account,
-        target: &Target<'_>,
+        account: &OAuthAccount,
+        target: &GrantTarget<'_>,
     ) -> Result<Secret<String>, Error> {
-        let Some(id_token) = &account.id_token else { return Err(self.nobody(None)) };
+        let Some(id_token) = &account.id_token else { return Err(self.nobody_signed_in(None)) };
         let known = self.discover().await?;
         let scope = target.scopes.join(" ");
         let mut form = vec![
-            ("grant_type", EXCHANGE),
-            ("requested_token_type", GRANT),
+            ("grant_type", TOKEN_EXCHANGE_GRANT),
+            ("requested_token_type", ID_JAG_TYPE),
             ("audience", target.audience),
             ("resource", target.resource),
             ("subject_token", id_token.expose().as_str()),
-            ("subject_token_type", ID_TOKEN),
+            ("subject_token_type", ID_TOKEN_TYPE),
         ];
         form.extend((!scope.is_empty()).then_some(("scope", scope.as_str())));
         let endpoint = &known.server.token_endpoint;
         let exchanged = async {
-            let reply = known.desk().send(WHAT, endpoint, &form).await?;
-            read::<Answer>(WHAT, endpoint, &reply)?.grant()
+            let reply = known.token_endpoint().send(REQUEST_NAME, endpoint, &form).await?;
+            parse_reply::<ExchangeResponse>(REQUEST_NAME, endpoint, &reply)?.grant()
         };
-        exchanged.await.map_err(|error: Error| error.on(Leg::Exchange, endpoint))
+        exchanged
+            .await
+            .map_err(|error: Error| error.at_step(IdentityProviderStep::Exchange, endpoint))
     }
 }
 
 // === impl Answer ===
 
-impl Answer {
+impl ExchangeResponse {
     fn grant(self) -> Result<Secret<String>, Error> {
-        if self.issued_token_type != GRANT {
-            let kind = sanitize::line(&self.issued_token_type).into_owned();
+        if self.issued_token_type != ID_JAG_TYPE {
+            let kind = sanitize::sanitize_line(&self.issued_token_type).into_owned();
             return Err(Error::NotAGrant { kind });
         }
         Ok(self.access_token.into())

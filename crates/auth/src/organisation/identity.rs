@@ -9,15 +9,15 @@ use serde::Deserialize;
 use serde_json::Value;
 use switchboard_wire::sanitize;
 
-use super::{IdentityProvider, Known};
-use crate::account::{Account, Record};
+use super::{DiscoveredProvider, IdentityProviderClient};
+use crate::account::{OAuthAccount, SignInRecord};
 use crate::error::Error;
 use crate::secret::Secret;
-use crate::token::{Granted, now};
+use crate::token::{IssuedToken, unix_now};
 
 /// Who is signed in to an identity provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Identity {
+pub struct SignedInUser {
     /// The provider.
     pub issuer: String,
     /// Its name for them; cleaned, like everything here.
@@ -34,7 +34,7 @@ pub struct Identity {
 
 /// The claims that matter here.
 #[derive(Deserialize)]
-struct Claims {
+struct IdTokenClaims {
     iss: String,
     sub: String,
     aud: Value,
@@ -47,11 +47,11 @@ struct Claims {
 
 // === impl Identity ===
 
-impl Identity {
-    pub(super) fn of(record: &Record) -> Option<Self> {
+impl SignedInUser {
+    pub(super) fn from_record(record: &SignInRecord) -> Option<Self> {
         let account = record.account.as_ref()?;
-        let claims = Claims::read(account.id_token.as_ref()?).ok()?;
-        let clean = |text: String| sanitize::line(&text).into_owned();
+        let claims = IdTokenClaims::read(account.id_token.as_ref()?).ok()?;
+        let clean = |text: String| sanitize::sanitize_line(&text).into_owned();
         Some(Self {
             issuer: clean(claims.iss),
             subject: clean(claims.sub),
@@ -65,26 +65,26 @@ impl Identity {
 
 // === impl IdentityProvider ===
 
-impl IdentityProvider {
+impl IdentityProviderClient {
     /// What is kept of a token that was given, in place of `before`.
     pub(super) fn account(
         &self,
-        known: &Known,
-        granted: Granted,
-        before: Option<&Account>,
-    ) -> Result<Account, Error> {
+        known: &DiscoveredProvider,
+        granted: IssuedToken,
+        before: Option<&OAuthAccount>,
+    ) -> Result<OAuthAccount, Error> {
         // A renewal need not repeat who it is for.
-        let again = before.filter(|before| !before.is_over(now()));
+        let again = before.filter(|before| !before.is_expired(unix_now()));
         let id_token =
             granted.id_token.or_else(|| again.and_then(|before| before.id_token.clone()));
         let wrong = |why| {
-            let issuer = sanitize::line(&self.settings.issuer).into_owned();
+            let issuer = sanitize::sanitize_line(&self.settings.issuer).into_owned();
             Error::NoIdentityToken { issuer, why }
         };
         let id_token = id_token.ok_or_else(|| wrong("there is no id token in its answer"))?;
-        let claims = Claims::read(&id_token).map_err(wrong)?;
+        let claims = IdTokenClaims::read(&id_token).map_err(wrong)?;
         claims.check(&self.settings).map_err(wrong)?;
-        Ok(Account {
+        Ok(OAuthAccount {
             issuer: known.server.issuer.clone(),
             token_endpoint: known.server.token_endpoint.clone(),
             revocation_endpoint: known.server.revocation_endpoint.clone(),
@@ -100,7 +100,7 @@ impl IdentityProvider {
             server_zone: known.fetcher.first_zone(),
             sign_in_id: match before {
                 Some(before) => before.sign_in_id.clone(),
-                None => Account::new_sign_in_id()?,
+                None => OAuthAccount::new_sign_in_id()?,
             },
         })
     }
@@ -108,7 +108,7 @@ impl IdentityProvider {
 
 // === impl Claims ===
 
-impl Claims {
+impl IdTokenClaims {
     fn read(token: &Secret<String>) -> Result<Self, &'static str> {
         let claims = token.expose().split('.').nth(1).ok_or("its id token is no JWT")?;
         let claims = URL_SAFE_NO_PAD.decode(claims).map_err(|_| "its id token is no JWT")?;
@@ -122,7 +122,7 @@ impl Claims {
         match () {
             () if self.iss != settings.issuer => Err("its id token is of another issuer"),
             () if !is_for_us => Err("its id token is for another client"),
-            () if self.exp <= now() => Err("its id token has ended already"),
+            () if self.exp <= unix_now() => Err("its id token has ended already"),
             () => Ok(()),
         }
     }
@@ -144,20 +144,20 @@ mod tests {
             callback_port: None,
         };
         let token = format!("e30.{}.sig", URL_SAFE_NO_PAD.encode(claims.to_string()));
-        let found = Claims::read(&token.into()).and_then(|claims| claims.check(&settings));
+        let found = IdTokenClaims::read(&token.into()).and_then(|claims| claims.check(&settings));
         assert_eq!(found, expected, "{claims}");
     }
 
     #[test]
     fn an_id_token_is_ours_or_it_is_none() {
-        let end = now() + 60;
+        let end = unix_now() + 60;
         let claims = |iss: &str, aud: Value, exp: u64| json!({"iss": iss, "sub": "s", "aud": aud, "exp": exp});
         let idp = "https://idp.example";
         check(&claims(idp, json!("us"), end), Ok(()));
         check(&claims(idp, json!(["them", "us"]), end), Ok(()));
         check(&claims(idp, json!("them"), end), Err("its id token is for another client"));
         check(&claims("https://evil", json!("us"), end), Err("its id token is of another issuer"));
-        check(&claims(idp, json!("us"), now() - 1), Err("its id token has ended already"));
+        check(&claims(idp, json!("us"), unix_now() - 1), Err("its id token has ended already"));
         check(&json!({"iss": idp}), Err("claims are missing in its id token"));
     }
 }

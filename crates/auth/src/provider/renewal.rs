@@ -6,11 +6,11 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 use super::Inner;
-use crate::account::{Account, Record};
+use crate::account::{OAuthAccount, SignInRecord};
 use crate::error::Error;
 
 /// The pauses between attempts while the authorization server is unwell.
-const PAUSES: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(1)];
+const RETRY_PAUSES: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(1)];
 
 // === impl Inner ===
 
@@ -19,17 +19,17 @@ impl Inner {
     /// has sent must not get lost on the way, for it will not accept the old one again.
     pub(super) async fn renew(
         self: &Arc<Self>,
-        before: &Arc<Account>,
-    ) -> Result<Arc<Account>, Error> {
+        before: &Arc<OAuthAccount>,
+    ) -> Result<Arc<OAuthAccount>, Error> {
         let (inner, before) = (self.clone(), before.clone());
         let renewing = tokio::spawn(async move { inner.renew_alone(&before).await });
         // A task that is gone took its runtime with it; nobody reads the error.
         renewing.await.unwrap_or(Err(Error::Abandoned { minutes: 0 }))
     }
 
-    async fn renew_alone(&self, before: &Account) -> Result<Arc<Account>, Error> {
-        let _lock = self.sign_in.shelf().lock().await?;
-        let (record, stamp) = self.sign_in.shelf().load().await?;
+    async fn renew_alone(&self, before: &OAuthAccount) -> Result<Arc<OAuthAccount>, Error> {
+        let _lock = self.sign_in.stored_record().lock().await?;
+        let (record, stamp) = self.sign_in.stored_record().load().await?;
         self.remember(&record, stamp);
         match self.state().account.clone() {
             Some(account) if account.access != before.access => return Ok(account),
@@ -37,7 +37,7 @@ impl Inner {
         }
         match self.refresh(&record).await {
             Ok(account) => {
-                self.store(Record { account: Some(account), lost: None, ..record }).await
+                self.store(SignInRecord { account: Some(account), lost: None, ..record }).await
             }
             // After a sign-out there is nothing to note: the record is gone, and stays so.
             Err(error) if error.is_refusal("invalid_grant") && record.account.is_some() => {
@@ -48,7 +48,7 @@ impl Inner {
         }
     }
 
-    async fn refresh(&self, record: &Record) -> Result<Account, Error> {
+    async fn refresh(&self, record: &SignInRecord) -> Result<OAuthAccount, Error> {
         let account = record.account.as_ref();
         let token = account.and_then(|account| account.refresh.as_ref());
         let (Some(account), Some(token)) = (account, token) else {
@@ -56,24 +56,24 @@ impl Inner {
             let error = "invalid_grant".to_owned();
             return Err(Error::Refused { what: "a token", error, description });
         };
-        let mut pauses = PAUSES.iter();
+        let mut pauses = RETRY_PAUSES.iter();
         loop {
             let refreshed = self.sign_in.refresh(account, token.expose()).await;
             match (refreshed, pauses.next()) {
-                (Err(error), Some(pause)) if error.is_passing() => sleep(*pause).await,
+                (Err(error), Some(pause)) if error.is_transient() => sleep(*pause).await,
                 (refreshed, _) => return refreshed,
             }
         }
     }
 
     /// A token that cannot be kept is used all the same: the one before it is worth nothing now.
-    async fn store(&self, record: Record) -> Result<Arc<Account>, Error> {
-        let stamp = match self.sign_in.shelf().save(&record).await {
+    async fn store(&self, record: SignInRecord) -> Result<Arc<OAuthAccount>, Error> {
+        let stamp = match self.sign_in.stored_record().save(&record).await {
             Ok(stamp) => stamp,
             Err(error) => {
-                let error = Error::from(error).in_one_line();
+                let error = Error::from(error).error_chain();
                 tracing::error!(error, "a renewed token could not be kept");
-                self.sign_in.shelf().stamp()
+                self.sign_in.stored_record().stamp()
             }
         };
         self.remember(&record, stamp);
@@ -81,15 +81,15 @@ impl Inner {
     }
 
     /// The one case in which a refresh token is given up: its authorization server says that it is no good.
-    async fn drop_refresh_token(&self, mut record: Record, why: &Error) {
+    async fn drop_refresh_token(&self, mut record: SignInRecord, why: &Error) {
         if let Some(account) = &mut record.account {
             account.refresh = None;
         }
-        record.lost = Some(format!("the sign-in has ended: {}", why.in_one_line()));
-        match self.sign_in.shelf().save(&record).await {
+        record.lost = Some(format!("the sign-in has ended: {}", why.error_chain()));
+        match self.sign_in.stored_record().save(&record).await {
             Ok(stamp) => self.remember(&record, stamp),
             Err(error) => {
-                let error = Error::from(error).in_one_line();
+                let error = Error::from(error).error_chain();
                 tracing::warn!(error, "the end of a sign-in could not be noted");
             }
         }

@@ -12,12 +12,12 @@ use std::time::Duration;
 use switchboard_wire::http::SignInRevision;
 use tokio::time::{Instant, sleep};
 
-use super::{Inner, Presence};
-use crate::account::{Account, Record};
-use crate::dpop::Prover;
-use crate::organisation::IdentityProvider;
-use crate::store::{Stamp, StoreError};
-use crate::token::now;
+use super::{Inner, UserPresence};
+use crate::account::{OAuthAccount, SignInRecord};
+use crate::dpop::DpopProver;
+use crate::organisation::IdentityProviderClient;
+use crate::store::{RecordStamp, SignInStoreError};
+use crate::token::unix_now;
 
 /// How often the store is compared with what was read of it while no request asks.
 const STORE_CHECK_INTERVAL: Duration = Duration::from_secs(1);
@@ -26,22 +26,22 @@ const STORE_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 #[derive(Default)]
 pub(super) struct SignInState {
     /// The stamps of what was last read, or tried to.
-    stamps: Option<Stamps>,
+    stamps: Option<SignInStamps>,
     /// Whether it could be read.
     is_readable: bool,
     /// Counts sign-ins and sign-outs.
     revision: u64,
     /// The sign-in with the identity provider, where the server is opened by one.
     identity: Option<String>,
-    pub(super) account: Option<Arc<Account>>,
+    pub(super) account: Option<Arc<OAuthAccount>>,
     pub(super) lost: Option<String>,
     pub(super) quiet_until: Option<Instant>,
     /// What a refusal was last answered with.
-    pub(super) answer: Option<Arc<Account>>,
+    pub(super) answer: Option<Arc<OAuthAccount>>,
     /// Whether the program could not sign in as itself when it last tried.
     pub(super) has_failed: bool,
     pub(super) steps: HashMap<String, u32>,
-    pub(super) prover: Option<Arc<Prover>>,
+    pub(super) prover: Option<Arc<DpopProver>>,
     /// What the server wants to see in the next proof.
     pub(super) nonce: Option<String>,
     /// Where the server was when it last refused a request.
@@ -50,26 +50,29 @@ pub(super) struct SignInState {
 
 /// Tells one state of the files that a sign-in consists of from another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stamps {
-    record: Option<Stamp>,
-    organisation: Option<Stamp>,
+struct SignInStamps {
+    record: Option<RecordStamp>,
+    organisation: Option<RecordStamp>,
 }
 
 // === impl Inner ===
 
 impl Inner {
     /// The account, if nothing has to be done about it.
-    pub(super) fn fresh(&self) -> Option<Arc<Account>> {
+    pub(super) fn fresh_account(&self) -> Option<Arc<OAuthAccount>> {
         let stamps = self.stamps();
         let state = self.state();
-        state.account.clone().filter(|account| state.is_of(stamps) && !account.is_due(now()))
+        state
+            .account
+            .clone()
+            .filter(|account| state.is_current(stamps) && !account.needs_renewal(unix_now()))
     }
 
     /// Reads the store, if it changed or could not be read before. What cannot be read any more is not used any more.
-    pub(super) async fn look(&self) -> Result<(), StoreError> {
+    pub(super) async fn reload_if_changed(&self) -> Result<(), SignInStoreError> {
         // From before it is read: a change in between is seen the next time.
         let stamps = self.stamps();
-        if self.state().is_of(stamps) {
+        if self.state().is_current(stamps) {
             return Ok(());
         }
         match self.read().await {
@@ -79,38 +82,38 @@ impl Inner {
                 state.revision += u64::from(is_other_person);
                 state.identity = identity;
                 state.is_readable = true;
-                self.take(&mut state, &record, stamps);
+                self.apply_record(&mut state, &record, stamps);
                 Ok(())
             }
             Err(error) => {
                 let mut state = self.state();
                 state.is_readable = false;
-                self.take(&mut state, &Record::default(), stamps);
+                self.apply_record(&mut state, &SignInRecord::default(), stamps);
                 Err(error)
             }
         }
     }
 
-    async fn read(&self) -> Result<(Record, Option<String>), StoreError> {
-        let identity = match self.sign_in.organisation() {
+    async fn read(&self) -> Result<(SignInRecord, Option<String>), SignInStoreError> {
+        let identity = match self.sign_in.identity_provider() {
             Some(organisation) => organisation.sign_in_id().await?,
             None => None,
         };
-        let (record, _) = self.sign_in.shelf().load().await?;
+        let (record, _) = self.sign_in.stored_record().load().await?;
         Ok((record, identity))
     }
 
     /// Takes in a record that was read or written while the record's lock was held.
-    pub(super) fn remember(&self, record: &Record, stamp: Option<Stamp>) {
+    pub(super) fn remember(&self, record: &SignInRecord, stamp: Option<RecordStamp>) {
         let mut state = self.state();
         let organisation = state.stamps.and_then(|stamps| stamps.organisation);
-        self.take(&mut state, record, Stamps { record: stamp, organisation });
+        self.apply_record(&mut state, record, SignInStamps { record: stamp, organisation });
     }
 
-    fn take(&self, state: &mut SignInState, record: &Record, stamps: Stamps) {
+    fn apply_record(&self, state: &mut SignInState, record: &SignInRecord, stamps: SignInStamps) {
         // A token that came through the identity provider is of the person who was signed in there.
-        let is_theirs = |account: &&Account| {
-            !self.sign_in.goes_through_organisation()
+        let is_theirs = |account: &&OAuthAccount| {
+            !self.sign_in.uses_identity_provider()
                 || state.identity.as_ref() == Some(&account.sign_in_id)
         };
         let account = record.account.as_ref().filter(is_theirs);
@@ -127,9 +130,9 @@ impl Inner {
 
     /// Whether a session that was opened before must not be used with `account`. The first sign-in by this provider
     /// itself, in the middle of a request, is no such change: that request goes on with it.
-    fn is_change(&self, state: &SignInState, account: Option<&Account>) -> bool {
+    fn is_change(&self, state: &SignInState, account: Option<&OAuthAccount>) -> bool {
         let signs_in_here =
-            !self.sign_in.takes_a_person() || matches!(self.presence, Presence::Somebody(_));
+            !self.sign_in.needs_person() || matches!(self.presence, UserPresence::Somebody(_));
         match (state.account.as_deref(), account) {
             (None, None) => false,
             (None, Some(_)) => !signs_in_here || state.has_failed,
@@ -139,8 +142,11 @@ impl Inner {
     }
 
     /// Takes in what this provider has just signed in to and stored.
-    pub(super) async fn adopt(&self, account: Account) -> Result<Arc<Account>, StoreError> {
-        self.look().await?;
+    pub(super) async fn adopt(
+        &self,
+        account: OAuthAccount,
+    ) -> Result<Arc<OAuthAccount>, SignInStoreError> {
+        self.reload_if_changed().await?;
         let mut state = self.state();
         state.has_failed = false;
         // Another process may have signed out meanwhile; then this request was before that, and the next is after.
@@ -149,7 +155,7 @@ impl Inner {
 
     /// Which sign-in counts now.
     pub(super) async fn revision(&self) -> SignInRevision {
-        if let Err(error) = self.look().await {
+        if let Err(error) = self.reload_if_changed().await {
             // The request that follows fails with it.
             tracing::debug!(%error, "a stored sign-in cannot be read");
         }
@@ -157,7 +163,7 @@ impl Inner {
     }
 
     /// Compares the store with what was read of it until another sign-in counts than at `since`.
-    pub(super) async fn changed(&self, since: SignInRevision) {
+    pub(super) async fn wait_for_change(&self, since: SignInRevision) {
         loop {
             let stamps = Some(self.stamps());
             let is_other = self.state().stamps != stamps;
@@ -169,14 +175,14 @@ impl Inner {
             }
             tokio::select! {
                 () = sleep(STORE_CHECK_INTERVAL) => {}
-                () = self.background.done() => {}
+                () = self.background.wait_until_done() => {}
             }
         }
     }
 
-    fn stamps(&self) -> Stamps {
-        let organisation = self.sign_in.organisation().and_then(IdentityProvider::stamp);
-        Stamps { record: self.sign_in.shelf().stamp(), organisation }
+    fn stamps(&self) -> SignInStamps {
+        let organisation = self.sign_in.identity_provider().and_then(IdentityProviderClient::stamp);
+        SignInStamps { record: self.sign_in.stored_record().stamp(), organisation }
     }
 }
 
@@ -184,7 +190,7 @@ impl Inner {
 
 impl SignInState {
     /// Whether the files are as they were when they were read.
-    fn is_of(&self, stamps: Stamps) -> bool {
+    fn is_current(&self, stamps: SignInStamps) -> bool {
         self.is_readable && self.stamps == Some(stamps)
     }
 }

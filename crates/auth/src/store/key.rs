@@ -5,12 +5,12 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::seal::Key;
-use super::{KeyExposure, StoreError};
+use super::seal::RecordKey;
+use super::{KeyExposure, SignInStoreError};
 
-const SERVICE: &str = "switchboard";
-const USER: &str = "sign-ins";
-const FILE: &str = "key";
+const KEYCHAIN_SERVICE: &str = "switchboard";
+const KEYCHAIN_USER: &str = "sign-ins";
+const KEY_FILE_NAME: &str = "key";
 /// How long a key is.
 pub(super) const KEY_BYTES: usize = 32;
 /// How much of the key file is read: enough to see that it is longer than a key.
@@ -18,7 +18,7 @@ const MAX_KEY_FILE_BYTES: u64 = 64;
 
 /// Where the key is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KeyPlace {
+pub enum KeyLocation {
     /// In the operating system's keychain.
     Keychain,
     /// In a file, which has been there before.
@@ -45,23 +45,23 @@ pub struct SystemKeychain;
 pub struct NoKeychain;
 
 /// The keys of a store. The keychain is asked once; the file is looked at each time, since its mode may change.
-pub(super) struct Keys {
+pub(super) struct RecordKeys {
     folder: PathBuf,
     keychain: Arc<dyn Keychain>,
-    known: Mutex<Known>,
+    known: Mutex<CachedKeys>,
 }
 
 #[derive(Default)]
-struct Known {
-    keychain: Option<Key>,
-    place: Option<KeyPlace>,
+struct CachedKeys {
+    keychain: Option<RecordKey>,
+    place: Option<KeyLocation>,
 }
 
 // === impl SystemKeychain ===
 
 impl SystemKeychain {
     fn entry() -> Result<keyring::Entry, io::Error> {
-        keyring::Entry::new(SERVICE, USER).map_err(io::Error::other)
+        keyring::Entry::new(KEYCHAIN_SERVICE, KEYCHAIN_USER).map_err(io::Error::other)
     }
 }
 
@@ -93,14 +93,14 @@ impl Keychain for NoKeychain {
 
 // === impl Keys ===
 
-impl Keys {
+impl RecordKeys {
     pub(super) fn new(folder: PathBuf, keychain: Arc<dyn Keychain>) -> Self {
         Self { folder, keychain, known: Mutex::default() }
     }
 
     /// Whether there is a key to be had, or made: a file that is not private matters only without a keychain.
-    pub(super) fn check(&self) -> Result<(), StoreError> {
-        let of_file = self.read();
+    pub(super) fn check(&self) -> Result<(), SignInStoreError> {
+        let of_file = self.file_key();
         if of_file.is_err() && self.known_keychain().is_some() {
             return Ok(());
         }
@@ -108,18 +108,18 @@ impl Keys {
     }
 
     /// Renames the key file if it is damaged and there is no keychain in its place. Called by one process at a time.
-    pub(super) fn set_damaged_file_aside(&self) -> Result<Option<PathBuf>, StoreError> {
-        let Err(StoreError::KeyDamaged { path }) = self.check() else { return Ok(None) };
+    pub(super) fn set_damaged_file_aside(&self) -> Result<Option<PathBuf>, SignInStoreError> {
+        let Err(SignInStoreError::KeyDamaged { path }) = self.check() else { return Ok(None) };
         let aside = free_path(&path);
         match fs::rename(&path, &aside) {
             Ok(()) => Ok(Some(aside)),
-            Err(source) => Err(StoreError::File { path, source }),
+            Err(source) => Err(SignInStoreError::File { path, source }),
         }
     }
 
     /// The key of that name, for opening. A file that is not private is an error only where its key is needed.
-    pub(super) fn named(&self, name: &str) -> Result<Option<Key>, StoreError> {
-        let of_file = self.read();
+    pub(super) fn find_key(&self, name: &str) -> Result<Option<RecordKey>, SignInStoreError> {
+        let of_file = self.file_key();
         if let Ok(Some(key)) = &of_file
             && key.name() == name
         {
@@ -132,20 +132,20 @@ impl Keys {
     }
 
     /// Where the key of that name is.
-    pub(super) fn place_of(&self, name: &str) -> Option<KeyPlace> {
-        self.named(name).ok().flatten()?;
-        let is_file = self.read().is_ok_and(|key| key.is_some_and(|key| key.name() == name));
-        Some(if is_file { KeyPlace::File } else { KeyPlace::Keychain })
+    pub(super) fn place_of(&self, name: &str) -> Option<KeyLocation> {
+        self.find_key(name).ok().flatten()?;
+        let is_file = self.file_key().is_ok_and(|key| key.is_some_and(|key| key.name() == name));
+        Some(if is_file { KeyLocation::File } else { KeyLocation::Keychain })
     }
 
     /// The key for sealing: the keychain's where there is one. Called by one process at a time.
-    pub(super) fn current(&self) -> Result<(Key, KeyPlace), StoreError> {
-        let mut known = self.known();
+    pub(super) fn sealing_key(&self) -> Result<(RecordKey, KeyLocation), SignInStoreError> {
+        let mut known = self.lock_cache();
         if known.keychain.is_none() {
             known.keychain = self.of_keychain_or_new()?;
         }
         if let Some(key) = &known.keychain {
-            return Ok((key.clone(), KeyPlace::Keychain));
+            return Ok((key.clone(), KeyLocation::Keychain));
         }
         let (key, place) = self.of_file()?;
         // One that this process has made stays new to it.
@@ -154,20 +154,20 @@ impl Keys {
     }
 
     /// The keychain's key, asked for until there is one.
-    fn known_keychain(&self) -> Option<Key> {
-        let mut known = self.known();
+    fn known_keychain(&self) -> Option<RecordKey> {
+        let mut known = self.lock_cache();
         if known.keychain.is_none() {
             known.keychain = self.of_keychain().ok().flatten();
         }
         known.keychain.clone()
     }
 
-    fn of_keychain(&self) -> Result<Option<Key>, io::Error> {
-        Ok(self.keychain.get()?.and_then(|bytes| Key::from_bytes(&bytes)))
+    fn of_keychain(&self) -> Result<Option<RecordKey>, io::Error> {
+        Ok(self.keychain.get()?.and_then(|bytes| RecordKey::from_bytes(&bytes)))
     }
 
     /// Nothing where there is no keychain.
-    fn of_keychain_or_new(&self) -> Result<Option<Key>, StoreError> {
+    fn of_keychain_or_new(&self) -> Result<Option<RecordKey>, SignInStoreError> {
         let missing = match self.of_keychain() {
             Ok(None) => true,
             Ok(found) => return Ok(found),
@@ -179,55 +179,57 @@ impl Keys {
         if !missing {
             return Ok(None);
         }
-        let key = Key::random().ok_or(StoreError::Random)?;
+        let key = RecordKey::random().ok_or(SignInStoreError::Random)?;
         // What was kept is what counts: a keychain that forgets is none.
         let kept = self.keychain.set(key.bytes()).and_then(|()| self.of_keychain());
         Ok(kept.ok().flatten())
     }
 
-    fn of_file(&self) -> Result<(Key, KeyPlace), StoreError> {
-        if let Some(key) = self.read()? {
-            return Ok((key, KeyPlace::File));
+    fn of_file(&self) -> Result<(RecordKey, KeyLocation), SignInStoreError> {
+        if let Some(key) = self.file_key()? {
+            return Ok((key, KeyLocation::File));
         }
         let path = self.path();
-        let failed = |source| StoreError::File { path: path.clone(), source };
-        let key = Key::random().ok_or(StoreError::Random)?;
+        let failed = |source| SignInStoreError::File { path: path.clone(), source };
+        let key = RecordKey::random().ok_or(SignInStoreError::Random)?;
         write(&self.folder, &path, key.bytes()).map_err(failed)?;
         tracing::warn!("there is no keychain; the key to stored sign-ins is in {}", path.display());
-        Ok((key, KeyPlace::NewFile))
+        Ok((key, KeyLocation::NewFile))
     }
 
-    fn read(&self) -> Result<Option<Key>, StoreError> {
+    fn file_key(&self) -> Result<Option<RecordKey>, SignInStoreError> {
         let path = self.path();
-        match read(&path) {
-            Ok(FileContent::Missing) => Ok(None),
-            Ok(FileContent::Key(key)) => Ok(Some(key)),
-            Ok(FileContent::Exposed(exposure)) => Err(StoreError::KeyExposed { path, exposure }),
-            Ok(FileContent::Damaged) => Err(StoreError::KeyDamaged { path }),
-            Err(source) => Err(StoreError::File { path, source }),
+        match read_key_file(&path) {
+            Ok(KeyFileContent::Missing) => Ok(None),
+            Ok(KeyFileContent::Key(key)) => Ok(Some(key)),
+            Ok(KeyFileContent::Exposed(exposure)) => {
+                Err(SignInStoreError::KeyExposed { path, exposure })
+            }
+            Ok(KeyFileContent::Damaged) => Err(SignInStoreError::KeyDamaged { path }),
+            Err(source) => Err(SignInStoreError::File { path, source }),
         }
     }
 
     fn path(&self) -> PathBuf {
-        self.folder.join(FILE)
+        self.folder.join(KEY_FILE_NAME)
     }
 
-    fn known(&self) -> std::sync::MutexGuard<'_, Known> {
+    fn lock_cache(&self) -> std::sync::MutexGuard<'_, CachedKeys> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// What is where the key should be.
-enum FileContent {
+enum KeyFileContent {
     Missing,
-    Key(Key),
+    Key(RecordKey),
     /// A key that other users may know, or have put there.
     Exposed(KeyExposure),
     /// Something else than a key: an empty file, a part of one, a text.
     Damaged,
 }
 
-fn read(path: &Path) -> Result<FileContent, io::Error> {
+fn read_key_file(path: &Path) -> Result<KeyFileContent, io::Error> {
     let mut options = OpenOptions::new();
     options.read(true);
     // A pipe is not waited for.
@@ -235,16 +237,18 @@ fn read(path: &Path) -> Result<FileContent, io::Error> {
     std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, nix::libc::O_NONBLOCK);
     let file = match options.open(path) {
         Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(FileContent::Missing),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Ok(KeyFileContent::Missing);
+        }
         Err(error) => return Err(error),
     };
     // Of the file that is open, so that it is the one that is read.
     if let Some(exposure) = exposure(&file.metadata()?) {
-        return Ok(FileContent::Exposed(exposure));
+        return Ok(KeyFileContent::Exposed(exposure));
     }
     let mut bytes = Vec::new();
     file.take(MAX_KEY_FILE_BYTES).read_to_end(&mut bytes)?;
-    Ok(Key::from_bytes(&bytes).map_or(FileContent::Damaged, FileContent::Key))
+    Ok(RecordKey::from_bytes(&bytes).map_or(KeyFileContent::Damaged, KeyFileContent::Key))
 }
 
 /// How other users could know or choose what is in a file.

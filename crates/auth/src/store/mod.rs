@@ -12,56 +12,56 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-pub use file::FileStore;
-pub use key::{KeyPlace, Keychain, NoKeychain, SystemKeychain};
-pub(crate) use shelf::{RecordLock, Shelf};
+pub use file::FileSignInStore;
+pub use key::{KeyLocation, Keychain, NoKeychain, SystemKeychain};
+pub(crate) use shelf::{RecordLock, StoredRecord};
 
-use crate::account::Record;
+use crate::account::SignInRecord;
 
 /// Where sign-ins are kept. Every call may touch a disk or a keychain, but for `stamp`.
 ///
 /// An implementation replaces a record whole or not at all, and its locks end with the process that holds them.
-pub trait Store: Send + Sync + 'static {
+pub trait SignInStore: Send + Sync + 'static {
     /// What is kept under `key`.
-    fn load(&self, key: &str) -> Result<Option<Record>, StoreError>;
+    fn load(&self, key: &str) -> Result<Option<SignInRecord>, SignInStoreError>;
 
     /// Keeps it in place of what was there.
-    fn save(&self, key: &str, record: &Record) -> Result<(), StoreError>;
+    fn save(&self, key: &str, record: &SignInRecord) -> Result<(), SignInStoreError>;
 
     /// Forgets it.
-    fn remove(&self, key: &str) -> Result<(), StoreError>;
+    fn remove(&self, key: &str) -> Result<(), SignInStoreError>;
 
     /// Whether a record could be saved and opened again, as far as that can be told beforehand.
-    fn check(&self) -> Result<(), StoreError> {
+    fn check(&self) -> Result<(), SignInStoreError> {
         Ok(())
     }
 
     /// Renames a damaged key, so that the next record is sealed with a new one; the new path, if that was done.
     ///
     /// Records that the damaged key sealed stay where they are: they open again if the key is restored.
-    fn set_damaged_key_aside(&self) -> Result<Option<PathBuf>, StoreError> {
+    fn set_damaged_key_aside(&self) -> Result<Option<PathBuf>, SignInStoreError> {
         Ok(None)
     }
 
     /// Everything that is kept, by key.
-    fn keys(&self) -> Result<Vec<String>, StoreError>;
+    fn keys(&self) -> Result<Vec<String>, SignInStoreError>;
 
     /// Changes whenever what is kept under `key` does.
-    fn stamp(&self, key: &str) -> Option<Stamp>;
+    fn stamp(&self, key: &str) -> Option<RecordStamp>;
 
     /// Where the key is that opens what is kept under `key`; nothing where none is needed or to be had.
-    fn key_of(&self, key: &str) -> Option<KeyPlace> {
+    fn key_location_of(&self, key: &str) -> Option<KeyLocation> {
         let _ = key;
         None
     }
 
     /// The right to change what is kept under `key`, given back when dropped; nothing if somebody else has it.
-    fn try_lock(&self, key: &str) -> Result<Option<Box<dyn Send + Sync>>, StoreError>;
+    fn try_lock(&self, key: &str) -> Result<Option<Box<dyn Send + Sync>>, SignInStoreError>;
 }
 
 /// Tells one state of a record from another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stamp {
+pub struct RecordStamp {
     changed: SystemTime,
     /// A replaced file is another file, even within one tick of the clock.
     number: u64,
@@ -92,7 +92,7 @@ impl KeyExposure {
 /// What is kept could not be read or written.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)] // fields: `path` is the file, `source` the cause
-pub enum StoreError {
+pub enum SignInStoreError {
     /// The disk said no.
     #[error("cannot use `{}`", path.display())]
     File {

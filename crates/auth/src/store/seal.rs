@@ -11,11 +11,11 @@ use crate::secret::Secret;
 
 /// A key, and a name for it.
 #[derive(Clone, Debug)]
-pub(super) struct Key(Secret<[u8; KEY_BYTES]>);
+pub(super) struct RecordKey(Secret<[u8; KEY_BYTES]>);
 
 /// What stands in a file.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Sealed {
+pub(super) struct SealedRecord {
     version: u8,
     /// Which key opens it.
     pub(super) key: String,
@@ -25,7 +25,7 @@ pub(super) struct Sealed {
 
 // === impl Key ===
 
-impl Key {
+impl RecordKey {
     pub(super) fn new(bytes: [u8; KEY_BYTES]) -> Self {
         Self(Secret::new(bytes))
     }
@@ -52,18 +52,18 @@ impl Key {
     }
 
     /// Seals `text`, to be opened under the same `label` only: a file put in another's place does not open.
-    pub(super) fn seal(&self, label: &str, mut text: Vec<u8>) -> Option<Sealed> {
+    pub(super) fn seal(&self, label: &str, mut text: Vec<u8>) -> Option<SealedRecord> {
         let mut nonce = [0; NONCE_LEN];
         getrandom::fill(&mut nonce).ok()?;
         let aad = Aad::from(label.as_bytes());
         let fresh = Nonce::assume_unique_for_key(nonce);
         self.aead()?.seal_in_place_append_tag(fresh, aad, &mut text).ok()?;
         let (nonce, text) = (STANDARD.encode(nonce), STANDARD.encode(text));
-        Some(Sealed { version: 1, key: self.name(), nonce, text })
+        Some(SealedRecord { version: 1, key: self.name(), nonce, text })
     }
 
     /// Opens what was sealed; nothing if it was not sealed so.
-    pub(super) fn open(&self, label: &str, sealed: &Sealed) -> Option<Vec<u8>> {
+    pub(super) fn open(&self, label: &str, sealed: &SealedRecord) -> Option<Vec<u8>> {
         let nonce: [u8; NONCE_LEN] = STANDARD.decode(&sealed.nonce).ok()?.try_into().ok()?;
         let mut text = STANDARD.decode(&sealed.text).ok()?;
         let aad = Aad::from(label.as_bytes());
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn what_is_sealed_opens_with_its_key_in_its_place_unchanged() {
-        let (key, other) = (Key::random().unwrap(), Key::random().unwrap());
+        let (key, other) = (RecordKey::random().unwrap(), RecordKey::random().unwrap());
         let mut sealed = key.seal("a", b"token".to_vec()).unwrap();
         assert_eq!(key.open("a", &sealed).unwrap(), b"token");
         assert!(key.open("b", &sealed).is_none());
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn two_seals_of_one_text_differ() {
-        let key = Key::random().unwrap();
+        let key = RecordKey::random().unwrap();
         let [a, b] = [(); 2].map(|()| key.seal("a", b"x".to_vec()).unwrap().text);
         assert_ne!(a, b);
         assert!(!format!("{key:?}").contains('['));

@@ -5,19 +5,19 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout};
 
-use super::{KeyPlace, Stamp, Store, StoreError};
-use crate::account::Record;
+use super::{KeyLocation, RecordStamp, SignInStore, SignInStoreError};
+use crate::account::SignInRecord;
 
 /// Long enough for somebody to unlock their keychain.
-const STUCK: Duration = Duration::from_secs(60);
+const STORE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Longer than any renewal takes that another process does.
-const BUSY: Duration = Duration::from_secs(60);
-const PAUSE: Duration = Duration::from_millis(20);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
+const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A record, and where it is kept.
 #[derive(Clone)]
-pub(crate) struct Shelf {
-    store: Arc<dyn Store>,
+pub(crate) struct StoredRecord {
+    store: Arc<dyn SignInStore>,
     key: Arc<str>,
 }
 
@@ -28,33 +28,37 @@ pub(crate) struct RecordLock {
 
 // === impl Shelf ===
 
-impl Shelf {
-    pub(crate) fn new(store: Arc<dyn Store>, key: &str) -> Self {
+impl StoredRecord {
+    pub(crate) fn new(store: Arc<dyn SignInStore>, key: &str) -> Self {
         Self { store, key: key.into() }
     }
 
-    pub(crate) fn stamp(&self) -> Option<Stamp> {
+    pub(crate) fn stamp(&self) -> Option<RecordStamp> {
         self.store.stamp(&self.key)
     }
 
     /// What is kept, with a stamp from before it was read: a change in between is seen the next time.
-    pub(crate) async fn load(&self) -> Result<(Record, Option<Stamp>), StoreError> {
+    pub(crate) async fn load(
+        &self,
+    ) -> Result<(SignInRecord, Option<RecordStamp>), SignInStoreError> {
         let stamp = self.stamp();
-        let record = self.blocking(<dyn Store>::load).await?;
+        let record = self.blocking(<dyn SignInStore>::load).await?;
         Ok((record.unwrap_or_default(), stamp))
     }
 
     /// What is kept, if anything is, and where the key to it is.
-    pub(crate) async fn look(&self) -> Result<Option<(Record, Option<KeyPlace>)>, StoreError> {
+    pub(crate) async fn inspect(
+        &self,
+    ) -> Result<Option<(SignInRecord, Option<KeyLocation>)>, SignInStoreError> {
         self.blocking(|store, key| {
             store.check()?;
-            Ok(store.load(key)?.map(|record| (record, store.key_of(key))))
+            Ok(store.load(key)?.map(|record| (record, store.key_location_of(key))))
         })
         .await
     }
 
     /// Makes sure that a record can be saved, as far as that can be told beforehand. A damaged key is set aside.
-    pub(crate) async fn prepare(&self) -> Result<(), StoreError> {
+    pub(crate) async fn prepare(&self) -> Result<(), SignInStoreError> {
         self.blocking(|store, _| {
             if let Some(path) = store.set_damaged_key_aside()? {
                 tracing::warn!(
@@ -67,40 +71,45 @@ impl Shelf {
         .await
     }
 
-    pub(crate) async fn save(&self, record: &Record) -> Result<Option<Stamp>, StoreError> {
+    pub(crate) async fn save(
+        &self,
+        record: &SignInRecord,
+    ) -> Result<Option<RecordStamp>, SignInStoreError> {
         let record = record.clone();
         self.blocking(move |store, key| store.save(key, &record)).await?;
         Ok(self.stamp())
     }
 
-    pub(crate) async fn remove(&self) -> Result<(), StoreError> {
-        self.blocking(<dyn Store>::remove).await
+    pub(crate) async fn remove(&self) -> Result<(), SignInStoreError> {
+        self.blocking(<dyn SignInStore>::remove).await
     }
 
     /// Waits for the right to change the record.
-    pub(crate) async fn lock(&self) -> Result<RecordLock, StoreError> {
-        let until = Instant::now() + BUSY;
+    pub(crate) async fn lock(&self) -> Result<RecordLock, SignInStoreError> {
+        let until = Instant::now() + LOCK_TIMEOUT;
         loop {
-            if let Some(held) = self.blocking(<dyn Store>::try_lock).await? {
+            if let Some(held) = self.blocking(<dyn SignInStore>::try_lock).await? {
                 return Ok(RecordLock { _held: held });
             }
             if Instant::now() >= until {
-                return Err(StoreError::Busy { seconds: BUSY.as_secs() });
+                return Err(SignInStoreError::Busy { seconds: LOCK_TIMEOUT.as_secs() });
             }
-            sleep(PAUSE).await;
+            sleep(LOCK_POLL_INTERVAL).await;
         }
     }
 
     async fn blocking<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&dyn Store, &str) -> Result<T, StoreError> + Send + 'static,
-    ) -> Result<T, StoreError> {
+        work: impl FnOnce(&dyn SignInStore, &str) -> Result<T, SignInStoreError> + Send + 'static,
+    ) -> Result<T, SignInStoreError> {
         let (store, key) = (self.store.clone(), self.key.clone());
         let working = tokio::task::spawn_blocking(move || work(&*store, &key));
-        match timeout(STUCK, working).await {
+        match timeout(STORE_TIMEOUT, working).await {
             Ok(Ok(done)) => done,
             // Neither the task's end with its runtime nor its panic leaves anything to say.
-            Ok(Err(_)) | Err(_) => Err(StoreError::Stuck { seconds: STUCK.as_secs() }),
+            Ok(Err(_)) | Err(_) => {
+                Err(SignInStoreError::Stuck { seconds: STORE_TIMEOUT.as_secs() })
+            }
         }
     }
 }

@@ -4,15 +4,15 @@ use serde::Deserialize;
 use serde_json::Value;
 use url::Url;
 
-use super::{Rejected, Verified};
-use crate::scopes::split;
+use super::{TokenRejection, VerifiedToken};
+use crate::scopes::split_scopes;
 
 /// No subject is longer (OpenID Connect).
-const MAX_SUBJECT: usize = 255;
+const MAX_SUBJECT_BYTES: usize = 255;
 
 /// The claims that matter.
 #[derive(Debug, Deserialize)]
-pub(super) struct Claims {
+pub(super) struct AccessTokenClaims {
     #[serde(default)]
     iss: String,
     #[serde(default)]
@@ -36,7 +36,7 @@ pub(super) struct Claims {
 
 /// Whom a token has to be for.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Audience<'a> {
+pub(super) enum ExpectedAudience<'a> {
     /// One of these, letter by letter.
     Any(&'a [String]),
     /// What is at this URL: it, or something it lies beneath.
@@ -44,9 +44,9 @@ pub(super) enum Audience<'a> {
 }
 
 /// What the claims have to be.
-pub(super) struct Expected<'a> {
+pub(super) struct ExpectedClaims<'a> {
     pub(super) issuer: &'a str,
-    pub(super) audience: Audience<'a>,
+    pub(super) audience: ExpectedAudience<'a>,
     pub(super) scopes: &'a [String],
     pub(super) now: u64,
     pub(super) leeway: u64,
@@ -54,39 +54,42 @@ pub(super) struct Expected<'a> {
 
 // === impl Expected ===
 
-impl Expected<'_> {
-    pub(super) fn check(&self, claims: &Claims) -> Result<Verified, Rejected> {
+impl ExpectedClaims<'_> {
+    pub(super) fn check(
+        &self,
+        claims: &AccessTokenClaims,
+    ) -> Result<VerifiedToken, TokenRejection> {
         if claims.iss != self.issuer {
-            return Err(Rejected::Issuer);
+            return Err(TokenRejection::Issuer);
         }
-        if !words(&claims.aud).iter().any(|name| self.audience.is(name)) {
-            return Err(Rejected::Audience);
+        if !words(&claims.aud).iter().any(|name| self.audience.matches(name)) {
+            return Err(TokenRejection::Audience);
         }
         let expires_at = self.in_time(claims)?;
         if claims.cnf.is_some() {
-            return Err(Rejected::Bound);
+            return Err(TokenRejection::Bound);
         }
-        let is_subject = (1..=MAX_SUBJECT).contains(&claims.sub.len())
+        let is_subject = (1..=MAX_SUBJECT_BYTES).contains(&claims.sub.len())
             && !claims.sub.chars().any(char::is_control);
         if !is_subject {
-            return Err(Rejected::Subject);
+            return Err(TokenRejection::Subject);
         }
         let scopes = claims.scopes();
         if !self.scopes.iter().all(|wanted| scopes.contains(wanted)) {
-            return Err(Rejected::Scope);
+            return Err(TokenRejection::Scope);
         }
         let (issuer, subject) = (claims.iss.clone(), claims.sub.clone());
-        Ok(Verified { issuer, subject, scopes, expires_at })
+        Ok(VerifiedToken { issuer, subject, scopes, expires_at })
     }
 
-    fn in_time(&self, claims: &Claims) -> Result<u64, Rejected> {
-        let expires_at = claims.exp.and_then(moment).ok_or(Rejected::Expired)?;
+    fn in_time(&self, claims: &AccessTokenClaims) -> Result<u64, TokenRejection> {
+        let expires_at = claims.exp.and_then(to_unix_seconds).ok_or(TokenRejection::Expired)?;
         if self.now >= expires_at.saturating_add(self.leeway) {
-            return Err(Rejected::Expired);
+            return Err(TokenRejection::Expired);
         }
-        let begins = claims.nbf.map_or(Some(0), moment).ok_or(Rejected::NotYet)?;
+        let begins = claims.nbf.map_or(Some(0), to_unix_seconds).ok_or(TokenRejection::NotYet)?;
         if begins > self.now.saturating_add(self.leeway) {
-            return Err(Rejected::NotYet);
+            return Err(TokenRejection::NotYet);
         }
         Ok(expires_at)
     }
@@ -94,15 +97,15 @@ impl Expected<'_> {
 
 /// Seconds since 1970. Some issuers write fractions.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked to fit")]
-fn moment(seconds: f64) -> Option<u64> {
+fn to_unix_seconds(seconds: f64) -> Option<u64> {
     // Numbers of this size are exact.
     (0.0..9e15).contains(&seconds).then_some(seconds as u64)
 }
 
 // === impl Audience ===
 
-impl Audience<'_> {
-    fn is(&self, name: &str) -> bool {
+impl ExpectedAudience<'_> {
+    fn matches(&self, name: &str) -> bool {
         match self {
             Self::Any(names) => names.iter().any(|known| known == name),
             Self::Resource(url) => {
@@ -115,11 +118,11 @@ impl Audience<'_> {
 
 // === impl Claims ===
 
-impl Claims {
+impl AccessTokenClaims {
     fn scopes(&self) -> Vec<String> {
         let said = self.scope.as_ref().or(self.scp.as_ref());
         let said = said.map(words).unwrap_or_default();
-        said.iter().flat_map(|words| split(words)).collect()
+        said.iter().flat_map(|words| split_scopes(words)).collect()
     }
 }
 
@@ -150,14 +153,14 @@ mod tests {
         for (name, value) in change {
             claims[name] = value;
         }
-        let judge = Expected {
+        let judge = ExpectedClaims {
             issuer: "https://as.example",
-            audience: Audience::Resource("https://hub.example/mcp/github"),
+            audience: ExpectedAudience::Resource("https://hub.example/mcp/github"),
             scopes: &["use".to_owned()],
             now: NOW,
             leeway: 60,
         };
-        let read = serde_json::from_value::<Claims>(claims.clone()).unwrap();
+        let read = serde_json::from_value::<AccessTokenClaims>(claims.clone()).unwrap();
         let found = judge.check(&read).map(|_| ()).map_err(|why| format!("{why:?}"));
         assert_eq!(found, expected.map_err(str::to_owned), "{claims}");
     }

@@ -9,25 +9,25 @@ use ring::signature::{
 };
 use serde::Deserialize;
 
-use super::Rejected;
-use super::token::{Algorithm, Head};
+use super::TokenRejection;
+use super::token::{SigningAlgorithm, TokenHeader};
 
 /// No issuer has more.
 const MAX_KEYS: usize = 64;
 
 /// A set of keys, as it is published.
 #[derive(Debug, Deserialize)]
-pub(super) struct Document {
+pub(super) struct JwkSet {
     keys: Vec<serde_json::Value>,
 }
 
 /// Keys by their names.
 #[derive(Clone, Debug)]
-pub(super) struct Keys(Vec<(Option<String>, Key)>);
+pub(super) struct VerifyingKeys(Vec<(Option<String>, VerifyingKey)>);
 
 /// A key. Each verifies one algorithm: what a token says of itself does not choose how its key is used.
 #[derive(Clone, Debug)]
-pub(super) enum Key {
+pub(super) enum VerifyingKey {
     Rs256 { modulus: Vec<u8>, exponent: Vec<u8> },
     Es256(Vec<u8>),
     EdDsa(Vec<u8>),
@@ -56,14 +56,14 @@ struct Jwk {
 
 // === impl Keys ===
 
-impl Keys {
-    pub(super) fn read(document: Document) -> Self {
+impl VerifyingKeys {
+    pub(super) fn read(document: JwkSet) -> Self {
         let read = |value| serde_json::from_value::<Jwk>(value).ok()?.key();
         Self(document.keys.into_iter().take(MAX_KEYS).filter_map(read).collect())
     }
 
     /// The key that a token names. One that names none is verified with the only key of its kind, if there is one.
-    pub(super) fn named(&self, head: &Head) -> Option<Key> {
+    pub(super) fn find_key(&self, head: &TokenHeader) -> Option<VerifyingKey> {
         let mut fitting = self.0.iter().filter(|(name, key)| {
             key.algorithm() == head.algorithm && (head.key.is_none() || *name == head.key)
         });
@@ -74,16 +74,16 @@ impl Keys {
 
 // === impl Key ===
 
-impl Key {
-    fn algorithm(&self) -> Algorithm {
+impl VerifyingKey {
+    fn algorithm(&self) -> SigningAlgorithm {
         match self {
-            Self::Rs256 { .. } => Algorithm::Rs256,
-            Self::Es256(_) => Algorithm::Es256,
-            Self::EdDsa(_) => Algorithm::EdDsa,
+            Self::Rs256 { .. } => SigningAlgorithm::Rs256,
+            Self::Es256(_) => SigningAlgorithm::Es256,
+            Self::EdDsa(_) => SigningAlgorithm::EdDsa,
         }
     }
 
-    pub(super) fn verify(&self, signed: &[u8], signature: &[u8]) -> Result<(), Rejected> {
+    pub(super) fn verify(&self, signed: &[u8], signature: &[u8]) -> Result<(), TokenRejection> {
         let verified = match self {
             Self::Rs256 { modulus, exponent } => {
                 let key = RsaPublicKeyComponents { n: modulus, e: exponent };
@@ -94,28 +94,30 @@ impl Key {
             }
             Self::EdDsa(point) => UnparsedPublicKey::new(&ED25519, point).verify(signed, signature),
         };
-        verified.map_err(|_| Rejected::Signature)
+        verified.map_err(|_| TokenRejection::Signature)
     }
 }
 
 // === impl Jwk ===
 
 impl Jwk {
-    fn key(self) -> Option<(Option<String>, Key)> {
+    fn key(self) -> Option<(Option<String>, VerifyingKey)> {
         if self.purpose.as_deref().is_some_and(|purpose| purpose != "sig") {
             return None;
         }
         let number = |text: &Option<String>| URL_SAFE_NO_PAD.decode(text.as_deref()?).ok();
         let key = match (self.kty.as_str(), self.crv.as_deref()) {
-            ("RSA", _) => Key::Rs256 { modulus: number(&self.n)?, exponent: number(&self.e)? },
+            ("RSA", _) => {
+                VerifyingKey::Rs256 { modulus: number(&self.n)?, exponent: number(&self.e)? }
+            }
             ("EC", Some("P-256")) => {
                 let (x, y) = (number(&self.x)?, number(&self.y)?);
-                Key::Es256([&[4], x.as_slice(), y.as_slice()].concat())
+                VerifyingKey::Es256([&[4], x.as_slice(), y.as_slice()].concat())
             }
-            ("OKP", Some("Ed25519")) => Key::EdDsa(number(&self.x)?),
+            ("OKP", Some("Ed25519")) => VerifyingKey::EdDsa(number(&self.x)?),
             _ => return None,
         };
-        let fits = |name: &String| Algorithm::named(name) == Some(key.algorithm());
+        let fits = |name: &String| SigningAlgorithm::from_name(name) == Some(key.algorithm());
         self.alg.as_ref().is_none_or(fits).then_some((self.kid, key))
     }
 }
@@ -126,7 +128,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::verify::token::Token;
+    use crate::verify::token::ParsedToken;
 
     // The examples of RFC 7515 (A.2, A.3) and RFC 8037 (A.4).
     const RSA: &str = "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFtcGxlLmNvbS9pc19yb290Ijp0cnVlfQ.cC4hiUPoj9Eetdgtv3hF80EGrhuB__dzERat0XF9g2VtQgr9PJbu3XOiZj5RZmh7AAuHIm4Bh-0Qc_lF5YKt_O8W2Fp5jujGbds9uJdbF9CUAr7t1dnZcAcQjbKBYNX4BAynRFdiuB--f_nZLgrnbyTyWzO75vRK5h6xBArLIARNPvkSjtQBMHlb1L07Qe7K0GarZRmB_eSN9383LcOLn6_dO--xi12jzDwusC-eOkHWEsqtFZESc6BfI7noOPqvhJ1phCnvWh6IeYI2w9QOYEUipUTI8np6LbgGY9Fs98rqVt5AXLIhWkWywlVmtVrBp0igcN_IoypGlUPQGe77Rw";
@@ -142,8 +144,8 @@ mod tests {
         ]})
     }
 
-    fn read(document: Value) -> Keys {
-        Keys::read(serde_json::from_value(document).unwrap())
+    fn read(document: Value) -> VerifyingKeys {
+        VerifyingKeys::read(serde_json::from_value(document).unwrap())
     }
 
     #[test]
@@ -151,29 +153,39 @@ mod tests {
         let keys = read(published());
         assert_eq!(keys.0.len(), 3, "what is of another kind is passed over");
         for text in [RSA, EC, ED] {
-            let token = Token::parse(text).unwrap();
-            let key = keys.named(&token.head).unwrap();
+            let token = ParsedToken::parse(text).unwrap();
+            let key = keys.find_key(&token.head).unwrap();
             key.verify(token.signed, &token.signature).unwrap();
             let mut forged = token.signed.to_vec();
             *forged.last_mut().unwrap() ^= 1;
-            assert!(matches!(key.verify(&forged, &token.signature), Err(Rejected::Signature)));
+            assert!(matches!(
+                key.verify(&forged, &token.signature),
+                Err(TokenRejection::Signature)
+            ));
         }
     }
 
     #[test]
     fn a_key_is_used_as_its_owner_says() {
-        let head = |algorithm, key: Option<&str>| Head { algorithm, key: key.map(str::to_owned) };
+        let head =
+            |algorithm, key: Option<&str>| TokenHeader { algorithm, key: key.map(str::to_owned) };
         let mut document = published();
         document["keys"][1]["kid"] = "a".into();
         document["keys"][2]["use"] = "enc".into();
         let keys = read(document);
-        assert!(keys.named(&head(Algorithm::Es256, Some("a"))).is_some());
-        assert!(keys.named(&head(Algorithm::Es256, Some("b"))).is_none());
-        assert!(keys.named(&head(Algorithm::Rs256, Some("a"))).is_none(), "its key is another's");
-        assert!(keys.named(&head(Algorithm::EdDsa, None)).is_none(), "it is for something else");
+        assert!(keys.find_key(&head(SigningAlgorithm::Es256, Some("a"))).is_some());
+        assert!(keys.find_key(&head(SigningAlgorithm::Es256, Some("b"))).is_none());
+        assert!(
+            keys.find_key(&head(SigningAlgorithm::Rs256, Some("a"))).is_none(),
+            "its key is another's"
+        );
+        assert!(
+            keys.find_key(&head(SigningAlgorithm::EdDsa, None)).is_none(),
+            "it is for something else"
+        );
         // Two keys that could be meant are none.
         let mut twice = published();
         twice["keys"][3] = twice["keys"][1].clone();
-        assert!(read(twice).named(&head(Algorithm::Es256, None)).is_none());
+        assert!(read(twice).find_key(&head(SigningAlgorithm::Es256, None)).is_none());
     }
 }

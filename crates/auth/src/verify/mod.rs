@@ -11,19 +11,19 @@ mod token;
 
 use std::time::Duration;
 
-use switchboard_wire::http::PoolOptions;
+use switchboard_wire::http::HttpPoolOptions;
 
-use crate::token::now;
-use claims::{Audience, Expected};
-use published::Published;
-use token::Token;
+use crate::token::unix_now;
+use claims::{ExpectedAudience, ExpectedClaims};
+use published::IssuerKeys;
+use token::ParsedToken;
 
 /// Clocks differ by so much.
-const LEEWAY: Duration = Duration::from_secs(60);
+const CLOCK_LEEWAY: Duration = Duration::from_secs(60);
 
 /// What a resource believes.
 #[derive(Clone, Debug)]
-pub struct Trust {
+pub struct TrustedIssuer {
     /// Who gives out tokens for it.
     pub issuer: String,
     /// What tokens are good for everywhere; without any, the URL that they are shown at.
@@ -33,14 +33,14 @@ pub struct Trust {
 }
 
 /// Verifies tokens of one issuer.
-pub struct Verifier {
-    trust: Trust,
-    keys: Published,
+pub struct AccessTokenVerifier {
+    trust: TrustedIssuer,
+    keys: IssuerKeys,
 }
 
 /// Whom a token speaks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Verified {
+pub struct VerifiedToken {
     /// The issuer.
     pub issuer: String,
     /// Its name for them. No two people of an issuer have the same; without an issuer it means nothing.
@@ -54,7 +54,7 @@ pub struct Verified {
 /// Why a token is not believed. None of it says anything of what stands in the token.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Rejected {
+pub enum TokenRejection {
     /// It is no signed JWT that can be read.
     #[error("it is not a token that can be read")]
     Malformed,
@@ -101,38 +101,46 @@ pub enum Rejected {
 
 // === impl Verifier ===
 
-impl Verifier {
+impl AccessTokenVerifier {
     /// For what is trusted. The issuer is asked for its keys when the first token is shown.
-    pub fn new(trust: Trust, network: PoolOptions) -> Self {
-        let keys = Published::new(&trust.issuer, network);
+    pub fn new(trust: TrustedIssuer, network: HttpPoolOptions) -> Self {
+        let keys = IssuerKeys::new(&trust.issuer, network);
         Self { trust, keys }
     }
 
     /// What is trusted.
-    pub fn trust(&self) -> &Trust {
+    pub fn trusted_issuer(&self) -> &TrustedIssuer {
         &self.trust
     }
 
     /// Whom a token speaks for that is shown at `resource`, a URL.
-    pub async fn verify(&self, token: &str, resource: &str) -> Result<Verified, Rejected> {
-        let judged = self.judge(token, resource).await;
+    pub async fn verify(
+        &self,
+        token: &str,
+        resource: &str,
+    ) -> Result<VerifiedToken, TokenRejection> {
+        let judged = self.check_token(token, resource).await;
         judged.inspect_err(|why| tracing::info!(%why, "a token is not believed"))
     }
 
-    async fn judge(&self, token: &str, resource: &str) -> Result<Verified, Rejected> {
-        let token = Token::parse(token)?;
-        let key = self.keys.named(&token.head).await?;
+    async fn check_token(
+        &self,
+        token: &str,
+        resource: &str,
+    ) -> Result<VerifiedToken, TokenRejection> {
+        let token = ParsedToken::parse(token)?;
+        let key = self.keys.find_key(&token.head).await?;
         key.verify(token.signed, &token.signature)?;
         let audience = match &*self.trust.audiences {
-            [] => Audience::Resource(resource),
-            any => Audience::Any(any),
+            [] => ExpectedAudience::Resource(resource),
+            any => ExpectedAudience::Any(any),
         };
-        let expected = Expected {
+        let expected = ExpectedClaims {
             issuer: &self.trust.issuer,
             audience,
             scopes: &self.trust.scopes,
-            now: now(),
-            leeway: LEEWAY.as_secs(),
+            now: unix_now(),
+            leeway: CLOCK_LEEWAY.as_secs(),
         };
         expected.check(&token.claims()?)
     }

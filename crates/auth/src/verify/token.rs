@@ -4,18 +4,18 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Deserialize;
 
-use super::Rejected;
-use super::claims::Claims;
+use super::TokenRejection;
+use super::claims::AccessTokenClaims;
 
 /// No token is longer; HTTP servers would not take it in a header.
-const MAX_LENGTH: usize = 16 << 10;
+const MAX_TOKEN_BYTES: usize = 16 << 10;
 /// What access tokens call themselves, where they say it (RFC 9068). Other kinds of JWT have names of their own, so that
 /// none is taken for another.
-const KINDS: [&str; 3] = ["jwt", "at+jwt", "application/at+jwt"];
+const ACCESS_TOKEN_TYPES: [&str; 3] = ["jwt", "at+jwt", "application/at+jwt"];
 
 /// The ways of signing that are accepted. `none` is none, and what is signed with a shared secret proves nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Algorithm {
+pub(super) enum SigningAlgorithm {
     Rs256,
     Es256,
     EdDsa,
@@ -23,14 +23,14 @@ pub(super) enum Algorithm {
 
 /// What says how to verify the rest.
 #[derive(Debug)]
-pub(super) struct Head {
-    pub(super) algorithm: Algorithm,
+pub(super) struct TokenHeader {
+    pub(super) algorithm: SigningAlgorithm,
     pub(super) key: Option<String>,
 }
 
 /// A token, in its parts.
-pub(super) struct Token<'a> {
-    pub(super) head: Head,
+pub(super) struct ParsedToken<'a> {
+    pub(super) head: TokenHeader,
     /// The text that is signed.
     pub(super) signed: &'a [u8],
     payload: &'a str,
@@ -38,7 +38,7 @@ pub(super) struct Token<'a> {
 }
 
 #[derive(Deserialize)]
-struct Written {
+struct RawTokenHeader {
     alg: String,
     #[serde(default)]
     kid: Option<String>,
@@ -51,46 +51,47 @@ struct Written {
 
 // === impl Token ===
 
-impl<'a> Token<'a> {
-    pub(super) fn parse(text: &'a str) -> Result<Self, Rejected> {
-        if text.len() > MAX_LENGTH {
-            return Err(Rejected::Malformed);
+impl<'a> ParsedToken<'a> {
+    pub(super) fn parse(text: &'a str) -> Result<Self, TokenRejection> {
+        if text.len() > MAX_TOKEN_BYTES {
+            return Err(TokenRejection::Malformed);
         }
-        let (signed, signature) = text.rsplit_once('.').ok_or(Rejected::Malformed)?;
-        let (head, payload) = signed.split_once('.').ok_or(Rejected::Malformed)?;
-        let head: Written =
-            serde_json::from_slice(&decoded(head)?).map_err(|_| Rejected::Malformed)?;
-        let signature = decoded(signature)?;
-        Ok(Self { head: head.understood()?, signed: signed.as_bytes(), payload, signature })
+        let (signed, signature) = text.rsplit_once('.').ok_or(TokenRejection::Malformed)?;
+        let (head, payload) = signed.split_once('.').ok_or(TokenRejection::Malformed)?;
+        let head: RawTokenHeader =
+            serde_json::from_slice(&decode_part(head)?).map_err(|_| TokenRejection::Malformed)?;
+        let signature = decode_part(signature)?;
+        Ok(Self { head: head.into_header()?, signed: signed.as_bytes(), payload, signature })
     }
 
     /// What it says, for whoever has verified it.
-    pub(super) fn claims(&self) -> Result<Claims, Rejected> {
-        serde_json::from_slice(&decoded(self.payload)?).map_err(|_| Rejected::Malformed)
+    pub(super) fn claims(&self) -> Result<AccessTokenClaims, TokenRejection> {
+        serde_json::from_slice(&decode_part(self.payload)?).map_err(|_| TokenRejection::Malformed)
     }
 }
 
-fn decoded(part: &str) -> Result<Vec<u8>, Rejected> {
-    URL_SAFE_NO_PAD.decode(part).map_err(|_| Rejected::Malformed)
+fn decode_part(part: &str) -> Result<Vec<u8>, TokenRejection> {
+    URL_SAFE_NO_PAD.decode(part).map_err(|_| TokenRejection::Malformed)
 }
 
 // === impl Written ===
 
-impl Written {
-    fn understood(self) -> Result<Head, Rejected> {
-        let is_access = |kind: &String| KINDS.iter().any(|known| kind.eq_ignore_ascii_case(known));
+impl RawTokenHeader {
+    fn into_header(self) -> Result<TokenHeader, TokenRejection> {
+        let is_access =
+            |kind: &String| ACCESS_TOKEN_TYPES.iter().any(|known| kind.eq_ignore_ascii_case(known));
         if self.crit.is_some() || !self.typ.as_ref().is_none_or(is_access) {
-            return Err(Rejected::Kind);
+            return Err(TokenRejection::Kind);
         }
-        let algorithm = Algorithm::named(&self.alg).ok_or(Rejected::Algorithm)?;
-        Ok(Head { algorithm, key: self.kid })
+        let algorithm = SigningAlgorithm::from_name(&self.alg).ok_or(TokenRejection::Algorithm)?;
+        Ok(TokenHeader { algorithm, key: self.kid })
     }
 }
 
 // === impl Algorithm ===
 
-impl Algorithm {
-    pub(super) fn named(name: &str) -> Option<Self> {
+impl SigningAlgorithm {
+    pub(super) fn from_name(name: &str) -> Option<Self> {
         match name {
             "RS256" => Some(Self::Rs256),
             "ES256" => Some(Self::Es256),

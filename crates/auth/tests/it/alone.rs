@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use serde_json::json;
-use switchboard_auth::{Demand, Error};
+use switchboard_auth::{Error, SignInRequirement};
 use switchboard_config::{Grant, OAuth};
 use switchboard_testkit::http::{Reply, Request, Scripted};
 use url::form_urlencoded;
@@ -43,7 +43,7 @@ async fn a_statement_is_read_anew_and_a_refusal_is_not_repeated() {
         ..OAuth::default()
     };
     let sign_in = sign_in(server.url("/mcp").parse().unwrap(), folder.path(), oauth);
-    let demand = Demand::default();
+    let demand = SignInRequirement::default();
     let run = || sign_in.run(&demand, &Agreeable);
     assert!(matches!(run().await.unwrap_err(), Error::File { .. }));
     std::fs::write(&file, "old\n").unwrap();
@@ -61,6 +61,6 @@ async fn without_a_statement_or_a_key_there_is_nothing_to_present() {
     let (client_id, grant) = (Some("workload".into()), Some(Grant::JwtBearer));
     let oauth = OAuth { client_id, grant, ..OAuth::default() };
     let sign_in = sign_in(server.url("/mcp").parse().unwrap(), folder.path(), oauth);
-    let error = sign_in.run(&Demand::default(), &Agreeable).await.unwrap_err();
+    let error = sign_in.run(&SignInRequirement::default(), &Agreeable).await.unwrap_err();
     assert!(matches!(error, Error::NoAssertion), "{error:?}");
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::future::BoxFuture;
-use switchboard_auth::{Demand, Error, SignIn, Visit, Visited};
+use switchboard_auth::{Error, OpenSignInPage, SignIn, SignInPageOutcome, SignInRequirement};
 use switchboard_config::OAuth;
 use switchboard_testkit::http::{Reply, Request, Scripted};
 use tempfile::TempDir;
@@ -31,16 +31,16 @@ struct Lies {
 /// How somebody comes back.
 struct Returning(Lies);
 
-impl Visit for Returning {
-    fn visit<'a>(
+impl OpenSignInPage for Returning {
+    fn open_page<'a>(
         &'a self,
         url: &'a Url,
-    ) -> BoxFuture<'a, Result<Visited, Box<dyn std::error::Error + Send + Sync>>> {
+    ) -> BoxFuture<'a, Result<SignInPageOutcome, Box<dyn std::error::Error + Send + Sync>>> {
         let asked = |name: &str| url.query_pairs().find(|(key, _)| key == name).unwrap().1;
         let answer = self.0.answer.unwrap_or("?code=c&state=STATE");
         let answer = answer.replace("STATE", &asked("state"));
         let back = format!("{}{answer}", asked("redirect_uri"));
-        Box::pin(std::future::ready(Ok(Visited::Pasted(back))))
+        Box::pin(std::future::ready(Ok(SignInPageOutcome::Pasted(back))))
     }
 }
 
@@ -201,8 +201,8 @@ async fn each_is_refused_and_says_why() {
     ];
     for (what, lies, before, why) in table {
         let scene = Scene::new(lies).await;
-        let refused = scene.sign_in().run(&Demand::default(), &Returning(lies)).await;
-        let said = refused.expect_err(what).in_one_line();
+        let refused = scene.sign_in().run(&SignInRequirement::default(), &Returning(lies)).await;
+        let said = refused.expect_err(what).error_chain();
         assert!(said.contains(why), "{what}: {said}");
         let asked = if scene.asked_for_tokens() == 0 { Before::Token } else { Before::Nothing };
         assert_eq!(asked, before, "{what}");
@@ -213,11 +213,11 @@ async fn each_is_refused_and_says_why() {
 /// Somebody on this machine floods the port; whoever is meant comes through all the same.
 struct Flooding(Arc<AtomicUsize>);
 
-impl Visit for Flooding {
-    fn visit<'a>(
+impl OpenSignInPage for Flooding {
+    fn open_page<'a>(
         &'a self,
         url: &'a Url,
-    ) -> BoxFuture<'a, Result<Visited, Box<dyn std::error::Error + Send + Sync>>> {
+    ) -> BoxFuture<'a, Result<SignInPageOutcome, Box<dyn std::error::Error + Send + Sync>>> {
         let asked = |name: &str| url.query_pairs().find(|(key, _)| key == name).unwrap().1;
         let back = asked("redirect_uri").parse::<Url>().unwrap();
         let (port, state) = (back.port().unwrap(), asked("state").into_owned());
@@ -229,7 +229,7 @@ impl Visit for Flooding {
             }
             knock(port, &format!("/callback?code=c&state={state}"));
         });
-        Box::pin(std::future::ready(Ok(Visited::Opened)))
+        Box::pin(std::future::ready(Ok(SignInPageOutcome::Opened)))
     }
 }
 
@@ -247,7 +247,7 @@ fn knock(port: u16, target: &str) -> String {
 async fn a_flood_of_guesses_gets_no_code_in() {
     let (scene, turned_away) = (Scene::new(Lies::default()).await, Arc::new(AtomicUsize::new(0)));
     let flooding = Flooding(turned_away.clone());
-    let error = scene.sign_in().run(&Demand::default(), &flooding).await.unwrap_err();
+    let error = scene.sign_in().run(&SignInRequirement::default(), &flooding).await.unwrap_err();
     // The right answer came, after all the wrong ones; this server has no token for it.
     assert!(matches!(&error, Error::Refused { .. }), "{error:?}");
     assert_eq!(turned_away.load(Ordering::Relaxed), 200);

@@ -10,11 +10,12 @@ use futures_util::future::BoxFuture;
 use http::HeaderMap;
 use serde_json::json;
 use switchboard_auth::{
-    FileStore, NoKeychain, Presence, Provider, SignIn, Subject, Visit, Visited,
+    FileSignInStore, NoKeychain, OAuthCredentials, OpenSignInPage, SignIn, SignInPageOutcome,
+    SignInTarget, UserPresence,
 };
 use switchboard_config::OAuth;
 use switchboard_testkit::http::{Reply, Request, Scripted};
-use switchboard_wire::http::{Endpoint, EndpointOptions, HttpError, Pool, PoolOptions};
+use switchboard_wire::http::{EndpointOptions, HttpEndpoint, HttpError, HttpPool, HttpPoolOptions};
 use url::{Url, form_urlencoded};
 
 const CALL: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add","arguments":{"a":2,"b":40}}}"#;
@@ -102,7 +103,7 @@ impl House {
         (books.access, books.refresh) = (None, None);
     }
 
-    pub(crate) fn visit(&self) -> impl Visit + use<> {
+    pub(crate) fn visit(&self) -> impl OpenSignInPage + use<> {
         Agreeable(self.books.clone())
     }
 
@@ -203,11 +204,11 @@ fn answer(request: &Request, books: &mut Books) -> Reply {
     }
 }
 
-impl Visit for Agreeable {
-    fn visit<'a>(
+impl OpenSignInPage for Agreeable {
+    fn open_page<'a>(
         &'a self,
         url: &'a Url,
-    ) -> BoxFuture<'a, Result<Visited, Box<dyn std::error::Error + Send + Sync>>> {
+    ) -> BoxFuture<'a, Result<SignInPageOutcome, Box<dyn std::error::Error + Send + Sync>>> {
         let asked: HashMap<_, _> = url.query_pairs().into_owned().collect();
         let mut books = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         books.scopes = asked.get("scope").cloned().unwrap_or_default();
@@ -218,28 +219,28 @@ impl Visit for Agreeable {
             given.push(lie);
         }
         back.query_pairs_mut().extend_pairs(given);
-        Box::pin(std::future::ready(Ok(Visited::Pasted(back.into()))))
+        Box::pin(std::future::ready(Ok(SignInPageOutcome::Pasted(back.into()))))
     }
 }
 
 pub(crate) fn sign_in(url: Url, folder: &Path, oauth: OAuth) -> SignIn {
-    let store = Arc::new(FileStore::new(folder, Arc::new(NoKeychain)));
-    SignIn::new(Subject::new("house", url, Some(oauth)), store, PoolOptions::default())
+    let store = Arc::new(FileSignInStore::new(folder, Arc::new(NoKeychain)));
+    SignIn::new(SignInTarget::new("house", url, Some(oauth)), store, HttpPoolOptions::default())
 }
 
 /// A client of its own, as another process would be: it shares nothing with others but the folder.
-pub(crate) fn client(url: &Url, folder: &Path, presence: Presence) -> Endpoint {
+pub(crate) fn client(url: &Url, folder: &Path, presence: UserPresence) -> HttpEndpoint {
     let sign_in = sign_in(url.clone(), folder, OAuth::default());
-    client_with(url, Provider::new(sign_in, presence))
+    client_with(url, OAuthCredentials::new(sign_in, presence))
 }
 
-pub(crate) fn client_with(url: &Url, provider: Provider) -> Endpoint {
+pub(crate) fn client_with(url: &Url, provider: OAuthCredentials) -> HttpEndpoint {
     let options = EndpointOptions { credentials: Arc::new(provider), ..EndpointOptions::default() };
-    Endpoint::new(Pool::new(&PoolOptions::default()).unwrap(), url.clone(), options)
+    HttpEndpoint::new(HttpPool::new(&HttpPoolOptions::default()).unwrap(), url.clone(), options)
 }
 
 /// One call, such as a real server answers too.
-pub(crate) async fn call(client: &Endpoint) -> Result<u16, HttpError> {
+pub(crate) async fn call(client: &HttpEndpoint) -> Result<u16, HttpError> {
     let answer = client.post(Bytes::from_static(CALL.as_bytes()), HeaderMap::new()).await?;
     Ok(answer.status.as_u16())
 }

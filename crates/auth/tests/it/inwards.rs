@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use switchboard_auth::{
-    Demand, Error, FileStore, NoKeychain, SignIn, Store as _, Subject, Zone, sign_out,
+    Error, FileSignInStore, NetworkZone, NoKeychain, SignIn, SignInRequirement, SignInStore as _,
+    SignInTarget, sign_out,
 };
-use switchboard_wire::http::{PoolOptions, Proxies, ProxyVars, ResolveName};
+use switchboard_wire::http::{HttpPoolOptions, NameResolver, ProxySettings, ProxyVariables};
 use url::Url;
 
 use crate::house::House;
@@ -17,7 +18,7 @@ use crate::house::House;
 /// The only name here, and the address of this machine.
 struct OneName(&'static str);
 
-impl ResolveName for OneName {
+impl NameResolver for OneName {
     fn resolve<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
         let here = || vec![IpAddr::from([127, 0, 0, 1])];
         let found = (name == self.0).then(here).ok_or_else(|| io::ErrorKind::NotFound.into());
@@ -25,10 +26,10 @@ impl ResolveName for OneName {
     }
 }
 
-fn sign_in(url: &Url, network: &PoolOptions) -> (SignIn, tempfile::TempDir) {
+fn sign_in(url: &Url, network: &HttpPoolOptions) -> (SignIn, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
-    let store = Arc::new(FileStore::new(folder.path(), Arc::new(NoKeychain)));
-    (SignIn::new(Subject::new("house", url.clone(), None), store, network.clone()), folder)
+    let store = Arc::new(FileSignInStore::new(folder.path(), Arc::new(NoKeychain)));
+    (SignIn::new(SignInTarget::new("house", url.clone(), None), store, network.clone()), folder)
 }
 
 fn named(house: &House, name: &str) -> Url {
@@ -41,14 +42,16 @@ fn named(house: &House, name: &str) -> Url {
 #[tokio::test]
 async fn a_name_is_trusted_only_where_it_really_was() {
     let house = House::open().await;
-    let network =
-        PoolOptions { resolver: Arc::new(OneName("server.example")), ..PoolOptions::default() };
+    let network = HttpPoolOptions {
+        resolver: Arc::new(OneName("server.example")),
+        ..HttpPoolOptions::default()
+    };
     let url = named(&house, "server.example");
-    let real = Demand::of(&url, &network).await.unwrap().unwrap();
+    let real = SignInRequirement::fetch(&url, &network).await.unwrap().unwrap();
     assert_eq!(real.remote, Some(IpAddr::from([127, 0, 0, 1])));
     let before = house.paths().len();
     for outside in ["8.8.8.8", "2606:4700::1111", "10.0.0.1"] {
-        let demand = Demand { remote: Some(outside.parse().unwrap()), ..real.clone() };
+        let demand = SignInRequirement { remote: Some(outside.parse().unwrap()), ..real.clone() };
         let (sign_in, _folder) = sign_in(&url, &network);
         let error = sign_in.run(&demand, &house.visit()).await.unwrap_err();
         assert!(matches!(error, Error::Fetch { .. }), "{outside}: {error:?}");
@@ -56,23 +59,25 @@ async fn a_name_is_trusted_only_where_it_really_was() {
     assert_eq!(house.paths().len(), before, "something was asked of this machine");
     let (sign_in, _folder) = sign_in(&url, &network);
     let account = sign_in.run(&real, &house.visit()).await.unwrap();
-    assert_eq!(account.server_zone, Some(Zone::Loopback));
+    assert_eq!(account.server_zone, Some(NetworkZone::Loopback));
 }
 
 /// What was found to be outside at the sign-in is not followed inside when the token is renewed or taken back.
 #[tokio::test]
 async fn a_sign_in_remembers_where_its_server_was() {
     let house = House::open().await;
-    let network =
-        PoolOptions { resolver: Arc::new(OneName("server.example")), ..PoolOptions::default() };
+    let network = HttpPoolOptions {
+        resolver: Arc::new(OneName("server.example")),
+        ..HttpPoolOptions::default()
+    };
     let url = named(&house, "server.example");
     let (sign_in, folder) = sign_in(&url, &network);
-    let demand = Demand::of(&url, &network).await.unwrap().unwrap();
+    let demand = SignInRequirement::fetch(&url, &network).await.unwrap().unwrap();
     sign_in.run(&demand, &house.visit()).await.unwrap();
-    let store = FileStore::new(folder.path(), Arc::new(NoKeychain));
+    let store = FileSignInStore::new(folder.path(), Arc::new(NoKeychain));
     let key = store.keys().unwrap().remove(0);
     let mut record = store.load(&key).unwrap().unwrap();
-    record.account.as_mut().unwrap().server_zone = Some(Zone::Public);
+    record.account.as_mut().unwrap().server_zone = Some(NetworkZone::Public);
     store.save(&key, &record).unwrap();
     let told = sign_out(&sign_in).await.unwrap().unwrap();
     assert!(matches!(told, Err(Error::Fetch { .. })), "{told:?}");
@@ -83,14 +88,14 @@ async fn a_sign_in_remembers_where_its_server_was() {
 async fn a_proxy_on_a_private_name_is_used_and_the_name_of_the_server_is_its_affair() {
     let house = House::open().await;
     let proxy = format!("http://proxy.corp:{}", house.url().port().unwrap());
-    let vars = ProxyVars { http: Some(proxy), ..ProxyVars::default() };
-    let network = PoolOptions {
-        proxies: Proxies::Given(vars),
+    let vars = ProxyVariables { http: Some(proxy), ..ProxyVariables::default() };
+    let network = HttpPoolOptions {
+        proxies: ProxySettings::Given(vars),
         resolver: Arc::new(OneName("proxy.corp")),
-        ..PoolOptions::default()
+        ..HttpPoolOptions::default()
     };
     let url: Url = "http://server.example/mcp".parse().unwrap();
-    let demand = Demand::of(&url, &network).await.unwrap().unwrap();
+    let demand = SignInRequirement::fetch(&url, &network).await.unwrap().unwrap();
     assert_eq!(demand.remote, None, "it was the proxy that answered");
     let (sign_in, _folder) = sign_in(&url, &network);
     let account = sign_in.run(&demand, &house.visit()).await.unwrap();

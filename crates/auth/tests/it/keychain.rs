@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use switchboard_auth::{
-    FileStore, KeyPlace, Keychain, Record, Store as _, StoreError, SystemKeychain,
+    FileSignInStore, KeyLocation, Keychain, SignInRecord, SignInStore as _, SignInStoreError,
+    SystemKeychain,
 };
 use switchboard_testkit::keychain::{self, LOCKED, UNLOCKED};
 
@@ -39,20 +40,20 @@ fn session(folder: &Path, lines: &[&str]) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&shown));
 }
 
-fn store() -> (FileStore, Arc<Counted>) {
+fn store() -> (FileSignInStore, Arc<Counted>) {
     let (folder, chain) = (std::env::var_os(FOLDER).unwrap(), Arc::new(Counted::default()));
-    (FileStore::new(folder, chain.clone()), chain)
+    (FileSignInStore::new(folder, chain.clone()), chain)
 }
 
-fn record(server: &str) -> Record {
-    Record { server: server.into(), ..Record::default() }
+fn record(server: &str) -> SignInRecord {
+    SignInRecord { server: server.into(), ..SignInRecord::default() }
 }
 
 #[test]
 #[ignore = "a step of the tests below"]
 fn keep() {
     let (store, chain) = store();
-    assert_eq!(store.key_place().unwrap(), KeyPlace::Keychain);
+    assert_eq!(store.key_location().unwrap(), KeyLocation::Keychain);
     for _ in 0..50 {
         store.save("a", &record("one")).unwrap();
         assert_eq!(store.load("a").unwrap(), Some(record("one")));
@@ -81,17 +82,17 @@ fn forget() {
 #[test]
 #[ignore = "a step of the tests below"]
 fn nothing_opens() {
-    assert!(matches!(store().0.load("a"), Err(StoreError::NoKey { .. })));
+    assert!(matches!(store().0.load("a"), Err(SignInStoreError::NoKey { .. })));
 }
 
 #[test]
 #[ignore = "a step of the tests below"]
 fn fall_back() {
     let (store, _) = store();
-    assert_eq!(store.key_place().unwrap(), KeyPlace::NewFile, "told once");
+    assert_eq!(store.key_location().unwrap(), KeyLocation::NewFile, "told once");
     store.save("b", &record("two")).unwrap();
     let (again, _) = self::store();
-    assert_eq!(again.key_place().unwrap(), KeyPlace::File, "and not again");
+    assert_eq!(again.key_location().unwrap(), KeyLocation::File, "and not again");
     assert_eq!(again.load("b").unwrap(), Some(record("two")));
 }
 

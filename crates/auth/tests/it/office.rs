@@ -10,11 +10,12 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use futures_util::future::BoxFuture;
 use serde_json::json;
 use switchboard_auth::{
-    FileStore, IdentityProvider, NoKeychain, Presence, Provider, SignIn, Subject, Visit, Visited,
+    FileSignInStore, IdentityProviderClient, NoKeychain, OAuthCredentials, OpenSignInPage, SignIn,
+    SignInPageOutcome, SignInTarget, UserPresence,
 };
 use switchboard_config::OAuth;
 use switchboard_testkit::http::{Reply, Request, Scripted};
-use switchboard_wire::http::{Endpoint, EndpointOptions, Pool, PoolOptions};
+use switchboard_wire::http::{EndpointOptions, HttpEndpoint, HttpPool, HttpPoolOptions};
 use url::{Url, form_urlencoded};
 
 /// What the identity provider has done, and what it does next.
@@ -65,7 +66,7 @@ impl Office {
         Employee(self.files.clone())
     }
 
-    pub(crate) fn identity_provider(&self, folder: &Path) -> IdentityProvider {
+    pub(crate) fn identity_provider(&self, folder: &Path) -> IdentityProviderClient {
         let settings = switchboard_config::IdentityProvider {
             issuer: self.provider.url(""),
             client_id: "us-there".into(),
@@ -73,8 +74,8 @@ impl Office {
             scopes: vec!["email".into()],
             callback_port: None,
         };
-        let store = Arc::new(FileStore::new(folder, Arc::new(NoKeychain)));
-        IdentityProvider::new(settings, None, store, PoolOptions::default())
+        let store = Arc::new(FileSignInStore::new(folder, Arc::new(NoKeychain)));
+        IdentityProviderClient::new(settings, None, store, HttpPoolOptions::default())
     }
 
     /// Signing in to the server at `path`, as one of any number.
@@ -85,18 +86,22 @@ impl Office {
             xaa: Some(true),
             ..OAuth::default()
         };
-        let subject = Subject::new(path, self.server.url(path).parse().unwrap(), Some(oauth));
-        let store = Arc::new(FileStore::new(folder, Arc::new(NoKeychain)));
+        let subject = SignInTarget::new(path, self.server.url(path).parse().unwrap(), Some(oauth));
+        let store = Arc::new(FileSignInStore::new(folder, Arc::new(NoKeychain)));
         let provider = self.identity_provider(folder);
-        SignIn::new(subject, store, PoolOptions::default()).through(Some(provider))
+        SignIn::new(subject, store, HttpPoolOptions::default())
+            .with_identity_provider(Some(provider))
     }
 
-    pub(crate) fn client(&self, path: &str, folder: &Path) -> (Endpoint, Provider) {
-        let provider = Provider::new(self.sign_in(path, folder), Presence::Nobody);
+    pub(crate) fn client(&self, path: &str, folder: &Path) -> (HttpEndpoint, OAuthCredentials) {
+        let provider = OAuthCredentials::new(self.sign_in(path, folder), UserPresence::Nobody);
         let credentials = Arc::new(provider.clone());
         let options = EndpointOptions { credentials, ..EndpointOptions::default() };
         let url = self.server.url(path).parse().unwrap();
-        (Endpoint::new(Pool::new(&PoolOptions::default()).unwrap(), url, options), provider)
+        (
+            HttpEndpoint::new(HttpPool::new(&HttpPoolOptions::default()).unwrap(), url, options),
+            provider,
+        )
     }
 }
 
@@ -192,15 +197,15 @@ fn trusting(request: &Request, files: &Files) -> Reply {
 
 // === impl Employee ===
 
-impl Visit for Employee {
-    fn visit<'a>(
+impl OpenSignInPage for Employee {
+    fn open_page<'a>(
         &'a self,
         url: &'a Url,
-    ) -> BoxFuture<'a, Result<Visited, Box<dyn std::error::Error + Send + Sync>>> {
+    ) -> BoxFuture<'a, Result<SignInPageOutcome, Box<dyn std::error::Error + Send + Sync>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).visits += 1;
         let asked: HashMap<_, _> = url.query_pairs().into_owned().collect();
         assert_eq!(asked["scope"], "openid email offline_access");
         let back = format!("{}?code=c&state={}", asked["redirect_uri"], asked["state"]);
-        Box::pin(std::future::ready(Ok(Visited::Pasted(back))))
+        Box::pin(std::future::ready(Ok(SignInPageOutcome::Pasted(back))))
     }
 }

@@ -3,8 +3,11 @@
 use std::sync::Arc;
 
 use futures_util::future::join_all;
-use switchboard_auth::{Account, Demand, Error, FileStore, Leg, NoKeychain, Store as _};
-use switchboard_wire::http::{Credentials as _, HttpError};
+use switchboard_auth::{
+    Error, FileSignInStore, IdentityProviderStep, NoKeychain, OAuthAccount, SignInRequirement,
+    SignInStore as _,
+};
+use switchboard_wire::http::{CredentialProvider as _, HttpError};
 
 use crate::house::call;
 use crate::office::Office;
@@ -46,7 +49,7 @@ async fn nobody_there_is_said_and_signing_in_anywhere_helps() {
     let before = credentials.sign_in_revision().await;
     let changed = credentials.sign_in_changed(before);
     let sign_in = office.sign_in("/two", folder.path());
-    sign_in.run(&Demand::default(), &office.employee()).await.unwrap();
+    sign_in.run(&SignInRequirement::default(), &office.employee()).await.unwrap();
     changed.await;
     assert_ne!(credentials.sign_in_revision().await, before);
     assert_eq!(call(&client).await.unwrap(), 200);
@@ -58,10 +61,10 @@ async fn an_id_token_that_ends_is_renewed_once_for_all() {
     let (office, folder) = (Office::open().await, tempfile::tempdir().unwrap());
     let provider = office.identity_provider(folder.path());
     provider.login(&office.employee()).await.unwrap();
-    let store = FileStore::new(folder.path(), Arc::new(NoKeychain));
-    let mut record = store.load(&provider.key()).unwrap().unwrap();
+    let store = FileSignInStore::new(folder.path(), Arc::new(NoKeychain));
+    let mut record = store.load(&provider.store_key()).unwrap().unwrap();
     record.account.as_mut().unwrap().expires_at = Some(1);
-    store.save(&provider.key(), &record).unwrap();
+    store.save(&provider.store_key(), &record).unwrap();
     let paths: Vec<_> = (0..8).map(|number| format!("/{number}")).collect();
     let clients = paths.iter().map(|path| office.client(path, folder.path()).0).collect::<Vec<_>>();
     for outcome in join_all(clients.iter().map(call)).await {
@@ -73,12 +76,12 @@ async fn an_id_token_that_ends_is_renewed_once_for_all() {
 
 /// Calls `/one` from eight processes at once: each client has a store and a provider of its own on the same folder.
 /// `spoil` then makes the token that is kept useless, and they call again.
-async fn check_one_exchange(spoil: impl Fn(&mut Account)) {
+async fn check_one_exchange(spoil: impl Fn(&mut OAuthAccount)) {
     let (office, folder) = (Office::open().await, tempfile::tempdir().unwrap());
     office.identity_provider(folder.path()).login(&office.employee()).await.unwrap();
     let clients = (0..8).map(|_| office.client("/one", folder.path()).0).collect::<Vec<_>>();
-    let store = FileStore::new(folder.path(), Arc::new(NoKeychain));
-    let key = office.sign_in("/one", folder.path()).subject().key();
+    let store = FileSignInStore::new(folder.path(), Arc::new(NoKeychain));
+    let key = office.sign_in("/one", folder.path()).target().store_key();
     for exchanges in [1, 2] {
         for outcome in join_all(clients.iter().map(call)).await {
             assert_eq!(outcome.unwrap(), 200);
@@ -105,22 +108,22 @@ async fn processes_that_are_refused_at_once_exchange_once() {
 }
 
 /// Where it fails when the provider or the server refuses, and in what words.
-async fn check(refused: &str, error: &'static str, leg: Leg) {
+async fn check(refused: &str, error: &'static str, leg: IdentityProviderStep) {
     let (office, folder) = (Office::open().await, tempfile::tempdir().unwrap());
     office.identity_provider(folder.path()).login(&office.employee()).await.unwrap();
     office.files().refuses.insert(refused.to_owned(), error);
     let failed = office.sign_in("/one", folder.path());
-    let failed = failed.run(&Demand::default(), &office.employee()).await.unwrap_err();
+    let failed = failed.run(&SignInRequirement::default(), &office.employee()).await.unwrap_err();
     let Error::Leg { leg: found, endpoint, .. } = &failed else { panic!("{failed:?}") };
-    let server = if leg == Leg::Grant { &office.server } else { &office.provider };
+    let server = if leg == IdentityProviderStep::Grant { &office.server } else { &office.provider };
     assert_eq!((*found, endpoint.clone()), (leg, server.url("/token")), "{refused}");
-    assert!(failed.in_one_line().contains(error), "{}", failed.in_one_line());
+    assert!(failed.error_chain().contains(error), "{}", failed.error_chain());
 }
 
 #[tokio::test]
 async fn a_failure_names_the_leg_the_endpoint_and_the_word() {
-    check("token-exchange", "access_denied", Leg::Exchange).await;
-    check("jwt-bearer", "invalid_grant", Leg::Grant).await;
+    check("token-exchange", "access_denied", IdentityProviderStep::Exchange).await;
+    check("jwt-bearer", "invalid_grant", IdentityProviderStep::Grant).await;
 }
 
 #[tokio::test]
@@ -129,16 +132,18 @@ async fn legs_without_an_answer() {
     office.identity_provider(folder.path()).login(&office.employee()).await.unwrap();
     office.files().issued_type = Some("urn:ietf:params:oauth:token-type:access_token");
     let sign_in = office.sign_in("/one", folder.path());
-    let error = sign_in.run(&Demand::default(), &office.employee()).await.unwrap_err();
-    assert!(matches!(error.root(), Error::NotAGrant { .. }), "{error:?}");
+    let error = sign_in.run(&SignInRequirement::default(), &office.employee()).await.unwrap_err();
+    assert!(matches!(error.root_cause(), Error::NotAGrant { .. }), "{error:?}");
     let Office { provider, server, .. } = office;
     drop(provider);
-    let error = sign_in.run(&Demand::default(), &crate::vault::Agreeable).await.unwrap_err();
-    assert!(matches!(error, Error::Leg { leg: Leg::Provider, .. }), "{error:?}");
-    assert!(error.is_passing());
+    let error =
+        sign_in.run(&SignInRequirement::default(), &crate::vault::Agreeable).await.unwrap_err();
+    assert!(matches!(error, Error::Leg { leg: IdentityProviderStep::Provider, .. }), "{error:?}");
+    assert!(error.is_transient());
     drop(server);
-    let error = sign_in.run(&Demand::default(), &crate::vault::Agreeable).await.unwrap_err();
-    assert!(matches!(error, Error::Leg { leg: Leg::Server, .. }), "{error:?}");
+    let error =
+        sign_in.run(&SignInRequirement::default(), &crate::vault::Agreeable).await.unwrap_err();
+    assert!(matches!(error, Error::Leg { leg: IdentityProviderStep::Server, .. }), "{error:?}");
 }
 
 #[tokio::test]
@@ -151,7 +156,7 @@ async fn signing_out_forgets_and_an_entry_without_a_provider_says_so() {
     let why = provider.logout().await.unwrap().unwrap().unwrap_err();
     assert!(matches!(why, Error::NotTold { .. }), "{why:?}");
     assert!(provider.identity().await.unwrap().is_none());
-    let alone = office.sign_in("/one", folder.path()).through(None);
-    let error = alone.run(&Demand::default(), &office.employee()).await.unwrap_err();
-    assert!(matches!(error.root(), Error::NoIdentityProvider), "{error:?}");
+    let alone = office.sign_in("/one", folder.path()).with_identity_provider(None);
+    let error = alone.run(&SignInRequirement::default(), &office.employee()).await.unwrap_err();
+    assert!(matches!(error.root_cause(), Error::NoIdentityProvider), "{error:?}");
 }

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use switchboard_auth::{Demand, Presence, Provider, sign_out};
+use switchboard_auth::{OAuthCredentials, SignInRequirement, UserPresence, sign_out};
 use switchboard_config::OAuth;
-use switchboard_wire::http::{Credentials as _, Endpoint, HttpError, PoolOptions};
+use switchboard_wire::http::{CredentialProvider as _, HttpEndpoint, HttpError, HttpPoolOptions};
 use tempfile::TempDir;
 
 use crate::house::{House, call, client_with};
@@ -14,22 +14,25 @@ use crate::office::Office;
 struct Scene {
     house: House,
     folder: TempDir,
-    provider: Provider,
-    client: Endpoint,
+    provider: OAuthCredentials,
+    client: HttpEndpoint,
 }
 
 impl Scene {
     async fn new() -> Self {
         let (house, folder) = (House::open().await, tempfile::tempdir().unwrap());
         let sign_in = house.sign_in(folder.path(), OAuth::default());
-        let provider = Provider::new(sign_in, Presence::Later);
+        let provider = OAuthCredentials::new(sign_in, UserPresence::Later);
         let client = client_with(&house.url(), provider.clone());
         Self { house, folder, provider, client }
     }
 
     async fn login_elsewhere(&self) {
         let sign_in = self.house.sign_in(self.folder.path(), OAuth::default());
-        let demand = Demand::of(&self.house.url(), &PoolOptions::default()).await.unwrap().unwrap();
+        let demand = SignInRequirement::fetch(&self.house.url(), &HttpPoolOptions::default())
+            .await
+            .unwrap()
+            .unwrap();
         sign_in.run(&demand, &self.house.visit()).await.unwrap();
     }
 

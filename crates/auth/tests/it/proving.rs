@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use switchboard_auth::{Demand, Error, Presence};
+use switchboard_auth::{Error, SignInRequirement, UserPresence};
 use switchboard_config::OAuth;
-use switchboard_wire::http::{HttpError, PoolOptions};
+use switchboard_wire::http::{HttpError, HttpPoolOptions};
 use tempfile::TempDir;
 
 use crate::house::{call, client, sign_in};
@@ -13,7 +13,8 @@ use crate::vault::{Agreeable, Vault};
 /// A vault that somebody is signed in to.
 async fn opened() -> (Vault, TempDir) {
     let (vault, folder) = (Vault::open().await, tempfile::tempdir().unwrap());
-    let demand = Demand::of(&vault.url(), &PoolOptions::default()).await.unwrap().unwrap();
+    let demand =
+        SignInRequirement::fetch(&vault.url(), &HttpPoolOptions::default()).await.unwrap().unwrap();
     let sign_in = sign_in(vault.url(), folder.path(), OAuth::default());
     let account = sign_in.run(&demand, &Agreeable).await.unwrap();
     assert!(account.key.is_some());
@@ -25,7 +26,7 @@ async fn opened() -> (Vault, TempDir) {
 async fn every_request_has_a_proof_of_its_own_with_the_nonce_of_the_server() {
     let (vault, folder) = opened().await;
     assert_eq!(vault.ledger().refused, 1, "the token endpoint wanted its nonce");
-    let client = client(&vault.url(), folder.path(), Presence::Nobody);
+    let client = client(&vault.url(), folder.path(), UserPresence::Nobody);
     assert_eq!(call(&client).await.unwrap(), 200);
     assert_eq!(vault.ledger().refused, 2, "the server wanted its own");
     // A nonce that comes with an answer is taken up without a refusal.
@@ -43,12 +44,13 @@ async fn every_request_has_a_proof_of_its_own_with_the_nonce_of_the_server() {
 #[tokio::test]
 async fn a_renewed_token_is_bound_to_the_same_key() {
     let (vault, folder) = opened().await;
-    let client = client(&vault.url(), folder.path(), Presence::Nobody);
+    let client = client(&vault.url(), folder.path(), UserPresence::Nobody);
     vault.ledger().expire();
     assert_eq!(call(&client).await.unwrap(), 200);
     assert_eq!(vault.ledger().keys.len(), 1);
     // Signing in again is another sign-in, with another key.
-    let demand = Demand::of(&vault.url(), &PoolOptions::default()).await.unwrap().unwrap();
+    let demand =
+        SignInRequirement::fetch(&vault.url(), &HttpPoolOptions::default()).await.unwrap().unwrap();
     let sign_in = sign_in(vault.url(), folder.path(), OAuth::default());
     sign_in.run(&demand, &Agreeable).await.unwrap();
     assert_eq!(vault.ledger().keys.len(), 2);
@@ -59,7 +61,7 @@ async fn a_server_that_accepts_no_nonce_is_not_asked_for_ever() {
     let (vault, folder) = opened().await;
     vault.ledger().content = false;
     let before = vault.server.requests().len();
-    let presence = Presence::Somebody(Arc::new(Agreeable));
+    let presence = UserPresence::Somebody(Arc::new(Agreeable));
     let error = call(&client(&vault.url(), folder.path(), presence)).await.unwrap_err();
     assert!(matches!(error, HttpError::Refused { .. }), "{error:?}");
     assert_eq!(vault.server.requests().len() - before, 2);
@@ -70,7 +72,10 @@ async fn whoever_wants_bound_tokens_takes_no_other() {
     for (dpop, kind, fine) in [(Some(true), "Bearer", false), (None, "Bearer", true)] {
         let (vault, folder) = (Vault::open().await, tempfile::tempdir().unwrap());
         vault.ledger().kind = kind;
-        let demand = Demand::of(&vault.url(), &PoolOptions::default()).await.unwrap().unwrap();
+        let demand = SignInRequirement::fetch(&vault.url(), &HttpPoolOptions::default())
+            .await
+            .unwrap()
+            .unwrap();
         let oauth = OAuth { dpop, ..OAuth::default() };
         let signed_in = sign_in(vault.url(), folder.path(), oauth).run(&demand, &Agreeable).await;
         match signed_in {

@@ -6,12 +6,13 @@ use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
 use switchboard_auth::{
-    Account, Demand, FileStore, NoKeychain, Presence, Provider, Record, ShowCode, Store as _,
-    UserCode, Visit, Visited, Way, sign_out,
+    FileSignInStore, NoKeychain, OAuthAccount, OAuthCredentials, OpenSignInPage, ShowUserCode,
+    SignInMethod, SignInPageOutcome, SignInRecord, SignInRequirement, SignInStore as _, UserCode,
+    UserPresence, sign_out,
 };
 use switchboard_config::{Grant, OAuth};
 use switchboard_testkit::openid::{Held, OpenId, Tokens, person};
-use switchboard_wire::http::{Endpoint, HttpError, PoolOptions};
+use switchboard_wire::http::{HttpEndpoint, HttpError, HttpPoolOptions};
 use tempfile::TempDir;
 use url::Url;
 
@@ -21,16 +22,20 @@ use crate::renewing::process;
 /// Somebody who agrees, and comes back through the loopback port.
 pub(crate) struct Person;
 
-impl Visit for Person {
-    fn visit<'a>(
+impl OpenSignInPage for Person {
+    fn open_page<'a>(
         &'a self,
         url: &'a Url,
-    ) -> BoxFuture<'a, Result<Visited, Box<dyn std::error::Error + Send + Sync>>> {
+    ) -> BoxFuture<'a, Result<SignInPageOutcome, Box<dyn std::error::Error + Send + Sync>>> {
         let mut person = tokio::process::Command::from(person());
         let person = person.arg(url.as_str()).stdout(Stdio::null()).kill_on_drop(true).spawn();
         Box::pin(async {
             let status = person?.wait().await?;
-            if status.success() { Ok(Visited::Opened) } else { Err("they got lost".into()) }
+            if status.success() {
+                Ok(SignInPageOutcome::Opened)
+            } else {
+                Err("they got lost".into())
+            }
         })
     }
 }
@@ -39,7 +44,7 @@ impl Visit for Person {
 #[derive(Default)]
 struct Reader(Mutex<Option<Child>>);
 
-impl ShowCode for Reader {
+impl ShowUserCode for Reader {
     fn show(&self, code: &UserCode) {
         let page = code.with_code.as_ref().unwrap();
         assert!(page.as_str().contains(&code.code));
@@ -72,20 +77,20 @@ impl Scene {
         self.provider.url().parse().unwrap()
     }
 
-    async fn demand(&self) -> Demand {
-        Demand::of(&self.url(), &PoolOptions::default()).await.unwrap().unwrap()
+    async fn demand(&self) -> SignInRequirement {
+        SignInRequirement::fetch(&self.url(), &HttpPoolOptions::default()).await.unwrap().unwrap()
     }
 
-    async fn sign_in(&self) -> Account {
+    async fn sign_in(&self) -> OAuthAccount {
         let sign_in = sign_in(self.url(), self.folder.path(), OAuth::default());
         sign_in.run(&self.demand().await, &Person).await.unwrap()
     }
 
-    fn client(&self) -> Endpoint {
-        client(&self.url(), self.folder.path(), Presence::Nobody)
+    fn client(&self) -> HttpEndpoint {
+        client(&self.url(), self.folder.path(), UserPresence::Nobody)
     }
 
-    fn kept(&self) -> Record {
+    fn kept(&self) -> SignInRecord {
         kept(self.folder.path())
     }
 
@@ -98,8 +103,8 @@ impl Scene {
     }
 }
 
-fn kept(folder: &Path) -> Record {
-    let store = FileStore::new(folder, Arc::new(NoKeychain));
+fn kept(folder: &Path) -> SignInRecord {
+    let store = FileSignInStore::new(folder, Arc::new(NoKeychain));
     let keys = store.keys().unwrap();
     assert_eq!(keys.len(), 1, "{keys:?}");
     store.load(&keys[0]).unwrap().unwrap()
@@ -140,7 +145,7 @@ async fn a_code_is_typed_in_on_another_machine() {
     let scene = Scene { provider, folder };
     let sign_in = sign_in(scene.url(), scene.folder.path(), OAuth::default());
     let (demand, reader) = (scene.demand().await, Reader::default());
-    let account = sign_in.run_in(&demand, Way::Code(&reader)).await.unwrap();
+    let account = sign_in.run_with(&demand, SignInMethod::Code(&reader)).await.unwrap();
     assert_eq!(account.scopes, ["read", "offline_access"]);
     assert!(reader.0.lock().unwrap().take().unwrap().wait().unwrap().success());
     assert_eq!(call(&scene.client()).await.unwrap(), 200);
@@ -202,7 +207,8 @@ async fn a_program_renews_its_token_before_it_ends() {
         ..OAuth::default()
     };
     let url: Url = provider.url().parse().unwrap();
-    let headers = Provider::new(sign_in(url.clone(), folder.path(), oauth), Presence::Nobody);
+    let headers =
+        OAuthCredentials::new(sign_in(url.clone(), folder.path(), oauth), UserPresence::Nobody);
     let client = client_with(&url, headers);
     assert_eq!(call(&client).await.unwrap(), 200);
     let first = kept(folder.path()).account.unwrap();

@@ -6,9 +6,11 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use futures_util::future::join_all;
-use switchboard_auth::{Demand, FileStore, NoKeychain, Presence, Record, Store as _};
+use switchboard_auth::{
+    FileSignInStore, NoKeychain, SignInRecord, SignInRequirement, SignInStore as _, UserPresence,
+};
 use switchboard_config::OAuth;
-use switchboard_wire::http::{Endpoint, HttpError, PoolOptions};
+use switchboard_wire::http::{HttpEndpoint, HttpError, HttpPoolOptions};
 use tempfile::TempDir;
 use url::Url;
 
@@ -22,26 +24,27 @@ const CALLS: &str = "TEST_HOUSE_CALLS";
 async fn ended() -> (House, TempDir) {
     let (house, folder) = (House::open().await, tempfile::tempdir().unwrap());
     let sign_in = house.sign_in(folder.path(), OAuth::default());
-    let demand = Demand::of(&house.url(), &PoolOptions::default()).await.unwrap().unwrap();
+    let demand =
+        SignInRequirement::fetch(&house.url(), &HttpPoolOptions::default()).await.unwrap().unwrap();
     sign_in.run(&demand, &house.visit()).await.unwrap();
     house.expire();
     house.books().asked = 0;
     (house, folder)
 }
 
-fn kept(folder: &TempDir) -> Record {
-    let store = FileStore::new(folder.path(), Arc::new(NoKeychain));
+fn kept(folder: &TempDir) -> SignInRecord {
+    let store = FileSignInStore::new(folder.path(), Arc::new(NoKeychain));
     let keys = store.keys().unwrap();
     assert_eq!(keys.len(), 1, "{keys:?}");
     store.load(&keys[0]).unwrap().unwrap()
 }
 
-async fn all(clients: &[Endpoint], calls: usize) -> Vec<Result<u16, HttpError>> {
+async fn all(clients: &[HttpEndpoint], calls: usize) -> Vec<Result<u16, HttpError>> {
     join_all((0..calls).map(|number| call(&clients[number % clients.len()]))).await
 }
 
-fn nobody(house: &House, folder: &TempDir) -> Endpoint {
-    client(&house.url(), folder.path(), Presence::Nobody)
+fn nobody(house: &House, folder: &TempDir) -> HttpEndpoint {
+    client(&house.url(), folder.path(), UserPresence::Nobody)
 }
 
 /// This program again, as a process of its own that makes some calls.
@@ -61,7 +64,7 @@ pub(crate) fn process(url: &Url, folder: &Path, calls: usize) -> std::process::C
 async fn calls_of_another_process() {
     let variable = |name: &str| std::env::var(name).unwrap_or_default();
     let (url, folder) = (variable(URL).parse().unwrap(), variable(FOLDER));
-    let client = client(&url, folder.as_ref(), Presence::Nobody);
+    let client = client(&url, folder.as_ref(), UserPresence::Nobody);
     for outcome in all(&[client], variable(CALLS).parse().unwrap()).await {
         outcome.expect("it is not refused");
     }

@@ -2,21 +2,23 @@
 
 use std::sync::Arc;
 
-use switchboard_auth::{Demand, Error, FileStore, NoKeychain, Presence, Store as _, sign_out};
+use switchboard_auth::{
+    Error, FileSignInStore, NoKeychain, SignInRequirement, SignInStore as _, UserPresence, sign_out,
+};
 use switchboard_config::OAuth;
 use switchboard_testkit::http::{Reply, Scripted};
-use switchboard_wire::http::{HttpError, PoolOptions};
+use switchboard_wire::http::{HttpError, HttpPoolOptions};
 
 use crate::house::{House, Mood, call, client, sign_in};
 
-async fn demand(house: &House) -> Demand {
-    Demand::of(&house.url(), &PoolOptions::default()).await.unwrap().unwrap()
+async fn demand(house: &House) -> SignInRequirement {
+    SignInRequirement::fetch(&house.url(), &HttpPoolOptions::default()).await.unwrap().unwrap()
 }
 
 #[tokio::test]
 async fn signed_in_once_used_ever_after() {
     let (house, folder) = (House::open().await, tempfile::tempdir().unwrap());
-    let running = client(&house.url(), folder.path(), Presence::Nobody);
+    let running = client(&house.url(), folder.path(), UserPresence::Nobody);
     let HttpError::SignIn { reason, .. } = call(&running).await.unwrap_err() else { panic!() };
     assert_eq!(reason, "nobody has signed in to it");
     let sign_in = house.sign_in(folder.path(), OAuth::default());
@@ -37,7 +39,7 @@ async fn signing_out_takes_both_tokens_back_and_forgets_them() {
     sign_in.run(&demand(&house).await, &house.visit()).await.unwrap();
     sign_out(&sign_in).await.unwrap().unwrap().unwrap();
     assert_eq!(house.books().revoked, ["refresh-1", "access-1"]);
-    let store = FileStore::new(folder.path(), Arc::new(NoKeychain));
+    let store = FileSignInStore::new(folder.path(), Arc::new(NoKeychain));
     assert!(store.keys().unwrap().is_empty());
 }
 
@@ -45,7 +47,7 @@ async fn signing_out_takes_both_tokens_back_and_forgets_them() {
 async fn tokens_that_nobody_takes_back_are_forgotten_and_said_to_live_on() {
     let (house, folder) = (House::open().await, tempfile::tempdir().unwrap());
     let sign_in = house.sign_in(folder.path(), OAuth::default());
-    let store = FileStore::new(folder.path(), Arc::new(NoKeychain));
+    let store = FileSignInStore::new(folder.path(), Arc::new(NoKeychain));
     let kept = || store.keys().unwrap().len();
     sign_in.run(&demand(&house).await, &house.visit()).await.unwrap();
     house.books().mood = Mood::Unwell(0);
@@ -81,7 +83,7 @@ async fn more_is_asked_for_on_top_of_what_there_was() {
     sign_in.run(&demand(&house).await, &house.visit()).await.unwrap();
     house.books().needs = Some("write".to_owned());
     // Nobody is there: the next one who signs in is asked for both.
-    let alone = client(&house.url(), folder.path(), Presence::Nobody);
+    let alone = client(&house.url(), folder.path(), UserPresence::Nobody);
     let HttpError::SignIn { reason, .. } = call(&alone).await.unwrap_err() else { panic!() };
     assert!(reason.contains("`write`"), "{reason}");
     let account = sign_in.run(&demand(&house).await, &house.visit()).await.unwrap();
@@ -89,7 +91,7 @@ async fn more_is_asked_for_on_top_of_what_there_was() {
     assert_eq!(call(&alone).await.unwrap(), 200);
     // Somebody is there: it happens by itself, and the call is repeated.
     house.books().needs = Some("admin".to_owned());
-    let with_somebody = Presence::Somebody(Arc::new(house.visit()));
+    let with_somebody = UserPresence::Somebody(Arc::new(house.visit()));
     assert_eq!(call(&client(&house.url(), folder.path(), with_somebody)).await.unwrap(), 200);
     assert_eq!(house.books().scopes, "admin read write");
 }
@@ -123,7 +125,7 @@ async fn described(document: &'static str) -> Error {
     let folder = tempfile::tempdir().unwrap();
     let sign_in = sign_in(url, folder.path(), OAuth::default());
     let house = House::open().await;
-    sign_in.run(&Demand::default(), &house.visit()).await.unwrap_err()
+    sign_in.run(&SignInRequirement::default(), &house.visit()).await.unwrap_err()
 }
 
 #[tokio::test]

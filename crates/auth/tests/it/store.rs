@@ -4,8 +4,8 @@ use std::io;
 use std::sync::{Arc, Mutex};
 
 use switchboard_auth::{
-    Account, Client, ClientAuth, FileStore, KeyPlace, Keychain, NoKeychain, Record, Secret, Store,
-    StoreError,
+    ClientAuthMethod, FileSignInStore, KeyLocation, Keychain, NoKeychain, OAuthAccount,
+    OAuthClient, Secret, SignInRecord, SignInStore, SignInStoreError,
 };
 
 /// A keychain that can be locked.
@@ -27,13 +27,13 @@ impl Keychain for Chain {
     }
 }
 
-fn record() -> Record {
-    let client = Client {
+fn record() -> SignInRecord {
+    let client = OAuthClient {
         id: "me".into(),
         secret: Some(Secret::new("s3cret-client".into())),
-        auth: ClientAuth::ClientSecretPost,
+        auth: ClientAuthMethod::ClientSecretPost,
     };
-    let account = Account {
+    let account = OAuthAccount {
         issuer: "https://as.example".into(),
         token_endpoint: "https://as.example/token".into(),
         revocation_endpoint: None,
@@ -49,19 +49,19 @@ fn record() -> Record {
         sign_in_id: String::new(),
         server_zone: None,
     };
-    Record { server: "house".into(), account: Some(account), ..Record::default() }
+    SignInRecord { server: "house".into(), account: Some(account), ..SignInRecord::default() }
 }
 
 /// What any store has to do.
-fn contract(store: &dyn Store) {
+fn contract(store: &dyn SignInStore) {
     assert_eq!(store.load("a").unwrap(), None);
     assert_eq!(store.stamp("a"), None);
     store.save("a", &record()).unwrap();
     let first = store.stamp("a");
     assert_eq!(store.load("a").unwrap(), Some(record()));
-    store.save("a", &Record::default()).unwrap();
+    store.save("a", &SignInRecord::default()).unwrap();
     assert_ne!(store.stamp("a"), first);
-    assert_eq!(store.load("a").unwrap(), Some(Record::default()));
+    assert_eq!(store.load("a").unwrap(), Some(SignInRecord::default()));
     assert_eq!(store.load("b").unwrap(), None);
     assert_eq!(store.keys().unwrap(), ["a"]);
     let lock = store.try_lock("a").unwrap().unwrap();
@@ -77,9 +77,9 @@ fn contract(store: &dyn Store) {
 #[test]
 fn files_keep_the_contract_with_a_keychain_and_without() {
     let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    contract(&FileStore::new(one.path(), Arc::new(NoKeychain)));
+    contract(&FileSignInStore::new(one.path(), Arc::new(NoKeychain)));
     let chain = Arc::new(Chain::default());
-    contract(&FileStore::new(other.path(), chain.clone()));
+    contract(&FileSignInStore::new(other.path(), chain.clone()));
     assert!(*chain.asked.lock().unwrap() <= 3, "the keychain is not asked each time");
     assert!(!other.path().join("key").exists());
 }
@@ -87,7 +87,7 @@ fn files_keep_the_contract_with_a_keychain_and_without() {
 #[test]
 fn no_secret_is_written_or_shown() {
     let folder = tempfile::tempdir().unwrap();
-    let store = FileStore::new(folder.path(), Arc::new(NoKeychain));
+    let store = FileSignInStore::new(folder.path(), Arc::new(NoKeychain));
     store.save("a", &record()).unwrap();
     for file in std::fs::read_dir(folder.path()).unwrap() {
         let file = file.unwrap();
@@ -109,16 +109,16 @@ fn no_secret_is_written_or_shown() {
 fn the_key_is_where_it_can_be() {
     let folder = tempfile::tempdir().unwrap();
     let chain = Arc::new(Chain::default());
-    let with = || FileStore::new(folder.path(), chain.clone());
-    let without = || FileStore::new(folder.path(), Arc::new(NoKeychain));
-    assert_eq!(with().key_place().unwrap(), KeyPlace::Keychain);
+    let with = || FileSignInStore::new(folder.path(), chain.clone());
+    let without = || FileSignInStore::new(folder.path(), Arc::new(NoKeychain));
+    assert_eq!(with().key_location().unwrap(), KeyLocation::Keychain);
     with().save("a", &record()).unwrap();
     // Over SSH the keychain is not there: what it seals stays shut, and is not thrown away.
-    assert!(matches!(without().load("a"), Err(StoreError::NoKey { .. })));
+    assert!(matches!(without().load("a"), Err(SignInStoreError::NoKey { .. })));
     assert_eq!(with().load("a").unwrap(), Some(record()));
     // But one can sign in there, and what comes of it opens everywhere.
-    assert_eq!(without().key_place().unwrap(), KeyPlace::NewFile);
-    assert_eq!(without().key_place().unwrap(), KeyPlace::File);
+    assert_eq!(without().key_location().unwrap(), KeyLocation::NewFile);
+    assert_eq!(without().key_location().unwrap(), KeyLocation::File);
     without().save("a", &record()).unwrap();
     assert_eq!(with().load("a").unwrap(), Some(record()));
 }
@@ -126,15 +126,15 @@ fn the_key_is_where_it_can_be() {
 #[test]
 fn a_damaged_file_says_so() {
     let folder = tempfile::tempdir().unwrap();
-    let store = FileStore::new(folder.path(), Arc::new(NoKeychain));
+    let store = FileSignInStore::new(folder.path(), Arc::new(NoKeychain));
     store.save("a", &record()).unwrap();
     let path = folder.path().join("a.json");
     std::fs::copy(&path, folder.path().join("b.json")).unwrap();
-    assert!(matches!(store.load("b"), Err(StoreError::Damaged { .. })), "it is another's");
+    assert!(matches!(store.load("b"), Err(SignInStoreError::Damaged { .. })), "it is another's");
     let text = std::fs::read(&path).unwrap();
     for damaged in [&text[..text.len() / 2], b"", b"{}"] {
         std::fs::write(&path, damaged).unwrap();
-        assert!(matches!(store.load("a"), Err(StoreError::Damaged { .. })));
+        assert!(matches!(store.load("a"), Err(SignInStoreError::Damaged { .. })));
     }
 }
 
@@ -144,7 +144,7 @@ const NO_KEYS: [&[u8]; 4] = [b"", b"half a key", &[7; 33], &[7; 4096]];
 #[test]
 fn a_damaged_key_says_so_and_is_set_aside_for_a_new_one() {
     let folder = tempfile::tempdir().unwrap();
-    let store = FileStore::new(folder.path(), Arc::new(NoKeychain));
+    let store = FileSignInStore::new(folder.path(), Arc::new(NoKeychain));
     store.save("a", &record()).unwrap();
     assert_eq!(store.set_damaged_key_aside().unwrap(), None, "it is sound");
     let key = folder.path().join("key");
@@ -156,10 +156,13 @@ fn a_damaged_key_says_so_and_is_set_aside_for_a_new_one() {
             store.load("a").unwrap_err(),
             store.save("b", &record()).unwrap_err(),
             store.check().unwrap_err(),
-            store.key_place().unwrap_err(),
+            store.key_location().unwrap_err(),
         ];
         for error in errors {
-            assert!(matches!(&error, StoreError::KeyDamaged { path } if *path == key), "{error:?}");
+            assert!(
+                matches!(&error, SignInStoreError::KeyDamaged { path } if *path == key),
+                "{error:?}"
+            );
             assert!(error.to_string().contains(&key.display().to_string()), "{error}");
         }
         let aside = store.set_damaged_key_aside().unwrap().unwrap();
@@ -169,7 +172,7 @@ fn a_damaged_key_says_so_and_is_set_aside_for_a_new_one() {
         store.check().unwrap();
         store.save("b", &record()).unwrap();
         assert_eq!(store.load("b").unwrap(), Some(record()));
-        assert!(matches!(store.load("a"), Err(StoreError::NoKey { .. })));
+        assert!(matches!(store.load("a"), Err(SignInStoreError::NoKey { .. })));
     }
     std::fs::write(&key, sound).unwrap();
     assert_eq!(store.load("a").unwrap(), Some(record()), "it opens with a key that is restored");
@@ -178,14 +181,14 @@ fn a_damaged_key_says_so_and_is_set_aside_for_a_new_one() {
 #[test]
 fn a_damaged_key_matters_only_without_a_keychain() {
     let folder = tempfile::tempdir().unwrap();
-    FileStore::new(folder.path(), Arc::new(NoKeychain)).save("a", &record()).unwrap();
+    FileSignInStore::new(folder.path(), Arc::new(NoKeychain)).save("a", &record()).unwrap();
     std::fs::write(folder.path().join("key"), "").unwrap();
-    let store = FileStore::new(folder.path(), Arc::new(Chain::default()));
+    let store = FileSignInStore::new(folder.path(), Arc::new(Chain::default()));
     store.save("b", &record()).unwrap();
     store.check().unwrap();
     assert_eq!(store.set_damaged_key_aside().unwrap(), None);
     assert_eq!(store.load("b").unwrap(), Some(record()));
-    assert!(matches!(store.load("a"), Err(StoreError::KeyDamaged { .. })));
+    assert!(matches!(store.load("a"), Err(SignInStoreError::KeyDamaged { .. })));
 }
 
 #[cfg(unix)]
@@ -199,7 +202,7 @@ fn set_mode(path: &std::path::Path, mode: u32) {
 #[test]
 fn a_key_that_others_can_read_is_not_used() {
     let folder = tempfile::tempdir().unwrap();
-    let store = || FileStore::new(folder.path(), Arc::new(NoKeychain));
+    let store = || FileSignInStore::new(folder.path(), Arc::new(NoKeychain));
     let old = store();
     old.save("a", &record()).unwrap();
     let key = folder.path().join("key");
@@ -211,10 +214,13 @@ fn a_key_that_others_can_read_is_not_used() {
                 store.load("a").unwrap_err(),
                 store.save("b", &record()).unwrap_err(),
                 store.check().unwrap_err(),
-                store.key_place().unwrap_err(),
+                store.key_location().unwrap_err(),
             ];
             for error in errors {
-                assert!(matches!(error, StoreError::KeyExposed { .. }), "{mode:o}: {error:?}");
+                assert!(
+                    matches!(error, SignInStoreError::KeyExposed { .. }),
+                    "{mode:o}: {error:?}"
+                );
                 let said = error.to_string();
                 assert!(said.contains(&format!("chmod 600 {}", key.display())), "{said}");
             }
@@ -231,11 +237,11 @@ fn a_key_that_others_can_read_is_not_used() {
 #[test]
 fn an_exposed_file_matters_only_without_a_keychain() {
     let folder = tempfile::tempdir().unwrap();
-    FileStore::new(folder.path(), Arc::new(NoKeychain)).save("a", &record()).unwrap();
+    FileSignInStore::new(folder.path(), Arc::new(NoKeychain)).save("a", &record()).unwrap();
     set_mode(&folder.path().join("key"), 0o644);
-    let store = FileStore::new(folder.path(), Arc::new(Chain::default()));
+    let store = FileSignInStore::new(folder.path(), Arc::new(Chain::default()));
     store.save("b", &record()).unwrap();
     store.check().unwrap();
     assert_eq!(store.load("b").unwrap(), Some(record()));
-    assert!(matches!(store.load("a"), Err(StoreError::KeyExposed { .. })));
+    assert!(matches!(store.load("a"), Err(SignInStoreError::KeyExposed { .. })));
 }

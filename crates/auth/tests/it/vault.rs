@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 use ring::signature::{ECDSA_P256_SHA256_FIXED, UnparsedPublicKey};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use switchboard_auth::{Visit, Visited};
+use switchboard_auth::{OpenSignInPage, SignInPageOutcome};
 use switchboard_testkit::http::{Reply, Request, Scripted};
 use url::{Url, form_urlencoded};
 
@@ -170,16 +170,16 @@ impl Ledger {
 
 // === impl Agreeable ===
 
-impl Visit for Agreeable {
-    fn visit<'a>(
+impl OpenSignInPage for Agreeable {
+    fn open_page<'a>(
         &'a self,
         url: &'a Url,
-    ) -> BoxFuture<'a, Result<Visited, Box<dyn std::error::Error + Send + Sync>>> {
+    ) -> BoxFuture<'a, Result<SignInPageOutcome, Box<dyn std::error::Error + Send + Sync>>> {
         let asked: HashMap<_, _> = url.query_pairs().into_owned().collect();
         let query = form_urlencoded::Serializer::new(String::new())
             .extend_pairs([("code", "code-1"), ("state", asked["state"].as_str())])
             .finish();
         let back = format!("{}?{query}", asked["redirect_uri"]);
-        Box::pin(std::future::ready(Ok(Visited::Pasted(back))))
+        Box::pin(std::future::ready(Ok(SignInPageOutcome::Pasted(back))))
     }
 }

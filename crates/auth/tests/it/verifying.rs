@@ -3,10 +3,10 @@
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use switchboard_auth::{Rejected, Trust, Verified, Verifier};
+use switchboard_auth::{AccessTokenVerifier, TokenRejection, TrustedIssuer, VerifiedToken};
 use switchboard_testkit::http::{Reply, Scripted};
 use switchboard_testkit::signing::SigningKey;
-use switchboard_wire::http::PoolOptions;
+use switchboard_wire::http::HttpPoolOptions;
 
 const RESOURCE: &str = "https://hub.example/mcp";
 
@@ -54,13 +54,13 @@ impl Issuer {
         })
     }
 
-    fn verifier(&self) -> Verifier {
-        let trust = Trust {
+    fn verifier(&self) -> AccessTokenVerifier {
+        let trust = TrustedIssuer {
             issuer: self.server.url(""),
             audiences: Vec::new(),
             scopes: vec!["use".into()],
         };
-        Verifier::new(trust, PoolOptions::default())
+        AccessTokenVerifier::new(trust, HttpPoolOptions::default())
     }
 
     fn fetches(&self) -> usize {
@@ -68,7 +68,10 @@ impl Issuer {
     }
 }
 
-async fn believed(verifier: &Verifier, token: &str) -> Result<Verified, Rejected> {
+async fn believed(
+    verifier: &AccessTokenVerifier,
+    token: &str,
+) -> Result<VerifiedToken, TokenRejection> {
     verifier.verify(token, RESOURCE).await
 }
 
@@ -137,14 +140,14 @@ async fn keys_come_and_go_and_strangers_cannot_make_us_ask_for_ever() {
     let stranger = SigningKey::new("stranger");
     for _ in 0..20 {
         let why = believed(&verifier, &stranger.token(&claims)).await.unwrap_err();
-        assert!(matches!(why, Rejected::UnknownKey), "{why:?}");
+        assert!(matches!(why, TokenRejection::UnknownKey), "{why:?}");
     }
     assert_eq!(issuer.fetches(), 2);
     // What was withdrawn is not believed for longer than keys are kept.
     issuer.publish(&[&new]);
     tokio::time::advance(std::time::Duration::from_secs(601)).await;
     let why = believed(&verifier, &old.token(&claims)).await.unwrap_err();
-    assert!(matches!(why, Rejected::UnknownKey), "{why:?}");
+    assert!(matches!(why, TokenRejection::UnknownKey), "{why:?}");
     believed(&verifier, &new.token(&claims)).await.unwrap();
 }
 
@@ -160,5 +163,5 @@ async fn an_issuer_that_is_gone_is_told_apart_from_a_bad_token() {
     // Keys that were good are used on; whoever has none says so.
     believed(&verifier, &key.token(&claims)).await.unwrap();
     let why = believed(&late, &key.token(&claims)).await.unwrap_err();
-    assert!(matches!(why, Rejected::Unavailable { .. }), "{why:?}");
+    assert!(matches!(why, TokenRejection::Unavailable { .. }), "{why:?}");
 }

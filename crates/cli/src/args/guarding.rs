@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 use serde::{Deserialize, Serialize};
-use switchboard_gateway::face::Limits;
+use switchboard_gateway::face::FaceLimits;
 
 use super::span::span;
 
@@ -106,7 +106,7 @@ pub(crate) struct CreateToken {
 impl Default for Guarding {
     /// As if nothing was typed.
     fn default() -> Self {
-        let limits = Limits::default();
+        let limits = FaceLimits::default();
         let some = |limit| NonZeroUsize::new(limit).unwrap_or(NonZeroUsize::MIN);
         Self {
             auth: None,

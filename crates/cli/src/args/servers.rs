@@ -2,7 +2,7 @@
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use switchboard_config::{Scope, import::Client, install};
+use switchboard_config::{Scope, import::ClientApp, install};
 
 pub(super) const ADD_EXAMPLES: &str = "\
 Examples:
@@ -210,7 +210,7 @@ pub(crate) struct Import {
     pub(crate) yes: bool,
     /// The client to copy from
     #[arg(value_parser = clients())]
-    pub(crate) client: Client,
+    pub(crate) client: ClientApp,
 }
 
 #[derive(Debug, Args)]
@@ -226,7 +226,7 @@ pub(crate) struct Install {
     pub(crate) yes: bool,
     /// The client to install in
     #[arg(value_parser = installable())]
-    pub(crate) client: Client,
+    pub(crate) client: ClientApp,
     /// Flags of `connect`, after `--`
     #[arg(last = true, value_name = "FLAGS")]
     pub(crate) connect: Vec<String>,
@@ -245,16 +245,17 @@ pub(crate) struct Uninstall {
     pub(crate) yes: bool,
     /// The client to take it out of
     #[arg(value_parser = installable())]
-    pub(crate) client: Client,
+    pub(crate) client: ClientApp,
 }
 
-fn installable() -> impl TypedValueParser<Value = Client> {
-    PossibleValuesParser::new(install::CLIENTS.map(Client::name))
-        .try_map(|word| word.parse::<Client>())
+fn installable() -> impl TypedValueParser<Value = ClientApp> {
+    PossibleValuesParser::new(install::INSTALLABLE_CLIENTS.map(ClientApp::name))
+        .try_map(|word| word.parse::<ClientApp>())
 }
 
-fn clients() -> impl TypedValueParser<Value = Client> {
-    PossibleValuesParser::new(Client::ALL.map(Client::name)).try_map(|word| word.parse::<Client>())
+fn clients() -> impl TypedValueParser<Value = ClientApp> {
+    PossibleValuesParser::new(ClientApp::ALL.map(ClientApp::name))
+        .try_map(|word| word.parse::<ClientApp>())
 }
 
 // === impl ScopeArg ===

@@ -1,6 +1,6 @@
 //! One field of a form: what it wants, and whether what was typed is that.
 
-use switchboard_core::schema::Validator;
+use switchboard_core::schema::SchemaValidator;
 use switchboard_wire::json::{Raw, quote};
 use switchboard_wire::sanitize;
 use url::Url;
@@ -14,7 +14,7 @@ pub(crate) struct Field {
     pub(crate) description: Option<String>,
     /// What may be chosen from; nothing where anything may be typed.
     pub(crate) choices: Vec<Choice>,
-    pub(crate) kind: Kind,
+    pub(crate) kind: FieldKind,
     default: Option<Raw>,
     pub(crate) is_required: bool,
     schema: Raw,
@@ -30,7 +30,7 @@ pub(crate) struct Choice {
 
 /// What is typed into a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum FieldKind {
     Text,
     Number,
     Integer,
@@ -45,7 +45,7 @@ pub(crate) enum Kind {
 
 /// What a field was given.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Taken {
+pub(crate) enum FieldValue {
     /// A value, as JSON.
     Value(String),
     /// It was left out.
@@ -56,8 +56,8 @@ pub(crate) enum Taken {
 
 impl Choice {
     /// Whether a word means it: its label, or its value.
-    pub(crate) fn is(&self, word: &str) -> bool {
-        self.label == word || shown(&self.value) == word
+    pub(crate) fn matches(&self, word: &str) -> bool {
+        self.label == word || display_value(&self.value) == word
     }
 }
 
@@ -66,25 +66,26 @@ impl Choice {
 impl Field {
     pub(crate) fn new(key: String, schema: Raw, is_required: bool) -> Self {
         let line = |key| {
-            let text = text(&schema, key).map(|text| sanitize::line(&text).trim().to_owned());
+            let text =
+                text(&schema, key).map(|text| sanitize::sanitize_line(&text).trim().to_owned());
             text.filter(|text| !text.is_empty())
         };
         let several = member(&schema, "items").map(|items| choices(&items)).unwrap_or_default();
         let kind = match text(&schema, "type").as_deref() {
-            Some("string") => Kind::Text,
-            Some("number") => Kind::Number,
-            Some("integer") => Kind::Integer,
-            Some("boolean") => Kind::Truth,
-            Some("array") if !several.is_empty() => Kind::Several,
-            Some("array" | "object") => Kind::Json,
-            _ => Kind::Any,
+            Some("string") => FieldKind::Text,
+            Some("number") => FieldKind::Number,
+            Some("integer") => FieldKind::Integer,
+            Some("boolean") => FieldKind::Truth,
+            Some("array") if !several.is_empty() => FieldKind::Several,
+            Some("array" | "object") => FieldKind::Json,
+            _ => FieldKind::Any,
         };
         let choices = match kind {
-            Kind::Several => several,
+            FieldKind::Several => several,
             _ => choices(&schema),
         };
         Self {
-            title: line("title").unwrap_or_else(|| sanitize::line(&key).into_owned()),
+            title: line("title").unwrap_or_else(|| sanitize::sanitize_line(&key).into_owned()),
             description: line("description"),
             choices,
             kind,
@@ -98,65 +99,65 @@ impl Field {
     /// What stands in brackets: the default, else what is expected.
     pub(crate) fn expected(&self) -> String {
         if let Some(default) = &self.default {
-            return sanitize::line(&shown(default)).into_owned();
+            return sanitize::sanitize_line(&display_value(default)).into_owned();
         }
         let numbers = format!("1 to {}", self.choices.len());
         let expected = match (self.kind, self.choices.len()) {
-            (Kind::Several, _) => format!("{numbers}, several with commas"),
-            (Kind::Truth, _) => "y/n".to_owned(),
+            (FieldKind::Several, _) => format!("{numbers}, several with commas"),
+            (FieldKind::Truth, _) => "y/n".to_owned(),
             (_, 1..) => numbers,
-            (Kind::Integer, 0) => "a whole number".to_owned(),
-            (Kind::Number, 0) => "a number".to_owned(),
-            (Kind::Text, 0) => format(&self.schema).to_owned(),
-            (Kind::Json, 0) => "JSON".to_owned(),
-            (Kind::Any, 0) => "JSON, or text".to_owned(),
+            (FieldKind::Integer, 0) => "a whole number".to_owned(),
+            (FieldKind::Number, 0) => "a number".to_owned(),
+            (FieldKind::Text, 0) => format(&self.schema).to_owned(),
+            (FieldKind::Json, 0) => "JSON".to_owned(),
+            (FieldKind::Any, 0) => "JSON, or text".to_owned(),
         };
         if self.is_required { expected } else { format!("{expected}, or nothing") }
     }
 
     /// What was typed, as JSON; or why it is not what is wanted.
-    pub(crate) fn take(&self, typed: &str) -> Result<Taken, String> {
+    pub(crate) fn parse(&self, typed: &str) -> Result<FieldValue, String> {
         if typed.is_empty() {
             return match &self.default {
-                Some(default) => Ok(Taken::Value(default.to_string())),
+                Some(default) => Ok(FieldValue::Value(default.to_string())),
                 None if self.is_required => Err("Something is needed here.".to_owned()),
-                None => Ok(Taken::Nothing),
+                None => Ok(FieldValue::Nothing),
             };
         }
         let value = self.value(typed)?;
         self.check(&value)?;
-        Ok(Taken::Value(value))
+        Ok(FieldValue::Value(value))
     }
 
     fn value(&self, typed: &str) -> Result<String, String> {
         match self.kind {
-            Kind::Several => {
+            FieldKind::Several => {
                 let chosen: Result<Vec<_>, _> =
                     typed.split(',').map(|part| self.choice(part.trim())).collect();
-                Ok(several(&chosen?))
+                Ok(join_values(&chosen?))
             }
             _ if !self.choices.is_empty() => self.choice(typed),
-            Kind::Truth => match typed.to_ascii_lowercase().as_str() {
+            FieldKind::Truth => match typed.to_ascii_lowercase().as_str() {
                 "y" | "yes" | "true" => Ok("true".to_owned()),
                 "n" | "no" | "false" => Ok("false".to_owned()),
                 _ => Err("Please answer y or n.".to_owned()),
             },
-            Kind::Integer | Kind::Number => match typed.parse::<f64>() {
+            FieldKind::Integer | FieldKind::Number => match typed.parse::<f64>() {
                 Ok(number) if number.is_finite() && Raw::parse(typed.to_owned()).is_ok() => {
                     Ok(typed.to_owned())
                 }
                 _ => Err("Please type a number.".to_owned()),
             },
-            Kind::Text if !fits(typed, text(&self.schema, "format").as_deref()) => {
+            FieldKind::Text if !fits(typed, text(&self.schema, "format").as_deref()) => {
                 Err(format!("Please type {}.", format(&self.schema)))
             }
-            Kind::Text => Ok(quote(typed)),
-            Kind::Json => {
+            FieldKind::Text => Ok(quote(typed)),
+            FieldKind::Json => {
                 let json = Raw::parse(typed.to_owned());
                 json.map(|raw| raw.to_string())
                     .map_err(|error| format!("That is no JSON: {error}."))
             }
-            Kind::Any => {
+            FieldKind::Any => {
                 let json = Raw::parse(typed.to_owned());
                 Ok(json.map_or_else(|_| quote(typed), |raw| raw.to_string()))
             }
@@ -164,25 +165,27 @@ impl Field {
     }
 
     /// The choices with these numbers, counted from nothing, as JSON; or why they are not what is wanted.
-    pub(crate) fn choose(&self, numbers: &[usize]) -> Result<Taken, String> {
+    pub(crate) fn choose(&self, numbers: &[usize]) -> Result<FieldValue, String> {
         let mut chosen = numbers.iter().filter_map(|number| self.choices.get(*number));
         let value = match self.kind {
-            Kind::Several => {
-                several(&chosen.map(|choice| choice.value.to_string()).collect::<Vec<_>>())
+            FieldKind::Several => {
+                join_values(&chosen.map(|choice| choice.value.to_string()).collect::<Vec<_>>())
             }
             _ => match chosen.next() {
                 Some(choice) => choice.value.to_string(),
-                None => return self.take(""),
+                None => return self.parse(""),
             },
         };
         self.check(&value)?;
-        Ok(Taken::Value(value))
+        Ok(FieldValue::Value(value))
     }
 
     /// The choices that count where nobody chooses.
-    pub(crate) fn usual(&self) -> Vec<usize> {
+    pub(crate) fn default_choices(&self) -> Vec<usize> {
         let is_usual = |choice: &Choice| match (&self.default, self.kind) {
-            (Some(default), Kind::Several) => default.elements().any(|each| each == choice.value),
+            (Some(default), FieldKind::Several) => {
+                default.elements().any(|each| each == choice.value)
+            }
             (Some(default), _) => *default == choice.value,
             (None, _) => false,
         };
@@ -196,7 +199,9 @@ impl Field {
         let numbered = numbered.and_then(|at| self.choices.get(at));
         let named = || {
             let same = |text: &str| text.eq_ignore_ascii_case(typed);
-            self.choices.iter().find(|choice| same(&shown(&choice.value)) || same(&choice.label))
+            self.choices
+                .iter()
+                .find(|choice| same(&display_value(&choice.value)) || same(&choice.label))
         };
         let chosen = numbered.or_else(named);
         let wrong = || format!("Please type a number from 1 to {}.", self.choices.len());
@@ -210,7 +215,7 @@ impl Field {
         let parts = (Raw::parse(schema), Raw::parse(format!("{{{key}:{value}}}")));
         let (Ok(schema), Ok(value)) = parts else { return Ok(()) };
         // A schema that cannot be used says nothing; the server checks for itself.
-        let Ok(validator) = Validator::compile(&schema) else { return Ok(()) };
+        let Ok(validator) = SchemaValidator::compile(&schema) else { return Ok(()) };
         validator.validate(&value).map_err(|invalid| {
             let first = invalid.problems.into_iter().next();
             let first = first.map(|mistake| mistake.message).unwrap_or_default();
@@ -223,7 +228,8 @@ impl Field {
 fn choices(schema: &Raw) -> Vec<Choice> {
     let list = |key| member(schema, key).map(|list| list.elements().collect::<Vec<_>>());
     let choice = |value: Raw, label: Option<String>| Choice {
-        label: sanitize::line(&label.unwrap_or_else(|| shown(&value))).into_owned(),
+        label: sanitize::sanitize_line(&label.unwrap_or_else(|| display_value(&value)))
+            .into_owned(),
         value,
     };
     if let Some(values) = list("enum") {
@@ -239,11 +245,11 @@ fn choices(schema: &Raw) -> Vec<Choice> {
 }
 
 /// Text without its quotes, anything else as JSON.
-fn shown(value: &Raw) -> String {
+fn display_value(value: &Raw) -> String {
     value.to_text().unwrap_or_else(|| value.to_string())
 }
 
-fn several(values: &[String]) -> String {
+fn join_values(values: &[String]) -> String {
     format!("[{}]", values.join(","))
 }
 
@@ -295,7 +301,7 @@ mod tests {
 
     #[test]
     fn what_is_typed_becomes_what_is_wanted() {
-        let value = |json: &str| Ok(Taken::Value(json.to_owned()));
+        let value = |json: &str| Ok(FieldValue::Value(json.to_owned()));
         let wrong = |why: &str| Err(why.to_owned());
         let number = "Please type a number.";
         let choice = "Please type a number from 1 to 2.";
@@ -344,9 +350,9 @@ mod tests {
             (several, "1, b", wrong("That does not fit: expected at most 1 items.")),
             (several, "1,c", wrong(choice)),
         ] {
-            assert_eq!(field(schema, true).take(typed), expected, "{schema} {typed}");
+            assert_eq!(field(schema, true).parse(typed), expected, "{schema} {typed}");
         }
-        assert_eq!(field("{}", false).take(""), Ok(Taken::Nothing));
+        assert_eq!(field("{}", false).parse(""), Ok(FieldValue::Nothing));
     }
 
     #[test]

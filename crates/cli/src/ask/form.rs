@@ -3,8 +3,8 @@
 use switchboard_wire::json::{Raw, decode_string, quote};
 use switchboard_wire::sanitize;
 
-use super::Said;
-use super::field::{Field, Taken};
+use super::PersonReply;
+use super::field::{Field, FieldValue};
 use super::keyboard::Keyboard;
 use crate::printer::{BOLD, CYAN, DIM, Printer};
 use crate::show;
@@ -16,32 +16,34 @@ pub(super) async fn ask(
     schema: &Raw,
     keyboard: &Keyboard,
     printer: &Printer,
-) -> Said {
+) -> PersonReply {
     let server = show::word(server);
     printer.raw(format_args!(
         "{CYAN}{server}{CYAN:#} asks: {}\n{DIM}Ctrl-D cancels{DIM:#}\n",
-        sanitize::block(message).trim_end()
+        sanitize::sanitize_block(message).trim_end()
     ));
     let mut members = Vec::new();
     for field in fields(schema) {
         match fill_in(&field, keyboard, printer).await {
-            Some(Taken::Value(value)) => members.push(format!("{}:{value}", quote(&field.key))),
-            Some(Taken::Nothing) => {}
+            Some(FieldValue::Value(value)) => {
+                members.push(format!("{}:{value}", quote(&field.key)))
+            }
+            Some(FieldValue::Nothing) => {}
             None => {
                 printer.raw("\n");
-                return Said::Cancel;
+                return PersonReply::Cancel;
             }
         }
     }
     let question = format!("Send this to {server}?");
     match keyboard.choose(printer, &question, &["y", "n", "q"], "y").await.as_deref() {
         Some("y") => match Raw::parse(format!("{{{}}}", members.join(","))) {
-            Ok(content) => Said::Filled(content),
+            Ok(content) => PersonReply::Filled(content),
             // Every part is JSON, so this does not happen; if it does, nothing is sent.
-            Err(_) => Said::Cancel,
+            Err(_) => PersonReply::Cancel,
         },
-        Some("n") => Said::Decline,
-        _ => Said::Cancel,
+        Some("n") => PersonReply::Decline,
+        _ => PersonReply::Cancel,
     }
 }
 
@@ -59,7 +61,7 @@ pub(crate) fn fields(schema: &Raw) -> Vec<Field> {
 }
 
 /// Asks until the answer fits; `None` if there will be none.
-async fn fill_in(field: &Field, keyboard: &Keyboard, printer: &Printer) -> Option<Taken> {
+async fn fill_in(field: &Field, keyboard: &Keyboard, printer: &Printer) -> Option<FieldValue> {
     if let Some(description) = &field.description {
         printer.raw(format_args!("{DIM}{description}{DIM:#}\n"));
     }
@@ -68,9 +70,9 @@ async fn fill_in(field: &Field, keyboard: &Keyboard, printer: &Printer) -> Optio
     }
     loop {
         printer.raw(format_args!("{BOLD}{}{BOLD:#} [{}] ", field.title, field.expected()));
-        match field.take(keyboard.line().await?.trim()) {
+        match field.parse(keyboard.line().await?.trim()) {
             Ok(taken) => return Some(taken),
-            Err(why) => printer.raw(format_args!("{}\n", sanitize::line(&why))),
+            Err(why) => printer.raw(format_args!("{}\n", sanitize::sanitize_line(&why))),
         }
     }
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
-use switchboard_core::dispatch::{About, Question, Reply};
+use switchboard_core::dispatch::{PendingQuestion, QuestionAnswer, QuestionKind};
 use switchboard_wire::json::Raw;
 
 use crate::notice::Notice;
@@ -23,16 +23,16 @@ pub(crate) use keyboard::Keyboard;
 pub(crate) use visit::{open, page};
 
 /// The questions of one call.
-pub(crate) struct Asking<'a> {
+pub(crate) struct CallQuestions<'a> {
     printer: &'a Printer,
     keyboard: Arc<Keyboard>,
-    next: VecDeque<Question>,
+    next: VecDeque<PendingQuestion>,
     current: Option<LocalBoxFuture<'a, ()>>,
 }
 
 /// What a person says to a server that asks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Said {
+enum PersonReply {
     /// A form, filled in.
     Filled(Raw),
     /// The page is being visited.
@@ -43,12 +43,12 @@ enum Said {
 
 // === impl Asking ===
 
-impl<'a> Asking<'a> {
+impl<'a> CallQuestions<'a> {
     pub(crate) fn new(printer: &'a Printer) -> Self {
         Self { printer, keyboard: Arc::default(), next: VecDeque::new(), current: None }
     }
 
-    pub(crate) fn push(&mut self, question: Question) {
+    pub(crate) fn push(&mut self, question: PendingQuestion) {
         self.next.push_back(question);
         self.go_on();
     }
@@ -58,7 +58,7 @@ impl<'a> Asking<'a> {
     }
 
     /// Waits until the question that is being asked is answered. Safe to cancel.
-    pub(crate) async fn answered(&mut self) {
+    pub(crate) async fn wait_until_answered(&mut self) {
         if let Some(current) = &mut self.current {
             current.await;
         }
@@ -79,32 +79,45 @@ impl<'a> Asking<'a> {
     }
 }
 
-async fn answer(question: Question, keyboard: Arc<Keyboard>, printer: &Printer) {
+async fn answer(question: PendingQuestion, keyboard: Arc<Keyboard>, printer: &Printer) {
     let server = question.server.clone();
     let reply = match &question.about {
-        About::Elicitation { params } => {
+        QuestionKind::Elicitation { params } => {
             let said = elicitation(&server, params, &keyboard, printer).await;
-            Reply::Result(Ok(said.result()))
+            QuestionAnswer::Result(Ok(said.result()))
         }
         // What a person typed is not asked about again; there is no model here, and no folder but the project's.
-        About::Permission(_) | About::Sampling { .. } | About::Roots => Reply::Cancel,
+        QuestionKind::Permission(_) | QuestionKind::Sampling { .. } | QuestionKind::Roots => {
+            QuestionAnswer::Cancel
+        }
     };
     question.answer(reply);
 }
 
 /// Asks one question that waits in the hub's queue. What cannot be asked here is cancelled.
-pub(crate) async fn one(server: &str, about: &About, printer: &Printer) -> Reply {
+pub(crate) async fn ask_one(
+    server: &str,
+    about: &QuestionKind,
+    printer: &Printer,
+) -> QuestionAnswer {
     let keyboard = Keyboard::default();
     match about {
-        About::Elicitation { params } => {
-            Reply::Result(Ok(elicitation(server, params, &keyboard, printer).await.result()))
+        QuestionKind::Elicitation { params } => {
+            QuestionAnswer::Result(Ok(elicitation(server, params, &keyboard, printer)
+                .await
+                .result()))
         }
-        About::Permission(consent) => permission::ask(consent, &keyboard, printer).await,
-        About::Sampling { .. } | About::Roots => Reply::Cancel,
+        QuestionKind::Permission(consent) => permission::ask(consent, &keyboard, printer).await,
+        QuestionKind::Sampling { .. } | QuestionKind::Roots => QuestionAnswer::Cancel,
     }
 }
 
-async fn elicitation(server: &str, params: &Raw, keyboard: &Keyboard, printer: &Printer) -> Said {
+async fn elicitation(
+    server: &str,
+    params: &Raw,
+    keyboard: &Keyboard,
+    printer: &Printer,
+) -> PersonReply {
     let text = |key| params.get(key).ok().flatten().and_then(|raw| raw.to_text());
     let message = text("message").unwrap_or_default();
     let url = text("url").filter(|_| text("mode").as_deref() == Some("url"));
@@ -113,8 +126,8 @@ async fn elicitation(server: &str, params: &Raw, keyboard: &Keyboard, printer: &
         None if !prompt::is_possible(printer) => {
             let message = format!("`{server}` asks: {message} It was answered with cancel");
             let notice = Notice::warning(message);
-            printer.notices(&[notice.hinted("type the command on a terminal to answer")]);
-            Said::Cancel
+            printer.notices(&[notice.with_hint("type the command on a terminal to answer")]);
+            PersonReply::Cancel
         }
         None => {
             let schema = params.get("requestedSchema").ok().flatten();
@@ -126,7 +139,7 @@ async fn elicitation(server: &str, params: &Raw, keyboard: &Keyboard, printer: &
 
 // === impl Said ===
 
-impl Said {
+impl PersonReply {
     /// As the protocol has it.
     fn result(self) -> Raw {
         let text = match self {

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use switchboard_wire::sanitize;
 use url::Url;
 
-use super::Said;
+use super::PersonReply;
 use super::keyboard::Keyboard;
 use crate::notice::Notice;
 use crate::printer::{BOLD, CYAN, Printer};
@@ -18,19 +18,19 @@ pub(super) async fn ask(
     url: &str,
     keyboard: &Keyboard,
     printer: &Printer,
-) -> Said {
+) -> PersonReply {
     let Some(url) = page(url) else {
         let message = format!("`{server}` wants a page visited whose link cannot be trusted");
-        printer.notices(&[Notice::warning(message).hinted("only http and https are opened")]);
-        return Said::Cancel;
+        printer.notices(&[Notice::warning(message).with_hint("only http and https are opened")]);
+        return PersonReply::Cancel;
     };
     let (host, link) = (url.host_str().unwrap_or_default(), url.as_str());
-    let message = sanitize::block(message);
+    let message = sanitize::sanitize_block(message);
     if !prompt::is_possible(printer) {
         let said =
             format!("`{server}` asks you to visit {host}: {message} It was answered with cancel");
-        printer.notices(&[Notice::warning(said).hinted(format!("the page is {link}"))]);
-        return Said::Cancel;
+        printer.notices(&[Notice::warning(said).with_hint(format!("the page is {link}"))]);
+        return PersonReply::Cancel;
     }
     printer.raw(format_args!(
         "{CYAN}{}{CYAN:#} asks you to visit {BOLD}{host}{BOLD:#}: {}\n  {link}\n",
@@ -46,10 +46,10 @@ pub(super) async fn ask(
             if !open(link) {
                 printer.raw("No browser could be opened; open the link above yourself.\n");
             }
-            Said::Visited
+            PersonReply::Visited
         }
-        Some("n") => Said::Decline,
-        _ => Said::Cancel,
+        Some("n") => PersonReply::Decline,
+        _ => PersonReply::Cancel,
     }
 }
 

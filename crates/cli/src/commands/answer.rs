@@ -1,31 +1,31 @@
 //! `switchboard answer`: one question of the hub, answered.
 
 use serde_json::json;
-use switchboard_core::dispatch::{About, Reply};
-use switchboard_core::permission::Remember;
+use switchboard_core::dispatch::{QuestionAnswer, QuestionKind};
+use switchboard_core::permission::AnswerLifetime;
 use switchboard_core::told;
-use switchboard_hub::admin::Asking;
+use switchboard_hub::admin::QuestionInfo;
 use switchboard_wire::json::Raw;
 
-use super::call::arguments::Typed;
+use super::call::arguments::TypedArguments;
 use super::questions::no_hub;
 use crate::args::{Answer, Span};
 use crate::printer::Printer;
-use crate::report::{Failure, Kind};
+use crate::report::{Failure, FailureKind};
 use crate::surroundings::Caller;
 use crate::{ask, hub, prompt};
 
 pub(super) async fn run(given: &Answer, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
-    let hub = hub::running(caller, printer).await.ok_or_else(no_hub)?;
-    let failed = |error| hub::refused(format!("cannot answer `{}`", given.id), error);
+    let hub = hub::find_running(caller, printer).await.ok_or_else(no_hub)?;
+    let failed = |error| hub::hub_failure(format!("cannot answer `{}`", given.id), error);
     let waiting = hub.questions().await.map_err(failed)?;
     let asking = waiting.iter().find(|asking| asking.id == given.id);
     let asking = asking.ok_or_else(|| {
-        Failure::plain(Kind::Failed, format!("no question `{}` waits", given.id))
-            .hinted("`switchboard questions` shows those that do")
+        Failure::plain(FailureKind::Failed, format!("no question `{}` waits", given.id))
+            .with_hint("`switchboard questions` shows those that do")
     })?;
     let reply = decide(given, asking, printer).await?;
-    hub.answer(&given.id, &told::Answer::of(&reply)).await.map_err(failed)?;
+    hub.answer(&given.id, &told::RemoteAnswer::from_answer(&reply)).await.map_err(failed)?;
     if printer.is_json() {
         return printer.json(&json!({ "id": given.id, "action": word(&reply) }));
     }
@@ -34,12 +34,12 @@ pub(super) async fn run(given: &Answer, caller: &Caller, printer: &Printer) -> R
 }
 
 /// What was answered, in a word.
-fn word(reply: &Reply) -> String {
+fn word(reply: &QuestionAnswer) -> String {
     match reply {
-        Reply::Allow(_) => "allow".to_owned(),
-        Reply::Deny(_) => "deny".to_owned(),
-        Reply::Cancel | Reply::Result(Err(_)) => "cancel".to_owned(),
-        Reply::Result(Ok(result)) => {
+        QuestionAnswer::Allow(_) => "allow".to_owned(),
+        QuestionAnswer::Deny(_) => "deny".to_owned(),
+        QuestionAnswer::Cancel | QuestionAnswer::Result(Err(_)) => "cancel".to_owned(),
+        QuestionAnswer::Result(Ok(result)) => {
             let said = result.get("action").ok().flatten();
             said.and_then(|said| said.to_text()).unwrap_or_default()
         }
@@ -47,53 +47,61 @@ fn word(reply: &Reply) -> String {
 }
 
 /// What was typed, else what is asked for now.
-async fn decide(given: &Answer, asking: &Asking, printer: &Printer) -> Result<Reply, Failure> {
+async fn decide(
+    given: &Answer,
+    asking: &QuestionInfo,
+    printer: &Printer,
+) -> Result<QuestionAnswer, Failure> {
     let unknown = || {
         let message = format!("`{}` asks something that this version does not know", given.id);
-        Failure::plain(Kind::Failed, message).hinted("put it away with `--cancel`")
+        Failure::plain(FailureKind::Failed, message).with_hint("put it away with `--cancel`")
     };
     if given.cancel {
-        return Ok(Reply::Cancel);
+        return Ok(QuestionAnswer::Cancel);
     }
-    let about = About::read(&asking.about).ok_or_else(unknown)?;
+    let about = QuestionKind::from_json(&asking.about).ok_or_else(unknown)?;
     match (&about, given.allow, given.deny || given.decline) {
-        (About::Permission(_), Some(span), _) => Ok(Reply::Allow(span.into())),
-        (About::Permission(_), None, true) => Ok(Reply::Deny(Remember::Once)),
-        (About::Elicitation { .. }, None, true) => {
-            Ok(told::Answer::plain(told::Action::Decline).reply())
+        (QuestionKind::Permission(_), Some(span), _) => Ok(QuestionAnswer::Allow(span.into())),
+        (QuestionKind::Permission(_), None, true) => Ok(QuestionAnswer::Deny(AnswerLifetime::Once)),
+        (QuestionKind::Elicitation { .. }, None, true) => {
+            Ok(told::RemoteAnswer::from_action(told::RemoteAnswerAction::Decline).into_answer())
         }
-        (About::Elicitation { params }, None, false) if !given.arguments.is_empty() => {
+        (QuestionKind::Elicitation { params }, None, false) if !given.arguments.is_empty() => {
             filled(given, params)
         }
         (_, None, false) if given.arguments.is_empty() && prompt::is_possible(printer) => {
-            Ok(ask::one(&asking.server, &about, printer).await)
+            Ok(ask::ask_one(&asking.server, &about, printer).await)
         }
         _ => Err(unfitting(&about)),
     }
 }
 
 /// A form, filled in on the command line.
-fn filled(given: &Answer, params: &Raw) -> Result<Reply, Failure> {
+fn filled(given: &Answer, params: &Raw) -> Result<QuestionAnswer, Failure> {
     let schema = params.get("requestedSchema").ok().flatten().unwrap_or_else(Raw::empty_object);
-    let content = Typed::read(&given.arguments)?.arguments(&schema).map_err(|invalid| {
-        let mistakes = invalid.problems.iter().map(ToString::to_string);
-        Failure::plain(Kind::Usage, "the form takes something else").because(mistakes)
-    })?;
-    let mut answer = told::Answer::plain(told::Action::Accept);
+    let content =
+        TypedArguments::read(&given.arguments)?.arguments(&schema).map_err(|invalid| {
+            let mistakes = invalid.problems.iter().map(ToString::to_string);
+            Failure::plain(FailureKind::Usage, "the form takes something else")
+                .with_causes(mistakes)
+        })?;
+    let mut answer = told::RemoteAnswer::from_action(told::RemoteAnswerAction::Accept);
     answer.content = Some(content);
-    Ok(answer.reply())
+    Ok(answer.into_answer())
 }
 
-fn unfitting(about: &About) -> Failure {
+fn unfitting(about: &QuestionKind) -> Failure {
     let hint = match about {
-        About::Permission(_) => "answer with `--allow`, `--allow always`, `--deny` or `--cancel`",
-        About::Elicitation { .. } => {
+        QuestionKind::Permission(_) => {
+            "answer with `--allow`, `--allow always`, `--deny` or `--cancel`"
+        }
+        QuestionKind::Elicitation { .. } => {
             "fill it in with `key=value`, or answer with `--decline` or `--cancel`"
         }
-        About::Sampling { .. } => {
+        QuestionKind::Sampling { .. } => {
             "only a client with a model can answer it; put it away with `--cancel`"
         }
-        About::Roots => {
+        QuestionKind::Roots => {
             "only the client that made the call can answer it; put it away with `--cancel`"
         }
     };
@@ -102,7 +110,7 @@ fn unfitting(about: &About) -> Failure {
 
 // === impl Span ===
 
-impl From<Span> for Remember {
+impl From<Span> for AnswerLifetime {
     fn from(span: Span) -> Self {
         match span {
             Span::Once => Self::Once,

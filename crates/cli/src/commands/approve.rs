@@ -1,20 +1,20 @@
 //! `switchboard approve`: shows what a project wants to run, and asks.
 
 use serde_json::json;
-use switchboard_config::{Desired, Item, ItemKind, Problem, State};
+use switchboard_config::{ApprovalItem, ApprovalItemKind, ConfigProblem, Desired, ServerReadiness};
 
-use super::pending::{Case, all_json};
+use super::pending::{PendingCase, all_json};
 use super::{decide, problems};
 use crate::args::Approve;
 use crate::hint;
 use crate::notice::Notice;
 use crate::printer::{GREEN, Printer};
-use crate::prompt::{self, Answer};
-use crate::report::{Failure, Kind};
+use crate::prompt::{self, YesNo};
+use crate::report::{Failure, FailureKind};
 use crate::surroundings::Caller;
 
 /// How consent is had.
-enum Consent {
+enum ApproveConsent {
     /// It was given on the command line.
     Given,
     /// The person is asked.
@@ -34,12 +34,12 @@ pub(super) fn run(approve: &Approve, caller: &Caller, printer: &Printer) -> Resu
         return nothing_called(name, &desired, printer);
     }
     let approved = match consent {
-        Consent::Given => {
+        ApproveConsent::Given => {
             show(&cases, printer);
             cases.clone()
         }
-        Consent::Asked => ask(&cases, approve.all, printer),
-        Consent::Missing => {
+        ApproveConsent::Asked => ask(&cases, approve.all, printer),
+        ApproveConsent::Missing => {
             show(&cases, printer);
             Vec::new()
         }
@@ -49,7 +49,9 @@ pub(super) fn run(approve: &Approve, caller: &Caller, printer: &Printer) -> Resu
     let problems = concerning(approve, &desired);
     finish(&cases, &approved, &problems, printer)?;
     match consent {
-        Consent::Missing if !cases.is_empty() => Err(nobody_asked(&cases, approve.name.as_deref())),
+        ApproveConsent::Missing if !cases.is_empty() => {
+            Err(nobody_asked(&cases, approve.name.as_deref()))
+        }
         _ => Ok(()),
     }
 }
@@ -57,32 +59,36 @@ pub(super) fn run(approve: &Approve, caller: &Caller, printer: &Printer) -> Resu
 /// Where one thing is meant, what is wrong elsewhere does not matter.
 fn concerning(approve: &Approve, desired: &Desired) -> Vec<Notice> {
     let problems = desired.problems.iter();
-    let is_meant = |problem: &&Problem| match &approve.name {
+    let is_meant = |problem: &&ConfigProblem| match &approve.name {
         Some(name) => problem.server.as_ref() == Some(name),
         None => true,
     };
     problems.filter(is_meant).map(Notice::from).collect()
 }
 
-fn consent(approve: &Approve, cases: &[Case], printer: &Printer) -> Result<Consent, Failure> {
+fn consent(
+    approve: &Approve,
+    cases: &[PendingCase],
+    printer: &Printer,
+) -> Result<ApproveConsent, Failure> {
     let is_named = approve.name.is_some();
     if approve.yes && !is_named && !approve.all {
         let hint = "name what you agree to, or say `--all --yes`";
         return Err(Failure::usage("`--yes` alone agrees to nothing", hint));
     }
     if approve.yes {
-        return Ok(Consent::Given);
+        return Ok(ApproveConsent::Given);
     }
     if prompt::is_possible(printer) {
-        return Ok(Consent::Asked);
+        return Ok(ApproveConsent::Asked);
     }
     match (is_named, cases) {
-        (true, [_]) => Ok(Consent::Given),
-        _ => Ok(Consent::Missing),
+        (true, [_]) => Ok(ApproveConsent::Given),
+        _ => Ok(ApproveConsent::Missing),
     }
 }
 
-fn record(items: &[Item], caller: &Caller) -> Result<(), Failure> {
+fn record(items: &[ApprovalItem], caller: &Caller) -> Result<(), Failure> {
     if items.is_empty() {
         return Ok(());
     }
@@ -90,7 +96,7 @@ fn record(items: &[Item], caller: &Caller) -> Result<(), Failure> {
     recorded.map_err(|error| Failure::config("cannot record the approval", &error))
 }
 
-fn show(cases: &[Case], printer: &Printer) {
+fn show(cases: &[PendingCase], printer: &Printer) {
     if printer.is_json() {
         return;
     }
@@ -103,12 +109,12 @@ fn show(cases: &[Case], printer: &Printer) {
 }
 
 /// One question for each, or one for all.
-fn ask(cases: &[Case], all: bool, printer: &Printer) -> Vec<Case> {
+fn ask(cases: &[PendingCase], all: bool, printer: &Printer) -> Vec<PendingCase> {
     if all {
         show(cases, printer);
         let question = format!("\nApprove all {}?", cases.len());
         let is_agreed =
-            !cases.is_empty() && prompt::ask(printer, &question, Answer::No) == Answer::Yes;
+            !cases.is_empty() && prompt::ask(printer, &question, YesNo::No) == YesNo::Yes;
         return if is_agreed { cases.to_vec() } else { Vec::new() };
     }
     let mut approved = Vec::new();
@@ -117,23 +123,23 @@ fn ask(cases: &[Case], all: bool, printer: &Printer) -> Vec<Case> {
             printer.line("");
         }
         case.print(printer);
-        match prompt::ask(printer, &format!("Approve the {}?", case.title()), Answer::No) {
-            Answer::Yes => approved.push(case.clone()),
-            Answer::No => {}
-            Answer::Stop => break,
+        match prompt::ask(printer, &format!("Approve the {}?", case.title()), YesNo::No) {
+            YesNo::Yes => approved.push(case.clone()),
+            YesNo::No => {}
+            YesNo::Stop => break,
         }
     }
     approved
 }
 
 fn finish(
-    cases: &[Case],
-    approved: &[Case],
+    cases: &[PendingCase],
+    approved: &[PendingCase],
     problems: &[Notice],
     printer: &Printer,
 ) -> Result<(), Failure> {
     if printer.is_json() {
-        let names = |case: &Case| json!({ "kind": case.item.kind, "name": case.item.name });
+        let names = |case: &PendingCase| json!({ "kind": case.item.kind, "name": case.item.name });
         let approved: Vec<_> = approved.iter().map(names).collect();
         return printer.json(&json!({
             "pending": all_json(cases), "approved": approved, "problems": problems,
@@ -149,33 +155,34 @@ fn finish(
     Ok(())
 }
 
-fn nobody_asked(cases: &[Case], name: Option<&str>) -> Failure {
+fn nobody_asked(cases: &[PendingCase], name: Option<&str>) -> Failure {
     let refused =
-        |why: String| Failure::plain(Kind::Failed, format!("nothing was approved: {why}"));
+        |why: String| Failure::plain(FailureKind::Failed, format!("nothing was approved: {why}"));
     if let Some(name) = name {
         let why = format!("{} things are called `{name}`", cases.len());
-        return refused(why).hinted("run it on a terminal, where each is asked about");
+        return refused(why).with_hint("run it on a terminal, where each is asked about");
     }
-    let is_server = |case: &&Case| case.item.kind == ItemKind::Server;
+    let is_server = |case: &&PendingCase| case.item.kind == ApprovalItemKind::Server;
     let example = cases.iter().find(is_server).or(cases.first());
     let example = example.map_or_else(String::new, |case| hint::approve(&case.item.name));
-    refused("there is no terminal to ask on".to_owned())
-        .hinted(format!("{example}, or agree to all of it with `switchboard approve --all --yes`"))
+    refused("there is no terminal to ask on".to_owned()).with_hint(format!(
+        "{example}, or agree to all of it with `switchboard approve --all --yes`"
+    ))
 }
 
 /// A name under which nothing waits.
 fn nothing_called(name: &str, desired: &Desired, printer: &Printer) -> Result<(), Failure> {
-    let Some(server) = desired.named(name).next() else {
+    let Some(server) = desired.servers_named(name).next() else {
         let message = format!("nothing called `{name}` awaits approval");
-        let failure = Failure::plain(Kind::Failed, message);
-        return Err(failure.hinted("`switchboard approve` shows everything that does"));
+        let failure = Failure::plain(FailureKind::Failed, message);
+        return Err(failure.with_hint("`switchboard approve` shows everything that does"));
     };
-    if let State::Rejected(reason) = &server.state {
+    if let ServerReadiness::Rejected(reason) = &server.state {
         let message = format!("cannot approve `{name}`");
-        return Err(Failure::plain(Kind::Failed, message)
-            .because([reason.why.clone()])
-            .placed(reason.by.clone())
-            .hinted("take it out of that list first"));
+        return Err(Failure::plain(FailureKind::Failed, message)
+            .with_causes([reason.why.clone()])
+            .with_location(reason.by.clone())
+            .with_hint("take it out of that list first"));
     }
     if printer.is_json() {
         return printer

@@ -3,7 +3,7 @@
 use std::time::SystemTime;
 
 use serde_json::json;
-use switchboard_core::audit::{self, AuditLog, Entry, Filter, Line};
+use switchboard_core::audit::{self, AuditCallLine, AuditEntry, AuditFilter, AuditLog};
 use switchboard_wire::sanitize;
 
 use crate::args;
@@ -13,10 +13,10 @@ use crate::printer::{DIM, Printer};
 use crate::report::Failure;
 use crate::show;
 use crate::surroundings::Caller;
-use crate::wait::Ending;
+use crate::wait::EndSignals;
 
 /// How much of a name is shown in a table.
-const SHOWN: usize = 60;
+const MAX_NAME_CHARS: usize = 60;
 
 pub(super) async fn run(
     asked: &args::Logs,
@@ -28,12 +28,12 @@ pub(super) async fn run(
     let filter = filter(asked);
     // Followed from before the end is read, so that no line falls between the two.
     let follow = if asked.follow {
-        Some(audit::follow(&folder, filter.clone()).await.map_err(failed)?)
+        Some(audit::follow_audit_log(&folder, filter.clone()).await.map_err(failed)?)
     } else {
         None
     };
     hub::settle(caller, printer).await;
-    let history = audit::history(&folder, filter, asked.lines).await.map_err(failed)?;
+    let history = audit::read_audit_log(&folder, filter, asked.lines).await.map_err(failed)?;
     let path = AuditLog::path(&folder);
     match (printer.is_json(), &follow) {
         (true, None) => {
@@ -41,7 +41,7 @@ pub(super) async fn run(
             return printer
                 .json(&json!({ "file": path, "calls": calls, "unreadable": unreadable }));
         }
-        _ => print(&history.entries, Head::Shown, printer)?,
+        _ => print(&history.entries, TableHead::Shown, printer)?,
     }
     if history.entries.is_empty() {
         let path = printer.places.path(&path);
@@ -53,7 +53,7 @@ pub(super) async fn run(
     }
     let Some(mut follow) = follow else { return Ok(()) };
     let mut shown = history.entries;
-    let mut ending = Ending::listen();
+    let mut ending = EndSignals::listen();
     loop {
         tokio::select! {
             more = follow.next() => {
@@ -61,18 +61,18 @@ pub(super) async fn run(
                 // What was written meanwhile has been shown; it comes first, and once.
                 more.retain(|entry| !shown.contains(entry));
                 shown.clear();
-                print(&more, Head::Left, printer)?;
+                print(&more, TableHead::Left, printer)?;
             }
-            () = ending.wanted() => return Err(Failure::interrupted()),
+            () = ending.wait_for_end() => return Err(Failure::interrupted()),
         }
     }
 }
 
-fn filter(asked: &args::Logs) -> Filter {
+fn filter(asked: &args::Logs) -> AuditFilter {
     let server = asked.only.as_ref().or(asked.server.as_ref());
     let filter = match server {
-        Some(server) => Filter::default().of_server(server),
-        None => Filter::default(),
+        Some(server) => AuditFilter::default().of_server(server),
+        None => AuditFilter::default(),
     };
     match asked.since.and_then(|since| SystemTime::now().checked_sub(since)) {
         Some(since) => filter.since(since),
@@ -82,13 +82,13 @@ fn filter(asked: &args::Logs) -> Filter {
 
 /// Whether the columns are named.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Head {
+enum TableHead {
     Shown,
     Left,
 }
 
 /// A table for people; a line of JSON for each call for machines that follow.
-fn print(entries: &[Entry], head: Head, printer: &Printer) -> Result<(), Failure> {
+fn print(entries: &[AuditEntry], head: TableHead, printer: &Printer) -> Result<(), Failure> {
     if printer.is_json() {
         for entry in entries {
             let line = serde_json::to_string(entry)
@@ -105,18 +105,18 @@ fn print(entries: &[Entry], head: Head, printer: &Printer) -> Result<(), Failure
     let rows = std::iter::once(names).chain(entries.iter().map(row));
     for (number, row) in show::columns(rows).iter().enumerate() {
         match (number, head) {
-            (0, Head::Shown) => printer.line(format_args!("{DIM}{row}{DIM:#}")),
-            (0, Head::Left) => {}
+            (0, TableHead::Shown) => printer.line(format_args!("{DIM}{row}{DIM:#}")),
+            (0, TableHead::Left) => {}
             _ => printer.line(row),
         }
     }
     Ok(())
 }
 
-fn row(entry: &Entry) -> [String; 7] {
+fn row(entry: &AuditEntry) -> [String; 7] {
     match entry {
-        Entry::Call(line) => call(line),
-        Entry::Lost(lost) => {
+        AuditEntry::Call(line) => call_row(line),
+        AuditEntry::Lost(lost) => {
             let what = format!(
                 "{} not written: {}",
                 show::count(usize::try_from(lost.lost).unwrap_or(usize::MAX), "call"),
@@ -124,14 +124,14 @@ fn row(entry: &Entry) -> [String; 7] {
             );
             let mut row = [const { String::new() }; 7];
             (row[0], row[1]) = (time(&lost.time), "-".to_owned());
-            row[2] = sanitize::line(&what).into_owned();
+            row[2] = sanitize::sanitize_line(&what).into_owned();
             row
         }
     }
 }
 
-fn call(line: &Line) -> [String; 7] {
-    let clean = |text: &str| show::shortened(&sanitize::line(text), SHOWN);
+fn call_row(line: &AuditCallLine) -> [String; 7] {
+    let clean = |text: &str| show::shorten(&sanitize::sanitize_line(text), MAX_NAME_CHARS);
     let who = match line.client.as_str() {
         "" => clean(&line.principal),
         client => format!("{} ({})", clean(&line.principal), clean(client)),
@@ -150,16 +150,16 @@ fn call(line: &Line) -> [String; 7] {
         None => clean(&line.outcome),
     };
     let bytes = format!("{} → {}", line.sent, line.received);
-    [time(&line.time), who, called, decision, outcome, took(line.micros), bytes]
+    [time(&line.time), who, called, decision, outcome, duration_text(line.micros), bytes]
 }
 
 /// `2026-07-28 09:05:07`, of a time as logs write it.
 fn time(stamp: &str) -> String {
-    let stamp = sanitize::line(stamp);
+    let stamp = sanitize::sanitize_line(stamp);
     stamp.get(..19).unwrap_or(&stamp).replace('T', " ")
 }
 
-fn took(micros: u64) -> String {
+fn duration_text(micros: u64) -> String {
     match micros {
         0..1_000 => format!("{micros} µs"),
         1_000..1_000_000 => format!("{}.{} ms", micros / 1_000, micros / 100 % 10),
@@ -176,7 +176,7 @@ mod tests {
         for (micros, shown) in
             [(7, "7 µs"), (1_000, "1.0 ms"), (12_345, "12.3 ms"), (61_999_999, "61.9 s")]
         {
-            assert_eq!(took(micros), shown);
+            assert_eq!(duration_text(micros), shown);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `switchboard builtin`: the embedded server, launched like any other.
 
 use switchboard_wire::{
-    client::Limits,
+    client::ClientLimits,
     server::{ServeOptions, serve, stdio},
 };
 
@@ -12,7 +12,7 @@ use crate::{
 };
 
 pub(crate) async fn run() -> Result<(), Failure> {
-    let (writer, reader, writing) = stdio::link(Limits::default().max_message);
+    let (writer, reader, writing) = stdio::stdio_link(ClientLimits::default().max_message);
     let plugins = plugins::of_program()?;
     let changes = plugins.changes();
     let serving = serve((writer, reader), plugins, &changes, ServeOptions::default());

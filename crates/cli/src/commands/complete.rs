@@ -3,7 +3,7 @@
 use serde_json::json;
 use switchboard_core::Request;
 use switchboard_core::catalog::ListedPrompt;
-use switchboard_core::dispatch::Reference;
+use switchboard_core::dispatch::CompletionReference;
 use switchboard_wire::json::Raw;
 use switchboard_wire::sanitize;
 
@@ -11,7 +11,7 @@ use super::follow::follow;
 use super::named;
 use super::prompt::{object, pairs};
 use crate::args::Complete;
-use crate::hub::{self, Hub, Otherwise};
+use crate::hub::{self, CommandEngine, FallbackServer};
 use crate::printer::Printer;
 use crate::report::Failure;
 use crate::surroundings::Caller;
@@ -22,25 +22,28 @@ pub(super) async fn run(
     printer: &Printer,
 ) -> Result<(), Failure> {
     let known = object(&pairs(&complete.known)?);
-    hub::with(caller, printer.room(), Otherwise::Builtin, async |hub: &Hub| {
-        show(complete, &known, hub, printer).await
-    })
+    hub::with_engine(
+        caller,
+        printer.room(),
+        FallbackServer::Builtin,
+        async |hub: &CommandEngine| show(complete, &known, hub, printer).await,
+    )
     .await
 }
 
 async fn show(
     complete: &Complete,
     known: &Raw,
-    hub: &Hub,
+    hub: &CommandEngine,
     printer: &Printer,
 ) -> Result<(), Failure> {
     let of = complete.of.as_str();
     let (argument, value) = (&complete.argument, &complete.value);
     let request = if of.contains("://") {
-        Request::complete(Reference::Template(of), argument, value, known)
+        Request::complete(CompletionReference::Template(of), argument, value, known)
     } else {
         let prompt: ListedPrompt = named::find(hub, of, printer).await?;
-        Request::complete(Reference::Prompt(&prompt.name), argument, value, known)
+        Request::complete(CompletionReference::Prompt(&prompt.name), argument, value, known)
     };
     let outcome = follow(hub, request, of, printer).await;
     let outcome = outcome
@@ -54,7 +57,7 @@ async fn show(
         return printer.json(&json!({ "values": values, "hasMore": more }));
     }
     for value in &values {
-        printer.line(sanitize::line(value));
+        printer.line(sanitize::sanitize_line(value));
     }
     Ok(())
 }

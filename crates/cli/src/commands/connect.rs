@@ -2,23 +2,23 @@
 
 use std::ffi::OsString;
 
-use switchboard_gateway::front::{Front as _, Opened, Opening, Part};
-use switchboard_hub::attach::{self, AttachOptions, StartHub};
-use switchboard_hub::socket::{Folders, Place};
+use switchboard_gateway::front::{OpenView, ViewProvider as _, ViewRequest, ViewSelection};
+use switchboard_hub::attach::{self, AttachOptions, HubLaunchOptions};
+use switchboard_hub::socket::{HubFolders, HubPaths};
 use switchboard_wire::json::Raw;
 use switchboard_wire::server::{ServeOptions, serve, stdio};
 
 use crate::args::{Connect, Global};
 use crate::notice::Notice;
 use crate::printer::Printer;
-use crate::report::{Failure, Kind};
-use crate::serving::{self, Serving, Whose};
+use crate::report::{Failure, FailureKind};
+use crate::serving::{self, ServedWorkspace, WorkspaceInputs};
 use crate::state_check::unwritable_state;
 use crate::surroundings::{self, Caller};
 use crate::wait;
 
 /// The longest message a client may send.
-const LONGEST: usize = 16 << 20;
+const MAX_MESSAGE_BYTES: usize = 16 << 20;
 
 /// Attaches the client to the hub, which is started if none runs.
 pub(crate) async fn run(
@@ -29,32 +29,32 @@ pub(crate) async fn run(
 ) -> Result<(), Failure> {
     not_beneath_us()?;
     printer.notices(&unwritable_state(&caller));
-    if let Err(failure) = place(&caller) {
+    if let Err(failure) = hub_paths(&caller) {
         let message = format!("{}; this client has its servers to itself", failure.in_one_line());
         printer.notices(&[Notice::warning(message)]);
         return standalone(connect, &caller.with_catalogue().await?, printer).await;
     }
-    let mut options = options(global, &caller)?;
+    let mut options = attach_options(global, &caller)?;
     options.cwd.clone_from(&caller.surroundings.cwd);
     options.env.clone_from(&caller.surroundings.env);
-    options.view =
-        Raw::of(&connect.view).map_err(|error| Failure::new("cannot say what is wanted", error))?;
+    options.view = Raw::from_value(&connect.view)
+        .map_err(|error| Failure::new("cannot say what is wanted", error))?;
     wait::at_work(attach::attach_stdio(options))
         .await
         .map_err(|error| Failure::new("cannot attach to the hub", error))
 }
 
 /// How the hub is found, and started where none runs.
-pub(super) fn options(global: &Global, caller: &Caller) -> Result<AttachOptions, Failure> {
-    let place = place(caller)?;
+pub(super) fn attach_options(global: &Global, caller: &Caller) -> Result<AttachOptions, Failure> {
+    let place = hub_paths(caller)?;
     let program = surroundings::program()
-        .ok_or_else(|| Failure::plain(Kind::Failed, "cannot tell where this program is"))?;
+        .ok_or_else(|| Failure::plain(FailureKind::Failed, "cannot tell where this program is"))?;
     let mut args = vec![OsString::from("hub")];
     if let Some(folder) = &global.config_dir {
         args.extend(["--config-dir".into(), folder.as_os_str().to_owned()]);
     }
     let state = &caller.surroundings.state_dir;
-    let start = StartHub {
+    let start = HubLaunchOptions {
         program,
         args,
         env: caller.variables.clone(),
@@ -74,11 +74,17 @@ pub(crate) async fn standalone(
     if caller.is_alone() {
         printer.notices(&unwritable_state(caller));
     }
-    let engine = serving::engine(caller).await?;
-    let done = match Serving::open(engine.clone(), &connect.view, Whose::of(caller)).await {
+    let engine = serving::start_engine(caller).await?;
+    let done = match ServedWorkspace::open(
+        engine.clone(),
+        &connect.view,
+        WorkspaceInputs::from_caller(caller),
+    )
+    .await
+    {
         Err(failure) => Err(failure),
         Ok(serving) => {
-            let done = speak(&serving).await;
+            let done = serve_stdio(&serving).await;
             serving.close().await;
             done
         }
@@ -87,19 +93,19 @@ pub(crate) async fn standalone(
     done
 }
 
-async fn speak(serving: &Serving) -> Result<(), Failure> {
-    let opening = Opening {
+async fn serve_stdio(serving: &ServedWorkspace) -> Result<(), Failure> {
+    let opening = ViewRequest {
         principal: "local".to_owned(),
         session: format!("stdio-{}", std::process::id()),
-        part: Part::Everything,
+        part: ViewSelection::Everything,
         transport: "stdio",
     };
-    let mut ending = wait::Ending::listen();
+    let mut ending = wait::EndSignals::listen();
     let opened = serving.open(opening).await;
     let opened = opened.map_err(|error| Failure::new("cannot serve", error))?;
-    let (writer, reader, writing) = stdio::link(LONGEST);
+    let (writer, reader, writing) = stdio::stdio_link(MAX_MESSAGE_BYTES);
     let speaking = wait::at_work(async move {
-        let Opened { view, changes } = opened;
+        let OpenView { view, changes } = opened;
         let answering = serve((writer, reader), view, &changes, ServeOptions::default());
         tokio::join!(biased; answering, writing)
     });
@@ -107,13 +113,13 @@ async fn speak(serving: &Serving) -> Result<(), Failure> {
         (served, ()) = speaking => {
             served.map_err(|error| Failure::new("the client was lost", error))
         }
-        () = ending.wanted() => Ok(()),
+        () = ending.wait_for_end() => Ok(()),
     }
 }
 
 /// Where the hub of this user and these folders is.
-pub(super) fn place(caller: &Caller) -> Result<Place, Failure> {
-    Place::find(&Folders::of(&caller.surroundings))
+pub(super) fn hub_paths(caller: &Caller) -> Result<HubPaths, Failure> {
+    HubPaths::find(&HubFolders::from_surroundings(&caller.surroundings))
         .map_err(|error| Failure::new("there is no place for the hub's socket", error))
 }
 
@@ -123,6 +129,6 @@ fn not_beneath_us() -> Result<(), Failure> {
     }
     let message =
         "this would serve Switchboard to itself: it was started by one of its own servers";
-    Err(Failure::plain(Kind::Failed, message)
-        .hinted("take the entry that runs `switchboard connect` out of the configuration"))
+    Err(Failure::plain(FailureKind::Failed, message)
+        .with_hint("take the entry that runs `switchboard connect` out of the configuration"))
 }

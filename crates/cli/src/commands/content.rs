@@ -12,7 +12,7 @@ use crate::report::Failure;
 use crate::show;
 
 /// One part of a result.
-pub(super) enum Part {
+pub(super) enum ResultPart {
     /// Words.
     Text(String),
     /// Bytes of some kind.
@@ -31,8 +31,8 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 
 /// Prints parts one after the other. One that is bytes goes to another program as it is; beside others, and on a
 /// terminal, it is written to a file.
-pub(super) fn print(parts: &[Part], printer: &Printer) -> Result<(), Failure> {
-    if let ([Part::File { bytes, .. }], false) = (parts, printer.is_screen()) {
+pub(super) fn print(parts: &[ResultPart], printer: &Printer) -> Result<(), Failure> {
+    if let ([ResultPart::File { bytes, .. }], false) = (parts, printer.is_screen()) {
         printer.data(bytes);
         return Ok(());
     }
@@ -40,26 +40,28 @@ pub(super) fn print(parts: &[Part], printer: &Printer) -> Result<(), Failure> {
 }
 
 /// Prints parts that stand among other words, so that bytes are always written to a file.
-pub(super) fn print_among(parts: &[Part], printer: &Printer) -> Result<(), Failure> {
+pub(super) fn print_among(parts: &[ResultPart], printer: &Printer) -> Result<(), Failure> {
     for part in parts {
         match part {
-            Part::Text(text) if printer.is_screen() => printer.line(sanitize::block(text)),
-            Part::Text(text) => printer.text(text),
-            Part::File { mime, bytes } => {
-                let path = written(mime, bytes)?;
+            ResultPart::Text(text) if printer.is_screen() => {
+                printer.line(sanitize::sanitize_block(text))
+            }
+            ResultPart::Text(text) => printer.text(text),
+            ResultPart::File { mime, bytes } => {
+                let path = write_temporary_file(mime, bytes)?;
                 let size = show::count(bytes.len(), "byte");
-                let kind = sanitize::line(mime);
+                let kind = sanitize::sanitize_line(mime);
                 printer.line(format_args!("{kind}, {size}, in {}", path.display()));
             }
-            Part::Link(text) => printer.line(sanitize::line(text)),
-            Part::Unknown(raw) => printer.line(crate::printer::escaped(raw.as_str())),
+            ResultPart::Link(text) => printer.line(sanitize::sanitize_line(text)),
+            ResultPart::Unknown(raw) => printer.line(crate::printer::escaped(raw.as_str())),
         }
     }
     Ok(())
 }
 
 /// A private file of its own that stays where temporary files are.
-fn written(mime: &str, bytes: &[u8]) -> Result<PathBuf, Failure> {
+fn write_temporary_file(mime: &str, bytes: &[u8]) -> Result<PathBuf, Failure> {
     let failed = |error| Failure::new("cannot write the result to a file", error);
     let suffix = format!(".{}", extension(mime));
     let file = tempfile::Builder::new().prefix("switchboard-").suffix(&suffix).tempfile();
@@ -88,7 +90,7 @@ fn extension(mime: &str) -> String {
 
 // === impl Part ===
 
-impl Part {
+impl ResultPart {
     /// A block of a tool's result or of a prompt.
     pub(super) fn of_block(block: &Raw) -> Self {
         let member = |key| text(block, key);
@@ -129,11 +131,11 @@ impl Part {
     }
 }
 
-fn link(block: &Raw) -> Option<Part> {
+fn link(block: &Raw) -> Option<ResultPart> {
     let uri = text(block, "uri")?;
     let about: Vec<_> = ["name", "mimeType"].iter().filter_map(|key| text(block, key)).collect();
     let about = if about.is_empty() { String::new() } else { format!(" ({})", about.join(", ")) };
-    Some(Part::Link(format!("{uri}{about}")))
+    Some(ResultPart::Link(format!("{uri}{about}")))
 }
 
 fn text(raw: &Raw, key: &str) -> Option<String> {

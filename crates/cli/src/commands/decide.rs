@@ -1,27 +1,27 @@
 //! Which thing of a project a name means, when a person decides about it.
 
-use switchboard_config::{Desired, Item, ItemKind, Server, State};
+use switchboard_config::{ApprovalItem, ApprovalItemKind, Desired, DesiredServer, ServerReadiness};
 
-use super::pending::Case;
+use super::pending::PendingCase;
 
 /// Everything that waits.
-pub(super) fn waiting(desired: &Desired) -> Vec<Case> {
+pub(super) fn waiting(desired: &Desired) -> Vec<PendingCase> {
     let pending = desired.pending.iter();
     pending
-        .map(|pending| Case { item: pending.item.clone(), changes: pending.changes.clone() })
+        .map(|pending| PendingCase { item: pending.item.clone(), changes: pending.changes.clone() })
         .collect()
 }
 
 /// What waits under this name, or was refused by a person before. A server comes before anything else of its name, so
 /// that a project cannot hang something onto it.
-pub(super) fn approvable(desired: &Desired, name: &str) -> Vec<Case> {
+pub(super) fn approvable(desired: &Desired, name: &str) -> Vec<PendingCase> {
     let mut cases = waiting(desired);
     cases.extend(refused(desired).map(case));
     narrowed(cases, name)
 }
 
 /// What waits under this name, or was agreed to before.
-pub(super) fn rejectable(desired: &Desired, name: &str) -> Vec<Case> {
+pub(super) fn rejectable(desired: &Desired, name: &str) -> Vec<PendingCase> {
     let mut cases = waiting(desired);
     let decided = desired.servers.iter().filter_map(|server| server.item.clone());
     let decided: Vec<_> =
@@ -31,21 +31,20 @@ pub(super) fn rejectable(desired: &Desired, name: &str) -> Vec<Case> {
 }
 
 /// Servers that a person, not a file, refused.
-fn refused(desired: &Desired) -> impl Iterator<Item = Item> {
-    let by_person =
-        |server: &&Server| matches!(&server.state, State::Rejected(reason) if reason.by.is_none());
+fn refused(desired: &Desired) -> impl Iterator<Item = ApprovalItem> {
+    let by_person = |server: &&DesiredServer| matches!(&server.state, ServerReadiness::Rejected(reason) if reason.by.is_none());
     let servers = desired.servers.iter().filter(by_person);
     servers.filter_map(|server| server.item.clone())
 }
 
-fn case(item: Item) -> Case {
-    Case { item, changes: None }
+fn case(item: ApprovalItem) -> PendingCase {
+    PendingCase { item, changes: None }
 }
 
-fn narrowed(mut cases: Vec<Case>, name: &str) -> Vec<Case> {
+fn narrowed(mut cases: Vec<PendingCase>, name: &str) -> Vec<PendingCase> {
     cases.retain(|case| case.item.name == name);
-    if cases.iter().any(|case| case.item.kind == ItemKind::Server) {
-        cases.retain(|case| case.item.kind == ItemKind::Server);
+    if cases.iter().any(|case| case.item.kind == ApprovalItemKind::Server) {
+        cases.retain(|case| case.item.kind == ApprovalItemKind::Server);
     }
     cases
 }

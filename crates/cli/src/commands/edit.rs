@@ -3,19 +3,19 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use switchboard_config::{Origin, Scope, Severity, check, mask, parse_entry};
+use switchboard_config::{ProblemSeverity, Scope, SourceOrigin, check_entry, mask, parse_entry};
 
 use super::editor::Draft;
 use super::written;
 use crate::args::{Edit, ScopeArg};
 use crate::notice::Notice;
 use crate::printer::{BOLD, Printer};
-use crate::prompt::{self, Answer};
-use crate::report::{Failure, Kind};
+use crate::prompt::{self, YesNo};
+use crate::report::{Failure, FailureKind};
 use crate::surroundings::Caller;
 
 /// What became of it.
-enum Outcome {
+enum EditOutcome {
     Changed(Value),
     Unchanged,
 }
@@ -28,12 +28,14 @@ pub(super) fn run(edit: &Edit, caller: &Caller, printer: &Printer) -> Result<(),
     let before = entry_at(name, scope, &path)?;
     let draft = Draft::new(&text(name, scope, &path, &before), caller)?;
     let outcome = revise(&draft, name, &before, caller, printer)?;
-    let Outcome::Changed(entry) = &outcome else {
+    let EditOutcome::Changed(entry) = &outcome else {
         return finish(name, scope, &path, &before, None, printer);
     };
     if entry_at(name, scope, &path)? != before {
         let message = format!("cannot edit `{name}`: it was changed meanwhile");
-        return Err(Failure::plain(Kind::Failed, message).hinted("look at it and edit it again"));
+        return Err(
+            Failure::plain(FailureKind::Failed, message).with_hint("look at it and edit it again")
+        );
     }
     let replaced = caller.workspace.replace(scope, &path, name, entry);
     replaced.map_err(failed)?;
@@ -44,10 +46,10 @@ pub(super) fn run(edit: &Edit, caller: &Caller, printer: &Printer) -> Result<(),
 fn entry_at(name: &str, scope: Scope, path: &Path) -> Result<Value, Failure> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| Failure::new(format!("cannot read {}", path.display()), error))?;
-    let found = switchboard_config::edit::get(&text, &["mcpServers", name]).ok().flatten();
+    let found = switchboard_config::edit::get_member(&text, &["mcpServers", name]).ok().flatten();
     found.ok_or_else(|| {
         let message = format!("there is no server `{name}` in the {scope} scope any more");
-        Failure::plain(Kind::Failed, message)
+        Failure::plain(FailureKind::Failed, message)
     })
 }
 
@@ -73,22 +75,22 @@ fn revise(
     before: &Value,
     caller: &Caller,
     printer: &Printer,
-) -> Result<Outcome, Failure> {
+) -> Result<EditOutcome, Failure> {
     loop {
-        let text = draft.edited()?;
+        let text = draft.edit()?;
         let mistake = match read(&text, name, caller) {
-            Ok(None) => return Ok(Outcome::Unchanged),
-            Ok(Some(entry)) if entry == *before => return Ok(Outcome::Unchanged),
-            Ok(Some(entry)) => return Ok(Outcome::Changed(entry)),
+            Ok(None) => return Ok(EditOutcome::Unchanged),
+            Ok(Some(entry)) if entry == *before => return Ok(EditOutcome::Unchanged),
+            Ok(Some(entry)) => return Ok(EditOutcome::Changed(entry)),
             Err(mistake) => mistake,
         };
         if !prompt::is_possible(printer) {
-            return Err(mistake.hinted("nothing was changed"));
+            return Err(mistake.with_hint("nothing was changed"));
         }
         printer.failure(&mistake);
-        if prompt::ask(printer, "\nEdit it again?", Answer::Yes) != Answer::Yes {
+        if prompt::ask(printer, "\nEdit it again?", YesNo::Yes) != YesNo::Yes {
             let message = format!("gave up editing `{name}`; nothing was changed");
-            return Err(Failure::plain(Kind::Failed, message));
+            return Err(Failure::plain(FailureKind::Failed, message));
         }
     }
 }
@@ -99,18 +101,19 @@ fn read(text: &str, name: &str, caller: &Caller) -> Result<Option<Value>, Failur
     if !text.lines().any(is_said) {
         return Ok(None);
     }
-    let origin = Origin::text("what you wrote");
-    let wrong = || Failure::plain(Kind::Failed, format!("the entry of `{name}` is not usable"));
+    let origin = SourceOrigin::text("what you wrote");
+    let wrong =
+        || Failure::plain(FailureKind::Failed, format!("the entry of `{name}` is not usable"));
     let entry = parse_entry(&origin, text)
-        .map_err(|problem| wrong().because([problem.message]).placed(problem.at))?;
+        .map_err(|problem| wrong().with_causes([problem.message]).with_location(problem.at))?;
     written::refuse_client_secret(&entry)?;
-    let checked = check(name, &entry, &origin.start(), &caller.surroundings.env);
+    let checked = check_entry(name, &entry, &origin.start(), &caller.surroundings.env);
     if checked.entry.is_some() {
         return Ok(Some(entry));
     }
     let errors = checked.problems.into_iter();
-    let errors = errors.filter(|problem| problem.severity == Severity::Error);
-    Err(wrong().because(errors.map(|problem| problem.message)))
+    let errors = errors.filter(|problem| problem.severity == ProblemSeverity::Error);
+    Err(wrong().with_causes(errors.map(|problem| problem.message)))
 }
 
 /// `before` is the entry that was replaced, if one was.
@@ -126,7 +129,7 @@ fn finish(
     if printer.is_json() {
         return printer.json(&json!({
             "name": name, "scope": scope, "file": path, "changed": before.is_some(),
-            "entry": mask::masked(entry), "problems": problems,
+            "entry": mask::redact_entry(entry), "problems": problems,
         }));
     }
     let file = printer.places.path(path);

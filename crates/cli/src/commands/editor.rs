@@ -6,11 +6,11 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::process::Command;
 
-use crate::report::{Failure, Kind};
+use crate::report::{Failure, FailureKind};
 use crate::surroundings::Caller;
 
 /// Where nothing is set, as everywhere.
-const FALLBACK: &str = "vi";
+const FALLBACK_EDITOR: &str = "vi";
 
 /// A text while it is being edited.
 pub(super) struct Draft {
@@ -21,8 +21,10 @@ pub(super) struct Draft {
 impl Draft {
     /// A private file with this text.
     pub(super) fn new(text: &str, caller: &Caller) -> Result<Self, Failure> {
-        let editor =
-            caller.variable("VISUAL").or_else(|| caller.variable("EDITOR")).unwrap_or(FALLBACK);
+        let editor = caller
+            .variable("VISUAL")
+            .or_else(|| caller.variable("EDITOR"))
+            .unwrap_or(FALLBACK_EDITOR);
         // The folder is closed too: editors put copies beside the file, and those hold the same secrets.
         let folder = tempfile::Builder::new()
             .prefix("switchboard-")
@@ -43,14 +45,14 @@ impl Draft {
     }
 
     /// Opens the editor, waits for it, and gives back what it left.
-    pub(super) fn edited(&self) -> Result<String, Failure> {
+    pub(super) fn edit(&self) -> Result<String, Failure> {
         let failed = |kind: &str| format!("the editor `{}` {kind}", self.editor);
         let hint = "set `VISUAL` or `EDITOR` to the editor you want; nothing was changed";
         let status = run(&self.editor, &self.path())
-            .map_err(|error| Failure::new(failed("cannot be started"), error).hinted(hint))?;
+            .map_err(|error| Failure::new(failed("cannot be started"), error).with_hint(hint))?;
         if !status.success() {
             let message = failed(&format!("ended with {status}"));
-            return Err(Failure::plain(Kind::Failed, message).hinted(hint));
+            return Err(Failure::plain(FailureKind::Failed, message).with_hint(hint));
         }
         std::fs::read_to_string(self.path())
             .map_err(|error| Failure::new("cannot read what the editor left", error))

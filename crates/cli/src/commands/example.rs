@@ -4,18 +4,18 @@ use serde_json::Value;
 use std::sync::Arc;
 
 use switchboard_config::command_line;
-use switchboard_core::catalog::Listed;
+use switchboard_core::catalog::ListedTool;
 
 use super::named::path;
 
 /// How many arguments an example has at most.
-const MOST: usize = 6;
+const MAX_EXAMPLE_ARGUMENTS: usize = 6;
 
 /// A call of the tool with everything it needs.
-pub(super) fn of(tool: &Arc<Listed>) -> String {
+pub(super) fn example_call(tool: &Arc<ListedTool>) -> String {
     let schema: Value = tool.tool.input_schema.decode().unwrap_or_default();
     let required = schema["required"].as_array().into_iter().flatten();
-    let words = required.filter_map(Value::as_str).take(MOST);
+    let words = required.filter_map(Value::as_str).take(MAX_EXAMPLE_ARGUMENTS);
     let words = words.map(|name| argument(name, &schema["properties"][name]));
     command_line("call", std::iter::once(path(tool)).chain(words))
 }
@@ -26,7 +26,7 @@ fn argument(name: &str, schema: &Value) -> String {
     match (given, schema["type"].as_str()) {
         (Some(Value::String(text)), _) => format!("{name}={text}"),
         (Some(other), _) => format!("{name}:={other}"),
-        (None, Some("integer" | "number")) => format!("{name}={}", least(schema)),
+        (None, Some("integer" | "number")) => format!("{name}={}", smallest_value(schema)),
         (None, Some("boolean")) => format!("{name}=true"),
         (None, Some("array")) => format!("{name}=a,b"),
         (None, Some("object")) => format!("{name}:={{}}"),
@@ -35,6 +35,6 @@ fn argument(name: &str, schema: &Value) -> String {
     }
 }
 
-fn least(schema: &Value) -> String {
+fn smallest_value(schema: &Value) -> String {
     schema.get("minimum").map_or_else(|| "1".to_owned(), ToString::to_string)
 }

@@ -2,20 +2,20 @@
 
 use std::time::{Duration, Instant};
 
-use switchboard_core::{CallError, CallEvent, Outcome, Request};
+use switchboard_core::{CallError, CallEvent, CallOutcome, Request};
 use switchboard_wire::json::Raw;
 use switchboard_wire::sanitize;
 
-use crate::ask::Asking;
-use crate::hub::{Aside, Hub};
+use crate::ask::CallQuestions;
+use crate::hub::{CommandEngine, SideEvent};
 use crate::printer::{DIM, Printer, Waiting};
 use crate::wait;
 
 /// How often whoever waits is told for how long.
-const TICK: Duration = Duration::from_secs(1);
+const TICK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The line a person watches meanwhile.
-struct Line<'a> {
+struct ProgressLine<'a> {
     printer: &'a Printer,
     what: &'a str,
     began: Instant,
@@ -26,14 +26,15 @@ struct Line<'a> {
 
 /// Places a call and follows it.
 pub(super) async fn follow(
-    hub: &Hub,
+    hub: &CommandEngine,
     request: Request,
     what: &str,
     printer: &Printer,
-) -> Result<Outcome, CallError> {
+) -> Result<CallOutcome, CallError> {
     let request = if printer.is_verbose() { request.with_log_level("debug") } else { request };
-    let mut line = Line { printer, what, began: Instant::now(), progress: None, waiting: None };
-    let mut asking = Asking::new(printer);
+    let mut line =
+        ProgressLine { printer, what, began: Instant::now(), progress: None, waiting: None };
+    let mut asking = CallQuestions::new(printer);
     // Servers of older versions ask and log beside the call.
     let mut asides = hub.asides();
     let mut running = hub.call(request);
@@ -54,22 +55,22 @@ pub(super) async fn follow(
                 | CallEvent::Tasked(_) => {}
             },
             aside = asides.next() => match aside {
-                Aside::Question(question) => {
+                SideEvent::Question(question) => {
                     line.clear();
                     asking.push(question);
                 }
-                Aside::Log(params) => line.log(&params),
+                SideEvent::Log(params) => line.log(&params),
             },
-            () = asking.answered(), if asking.is_busy() => {}
-            () = tokio::time::sleep(TICK), if !asking.is_busy() => line.draw(),
+            () = asking.wait_until_answered(), if asking.is_busy() => {}
+            () = tokio::time::sleep(TICK_INTERVAL), if !asking.is_busy() => line.draw(),
         }
     }
 }
 
 // === impl Line ===
 
-impl Line<'_> {
-    fn progress(&mut self, params: Raw, asking: &Asking<'_>) {
+impl ProgressLine<'_> {
+    fn progress(&mut self, params: Raw, asking: &CallQuestions<'_>) {
         self.progress = Some(params);
         // A question must not be written over.
         if !asking.is_busy() {
@@ -103,6 +104,6 @@ impl Line<'_> {
         let data = member("data").unwrap_or_else(Raw::null);
         let data = data.to_text().unwrap_or_else(|| data.to_string());
         let said = format!("[{level}{logger}] {data}");
-        self.printer.done(format_args!("{DIM}{}{DIM:#}", sanitize::line(&said)));
+        self.printer.done(format_args!("{DIM}{}{DIM:#}", sanitize::sanitize_line(&said)));
     }
 }

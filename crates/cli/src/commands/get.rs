@@ -3,7 +3,8 @@
 use serde::Serialize;
 use serde_json::Value;
 use switchboard_config::{
-    Desired, Location, RedactedChange, Scope, Secrets, Server, Shadowed, State,
+    Desired, DesiredServer, RedactedChange, Scope, SecretVisibility, ServerReadiness,
+    ShadowedEntry, SourceLocation,
 };
 
 use switchboard_wire::sanitize;
@@ -13,31 +14,31 @@ use crate::args::Get;
 use crate::hint;
 use crate::notice::Notice;
 use crate::printer::{BOLD, CYAN, DIM, Printer};
-use crate::report::{Failure, Kind};
+use crate::report::{Failure, FailureKind};
 use crate::show;
 use crate::surroundings::Caller;
 
 /// The shape of `--json`.
 #[derive(Debug, Serialize)]
-struct Got {
+struct GetOutput {
     /// Greatest precedence first; the first that is ready is the one that counts.
-    servers: Vec<Shown>,
-    shadowed: Vec<Behind>,
+    servers: Vec<ServerOutput>,
+    shadowed: Vec<ShadowedServer>,
     problems: Vec<Notice>,
 }
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Shown {
+struct ServerOutput {
     name: String,
     scope: Scope,
-    at: Location,
+    at: SourceLocation,
     transport: String,
     state: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    by: Option<Location>,
+    by: Option<SourceLocation>,
     #[serde(skip_serializing_if = "Option::is_none")]
     changes: Option<Vec<RedactedChange>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -47,24 +48,26 @@ struct Shown {
 }
 
 #[derive(Debug, Serialize)]
-struct Behind {
+struct ShadowedServer {
     scope: Scope,
-    at: Location,
+    at: SourceLocation,
 }
 
 pub(super) fn run(get: &Get, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
     let (desired, _) = caller.desired();
-    let secrets = if get.reveal { Secrets::Revealed } else { Secrets::Masked };
-    let servers: Vec<_> =
-        desired.named(&get.name).map(|server| Shown::new(server, &desired, secrets)).collect();
+    let secrets = if get.reveal { SecretVisibility::Revealed } else { SecretVisibility::Masked };
+    let servers: Vec<_> = desired
+        .servers_named(&get.name)
+        .map(|server| ServerOutput::new(server, &desired, secrets))
+        .collect();
     if servers.is_empty() {
         printer.notices(&problems(&desired));
         let message = format!("there is no server `{}`", get.name);
-        return Err(Failure::plain(Kind::Failed, message).hinted(hint::no_server()));
+        return Err(Failure::plain(FailureKind::Failed, message).with_hint(hint::no_server()));
     }
-    let got = Got {
+    let got = GetOutput {
         servers,
-        shadowed: behind(&desired, &get.name),
+        shadowed: shadowed_servers(&desired, &get.name),
         problems: concerning(&desired, &get.name),
     };
     if printer.is_json() {
@@ -72,7 +75,7 @@ pub(super) fn run(get: &Get, caller: &Caller, printer: &Printer) -> Result<(), F
     }
     got.print(printer);
     let told: Vec<_> = desired
-        .named(&get.name)
+        .servers_named(&get.name)
         .filter_map(|server| own_problem(server, &desired))
         .map(|problem| Notice::from(problem).message)
         .collect();
@@ -81,9 +84,9 @@ pub(super) fn run(get: &Get, caller: &Caller, printer: &Printer) -> Result<(), F
     Ok(())
 }
 
-fn behind(desired: &Desired, name: &str) -> Vec<Behind> {
+fn shadowed_servers(desired: &Desired, name: &str) -> Vec<ShadowedServer> {
     let shadowed = desired.shadowed.iter();
-    let place = |entry: &Shadowed| Behind { scope: entry.scope, at: entry.at.clone() };
+    let place = |entry: &ShadowedEntry| ShadowedServer { scope: entry.scope, at: entry.at.clone() };
     shadowed.filter(|entry| entry.name == name).map(place).collect()
 }
 
@@ -96,9 +99,9 @@ fn concerning(desired: &Desired, name: &str) -> Vec<Notice> {
         .collect()
 }
 
-impl Shown {
-    fn new(server: &Server, desired: &Desired, secrets: Secrets) -> Self {
-        let entry = server.shown(secrets);
+impl ServerOutput {
+    fn new(server: &DesiredServer, desired: &Desired, secrets: SecretVisibility) -> Self {
+        let entry = server.template_json(secrets);
         let reason = server.state.reason();
         Self {
             name: server.name.clone(),
@@ -109,11 +112,11 @@ impl Shown {
             reason: reason.map(|reason| reason.why.clone()),
             by: reason.and_then(|reason| reason.by.clone()),
             changes: match &server.state {
-                State::AwaitingApproval { changes } => changes.clone(),
+                ServerReadiness::AwaitingApproval { changes } => changes.clone(),
                 _ => None,
             },
             hint: match &server.state {
-                State::AwaitingApproval { .. } => Some(hint::approve(&server.name)),
+                ServerReadiness::AwaitingApproval { .. } => Some(hint::approve(&server.name)),
                 _ => own_problem(server, desired)
                     .and_then(|problem| problem.hint.as_ref())
                     .map(ToString::to_string),
@@ -124,7 +127,7 @@ impl Shown {
     }
 }
 
-impl Got {
+impl GetOutput {
     fn print(&self, printer: &Printer) {
         for (index, server) in self.servers.iter().enumerate() {
             if index > 0 {
@@ -142,7 +145,7 @@ impl Got {
     }
 }
 
-impl Shown {
+impl ServerOutput {
     fn print(&self, printer: &Printer) {
         let state = self.state.replace('-', " ");
         let name = show::word(&self.name);
@@ -151,14 +154,14 @@ impl Shown {
         if let Some(reason) = &self.reason {
             let by = self.by.as_ref().filter(|by| **by != self.at);
             let by = by.map(|by| format!("\n    --> {}", printer.places.location(by)));
-            let reason = sanitize::line(reason);
+            let reason = sanitize::sanitize_line(reason);
             printer.line(format_args!("  {reason}{}", by.unwrap_or_default()));
         }
         for change in self.changes.iter().flatten() {
             printer.line(format_args!("  {}", super::changed::line(change)));
         }
         if let Some(hint) = &self.hint {
-            let hint = sanitize::line(hint);
+            let hint = sanitize::sanitize_line(hint);
             printer.line(format_args!("  {CYAN}hint{CYAN:#}: {hint}"));
         }
         printer.line(show::block(&self.entry));

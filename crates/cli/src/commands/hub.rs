@@ -7,48 +7,50 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use switchboard_core::Engine;
-use switchboard_hub::admin::{Admin, LoopbackError, PORT};
-use switchboard_hub::socket::{self, Attached, Hello, Lifetime, ListenOptions, Listener, Refusal};
+use switchboard_hub::admin::{AdminApi, DEFAULT_ADMIN_PORT, LoopbackError};
+use switchboard_hub::socket::{
+    self, AttachedClient, ClientHello, HelloRefusal, HubLifetime, HubListener, ListenOptions,
+};
 use switchboard_process::raise_descriptor_limit;
 use tokio_util::sync::CancellationToken;
 
-use super::connect::place;
+use super::connect::hub_paths;
 use crate::hub::Hints;
 use crate::limits::{DescriptorShare, fitting_connections};
 use crate::report::Failure;
-use crate::serving::{self, Serving};
+use crate::serving::{self, ServedWorkspace};
 use crate::surroundings::Caller;
 use crate::wait;
-pub(super) use rooms::{Rooms, problem};
+pub(super) use rooms::{WorkspaceRegistry, to_admin_problem};
 
 /// How long a hub that is about to end is waited for.
-const PATIENCE: Duration = Duration::from_secs(10);
+const HUB_END_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What stands behind the socket: rooms for clients, and the hub itself for whoever looks after it.
-struct House {
-    rooms: Arc<Rooms>,
-    admin: Admin,
+struct HubService {
+    rooms: Arc<WorkspaceRegistry>,
+    admin: AdminApi,
 }
 
 /// A hub in this process, which nobody reaches yet.
-pub(super) struct Here {
+pub(super) struct LocalHub {
     pub(super) engine: Engine,
-    pub(super) rooms: Arc<Rooms>,
+    pub(super) rooms: Arc<WorkspaceRegistry>,
     /// Ends it.
     pub(super) stop: CancellationToken,
-    house: Arc<House>,
-    listener: Listener,
+    house: Arc<HubService>,
+    listener: HubListener,
     options: ListenOptions,
 }
 
 pub(crate) async fn run(caller: &Caller) -> Result<(), Failure> {
     socket::detach().map_err(|error| Failure::new("cannot leave the client's session", error))?;
-    let mut ending = wait::Ending::listen();
-    let here = Here::open(caller, lifetime(caller)).await?;
+    let mut ending = wait::EndSignals::listen();
+    let here = LocalHub::open(caller, lifetime(caller)).await?;
     let here = here.map_err(|error| Failure::new("cannot listen for clients", error))?;
     let stop = here.stop.clone();
     let asked = async {
-        stop.run_until_cancelled(ending.wanted()).await;
+        stop.run_until_cancelled(ending.wait_for_end()).await;
         stop.cancel();
     };
     let (done, ()) = tokio::join!(here.run(caller), asked);
@@ -60,11 +62,11 @@ pub(super) fn no_admin_port(error: LoopbackError) -> Failure {
     Failure::new("the admin API was on no port of this machine", error)
 }
 
-fn lifetime(caller: &Caller) -> Lifetime {
+fn lifetime(caller: &Caller) -> HubLifetime {
     let idle = caller.workspace.desired().settings.limits.hub_idle_ms;
-    match (Lifetime::while_used(), idle) {
-        (Lifetime::WhileUsed { handover, .. }, Some(millis)) => {
-            Lifetime::WhileUsed { idle: Duration::from_millis(millis), handover }
+    match (HubLifetime::while_used(), idle) {
+        (HubLifetime::WhileUsed { handover, .. }, Some(millis)) => {
+            HubLifetime::WhileUsed { idle: Duration::from_millis(millis), handover }
         }
         (lifetime, _) => lifetime,
     }
@@ -72,30 +74,30 @@ fn lifetime(caller: &Caller) -> Lifetime {
 
 // === impl Here ===
 
-impl Here {
+impl LocalHub {
     /// Takes the user's one place for a hub; the inner error says why it cannot be had.
     pub(super) async fn open(
         caller: &Caller,
-        lifetime: Lifetime,
-    ) -> Result<Result<Self, socket::Error>, Failure> {
-        let listener = match Listener::bind(&place(caller)?, PATIENCE).await {
+        lifetime: HubLifetime,
+    ) -> Result<Result<Self, socket::SocketError>, Failure> {
+        let listener = match HubListener::bind(&hub_paths(caller)?, HUB_END_TIMEOUT).await {
             Ok(listener) => listener,
             Err(error) => return Ok(Err(error)),
         };
-        let engine = serving::engine(caller).await?;
+        let engine = serving::start_engine(caller).await?;
         let mut options = ListenOptions::new(env!("CARGO_PKG_VERSION"), lifetime);
         let (usual, limit) = (options.connections, raise_descriptor_limit());
         options.connections = fitting_connections(usual, limit, DescriptorShare::Socket);
         let stop = CancellationToken::new();
-        let rooms = Arc::new(Rooms::new(engine.clone(), caller));
+        let rooms = Arc::new(WorkspaceRegistry::new(engine.clone(), caller));
         let (pulse, advice) = (options.pulse.clone(), Arc::new(Hints));
-        let admin = Admin::new(engine.clone(), rooms.clone(), advice, pulse, stop.clone());
-        let house = Arc::new(House { rooms: rooms.clone(), admin });
+        let admin = AdminApi::new(engine.clone(), rooms.clone(), advice, pulse, stop.clone());
+        let house = Arc::new(HubService { rooms: rooms.clone(), admin });
         Ok(Ok(Self { engine, rooms, stop, house, listener, options }))
     }
 
     /// The hub itself, for whoever looks after it.
-    pub(super) fn admin(&self) -> &Admin {
+    pub(super) fn admin(&self) -> &AdminApi {
         &self.house.admin
     }
 
@@ -109,7 +111,7 @@ impl Here {
             stop.cancel();
             ended
         };
-        let on_port = admin.serve(PORT, &caller.surroundings.state_dir, &stop);
+        let on_port = admin.serve(DEFAULT_ADMIN_PORT, &caller.surroundings.state_dir, &stop);
         let (ended, on_port) = tokio::join!(listening, on_port);
         engine.shutdown().await;
         // Only now is there room for the next one.
@@ -120,26 +122,29 @@ impl Here {
 
 // === impl House ===
 
-impl socket::Hub for House {
-    type Front = Serving;
+impl socket::HubBackend for HubService {
+    type Views = ServedWorkspace;
 
-    fn front<'a>(&'a self, hello: &'a Hello) -> BoxFuture<'a, Result<Arc<Serving>, Refusal>> {
-        Box::pin(self.rooms.room(hello))
+    fn view_provider<'a>(
+        &'a self,
+        hello: &'a ClientHello,
+    ) -> BoxFuture<'a, Result<Arc<ServedWorkspace>, HelloRefusal>> {
+        Box::pin(self.rooms.open_for_client(hello))
     }
 
     fn is_busy(&self) -> bool {
         self.rooms.is_busy() || self.admin.is_used()
     }
 
-    fn admin(&self) -> Option<&Admin> {
+    fn admin(&self) -> Option<&AdminApi> {
         Some(&self.admin)
     }
 
-    fn used_by(&self, session: &str) -> Vec<(String, u64)> {
+    fn servers_used_by(&self, session: &str) -> Vec<(String, u64)> {
         self.rooms.used_by(session)
     }
 
-    fn others(&self) -> Vec<Attached> {
-        self.rooms.others()
+    fn network_clients(&self) -> Vec<AttachedClient> {
+        self.rooms.network_clients()
     }
 }

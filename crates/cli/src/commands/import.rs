@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use switchboard_config::{
     Scope,
-    import::{Found, Plan},
+    import::{ImportCandidate, ImportPlan},
     mask,
 };
 
@@ -11,13 +11,13 @@ use super::written;
 use crate::args::{Import, ScopeArg};
 use crate::notice::Notice;
 use crate::printer::{BOLD, DIM, Printer};
-use crate::prompt::{self, Answer};
-use crate::report::{Failure, Kind};
+use crate::prompt::{self, YesNo};
+use crate::report::{Failure, FailureKind};
 use crate::show;
 use crate::surroundings::Caller;
 
 /// Whether the plan is carried out.
-enum Consent {
+enum ImportConsent {
     Given,
     Refused,
     Missing,
@@ -29,12 +29,12 @@ pub(super) fn run(import: &Import, caller: &Caller, printer: &Printer) -> Result
         print(&plan, import, printer);
     }
     let consent = match (import.dry_run || plan.add.is_empty(), import.yes) {
-        (true, _) => Consent::Refused,
-        (_, true) => Consent::Given,
+        (true, _) => ImportConsent::Refused,
+        (_, true) => ImportConsent::Given,
         _ => ask(&plan, printer),
     };
     let (mut added, mut failures) = (Vec::new(), Vec::new());
-    if matches!(consent, Consent::Given) {
+    if matches!(consent, ImportConsent::Given) {
         for found in &plan.add {
             match written::write(scope(found, import), &found.name, &found.entry, caller) {
                 Ok(written) => added.push(written),
@@ -44,8 +44,8 @@ pub(super) fn run(import: &Import, caller: &Caller, printer: &Printer) -> Result
     }
     if printer.is_json() {
         let failed: Vec<_> = failures.iter().map(Failure::to_json).collect();
-        printer.json(&shown(&plan, import, &json!(added), &json!(failed)))?;
-    } else if matches!(consent, Consent::Given) {
+        printer.json(&plan_json(&plan, import, &json!(added), &json!(failed)))?;
+    } else if matches!(consent, ImportConsent::Given) {
         printer.done(format_args!("\nimported {} of {}", added.len(), count(plan.add.len())));
     }
     for written in &added {
@@ -58,30 +58,30 @@ pub(super) fn run(import: &Import, caller: &Caller, printer: &Printer) -> Result
     match consent {
         _ if !failures.is_empty() => {
             let message = format!("{} could not be imported", count(failures.len()));
-            Err(Failure::plain(Kind::Failed, message))
+            Err(Failure::plain(FailureKind::Failed, message))
         }
-        Consent::Missing => Err(Failure::plain(
-            Kind::Failed,
+        ImportConsent::Missing => Err(Failure::plain(
+            FailureKind::Failed,
             "nothing was imported: there is no terminal to ask on",
         )
-        .hinted("agree with `--yes`")),
+        .with_hint("agree with `--yes`")),
         _ => Ok(()),
     }
 }
 
-fn ask(plan: &Plan, printer: &Printer) -> Consent {
+fn ask(plan: &ImportPlan, printer: &Printer) -> ImportConsent {
     if !prompt::is_possible(printer) {
-        return Consent::Missing;
+        return ImportConsent::Missing;
     }
     let question = format!("\nImport {}?", count(plan.add.len()));
-    match prompt::ask(printer, &question, Answer::No) {
-        Answer::Yes => Consent::Given,
-        _ => Consent::Refused,
+    match prompt::ask(printer, &question, YesNo::No) {
+        YesNo::Yes => ImportConsent::Given,
+        _ => ImportConsent::Refused,
     }
 }
 
 /// What belongs to one project stays with it; the rest is the user's.
-fn scope(found: &Found, import: &Import) -> Scope {
+fn scope(found: &ImportCandidate, import: &Import) -> Scope {
     match import.scope {
         Some(scope) => ScopeArg::scope(scope),
         None if found.project.is_some() => Scope::Local,
@@ -96,9 +96,9 @@ fn count(servers: usize) -> String {
     }
 }
 
-fn print(plan: &Plan, import: &Import, printer: &Printer) {
+fn print(plan: &ImportPlan, import: &Import, printer: &Printer) {
     for found in &plan.add {
-        let target = show::short_target(&mask::masked(&found.entry));
+        let target = show::short_target(&mask::redact_entry(&found.entry));
         printer.line(format_args!(
             "add {BOLD}{}{BOLD:#} to the {} scope: {target}\n  {DIM}from {}{DIM:#}",
             found.name,
@@ -107,7 +107,7 @@ fn print(plan: &Plan, import: &Import, printer: &Printer) {
         ));
     }
     for skipped in &plan.skip {
-        let why = switchboard_wire::sanitize::line(&skipped.why);
+        let why = switchboard_wire::sanitize::sanitize_line(&skipped.why);
         printer.line(format_args!("skip {}: {why}", show::word(&skipped.name)));
     }
     if plan.add.is_empty() && plan.skip.is_empty() {
@@ -117,14 +117,14 @@ fn print(plan: &Plan, import: &Import, printer: &Printer) {
 }
 
 /// The shape of `--json`.
-fn shown(plan: &Plan, import: &Import, added: &Value, failed: &Value) -> Value {
+fn plan_json(plan: &ImportPlan, import: &Import, added: &Value, failed: &Value) -> Value {
     let plans: Vec<_> = plan
         .add
         .iter()
         .map(|found| {
             json!({
                 "name": found.name, "scope": scope(found, import), "from": found.at,
-                "entry": mask::masked(&found.entry),
+                "entry": mask::redact_entry(&found.entry),
             })
         })
         .collect();

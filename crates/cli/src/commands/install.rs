@@ -4,20 +4,20 @@ use std::path::PathBuf;
 
 use clap::Parser as _;
 use serde_json::{Value, json};
-use switchboard_config::import::Client;
-use switchboard_config::install::{Installation, Launch, Standing};
+use switchboard_config::import::ClientApp;
+use switchboard_config::install::{ClientInstallation, InstalledEntry, LaunchCommand};
 use switchboard_config::mask;
 
 use crate::args::{Args, Global, Install};
 use crate::printer::{BOLD, DIM, Printer};
-use crate::prompt::{self, Answer};
-use crate::report::{Failure, Kind};
+use crate::prompt::{self, YesNo};
+use crate::report::{Failure, FailureKind};
 use crate::show;
 use crate::surroundings::{self, Caller};
 
 /// Whether something is done to the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Consent {
+pub(super) enum InstallConsent {
     Given,
     Refused,
 }
@@ -29,9 +29,9 @@ pub(super) fn run(
     printer: &Printer,
 ) -> Result<(), Failure> {
     let launch = launch(install, global, caller)?;
-    let found = look(install.client, &install.name, caller)?;
-    if let Standing::Other(entry) = &found.standing {
-        return Err(taken(&found, entry, printer));
+    let found = find_installation(install.client, &install.name, caller)?;
+    if let InstalledEntry::Other(entry) = &found.standing {
+        return Err(name_taken_failure(&found, entry, printer));
     }
     let entry = found.entry(&launch);
     if found.standing.value() == Some(&entry) {
@@ -42,7 +42,7 @@ pub(super) fn run(
         show(&found, &entry, printer)?;
     }
     let consent = consent("Write it?", install.dry_run, install.yes, printer)?;
-    if consent == Consent::Refused {
+    if consent == InstallConsent::Refused {
         return answer(&found, &entry, "not-written", printer);
     }
     found.write(&entry, &caller.surroundings).map_err(|error| {
@@ -57,12 +57,22 @@ pub(super) fn run(
 }
 
 /// What stands under the name in the client's file.
-pub(super) fn look(client: Client, name: &str, caller: &Caller) -> Result<Installation, Failure> {
+pub(super) fn find_installation(
+    client: ClientApp,
+    name: &str,
+    caller: &Caller,
+) -> Result<ClientInstallation, Failure> {
     let program = program(caller)?;
-    Installation::look(client, name, &program, &caller.surroundings, surroundings::platform())
-        // The command line takes no other.
-        .ok_or_else(|| Failure::plain(Kind::Usage, format!("{client} cannot be written to")))?
-        .map_err(|error| Failure::config(format!("cannot look into the file of {client}"), &error))
+    ClientInstallation::inspect(
+        client,
+        name,
+        &program,
+        &caller.surroundings,
+        surroundings::platform(),
+    )
+    // The command line takes no other.
+    .ok_or_else(|| Failure::plain(FailureKind::Usage, format!("{client} cannot be written to")))?
+    .map_err(|error| Failure::config(format!("cannot look into the file of {client}"), &error))
 }
 
 /// Asks, unless that was decided on the command line.
@@ -71,34 +81,38 @@ pub(super) fn consent(
     dry_run: bool,
     yes: bool,
     printer: &Printer,
-) -> Result<Consent, Failure> {
+) -> Result<InstallConsent, Failure> {
     match (dry_run, yes) {
-        (true, _) => Ok(Consent::Refused),
-        (_, true) => Ok(Consent::Given),
+        (true, _) => Ok(InstallConsent::Refused),
+        (_, true) => Ok(InstallConsent::Given),
         _ if !prompt::is_possible(printer) => {
             let message = "nothing was written: there is no terminal to ask on";
-            Err(Failure::plain(Kind::Failed, message).hinted("agree with `--yes`"))
+            Err(Failure::plain(FailureKind::Failed, message).with_hint("agree with `--yes`"))
         }
-        _ => match prompt::ask(printer, &format!("\n{question}"), Answer::No) {
-            Answer::Yes => Ok(Consent::Given),
-            _ => Ok(Consent::Refused),
+        _ => match prompt::ask(printer, &format!("\n{question}"), YesNo::No) {
+            YesNo::Yes => Ok(InstallConsent::Given),
+            _ => Ok(InstallConsent::Refused),
         },
     }
 }
 
 /// Something under the name that is not ours stays.
-pub(super) fn taken(found: &Installation, entry: &Value, printer: &Printer) -> Failure {
-    let Installation { client, name, file, .. } = found;
-    let what = show::short_target(&mask::masked(entry));
+pub(super) fn name_taken_failure(
+    found: &ClientInstallation,
+    entry: &Value,
+    printer: &Printer,
+) -> Failure {
+    let ClientInstallation { client, name, file, .. } = found;
+    let what = show::short_target(&mask::redact_entry(entry));
     let file = printer.places.path(file);
     let message = format!("{client} has another server under the name `{name}`: {what}");
-    Failure::plain(Kind::Failed, message)
-        .hinted(format!("choose another name with `--name`, or take it out of {file} yourself"))
+    Failure::plain(FailureKind::Failed, message)
+        .with_hint(format!("choose another name with `--name`, or take it out of {file} yourself"))
 }
 
 /// The shape of `--json`.
 pub(super) fn answer(
-    found: &Installation,
+    found: &ClientInstallation,
     entry: &Value,
     done: &str,
     printer: &Printer,
@@ -108,27 +122,28 @@ pub(super) fn answer(
     }
     printer.json(&json!({
         "client": found.client.name(), "file": found.file.display().to_string(),
-        "name": found.name, "entry": mask::masked(entry), "done": done,
+        "name": found.name, "entry": mask::redact_entry(entry), "done": done,
     }))
 }
 
-fn show(found: &Installation, entry: &Value, printer: &Printer) -> Result<(), Failure> {
+fn show(found: &ClientInstallation, entry: &Value, printer: &Printer) -> Result<(), Failure> {
     let file = printer.places.path(&found.file);
     let verb = match found.standing {
-        Standing::Nothing => "gets",
-        Standing::Ours(_) | Standing::Other(_) => "has an older entry, which becomes",
+        InstalledEntry::Nothing => "gets",
+        InstalledEntry::Ours(_) | InstalledEntry::Other(_) => "has an older entry, which becomes",
     };
     printer.line(format_args!("{BOLD}{file}{BOLD:#} {verb}:\n"));
-    let shown =
-        found.shown(entry).map_err(|error| Failure::new("cannot write the entry down", error))?;
+    let shown = found
+        .entry_text(entry)
+        .map_err(|error| Failure::new("cannot write the entry down", error))?;
     for line in shown.trim().lines() {
-        printer.line(format_args!("  {}", switchboard_wire::sanitize::line(line)));
+        printer.line(format_args!("  {}", switchboard_wire::sanitize::sanitize_line(line)));
     }
     Ok(())
 }
 
 /// A client that starts the same servers itself gains nothing.
-fn others(client: Client, caller: &Caller, printer: &Printer) {
+fn others(client: ClientApp, caller: &Caller, printer: &Printer) {
     let plan = caller.workspace.plan_import(client);
     let (count, verb) = match plan.add.len() {
         0 => return,
@@ -141,7 +156,7 @@ fn others(client: Client, caller: &Caller, printer: &Printer) {
 }
 
 /// How the client is to start this program: with the folders and flags of this command line.
-fn launch(install: &Install, global: &Global, caller: &Caller) -> Result<Launch, Failure> {
+fn launch(install: &Install, global: &Global, caller: &Caller) -> Result<LaunchCommand, Failure> {
     let mut args = vec!["connect".to_owned()];
     if global.config_dir.is_some() || caller.variable("SWITCHBOARD_CONFIG_DIR").is_some() {
         let folder = caller.surroundings.config_dir.display().to_string();
@@ -155,13 +170,13 @@ fn launch(install: &Install, global: &Global, caller: &Caller) -> Result<Launch,
         let hint = "see `switchboard connect --help`";
         return Err(Failure::usage(format!("`connect` does not take that: {why}"), hint));
     }
-    Ok(Launch { program: program(caller)?, args })
+    Ok(LaunchCommand { program: program(caller)?, args })
 }
 
 /// This program's file, by the way it was found if there is one: a link outlives the version it leads to.
 fn program(caller: &Caller) -> Result<PathBuf, Failure> {
     let program = surroundings::program()
-        .ok_or_else(|| Failure::plain(Kind::Failed, "cannot tell where this program is"))?;
+        .ok_or_else(|| Failure::plain(FailureKind::Failed, "cannot tell where this program is"))?;
     let path = caller.variable("PATH").unwrap_or_default();
     let mut folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
     let found = program.file_name().and_then(|name| {

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use serde_json::json;
 use switchboard_auth::{
-    Account, Demand, Error, FileStore, IdentityProvider, KeyPlace, ShowCode, SignIn, Store as _,
-    StoreError, Subject, UserCode, Visit, Visited, Way,
+    Error, FileSignInStore, IdentityProviderClient, KeyLocation, OAuthAccount, OpenSignInPage,
+    ShowUserCode, SignIn, SignInMethod, SignInPageOutcome, SignInRequirement, SignInStore as _,
+    SignInStoreError, SignInTarget, UserCode,
 };
-use switchboard_config::{Desired, Server, command_line};
-use switchboard_wire::http::PoolOptions;
+use switchboard_config::{Desired, DesiredServer, command_line};
+use switchboard_wire::http::HttpPoolOptions;
 use switchboard_wire::sanitize;
 use url::Url;
 
@@ -19,17 +20,17 @@ use crate::args::Login;
 use crate::ask::{Keyboard, open};
 use crate::notice::Notice;
 use crate::printer::{BOLD, Printer};
-use crate::report::{Failure, Kind};
+use crate::report::{Failure, FailureKind};
 use crate::surroundings::Caller;
 use crate::{hint, hub, show};
 
 /// Somebody at this terminal, with a browser here.
-pub(super) struct Here<'a> {
+pub(super) struct LocalBrowser<'a> {
     pub(super) printer: &'a Printer,
 }
 
 /// Somebody at this terminal, whose browser is elsewhere.
-pub(super) struct Elsewhere<'a> {
+pub(super) struct RemoteBrowser<'a> {
     pub(super) printer: &'a Printer,
     pub(super) keyboard: Keyboard,
 }
@@ -37,7 +38,7 @@ pub(super) struct Elsewhere<'a> {
 pub(super) async fn run(login: &Login, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
     let desired = caller.workspace.desired();
     let subject = subject(&login.server, &desired)?;
-    let network = network(&login.server, &desired)?;
+    let network = pool_options(&login.server, &desired)?;
     let (store, organisation) = (caller.sign_ins(), xaa::provider(caller)?);
     tokio::select! {
         done = sign_in(login, subject, network, organisation, &store, printer) => done,
@@ -47,68 +48,74 @@ pub(super) async fn run(login: &Login, caller: &Caller, printer: &Printer) -> Re
 
 async fn sign_in(
     login: &Login,
-    subject: Subject,
-    network: PoolOptions,
-    organisation: Option<IdentityProvider>,
-    store: &Arc<FileStore>,
+    subject: SignInTarget,
+    network: HttpPoolOptions,
+    organisation: Option<IdentityProviderClient>,
+    store: &Arc<FileSignInStore>,
     printer: &Printer,
 ) -> Result<(), Failure> {
     let name = subject.name.clone();
     let failed = |error: Error| failure(&name, &error);
-    let demand = Demand::of(&subject.url, &network).await.map_err(failed)?;
+    let demand = SignInRequirement::fetch(&subject.url, &network).await.map_err(failed)?;
     let Some(demand) = demand else {
         return nothing_to_do(&name, printer);
     };
     set_damaged_key_aside(store, printer)?;
-    let sign_in = SignIn::new(subject, store.clone(), network).through(organisation);
+    let sign_in = SignIn::new(subject, store.clone(), network).with_identity_provider(organisation);
     let (here, elsewhere) =
-        (Here { printer }, Elsewhere { printer, keyboard: Keyboard::default() });
+        (LocalBrowser { printer }, RemoteBrowser { printer, keyboard: Keyboard::default() });
     let way = match (login.device, login.no_browser) {
-        (true, _) => Way::Code(&elsewhere),
-        (false, true) => Way::CodeOrPage(&elsewhere, &elsewhere),
-        (false, false) => Way::Page(&here),
+        (true, _) => SignInMethod::Code(&elsewhere),
+        (false, true) => SignInMethod::CodeOrPage(&elsewhere, &elsewhere),
+        (false, false) => SignInMethod::Page(&here),
     };
-    let account = sign_in.run_in(&demand, way).await;
-    told(&name, &account.map_err(failed)?, store, printer)
+    let account = sign_in.run_with(&demand, way).await;
+    print_signed_in(&name, &account.map_err(failed)?, store, printer)
 }
 
 /// How that server is reached.
-pub(in crate::commands) fn network(name: &str, desired: &Desired) -> Result<PoolOptions, Failure> {
-    let server = named(name, desired)?;
+pub(in crate::commands) fn pool_options(
+    name: &str,
+    desired: &Desired,
+) -> Result<HttpPoolOptions, Failure> {
+    let server = find_server(name, desired)?;
     let network = server
         .entry()
-        .map(|entry| hub::network(server, entry, &PoolOptions::default()))
+        .map(|entry| hub::pool_options(server, entry, &HttpPoolOptions::default()))
         .transpose();
     let network = network.map_err(|error| {
         Failure::new(format!("cannot reach `{name}`"), error)
-            .hinted(format!("change `tls` with `{}`", command_line("edit", [name])))
+            .with_hint(format!("change `tls` with `{}`", command_line("edit", [name])))
     });
     Ok(network?.unwrap_or_default())
 }
 
 /// The server of that name, if it is one that people sign in to.
-pub(in crate::commands) fn subject(name: &str, desired: &Desired) -> Result<Subject, Failure> {
-    let server = named(name, desired)?;
+pub(in crate::commands) fn subject(name: &str, desired: &Desired) -> Result<SignInTarget, Failure> {
+    let server = find_server(name, desired)?;
     let Some(entry) = server.entry() else {
         let message = format!("`{name}` is {}", server.state.name());
-        return Err(Failure::plain(Kind::Failed, message)
-            .hinted(format!("`{}` shows it", command_line("get", [name]))));
+        return Err(Failure::plain(FailureKind::Failed, message)
+            .with_hint(format!("`{}` shows it", command_line("get", [name]))));
     };
     hub::signs_in(server, entry).ok_or_else(|| {
-        let failure = Failure::plain(Kind::Failed, format!("nobody signs in to `{name}`"));
+        let failure = Failure::plain(FailureKind::Failed, format!("nobody signs in to `{name}`"));
         failure
-            .because(
-                ["its entry says how it is reached, or it is not reached over HTTP".to_owned()],
-            )
-            .hinted(hint::own_credentials(name))
+            .with_causes([
+                "its entry says how it is reached, or it is not reached over HTTP".to_owned()
+            ])
+            .with_hint(hint::own_credentials(name))
     })
 }
 
 /// The server of that name.
-pub(super) fn named<'a>(name: &'a str, desired: &'a Desired) -> Result<&'a Server, Failure> {
-    desired.named(name).next().ok_or_else(|| {
-        let failure = Failure::plain(Kind::Failed, format!("there is no server `{name}`"));
-        failure.hinted(hint::no_server())
+pub(super) fn find_server<'a>(
+    name: &'a str,
+    desired: &'a Desired,
+) -> Result<&'a DesiredServer, Failure> {
+    desired.servers_named(name).next().ok_or_else(|| {
+        let failure = Failure::plain(FailureKind::Failed, format!("there is no server `{name}`"));
+        failure.with_hint(hint::no_server())
     })
 }
 
@@ -120,64 +127,69 @@ fn nothing_to_do(name: &str, printer: &Printer) -> Result<(), Failure> {
     Ok(())
 }
 
-fn told(
+fn print_signed_in(
     name: &str,
-    account: &Account,
-    store: &FileStore,
+    account: &OAuthAccount,
+    store: &FileSignInStore,
     printer: &Printer,
 ) -> Result<(), Failure> {
     let place =
-        store.key_place().map_err(|error| Failure::new("cannot keep the sign-in", error))?;
-    let issuer = sanitize::line(&account.issuer);
+        store.key_location().map_err(|error| Failure::new("cannot keep the sign-in", error))?;
+    let issuer = sanitize::sanitize_line(&account.issuer);
     if printer.is_json() {
         return printer.json(&json!({
             "server": name, "signedIn": true, "needed": true, "issuer": issuer,
             "scopes": account.scopes, "expiresAt": account.expires_at,
             "renewable": account.refresh.is_some(),
-            "key": match place { KeyPlace::Keychain => "keychain", _ => "file" },
+            "key": match place { KeyLocation::Keychain => "keychain", _ => "file" },
         }));
     }
     printer.done(format_args!("Signed in to {BOLD}{}{BOLD:#} at {issuer}.", show::word(name)));
-    if place == KeyPlace::NewFile {
+    if place == KeyLocation::NewFile {
         let notice =
             Notice::warning("there is no keychain, so the key to your sign-ins is in a file");
-        printer.notices(&[notice.hinted("only your own account can read it; a keychain is safer")]);
+        printer
+            .notices(&[notice.with_hint("only your own account can read it; a keychain is safer")]);
     }
     Ok(())
 }
 
 fn failure(name: &str, error: &Error) -> Failure {
     let failure = Failure::new(format!("cannot sign in to `{name}`"), error);
-    match error.root() {
-        Error::NoIdentityProvider => failure.hinted(hint::no_identity_provider()),
-        Error::NoIdentity { .. } => failure.hinted(format!(
+    match error.root_cause() {
+        Error::NoIdentityProvider => failure.with_hint(hint::no_identity_provider()),
+        Error::NoIdentity { .. } => failure.with_hint(format!(
             "register a client there, and put its id into `oauth` with `{}`",
             command_line("edit", [name])
         )),
-        Error::OtherIssuer { .. } => failure.hinted(format!(
+        Error::OtherIssuer { .. } => failure.with_hint(format!(
             "run `{}` if that is right, and change the client with `{}`",
             command_line("logout", [name]),
             command_line("edit", [name])
         )),
         Error::NoCodes => {
-            failure.hinted(format!("run `{}` without `--device`", command_line("login", [name])))
+            failure.with_hint(format!("run `{}` without `--device`", command_line("login", [name])))
         }
-        Error::Listen { .. } => failure.hinted("end what uses the port, or change `callbackPort`"),
+        Error::Listen { .. } => {
+            failure.with_hint("end what uses the port, or change `callbackPort`")
+        }
         Error::Store(error) => match of_store(error, name) {
-            Some(hint) => failure.hinted(hint),
+            Some(hint) => failure.with_hint(hint),
             None => failure,
         },
-        _ if error.is_passing() => failure.hinted(hint::down()),
+        _ if error.is_transient() => failure.with_hint(hint::down()),
         _ => failure,
     }
 }
 
 /// What to do about a store that fails: it is on this machine, whatever the server does.
-fn of_store(error: &StoreError, name: &str) -> Option<String> {
+fn of_store(error: &SignInStoreError, name: &str) -> Option<String> {
     match error {
         // Says itself what to do.
-        StoreError::KeyExposed { .. } => None,
-        StoreError::Busy { .. } | StoreError::Stuck { .. } => Some("try again".to_owned()),
+        SignInStoreError::KeyExposed { .. } => None,
+        SignInStoreError::Busy { .. } | SignInStoreError::Stuck { .. } => {
+            Some("try again".to_owned())
+        }
         _ => Some(format!(
             "put that right on this machine, then run `{}` again",
             command_line("login", [name])
@@ -187,7 +199,10 @@ fn of_store(error: &StoreError, name: &str) -> Option<String> {
 
 /// Renames a damaged key before anybody is sent to a page, and says so. The sign-ins that it sealed could not be opened
 /// any more either way.
-pub(super) fn set_damaged_key_aside(store: &FileStore, printer: &Printer) -> Result<(), Failure> {
+pub(super) fn set_damaged_key_aside(
+    store: &FileSignInStore,
+    printer: &Printer,
+) -> Result<(), Failure> {
     let aside = store.set_damaged_key_aside().map_err(|error| {
         Failure::new("cannot set the damaged key to your sign-ins aside", error)
     })?;
@@ -197,47 +212,47 @@ pub(super) fn set_damaged_key_aside(store: &FileStore, printer: &Printer) -> Res
             "the key to your sign-ins was damaged, and a new one is made; the damaged one is now `{place}`"
         ));
         let hint = "sign in again to every server that you were signed in to: `switchboard list` shows which";
-        printer.notices(&[notice.hinted(hint)]);
+        printer.notices(&[notice.with_hint(hint)]);
     }
     Ok(())
 }
 
 // === impl Here ===
 
-impl Visit for Here<'_> {
-    fn visit<'a>(
+impl OpenSignInPage for LocalBrowser<'_> {
+    fn open_page<'a>(
         &'a self,
         url: &'a Url,
-    ) -> BoxFuture<'a, Result<Visited, Box<dyn StdError + Send + Sync>>> {
+    ) -> BoxFuture<'a, Result<SignInPageOutcome, Box<dyn StdError + Send + Sync>>> {
         let host = url.host_str().unwrap_or_default();
         let opened = open(url.as_str());
         let said = if opened { "Sign in in your browser" } else { "Open this page to sign in" };
         self.printer.raw(format_args!("{said}, at {BOLD}{host}{BOLD:#}:\n  {url}\n"));
-        Box::pin(std::future::ready(Ok(Visited::Opened)))
+        Box::pin(std::future::ready(Ok(SignInPageOutcome::Opened)))
     }
 }
 
 // === impl Elsewhere ===
 
-impl Visit for Elsewhere<'_> {
-    fn visit<'a>(
+impl OpenSignInPage for RemoteBrowser<'_> {
+    fn open_page<'a>(
         &'a self,
         url: &'a Url,
-    ) -> BoxFuture<'a, Result<Visited, Box<dyn StdError + Send + Sync>>> {
+    ) -> BoxFuture<'a, Result<SignInPageOutcome, Box<dyn StdError + Send + Sync>>> {
         self.printer.raw(format_args!(
             "Open this page in any browser:\n  {url}\nYou end on a page that cannot be shown. Paste its address here:\n"
         ));
         Box::pin(async {
             Ok(match self.keyboard.line().await {
-                Some(address) => Visited::Pasted(address),
+                Some(address) => SignInPageOutcome::Pasted(address),
                 // Nobody types anything, but a port may be forwarded.
-                None => Visited::Opened,
+                None => SignInPageOutcome::Opened,
             })
         })
     }
 }
 
-impl ShowCode for Elsewhere<'_> {
+impl ShowUserCode for RemoteBrowser<'_> {
     fn show(&self, code: &UserCode) {
         let UserCode { code, page, with_code, lasts } = code;
         let minutes = usize::try_from(lasts.as_secs().div_ceil(60)).unwrap_or(usize::MAX);

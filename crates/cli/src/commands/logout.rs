@@ -1,8 +1,8 @@
 //! `switchboard logout`: tokens are taken back and forgotten.
 
 use serde::Serialize;
-use switchboard_auth::{Error, Record, SignIn, Store as _, StoreError, sign_out};
-use switchboard_wire::http::PoolOptions;
+use switchboard_auth::{Error, SignIn, SignInRecord, SignInStore as _, SignInStoreError, sign_out};
+use switchboard_wire::http::HttpPoolOptions;
 use switchboard_wire::sanitize;
 
 use super::login;
@@ -15,7 +15,7 @@ use crate::surroundings::Caller;
 
 /// One sign-in that ended; the shape of `--json`.
 #[derive(Debug, Serialize)]
-struct Ended {
+struct EndedSignIn {
     server: String,
     issuer: Option<String>,
     /// Why the authorization server may still accept the tokens.
@@ -29,16 +29,16 @@ pub(super) async fn run(
     printer: &Printer,
 ) -> Result<(), Failure> {
     let store = caller.sign_ins();
-    let failed = |error: StoreError| Failure::new("cannot look at what is kept", error);
+    let failed = |error: SignInStoreError| Failure::new("cannot look at what is kept", error);
     let mut ended = Vec::new();
     let mut unopened = 0;
     for key in store.keys().map_err(failed)? {
         let record = match store.load(&key) {
             Ok(record) => record,
             // Made private, it opens them all, and their tokens can be revoked.
-            Err(error @ StoreError::KeyExposed { .. }) => return Err(failed(error)),
-            Err(error @ StoreError::KeyDamaged { .. }) if !logout.all => {
-                return Err(failed(error).hinted(
+            Err(error @ SignInStoreError::KeyExposed { .. }) => return Err(failed(error)),
+            Err(error @ SignInStoreError::KeyDamaged { .. }) if !logout.all => {
+                return Err(failed(error).with_hint(
                     "`switchboard login <server>` makes a new key; `switchboard logout --all` forgets every sign-in",
                 ));
             }
@@ -49,7 +49,8 @@ pub(super) async fn run(
             continue;
         }
         let record = record.unwrap_or_default();
-        let Some(sign_in) = SignIn::kept(&key, &record, store.clone(), PoolOptions::default())
+        let Some(sign_in) =
+            SignIn::from_record(&key, &record, store.clone(), HttpPoolOptions::default())
         else {
             store.remove(&key).map_err(failed)?;
             unopened += 1;
@@ -58,17 +59,17 @@ pub(super) async fn run(
         let outcome = sign_out(&sign_in).await;
         let failed = |error: Error| Failure::new("cannot forget a sign-in", &error);
         if let Some(revoked) = outcome.map_err(failed)? {
-            ended.push(Ended::new(&record, revoked));
+            ended.push(EndedSignIn::new(&record, revoked));
         }
     }
     if let (true, Some(server)) = (ended.is_empty(), &logout.server) {
-        login::named(server, &caller.workspace.desired())?;
+        login::find_server(server, &caller.workspace.desired())?;
     }
-    told(&ended, unopened, printer)
+    print_ended(&ended, unopened, printer)
 }
 
 /// `unopened` counts the sign-ins that were removed although they could not be opened.
-fn told(ended: &[Ended], unopened: usize, printer: &Printer) -> Result<(), Failure> {
+fn print_ended(ended: &[EndedSignIn], unopened: usize, printer: &Printer) -> Result<(), Failure> {
     if unopened > 0 {
         let sign_ins = show::count(unopened, "sign-in");
         printer.notices(&[Notice::warning(format!(
@@ -94,20 +95,20 @@ fn told(ended: &[Ended], unopened: usize, printer: &Printer) -> Result<(), Failu
 // === impl Logout ===
 
 impl Logout {
-    fn means(&self, record: Option<&Record>) -> bool {
+    fn means(&self, record: Option<&SignInRecord>) -> bool {
         self.all || record.is_some_and(|record| Some(&record.server) == self.server.as_ref())
     }
 }
 
 // === impl Ended ===
 
-impl Ended {
-    fn new(record: &Record, revoked: Result<(), Error>) -> Self {
+impl EndedSignIn {
+    fn new(record: &SignInRecord, revoked: Result<(), Error>) -> Self {
         let issuer = record.account.as_ref();
         Self {
             server: record.server.clone(),
-            issuer: issuer.map(|account| sanitize::line(&account.issuer).into_owned()),
-            problem: revoked.err().map(|error| error.in_one_line()),
+            issuer: issuer.map(|account| sanitize::sanitize_line(&account.issuer).into_owned()),
+            problem: revoked.err().map(|error| error.error_chain()),
         }
     }
 }

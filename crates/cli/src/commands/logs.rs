@@ -1,16 +1,16 @@
 //! `switchboard logs`: what a server wrote to its standard error.
 
 use serde_json::json;
-use switchboard_core::logs::Logs;
+use switchboard_core::logs::ServerLogs;
 use switchboard_wire::sanitize;
 
 use super::audit;
 use crate::args;
 use crate::hint;
 use crate::printer::Printer;
-use crate::report::{Failure, Kind};
+use crate::report::{Failure, FailureKind};
 use crate::surroundings::Caller;
-use crate::wait::Ending;
+use crate::wait::EndSignals;
 
 pub(super) async fn run(
     asked: &args::Logs,
@@ -21,13 +21,14 @@ pub(super) async fn run(
         return audit::run(asked, caller, printer).await;
     };
     let desired = caller.workspace.desired();
-    let Some(server) = desired.named(name).next() else {
-        let failure = Failure::plain(Kind::Failed, format!("there is no server `{name}`"));
-        return Err(failure.hinted(hint::no_server()));
+    let Some(server) = desired.servers_named(name).next() else {
+        let failure = Failure::plain(FailureKind::Failed, format!("there is no server `{name}`"));
+        return Err(failure.with_hint(hint::no_server()));
     };
     let failed = |error| Failure::new(format!("cannot read the log of `{name}`"), error);
     let folder = caller.surroundings.state_dir.join("logs");
-    let logs = Logs::open(folder).map_err(|error| Failure::new("cannot open the logs", error))?;
+    let logs =
+        ServerLogs::open(folder).map_err(|error| Failure::new("cannot open the logs", error))?;
     // Servers of one name in two folders have two logs.
     let place = server.working_dir.to_string_lossy();
     let path = logs.path(name, &place);
@@ -42,13 +43,13 @@ pub(super) async fn run(
     if lines.is_empty() {
         printer.done(format_args!(
             "`{}` has written nothing; its log would be {}",
-            sanitize::line(name),
+            sanitize::sanitize_line(name),
             printer.places.path(&path)
         ));
     }
     let Some(mut follow) = follow else { return Ok(()) };
     let mut shown = lines;
-    let mut ending = Ending::listen();
+    let mut ending = EndSignals::listen();
     loop {
         tokio::select! {
             more = follow.next_lines() => {
@@ -58,13 +59,13 @@ pub(super) async fn run(
                 shown.clear();
                 print(&more, printer);
             }
-            () = ending.wanted() => return Err(Failure::interrupted()),
+            () = ending.wait_for_end() => return Err(Failure::interrupted()),
         }
     }
 }
 
 fn print(lines: &[String], printer: &Printer) {
     for line in lines {
-        printer.line(sanitize::line(line));
+        printer.line(sanitize::sanitize_line(line));
     }
 }

@@ -53,7 +53,9 @@ mod xaa;
 
 pub(crate) use token::failed as token_failed;
 
-use switchboard_config::{Desired, Kind, Problem, Server, State, Switch};
+use switchboard_config::{
+    ConfigProblem, ConfigProblemKind, Desired, DesiredServer, ServerReadiness, ServerSwitch,
+};
 
 use crate::{
     args::{Args, Command},
@@ -81,7 +83,7 @@ pub(crate) async fn run(args: Args, printer: &Printer) -> Result<(), Failure> {
         Command::Token(token) => token::run(token, &caller()?, printer),
         Command::Ui(ui) => {
             let caller = caller()?;
-            let options = connect::options(&args.global, &caller)?;
+            let options = connect::attach_options(&args.global, &caller)?;
             crate::ui::run(ui, &args.global, &caller, options).await
         }
         Command::Status => status::run(&caller()?, printer).await,
@@ -104,8 +106,8 @@ pub(crate) async fn run(args: Args, printer: &Printer) -> Result<(), Failure> {
         Command::Doctor(doctor) => doctor::run(doctor, &ready().await?, printer).await,
         Command::Get(get) => get::run(get, &caller()?, printer),
         Command::Edit(edit) => edit::run(edit, &caller()?, printer),
-        Command::Enable(switch) => switch::run(switch, Switch::On, &caller()?, printer),
-        Command::Disable(switch) => switch::run(switch, Switch::Off, &caller()?, printer),
+        Command::Enable(switch) => switch::run(switch, ServerSwitch::On, &caller()?, printer),
+        Command::Disable(switch) => switch::run(switch, ServerSwitch::Off, &caller()?, printer),
         Command::Approve(approve) => approve::run(approve, &caller()?, printer),
         Command::Reject(named) => reject::run(named, &caller()?, printer),
         Command::ResetProjectChoices => reset::run(&caller()?, printer),
@@ -125,13 +127,16 @@ fn problems(desired: &Desired) -> Vec<Notice> {
 }
 
 /// The problem that makes a server invalid, which is told with the server itself.
-fn own_problem<'a>(server: &Server, desired: &'a Desired) -> Option<&'a Problem> {
-    let State::Invalid(reason) = &server.state else {
+fn own_problem<'a>(server: &DesiredServer, desired: &'a Desired) -> Option<&'a ConfigProblem> {
+    let ServerReadiness::Invalid(reason) = &server.state else {
         return None;
     };
     desired.problems.iter().find(|problem| {
         problem.server.as_deref() == Some(&server.name)
             && problem.at == reason.by
-            && !matches!(problem.kind, Kind::UnknownMember | Kind::UrlWithoutType)
+            && !matches!(
+                problem.kind,
+                ConfigProblemKind::UnknownMember | ConfigProblemKind::UrlWithoutType
+            )
     })
 }

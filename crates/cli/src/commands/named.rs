@@ -7,22 +7,24 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use switchboard_config::name::normalize;
-use switchboard_config::{Mode, positional};
+use switchboard_config::name::normalize_server_name;
+use switchboard_config::{Mode, quote_arguments};
 use switchboard_core::CallError;
-use switchboard_core::catalog::{Catalog, Configured, Listed, ListedPrompt, normal_server};
-use switchboard_core::engine::{ServerView, Snapshot};
-use switchboard_core::permission::{Because, Permissions};
+use switchboard_core::catalog::{
+    Catalog, ConfiguredServer, ListedPrompt, ListedTool, normalize_configured_server,
+};
+use switchboard_core::engine::{ServerSnapshot, WorkspaceSnapshot};
+use switchboard_core::permission::{DecisionReason, WorkspacePermissions};
 
-use crate::hub::{self, Hub, Wanted};
+use crate::hub::{self, CommandEngine, WaitTarget};
 use crate::printer::Printer;
-use crate::report::{Failure, Kind};
+use crate::report::{Failure, FailureKind};
 
 /// How long servers are waited for that might have something of the same name.
-const OTHERS: Duration = Duration::from_secs(5);
+const OTHER_SERVERS_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Something a server offers under a name.
-pub(super) trait Item: Clone {
+pub(super) trait LookupItem: Clone {
     /// What it is called.
     const NOUN: &'static str;
 
@@ -44,7 +46,7 @@ pub(super) trait Item: Clone {
 }
 
 /// What a name could mean.
-enum Typed<'a> {
+enum TypedName<'a> {
     /// Of this server.
     Of { server: String, own: &'a str },
     /// `mcp__<server>__<name>`.
@@ -54,49 +56,57 @@ enum Typed<'a> {
 }
 
 /// Why nothing is meant.
-pub(super) struct Unfound {
+pub(super) struct LookupError {
     failure: Failure,
     /// The full name of a tool that is there, and that a rule hides.
     pub(super) hidden: Option<String>,
 }
 
 /// What `typed` means.
-pub(super) async fn find<T: Item>(hub: &Hub, typed: &str, printer: &Printer) -> Result<T, Unfound> {
-    match Typed::of(typed, &hub.snapshot()) {
-        Typed::Of { server, own } => of_server(hub, &server, own, printer).await,
-        Typed::Full(name) => full(hub, name, printer).await,
-        Typed::Bare(name) => Ok(bare(hub, name, printer).await?),
+pub(super) async fn find<T: LookupItem>(
+    hub: &CommandEngine,
+    typed: &str,
+    printer: &Printer,
+) -> Result<T, LookupError> {
+    match TypedName::of(typed, &hub.snapshot()) {
+        TypedName::Of { server, own } => of_server(hub, &server, own, printer).await,
+        TypedName::Full(name) => find_full(hub, name, printer).await,
+        TypedName::Bare(name) => Ok(find_bare(hub, name, printer).await?),
     }
 }
 
-async fn of_server<T: Item>(
-    hub: &Hub,
+async fn of_server<T: LookupItem>(
+    hub: &CommandEngine,
     server: &str,
     own: &str,
     printer: &Printer,
-) -> Result<T, Unfound> {
-    let snapshot = hub.settled(Wanted::Server(server), printer).await;
-    if let Some(failure) = hub::missing(hub, &snapshot, server) {
-        return Err(failure.under(format!("cannot use `{own}`")).into());
+) -> Result<T, LookupError> {
+    let snapshot = hub.wait_until_settled(WaitTarget::Server(server), printer).await;
+    if let Some(failure) = hub::missing_failure(hub, &snapshot, server) {
+        return Err(failure.with_context(format!("cannot use `{own}`")).into());
     }
     let mut items = T::all(&snapshot.catalog).iter();
     let found = items.find(|item| item.server() == server && item.own_name() == own);
     found.cloned().ok_or_else(|| {
         let name = format!("{server}/{own}");
-        denied(hub, &snapshot, server, &normalize(own))
+        denied(hub, &snapshot, server, &normalize_server_name(own))
             .unwrap_or_else(|| not_found::<T>(&name, &snapshot).into())
     })
 }
 
-async fn full<T: Item>(hub: &Hub, name: &str, printer: &Printer) -> Result<T, Unfound> {
-    let found = |snapshot: &Snapshot| T::by_full_name(&snapshot.catalog, name).cloned();
+async fn find_full<T: LookupItem>(
+    hub: &CommandEngine,
+    name: &str,
+    printer: &Printer,
+) -> Result<T, LookupError> {
+    let found = |snapshot: &WorkspaceSnapshot| T::by_full_name(&snapshot.catalog, name).cloned();
     let snapshot = hub
-        .until(printer, |snapshot| {
+        .wait_until(printer, |snapshot| {
             let mut fitting = fitting(name, snapshot).peekable();
             let over = match fitting.peek() {
                 Some(_) => !fitting.any(|(view, _)| view.is_coming()),
                 // A name that was cut may be of any server.
-                None => snapshot.coming().next().is_none(),
+                None => snapshot.servers_coming().next().is_none(),
             };
             found(snapshot).is_some() || over
         })
@@ -105,8 +115,8 @@ async fn full<T: Item>(hub: &Hub, name: &str, printer: &Printer) -> Result<T, Un
         return Ok(item);
     }
     for (view, own) in fitting(name, &snapshot) {
-        if let Some(failure) = hub::missing(hub, &snapshot, &view.name) {
-            return Err(failure.under(format!("cannot use `{name}`")).into());
+        if let Some(failure) = hub::missing_failure(hub, &snapshot, &view.name) {
+            return Err(failure.with_context(format!("cannot use `{name}`")).into());
         }
         if let Some(hidden) = denied(hub, &snapshot, &view.name, own) {
             return Err(hidden);
@@ -115,12 +125,20 @@ async fn full<T: Item>(hub: &Hub, name: &str, printer: &Printer) -> Result<T, Un
     Err(not_found::<T>(name, &snapshot).into())
 }
 
-async fn bare<T: Item>(hub: &Hub, name: &str, printer: &Printer) -> Result<T, Failure> {
+async fn find_bare<T: LookupItem>(
+    hub: &CommandEngine,
+    name: &str,
+    printer: &Printer,
+) -> Result<T, Failure> {
     let began = Instant::now();
-    let is_there =
-        |snapshot: &Snapshot| T::all(&snapshot.catalog).iter().any(|item| item.own_name() == name);
-    let snapshot =
-        hub.until(printer, |snapshot| is_there(snapshot) && began.elapsed() >= OTHERS).await;
+    let is_there = |snapshot: &WorkspaceSnapshot| {
+        T::all(&snapshot.catalog).iter().any(|item| item.own_name() == name)
+    };
+    let snapshot = hub
+        .wait_until(printer, |snapshot| {
+            is_there(snapshot) && began.elapsed() >= OTHER_SERVERS_TIMEOUT
+        })
+        .await;
     let items = T::all(&snapshot.catalog).iter();
     let found: Vec<_> = items.filter(|item| item.own_name() == name).collect();
     match &found[..] {
@@ -137,8 +155,8 @@ async fn bare<T: Item>(hub: &Hub, name: &str, printer: &Printer) -> Result<T, Fa
 /// The servers that a full name could belong to, each with what the name would then mean there.
 fn fitting<'s>(
     name: &'s str,
-    snapshot: &'s Snapshot,
-) -> impl Iterator<Item = (&'s ServerView, &'s str)> {
+    snapshot: &'s WorkspaceSnapshot,
+) -> impl Iterator<Item = (&'s ServerSnapshot, &'s str)> {
     let rest = name.strip_prefix("mcp__").unwrap_or(name);
     snapshot.servers.iter().filter_map(move |view| {
         let after = rest.strip_prefix(normal(view).as_str())?;
@@ -146,64 +164,69 @@ fn fitting<'s>(
     })
 }
 
-fn normal(view: &ServerView) -> String {
-    normal_server(Configured { name: &view.name, scope: view.scope })
+fn normal(view: &ServerSnapshot) -> String {
+    normalize_configured_server(ConfiguredServer { name: &view.name, scope: view.scope })
 }
 
 /// A tool that a rule hides is not unknown; saying so helps whoever wrote the rule.
-fn denied(hub: &Hub, snapshot: &Snapshot, server: &str, tool: &str) -> Option<Unfound> {
+fn denied(
+    hub: &CommandEngine,
+    snapshot: &WorkspaceSnapshot,
+    server: &str,
+    tool: &str,
+) -> Option<LookupError> {
     let names: Vec<_> = snapshot.servers.iter().map(normal).collect();
-    let (permissions, _) = Permissions::new(&hub.desired.rules, Mode::Default, &names);
+    let (permissions, _) = WorkspacePermissions::new(&hub.desired.rules, Mode::Default, &names);
     let server = normal(snapshot.server(server)?);
     let rule = permissions.ruling(&server, tool).deny?.clone();
     let name = format!("mcp__{server}__{tool}");
     let error = CallError::Denied {
         at: Some(rule.at.clone()),
-        because: Box::new(Because::Rule(rule)),
+        because: Box::new(DecisionReason::Rule(rule)),
         allow: None,
         name: name.clone(),
     };
     let failure = hub::call_failed(&format!("`{name}` may not be called"), &error, hub);
-    Some(Unfound { failure, hidden: Some(name) })
+    Some(LookupError { failure, hidden: Some(name) })
 }
 
 // === impl Unfound ===
 
-impl From<Failure> for Unfound {
+impl From<Failure> for LookupError {
     fn from(failure: Failure) -> Self {
         Self { failure, hidden: None }
     }
 }
 
-impl From<Unfound> for Failure {
-    fn from(unfound: Unfound) -> Self {
+impl From<LookupError> for Failure {
+    fn from(unfound: LookupError) -> Self {
         unfound.failure
     }
 }
 
-fn not_found<T: Item>(name: &str, snapshot: &Snapshot) -> Failure {
+fn not_found<T: LookupItem>(name: &str, snapshot: &WorkspaceSnapshot) -> Failure {
     let noun = T::NOUN;
-    let failure = Failure::plain(Kind::Failed, format!("there is no {noun} `{name}`"));
+    let failure = Failure::plain(FailureKind::Failed, format!("there is no {noun} `{name}`"));
     let own = name.rsplit_once('/').map_or(name, |(_, own)| own);
     let left_out = snapshot.problems.iter().find(|problem| problem.item.as_deref() == Some(own));
     if let Some(problem) = left_out {
-        return failure.because([problem.message.clone()]);
+        return failure.with_causes([problem.message.clone()]);
     }
     let similar = T::similar(&snapshot.catalog, name);
     match &similar[..] {
-        [] => failure.hinted(format!("`switchboard {noun}s` shows every {noun}")),
-        [one] => failure.hinted(format!("did you mean `{one}`?")),
-        many => failure.hinted(format!("did you mean one of `{}`?", many.join("`, `"))),
+        [] => failure.with_hint(format!("`switchboard {noun}s` shows every {noun}")),
+        [one] => failure.with_hint(format!("did you mean `{one}`?")),
+        many => failure.with_hint(format!("did you mean one of `{}`?", many.join("`, `"))),
     }
 }
 
 /// A name as one would type it.
-pub(super) fn short_name<T: Item>(item: &T) -> String {
-    positional([path(item)])
+pub(super) fn short_name<T: LookupItem>(item: &T) -> String {
+    quote_arguments([path(item)])
 }
 
 /// The same, before it is made safe for a shell.
-pub(super) fn path<T: Item>(item: &T) -> String {
+pub(super) fn path<T: LookupItem>(item: &T) -> String {
     if item.is_builtin() {
         return item.own_name().to_owned();
     }
@@ -212,8 +235,8 @@ pub(super) fn path<T: Item>(item: &T) -> String {
 
 // === impl Typed ===
 
-impl<'a> Typed<'a> {
-    fn of(typed: &'a str, snapshot: &Snapshot) -> Self {
+impl<'a> TypedName<'a> {
+    fn of(typed: &'a str, snapshot: &WorkspaceSnapshot) -> Self {
         let servers = snapshot.servers.iter().filter_map(|view| {
             let own = typed.strip_prefix(view.name.as_str())?.strip_prefix('/')?;
             Some((view.name.clone(), own))
@@ -229,7 +252,7 @@ impl<'a> Typed<'a> {
 
 // === impl Item ===
 
-impl Item for Arc<Listed> {
+impl LookupItem for Arc<ListedTool> {
     const NOUN: &'static str = "tool";
 
     fn all(catalog: &Catalog) -> &[Self] {
@@ -241,7 +264,7 @@ impl Item for Arc<Listed> {
     }
 
     fn server(&self) -> &str {
-        Listed::server(self)
+        ListedTool::server(self)
     }
 
     fn own_name(&self) -> &str {
@@ -264,7 +287,7 @@ impl Item for Arc<Listed> {
     }
 }
 
-impl Item for ListedPrompt {
+impl LookupItem for ListedPrompt {
     const NOUN: &'static str = "prompt";
 
     fn all(catalog: &Catalog) -> &[Self] {

@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use switchboard_config::{Change, Item, ItemKind, Location};
+use switchboard_config::{ApprovalChange, ApprovalItem, ApprovalItemKind, SourceLocation};
 
 use crate::printer::{BOLD, Printer, YELLOW};
 use crate::show;
@@ -15,25 +15,25 @@ const LONG_CHARACTERS: usize = 2_000;
 
 /// One thing to decide about.
 #[derive(Debug, Clone)]
-pub(super) struct Case {
-    pub(super) item: Item,
-    pub(super) changes: Option<Vec<Change>>,
+pub(super) struct PendingCase {
+    pub(super) item: ApprovalItem,
+    pub(super) changes: Option<Vec<ApprovalChange>>,
 }
 
 /// The shape of it in `--json`.
 #[derive(Debug, Serialize)]
-pub(super) struct Shown {
-    kind: ItemKind,
+pub(super) struct PendingOutput {
+    kind: ApprovalItemKind,
     name: String,
-    at: Location,
+    at: SourceLocation,
     content: Value,
     #[serde(skip_serializing_if = "Option::is_none")]
-    changes: Option<Vec<Change>>,
+    changes: Option<Vec<ApprovalChange>>,
 }
 
-impl Case {
-    pub(super) fn to_json(&self) -> Shown {
-        Shown {
+impl PendingCase {
+    pub(super) fn to_json(&self) -> PendingOutput {
+        PendingOutput {
             kind: self.item.kind,
             name: self.item.name.clone(),
             at: self.item.at.clone(),
@@ -67,7 +67,7 @@ impl Case {
         }
         let length: usize = lines.iter().map(|line| line.chars().count()).sum();
         if length > LONG_CHARACTERS {
-            let length = show::grouped(length);
+            let length = show::group_thousands(length);
             printer.line(format_args!(
                 "  {YELLOW}long{YELLOW:#}: {length} characters; read all of them before you agree"
             ));
@@ -76,23 +76,23 @@ impl Case {
 }
 
 /// A difference, on one line.
-fn change(change: &Change) -> String {
+fn change(change: &ApprovalChange) -> String {
     let side = |value: &Option<Value>| value.as_ref().map_or("nothing".to_owned(), show::inline);
     let field = show::bare(&change.field);
     format!("changed: {field} was {}, is {}", side(&change.before), side(&change.after))
 }
 
 /// What would happen first, then every other member.
-fn lines(kind: ItemKind, content: &Value) -> Vec<(String, String)> {
+fn lines(kind: ApprovalItemKind, content: &Value) -> Vec<(String, String)> {
     let (first, told): (Option<(&str, String)>, &[&str]) = match kind {
-        ItemKind::Server if show::transport(content) == "stdio" => {
+        ApprovalItemKind::Server if show::transport(content) == "stdio" => {
             (Some(("runs", show::command_line(content))), &["type", "command", "args"])
         }
-        ItemKind::Server => {
+        ApprovalItemKind::Server => {
             let url = content["url"].as_str();
             (url.map(|url| ("connects to", show::bare(url))), &["url"])
         }
-        ItemKind::Hook | ItemKind::Classifier => {
+        ApprovalItemKind::Hook | ApprovalItemKind::Classifier => {
             let command = content["command"].as_str().or(content.as_str());
             (command.map(|command| ("runs", show::word(command))), &["command"])
         }
@@ -101,7 +101,7 @@ fn lines(kind: ItemKind, content: &Value) -> Vec<(String, String)> {
     let told = if first.is_some() { told } else { &[] };
     let members = content.as_object().into_iter().flatten();
     // A hook has every member that hooks may have, also those that its file leaves out.
-    let is_absent = |value: &Value| kind == ItemKind::Hook && value.is_null();
+    let is_absent = |value: &Value| kind == ApprovalItemKind::Hook && value.is_null();
     let others = members.filter(|(name, value)| !told.contains(&&***name) && !is_absent(value));
     let mut lines: Vec<_> =
         first.into_iter().map(|(label, text)| (label.to_owned(), text)).collect();
@@ -136,7 +136,7 @@ fn variable(name: &str) -> String {
 }
 
 /// Several of them, for machines.
-pub(super) fn all_json(cases: &[Case]) -> Value {
-    let shown: Vec<_> = cases.iter().map(Case::to_json).collect();
+pub(super) fn all_json(cases: &[PendingCase]) -> Value {
+    let shown: Vec<_> = cases.iter().map(PendingCase::to_json).collect();
     json!(shown)
 }

@@ -4,12 +4,12 @@
 //! call.
 
 use serde_json::json;
-use switchboard_core::permission::{AnswerError, LastingAnswer, Memory, Question};
+use switchboard_core::permission::{AnswerStoreError, AskReason, LastingAnswer, PermissionMemory};
 use switchboard_wire::sanitize;
 
 use crate::args::{self, Forget};
 use crate::printer::{BOLD, DIM, Printer};
-use crate::report::{Failure, Kind};
+use crate::report::{Failure, FailureKind};
 use crate::show;
 use crate::surroundings::Caller;
 
@@ -18,13 +18,13 @@ pub(super) async fn run(
     caller: &Caller,
     printer: &Printer,
 ) -> Result<(), Failure> {
-    let (memory, problems) = Memory::open(&caller.surroundings.state_dir);
+    let (memory, problems) = PermissionMemory::open(&caller.surroundings.state_dir);
     if let Some(problem) = problems.into_iter().next() {
-        let failure = Failure::plain(Kind::Failed, "the remembered answers cannot be read");
-        return Err(failure.because([problem.message]));
+        let failure = Failure::plain(FailureKind::Failed, "the remembered answers cannot be read");
+        return Err(failure.with_causes([problem.message]));
     }
     match asked {
-        args::Permissions::List => list(&memory.lasting(), printer),
+        args::Permissions::List => list(&memory.lasting_answers(), printer),
         args::Permissions::Forget(which) => forget(which, &memory, printer).await,
     }
 }
@@ -50,8 +50,8 @@ fn list(answers: &[LastingAnswer], printer: &Printer) -> Result<(), Failure> {
 
 fn row(answer: &LastingAnswer, printer: &Printer) -> [String; 6] {
     let question = match &answer.question {
-        Question::Undecided => "no rule decides".to_owned(),
-        Question::Rule(rule) => format!("ask rule {}", show::word(rule)),
+        AskReason::Undecided => "no rule decides".to_owned(),
+        AskReason::Rule(rule) => format!("ask rule {}", show::word(rule)),
     };
     let project = answer.project.as_deref().map(|path| printer.places.path(path.as_ref()));
     [
@@ -64,11 +64,15 @@ fn row(answer: &LastingAnswer, printer: &Printer) -> [String; 6] {
     ]
 }
 
-async fn forget(which: &Forget, memory: &Memory, printer: &Printer) -> Result<(), Failure> {
+async fn forget(
+    which: &Forget,
+    memory: &PermissionMemory,
+    printer: &Printer,
+) -> Result<(), Failure> {
     let name = which.which.clone();
     let is_meant =
         move |answer: &LastingAnswer| name.as_deref().is_none_or(|name| answer.is_named(name));
-    if !memory.lasting().iter().any(&is_meant) {
+    if !memory.lasting_answers().iter().any(&is_meant) {
         return nothing_to_forget(which, printer);
     }
     let forgotten = memory.forget(is_meant).await.map_err(not_forgotten)?;
@@ -78,7 +82,7 @@ async fn forget(which: &Forget, memory: &Memory, printer: &Printer) -> Result<()
     for answer in &forgotten {
         printer.done(format_args!(
             "forgot {BOLD}{}{BOLD:#} ({}); it is asked again from the next call on",
-            sanitize::line(&format!("{}/{}", answer.server, answer.tool)),
+            sanitize::sanitize_line(&format!("{}/{}", answer.server, answer.tool)),
             answer.answer
         ));
     }
@@ -94,10 +98,11 @@ fn nothing_to_forget(which: &Forget, printer: &Printer) -> Result<(), Failure> {
         printer.done("No answers are remembered.");
         return Ok(());
     };
-    let message = format!("no remembered answer is called `{}`", sanitize::line(name));
-    Err(Failure::plain(Kind::Failed, message).hinted("see `switchboard permissions list`"))
+    let message = format!("no remembered answer is called `{}`", sanitize::sanitize_line(name));
+    Err(Failure::plain(FailureKind::Failed, message)
+        .with_hint("see `switchboard permissions list`"))
 }
 
-fn not_forgotten(error: AnswerError) -> Failure {
+fn not_forgotten(error: AnswerStoreError) -> Failure {
     Failure::new("cannot take the answer back", error)
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use switchboard_wire::{
     Error,
-    client::{Call, Client, ClientOptions, Event, Greeting, List},
+    client::{CallRequest, Client, ClientOptions, ExchangeEvent, ListKind, VersionNegotiation},
     json::Raw,
     sanitize,
 };
@@ -16,32 +16,32 @@ use crate::{
     hint::{Reach, Subject},
     printer::{BOLD, DIM, Printer},
     report::Failure,
-    show::shortened,
+    show::shorten,
     surroundings::Caller,
-    target::{self, Named},
+    target::{self, NamedTarget},
     wait::{self, millis},
 };
 
 /// How much of a server's advice to the model a person gets to see.
 const INSTRUCTION_LINES: usize = 6;
 /// And how much of a line.
-const SHOWN: usize = 100;
+const MAX_LINE_CHARS: usize = 100;
 
 /// Everything found out; the shape of `--json`.
 #[derive(Debug, Serialize)]
-struct Found {
-    server: Server,
-    tools: Listed,
-    prompts: Listed,
-    resources: Listed,
+struct ProbeReport {
+    server: ProbedServer,
+    tools: ProbedList,
+    prompts: ProbedList,
+    resources: ProbedList,
     #[serde(rename = "resourceTemplates")]
-    templates: Listed,
+    templates: ProbedList,
     #[serde(skip_serializing_if = "Option::is_none")]
-    call: Option<Called>,
+    call: Option<ProbedCall>,
 }
 
 #[derive(Debug, Serialize)]
-struct Server {
+struct ProbedServer {
     name: Option<String>,
     version: Option<String>,
     protocol: &'static str,
@@ -55,14 +55,14 @@ struct Server {
 
 /// A list, or why there is none.
 #[derive(Debug, Serialize, Default)]
-struct Listed {
+struct ProbedList {
     items: Vec<Raw>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     problems: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
-struct Called {
+struct ProbedCall {
     tool: String,
     millis: u64,
     result: Raw,
@@ -82,18 +82,19 @@ pub(crate) async fn run(probe: &Probe, caller: &Caller, printer: &Printer) -> Re
 
 async fn explore(
     probe: &Probe,
-    named: Named,
+    named: NamedTarget,
     arguments: &Raw,
     printer: &Printer,
 ) -> Result<(), Failure> {
     let mut options = ClientOptions::new("switchboard", env!("CARGO_PKG_VERSION"));
     options.connect_timeout = probe.timeout;
     options.listen = false;
-    options.greeting = probe.protocol.map_or(Greeting::Probe, Greeting::Only);
+    options.greeting = probe.protocol.map_or(VersionNegotiation::Probe, VersionNegotiation::Only);
     let (name, transport) = (named.name, named.transport);
     let started = Instant::now();
     let connecting = Box::pin(Client::connect(named.target, options));
-    let connected = wait::shown(printer, &format!("connecting to {name}"), connecting).await;
+    let connected =
+        wait::wait_with_text(printer, &format!("connecting to {name}"), connecting).await;
     let subject = Subject::Typed(Reach::of_transport(Some(transport)));
     let (client, _inbox) = connected
         .map_err(|error| Failure::server(format!("cannot connect to {name}"), &error, &subject))?;
@@ -106,15 +107,15 @@ async fn explore(
     } else {
         found.print(printer);
     }
-    match found.call.filter(Called::is_error) {
+    match found.call.filter(ProbedCall::is_error) {
         Some(call) => Err(Failure::tool(&call.tool)),
         None => Ok(()),
     }
 }
 
-fn describe(client: &Client, transport: &'static str, took: Duration) -> Server {
-    let facts = client.server();
-    Server {
+fn describe(client: &Client, transport: &'static str, took: Duration) -> ProbedServer {
+    let facts = client.server_facts();
+    ProbedServer {
         name: facts.name(),
         version: facts.server_version(),
         protocol: facts.version.as_str(),
@@ -129,43 +130,48 @@ fn describe(client: &Client, transport: &'static str, took: Duration) -> Server 
 async fn examine(
     probe: &Probe,
     client: &Client,
-    server: Server,
+    server: ProbedServer,
     arguments: &Raw,
     printer: &Printer,
-) -> Result<Found, Failure> {
+) -> Result<ProbeReport, Failure> {
     let listing = async {
         tokio::join!(
-            list(client, List::Tools),
-            list(client, List::Prompts),
-            list(client, List::Resources),
-            list(client, List::Templates)
+            list(client, ListKind::Tools),
+            list(client, ListKind::Prompts),
+            list(client, ListKind::Resources),
+            list(client, ListKind::Templates)
         )
     };
-    let (tools, prompts, resources, templates) = wait::shown(printer, "listing", listing).await;
+    let (tools, prompts, resources, templates) =
+        wait::wait_with_text(printer, "listing", listing).await;
     let call = match &probe.call {
         None => None,
         Some(tool) => Some(call(client, tool, arguments, probe.timeout, printer).await?),
     };
-    Ok(Found { server, tools, prompts, resources, templates, call })
+    Ok(ProbeReport { server, tools, prompts, resources, templates, call })
 }
 
 /// One list that fails costs no other.
-async fn list(client: &Client, list: List) -> Listed {
-    if !client.server().offers(&[list.capability()]) {
-        return Listed::default();
+async fn list(client: &Client, list: ListKind) -> ProbedList {
+    if !client.server_facts().has_capability(&[list.capability()]) {
+        return ProbedList::default();
     }
     match client.list(list).await {
         Ok(listing) => {
             let excluded = listing.excluded.iter();
             let mut problems: Vec<String> = excluded
                 .map(|item| {
-                    format!("`{}` is left out: {}", sanitize::line(&item.name), item.reason)
+                    format!(
+                        "`{}` is left out: {}",
+                        sanitize::sanitize_line(&item.name),
+                        item.reason
+                    )
                 })
                 .collect();
             problems.extend(listing.cut_short.map(|reason| reason.to_string()));
-            Listed { items: listing.items, problems }
+            ProbedList { items: listing.items, problems }
         }
-        Err(error) => Listed { items: Vec::new(), problems: vec![error.to_string()] },
+        Err(error) => ProbedList { items: Vec::new(), problems: vec![error.to_string()] },
     }
 }
 
@@ -175,20 +181,20 @@ async fn call(
     arguments: &Raw,
     timeout: Duration,
     printer: &Printer,
-) -> Result<Called, Failure> {
+) -> Result<ProbedCall, Failure> {
     let started = Instant::now();
     let mut exchange =
-        client.call(Call::tool(tool, arguments).with_progress().with_timeout(timeout));
+        client.call(CallRequest::call_tool(tool, arguments).with_progress().with_timeout(timeout));
     let mut waiting = None;
     let result = loop {
         let next = exchange.next().await;
         match next {
-            Ok(Event::Done(result)) => break Ok(result),
-            Ok(Event::Progress(params)) => {
+            Ok(ExchangeEvent::Done(result)) => break Ok(result),
+            Ok(ExchangeEvent::Progress(params)) => {
                 drop(waiting.take());
                 waiting = printer.waiting(&wait::progress_line(tool, &params));
             }
-            Ok(Event::NeedsInput(questions)) => {
+            Ok(ExchangeEvent::NeedsInput(questions)) => {
                 let refusals = questions.iter().map(|question| question.refuse("nobody is asked"));
                 exchange.answer(refusals.collect());
             }
@@ -201,12 +207,12 @@ async fn call(
     let subject = Subject::Typed(Reach::Url);
     let failed = |error: Error| Failure::server(format!("cannot call `{tool}`"), &error, &subject);
     let result = result.map_err(failed)?;
-    Ok(Called { tool: tool.to_owned(), millis: millis(started.elapsed()), result })
+    Ok(ProbedCall { tool: tool.to_owned(), millis: millis(started.elapsed()), result })
 }
 
 // === impl Found ===
 
-impl Found {
+impl ProbeReport {
     fn print(&self, printer: &Printer) {
         self.server.print(printer);
         for (title, key, listed) in [
@@ -223,24 +229,24 @@ impl Found {
     }
 }
 
-impl Server {
+impl ProbedServer {
     fn print(&self, printer: &Printer) {
         let name = self.name.as_deref().unwrap_or("a server without a name");
         let version = self.version.as_deref().unwrap_or_default();
         printer.line(format!(
             "{BOLD}{}{BOLD:#} {} speaks {} ({}) over {}, connected in {} ms",
-            sanitize::line(name),
-            sanitize::line(version),
+            sanitize::sanitize_line(name),
+            sanitize::sanitize_line(version),
             self.protocol,
             self.era,
             self.transport,
             self.connect_millis
         ));
         if let Some(text) = &self.instructions {
-            let text = sanitize::block(text);
+            let text = sanitize::sanitize_block(text);
             let lines: Vec<_> = text.lines().collect();
             for line in lines.iter().take(INSTRUCTION_LINES) {
-                printer.line(format!("{DIM}  {}{DIM:#}", shortened(line, SHOWN)));
+                printer.line(format!("{DIM}  {}{DIM:#}", shorten(line, MAX_LINE_CHARS)));
             }
             if let Some(more @ 1..) = lines.len().checked_sub(INSTRUCTION_LINES) {
                 printer.line(format!("{DIM}  … {more} more lines{DIM:#}"));
@@ -249,7 +255,7 @@ impl Server {
     }
 }
 
-impl Listed {
+impl ProbedList {
     fn print(&self, title: &str, key: &str, printer: &Printer) {
         if self.items.is_empty() && self.problems.is_empty() {
             return;
@@ -261,11 +267,12 @@ impl Listed {
             let described = text(item, "description");
             let first = described.lines().next().unwrap_or_default();
             printer.line(
-                format!("  {name:width$}  {DIM}{}{DIM:#}", shortened(first, SHOWN)).trim_end(),
+                format!("  {name:width$}  {DIM}{}{DIM:#}", shorten(first, MAX_LINE_CHARS))
+                    .trim_end(),
             );
         }
         for problem in &self.problems {
-            printer.line(format!("  ! {}", sanitize::line(problem)));
+            printer.line(format!("  ! {}", sanitize::sanitize_line(problem)));
         }
     }
 }
@@ -273,28 +280,28 @@ impl Listed {
 fn named(item: &Raw, key: &str) -> String {
     match text(item, key) {
         name if name.is_empty() => format!("(no {key})"),
-        name => sanitize::line(&name).into_owned(),
+        name => sanitize::sanitize_line(&name).into_owned(),
     }
 }
 
 fn text(item: &Raw, key: &str) -> String {
     let value = item.get(key).ok().flatten().and_then(|raw| raw.to_text()).unwrap_or_default();
-    sanitize::block(&value).into_owned()
+    sanitize::sanitize_block(&value).into_owned()
 }
 
 // === impl Called ===
 
-impl Called {
+impl ProbedCall {
     fn is_error(&self) -> bool {
         matches!(self.result.get("isError"), Ok(Some(flag)) if flag.as_str() == "true")
     }
 
     fn print(&self, printer: &Printer) {
-        let tool = sanitize::line(&self.tool);
+        let tool = sanitize::sanitize_line(&self.tool);
         printer.line(format!("\n{BOLD}{tool}{BOLD:#} answered in {} ms", self.millis));
         let content = self.result.get("content").ok().flatten();
         let Some(content) = content else {
-            return printer.line(format!("  {}", sanitize::line(self.result.as_str())));
+            return printer.line(format!("  {}", sanitize::sanitize_line(self.result.as_str())));
         };
         for block in content.elements() {
             let shown = match text(&block, "type").as_str() {

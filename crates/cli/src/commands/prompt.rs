@@ -6,13 +6,13 @@ use switchboard_core::catalog::{ListedPrompt, Prompt};
 use switchboard_wire::json::{Raw, quote};
 use switchboard_wire::sanitize;
 
-use super::content::{self, Part};
+use super::content::{self, ResultPart};
 use super::follow::follow;
 use super::named;
 use crate::args;
-use crate::hub::{self, Hub, Otherwise};
+use crate::hub::{self, CommandEngine, FallbackServer};
 use crate::printer::{BOLD, Printer, escaped};
-use crate::report::{Failure, Kind};
+use crate::report::{Failure, FailureKind};
 use crate::surroundings::Caller;
 
 pub(super) async fn run(
@@ -21,16 +21,19 @@ pub(super) async fn run(
     printer: &Printer,
 ) -> Result<(), Failure> {
     let given = pairs(&prompt.arguments)?;
-    hub::with(caller, printer.room(), Otherwise::Builtin, async |hub: &Hub| {
-        show(&prompt.name, &given, hub, printer).await
-    })
+    hub::with_engine(
+        caller,
+        printer.room(),
+        FallbackServer::Builtin,
+        async |hub: &CommandEngine| show(&prompt.name, &given, hub, printer).await,
+    )
     .await
 }
 
 async fn show(
     name: &str,
     given: &[(String, String)],
-    hub: &Hub,
+    hub: &CommandEngine,
     printer: &Printer,
 ) -> Result<(), Failure> {
     let listed: ListedPrompt = named::find(hub, name, printer).await?;
@@ -51,9 +54,9 @@ async fn show(
         }
         let role = message.get("role").ok().flatten().and_then(|role| role.to_text());
         let role = role.unwrap_or_else(|| "unknown".to_owned());
-        printer.line(format_args!("{BOLD}{}{BOLD:#}", sanitize::line(&role)));
+        printer.line(format_args!("{BOLD}{}{BOLD:#}", sanitize::sanitize_line(&role)));
         let block = message.get("content").ok().flatten().unwrap_or_else(Raw::null);
-        content::print_among(&[Part::of_block(&block)], printer)?;
+        content::print_among(&[ResultPart::of_block(&block)], printer)?;
     }
     Ok(())
 }
@@ -82,7 +85,7 @@ fn check(listed: &ListedPrompt, given: &[(String, String)]) -> Result<(), Failur
     let missing = prompt.arguments.iter().filter(|argument| argument.required);
     let missing = missing
         .filter(|argument| !has(&argument.name))
-        .map(|argument| format!("`{}` is missing", sanitize::line(&argument.name)));
+        .map(|argument| format!("`{}` is missing", sanitize::sanitize_line(&argument.name)));
     let is_known = |key: &str| prompt.arguments.iter().any(|argument| argument.name == key);
     let unknown = given.iter().filter(|(key, _)| !is_known(key));
     let unknown = unknown.map(|(key, _)| format!("it has no argument `{key}`"));
@@ -93,7 +96,7 @@ fn check(listed: &ListedPrompt, given: &[(String, String)]) -> Result<(), Failur
     let message = format!("the arguments of `{}` are not what it takes", listed.name);
     let words = std::iter::once(named::path(listed)).chain(blanks(prompt));
     let such = format!("such as `{}`", command_line("prompt", words));
-    Err(Failure::plain(Kind::Usage, message).because(wrong).hinted(such))
+    Err(Failure::plain(FailureKind::Usage, message).with_causes(wrong).with_hint(such))
 }
 
 fn blanks(prompt: &Prompt) -> impl Iterator<Item = String> {

@@ -1,28 +1,37 @@
 //! `switchboard prompts`: the texts that servers have ready.
 
 use serde_json::json;
-use switchboard_core::catalog::{Argument, ListedPrompt};
+use switchboard_core::catalog::{ListedPrompt, PromptArgument};
 use switchboard_wire::sanitize;
 
 use super::tools::notices;
 use crate::args::OfServer;
-use crate::hub::{self, Hub, Otherwise, Wanted};
+use crate::hub::{self, CommandEngine, FallbackServer, WaitTarget};
 use crate::printer::{BOLD, Printer};
 use crate::report::Failure;
 use crate::show;
 use crate::surroundings::Caller;
 
 pub(super) async fn run(of: &OfServer, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
-    hub::with(caller, printer.room(), Otherwise::Builtin, async |hub: &Hub| {
-        show(of, hub, caller, printer).await
-    })
+    hub::with_engine(
+        caller,
+        printer.room(),
+        FallbackServer::Builtin,
+        async |hub: &CommandEngine| show(of, hub, caller, printer).await,
+    )
     .await
 }
 
-async fn show(of: &OfServer, hub: &Hub, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
+async fn show(
+    of: &OfServer,
+    hub: &CommandEngine,
+    caller: &Caller,
+    printer: &Printer,
+) -> Result<(), Failure> {
     let server = of.server.as_deref();
-    let snapshot = hub.settled(server.map_or(Wanted::All, Wanted::Server), printer).await;
-    if let Some(failure) = server.and_then(|server| hub::missing(hub, &snapshot, server)) {
+    let snapshot =
+        hub.wait_until_settled(server.map_or(WaitTarget::All, WaitTarget::Server), printer).await;
+    if let Some(failure) = server.and_then(|server| hub::missing_failure(hub, &snapshot, server)) {
         return Err(failure);
     }
     let prompts = snapshot.catalog.prompts().iter();
@@ -56,8 +65,8 @@ fn table(prompts: &[&ListedPrompt], printer: &Printer) {
         let prompt = &prompt.prompt;
         let first = prompt.description.as_deref().and_then(|text| text.lines().next());
         let about = first.or(prompt.title.as_deref()).unwrap_or_default();
-        let about = show::fitting(&sanitize::line(about), names + blanks + 4);
-        let about = show::dimmed(&about);
+        let about = show::fit_to_width(&sanitize::sanitize_line(about), names + blanks + 4);
+        let about = show::dim(&about);
         let line = format!("{BOLD}{name:names$}{BOLD:#}  {wanted:blanks$}  {about}");
         printer.line(line.trim_end());
     }
@@ -65,8 +74,8 @@ fn table(prompts: &[&ListedPrompt], printer: &Printer) {
 
 /// What has to be filled in, and in brackets what may be.
 fn blanks(prompt: &ListedPrompt) -> String {
-    let blank = |argument: &Argument| {
-        let name = sanitize::line(&argument.name);
+    let blank = |argument: &PromptArgument| {
+        let name = sanitize::sanitize_line(&argument.name);
         if argument.required { format!("{name}=…") } else { format!("[{name}=…]") }
     };
     prompt.prompt.arguments.iter().map(blank).collect::<Vec<_>>().join(" ")

@@ -1,9 +1,9 @@
 //! `switchboard questions`: what waits in the hub for somebody to answer.
 
 use serde_json::json;
-use switchboard_core::dispatch::About;
-use switchboard_hub::admin::Asking;
-use switchboard_hub::admin::client::{Attending, Client, Event};
+use switchboard_core::dispatch::QuestionKind;
+use switchboard_hub::admin::QuestionInfo;
+use switchboard_hub::admin::client::{AdminClient, AdminEvent, QuestionAttendance};
 use switchboard_wire::json::Raw;
 use switchboard_wire::sanitize;
 
@@ -11,26 +11,26 @@ use crate::args::Questions;
 use crate::hub;
 use crate::notice::Notice;
 use crate::printer::{BOLD, DIM, Printer, escaped};
-use crate::report::{Failure, Kind};
+use crate::report::{Failure, FailureKind};
 use crate::show;
 use crate::surroundings::Caller;
-use crate::wait::Ending;
+use crate::wait::EndSignals;
 
 /// How much of what is asked is shown on one line.
-const SHOWN: usize = 200;
+const MAX_QUESTION_CHARS: usize = 200;
 
 pub(super) async fn run(
     asked: &Questions,
     caller: &Caller,
     printer: &Printer,
 ) -> Result<(), Failure> {
-    let hub = hub::running(caller, printer).await;
+    let hub = hub::find_running(caller, printer).await;
     match (hub, asked.follow) {
         (Some(hub), true) => follow(&hub, printer).await,
         (None, true) => Err(no_hub()),
         (Some(hub), false) => {
             let waiting = hub.questions().await;
-            list(&waiting.map_err(|error| hub::refused("cannot ask the hub", error))?, printer)
+            list(&waiting.map_err(|error| hub::hub_failure("cannot ask the hub", error))?, printer)
         }
         (None, false) => list(&[], printer),
     }
@@ -38,11 +38,11 @@ pub(super) async fn run(
 
 /// Nothing can wait where no hub runs.
 pub(super) fn no_hub() -> Failure {
-    Failure::plain(Kind::Failed, "no hub runs, so nothing waits")
-        .hinted("a client that runs `switchboard connect` starts one")
+    Failure::plain(FailureKind::Failed, "no hub runs, so nothing waits")
+        .with_hint("a client that runs `switchboard connect` starts one")
 }
 
-fn list(waiting: &[Asking], printer: &Printer) -> Result<(), Failure> {
+fn list(waiting: &[QuestionInfo], printer: &Printer) -> Result<(), Failure> {
     if printer.is_json() {
         return printer.json(&json!({ "questions": waiting }));
     }
@@ -57,22 +57,22 @@ fn list(waiting: &[Asking], printer: &Printer) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn follow(hub: &Client, printer: &Printer) -> Result<(), Failure> {
-    let mut ending = Ending::listen();
-    let events = hub.events(Attending::Yes).await;
-    let mut events = events.map_err(|error| hub::refused("cannot watch the hub", error))?;
+async fn follow(hub: &AdminClient, printer: &Printer) -> Result<(), Failure> {
+    let mut ending = EndSignals::listen();
+    let events = hub.events(QuestionAttendance::Yes).await;
+    let mut events = events.map_err(|error| hub::hub_failure("cannot watch the hub", error))?;
     loop {
         tokio::select! {
             event = events.next() => match event {
                 Some(event) => tell(&event, printer),
-                None => return Err(Failure::plain(Kind::Failed, "the hub has ended")),
+                None => return Err(Failure::plain(FailureKind::Failed, "the hub has ended")),
             },
-            () = ending.wanted() => return Ok(()),
+            () = ending.wait_for_end() => return Ok(()),
         }
     }
 }
 
-fn tell(event: &Event, printer: &Printer) {
+fn tell(event: &AdminEvent, printer: &Printer) {
     if !matches!(&*event.name, "ready" | "question" | "answered") {
         return;
     }
@@ -80,47 +80,51 @@ fn tell(event: &Event, printer: &Printer) {
         let line = format!(r#"{{"event":"{}","data":{}}}"#, event.name, event.data);
         return printer.line(escaped(&line));
     }
-    match event.read::<Asking>() {
+    match event.read::<QuestionInfo>() {
         _ if event.name == "ready" => printer.done("Watching; Ctrl-C ends it."),
         Ok(asking) => show(&asking, printer),
         // One that is answered is told by its name alone.
         Err(_) => {
             let id = event.data.get("id").ok().flatten().and_then(|id| id.to_text());
             let id = id.unwrap_or_default();
-            printer.line(format_args!("{DIM}{}  no longer waits{DIM:#}", sanitize::line(&id)));
+            printer.line(format_args!(
+                "{DIM}{}  no longer waits{DIM:#}",
+                sanitize::sanitize_line(&id)
+            ));
         }
     }
 }
 
-fn show(asking: &Asking, printer: &Printer) {
+fn show(asking: &QuestionInfo, printer: &Printer) {
     let left = asking.left_millis.map(|left| format!("  {} s left", left / 1_000));
     printer.line(format_args!(
         "{BOLD}{}{BOLD:#}  {}{DIM}{}{DIM:#}",
-        sanitize::line(&asking.id),
+        sanitize::sanitize_line(&asking.id),
         show::word(&asking.server),
         left.unwrap_or_default()
     ));
-    let about = show::shortened(&sanitize::line(&in_words(&asking.about)), SHOWN);
+    let about =
+        show::shorten(&sanitize::sanitize_line(&in_words(&asking.about)), MAX_QUESTION_CHARS);
     printer.line(format_args!("    {about}"));
 }
 
 /// What is asked, on one line.
 fn in_words(about: &Raw) -> String {
     let text = |params: &Raw, key| params.get(key).ok().flatten().and_then(|raw| raw.to_text());
-    match About::read(about) {
-        Some(About::Permission(consent)) => {
+    match QuestionKind::from_json(about) {
+        Some(QuestionKind::Permission(consent)) => {
             format!(
                 "may `{}` be called with {}? ({})",
                 consent.tool, consent.arguments, consent.because
             )
         }
-        Some(About::Elicitation { params }) => {
+        Some(QuestionKind::Elicitation { params }) => {
             let page = text(&params, "url").map(|url| format!(" (visit {url})"));
             let message = text(&params, "message").unwrap_or_default();
             format!("{message}{}", page.unwrap_or_default())
         }
-        Some(About::Sampling { .. }) => "what would a model say?".to_owned(),
-        Some(About::Roots) => "which folders does the client work in?".to_owned(),
+        Some(QuestionKind::Sampling { .. }) => "what would a model say?".to_owned(),
+        Some(QuestionKind::Roots) => "which folders does the client work in?".to_owned(),
         None => "something that this version does not know".to_owned(),
     }
 }

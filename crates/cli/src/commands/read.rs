@@ -3,29 +3,32 @@
 use switchboard_core::Request;
 use switchboard_wire::json::Raw;
 
-use super::content::{self, Part};
+use super::content::{self, ResultPart};
 use super::follow::follow;
 use crate::args::Read;
-use crate::hub::{self, Hub, Otherwise, Wanted};
+use crate::hub::{self, CommandEngine, FallbackServer, WaitTarget};
 use crate::notice::Notice;
 use crate::printer::{Printer, escaped};
 use crate::report::Failure;
 use crate::surroundings::Caller;
 
 pub(super) async fn run(read: &Read, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
-    hub::with(caller, printer.room(), Otherwise::Builtin, async |hub: &Hub| {
-        show(read, hub, printer).await
-    })
+    hub::with_engine(
+        caller,
+        printer.room(),
+        FallbackServer::Builtin,
+        async |hub: &CommandEngine| show(read, hub, printer).await,
+    )
     .await
 }
 
-async fn show(read: &Read, hub: &Hub, printer: &Printer) -> Result<(), Failure> {
-    let (server, uri) = meant(&read.words, hub)?;
+async fn show(read: &Read, hub: &CommandEngine, printer: &Printer) -> Result<(), Failure> {
+    let (server, uri) = parse_target(&read.words, hub)?;
     let mut request = Request::read(&uri);
     if let Some(server) = &server {
-        let snapshot = hub.settled(Wanted::Server(server), printer).await;
-        if let Some(failure) = hub::missing(hub, &snapshot, server) {
-            return Err(failure.under(format!("cannot read {uri}")));
+        let snapshot = hub.wait_until_settled(WaitTarget::Server(server), printer).await;
+        if let Some(failure) = hub::missing_failure(hub, &snapshot, server) {
+            return Err(failure.with_context(format!("cannot read {uri}")));
         }
         request = request.of_server(server);
     }
@@ -38,8 +41,11 @@ async fn show(read: &Read, hub: &Hub, printer: &Printer) -> Result<(), Failure> 
         return Ok(());
     }
     let contents = outcome.result.get("contents").ok().flatten();
-    let parts: Vec<_> =
-        contents.iter().flat_map(Raw::elements).map(|part| Part::of_resource(&part)).collect();
+    let parts: Vec<_> = contents
+        .iter()
+        .flat_map(Raw::elements)
+        .map(|part| ResultPart::of_resource(&part))
+        .collect();
     content::print(&parts, printer)?;
     let problem = outcome.kept.as_ref().and_then(|kept| kept.problem.as_ref());
     printer.notices(problem.map(Notice::from).as_ref());
@@ -47,22 +53,30 @@ async fn show(read: &Read, hub: &Hub, printer: &Printer) -> Result<(), Failure> 
 }
 
 /// A note where other servers have the same URI, and none was named.
-fn other_owners(uri: &str, named: Option<&str>, read: Option<&str>, hub: &Hub) -> Option<Notice> {
+fn other_owners(
+    uri: &str,
+    named: Option<&str>,
+    read: Option<&str>,
+    hub: &CommandEngine,
+) -> Option<Notice> {
     let snapshot = hub.snapshot();
     let owners = snapshot.catalog.owners(uri);
     let (None, Some(read)) = (named, read) else { return None };
     let other = owners.iter().find(|owner| **owner != read)?;
     let all = owners.join("`, `");
     let notice = Notice::note(format!("`{all}` have {uri}; this is the one of `{read}`"));
-    Some(notice.hinted(format!("`switchboard read {other} {uri}` reads the other")))
+    Some(notice.with_hint(format!("`switchboard read {other} {uri}` reads the other")))
 }
 
 /// `URI`, `SERVER URI` or `@SERVER:URI`.
-fn meant(words: &[String], hub: &Hub) -> Result<(Option<String>, String), Failure> {
+fn parse_target(
+    words: &[String],
+    hub: &CommandEngine,
+) -> Result<(Option<String>, String), Failure> {
     match words {
         [server, uri] => Ok((Some(server.clone()), uri.clone())),
         [only] => match only.strip_prefix('@') {
-            Some(mention) => mentioned(mention, hub).map(|(server, uri)| (Some(server), uri)),
+            Some(mention) => parse_mention(mention, hub).map(|(server, uri)| (Some(server), uri)),
             None => Ok((None, only.clone())),
         },
         _ => Err(Failure::usage("one resource is read at a time", "give one URI")),
@@ -70,7 +84,7 @@ fn meant(words: &[String], hub: &Hub) -> Result<(Option<String>, String), Failur
 }
 
 /// The longest name of a server that fits counts: names may hold a `:`.
-fn mentioned(mention: &str, hub: &Hub) -> Result<(String, String), Failure> {
+fn parse_mention(mention: &str, hub: &CommandEngine) -> Result<(String, String), Failure> {
     let snapshot = hub.snapshot();
     let fitting = snapshot.servers.iter().filter_map(|view| {
         let uri = mention.strip_prefix(view.name.as_str())?.strip_prefix(':')?;

@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
-use super::list::Connection;
+use super::list::ConnectedInfo;
 use crate::args::Server;
-use crate::hub::{self, Hub, Otherwise, Wanted};
+use crate::hub::{self, CommandEngine, FallbackServer, WaitTarget};
 use crate::notice::Notice;
 use crate::printer::{BOLD, Printer};
 use crate::report::Failure;
@@ -16,20 +16,23 @@ pub(super) async fn run(
     caller: &Caller,
     printer: &Printer,
 ) -> Result<(), Failure> {
-    hub::with(caller, printer.room(), Otherwise::Builtin, async |hub: &Hub| {
-        show(&server.server, hub, printer).await
-    })
+    hub::with_engine(
+        caller,
+        printer.room(),
+        FallbackServer::Builtin,
+        async |hub: &CommandEngine| show(&server.server, hub, printer).await,
+    )
     .await
 }
 
-async fn show(server: &str, hub: &Hub, printer: &Printer) -> Result<(), Failure> {
+async fn show(server: &str, hub: &CommandEngine, printer: &Printer) -> Result<(), Failure> {
     hub.reconnect(server).await?;
-    let snapshot = hub.settled(Wanted::Server(server), printer).await;
-    if let Some(failure) = hub::missing(hub, &snapshot, server) {
+    let snapshot = hub.wait_until_settled(WaitTarget::Server(server), printer).await;
+    if let Some(failure) = hub::missing_failure(hub, &snapshot, server) {
         return Err(failure);
     }
     let Some(view) = snapshot.server(server) else { return Ok(()) };
-    let connection = Connection::of(view);
+    let connection = ConnectedInfo::of(view);
     let problems = snapshot.problems.iter().filter(|p| p.server.as_deref() == Some(server));
     let problems: Vec<_> = problems.map(Notice::from).collect();
     if printer.is_json() {

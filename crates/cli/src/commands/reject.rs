@@ -1,13 +1,13 @@
 //! `switchboard reject`
 
 use serde_json::json;
-use switchboard_config::{Item, command_line};
+use switchboard_config::{ApprovalItem, command_line};
 
 use super::decide;
 use crate::args::Named;
 use crate::hint;
 use crate::printer::{Printer, RED};
-use crate::report::{Failure, Kind};
+use crate::report::{Failure, FailureKind};
 use crate::surroundings::Caller;
 
 pub(super) fn run(named: &Named, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
@@ -15,16 +15,18 @@ pub(super) fn run(named: &Named, caller: &Caller, printer: &Printer) -> Result<(
     let name = &named.name;
     let cases = decide::rejectable(&desired, name);
     if cases.is_empty() {
-        let failure =
-            Failure::plain(Kind::Failed, format!("nothing of this project is called `{name}`"));
-        let is_known = desired.named(name).next().is_some();
-        return Err(failure.hinted(if is_known {
+        let failure = Failure::plain(
+            FailureKind::Failed,
+            format!("nothing of this project is called `{name}`"),
+        );
+        let is_known = desired.servers_named(name).next().is_some();
+        return Err(failure.with_hint(if is_known {
             format!("it is your own; switch it off with `{}`", command_line("disable", [name]))
         } else {
             hint::no_server()
         }));
     }
-    let items: Vec<Item> = cases.iter().map(|case| case.item.clone()).collect();
+    let items: Vec<ApprovalItem> = cases.iter().map(|case| case.item.clone()).collect();
     let recorded = caller.workspace.reject(&items);
     recorded.map_err(|error| Failure::config("cannot record the rejection", &error))?;
     if printer.is_json() {

@@ -22,9 +22,9 @@ pub(super) fn run(remove: &Remove, caller: &Caller, printer: &Printer) -> Result
         printer.places.path(&path)
     ));
     let desired = caller.workspace.desired();
-    let left = desired.named(name).next().map(|server| {
+    let left = desired.servers_named(name).next().map(|server| {
         let message = format!("the server `{name}` of the {} scope counts now", server.scope);
-        Notice::note(message).placed(Some(server.at.clone()))
+        Notice::note(message).with_location(Some(server.at.clone()))
     });
     printer.notices(&left);
     Ok(())

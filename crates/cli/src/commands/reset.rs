@@ -9,7 +9,7 @@ use crate::surroundings::Caller;
 pub(super) fn run(caller: &Caller, printer: &Printer) -> Result<(), Failure> {
     let forgotten = caller
         .workspace
-        .reset()
+        .forget_approvals()
         .map_err(|error| Failure::config("cannot forget the choices", &error))?;
     if printer.is_json() {
         return printer.json(&json!({ "forgotten": forgotten }));

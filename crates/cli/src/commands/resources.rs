@@ -1,19 +1,19 @@
 //! `switchboard resources`: what can be read.
 
 use serde_json::{Value, json};
-use switchboard_core::Snapshot;
+use switchboard_core::WorkspaceSnapshot;
 use switchboard_wire::sanitize;
 
 use super::tools::notices;
 use crate::args::OfServer;
-use crate::hub::{self, Hub, Otherwise, Wanted};
+use crate::hub::{self, CommandEngine, FallbackServer, WaitTarget};
 use crate::printer::{BOLD, Printer};
 use crate::report::Failure;
 use crate::show;
 use crate::surroundings::Caller;
 
 /// One line of the table.
-struct Row<'a> {
+struct ResourceRow<'a> {
     address: &'a str,
     server: &'a str,
     name: &'a str,
@@ -22,22 +22,31 @@ struct Row<'a> {
 }
 
 pub(super) async fn run(of: &OfServer, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
-    hub::with(caller, printer.room(), Otherwise::Builtin, async |hub: &Hub| {
-        show(of, hub, caller, printer).await
-    })
+    hub::with_engine(
+        caller,
+        printer.room(),
+        FallbackServer::Builtin,
+        async |hub: &CommandEngine| show(of, hub, caller, printer).await,
+    )
     .await
 }
 
-async fn show(of: &OfServer, hub: &Hub, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
+async fn show(
+    of: &OfServer,
+    hub: &CommandEngine,
+    caller: &Caller,
+    printer: &Printer,
+) -> Result<(), Failure> {
     let server = of.server.as_deref();
-    let snapshot = hub.settled(server.map_or(Wanted::All, Wanted::Server), printer).await;
-    if let Some(failure) = server.and_then(|server| hub::missing(hub, &snapshot, server)) {
+    let snapshot =
+        hub.wait_until_settled(server.map_or(WaitTarget::All, WaitTarget::Server), printer).await;
+    if let Some(failure) = server.and_then(|server| hub::missing_failure(hub, &snapshot, server)) {
         return Err(failure);
     }
     let is_meant = |owner: &str| server.is_none_or(|server| server == owner);
     let notices = notices(server, hub, caller, &snapshot);
     if printer.is_json() {
-        let (resources, templates) = shown(&snapshot, is_meant);
+        let (resources, templates) = raw_lists(&snapshot, is_meant);
         return printer.json(&json!({
             "resources": resources, "resourceTemplates": templates, "problems": notices,
         }));
@@ -56,8 +65,8 @@ async fn show(of: &OfServer, hub: &Hub, caller: &Caller, printer: &Printer) -> R
     Ok(())
 }
 
-fn resources(snapshot: &Snapshot) -> impl Iterator<Item = Row<'_>> {
-    snapshot.catalog.resources().iter().map(|listed| Row {
+fn resources(snapshot: &WorkspaceSnapshot) -> impl Iterator<Item = ResourceRow<'_>> {
+    snapshot.catalog.resources().iter().map(|listed| ResourceRow {
         address: &listed.resource.uri,
         server: listed.server.as_str(),
         name: listed.resource.title.as_deref().unwrap_or(&listed.resource.name),
@@ -66,8 +75,8 @@ fn resources(snapshot: &Snapshot) -> impl Iterator<Item = Row<'_>> {
     })
 }
 
-fn templates(snapshot: &Snapshot) -> impl Iterator<Item = Row<'_>> {
-    snapshot.catalog.templates().iter().map(|listed| Row {
+fn templates(snapshot: &WorkspaceSnapshot) -> impl Iterator<Item = ResourceRow<'_>> {
+    snapshot.catalog.templates().iter().map(|listed| ResourceRow {
         address: listed.template.uri_template.as_str(),
         server: listed.server.as_str(),
         name: listed.template.title.as_deref().unwrap_or(&listed.template.name),
@@ -77,7 +86,10 @@ fn templates(snapshot: &Snapshot) -> impl Iterator<Item = Row<'_>> {
 }
 
 /// As the servers sent them, each with its server.
-fn shown(snapshot: &Snapshot, is_meant: impl Fn(&str) -> bool) -> (Vec<Value>, Vec<Value>) {
+fn raw_lists(
+    snapshot: &WorkspaceSnapshot,
+    is_meant: impl Fn(&str) -> bool,
+) -> (Vec<Value>, Vec<Value>) {
     let resources = snapshot.catalog.resources().iter();
     let resources = resources
         .filter(|listed| is_meant(listed.server.as_str()))
@@ -89,7 +101,7 @@ fn shown(snapshot: &Snapshot, is_meant: impl Fn(&str) -> bool) -> (Vec<Value>, V
     (resources.collect(), templates.collect())
 }
 
-fn table(rows: &[Row<'_>], printer: &Printer) {
+fn table(rows: &[ResourceRow<'_>], printer: &Printer) {
     let width = |text: &str| text.chars().count();
     let addresses = rows.iter().map(|row| width(row.address)).max().unwrap_or(0).min(60);
     let servers = rows.iter().map(|row| width(row.server)).max().unwrap_or(0).min(30);
@@ -97,12 +109,12 @@ fn table(rows: &[Row<'_>], printer: &Printer) {
         let first = row.about.and_then(|about| about.lines().next());
         let about: Vec<_> = [Some(row.name), first, row.mime].into_iter().flatten().collect();
         let about = about.join(" · ");
-        let about = show::fitting(&sanitize::line(&about), addresses + servers + 4);
+        let about = show::fit_to_width(&sanitize::sanitize_line(&about), addresses + servers + 4);
         let line = format!(
             "{BOLD}{:addresses$}{BOLD:#}  {:servers$}  {}",
-            sanitize::line(row.address),
+            sanitize::sanitize_line(row.address),
             show::word(row.server),
-            show::dimmed(&about)
+            show::dim(&about)
         );
         printer.line(line.trim_end());
     }

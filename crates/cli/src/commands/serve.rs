@@ -8,20 +8,20 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use switchboard_config::Desired;
 use switchboard_gateway::face::{self, FaceOptions};
-use switchboard_hub::admin::{Admin, Beside, LoopbackError, Shown};
-use switchboard_hub::socket::{self, Lifetime};
+use switchboard_hub::admin::{AdminApi, AdminRoutes, ConsoleAddressLease, LoopbackError};
+use switchboard_hub::socket::{self, HubLifetime};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use super::connect::place;
-use super::hub::{Here, no_admin_port};
+use super::connect::hub_paths;
+use super::hub::{LocalHub, no_admin_port};
 use crate::args::Serve;
-use crate::guarding::Door;
+use crate::guarding::AccessSetup;
 use crate::hub;
 use crate::notice::Notice;
 use crate::printer::{BOLD, DIM, Printer};
-use crate::report::{Failure, Kind};
-use crate::serving::{self, Serving, Whose};
+use crate::report::{Failure, FailureKind};
+use crate::serving::{self, ServedWorkspace, WorkspaceInputs};
 use crate::state_check::{no_console, unwritable_state};
 use crate::surroundings::Caller;
 use crate::wait;
@@ -31,7 +31,7 @@ mod beside;
 pub(super) use beside::in_hub;
 
 /// How long taking over from a hub that has ended may take: it may be finishing calls.
-const HANDOVER: Duration = Duration::from_secs(30);
+const HANDOVER_TIMEOUT: Duration = Duration::from_secs(30);
 /// How often that is tried.
 const HANDOVER_INTERVAL: Duration = Duration::from_millis(50);
 
@@ -57,21 +57,21 @@ enum Announcement {
 /// Serves through the hub that runs, or as the hub. With servers that are only its own it is no hub to anybody else.
 /// Where the hub that serves for us ends, the address stays: the next hub serves there, or this process.
 pub(crate) async fn run(serve: &Serve, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
-    let mut ending = wait::Ending::listen();
+    let mut ending = wait::EndSignals::listen();
     if caller.is_alone() {
-        return alone(serve, caller, printer, &mut ending).await;
+        return serve_alone(serve, caller, printer, &mut ending).await;
     }
-    if let Err(failure) = place(caller) {
+    if let Err(failure) = hub_paths(caller) {
         let message =
             format!("{}; other clients cannot share these servers", failure.in_one_line());
         printer.notices(&[Notice::warning(message)]);
-        return alone(serve, caller, printer, &mut ending).await;
+        return serve_alone(serve, caller, printer, &mut ending).await;
     }
     let mut serve = serve.clone();
     let mut announcement = Announcement::Due;
     let mut gone_since = Instant::now();
     loop {
-        match once(&serve, caller, printer, &mut announcement, &mut ending).await {
+        match serve_once(&serve, caller, printer, &mut announcement, &mut ending).await {
             Ok(ServeEnd::Wanted) => return Ok(()),
             Ok(ServeEnd::HubGone { address }) => {
                 let note = format!("the hub that served has ended; serving goes on at {address}");
@@ -80,10 +80,13 @@ pub(crate) async fn run(serve: &Serve, caller: &Caller, printer: &Printer) -> Re
                 gone_since = Instant::now();
             }
             // Its address may still be taken, and the next hub may be starting.
-            Err(_) if announcement == Announcement::Printed && gone_since.elapsed() < HANDOVER => {
+            Err(_)
+                if announcement == Announcement::Printed
+                    && gone_since.elapsed() < HANDOVER_TIMEOUT =>
+            {
                 tokio::select! {
                     () = tokio::time::sleep(HANDOVER_INTERVAL) => {}
-                    () = ending.wanted() => return Ok(()),
+                    () = ending.wait_for_end() => return Ok(()),
                 }
                 continue;
             }
@@ -94,36 +97,37 @@ pub(crate) async fn run(serve: &Serve, caller: &Caller, printer: &Printer) -> Re
 }
 
 /// Serves until it is to end, or the hub that does it has ended.
-async fn once(
+async fn serve_once(
     serve: &Serve,
     caller: &Caller,
     printer: &Printer,
     announcement: &mut Announcement,
-    ending: &mut wait::Ending,
+    ending: &mut wait::EndSignals,
 ) -> Result<ServeEnd, Failure> {
-    let door = Door::new(&serve.guarding, serve.listen, &caller.surroundings.state_dir)?;
-    if let Some(hub) = hub::running(caller, printer).await {
+    let door = AccessSetup::new(&serve.guarding, serve.listen, &caller.surroundings.state_dir)?;
+    if let Some(hub) = hub::find_running(caller, printer).await {
         return beside::run(serve, &door, caller, printer, &hub, announcement, ending).await;
     }
     let bound = bind(serve).await?;
-    let here = match Here::open(caller, Lifetime::UntilStopped).await? {
+    let here = match LocalHub::open(caller, HubLifetime::UntilStopped).await? {
         Ok(here) => here,
-        Err(socket::Error::AlreadyRunning { .. }) => {
+        Err(socket::SocketError::AlreadyRunning { .. }) => {
             // Somebody was faster.
             drop(bound);
-            let hub = hub::running(caller, printer).await;
-            let hub = hub.ok_or_else(|| Failure::plain(Kind::Failed, "the hub has just ended"))?;
+            let hub = hub::find_running(caller, printer).await;
+            let hub =
+                hub.ok_or_else(|| Failure::plain(FailureKind::Failed, "the hub has just ended"))?;
             return beside::run(serve, &door, caller, printer, &hub, announcement, ending).await;
         }
         Err(error) => return Err(Failure::new("cannot listen for clients", error)),
     };
     let (rooms, stop, admin) = (here.rooms.clone(), here.stop.clone(), here.admin().clone());
     let faces = async {
-        let opened = rooms.own(caller, &serve.view).await;
+        let opened = rooms.open_own(caller, &serve.view).await;
         let done = match opened {
             Ok(front) => {
-                let served = Served { bound, front, looked_after: LookedAfter::By(&admin) };
-                faces(serve, door, caller, printer, served, &stop, announcement, ending).await
+                let served = ServedAddress { bound, front, looked_after: ConsoleState::By(&admin) };
+                serve_faces(serve, door, caller, printer, served, &stop, announcement, ending).await
             }
             Err(failure) => Err(failure),
         };
@@ -141,24 +145,31 @@ async fn once(
 }
 
 /// Serves what nobody else is to be served.
-async fn alone(
+async fn serve_alone(
     serve: &Serve,
     caller: &Caller,
     printer: &Printer,
-    ending: &mut wait::Ending,
+    ending: &mut wait::EndSignals,
 ) -> Result<(), Failure> {
-    let door = Door::new(&serve.guarding, serve.listen, &caller.surroundings.state_dir)?;
+    let door = AccessSetup::new(&serve.guarding, serve.listen, &caller.surroundings.state_dir)?;
     let bound = bind(serve).await?;
-    let engine = serving::engine(caller).await?;
-    let done = match Serving::open(engine.clone(), &serve.view, Whose::of(caller)).await {
+    let engine = serving::start_engine(caller).await?;
+    let done = match ServedWorkspace::open(
+        engine.clone(),
+        &serve.view,
+        WorkspaceInputs::from_caller(caller),
+    )
+    .await
+    {
         Err(failure) => Err(failure),
         Ok(serving) => {
             let front = Arc::new(serving);
             let stop = CancellationToken::new();
-            let looked_after = LookedAfter::Nowhere;
-            let served = Served { bound, front: front.clone(), looked_after };
+            let looked_after = ConsoleState::Nowhere;
+            let served = ServedAddress { bound, front: front.clone(), looked_after };
             let mut due = Announcement::Due;
-            let done = faces(serve, door, caller, printer, served, &stop, &mut due, ending).await;
+            let done =
+                serve_faces(serve, door, caller, printer, served, &stop, &mut due, ending).await;
             if let Some(front) = Arc::into_inner(front) {
                 front.close().await;
             }
@@ -182,28 +193,28 @@ impl Announcement {
 
 /// Where people look after what is served.
 #[derive(Clone, Copy)]
-enum LookedAfter<'a> {
+enum ConsoleState<'a> {
     /// In the console of this hub.
-    By(&'a Admin),
+    By(&'a AdminApi),
     /// It is no hub.
     Nowhere,
 }
 
 /// What is served, and where.
-struct Served<'a> {
+struct ServedAddress<'a> {
     bound: (TcpListener, SocketAddr),
-    front: Arc<Serving>,
-    looked_after: LookedAfter<'a>,
+    front: Arc<ServedWorkspace>,
+    looked_after: ConsoleState<'a>,
 }
 
 /// The console beside the faces, or why it is not there. It is for this machine alone.
-async fn console(
-    admin: &Admin,
-    door: &Door,
+async fn serve_console(
+    admin: &AdminApi,
+    door: &AccessSetup,
     address: SocketAddr,
     state_dir: &Path,
-) -> (Option<Beside>, Option<String>) {
-    match admin.beside(address, &door.near(address), state_dir).await {
+) -> (Option<AdminRoutes>, Option<String>) {
+    match admin.routes_for_address(address, &door.local_url(address), state_dir).await {
         Ok(console) => (console, None),
         Err(error) => (None, Some(no_console(&error))),
     }
@@ -211,24 +222,24 @@ async fn console(
 
 /// Faces with the console beside them, if it is there, and what is to be held while they are served.
 fn looked_after_there(
-    console: Option<Beside>,
+    console: Option<AdminRoutes>,
     options: FaceOptions,
-) -> (FaceOptions, Option<Shown>) {
+) -> (FaceOptions, Option<ConsoleAddressLease>) {
     let Some(console) = console else { return (options, None) };
-    let (options, shown) = console.faces(options);
+    let (options, shown) = console.add_to_faces(options);
     (options, Some(shown))
 }
 
 #[expect(clippy::too_many_arguments, reason = "each is another part of what is served")]
-async fn faces(
+async fn serve_faces(
     serve: &Serve,
-    door: Door,
+    door: AccessSetup,
     caller: &Caller,
     printer: &Printer,
-    Served { bound: (listener, address), front, looked_after }: Served<'_>,
+    ServedAddress { bound: (listener, address), front, looked_after }: ServedAddress<'_>,
     stop: &CancellationToken,
     announcement: &mut Announcement,
-    ending: &mut wait::Ending,
+    ending: &mut wait::EndSignals,
 ) -> Result<(), Failure> {
     let snapshot = front.snapshot();
     let mut notices = caller.notices.clone();
@@ -237,10 +248,10 @@ async fn faces(
     notices.extend(door.notices(address));
     notices.extend(unwritable_state(caller));
     let (console, without) = match looked_after {
-        LookedAfter::By(admin) => {
-            console(admin, &door, address, &caller.surroundings.state_dir).await
+        ConsoleState::By(admin) => {
+            serve_console(admin, &door, address, &caller.surroundings.state_dir).await
         }
-        LookedAfter::Nowhere => (None, None),
+        ConsoleState::Nowhere => (None, None),
     };
     notices.extend(without.map(Notice::warning));
     let invitation = console.as_ref().map(|console| &*console.invitation);
@@ -248,7 +259,7 @@ async fn faces(
         ready(serve, &door, address, invitation, &snapshot.desired, &notices, printer)?;
     }
     let mut options = door.options(&serve.guarding, &snapshot.desired.settings.limits, address);
-    if let LookedAfter::By(admin) = looked_after {
+    if let ConsoleState::By(admin) = looked_after {
         options.open_sessions = admin.open_sessions();
     }
     drop(snapshot);
@@ -258,13 +269,13 @@ async fn faces(
     tokio::pin!(serving);
     let served = tokio::select! {
         served = &mut serving => served,
-        () = ending.wanted() => {
+        () = ending.wait_for_end() => {
             printer.done("\nEnding; answers under way are waited for.");
             shutdown.cancel();
             tokio::select! {
                 served = serving => served,
                 // Whoever asks twice means now.
-                () = ending.wanted() => Ok(()),
+                () = ending.wait_for_end() => Ok(()),
             }
         }
     };
@@ -273,7 +284,7 @@ async fn faces(
 
 async fn bind(serve: &Serve) -> Result<(TcpListener, SocketAddr), Failure> {
     let listener = TcpListener::bind(serve.listen).await.map_err(|error| {
-        Failure::new(format!("cannot listen on {}", serve.listen), error).hinted(
+        Failure::new(format!("cannot listen on {}", serve.listen), error).with_hint(
             "take another address with `--listen`; `--listen 127.0.0.1:0` takes a free port",
         )
     })?;
@@ -286,7 +297,7 @@ async fn bind(serve: &Serve) -> Result<(TcpListener, SocketAddr), Failure> {
 /// Says where it is, and how to add it to a client.
 fn ready(
     serve: &Serve,
-    door: &Door,
+    door: &AccessSetup,
     address: SocketAddr,
     invitation: Option<&str>,
     desired: &Desired,
@@ -294,7 +305,7 @@ fn ready(
     printer: &Printer,
 ) -> Result<(), Failure> {
     let url = door.url(&serve.guarding, address);
-    let console = invitation.map(|invitation| format!("{}{invitation}", door.near(address)));
+    let console = invitation.map(|invitation| format!("{}{invitation}", door.local_url(address)));
     printer.notices(notices);
     if printer.is_json() {
         let ready =
@@ -304,7 +315,7 @@ fn ready(
         printer.text(&text);
         return Ok(());
     }
-    let ready = desired.ready().count();
+    let ready = desired.ready_servers().count();
     let what = match (ready, desired.servers.len()) {
         (_, 0) if desired.is_incomplete() => {
             "no servers, since a configuration file cannot be read".to_owned()

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 use switchboard_hub::attach;
-use switchboard_hub::socket::{Attached, Status};
+use switchboard_hub::socket::{AttachedClient, HubStatus};
 use switchboard_wire::sanitize;
 
-use super::connect::place;
+use super::connect::hub_paths;
 use crate::hub;
 use crate::printer::{BOLD, DIM, Printer};
 use crate::report::Failure;
@@ -13,15 +13,15 @@ use crate::show::{self, moment};
 use crate::surroundings::Caller;
 
 pub(crate) async fn run(caller: &Caller, printer: &Printer) -> Result<(), Failure> {
-    let status = attach::status(&place(caller)?, env!("CARGO_PKG_VERSION"))
+    let status = attach::request_status(&hub_paths(caller)?, env!("CARGO_PKG_VERSION"))
         .await
         .map_err(|error| Failure::new("cannot reach the hub", error))?;
     let console = match &status {
-        Some(_) => console(caller, printer).await,
+        Some(_) => console_url(caller, printer).await,
         None => None,
     };
     if printer.is_json() {
-        return printer.json(&told(status.as_ref(), console.as_deref()));
+        return printer.json(&status_json(status.as_ref(), console.as_deref()));
     }
     match status {
         Some(status) => show(&status, console.as_deref(), printer),
@@ -32,16 +32,17 @@ pub(crate) async fn run(caller: &Caller, printer: &Printer) -> Result<(), Failur
 }
 
 /// Where the hub's console is. A hub that is on no port has none, and is a hub all the same.
-async fn console(caller: &Caller, printer: &Printer) -> Option<String> {
-    hub::running(caller, printer).await?.console().await.ok()
+async fn console_url(caller: &Caller, printer: &Printer) -> Option<String> {
+    hub::find_running(caller, printer).await?.console_url().await.ok()
 }
 
-fn told(status: Option<&Status>, console: Option<&str>) -> Value {
+fn status_json(status: Option<&HubStatus>, console: Option<&str>) -> Value {
     let Some(status) = status else {
         return json!({ "running": false });
     };
-    let client = |client: &Attached| {
-        let Attached { session, name, version, transport, folder, since, calls, servers } = client;
+    let client = |client: &AttachedClient| {
+        let AttachedClient { session, name, version, transport, folder, since, calls, servers } =
+            client;
         let servers: Vec<_> =
             servers.iter().map(|(name, calls)| json!({ "name": name, "calls": calls })).collect();
         json!({
@@ -61,11 +62,11 @@ fn told(status: Option<&Status>, console: Option<&str>) -> Value {
     })
 }
 
-fn show(status: &Status, console: Option<&str>, printer: &Printer) {
-    let Status { pid, version, since, clients, calls, .. } = status;
+fn show(status: &HubStatus, console: Option<&str>, printer: &Printer) {
+    let HubStatus { pid, version, since, clients, calls, .. } = status;
     printer.line(format_args!(
         "{BOLD}The hub{BOLD:#} is process {pid} of version {}, since {}: {}, {} in flight",
-        sanitize::line(version),
+        sanitize::sanitize_line(version),
         moment(*since),
         show::count(*clients, "client"),
         show::count(*calls, "call"),
@@ -92,11 +93,11 @@ fn show(status: &Status, console: Option<&str>, printer: &Printer) {
     }
 }
 
-fn row(client: &Attached, printer: &Printer) -> [String; 6] {
+fn row(client: &AttachedClient, printer: &Printer) -> [String; 6] {
     let name = format!("{} {}", client.name, client.version);
     let name = match name.trim() {
         "" => "-".to_owned(),
-        name => show::shortened(&sanitize::line(name), 40),
+        name => show::shorten(&sanitize::sanitize_line(name), 40),
     };
     let used =
         client.servers.iter().map(|(server, calls)| format!("{} ({calls})", show::word(server)));

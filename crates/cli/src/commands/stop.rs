@@ -2,13 +2,13 @@
 
 use switchboard_hub::attach;
 
-use super::connect::place;
+use super::connect::hub_paths;
 use crate::printer::Printer;
 use crate::report::Failure;
 use crate::surroundings::Caller;
 
 pub(crate) async fn run(caller: &Caller, printer: &Printer) -> Result<(), Failure> {
-    let stopped = attach::stop(&place(caller)?, env!("CARGO_PKG_VERSION"))
+    let stopped = attach::request_stop(&hub_paths(caller)?, env!("CARGO_PKG_VERSION"))
         .await
         .map_err(|error| Failure::new("cannot reach the hub", error))?;
     if printer.is_json() {

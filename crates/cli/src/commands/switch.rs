@@ -1,7 +1,7 @@
 //! `switchboard enable` and `switchboard disable`
 
 use serde_json::json;
-use switchboard_config::{Scope, State, Switch};
+use switchboard_config::{Scope, ServerReadiness, ServerSwitch};
 
 use crate::args;
 use crate::hint;
@@ -12,13 +12,13 @@ use crate::surroundings::Caller;
 
 pub(super) fn run(
     asked: &args::Switch,
-    switch: Switch,
+    switch: ServerSwitch,
     caller: &Caller,
     printer: &Printer,
 ) -> Result<(), Failure> {
     let (verb, done) = match switch {
-        Switch::On => ("enable", "enabled"),
-        Switch::Off => ("disable", "disabled"),
+        ServerSwitch::On => ("enable", "enabled"),
+        ServerSwitch::Off => ("disable", "disabled"),
     };
     let (name, scope) = (&asked.name, asked.scope.scope());
     let path = caller
@@ -26,7 +26,7 @@ pub(super) fn run(
         .switch(scope, name, switch)
         .map_err(|error| Failure::config(format!("cannot {verb} `{name}`"), &error))?;
     let (desired, _) = caller.desired();
-    let server = desired.named(name).next();
+    let server = desired.servers_named(name).next();
     let state = server.map_or("unknown", |server| server.state.name());
     if printer.is_json() {
         return printer.json(&json!({ "name": name, "state": state, "file": path }));
@@ -36,13 +36,15 @@ pub(super) fn run(
         _ => "in this project",
     };
     printer.done(format_args!("{done} {BOLD}{name}{BOLD:#} {place}"));
-    let still = server.filter(|_| switch == Switch::On).and_then(|server| {
+    let still = server.filter(|_| switch == ServerSwitch::On).and_then(|server| {
         let words = state.replace('-', " ");
         let notice = Notice::note(format!("it does not run yet: {words}"));
         match &server.state {
-            State::Ready(_) => None,
-            State::AwaitingApproval { .. } => Some(notice.hinted(hint::approve(name))),
-            other => Some(notice.placed(other.reason().and_then(|reason| reason.by.clone()))),
+            ServerReadiness::Ready(_) => None,
+            ServerReadiness::AwaitingApproval { .. } => Some(notice.with_hint(hint::approve(name))),
+            other => {
+                Some(notice.with_location(other.reason().and_then(|reason| reason.by.clone())))
+            }
         }
     });
     printer.notices(&still);

@@ -1,12 +1,12 @@
 //! `switchboard token`: what clients of other machines and users come in with.
 
 use serde_json::{Value, json};
-use switchboard_gateway::tokens::{Error, New, Token, TokenStore};
+use switchboard_gateway::tokens::{ClientToken, NewToken, TokenStore, TokenStoreError};
 use switchboard_wire::sanitize;
 
 use crate::args::{self, CreateToken};
 use crate::printer::{BOLD, DIM, Printer};
-use crate::report::{Failure, Kind};
+use crate::report::{Failure, FailureKind};
 use crate::show::{self, moment};
 use crate::surroundings::{self, Caller};
 
@@ -18,28 +18,28 @@ pub(super) fn run(token: &args::Token, caller: &Caller, printer: &Printer) -> Re
         args::Token::Revoke { which } => revoke(which, &store, printer),
     };
     done.map_err(|error| match error {
-        Problem::Store(error) => failed(error, &store),
-        Problem::Printing(failure) => failure,
+        TokenProblem::Store(error) => failed(error, &store),
+        TokenProblem::Printing(failure) => failure,
     })
 }
 
 /// What can go wrong here.
-enum Problem {
-    Store(Error),
+enum TokenProblem {
+    Store(TokenStoreError),
     Printing(Failure),
 }
 
-fn create(create: &CreateToken, store: &TokenStore, printer: &Printer) -> Result<(), Problem> {
+fn create(create: &CreateToken, store: &TokenStore, printer: &Printer) -> Result<(), TokenProblem> {
     let now = surroundings::now();
     let expires = create.expires.map(|span| now.saturating_add(span.as_secs()));
-    let created = store.create(New { name: create.name.clone(), expires }, now)?;
+    let created = store.create(NewToken { name: create.name.clone(), expires }, now)?;
     if printer.is_json() {
-        let mut shown = shown(&created.token, now);
+        let mut shown = token_json(&created.token, now);
         shown["token"] = json!(created.secret.reveal());
         return Ok(printer.json(&shown)?);
     }
     printer.line(created.secret.reveal());
-    let Token { id, name, .. } = &created.token;
+    let ClientToken { id, name, .. } = &created.token;
     let until = match expires {
         Some(expires) => format!("good until {}", moment(expires)),
         None => "good until it is revoked".to_owned(),
@@ -51,10 +51,10 @@ fn create(create: &CreateToken, store: &TokenStore, printer: &Printer) -> Result
     Ok(())
 }
 
-fn list(store: &TokenStore, printer: &Printer) -> Result<(), Problem> {
+fn list(store: &TokenStore, printer: &Printer) -> Result<(), TokenProblem> {
     let (tokens, now) = (store.list()?, surroundings::now());
     if printer.is_json() {
-        let tokens: Vec<_> = tokens.iter().map(|token| shown(token, now)).collect();
+        let tokens: Vec<_> = tokens.iter().map(|token| token_json(token, now)).collect();
         return Ok(printer.json(&json!({ "tokens": tokens }))?);
     }
     if tokens.is_empty() {
@@ -80,10 +80,10 @@ fn list(store: &TokenStore, printer: &Printer) -> Result<(), Problem> {
     Ok(())
 }
 
-fn revoke(which: &str, store: &TokenStore, printer: &Printer) -> Result<(), Problem> {
+fn revoke(which: &str, store: &TokenStore, printer: &Printer) -> Result<(), TokenProblem> {
     let token = store.revoke(which)?;
     if printer.is_json() {
-        return Ok(printer.json(&json!({ "revoked": shown(&token, surroundings::now()) }))?);
+        return Ok(printer.json(&json!({ "revoked": token_json(&token, surroundings::now()) }))?);
     }
     printer.done(format_args!(
         "Token {BOLD}{}{BOLD:#} ({}) is revoked; it opens nothing from now on.",
@@ -92,8 +92,8 @@ fn revoke(which: &str, store: &TokenStore, printer: &Printer) -> Result<(), Prob
     Ok(())
 }
 
-fn shown(token: &Token, now: u64) -> Value {
-    let Token { id, name, created, expires, used } = token;
+fn token_json(token: &ClientToken, now: u64) -> Value {
+    let ClientToken { id, name, created, expires, used } = token;
     let mut shown =
         json!({ "id": id, "name": name, "created": created, "good": token.is_good(now) });
     for (key, value) in [("expires", expires), ("used", used)] {
@@ -105,20 +105,24 @@ fn shown(token: &Token, now: u64) -> Value {
 }
 
 /// Why it did not work, and what to do.
-pub(crate) fn failed(error: Error, store: &TokenStore) -> Failure {
+pub(crate) fn failed(error: TokenStoreError, store: &TokenStore) -> Failure {
     let path = store.path().display();
     match error {
-        Error::File(error @ switchboard_config::Error::State { .. }) => {
+        TokenStoreError::File(error @ switchboard_config::Error::State { .. }) => {
             Failure::new("the tokens cannot be read, and nobody is let in with one", error)
-                .hinted(format!("put `{path}` right, or move it away and make tokens anew"))
+                .with_hint(format!("put `{path}` right, or move it away and make tokens anew"))
         }
-        Error::File(error) => Failure::new("cannot reach the tokens", error),
-        error @ Error::Name { .. } => Failure::plain(Kind::Usage, error.to_string()),
-        error @ Error::Exists { .. } => Failure::plain(Kind::Failed, error.to_string())
-            .hinted("take another name, or revoke that one with `switchboard token revoke`"),
-        Error::NoSuch { which } => {
-            let message = format!("there is no token `{}`", sanitize::line(&which));
-            Failure::plain(Kind::Failed, message).hinted("see `switchboard token list`")
+        TokenStoreError::File(error) => Failure::new("cannot reach the tokens", error),
+        error @ TokenStoreError::Name { .. } => {
+            Failure::plain(FailureKind::Usage, error.to_string())
+        }
+        error @ TokenStoreError::Exists { .. } => {
+            Failure::plain(FailureKind::Failed, error.to_string())
+                .with_hint("take another name, or revoke that one with `switchboard token revoke`")
+        }
+        TokenStoreError::NoSuch { which } => {
+            let message = format!("there is no token `{}`", sanitize::sanitize_line(&which));
+            Failure::plain(FailureKind::Failed, message).with_hint("see `switchboard token list`")
         }
         error => Failure::new("cannot do that with tokens", error),
     }
@@ -126,13 +130,13 @@ pub(crate) fn failed(error: Error, store: &TokenStore) -> Failure {
 
 // === impl Problem ===
 
-impl From<Error> for Problem {
-    fn from(error: Error) -> Self {
+impl From<TokenStoreError> for TokenProblem {
+    fn from(error: TokenStoreError) -> Self {
         Self::Store(error)
     }
 }
 
-impl From<Failure> for Problem {
+impl From<Failure> for TokenProblem {
     fn from(failure: Failure) -> Self {
         Self::Printing(failure)
     }

@@ -1,8 +1,8 @@
 //! `switchboard uninstall`: takes our one entry out of another client's file.
 
-use switchboard_config::install::Standing;
+use switchboard_config::install::InstalledEntry;
 
-use super::install::{Consent, answer, consent, look, taken};
+use super::install::{InstallConsent, answer, consent, find_installation, name_taken_failure};
 use crate::args::Uninstall;
 use crate::printer::{BOLD, Printer};
 use crate::report::Failure;
@@ -15,11 +15,11 @@ pub(super) fn run(
     printer: &Printer,
 ) -> Result<(), Failure> {
     let client = uninstall.client;
-    let found = look(client, &uninstall.name, caller)?;
+    let found = find_installation(client, &uninstall.name, caller)?;
     let entry = match &found.standing {
-        Standing::Ours(entry) => entry,
-        Standing::Other(entry) => return Err(taken(&found, entry, printer)),
-        Standing::Nothing => {
+        InstalledEntry::Ours(entry) => entry,
+        InstalledEntry::Other(entry) => return Err(name_taken_failure(&found, entry, printer)),
+        InstalledEntry::Nothing => {
             printer.done(format_args!("{client} does not have it"));
             return answer(&found, &serde_json::Value::Null, "unchanged", printer);
         }
@@ -33,7 +33,7 @@ pub(super) fn run(
         ));
     }
     let consent = consent("Take it out?", uninstall.dry_run, uninstall.yes, printer)?;
-    if consent == Consent::Refused {
+    if consent == InstallConsent::Refused {
         return answer(&found, entry, "not-written", printer);
     }
     found

@@ -5,7 +5,10 @@ use std::path::Path;
 
 use serde::Serialize;
 use serde_json::Value;
-use switchboard_config::{Existing, Origin, Scope, SearchPath, State, check, command_line, mask};
+use switchboard_config::{
+    OnExistingEntry, Scope, SearchPath, ServerReadiness, SourceOrigin, check_entry, command_line,
+    mask,
+};
 
 use crate::hint;
 use crate::notice::Notice;
@@ -16,7 +19,7 @@ use crate::surroundings::Caller;
 
 /// The shape of `--json`.
 #[derive(Debug, Serialize)]
-pub(super) struct Written {
+pub(super) struct WriteOutput {
     name: String,
     scope: Scope,
     file: String,
@@ -51,16 +54,16 @@ pub(super) fn write(
     name: &str,
     entry: &Value,
     caller: &Caller,
-) -> Result<Written, Failure> {
+) -> Result<WriteOutput, Failure> {
     refuse_client_secret(entry)?;
     let path = caller
         .workspace
-        .add(scope, name, entry, Existing::Keep)
+        .add(scope, name, entry, OnExistingEntry::Keep)
         .map_err(|error| Failure::config(format!("cannot add `{name}`"), &error))?;
-    Ok(Written {
+    Ok(WriteOutput {
         name: name.to_owned(),
         scope,
-        entry: mask::masked(entry),
+        entry: mask::redact_entry(entry),
         problems: notices(scope, name, entry, &path, caller),
         file: path.display().to_string(),
     })
@@ -79,10 +82,10 @@ pub(super) fn refuse_client_secret(entry: &Value) -> Result<(), Failure> {
 }
 
 fn notices(scope: Scope, name: &str, entry: &Value, path: &Path, caller: &Caller) -> Vec<Notice> {
-    let at = Origin::file(path).start();
-    let checked = check(name, entry, &at, &caller.surroundings.env);
+    let at = SourceOrigin::file(path).start();
+    let checked = check_entry(name, entry, &at, &caller.surroundings.env);
     let mut notices: Vec<_> =
-        checked.problems.iter().map(|problem| Notice::from(problem).placed(None)).collect();
+        checked.problems.iter().map(|problem| Notice::from(problem).with_location(None)).collect();
     notices.extend(plain_secrets(name, entry));
     notices.extend(missing_command(scope, entry, caller));
     notices.extend(others(scope, name, caller));
@@ -100,7 +103,7 @@ pub(super) fn plain_secrets(name: &str, entry: &Value) -> Vec<Notice> {
     let members = |key: &'static str| entry[key].as_object().into_iter().flatten();
     let text = |what: &str, variable: &str| {
         let message = format!("{what} of server `{name}` is written to the file as plain text");
-        Notice::warning(message).hinted(hint::reference(variable))
+        Notice::warning(message).with_hint(hint::reference(variable))
     };
     let mut found = Vec::new();
     for (variable, value) in members("env") {
@@ -114,7 +117,7 @@ pub(super) fn plain_secrets(name: &str, entry: &Value) -> Vec<Notice> {
             found.push(text(&format!("the value of the header `{header}`"), &variable));
         }
     }
-    let masked = mask::masked(entry);
+    let masked = mask::redact_entry(entry);
     for (member, what) in [("url", "a secret in the URL"), ("args", "a secret in the arguments")] {
         if masked[member] != entry[member] {
             found.push(text(what, &variable));
@@ -137,7 +140,7 @@ fn missing_command(scope: Scope, entry: &Value, caller: &Caller) -> Option<Notic
         folder.join(command).exists()
     } else {
         let path = caller.variable("PATH").unwrap_or_default();
-        let searched = SearchPath::new(path.as_ref(), start_folder, root).narrowed();
+        let searched = SearchPath::new(path.as_ref(), start_folder, root).restricted_value();
         let searched = searched.as_deref().unwrap_or(path.as_ref());
         std::env::split_paths(searched).any(|folder| folder.join(command).is_file())
     };
@@ -146,23 +149,28 @@ fn missing_command(scope: Scope, entry: &Value, caller: &Caller) -> Option<Notic
     }
     let notice = Notice::warning(format!("the command `{command}` was not found"));
     Some(
-        notice.hinted(format!("{}; until then the server cannot start", hint::installing(command))),
+        notice.with_hint(format!(
+            "{}; until then the server cannot start",
+            hint::installing(command)
+        )),
     )
 }
 
 /// A server that was switched off before it was added, by its name.
 fn switched_off(name: &str, caller: &Caller) -> Option<Notice> {
     let desired = caller.workspace.desired();
-    let State::Disabled(reason) = &desired.named(name).next()?.state else { return None };
+    let ServerReadiness::Disabled(reason) = &desired.servers_named(name).next()?.state else {
+        return None;
+    };
     let notice = Notice::warning(format!("the server `{name}` is disabled and does not run"));
     let enable = command_line("enable", [name]);
-    Some(notice.placed(reason.by.clone()).hinted(format!("`{enable}` enables it")))
+    Some(notice.with_location(reason.by.clone()).with_hint(format!("`{enable}` enables it")))
 }
 
 /// Servers of the same name elsewhere: one of the two stands in for the other.
 fn others(scope: Scope, name: &str, caller: &Caller) -> Vec<Notice> {
     let desired = caller.workspace.desired();
-    let servers = desired.named(name).map(|server| (server.scope, &server.at));
+    let servers = desired.servers_named(name).map(|server| (server.scope, &server.at));
     let shadowed = desired.shadowed.iter().filter(|entry| entry.name == name);
     let all = servers.chain(shadowed.map(|entry| (entry.scope, &entry.at)));
     let mut told = BTreeSet::new();
@@ -172,7 +180,7 @@ fn others(scope: Scope, name: &str, caller: &Caller) -> Vec<Notice> {
             let message = format!(
                 "there is a server `{name}` in the {other} scope too; the one in the {first} scope counts"
             );
-            Notice::note(message).placed(Some(at.clone()))
+            Notice::note(message).with_location(Some(at.clone()))
         })
         .collect()
 }

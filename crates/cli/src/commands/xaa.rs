@@ -1,18 +1,18 @@
 //! `switchboard xaa`: one sign-in with the organisation, for any number of servers.
 
 use serde_json::{Value, json};
-use switchboard_auth::{Error, Identity, IdentityProvider, Presence};
+use switchboard_auth::{Error, IdentityProviderClient, SignedInUser, UserPresence};
 use switchboard_config::{self as config, Desired, Located, Transport};
-use switchboard_process::Guard;
+use switchboard_process::ProcessGuard;
 use switchboard_wire::sanitize;
 use url::Url;
 
-use super::login::{Elsewhere, Here, set_damaged_key_aside};
+use super::login::{LocalBrowser, RemoteBrowser, set_damaged_key_aside};
 use crate::args::{Setup, Xaa};
 use crate::ask::Keyboard;
 use crate::notice::Notice;
 use crate::printer::{BOLD, DIM, Printer};
-use crate::report::{Failure, Kind};
+use crate::report::{Failure, FailureKind};
 use crate::show::{self, moment};
 use crate::surroundings::Caller;
 use crate::{hint, hub};
@@ -27,16 +27,17 @@ pub(super) async fn run(xaa: &Xaa, caller: &Caller, printer: &Printer) -> Result
 }
 
 /// The provider that settings name.
-pub(super) fn provider(caller: &Caller) -> Result<Option<IdentityProvider>, Failure> {
-    let guard = Guard::this_program()
+pub(super) fn provider(caller: &Caller) -> Result<Option<IdentityProviderClient>, Failure> {
+    let guard = ProcessGuard::this_program()
         .map_err(|error| Failure::new("cannot open this program to guard what it starts", error))?;
-    Ok(hub::Sources::new(caller, guard, Presence::Nobody).organisation(&caller.variables))
+    Ok(hub::CredentialSources::new(caller, guard, UserPresence::Nobody)
+        .identity_provider(&caller.variables))
 }
 
-fn named(caller: &Caller) -> Result<IdentityProvider, Failure> {
+fn require_provider(caller: &Caller) -> Result<IdentityProviderClient, Failure> {
     provider(caller)?.ok_or_else(|| {
-        Failure::plain(Kind::Failed, "no identity provider is configured")
-            .hinted(hint::no_identity_provider())
+        Failure::plain(FailureKind::Failed, "no identity provider is configured")
+            .with_hint(hint::no_identity_provider())
     })
 }
 
@@ -47,10 +48,10 @@ fn setup(setup: &Setup, caller: &Caller, printer: &Printer) -> Result<(), Failur
     let desired = caller.workspace.desired();
     if let Some(provider) = desired.settings.xaa_idp.as_ref().filter(managed) {
         return Err(Failure::plain(
-            Kind::Denied,
+            FailureKind::Denied,
             "the administrator has chosen the identity provider",
         )
-        .placed(Some(provider.at.clone())));
+        .with_location(Some(provider.at.clone())));
     }
     check(&setup.issuer)?;
     let provider = config::IdentityProvider {
@@ -65,7 +66,7 @@ fn setup(setup: &Setup, caller: &Caller, printer: &Printer) -> Result<(), Failur
     if printer.is_json() {
         return printer.json(&json!({ "provider": provider, "file": path }));
     }
-    let issuer = sanitize::line(&provider.issuer);
+    let issuer = sanitize::sanitize_line(&provider.issuer);
     printer.done(format_args!("{BOLD}{issuer}{BOLD:#} is your identity provider."));
     printer.done("Sign in to it with `switchboard xaa login`.");
     Ok(())
@@ -82,7 +83,8 @@ fn check(issuer: &str) -> Result<(), Failure> {
     if Url::parse(issuer).is_ok_and(is_one) {
         return Ok(());
     }
-    let message = format!("`{}` is not the issuer of an identity provider", sanitize::line(issuer));
+    let message =
+        format!("`{}` is not the issuer of an identity provider", sanitize::sanitize_line(issuer));
     Err(Failure::usage(
         message,
         "it is the URL that the provider calls itself, like https://login.example.com",
@@ -92,13 +94,13 @@ fn check(issuer: &str) -> Result<(), Failure> {
 // --- login
 
 async fn login(no_browser: bool, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
-    let provider = named(caller)?;
+    let provider = require_provider(caller)?;
     set_damaged_key_aside(&caller.sign_ins(), printer)?;
     let signing_in = async {
         if no_browser {
-            provider.login(&Elsewhere { printer, keyboard: Keyboard::default() }).await
+            provider.login(&RemoteBrowser { printer, keyboard: Keyboard::default() }).await
         } else {
-            provider.login(&Here { printer }).await
+            provider.login(&LocalBrowser { printer }).await
         }
     };
     let identity = tokio::select! {
@@ -108,7 +110,7 @@ async fn login(no_browser: bool, caller: &Caller, printer: &Printer) -> Result<(
     let identity =
         identity.map_err(|error| failed("cannot sign in to the identity provider", &error))?;
     if printer.is_json() {
-        return printer.json(&shown(&identity));
+        return printer.json(&identity_json(&identity));
     }
     let who = identity.name.as_ref().unwrap_or(&identity.subject);
     printer.done(format_args!("Signed in to {BOLD}{}{BOLD:#} as {who}.", identity.issuer));
@@ -117,13 +119,15 @@ async fn login(no_browser: bool, caller: &Caller, printer: &Printer) -> Result<(
 
 fn failed(what: &str, error: &Error) -> Failure {
     let failure = Failure::new(what, error);
-    match error.root() {
-        Error::Listen { .. } => failure.hinted("end what uses the port, or change `callbackPort`"),
+    match error.root_cause() {
+        Error::Listen { .. } => {
+            failure.with_hint("end what uses the port, or change `callbackPort`")
+        }
         Error::ClientSecret(_) => {
-            failure.hinted("see `clientSecretHelper` in `switchboard xaa show`")
+            failure.with_hint("see `clientSecretHelper` in `switchboard xaa show`")
         }
         Error::IssuerMismatch { .. } | Error::NoMetadata { .. } => {
-            failure.hinted("check the issuer: it counts to the last character")
+            failure.with_hint("check the issuer: it counts to the last character")
         }
         _ => failure,
     }
@@ -132,19 +136,19 @@ fn failed(what: &str, error: &Error) -> Failure {
 // --- show
 
 async fn show(caller: &Caller, printer: &Printer) -> Result<(), Failure> {
-    let (provider, desired) = (named(caller)?, caller.workspace.desired());
+    let (provider, desired) = (require_provider(caller)?, caller.workspace.desired());
     let identity = provider.identity().await;
     let identity = identity.map_err(|error| failed("cannot look at what is kept", &error))?;
-    let servers = opened(&desired);
+    let servers = opened_servers(&desired);
     let Some(settings) = &desired.settings.xaa_idp else { return Ok(()) };
     if printer.is_json() {
         return printer.json(&json!({
             "provider": settings.value, "managed": is_managed(settings, caller),
-            "identity": identity.as_ref().map(shown), "servers": servers,
+            "identity": identity.as_ref().map(identity_json), "servers": servers,
         }));
     }
     let row = |name: &str, value: String| {
-        printer.line(format_args!("{DIM}{name:<10}{DIM:#}{}", sanitize::line(&value)));
+        printer.line(format_args!("{DIM}{name:<10}{DIM:#}{}", sanitize::sanitize_line(&value)));
     };
     let value = &settings.value;
     row("issuer", value.issuer.clone());
@@ -160,7 +164,7 @@ async fn show(caller: &Caller, printer: &Printer) -> Result<(), Failure> {
     Ok(())
 }
 
-fn signed_in(identity: Option<&Identity>) -> String {
+fn signed_in(identity: Option<&SignedInUser>) -> String {
     let Some(identity) = identity else { return "nobody; see `switchboard xaa login`".to_owned() };
     let who = identity.name.as_ref().unwrap_or(&identity.subject);
     match (identity.expires_at, identity.renewable) {
@@ -169,8 +173,8 @@ fn signed_in(identity: Option<&Identity>) -> String {
     }
 }
 
-fn shown(identity: &Identity) -> Value {
-    let Identity { issuer, subject, name, expires_at, renewable, lost } = identity;
+fn identity_json(identity: &SignedInUser) -> Value {
+    let SignedInUser { issuer, subject, name, expires_at, renewable, lost } = identity;
     json!({
         "issuer": issuer, "subject": subject, "name": name, "expiresAt": expires_at,
         "renewable": renewable, "lost": lost,
@@ -178,27 +182,27 @@ fn shown(identity: &Identity) -> Value {
 }
 
 /// The servers that a sign-in with the provider opens.
-fn opened(desired: &Desired) -> Vec<String> {
+fn opened_servers(desired: &Desired) -> Vec<String> {
     let is_opened = |transport: &Transport| match transport {
         Transport::Http(remote) | Transport::Sse(remote) => {
             remote.oauth.as_ref().is_some_and(|oauth| oauth.xaa == Some(true))
         }
         _ => false,
     };
-    let ready = desired.ready().filter(|(_, entry)| is_opened(&entry.transport));
+    let ready = desired.ready_servers().filter(|(_, entry)| is_opened(&entry.transport));
     ready.map(|(server, _)| show::word(&server.name)).collect()
 }
 
 // --- clear
 
 async fn clear(caller: &Caller, printer: &Printer) -> Result<(), Failure> {
-    let provider = named(caller)?;
+    let provider = require_provider(caller)?;
     let ended = provider.logout().await;
     let ended = ended.map_err(|error| failed("cannot forget the sign-in", &error))?;
     let removed = caller.workspace.remove_identity_provider();
     let removed = removed.map_err(|error| Failure::config("cannot write your settings", &error))?;
-    let problem = ended.as_ref().and_then(|revoked| revoked.as_ref().err()).map(Error::in_one_line);
-    let issuer = sanitize::line(provider.issuer());
+    let problem = ended.as_ref().and_then(|revoked| revoked.as_ref().err()).map(Error::error_chain);
+    let issuer = sanitize::sanitize_line(provider.issuer());
     if printer.is_json() {
         return printer.json(&json!({
             "issuer": issuer, "signedOut": ended.is_some(), "removed": removed.is_some(), "problem": problem,

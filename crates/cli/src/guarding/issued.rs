@@ -2,61 +2,66 @@
 
 use futures_util::future::BoxFuture;
 use serde_json::json;
-use switchboard_auth::{Rejected, Trust, Verifier};
-use switchboard_gateway::face::{Denied, Tokens};
-use switchboard_wire::http::PoolOptions;
+use switchboard_auth::{AccessTokenVerifier, TokenRejection, TrustedIssuer};
+use switchboard_gateway::face::{TokenDenial, TokenVerifier};
+use switchboard_wire::http::HttpPoolOptions;
 
 /// The addresses that clients come in at; what lies beneath them too.
-const FACES: [&str; 3] = ["/mcp", "/sse", "/ws"];
-const DESCRIPTION: &str = "/.well-known/oauth-protected-resource";
+const FACE_PATHS: [&str; 3] = ["/mcp", "/sse", "/ws"];
+const RESOURCE_METADATA_PATH: &str = "/.well-known/oauth-protected-resource";
 
 /// The hub as a protected resource.
-pub(super) struct Issued {
-    verifier: Verifier,
+pub(super) struct IssuedTokenVerifier {
+    verifier: AccessTokenVerifier,
     /// The origin that clients know the hub by.
     base: String,
 }
 
 // === impl Issued ===
 
-impl Issued {
+impl IssuedTokenVerifier {
     /// Where `base` is the hub's own URL, without a path.
-    pub(super) fn new(trust: Trust, base: String) -> Self {
-        Self { verifier: Verifier::new(trust, PoolOptions::default()), base }
+    pub(super) fn new(trust: TrustedIssuer, base: String) -> Self {
+        Self { verifier: AccessTokenVerifier::new(trust, HttpPoolOptions::default()), base }
     }
 
-    async fn principal(&self, token: &str, path: &str) -> Result<String, Denied> {
+    async fn principal(&self, token: &str, path: &str) -> Result<String, TokenDenial> {
         let resource = format!("{}{}", self.base, resource(path).unwrap_or_default());
         match self.verifier.verify(token, &resource).await {
             // No issuer has a space in it: nobody can be taken for somebody of another one.
             Ok(verified) => Ok(format!("{} {}", verified.issuer, verified.subject)),
-            Err(rejected) => Err(denied(&rejected)),
+            Err(rejected) => Err(to_token_denial(&rejected)),
         }
     }
 }
 
-fn denied(rejected: &Rejected) -> Denied {
+fn to_token_denial(rejected: &TokenRejection) -> TokenDenial {
     match rejected {
-        Rejected::Scope => Denied::TooLittle,
-        Rejected::Unavailable { .. } => Denied::Unavailable,
-        _ => Denied::NotGood,
+        TokenRejection::Scope => TokenDenial::TooLittle,
+        TokenRejection::Unavailable { .. } => TokenDenial::Unavailable,
+        _ => TokenDenial::NotGood,
     }
 }
 
-impl Tokens for Issued {
-    fn admit<'a>(&'a self, token: &'a str, path: &'a str) -> BoxFuture<'a, Result<String, Denied>> {
+impl TokenVerifier for IssuedTokenVerifier {
+    fn admit<'a>(
+        &'a self,
+        token: &'a str,
+        path: &'a str,
+    ) -> BoxFuture<'a, Result<String, TokenDenial>> {
         Box::pin(self.principal(token, path))
     }
 
     fn challenge(&self, path: &str) -> String {
-        let place = format!("{}{DESCRIPTION}{}", self.base, resource(path).unwrap_or_default());
-        let scope = self.verifier.trust().scopes.join(" ");
+        let place =
+            format!("{}{RESOURCE_METADATA_PATH}{}", self.base, resource(path).unwrap_or_default());
+        let scope = self.verifier.trusted_issuer().scopes.join(" ");
         let scope = if scope.is_empty() { scope } else { format!(", scope=\"{scope}\"") };
         format!("Bearer realm=\"switchboard\", resource_metadata=\"{place}\"{scope}")
     }
 
     fn metadata(&self, path: &str) -> Option<String> {
-        let Trust { issuer, scopes, .. } = self.verifier.trust();
+        let TrustedIssuer { issuer, scopes, .. } = self.verifier.trusted_issuer();
         let path = if path.is_empty() { Some(String::new()) } else { resource(path) }?;
         let mut document = json!({
             "resource": format!("{}{path}", self.base), "authorization_servers": [issuer],
@@ -81,7 +86,7 @@ fn resource(path: &str) -> Option<String> {
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/-._~%".contains(c);
-    (FACES.into_iter().any(is_of) && path.chars().all(is_plain)).then_some(path)
+    (FACE_PATHS.into_iter().any(is_of) && path.chars().all(is_plain)).then_some(path)
 }
 
 #[cfg(test)]

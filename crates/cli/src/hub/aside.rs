@@ -1,30 +1,30 @@
 //! What servers ask and log beside calls.
 
-use switchboard_core::dispatch::Question;
-use switchboard_core::engine::{Event, Happened};
-use switchboard_hub::admin::client::Attached;
+use switchboard_core::dispatch::PendingQuestion;
+use switchboard_core::engine::{EngineEvent, EngineEventKind};
+use switchboard_hub::admin::client::HubWorkspace;
 use switchboard_wire::json::Raw;
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::sync::mpsc;
 
-use super::own::Own;
+use super::own::OwnEngine;
 
 /// Something said beside a call.
-pub(crate) enum Aside {
+pub(crate) enum SideEvent {
     /// Somebody has to decide something.
-    Question(Question),
+    Question(PendingQuestion),
     /// The parameters of a log message.
     Log(Raw),
 }
 
 /// All of it, from now on.
-pub(crate) struct Asides {
-    questions: Option<mpsc::Receiver<Question>>,
-    logs: Logs,
+pub(crate) struct SideEvents {
+    questions: Option<mpsc::Receiver<PendingQuestion>>,
+    logs: LogSource,
 }
 
-enum Logs {
-    Own(broadcast::Receiver<Event>),
+enum LogSource {
+    Own(broadcast::Receiver<EngineEvent>),
     Hub(broadcast::Receiver<Raw>),
     /// Nothing more will come.
     Over,
@@ -32,18 +32,18 @@ enum Logs {
 
 // === impl Asides ===
 
-impl Asides {
-    pub(super) fn own(own: &Own) -> Self {
-        let questions = Some(own.engine.strays(&own.attached));
-        Self { questions, logs: Logs::Own(own.engine.events()) }
+impl SideEvents {
+    pub(super) fn own(own: &OwnEngine) -> Self {
+        let questions = Some(own.engine.session_questions(&own.attached));
+        Self { questions, logs: LogSource::Own(own.engine.events()) }
     }
 
-    pub(super) fn hub(attached: &Attached) -> Self {
-        Self { questions: attached.strays(), logs: Logs::Hub(attached.logs()) }
+    pub(super) fn hub(attached: &HubWorkspace) -> Self {
+        Self { questions: attached.strays(), logs: LogSource::Hub(attached.logs()) }
     }
 
     /// The next thing that is said; never, once nothing more can be. Safe to cancel.
-    pub(crate) async fn next(&mut self) -> Aside {
+    pub(crate) async fn next(&mut self) -> SideEvent {
         loop {
             let question = async {
                 match &mut self.questions {
@@ -53,10 +53,10 @@ impl Asides {
             };
             tokio::select! {
                 question = question => match question {
-                    Some(question) => return Aside::Question(question),
+                    Some(question) => return SideEvent::Question(question),
                     None => self.questions = None,
                 },
-                log = self.logs.next() => return Aside::Log(log),
+                log = self.logs.next() => return SideEvent::Log(log),
             }
         }
     }
@@ -64,12 +64,12 @@ impl Asides {
 
 // === impl Logs ===
 
-impl Logs {
+impl LogSource {
     async fn next(&mut self) -> Raw {
         loop {
             let heard = match self {
                 Self::Own(events) => events.recv().await.map(|event| match event.what {
-                    Happened::Log(params) => Some(params),
+                    EngineEventKind::Log(params) => Some(params),
                     _ => None,
                 }),
                 Self::Hub(logs) => logs.recv().await.map(Some),

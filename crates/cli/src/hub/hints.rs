@@ -2,8 +2,8 @@
 
 use switchboard_config::command_line;
 use switchboard_core::CallError;
-use switchboard_core::connection::{Error, NotReady};
-use switchboard_core::told::Advice;
+use switchboard_core::connection::{ConnectionError, ConnectionNotReady};
+use switchboard_core::told::ErrorAdvice;
 use switchboard_wire::Error as WireError;
 
 use crate::hint::{self, Reach, Subject};
@@ -12,19 +12,21 @@ use crate::hint::{self, Reach, Subject};
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Hints;
 
-impl Advice for Hints {
+impl ErrorAdvice for Hints {
     fn on_connection(
         &self,
         server: &str,
         transport: Option<&str>,
-        error: &Error,
+        error: &ConnectionError,
     ) -> Option<String> {
         let subject = Subject::Configured(server, Reach::of_transport(transport));
         match error {
             // The server was not asked, so it is not the server that is down.
-            Error::Wire(error) if error.lacks_credentials() => Some(hint::examine_sign_in(server)),
-            Error::Wire(error) => hint::of(error, &subject),
-            Error::Loop => Some(take_away(server)),
+            ConnectionError::Wire(error) if error.lacks_credentials() => {
+                Some(hint::examine_sign_in(server))
+            }
+            ConnectionError::Wire(error) => hint::for_error(error, &subject),
+            ConnectionError::Loop => Some(take_away(server)),
             _ => None,
         }
     }
@@ -35,11 +37,13 @@ impl Advice for Hints {
                 Some(hint::call_timeout())
             }
             CallError::Server { server, error, .. } => {
-                hint::of(error, &Subject::Configured(server, Reach::Url))
+                hint::for_error(error, &Subject::Configured(server, Reach::Url))
             }
             CallError::NotConnected { server, error } => match &**error {
-                NotReady::Failed(failed) => self.on_connection(server, None, &failed.error),
-                NotReady::NeedsAuth(_) => Some(hint::sign_in(server)),
+                ConnectionNotReady::Failed(failed) => {
+                    self.on_connection(server, None, &failed.error)
+                }
+                ConnectionNotReady::NeedsAuth(_) => Some(hint::sign_in(server)),
                 _ => None,
             },
             error => hint::of_call(error),

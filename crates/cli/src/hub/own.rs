@@ -2,19 +2,21 @@
 
 use std::sync::Arc;
 
-use switchboard_auth::Presence;
+use switchboard_auth::UserPresence;
 use switchboard_config::Desired;
-use switchboard_core::engine::{Environment, InProcess};
-use switchboard_core::permission::Consent;
-use switchboard_core::{Caller as Attached, Engine, Session, Snapshot, Workspace, WorkspaceId};
+use switchboard_core::engine::{InProcessServer, ProcessEnvironment};
+use switchboard_core::permission::UserConsent;
+use switchboard_core::{
+    Caller as Attached, Engine, Session, Workspace, WorkspaceId, WorkspaceSnapshot,
+};
 
-use super::{Otherwise, Room, options};
+use super::{FallbackServer, ResultLimit, options};
 use crate::plugins;
 use crate::report::Failure;
 use crate::surroundings::Caller;
 
 /// The engine, and a session in it.
-pub(super) struct Own {
+pub(super) struct OwnEngine {
     pub(super) engine: Engine,
     pub(super) attached: Attached,
     workspace: WorkspaceId,
@@ -22,21 +24,24 @@ pub(super) struct Own {
 
 // === impl Own ===
 
-impl Own {
+impl OwnEngine {
     pub(super) async fn open(
         caller: &Caller,
         desired: &Desired,
-        room: Room,
-        otherwise: Otherwise,
+        room: ResultLimit,
+        otherwise: FallbackServer,
     ) -> Result<Self, Failure> {
         let environment = environment(desired, caller);
-        let options = options::engine(desired, caller, Presence::Nobody)?;
+        let options = options::engine_options(desired, caller, UserPresence::Nobody)?;
         let is_empty = desired.servers.is_empty() && !desired.exclusive && !desired.is_incomplete();
-        let in_process: Vec<InProcess> = match otherwise {
-            Otherwise::Builtin if is_empty => vec![plugins::builtin()?],
-            _ => plugins::configured(desired, &caller.surroundings).await?.into_iter().collect(),
+        let in_process: Vec<InProcessServer> = match otherwise {
+            FallbackServer::Builtin if is_empty => vec![plugins::builtin()?],
+            _ => plugins::configured_server(desired, &caller.surroundings)
+                .await?
+                .into_iter()
+                .collect(),
         };
-        let id = WorkspaceId::of(desired, &environment, "");
+        let id = WorkspaceId::from_desired(desired, &environment, "");
         let workspace = Workspace { id: id.clone(), environment, in_process };
         let engine = Engine::start(options).await;
         engine.apply(&workspace, desired.clone());
@@ -46,9 +51,11 @@ impl Own {
         Ok(Self { engine, attached, workspace: id })
     }
 
-    pub(super) fn snapshot(&self) -> Arc<Snapshot> {
+    pub(super) fn snapshot(&self) -> Arc<WorkspaceSnapshot> {
         // It is there as long as this session is attached to it.
-        self.engine.snapshot(&self.workspace).unwrap_or_else(|| Arc::new(Snapshot::default()))
+        self.engine
+            .snapshot(&self.workspace)
+            .unwrap_or_else(|| Arc::new(WorkspaceSnapshot::default()))
     }
 
     pub(super) async fn close(self) {
@@ -58,17 +65,17 @@ impl Own {
     }
 }
 
-fn session(room: Room) -> Session {
+fn session(room: ResultLimit) -> Session {
     let mut session = Session::new(format!("cli-{}", std::process::id()));
     "switchboard".clone_into(&mut session.client);
     session.transport = "cli";
-    session.consent = Consent::Typed;
-    session.results = room.policy();
+    session.consent = UserConsent::Typed;
+    session.results = room.to_policy();
     session
 }
 
 /// The caller's environment with what settings put on top of it.
-fn environment(desired: &Desired, caller: &Caller) -> Environment {
+fn environment(desired: &Desired, caller: &Caller) -> ProcessEnvironment {
     let set = &desired.settings.env;
     let is_set =
         |name: &std::ffi::OsString| name.to_str().is_some_and(|name| set.contains_key(name));

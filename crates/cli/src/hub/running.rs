@@ -2,34 +2,38 @@
 
 use std::time::Duration;
 
-use switchboard_hub::admin::client::{Attached, Client, Error, Found};
-use switchboard_hub::admin::{Room, Whose};
-use switchboard_hub::socket::{Folders, Place};
+use switchboard_hub::admin::client::{AdminClient, AdminClientError, HubLookup, HubWorkspace};
+use switchboard_hub::admin::{ResultLimit, WorkspaceRequest};
+use switchboard_hub::socket::{HubFolders, HubPaths};
 use tokio::time::timeout;
 
 use crate::notice::Notice;
 use crate::printer::Printer;
-use crate::report::{Failure, Kind};
+use crate::report::{Failure, FailureKind};
 use crate::surroundings::Caller;
 
 /// How long a hub may take to write down what it knows; its disk has less.
-const SETTLE: Duration = Duration::from_secs(3);
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The hub, where one runs that understands us. Says why one that runs is not used.
-pub(crate) async fn running(caller: &Caller, printer: &Printer) -> Option<Client> {
-    let (hub, notices) = wanted(caller).await;
+pub(crate) async fn find_running(caller: &Caller, printer: &Printer) -> Option<AdminClient> {
+    let (hub, notices) = find_or_notice(caller).await;
     printer.notices(&notices);
     hub
 }
 
 /// The caller's workspace in the hub. Where that cannot be had the command goes on by itself, and says so.
-pub(super) async fn attach(caller: &Caller, room: Room) -> (Option<Attached>, Vec<Notice>) {
-    let (hub, mut notices) = wanted(caller).await;
+pub(super) async fn attach(
+    caller: &Caller,
+    room: ResultLimit,
+) -> (Option<HubWorkspace>, Vec<Notice>) {
+    let (hub, mut notices) = find_or_notice(caller).await;
     let Some(hub) = hub else { return (None, notices) };
-    match hub.open(&whose(caller, room)).await {
+    match hub.open(&workspace_request(caller, room)).await {
         Ok(attached) => (Some(attached), notices),
         Err(error) => {
-            notices.push(alone(&refused("the hub does not open this project", error)));
+            notices
+                .push(standalone_notice(&hub_failure("the hub does not open this project", error)));
             (None, notices)
         }
     }
@@ -43,8 +47,8 @@ pub(crate) async fn settle(caller: &Caller, printer: &Printer) {
             None => Ok(()),
         }
     };
-    let settled = timeout(SETTLE, settling).await;
-    let silent = |_| Err(not_asked(Error::Silent { after: SETTLE }));
+    let settled = timeout(SETTLE_TIMEOUT, settling).await;
+    let silent = |_| Err(not_asked(AdminClientError::Silent { after: SETTLE_TIMEOUT }));
     if let Err(failure) = settled.unwrap_or_else(silent) {
         let message = format!("{}; its latest calls may be missing", in_one_line(&failure));
         printer.notices(&[Notice::warning(message)]);
@@ -52,8 +56,8 @@ pub(crate) async fn settle(caller: &Caller, printer: &Printer) {
 }
 
 /// Who asks the hub, and from where.
-pub(crate) fn whose(caller: &Caller, results: Room) -> Whose {
-    Whose {
+pub(crate) fn workspace_request(caller: &Caller, results: ResultLimit) -> WorkspaceRequest {
+    WorkspaceRequest {
         cwd: caller.surroundings.cwd.clone(),
         env: caller.surroundings.env.clone(),
         agent: None,
@@ -63,54 +67,57 @@ pub(crate) fn whose(caller: &Caller, results: Room) -> Whose {
 }
 
 /// What the hub would not do, or could not.
-pub(crate) fn refused(message: impl Into<String>, error: Error) -> Failure {
+pub(crate) fn hub_failure(message: impl Into<String>, error: AdminClientError) -> Failure {
     match error {
-        Error::Problem(problem) => {
-            let failure = Failure::plain(Kind::Failed, message);
-            let failure = failure.because([problem.title].into_iter().chain(problem.detail));
+        AdminClientError::Problem(problem) => {
+            let failure = Failure::plain(FailureKind::Failed, message);
+            let failure = failure.with_causes([problem.title].into_iter().chain(problem.detail));
             match problem.hint {
-                Some(hint) => failure.hinted(hint),
+                Some(hint) => failure.with_hint(hint),
                 None => failure,
             }
         }
-        error => Failure::new(message, error).hinted("try again, or go without it: `--standalone`"),
+        error => {
+            Failure::new(message, error).with_hint("try again, or go without it: `--standalone`")
+        }
     }
 }
 
 /// The hub, for who does not go without it.
-async fn wanted(caller: &Caller) -> (Option<Client>, Vec<Notice>) {
+async fn find_or_notice(caller: &Caller) -> (Option<AdminClient>, Vec<Notice>) {
     if caller.is_alone() {
         return (None, Vec::new());
     }
     match find(caller).await {
         Ok(hub) => (hub, Vec::new()),
-        Err(failure) => (None, vec![alone(&failure)]),
+        Err(failure) => (None, vec![standalone_notice(&failure)]),
     }
 }
 
-async fn find(caller: &Caller) -> Result<Option<Client>, Failure> {
+async fn find(caller: &Caller) -> Result<Option<AdminClient>, Failure> {
     // Where there is no place for a socket there is no hub either.
-    let Ok(place) = Place::find(&Folders::of(&caller.surroundings)) else {
+    let Ok(place) = HubPaths::find(&HubFolders::from_surroundings(&caller.surroundings)) else {
         return Ok(None);
     };
-    match Client::find(&place, env!("CARGO_PKG_VERSION")).await.map_err(not_asked)? {
-        Found::Hub(hub) => Ok(Some(hub)),
-        Found::Nobody => Ok(None),
-        Found::Stranger { why } => {
+    match AdminClient::find(&place, env!("CARGO_PKG_VERSION")).await.map_err(not_asked)? {
+        HubLookup::Hub(hub) => Ok(Some(hub)),
+        HubLookup::Nobody => Ok(None),
+        HubLookup::Stranger { why } => {
             let message = "the hub that runs is of another version";
-            Err(Failure::plain(Kind::Failed, message).because([why]))
+            Err(Failure::plain(FailureKind::Failed, message).with_causes([why]))
         }
     }
 }
 
-fn not_asked(error: Error) -> Failure {
-    refused("the hub that runs cannot be asked", error)
+fn not_asked(error: AdminClientError) -> Failure {
+    hub_failure("the hub that runs cannot be asked", error)
 }
 
 /// Why the servers are started once more.
-fn alone(failure: &Failure) -> Notice {
+fn standalone_notice(failure: &Failure) -> Notice {
     let message = format!("{}; its servers are started once more", in_one_line(failure));
-    Notice::warning(message).hinted("`switchboard stop` ends the hub, and clients start a new one")
+    Notice::warning(message)
+        .with_hint("`switchboard stop` ends the hub, and clients start a new one")
 }
 
 fn in_one_line(failure: &Failure) -> String {

@@ -1,155 +1,174 @@
 //! Why a server is not there, and why a call came to nothing, as failures that say what to do.
 
-use switchboard_config::{Desired, Server, command_line};
+use switchboard_config::{Desired, DesiredServer, command_line};
 use switchboard_core::CallError;
-use switchboard_core::connection::{Error, NotReady};
-use switchboard_core::engine::{ServerView, Snapshot, Status};
-use switchboard_core::permission::Because;
+use switchboard_core::connection::{ConnectionError, ConnectionNotReady};
+use switchboard_core::engine::{ServerSnapshot, ServerStatus, WorkspaceSnapshot};
+use switchboard_core::permission::DecisionReason;
 use switchboard_wire::{Error as WireError, Remedy};
 
-use super::{Hub, hints::take_away, signs_in};
+use super::{CommandEngine, hints::take_away, signs_in};
 use crate::hint::{self, Reach, Subject};
 use crate::notice::Notice;
-use crate::report::{Failure, Kind};
+use crate::report::{Failure, FailureKind};
 use crate::show;
 
 /// How much of why a server is not there is said beside other things.
-const CAUSES: usize = 200;
+const MAX_CAUSE_CHARS: usize = 200;
 
 /// Why a server could not be connected to; `None` if it was, or is still being connected to.
-pub(crate) fn failed(message: &str, view: &ServerView, desired: &Desired) -> Option<Failure> {
+pub(crate) fn connect_failure(
+    message: &str,
+    view: &ServerSnapshot,
+    desired: &Desired,
+) -> Option<Failure> {
     let error = match &view.status {
-        Status::Failed { error, .. } => error,
-        Status::NeedsAuth { reason } => match view.stats.as_ref()?.last_error.as_ref() {
+        ServerStatus::Failed { error, .. } => error,
+        ServerStatus::NeedsAuth { reason } => match view.stats.as_ref()?.last_error.as_ref() {
             Some(error) => error,
             None => {
-                let failure = Failure::plain(Kind::NeedsAuthentication, message);
-                return Some(failure.because([reason.clone()]));
+                let failure = Failure::plain(FailureKind::NeedsAuthentication, message);
+                return Some(failure.with_causes([reason.clone()]));
             }
         },
         _ => return None,
     };
     let failure = of_connection(message, view, error);
     let own = failure.needs_authentication() || lacks_credentials(error);
-    if own && desired.named(&view.name).any(brings_its_own) {
-        return Some(failure.hinted(hint::own_credentials(&view.name)));
+    if own && desired.servers_named(&view.name).any(brings_its_own) {
+        return Some(failure.with_hint(hint::own_credentials(&view.name)));
     }
     if lacks_credentials(error) {
-        return Some(failure.hinted(hint::examine_sign_in(&view.name)));
+        return Some(failure.with_hint(hint::examine_sign_in(&view.name)));
     }
     Some(failure)
 }
 
 /// A server that could not be connected to.
-fn of_connection(message: &str, view: &ServerView, error: &Error) -> Failure {
+fn of_connection(message: &str, view: &ServerSnapshot, error: &ConnectionError) -> Failure {
     let subject = Subject::Configured(&view.name, Reach::of_transport(view.transport));
     match error {
-        Error::Wire(error) => Failure::server(message, error, &subject),
-        Error::Loop => Failure::new(message, error).hinted(take_away(&view.name)),
+        ConnectionError::Wire(error) => Failure::server(message, error, &subject),
+        ConnectionError::Loop => Failure::new(message, error).with_hint(take_away(&view.name)),
         error => Failure::new(message, error),
     }
 }
 
 /// Whether a server was not even asked, for want of something to ask it with.
-fn lacks_credentials(error: &Error) -> bool {
-    matches!(error, Error::Wire(error) if error.lacks_credentials())
+fn lacks_credentials(error: &ConnectionError) -> bool {
+    matches!(error, ConnectionError::Wire(error) if error.lacks_credentials())
 }
 
 /// Whether nobody signs in to a server, since its entry says how it is reached.
-fn brings_its_own(server: &Server) -> bool {
+fn brings_its_own(server: &DesiredServer) -> bool {
     server.entry().is_some_and(|entry| signs_in(server, entry).is_none())
 }
 
 /// Why nothing can be had of a server by this name now; `None` if something can.
-pub(crate) fn missing(hub: &Hub, snapshot: &Snapshot, server: &str) -> Option<Failure> {
+pub(crate) fn missing_failure(
+    hub: &CommandEngine,
+    snapshot: &WorkspaceSnapshot,
+    server: &str,
+) -> Option<Failure> {
     let Some(view) = snapshot.server(server) else {
-        let failure = Failure::plain(Kind::Failed, format!("there is no server `{server}`"));
-        return Some(failure.hinted(hint::no_server()));
+        let failure = Failure::plain(FailureKind::Failed, format!("there is no server `{server}`"));
+        return Some(failure.with_hint(hint::no_server()));
     };
-    let plain = |words: String| Failure::plain(Kind::Failed, format!("`{server}` is {words}"));
+    let plain =
+        |words: String| Failure::plain(FailureKind::Failed, format!("`{server}` is {words}"));
     Some(match &view.status {
-        Status::Connected => return None,
-        Status::Pending => plain("not connected".to_owned())
-            .because(["it did not answer in time".to_owned()])
-            .hinted("allow more with `MCP_TIMEOUT` (milliseconds)"),
-        Status::Failed { .. } | Status::NeedsAuth { .. } => {
-            failed(&format!("`{server}` is not connected"), view, &hub.desired)?
+        ServerStatus::Connected => return None,
+        ServerStatus::Pending => plain("not connected".to_owned())
+            .with_causes(["it did not answer in time".to_owned()])
+            .with_hint("allow more with `MCP_TIMEOUT` (milliseconds)"),
+        ServerStatus::Failed { .. } | ServerStatus::NeedsAuth { .. } => {
+            connect_failure(&format!("`{server}` is not connected"), view, &hub.desired)?
         }
-        Status::Disabled(_) => {
+        ServerStatus::Disabled(_) => {
             let enable = command_line("enable", [server]);
-            plain("disabled".to_owned()).hinted(format!("run `{enable}`"))
+            plain("disabled".to_owned()).with_hint(format!("run `{enable}`"))
         }
-        Status::AwaitingApproval => {
-            plain("awaiting approval".to_owned()).hinted(hint::approve(server))
+        ServerStatus::AwaitingApproval => {
+            plain("awaiting approval".to_owned()).with_hint(hint::approve(server))
         }
-        Status::Rejected(why) | Status::Blocked(why) | Status::Invalid(why) => {
-            let by = hub.desired.named(server).find_map(|server| server.state.reason());
+        ServerStatus::Rejected(why) | ServerStatus::Blocked(why) | ServerStatus::Invalid(why) => {
+            let by = hub.desired.servers_named(server).find_map(|server| server.state.reason());
             plain(view.status.word().to_owned())
-                .because(why.clone().filter(|why| why != view.status.word()))
-                .placed(by.and_then(|reason| reason.by.clone()))
-                .hinted(format!("`{}` shows it", command_line("get", [server])))
+                .with_causes(why.clone().filter(|why| why != view.status.word()))
+                .with_location(by.and_then(|reason| reason.by.clone()))
+                .with_hint(format!("`{}` shows it", command_line("get", [server])))
         }
     })
 }
 
 /// A word about every server that should be there and is not.
-pub(crate) fn unconnected(hub: &Hub, snapshot: &Snapshot) -> Vec<Notice> {
-    let of = |view: &ServerView| {
+pub(crate) fn unconnected_notices(
+    hub: &CommandEngine,
+    snapshot: &WorkspaceSnapshot,
+) -> Vec<Notice> {
+    let of = |view: &ServerSnapshot| {
         let notice = match &view.status {
-            Status::AwaitingApproval => Notice::note(format!("`{}` awaits approval", view.name))
-                .hinted(hint::approve(&view.name)),
-            Status::Failed { .. } | Status::NeedsAuth { .. } | Status::Pending => {
-                let failure = missing(hub, snapshot, &view.name)?;
+            ServerStatus::AwaitingApproval => {
+                Notice::note(format!("`{}` awaits approval", view.name))
+                    .with_hint(hint::approve(&view.name))
+            }
+            ServerStatus::Failed { .. }
+            | ServerStatus::NeedsAuth { .. }
+            | ServerStatus::Pending => {
+                let failure = missing_failure(hub, snapshot, &view.name)?;
                 let causes = failure.causes().join(": ");
-                let causes = show::shortened(&causes, CAUSES);
+                let causes = show::shorten(&causes, MAX_CAUSE_CHARS);
                 let notice = Notice::warning(format!("{}: {causes}", failure.message()));
                 match failure.hint() {
-                    Some(hint) => notice.hinted(hint),
+                    Some(hint) => notice.with_hint(hint),
                     None => notice,
                 }
             }
             _ => return None,
         };
-        Some(notice.about(&view.name))
+        Some(notice.with_server(&view.name))
     };
     snapshot.servers.iter().filter_map(of).collect()
 }
 
 /// Why a call came to nothing.
-pub(crate) fn call_failed(message: &str, error: &CallError, hub: &Hub) -> Failure {
+pub(crate) fn call_failed(message: &str, error: &CallError, hub: &CommandEngine) -> Failure {
     match error {
         CallError::NotFound { name, .. } => not_found(message, name),
         CallError::UnmentionedResource { uri, servers } => Failure::new(message, error)
-            .hinted(format!("`switchboard read {} {uri}` asks that server", servers.join("|"))),
+            .with_hint(format!("`switchboard read {} {uri}` asks that server", servers.join("|"))),
         CallError::Denied { because, at, .. } => {
-            let failure = Failure::plain(Kind::Denied, message).because([denial(because)]);
-            let failure = failure.placed(at.clone());
-            hinted(failure, hint::of_denial(error))
+            let failure =
+                Failure::plain(FailureKind::Denied, message).with_causes([denial(because)]);
+            let failure = failure.with_location(at.clone());
+            with_hint(failure, hint::of_denial(error))
         }
         CallError::Unanswered { .. } => {
-            let failure = Failure::plain(Kind::Denied, message).because([error.to_string()]);
-            hinted(failure, hint::of_denial(error))
+            let failure =
+                Failure::plain(FailureKind::Denied, message).with_causes([error.to_string()]);
+            with_hint(failure, hint::of_denial(error))
         }
         CallError::NotConnected { server, error } => not_connected(message, server, error, hub),
-        CallError::NotStarted { server, .. } => match missing(hub, &hub.snapshot(), server) {
-            Some(failure) => failure.under(message),
+        CallError::NotStarted { server, .. } => match missing_failure(hub, &hub.snapshot(), server)
+        {
+            Some(failure) => failure.with_context(message),
             None => Failure::new(message, error),
         },
         CallError::Server { error: cause, .. } if matches!(**cause, WireError::Timeout { .. }) => {
-            let failure = Failure::new(message, cause.as_ref()).hinted(hint::call_timeout());
+            let failure = Failure::new(message, cause.as_ref()).with_hint(hint::call_timeout());
             with_outcome(failure, error)
         }
         CallError::Server { server, error: cause, .. } => {
             let failure = Failure::server(message, cause, &Subject::Configured(server, Reach::Url));
             with_outcome(failure, error)
         }
-        _ => hinted(Failure::new(message, error), hint::of_call(error)),
+        _ => with_hint(Failure::new(message, error), hint::of_call(error)),
     }
 }
 
-fn hinted(failure: Failure, hint: Option<String>) -> Failure {
+fn with_hint(failure: Failure, hint: Option<String>) -> Failure {
     match hint {
-        Some(hint) => failure.hinted(hint),
+        Some(hint) => failure.with_hint(hint),
         None => failure,
     }
 }
@@ -159,33 +178,37 @@ fn with_outcome(failure: Failure, error: &CallError) -> Failure {
     if error.remedy() != Remedy::Unknown {
         return failure;
     }
-    failure.because([
-        "whether the call was carried out is not known; check before you call again".to_owned()
+    failure.with_causes([
+        "whether the call was carried out is not known; check before you call again".to_owned(),
     ])
 }
 
-fn not_connected(message: &str, server: &str, error: &NotReady, hub: &Hub) -> Failure {
+fn not_connected(
+    message: &str,
+    server: &str,
+    error: &ConnectionNotReady,
+    hub: &CommandEngine,
+) -> Failure {
     let snapshot = hub.snapshot();
-    let missing = missing(hub, &snapshot, server);
+    let missing = missing_failure(hub, &snapshot, server);
     match (missing, error.remedy()) {
-        (Some(failure), _) => failure.under(message),
-        (None, Remedy::SignIn) => {
-            Failure::plain(Kind::NeedsAuthentication, message).because([error.to_string()])
-        }
+        (Some(failure), _) => failure.with_context(message),
+        (None, Remedy::SignIn) => Failure::plain(FailureKind::NeedsAuthentication, message)
+            .with_causes([error.to_string()]),
         (None, _) => Failure::new(message, error),
     }
 }
 
 /// Nobody has it. Tools and prompts are looked up before, so it is a resource.
 fn not_found(message: &str, name: &str) -> Failure {
-    Failure::plain(Kind::Failed, message)
-        .because([format!("no server has `{name}`")])
-        .hinted("`switchboard resources` shows every resource and template")
+    Failure::plain(FailureKind::Failed, message)
+        .with_causes([format!("no server has `{name}`")])
+        .with_hint("`switchboard resources` shows every resource and template")
 }
 
-fn denial(because: &Because) -> String {
+fn denial(because: &DecisionReason) -> String {
     match because {
-        Because::Rule(rule) => {
+        DecisionReason::Rule(rule) => {
             format!("the rule `{}` of the {} scope forbids it", rule.text, rule.scope)
         }
         other => other.to_string(),

@@ -4,8 +4,8 @@ use std::{env, ffi::OsString, sync::Arc};
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use switchboard_config::{self as config, BUILTIN_SERVER, Entry};
-use switchboard_process::Command;
-use switchboard_wire::{client::Target, http::NoCredentials};
+use switchboard_process::ProcessCommand;
+use switchboard_wire::{client::ServerTarget, http::NoCredentials};
 use url::Url;
 
 use super::stdio;
@@ -20,18 +20,18 @@ use crate::{
 const TYPED_SERVER: &str = "probe";
 
 /// What to connect to, and what to call it.
-pub(crate) struct Named {
+pub(crate) struct NamedTarget {
     pub(crate) name: String,
     /// What rules of a policy call it.
     pub(crate) policy_name: &'static str,
     /// The entry that would be the same server, for the policy to judge.
     pub(crate) entry: Entry,
     pub(crate) transport: &'static str,
-    pub(crate) target: Target,
+    pub(crate) target: ServerTarget,
 }
 
 /// Reads the command line of `probe`.
-pub(crate) fn resolve(probe: &Probe) -> Result<Named, Failure> {
+pub(crate) fn resolve(probe: &Probe) -> Result<NamedTarget, Failure> {
     match probe.server.as_slice() {
         [] => builtin(),
         [only] if looks_like_url(only) => remote(probe, only),
@@ -48,13 +48,13 @@ pub(crate) fn resolve(probe: &Probe) -> Result<Named, Failure> {
 }
 
 /// This program again, as a server of its own.
-fn builtin() -> Result<Named, Failure> {
+fn builtin() -> Result<NamedTarget, Failure> {
     let program = env::current_exe()
         .map_err(|error| Failure::new("cannot find this program on disk", error))?;
-    let mut command = Command::new(program);
+    let mut command = ProcessCommand::new(program);
     command.args = vec![OsString::from("builtin")];
     command.env = environment::baseline(surroundings::variables().into_iter());
-    Ok(Named {
+    Ok(NamedTarget {
         name: "the built-in server".into(),
         policy_name: BUILTIN_SERVER,
         entry: Entry::new(config::Transport::Sdk),
@@ -63,8 +63,8 @@ fn builtin() -> Result<Named, Failure> {
     })
 }
 
-fn local(probe: &Probe, program: &str, args: &[String]) -> Result<Named, Failure> {
-    let mut command = Command::new(program);
+fn local(probe: &Probe, program: &str, args: &[String]) -> Result<NamedTarget, Failure> {
+    let mut command = ProcessCommand::new(program);
     command.args = args.iter().map(OsString::from).collect();
     command.env = environment::baseline(surroundings::variables().into_iter());
     for variable in &probe.env {
@@ -72,7 +72,7 @@ fn local(probe: &Probe, program: &str, args: &[String]) -> Result<Named, Failure
     }
     let typed =
         config::Stdio { command: program.to_owned(), args: args.to_vec(), ..Default::default() };
-    Ok(Named {
+    Ok(NamedTarget {
         name: format!("`{program}`"),
         policy_name: TYPED_SERVER,
         entry: Entry::new(config::Transport::Stdio(typed)),
@@ -95,7 +95,7 @@ fn parse_variable(text: &str) -> Result<(OsString, OsString), Failure> {
     }
 }
 
-fn remote(probe: &Probe, text: &str) -> Result<Named, Failure> {
+fn remote(probe: &Probe, text: &str) -> Result<NamedTarget, Failure> {
     if !probe.env.is_empty() {
         return Err(Failure::usage("`--env` is for commands", "give a command, or leave it out"));
     }
@@ -122,7 +122,7 @@ fn remote(probe: &Probe, text: &str) -> Result<Named, Failure> {
     });
     let target = super::remote(transport, url, headers, Arc::new(NoCredentials))?;
     let (policy_name, transport) = (TYPED_SERVER, transport.name());
-    Ok(Named { name, policy_name, entry, transport, target })
+    Ok(NamedTarget { name, policy_name, entry, transport, target })
 }
 
 fn headers(given: &[String]) -> Result<HeaderMap, Failure> {

@@ -3,41 +3,43 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use serde_json::Value;
 
-use super::app::{Call, Catalog, Effect, Event, Link, Look, Model, Notify, Wish};
+use super::app::{
+    Catalog, Effect, Event, LinkState, Model, Notify, PastCall, RequestIntent, ServersUpdate,
+};
 use super::input::History;
 
 /// What the API says.
-pub(super) fn told(what: &str) -> Value {
+pub(super) fn api_fixture(what: &str) -> Value {
     let all: Value = serde_json::from_str(include_str!("fixture.json")).unwrap();
     all[what].clone()
 }
 
 fn read<T: serde::de::DeserializeOwned>(what: &str) -> T {
-    serde_json::from_value(told(what)).unwrap()
+    serde_json::from_value(api_fixture(what)).unwrap()
 }
 
 /// A program that knows all of it.
 pub(super) fn model(size: (u16, u16)) -> Model {
     let mut model = Model::new(size, Notify::Nobody, History::default());
-    let look = Look {
+    let look = ServersUpdate {
         hub: read("status"),
         servers: read("servers"),
         problems: read("problems"),
         approvals: read("approvals"),
         answers: read("answers"),
     };
-    let lists: switchboard_core::catalog::Told = read("catalog");
-    let mut calls: Vec<Call> = read("activity");
+    let lists: switchboard_core::catalog::RemoteCatalog = read("catalog");
+    let mut calls: Vec<PastCall> = read("activity");
     calls.reverse();
     for event in [
-        Event::Link(Link::Open),
+        Event::Link(LinkState::Open),
         Event::Looked(Box::new(look)),
         Event::Listed(Box::new(Catalog::from(lists))),
         Event::Questions(read("questions")),
         Event::Calls(calls),
         Event::Done {
-            wish: Wish::Processes { server: "kiosk".to_owned() },
-            answer: Ok(told("processes")),
+            wish: RequestIntent::Processes { server: "kiosk".to_owned() },
+            answer: Ok(api_fixture("processes")),
         },
     ] {
         assert_eq!(model.update(event), []);

@@ -12,17 +12,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use http::Method as Verb;
 use serde::Deserialize;
 use serde_json::Value;
-use switchboard_hub::admin::Whose;
-use switchboard_hub::admin::client::{Client, Error, Event as Told, escaped};
+use switchboard_hub::admin::WorkspaceRequest;
+use switchboard_hub::admin::client::{AdminClient, AdminClientError, AdminEvent as Told, escaped};
 use switchboard_hub::attach::{self, AttachOptions};
-use switchboard_wire::Told as Cause;
+use switchboard_wire::RemoteError as Cause;
 use tokio::sync::{Notify, mpsc};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::app::{Event, Link as State, Method, News, Path, Request, Wrong};
+use super::app::{CallUpdate, Event, LinkState as State, Method, Path, Request, RequestFailure};
 
 /// Requests that may wait for those before them.
-const WAITING: usize = 256;
+const MAX_WAITING_REQUESTS: usize = 256;
 
 /// The way to the hub. Dropped, everything that is open there is let go.
 pub(super) struct Link {
@@ -37,17 +37,17 @@ pub(super) struct Link {
 /// What all tasks know.
 struct Shared {
     options: AttachOptions,
-    whose: Whose,
+    whose: WorkspaceRequest,
     events: mpsc::Sender<Event>,
-    open: Mutex<Option<Open>>,
+    open: Mutex<Option<OpenHub>>,
     /// Something was changed, and is worth a look.
     nudge: Notify,
 }
 
 /// A hub that is there, with our workspace open in it.
 #[derive(Debug, Clone)]
-struct Open {
-    client: Client,
+struct OpenHub {
+    client: AdminClient,
     workspace: String,
     session: String,
 }
@@ -55,12 +55,16 @@ struct Open {
 // === impl Link ===
 
 impl Link {
-    pub(super) fn start(options: AttachOptions, whose: Whose, events: mpsc::Sender<Event>) -> Self {
+    pub(super) fn start(
+        options: AttachOptions,
+        whose: WorkspaceRequest,
+        events: mpsc::Sender<Event>,
+    ) -> Self {
         let (open, nudge) = (Mutex::new(None), Notify::new());
         let shared = Arc::new(Shared { options, whose, events, open, nudge });
-        let (requests, asked) = mpsc::channel(WAITING);
+        let (requests, asked) = mpsc::channel(MAX_WAITING_REQUESTS);
         let keeping = [
-            AbortOnDropHandle::new(tokio::spawn(keep::keep(shared.clone()))),
+            AbortOnDropHandle::new(tokio::spawn(keep::keep_current(shared.clone()))),
             AbortOnDropHandle::new(tokio::spawn(answer(shared.clone(), asked))),
         ];
         Self {
@@ -77,7 +81,7 @@ impl Link {
     pub(super) async fn ask(&self, request: Request) {
         if let Err(error) = self.requests.try_send(request) {
             let wish = error.into_inner().wish;
-            let answer = Err(Wrong::new("too much is asked for at once"));
+            let answer = Err(RequestFailure::new("too much is asked for at once"));
             self.shared.tell(Event::Done { wish, answer }).await;
         }
     }
@@ -105,7 +109,7 @@ impl Link {
     pub(super) fn start_hub(&mut self) {
         let shared = self.shared.clone();
         self.starting = Some(AbortOnDropHandle::new(tokio::spawn(async move {
-            match attach::wake(&shared.options).await {
+            match attach::ensure_running(&shared.options).await {
                 // Whoever waits to look again need not.
                 Ok(()) => shared.nudge.notify_one(),
                 Err(error) => {
@@ -119,11 +123,11 @@ impl Link {
 // === impl Shared ===
 
 impl Shared {
-    fn open(&self) -> Result<Open, Wrong> {
-        self.lock().clone().ok_or_else(|| Wrong::new("there is no hub"))
+    fn open(&self) -> Result<OpenHub, RequestFailure> {
+        self.lock().clone().ok_or_else(|| RequestFailure::new("there is no hub"))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Open>> {
+    fn lock(&self) -> MutexGuard<'_, Option<OpenHub>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -135,16 +139,16 @@ impl Shared {
 
 // === impl Open ===
 
-impl Open {
-    fn here(&self, path: &str) -> String {
+impl OpenHub {
+    fn workspace_path(&self, path: &str) -> String {
         format!("workspaces/{}/{path}", escaped(&self.workspace))
     }
 
     /// What stands at a path of the hub.
-    async fn get<T: for<'de> Deserialize<'de>>(&self, path: &str) -> Result<T, Error> {
-        let answer = self.client.ask(Verb::GET, path, None).await?;
-        let answer = answer.ok_or(Error::Gone)?;
-        answer.decode().map_err(Error::Strange)
+    async fn get<T: for<'de> Deserialize<'de>>(&self, path: &str) -> Result<T, AdminClientError> {
+        let answer = self.client.request(Verb::GET, path, None).await?;
+        let answer = answer.ok_or(AdminClientError::Gone)?;
+        answer.decode().map_err(AdminClientError::Strange)
     }
 }
 
@@ -163,14 +167,14 @@ async fn answer(shared: Arc<Shared>, mut requests: mpsc::Receiver<Request>) {
 }
 
 async fn ask(
-    open: &Open,
+    open: &OpenHub,
     method: Method,
     path: &Path,
     body: Option<&Value>,
-) -> Result<Value, Wrong> {
+) -> Result<Value, RequestFailure> {
     let path = match path {
         Path::Hub(path) => path.clone(),
-        Path::Here(path) => open.here(path),
+        Path::Here(path) => open.workspace_path(path),
     };
     let verb = match method {
         Method::Get => Verb::GET,
@@ -178,61 +182,67 @@ async fn ask(
         Method::Put => Verb::PUT,
         Method::Delete => Verb::DELETE,
     };
-    let answer = open.client.ask(verb, &path, body).await.map_err(wrong)?;
+    let answer = open.client.request(verb, &path, body).await.map_err(to_request_failure)?;
     let answer = answer.map(|answer| answer.decode()).transpose();
-    answer.map(Option::unwrap_or_default).map_err(|error| wrong(Error::Strange(error)))
+    answer
+        .map(Option::unwrap_or_default)
+        .map_err(|error| to_request_failure(AdminClientError::Strange(error)))
 }
 
 /// A call, from its first event to its last.
 async fn call(shared: Arc<Shared>, ticket: u64, body: Value, repeats: Option<String>) {
-    let outcome = placed(&shared, ticket, &body, repeats).await;
-    let news = outcome.unwrap_or_else(News::Failed);
+    let outcome = place_call(&shared, ticket, &body, repeats).await;
+    let news = outcome.unwrap_or_else(CallUpdate::Failed);
     shared.tell(Event::Call { ticket, news }).await;
 }
 
-async fn placed(
+async fn place_call(
     shared: &Shared,
     ticket: u64,
     body: &Value,
     repeats: Option<String>,
-) -> Result<News, Wrong> {
+) -> Result<CallUpdate, RequestFailure> {
     let open = shared.open()?;
     let repeats = repeats.map(|id| format!("&repeats={}", escaped(&id))).unwrap_or_default();
-    let path = open.here(&format!("call?session={}{repeats}", escaped(&open.session)));
-    let mut events = open.client.follow(Verb::POST, &path, Some(body)).await.map_err(wrong)?;
+    let path = open.workspace_path(&format!("call?session={}{repeats}", escaped(&open.session)));
+    let mut events = open
+        .client
+        .request_stream(Verb::POST, &path, Some(body))
+        .await
+        .map_err(to_request_failure)?;
     while let Some(event) = events.next().await {
-        match heard(&event)? {
-            Some(news @ (News::Done { .. } | News::Failed(_))) => return Ok(news),
+        match parse_call_update(&event)? {
+            Some(news @ (CallUpdate::Done { .. } | CallUpdate::Failed(_))) => return Ok(news),
             Some(news) => shared.tell(Event::Call { ticket, news }).await,
             None => {}
         }
     }
-    Err(Wrong::new("the hub ended before the call did"))
+    Err(RequestFailure::new("the hub ended before the call did"))
 }
 
 /// What an event says of a call.
-fn heard(event: &Told) -> Result<Option<News>, Wrong> {
+fn parse_call_update(event: &Told) -> Result<Option<CallUpdate>, RequestFailure> {
     #[derive(Deserialize)]
-    struct Done {
+    struct ResultMessage {
         result: Value,
         #[serde(default)]
         note: Option<String>,
     }
     #[derive(Deserialize)]
-    struct Failed {
+    struct ErrorMessage {
         error: Cause,
     }
     Ok(match &*event.name {
-        "progress" => Some(News::Progress(event.read().map_err(wrong)?)),
-        "question" => Some(News::Question(event.read().map_err(wrong)?)),
+        "progress" => Some(CallUpdate::Progress(event.read().map_err(to_request_failure)?)),
+        "question" => Some(CallUpdate::Question(event.read().map_err(to_request_failure)?)),
         "done" => {
-            let Done { result, note } = event.read().map_err(wrong)?;
-            Some(News::Done { result, note })
+            let ResultMessage { result, note } = event.read().map_err(to_request_failure)?;
+            Some(CallUpdate::Done { result, note })
         }
         "failed" => {
-            let Failed { error } = event.read().map_err(wrong)?;
+            let ErrorMessage { error } = event.read().map_err(to_request_failure)?;
             let (title, hint) = (error.causes.join(": "), error.hint);
-            Some(News::Failed(Wrong { title, hint }))
+            Some(CallUpdate::Failed(RequestFailure { title, hint }))
         }
         _ => None,
     })
@@ -241,32 +251,33 @@ fn heard(event: &Told) -> Result<Option<News>, Wrong> {
 /// What a server writes to its standard error, as it does.
 async fn follow(shared: Arc<Shared>, server: String) {
     #[derive(Deserialize)]
-    struct Written {
+    struct LogMessage {
         lines: Vec<String>,
     }
     let Ok(open) = shared.open() else { return };
-    let path = open.here(&format!("servers/{}/logs?lines=500&follow=1", escaped(&server)));
-    let mut events = match open.client.follow(Verb::GET, &path, None).await {
+    let path =
+        open.workspace_path(&format!("servers/{}/logs?lines=500&follow=1", escaped(&server)));
+    let mut events = match open.client.request_stream(Verb::GET, &path, None).await {
         Ok(events) => events,
         Err(error) => {
-            let lines = vec![wrong(error).line()];
+            let lines = vec![to_request_failure(error).line()];
             return shared.tell(Event::Log { server, lines }).await;
         }
     };
     while let Some(event) = events.next().await {
-        if let Ok(Written { lines }) = event.read() {
+        if let Ok(LogMessage { lines }) = event.read() {
             shared.tell(Event::Log { server: server.clone(), lines }).await;
         }
     }
 }
 
 /// What the hub would not do, or could not.
-fn wrong(error: Error) -> Wrong {
+fn to_request_failure(error: AdminClientError) -> RequestFailure {
     match error {
-        Error::Problem(problem) => {
+        AdminClientError::Problem(problem) => {
             let parts = [Some(problem.title), problem.detail].into_iter().flatten();
-            Wrong { title: parts.collect::<Vec<_>>().join(": "), hint: problem.hint }
+            RequestFailure { title: parts.collect::<Vec<_>>().join(": "), hint: problem.hint }
         }
-        error => Wrong::new(error.to_string()),
+        error => RequestFailure::new(error.to_string()),
     }
 }

@@ -14,18 +14,18 @@ mod view;
 
 use std::io;
 
-use switchboard_hub::admin::Room;
+use switchboard_hub::admin::ResultLimit;
 use switchboard_hub::attach::{self, AttachOptions};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
 use crate::args::{Global, Ui};
-use crate::report::{Failure, Kind};
+use crate::report::{Failure, FailureKind};
 use crate::surroundings::{self, Caller};
-use crate::wait::Ending;
+use crate::wait::EndSignals;
 use crate::{ask, hub};
 use app::{Effect, Event, Model, Notify};
-use input::{History, Kept};
+use input::{History, HistoryFile};
 use link::Link;
 use terminal::{Palette, Terminal};
 
@@ -37,7 +37,7 @@ struct Running {
     model: Model,
     terminal: Terminal,
     link: Link,
-    kept: Kept,
+    kept: HistoryFile,
 }
 
 /// What is to happen after some effects.
@@ -53,14 +53,15 @@ pub(crate) async fn run(
     options: AttachOptions,
 ) -> Result<(), Failure> {
     check(global, caller)?;
-    let woken = attach::wake(&options).await;
+    let woken = attach::ensure_running(&options).await;
     woken.map_err(|error| Failure::new("cannot start the hub", error))?;
     let failed = |error: io::Error| Failure::new("cannot use this terminal", error);
     let mut suspended = signal(SignalKind::from_raw(nix::libc::SIGTSTP)).map_err(failed)?;
-    let mut ending = Ending::listen();
+    let mut ending = EndSignals::listen();
     let (events, heard) = mpsc::channel(EVENTS);
-    let link = Link::start(options, hub::whose(caller, Room::Screen), events.clone());
-    let kept = Kept::in_folder(&caller.surroundings.state_dir);
+    let link =
+        Link::start(options, hub::workspace_request(caller, ResultLimit::Screen), events.clone());
+    let kept = HistoryFile::in_folder(&caller.surroundings.state_dir);
     let notify = if ui.notify { Notify::Desktop } else { Notify::Nobody };
     let size = Terminal::size().map_err(failed)?;
     let model = Model::new(size, notify, History::new(kept.read()));
@@ -80,10 +81,12 @@ fn check(global: &Global, caller: &Caller) -> Result<(), Failure> {
         return Err(Failure::usage(message, "leave them out"));
     }
     if !terminal::is_there() || global.json {
-        let failure =
-            Failure::plain(Kind::Failed, "`switchboard ui` draws on a terminal, and this is none");
+        let failure = Failure::plain(
+            FailureKind::Failed,
+            "`switchboard ui` draws on a terminal, and this is none",
+        );
         return Err(
-            failure.hinted("`switchboard list` and `switchboard status` print what they know")
+            failure.with_hint("`switchboard list` and `switchboard status` print what they know")
         );
     }
     Ok(())
@@ -104,7 +107,7 @@ impl Running {
     async fn go_on(
         &mut self,
         mut heard: mpsc::Receiver<Event>,
-        ending: &mut Ending,
+        ending: &mut EndSignals,
         suspended: &mut Signal,
     ) -> io::Result<()> {
         loop {
@@ -112,7 +115,7 @@ impl Running {
             self.terminal.show(model.size, |buffer| view::draw(model, buffer))?;
             let event = tokio::select! {
                 Some(event) = heard.recv() => event,
-                () = ending.wanted() => Event::End,
+                () = ending.wait_for_end() => Event::End,
                 _ = suspended.recv() => {
                     self.suspend()?;
                     continue;

@@ -27,7 +27,7 @@ use tokio::sync::mpsc;
 use super::app::Event;
 
 /// How long the reader waits for a key before it looks whether anybody still wants one.
-const PATIENCE: Duration = Duration::from_millis(200);
+const KEY_POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The terminal, for as long as it is ours.
 pub(super) struct Terminal {
@@ -148,13 +148,13 @@ fn restore_on_panic() {
 pub(super) fn read(events: mpsc::Sender<Event>) -> io::Result<()> {
     let reading = move || {
         while !events.is_closed() {
-            match event::poll(PATIENCE) {
+            match event::poll(KEY_POLL_INTERVAL) {
                 Ok(false) => continue,
                 Ok(true) => {}
                 Err(_) => break,
             }
             let Ok(read) = event::read() else { break };
-            if let Some(event) = told(read)
+            if let Some(event) = to_ui_event(read)
                 && events.blocking_send(event).is_err()
             {
                 return;
@@ -166,7 +166,7 @@ pub(super) fn read(events: mpsc::Sender<Event>) -> io::Result<()> {
     std::thread::Builder::new().name("keyboard".to_owned()).spawn(reading).map(drop)
 }
 
-fn told(event: event::Event) -> Option<Event> {
+fn to_ui_event(event: event::Event) -> Option<Event> {
     match event {
         event::Event::Key(key) => Some(Event::Key(key)),
         event::Event::Mouse(mouse) => Some(Event::Mouse(mouse)),

@@ -5,8 +5,8 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use switchboard_hub::admin::client::{Client as Admin, Found};
-use switchboard_hub::socket::{Folders, Place};
+use switchboard_hub::admin::client::{AdminClient as AdminApi, HubLookup};
+use switchboard_hub::socket::{HubFolders, HubPaths};
 use switchboard_testkit::programs::program;
 
 use crate::Home;
@@ -50,14 +50,14 @@ fn examples() -> Vec<Example> {
 }
 
 /// Where the hub of a home is.
-pub(crate) fn place(home: &Home) -> Place {
-    let folders = Folders {
+pub(crate) fn place(home: &Home) -> HubPaths {
+    let folders = HubFolders {
         config: home.path().join(".config/switchboard"),
         state: home.path().join(".local/state/switchboard"),
         runtime: None,
         short: "/tmp".into(),
     };
-    Place::find(&folders).unwrap()
+    HubPaths::find(&folders).unwrap()
 }
 
 // === impl Hub ===
@@ -67,7 +67,9 @@ impl Hub {
         let place = place(home);
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let url = runtime.block_on(async {
-            let Found::Hub(hub) = Admin::find(&place, "0").await.unwrap() else { panic!("no hub") };
+            let HubLookup::Hub(hub) = AdminApi::find(&place, "0").await.unwrap() else {
+                panic!("no hub")
+            };
             loop {
                 if let Some(url) = hub.status().await.unwrap().url {
                     return url;

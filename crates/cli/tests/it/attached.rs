@@ -154,11 +154,11 @@ fn a_hub_that_dies_under_a_call_is_said_to() {
 
 /// Calls in flight, as the hub says itself.
 fn calls(story: &Story) -> usize {
-    use switchboard_hub::admin::client::{Client as Admin, Found};
+    use switchboard_hub::admin::client::{AdminClient as AdminApi, HubLookup};
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
-        match Admin::find(&place(&story.home), "0").await.unwrap() {
-            Found::Hub(hub) => hub.status().await.unwrap().calls,
+        match AdminApi::find(&place(&story.home), "0").await.unwrap() {
+            HubLookup::Hub(hub) => hub.status().await.unwrap().calls,
             other => panic!("{other:?}"),
         }
     })
@@ -167,7 +167,7 @@ fn calls(story: &Story) -> usize {
 #[test]
 fn a_hub_of_another_version_is_left_alone() {
     let story = kiosk();
-    let path = place(&story.home).socket();
+    let path = place(&story.home).socket_path();
     let listener = UnixListener::bind(&path).unwrap();
     let answering = std::thread::spawn(move || {
         let (stream, _) = listener.accept().unwrap();

@@ -226,17 +226,19 @@ fn pid(scene: &Scene) -> i32 {
     let place = crate::admin::place(&scene.story.home);
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
-        use switchboard_hub::admin::client::{Client as Admin, Found};
-        use switchboard_hub::admin::{Room, Whose};
-        let Found::Hub(hub) = Admin::find(&place, "0").await.unwrap() else { panic!("no hub") };
-        let whose = Whose {
+        use switchboard_hub::admin::client::{AdminClient as AdminApi, HubLookup};
+        use switchboard_hub::admin::{ResultLimit, WorkspaceRequest};
+        let HubLookup::Hub(hub) = AdminApi::find(&place, "0").await.unwrap() else {
+            panic!("no hub")
+        };
+        let whose = WorkspaceRequest {
             cwd: scene.story.path(""),
             env: [("HOME", scene.story.home.path().to_str().unwrap()), ("PATH", "/usr/bin:/bin")]
                 .map(|(name, value)| (name.to_owned(), value.to_owned()))
                 .into(),
             agent: None,
             client: "test".to_owned(),
-            results: Room::Screen,
+            results: ResultLimit::Screen,
         };
         let attached = hub.open(&whose).await.unwrap();
         let snapshot = attached.snapshot();

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use switchboard_core::connection::Timing;
+use switchboard_core::connection::ConnectionTiming;
 use switchboard_core::{EngineOptions, results};
 use switchboard_gateway::bridge::BridgeOptions;
-use switchboard_gateway::face::Times;
-use switchboard_hub::socket::Lifetime;
-use switchboard_process::Guard;
+use switchboard_gateway::face::FaceTimeouts;
+use switchboard_hub::socket::HubLifetime;
+use switchboard_process::ProcessGuard;
 use switchboard_testkit::http::{Reply, Scripted};
 
 use crate::{Home, Story, story::in_order};
@@ -64,9 +64,11 @@ fn the_reference_is_the_help() {
 /// The numbers of the settings are those that count where nothing is written; other crates decide them.
 #[test]
 fn the_defaults_of_settings_are_what_counts() {
-    let timing = Timing::default();
-    let engine = EngineOptions::new("docs", "0", Guard::none());
-    let Lifetime::WhileUsed { idle, .. } = Lifetime::while_used() else { panic!("it never ends") };
+    let timing = ConnectionTiming::default();
+    let engine = EngineOptions::new("docs", "0", ProcessGuard::none());
+    let HubLifetime::WhileUsed { idle, .. } = HubLifetime::while_used() else {
+        panic!("it never ends")
+    };
     let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap();
     let page = std::fs::read_to_string(page("reference/settings.md")).unwrap();
     for (key, expected) in [
@@ -75,12 +77,12 @@ fn the_defaults_of_settings_are_what_counts() {
         ("firstListWaitMs", millis(BridgeOptions::default().first_list)),
         ("questionTtlMs", millis(engine.patience)),
         ("callsInFlight", timing.calls_in_flight as u64),
-        ("sessionIdleMs", millis(Times::default().idle)),
+        ("sessionIdleMs", millis(FaceTimeouts::default().idle)),
         ("hubIdleMs", millis(idle)),
         ("spillBytes", engine.results_bytes),
         ("spillDays", engine.results_age.as_secs() / 86_400),
-        ("imagePixels", results::IMAGE_PIXELS.into()),
-        ("imageBytes", results::IMAGE_BYTES as u64),
+        ("imagePixels", results::MAX_IMAGE_PIXELS.into()),
+        ("imageBytes", results::MAX_IMAGE_BYTES as u64),
     ] {
         let row = format!("| `{key}` | whole number | {expected} |");
         assert!(page.contains(&row), "{row}");

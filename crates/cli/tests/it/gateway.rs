@@ -8,9 +8,10 @@ use serde_json::{Value, json};
 use switchboard_testkit::processes::{Identity, working_in};
 use switchboard_testkit::programs::program;
 use switchboard_wire::client::{
-    Call, Client as Wire, ClientOptions, Greeting, HttpTarget, List, Target,
+    CallRequest, Client as Wire, ClientOptions, HttpTarget, ListKind, ServerTarget,
+    VersionNegotiation,
 };
-use switchboard_wire::http::{EndpointOptions, Pool, PoolOptions};
+use switchboard_wire::http::{EndpointOptions, HttpPool, HttpPoolOptions};
 use switchboard_wire::{Version, json::Raw};
 
 use crate::Home;
@@ -224,22 +225,26 @@ fn served_over_the_network_in_every_version() {
     let ready: Value = serde_json::from_str(&line).unwrap();
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
-        let pool = Pool::new(&PoolOptions::default()).unwrap();
+        let pool = HttpPool::new(&HttpPoolOptions::default()).unwrap();
         for version in Version::ALL {
             let url = ready["url"].as_str().unwrap().parse().unwrap();
             let target =
                 HttpTarget { url, pool: pool.clone(), options: EndpointOptions::default() };
             let mut options = ClientOptions::new("test", "1");
-            options.greeting = Greeting::Only(version);
-            let connected = Wire::connect(Target::Http(target), options).await;
+            options.greeting = VersionNegotiation::Only(version);
+            let connected = Wire::connect(ServerTarget::Http(target), options).await;
             let (client, _inbox) = connected.unwrap_or_else(|error| panic!("{version}: {error}"));
-            let tools = client.list(List::Tools).await.unwrap();
+            let tools = client.list(ListKind::Tools).await.unwrap();
             assert!(
                 tools.items.iter().any(|tool| tool.as_str().contains("one__echo")),
                 "{version}"
             );
             let arguments = Raw::parse(r#"{"x":1.50}"#).unwrap();
-            let echo = client.call(Call::tool("one__echo", &arguments)).result().await.unwrap();
+            let echo = client
+                .call(CallRequest::call_tool("one__echo", &arguments))
+                .result()
+                .await
+                .unwrap();
             assert!(echo.as_str().contains(r#""echo":{"x":1.50}"#), "{version}: {echo}");
             client.close().await;
         }
@@ -269,22 +274,26 @@ fn an_agent_has_an_endpoint_of_its_own() {
     let ready: Value = serde_json::from_str(&line).unwrap();
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
-        let pool = Pool::new(&PoolOptions::default()).unwrap();
+        let pool = HttpPool::new(&HttpPoolOptions::default()).unwrap();
         let connect = async |agent: &str, version: Version| {
             let url = format!("{}/agent/{agent}", ready["url"].as_str().unwrap());
             let url = url.parse().unwrap();
             let target =
                 HttpTarget { url, pool: pool.clone(), options: EndpointOptions::default() };
             let mut options = ClientOptions::new("test", "1");
-            options.greeting = Greeting::Only(version);
-            Wire::connect(Target::Http(target), options).await
+            options.greeting = VersionNegotiation::Only(version);
+            Wire::connect(ServerTarget::Http(target), options).await
         };
         for version in [Version::LATEST_LEGACY, Version::LATEST] {
             let (client, _inbox) = connect("helper", version).await.unwrap();
             let arguments = Raw::parse(r#"{"text":"hi"}"#).unwrap();
-            let echo = client.call(Call::tool("own__echo", &arguments)).result().await.unwrap();
+            let echo = client
+                .call(CallRequest::call_tool("own__echo", &arguments))
+                .result()
+                .await
+                .unwrap();
             assert!(echo.as_str().contains("hi"), "{version}: {echo}");
-            let other = client.call(Call::tool("one__echo", &arguments)).result().await;
+            let other = client.call(CallRequest::call_tool("one__echo", &arguments)).result().await;
             assert!(other.is_err(), "{version}: the agent sees what is not its own");
             client.close().await;
             assert!(connect("nobody", version).await.is_err(), "{version}");

@@ -7,8 +7,10 @@ use std::process::{Child, Stdio};
 use serde_json::{Value, json};
 use switchboard_testkit::http::Authority;
 use switchboard_testkit::programs::program;
-use switchboard_wire::client::{Call, Client, ClientOptions, HttpTarget, List, Target};
-use switchboard_wire::http::{EndpointOptions, Pool, PoolOptions, TlsOptions};
+use switchboard_wire::client::{
+    CallRequest, Client, ClientOptions, HttpTarget, ListKind, ServerTarget,
+};
+use switchboard_wire::http::{EndpointOptions, HttpPool, HttpPoolOptions, TlsOptions};
 use switchboard_wire::json::Raw;
 
 use crate::admin::Hub;
@@ -255,21 +257,21 @@ fn served_beyond_this_machine_with_tls_and_a_token() {
         platform_roots: false,
         ..TlsOptions::default()
     };
-    let pool = Pool::new(&PoolOptions { tls, ..PoolOptions::default() }).unwrap();
+    let pool = HttpPool::new(&HttpPoolOptions { tls, ..HttpPoolOptions::default() }).unwrap();
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
         let connect = async |options: EndpointOptions| {
             let url = serving.url.parse().unwrap();
-            let target = Target::Http(HttpTarget { url, pool: pool.clone(), options });
+            let target = ServerTarget::Http(HttpTarget { url, pool: pool.clone(), options });
             Client::connect(target, ClientOptions::new("test", "1")).await
         };
         assert!(connect(EndpointOptions::default()).await.is_err(), "nobody asked for a token");
         let mut options = EndpointOptions::default();
         options.headers.insert("authorization", bearer.parse().unwrap());
         let (client, _inbox) = connect(options).await.unwrap();
-        assert!(!client.list(List::Tools).await.unwrap().items.is_empty());
+        assert!(!client.list(ListKind::Tools).await.unwrap().items.is_empty());
         let arguments = Raw::empty_object();
-        client.call(Call::tool("one__echo", &arguments)).result().await.unwrap();
+        client.call(CallRequest::call_tool("one__echo", &arguments)).result().await.unwrap();
         client.close().await;
     });
     drop(serving);

@@ -167,14 +167,14 @@ fn a_hostile_repository_runs_and_permits_nothing() {
 
 /// The library agrees: no rule, no mode, no hook and no variable of the repository counts.
 fn permits_nothing(story: &Story) {
-    use switchboard_config::{Asked, Platform, Surroundings, Workspace};
+    use switchboard_config::{ConfigWorkspace, HostContext, Platform, ResolveOptions};
     let home = story.home.path().display().to_string();
     let env = [("HOME".to_owned(), home)].into();
-    let surroundings = Surroundings::usual(Platform::Linux, env, story.path("")).unwrap();
+    let surroundings = HostContext::for_platform(Platform::Linux, env, story.path("")).unwrap();
     for agent in [None, Some("helper".to_owned())] {
-        let asked = Asked { agent, ..Asked::default() };
-        let desired = Workspace::new(surroundings.clone(), asked).desired();
-        let ready: Vec<_> = desired.ready().map(|(server, _)| &*server.name).collect();
+        let asked = ResolveOptions { agent, ..ResolveOptions::default() };
+        let desired = ConfigWorkspace::new(surroundings.clone(), asked).desired();
+        let ready: Vec<_> = desired.ready_servers().map(|(server, _)| &*server.name).collect();
         assert!(ready.iter().all(|name| *name == "always"), "{ready:?}");
         let rules = &desired.rules;
         assert!(rules.allow.is_empty() && rules.mode.is_none() && rules.classifier.is_none());

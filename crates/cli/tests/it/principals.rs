@@ -4,9 +4,10 @@ use serde_json::{Value, json};
 use switchboard_testkit::programs::program;
 use switchboard_wire::Version;
 use switchboard_wire::client::{
-    Call, Client, ClientOptions, Greeting, HttpTarget, Inbox, List, Target,
+    CallRequest, Client, ClientOptions, HttpTarget, ListKind, ServerInbox, ServerTarget,
+    VersionNegotiation,
 };
-use switchboard_wire::http::{EndpointOptions, Pool, PoolOptions, Proxies};
+use switchboard_wire::http::{EndpointOptions, HttpPool, HttpPoolOptions, ProxySettings};
 use switchboard_wire::json::Raw;
 use switchboard_wire::ws::WsOptions;
 
@@ -40,9 +41,13 @@ async fn connect(
     serving: &Serving,
     (face, version): (&str, Version),
     token: &str,
-) -> (Client, Inbox) {
+) -> (Client, ServerInbox) {
     let port = serving.address.port();
-    let pool = Pool::new(&PoolOptions { proxies: Proxies::Off, ..PoolOptions::default() }).unwrap();
+    let pool = HttpPool::new(&HttpPoolOptions {
+        proxies: ProxySettings::Off,
+        ..HttpPoolOptions::default()
+    })
+    .unwrap();
     let bearer = format!("Bearer {token}").parse().unwrap();
     let mut http = EndpointOptions::default();
     http.headers.insert("authorization", bearer);
@@ -50,31 +55,33 @@ async fn connect(
     let target = match face {
         "ws" => {
             let options = Box::new(WsOptions { headers: http.headers, ..WsOptions::default() });
-            Target::WebSocket { url: url("ws"), pool, options }
+            ServerTarget::WebSocket { url: url("ws"), pool, options }
         }
-        "sse" => Target::Sse(HttpTarget { url: url("http"), pool, options: http }),
-        _ => Target::Http(HttpTarget { url: url("http"), pool, options: http }),
+        "sse" => ServerTarget::Sse(HttpTarget { url: url("http"), pool, options: http }),
+        _ => ServerTarget::Http(HttpTarget { url: url("http"), pool, options: http }),
     };
     let mut options = ClientOptions::new("test", "1");
-    options.greeting = Greeting::Only(version);
+    options.greeting = VersionNegotiation::Only(version);
     Client::connect(target, options).await.unwrap()
 }
 
 async fn write(client: &Client, note: &str) {
-    let arguments = Raw::of(&json!({ "note": note })).unwrap();
-    client.call(Call::tool("notes__write", &arguments)).result().await.unwrap();
+    let arguments = Raw::from_value(&json!({ "note": note })).unwrap();
+    client.call(CallRequest::call_tool("notes__write", &arguments)).result().await.unwrap();
 }
 
 /// Everything that a client can learn of the server.
 async fn learned(client: &Client) -> String {
     let mut learned = String::new();
-    for list in [List::Tools, List::Prompts, List::Resources] {
+    for list in [ListKind::Tools, ListKind::Prompts, ListKind::Resources] {
         let items = client.list(list).await.unwrap().items;
         learned.extend(items.iter().map(ToString::to_string));
     }
-    let read =
-        Call::new("resources/read", Some(Raw::of(&json!({ "uri": "note://last" })).unwrap()));
-    for call in [Call::tool("notes__read", &Raw::empty_object()), read] {
+    let read = CallRequest::new(
+        "resources/read",
+        Some(Raw::from_value(&json!({ "uri": "note://last" })).unwrap()),
+    );
+    for call in [CallRequest::call_tool("notes__read", &Raw::empty_object()), read] {
         learned += client.call(call).result().await.unwrap().as_str();
     }
     learned
@@ -117,7 +124,7 @@ fn the_first_client_of_a_user_is_told_what_its_servers_say_and_hears_of_changes_
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
         let (reader, mut hears) = connect(&serving, FACES[0], &ann).await;
-        let told = reader.server().instructions.clone().unwrap_or_default();
+        let told = reader.server_facts().instructions.clone().unwrap_or_default();
         assert!(told.contains("write it down"), "{told}");
         learned(&reader).await;
         let (writer, _inbox) = connect(&serving, FACES[3], &ann).await;

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
 
-use super::lock::Lock;
+use super::lock::EditLock;
 use crate::error::Error;
 use crate::trust::hex;
 
 /// Who may read a file that does not exist yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Privacy {
+pub(crate) enum FilePrivacy {
     /// Only its owner, from now on whatever it was before; nobody else writes it.
     State,
     /// Only its owner, unless it exists and says otherwise.
@@ -24,24 +24,24 @@ pub(crate) enum Privacy {
 /// As many links as the system itself follows.
 const MAX_LINKS: usize = 40;
 /// Other programs write without our lock; so often we start again when one did.
-const MAX_ATTEMPTS: usize = 20;
+const MAX_WRITE_ATTEMPTS: usize = 20;
 
 /// What the names of files end with that are to replace others.
 const STAGED_SUFFIX: &str = ".tmp";
 
 /// Changes the text of the file at `path`; a file that is not there is empty. Nothing is written where `change`
 /// leaves the text as it is.
-pub(crate) fn update(
+pub(crate) fn update_file(
     path: &Path,
     state_dir: &Path,
-    privacy: Privacy,
+    privacy: FilePrivacy,
     mut change: impl FnMut(&str) -> Result<String, Error>,
 ) -> Result<(), Error> {
-    let target = follow(path)?;
-    let lock = Lock::of(&target, state_dir)?;
+    let target = follow_links(path)?;
+    let lock = EditLock::acquire(&target, state_dir)?;
     let prefix = staged_prefix(&lock, state_dir);
     remove_leftovers(&target, &prefix);
-    for _ in 0..MAX_ATTEMPTS {
+    for _ in 0..MAX_WRITE_ATTEMPTS {
         let before = read(&target)?;
         let after = change(before.as_deref().unwrap_or_default())?;
         if before.as_deref().unwrap_or_default() == after {
@@ -51,7 +51,7 @@ pub(crate) fn update(
         if read(&target)? == before {
             return publish(staged, &target);
         }
-        if privacy == Privacy::State {
+        if privacy == FilePrivacy::State {
             // Ours alone: the lock is all there is, so a change despite it is damage and not a race.
             break;
         }
@@ -60,7 +60,7 @@ pub(crate) fn update(
 }
 
 /// Creates a folder, and its parents, that only its owner may enter.
-pub(crate) fn private_folder(folder: &Path) -> Result<(), Error> {
+pub(crate) fn create_private_folder(folder: &Path) -> Result<(), Error> {
     let write = |source| Error::Write { path: folder.to_owned(), source };
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
@@ -70,8 +70,8 @@ pub(crate) fn private_folder(folder: &Path) -> Result<(), Error> {
 }
 
 /// Closes a folder of ours to everyone else, whatever it was before.
-pub(crate) fn close_folder(folder: &Path) -> Result<(), Error> {
-    private_folder(folder)?;
+pub(crate) fn make_folder_private(folder: &Path) -> Result<(), Error> {
+    create_private_folder(folder)?;
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
@@ -85,12 +85,12 @@ pub(crate) fn close_folder(folder: &Path) -> Result<(), Error> {
 }
 
 /// The file a path means in the end, which may not exist yet.
-pub(crate) fn follow(path: &Path) -> Result<PathBuf, Error> {
+pub(crate) fn follow_links(path: &Path) -> Result<PathBuf, Error> {
     let mut path = path.to_owned();
     for _ in 0..MAX_LINKS {
         match fs::read_link(&path) {
             Ok(target) => path = path.parent().unwrap_or(Path::new("")).join(target),
-            Err(_) => return Ok(one_name(&path)),
+            Err(_) => return Ok(canonical_name(&path)),
         }
     }
     let source = std::io::Error::other("too many links");
@@ -98,7 +98,7 @@ pub(crate) fn follow(path: &Path) -> Result<PathBuf, Error> {
 }
 
 /// One file has one lock, by whichever way its folder was reached.
-fn one_name(path: &Path) -> PathBuf {
+fn canonical_name(path: &Path) -> PathBuf {
     match (path.parent().and_then(|folder| folder.canonicalize().ok()), path.file_name()) {
         (Some(folder), Some(name)) => folder.join(name),
         _ => path.to_owned(),
@@ -114,7 +114,7 @@ fn read(path: &Path) -> Result<Option<String>, Error> {
 }
 
 /// What the names of files begin with that are to replace the locked one. Whoever keeps locks elsewhere uses other names.
-fn staged_prefix(lock: &Lock, state_dir: &Path) -> String {
+fn staged_prefix(lock: &EditLock, state_dir: &Path) -> String {
     let digest = Sha256::new_with_prefix(lock.key());
     let digest = digest.chain_update(state_dir.as_os_str().as_encoded_bytes()).finalize();
     format!(".switchboard-{}-", hex(&digest[..8]))
@@ -138,14 +138,14 @@ fn remove_leftovers(target: &Path, prefix: &str) {
 fn stage(
     target: &Path,
     text: &str,
-    privacy: Privacy,
+    privacy: FilePrivacy,
     prefix: &str,
 ) -> Result<tempfile::NamedTempFile, Error> {
     let write = |source| Error::Write { path: target.to_owned(), source };
     let folder = target.parent().unwrap_or(Path::new("."));
     match privacy {
-        Privacy::State | Privacy::Private => private_folder(folder)?,
-        Privacy::Shared => fs::create_dir_all(folder).map_err(write)?,
+        FilePrivacy::State | FilePrivacy::Private => create_private_folder(folder)?,
+        FilePrivacy::Shared => fs::create_dir_all(folder).map_err(write)?,
     }
     let mut builder = tempfile::Builder::new();
     builder.prefix(prefix).suffix(STAGED_SUFFIX);
@@ -157,7 +157,7 @@ fn stage(
     let mut staged = builder.tempfile_in(folder).map_err(reason)?;
     staged.write_all(text.as_bytes()).map_err(reason)?;
     if let Ok(metadata) = fs::metadata(target)
-        && privacy != Privacy::State
+        && privacy != FilePrivacy::State
     {
         staged.as_file().set_permissions(metadata.permissions()).map_err(write)?;
     }
@@ -167,17 +167,17 @@ fn stage(
 
 #[cfg(unix)]
 #[allow(clippy::unnecessary_wraps, reason = "other platforms have no modes")]
-fn fresh_permissions(privacy: Privacy) -> Option<Permissions> {
+fn fresh_permissions(privacy: FilePrivacy) -> Option<Permissions> {
     use std::os::unix::fs::PermissionsExt;
     Some(Permissions::from_mode(match privacy {
-        Privacy::State | Privacy::Private => 0o600,
+        FilePrivacy::State | FilePrivacy::Private => 0o600,
         // The system takes away what the user's mask says.
-        Privacy::Shared => 0o666,
+        FilePrivacy::Shared => 0o666,
     }))
 }
 
 #[cfg(not(unix))]
-fn fresh_permissions(_: Privacy) -> Option<Permissions> {
+fn fresh_permissions(_: FilePrivacy) -> Option<Permissions> {
     None
 }
 

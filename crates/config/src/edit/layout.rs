@@ -6,14 +6,14 @@ use serde_json::ser::{PrettyFormatter, Serializer};
 
 /// The habits of one text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Layout {
+pub(super) struct TextLayout {
     pub(super) newline: &'static str,
     pub(super) unit: String,
 }
 
-impl Layout {
+impl TextLayout {
     /// Reads the habits off `text`; two spaces where it has none.
-    pub(super) fn of(text: &str) -> Self {
+    pub(super) fn detect(text: &str) -> Self {
         let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
         let unit = text.lines().skip(1).map(indentation).find(|indent| !indent.is_empty());
         Self { newline, unit: unit.unwrap_or("  ").to_owned() }

@@ -5,25 +5,25 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-use super::private_folder;
+use super::create_private_folder;
 use crate::error::Error;
 use crate::trust::hex;
 
 /// Held while a file is being changed; the system releases it even if the process dies.
 #[derive(Debug)]
-pub(super) struct Lock {
+pub(super) struct EditLock {
     _file: File,
     key: String,
 }
 
-impl Lock {
+impl EditLock {
     /// Waits for the lock of `path`.
     ///
     /// Locks live in user state, not beside the file: a project should not fill with files nobody asked for, and a
     /// lock on the file itself would be lost when it is replaced.
-    pub(super) fn of(path: &Path, state_dir: &Path) -> Result<Self, Error> {
+    pub(super) fn acquire(path: &Path, state_dir: &Path) -> Result<Self, Error> {
         let folder = state_dir.join("locks");
-        private_folder(&folder)?;
+        create_private_folder(&folder)?;
         let key = hex(&Sha256::digest(path.as_os_str().as_encoded_bytes())[..16]);
         let lock = |source| Error::Lock { path: path.to_owned(), source };
         let mut options = OpenOptions::new();

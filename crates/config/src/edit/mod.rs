@@ -10,6 +10,6 @@ mod splice;
 mod state;
 mod text;
 
-pub(crate) use atomic::{Privacy, follow, private_folder, update};
+pub(crate) use atomic::{FilePrivacy, create_private_folder, follow_links, update_file};
 pub use state::StateFile;
-pub use text::{EditError, add_to_list, get, remove, remove_from_list, set};
+pub use text::{EditError, add_to_list, get_member, remove_from_list, remove_member, set_member};

@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use super::layout::{Layout, begins_line, indent_at, line_start, same_line_comments, skip_trivia};
+use super::layout::{
+    TextLayout, begins_line, indent_at, line_start, same_line_comments, skip_trivia,
+};
 
 /// One replacement of a stretch of text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,7 +24,7 @@ impl Splice {
 }
 
 /// Makes all replacements at once.
-pub(super) fn apply(text: &str, mut splices: Vec<Splice>) -> String {
+pub(super) fn apply_splices(text: &str, mut splices: Vec<Splice>) -> String {
     splices.sort_by_key(|splice| splice.range.start);
     let mut result = String::with_capacity(text.len());
     let mut at = 0;
@@ -47,7 +49,7 @@ impl Container {
     pub(super) fn append(
         &self,
         text: &str,
-        layout: &Layout,
+        layout: &TextLayout,
         render: impl Fn(&str) -> String,
     ) -> Vec<Splice> {
         let Some(last) = self.items.last() else {
@@ -77,7 +79,7 @@ impl Container {
     fn append_first(
         &self,
         text: &str,
-        layout: &Layout,
+        layout: &TextLayout,
         render: impl Fn(&str) -> String,
     ) -> Vec<Splice> {
         let outer = indent_at(text, self.range.start);

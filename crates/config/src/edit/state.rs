@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::atomic::{Privacy, close_folder, update};
+use super::atomic::{FilePrivacy, make_folder_private, update_file};
 use crate::error::Error;
 
 /// One JSON value in user state: private, changed under a lock, replaced atomically. A file that cannot be
@@ -44,16 +44,16 @@ impl StateFile {
         T: Serialize + DeserializeOwned + Default,
         E: From<Error>,
     {
-        close_folder(&self.folder)?;
+        make_folder_private(&self.folder)?;
         let mut change = Some(change);
         let mut changed = None;
-        update(&self.path, &self.folder, Privacy::State, |text| {
+        update_file(&self.path, &self.folder, FilePrivacy::State, |text| {
             let mut value = self.parse(text)?;
             // A file that only we write is changed at the first attempt or not at all.
             match change.take().map(|change| change(&mut value)) {
                 Some(Ok(done)) => {
                     changed = Some(Ok(done));
-                    self.written(&value)
+                    self.to_text(&value)
                 }
                 refused => {
                     changed = refused;
@@ -68,15 +68,16 @@ impl StateFile {
         if text.is_empty() {
             return Ok(T::default());
         }
-        serde_json::from_str(text).map_err(|source| self.damaged(source))
+        serde_json::from_str(text).map_err(|source| self.state_error(source))
     }
 
-    fn written<T: Serialize>(&self, value: &T) -> Result<String, Error> {
-        let text = serde_json::to_string_pretty(value).map_err(|source| self.damaged(source))?;
+    fn to_text<T: Serialize>(&self, value: &T) -> Result<String, Error> {
+        let text =
+            serde_json::to_string_pretty(value).map_err(|source| self.state_error(source))?;
         Ok(text + "\n")
     }
 
-    fn damaged(&self, source: serde_json::Error) -> Error {
+    fn state_error(&self, source: serde_json::Error) -> Error {
         Error::State { path: self.path.clone(), source }
     }
 }

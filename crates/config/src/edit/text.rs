@@ -6,9 +6,9 @@ use jsonc_parser::ast;
 use jsonc_parser::common::Ranged;
 use serde_json::{Map, Value};
 
-use super::layout::{Layout, indent_at};
-use super::splice::{Container, Splice, apply};
-use crate::source::{Lines, Origin, jsonc};
+use super::layout::{TextLayout, indent_at};
+use super::splice::{Container, Splice, apply_splices};
+use crate::source::{LineIndex, SourceOrigin, jsonc};
 
 /// Why a text could not be edited.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -33,43 +33,43 @@ pub enum EditError {
 }
 
 /// The value at `path`, if there is one.
-pub fn get(text: &str, path: &[&str]) -> Result<Option<Value>, EditError> {
-    let found = Document::parse(text)?.find(path).map(|value| json(value));
+pub fn get_member(text: &str, path: &[&str]) -> Result<Option<Value>, EditError> {
+    let found = JsonDocument::parse(text)?.find(path).map(|value| json(value));
     Ok(found)
 }
 
 /// Gives the member at `path` this value, and makes the objects on the way to it. Where both the old value and the
 /// new are objects only the members that differ are touched.
-pub fn set(text: &str, path: &[&str], value: &Value) -> Result<String, EditError> {
+pub fn set_member(text: &str, path: &[&str], value: &Value) -> Result<String, EditError> {
     let (mark, text) = split_mark(text);
-    merge(or_empty(text), path, value).map(|text| format!("{mark}{text}"))
+    merge(with_root_object(text), path, value).map(|text| format!("{mark}{text}"))
 }
 
 /// Takes away the member at `path`; a text without it stays as it is.
-pub fn remove(text: &str, path: &[&str]) -> Result<String, EditError> {
+pub fn remove_member(text: &str, path: &[&str]) -> Result<String, EditError> {
     let (mark, rest) = split_mark(text);
     let mut rest = rest.to_owned();
     let Some((key, parent)) = path.split_last() else {
         return Ok(text.to_owned());
     };
     // A name may stand there twice, and taking away only one would bring back the other.
-    while let Some(splices) = removal(&rest, parent, key)? {
-        rest = apply(&rest, splices);
+    while let Some(splices) = plan_removal(&rest, parent, key)? {
+        rest = apply_splices(&rest, splices);
     }
     Ok(format!("{mark}{rest}"))
 }
 
 /// Puts `item` at the end of the list at `path`, unless it is in there; makes the list where there is none.
 pub fn add_to_list(text: &str, path: &[&str], item: &str) -> Result<String, EditError> {
-    let document = Document::parse(text)?;
+    let document = JsonDocument::parse(text)?;
     match document.find(path) {
-        None => set(text, path, &Value::Array(vec![item.into()])),
+        None => set_member(text, path, &Value::Array(vec![item.into()])),
         Some(ast::Value::Array(list)) if position(list, item).is_some() => Ok(text.to_owned()),
         Some(ast::Value::Array(list)) => {
             let (mark, text) = split_mark(text);
             let item = Value::from(item).to_string();
-            let splices = elements(list).append(text, &Layout::of(text), |_| item.clone());
-            Ok(format!("{mark}{}", apply(text, splices)))
+            let splices = elements(list).append(text, &TextLayout::detect(text), |_| item.clone());
+            Ok(format!("{mark}{}", apply_splices(text, splices)))
         }
         Some(_) => Err(EditError::NotAList(path.join("."))),
     }
@@ -80,29 +80,29 @@ pub fn remove_from_list(text: &str, path: &[&str], item: &str) -> Result<String,
     let (mark, rest) = split_mark(text);
     let mut rest = rest.to_owned();
     loop {
-        let splices = match Document::parse(&rest)?.find(path) {
+        let splices = match JsonDocument::parse(&rest)?.find(path) {
             Some(ast::Value::Array(list)) => {
                 position(list, item).map(|index| elements(list).remove(&rest, index))
             }
             _ => None,
         };
         match splices {
-            Some(splices) => rest = apply(&rest, splices),
+            Some(splices) => rest = apply_splices(&rest, splices),
             None => return Ok(format!("{mark}{rest}")),
         }
     }
 }
 
 /// A parsed text.
-struct Document<'a> {
+struct JsonDocument<'a> {
     root: Option<ast::Value<'a>>,
 }
 
-impl<'a> Document<'a> {
+impl<'a> JsonDocument<'a> {
     fn parse(text: &'a str) -> Result<Self, EditError> {
         let text = split_mark(text).1;
         let root = jsonc::ast(text).map_err(|error| {
-            let at = Lines::new(&Origin::text(""), text).at(error.range().start);
+            let at = LineIndex::new(&SourceOrigin::text(""), text).at(error.range().start);
             let why = error.kind().to_string();
             EditError::Malformed { line: at.line, column: at.column, why }
         })?;
@@ -123,16 +123,16 @@ fn property<'a, 'b>(object: &'b ast::Object<'a>, key: &str) -> Option<&'b ast::O
 }
 
 fn merge(text: String, path: &[&str], value: &Value) -> Result<String, EditError> {
-    let document = Document::parse(&text)?;
+    let document = JsonDocument::parse(&text)?;
     let found = document.find(path).map(|old| (old.range(), json(old)));
     match (found, value) {
         (None, _) => insert(&text, path, value),
         (Some((_, old)), new) if old == *new => Ok(text),
         (Some((_, Value::Object(old))), Value::Object(new)) => merge_members(text, path, &old, new),
         (Some((range, _)), new) => {
-            let rendered = Layout::of(&text).render(new, indent_at(&text, range.start));
+            let rendered = TextLayout::detect(&text).render(new, indent_at(&text, range.start));
             let splice = Splice { range: range.start..range.end, text: rendered };
-            Ok(apply(&text, vec![splice]))
+            Ok(apply_splices(&text, vec![splice]))
         }
     }
 }
@@ -149,13 +149,13 @@ fn merge_members(
         text = merge(text, &inner(key), value)?;
     }
     for key in old.keys().filter(|key| !new.contains_key(*key)) {
-        text = remove(&text, &inner(key))?;
+        text = remove_member(&text, &inner(key))?;
     }
     Ok(text)
 }
 
 fn insert(text: &str, path: &[&str], value: &Value) -> Result<String, EditError> {
-    let document = Document::parse(text)?;
+    let document = JsonDocument::parse(text)?;
     let depth = (0..path.len()).rev().find(|depth| document.find(&path[..*depth]).is_some());
     let depth = depth.unwrap_or(0);
     let Some(ast::Value::Object(object)) = document.find(&path[..depth]) else {
@@ -164,7 +164,7 @@ fn insert(text: &str, path: &[&str], value: &Value) -> Result<String, EditError>
     let wrap =
         |value: Value, key: &&str| Value::Object(Map::from_iter([((*key).to_owned(), value)]));
     let value = path[depth + 1..].iter().rev().fold(value.clone(), wrap);
-    let (layout, key) = (Layout::of(text), Value::from(path[depth]).to_string());
+    let (layout, key) = (TextLayout::detect(text), Value::from(path[depth]).to_string());
     let multiline =
         object.properties.last().is_none_or(|last| super::layout::begins_line(text, last.start()));
     let splices = members(object).append(text, &layout, |indent| {
@@ -174,11 +174,11 @@ fn insert(text: &str, path: &[&str], value: &Value) -> Result<String, EditError>
             format!("{key}: {value}")
         }
     });
-    Ok(apply(text, splices))
+    Ok(apply_splices(text, splices))
 }
 
-fn removal(text: &str, parent: &[&str], key: &str) -> Result<Option<Vec<Splice>>, EditError> {
-    let document = Document::parse(text)?;
+fn plan_removal(text: &str, parent: &[&str], key: &str) -> Result<Option<Vec<Splice>>, EditError> {
+    let document = JsonDocument::parse(text)?;
     let Some(ast::Value::Object(object)) = document.find(parent) else {
         return Ok(None);
     };
@@ -206,7 +206,7 @@ fn position(list: &ast::Array<'_>, item: &str) -> Option<usize> {
 }
 
 fn json(value: &ast::Value<'_>) -> Value {
-    jsonc::node(value, &Lines::new(&Origin::text(""), "")).to_json()
+    jsonc::node(value, &LineIndex::new(&SourceOrigin::text(""), "")).to_json()
 }
 
 /// A byte-order mark stays where it is.
@@ -215,7 +215,7 @@ fn split_mark(text: &str) -> (&str, &str) {
 }
 
 /// A text without a value gets an empty object after whatever comments it has.
-fn or_empty(text: &str) -> String {
+fn with_root_object(text: &str) -> String {
     match jsonc::ast(text) {
         Ok(None) if text.trim().is_empty() => "{}\n".to_owned(),
         Ok(None) => format!("{}\n{{}}\n", text.trim_end()),

@@ -7,8 +7,10 @@ mod schema;
 mod signature;
 mod types;
 
-pub(crate) use parse::{Completeness, callback_port, entry, questions, scopes, tools};
-pub use signature::Signature;
+pub(crate) use parse::{
+    Completeness, decode_callback_port, decode_entry, decode_questions, decode_scopes, decode_tools,
+};
+pub use signature::ServerSignature;
 pub use types::{
     ElicitationAnswerer, Entry, Grant, Ide, InheritEnv, OAuth, ProtocolEra, QuestionSettings,
     Remote, Share, Stdio, Tls, ToolFilter, Transport,

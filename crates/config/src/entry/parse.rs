@@ -6,9 +6,9 @@ use super::types::{
     ElicitationAnswerer, Entry, Grant, Ide, InheritEnv, OAuth, ProtocolEra, QuestionSettings,
     Remote, Share, Stdio, Tls, ToolFilter, Transport,
 };
-use crate::mask::masked_text;
-use crate::problem::{Hint, Kind, Problem};
-use crate::source::{Fields, Located, Node, Value};
+use crate::mask::redact_text;
+use crate::problem::{ConfigProblem, ConfigProblemKind, ProblemHint};
+use crate::source::{ConfigNode, ConfigValue, Located, ObjectFields};
 
 /// Whether every variable had a value; where not, a URL may still hold references and cannot be judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,21 +18,21 @@ pub(crate) enum Completeness {
 }
 
 /// The shortest timeout that is not a mistake for seconds.
-const MIN_TIMEOUT: u64 = 1000;
+const MIN_TIMEOUT_MS: u64 = 1000;
 
 /// Decodes one entry; `None` where it is not usable, and `problems` say why.
-pub(crate) fn entry(
+pub(crate) fn decode_entry(
     name: &str,
-    node: &Node,
+    node: &ConfigNode,
     completeness: Completeness,
-    problems: &mut Vec<Problem>,
+    problems: &mut Vec<ConfigProblem>,
 ) -> Option<Entry> {
     let what = format!("server `{name}`");
-    let mut fields = Fields::new(node, &what, problems).of_server(name);
+    let mut fields = ObjectFields::new(node, &what, problems).of_server(name);
     if name.is_empty() {
-        fields.wrong(Kind::BadValue, "a server needs a name".to_owned(), &node.at);
+        fields.reject(ConfigProblemKind::BadValue, "a server needs a name".to_owned(), &node.at);
     }
-    let transport = if matches!(node.value, Value::Object(_)) {
+    let transport = if matches!(node.value, ConfigValue::Object(_)) {
         transport(&mut fields, name, node, completeness)
     } else {
         None
@@ -45,24 +45,24 @@ pub(crate) fn entry(
     }
 }
 
-fn common(fields: &mut Fields<'_>, transport: Transport) -> Entry {
+fn common(fields: &mut ObjectFields<'_>, transport: Transport) -> Entry {
     Entry {
         transport,
         timeout: timeout(fields),
         always_load: fields.flag("alwaysLoad").is_some_and(|flag| flag.value),
         disabled: fields.flag("disabled").is_some_and(|flag| flag.value),
-        tools: fields.nested("tools", tools).unwrap_or_default(),
+        tools: fields.nested("tools", decode_tools).unwrap_or_default(),
         share: share(fields),
         share_principals: fields.flag("sharePrincipals").is_some_and(|flag| flag.value),
         era: era(fields),
-        questions: fields.nested("questions", questions),
+        questions: fields.nested("questions", decode_questions),
     }
 }
 
 fn transport(
-    fields: &mut Fields<'_>,
+    fields: &mut ObjectFields<'_>,
     name: &str,
-    node: &Node,
+    node: &ConfigNode,
     completeness: Completeness,
 ) -> Option<Transport> {
     let kind = fields.text("type");
@@ -71,7 +71,7 @@ fn transport(
     }
     let word = match &kind {
         Some(kind) => kind.value.as_str(),
-        None => implied(fields, name, node)?,
+        None => implied_type(fields, name, node)?,
     };
     match word {
         "stdio" => stdio(fields, node).map(Transport::Stdio),
@@ -82,41 +82,47 @@ fn transport(
         "ws" => remote(fields, node, &["ws", "wss"], completeness).map(Transport::Ws),
         "sse-ide" => ide(fields, &["http", "https"], completeness).map(Transport::SseIde),
         "ws-ide" => ide(fields, &["ws", "wss"], completeness).map(Transport::WsIde),
-        other => refused(fields, other, kind.as_ref()),
+        other => refuse_type(fields, other, kind.as_ref()),
     }
 }
 
-fn fields_have(node: &Node, key: &str) -> bool {
-    node.get(key).is_some_and(|value| value.value != Value::Null)
+fn fields_have(node: &ConfigNode, key: &str) -> bool {
+    node.get(key).is_some_and(|value| value.value != ConfigValue::Null)
 }
 
 /// What an entry without `type` is: a command is stdio, a URL is http.
-fn implied(fields: &mut Fields<'_>, name: &str, node: &Node) -> Option<&'static str> {
+fn implied_type(
+    fields: &mut ObjectFields<'_>,
+    name: &str,
+    node: &ConfigNode,
+) -> Option<&'static str> {
     match (fields_have(node, "command"), node.get("url")) {
         (true, Some(url)) => {
             let message = format!("server `{name}` has both `command` and `url`, and no `type`");
-            fields.wrong(Kind::BadValue, message, &url.at);
+            fields.reject(ConfigProblemKind::BadValue, message, &url.at);
             None
         }
         (true, None) => Some("stdio"),
         (false, Some(url)) => {
             let message = format!("server `{name}` has a `url` and no `type`; taken as http");
-            let hint = Hint::AddMember("\"type\": \"http\"".to_owned());
-            fields.mention(
-                Problem::note(Kind::UrlWithoutType, message).at(url.at.clone()).hint(hint),
+            let hint = ProblemHint::AddMember("\"type\": \"http\"".to_owned());
+            fields.add_problem(
+                ConfigProblem::note(ConfigProblemKind::UrlWithoutType, message)
+                    .at(url.at.clone())
+                    .hint(hint),
             );
             Some("http")
         }
         (false, None) => {
             let message = format!("server `{name}` has neither `command` nor `url`");
-            fields.wrong(Kind::MissingMember, message, &node.at);
+            fields.reject(ConfigProblemKind::MissingMember, message, &node.at);
             None
         }
     }
 }
 
-fn refused(
-    fields: &mut Fields<'_>,
+fn refuse_type(
+    fields: &mut ObjectFields<'_>,
     word: &str,
     kind: Option<&Located<String>>,
 ) -> Option<Transport> {
@@ -128,11 +134,11 @@ fn refused(
         ),
         _ => format!("{} is of unknown type `{word}`", fields.what()),
     };
-    fields.wrong(Kind::BadValue, message, &at);
+    fields.reject(ConfigProblemKind::BadValue, message, &at);
     None
 }
 
-fn stdio(fields: &mut Fields<'_>, node: &Node) -> Option<Stdio> {
+fn stdio(fields: &mut ObjectFields<'_>, node: &ConfigNode) -> Option<Stdio> {
     let command = fields.required("command");
     let stdio = Stdio {
         args: fields.strings("args"),
@@ -147,7 +153,7 @@ fn stdio(fields: &mut Fields<'_>, node: &Node) -> Option<Stdio> {
 }
 
 /// A name with `=` or NUL in it would mean another variable, or none.
-fn check_variable_names(fields: &mut Fields<'_>, stdio: &Stdio, node: &Node) {
+fn check_variable_names(fields: &mut ObjectFields<'_>, stdio: &Stdio, node: &ConfigNode) {
     for (name, value) in &stdio.env {
         if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
             let message = format!(
@@ -156,22 +162,22 @@ fn check_variable_names(fields: &mut Fields<'_>, stdio: &Stdio, node: &Node) {
                 name.escape_default()
             );
             let at = node.get("env").map_or(&node.at, |env| &env.at).clone();
-            fields.wrong(Kind::BadValue, message, &at);
+            fields.reject(ConfigProblemKind::BadValue, message, &at);
         }
     }
 }
 
-fn inherit_env(fields: &mut Fields<'_>) -> InheritEnv {
+fn inherit_env(fields: &mut ObjectFields<'_>) -> InheritEnv {
     match fields.node("inheritEnv").map(|node| &node.value) {
-        Some(Value::Bool(all)) => InheritEnv::All(*all),
+        Some(ConfigValue::Bool(all)) => InheritEnv::All(*all),
         Some(_) => InheritEnv::Names(fields.strings("inheritEnv")),
         None => InheritEnv::default(),
     }
 }
 
 fn remote(
-    fields: &mut Fields<'_>,
-    node: &Node,
+    fields: &mut ObjectFields<'_>,
+    node: &ConfigNode,
     schemes: &[&str],
     completeness: Completeness,
 ) -> Option<Remote> {
@@ -191,7 +197,7 @@ fn remote(
 }
 
 fn check_url(
-    fields: &mut Fields<'_>,
+    fields: &mut ObjectFields<'_>,
     key: &str,
     url: &Located<String>,
     schemes: &[&str],
@@ -209,12 +215,12 @@ fn check_url(
         Err(error) => format!("is not a URL: {error}"),
     };
     let message =
-        format!("`{key}` of {} {why} (it is `{}`)", fields.what(), masked_text(&url.value));
-    fields.wrong(Kind::BadValue, message, &url.at);
+        format!("`{key}` of {} {why} (it is `{}`)", fields.what(), redact_text(&url.value));
+    fields.reject(ConfigProblemKind::BadValue, message, &url.at);
 }
 
 /// A line break in a header would let one value write further headers.
-fn check_headers(fields: &mut Fields<'_>, remote: &Remote, node: &Node) {
+fn check_headers(fields: &mut ObjectFields<'_>, remote: &Remote, node: &ConfigNode) {
     let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
     for (name, value) in &remote.headers {
         let sound =
@@ -223,12 +229,12 @@ fn check_headers(fields: &mut Fields<'_>, remote: &Remote, node: &Node) {
             let message =
                 format!("{} cannot send the header `{}`", fields.what(), name.escape_default());
             let at = node.get("headers").map_or(&node.at, |headers| &headers.at).clone();
-            fields.wrong(Kind::BadValue, message, &at);
+            fields.reject(ConfigProblemKind::BadValue, message, &at);
         }
     }
 }
 
-fn ide(fields: &mut Fields<'_>, schemes: &[&str], completeness: Completeness) -> Option<Ide> {
+fn ide(fields: &mut ObjectFields<'_>, schemes: &[&str], completeness: Completeness) -> Option<Ide> {
     let url = fields.required("url");
     if let Some(url) = &url {
         check_url(fields, "url", url, schemes, completeness);
@@ -237,23 +243,23 @@ fn ide(fields: &mut Fields<'_>, schemes: &[&str], completeness: Completeness) ->
     url.map(|url| Ide { url: url.value, ide_name, auth_token })
 }
 
-fn tls(fields: &mut Fields<'_>) -> Tls {
+fn tls(fields: &mut ObjectFields<'_>) -> Tls {
     let (cert_file, key_file) = (fields.string("certFile"), fields.text("keyFile"));
     if let Some(key) = key_file.as_ref().filter(|_| cert_file.is_none()) {
         let message = format!("`keyFile` of {} needs `certFile`", fields.what());
-        fields.wrong(Kind::BadValue, message, &key.at);
+        fields.reject(ConfigProblemKind::BadValue, message, &key.at);
     }
     Tls { cert_file, key_file: key_file.map(|key| key.value), ca_file: fields.string("caFile") }
 }
 
-fn oauth(fields: &mut Fields<'_>) -> Option<OAuth> {
+fn oauth(fields: &mut ObjectFields<'_>) -> Option<OAuth> {
     fields.nested("oauth", |fields| OAuth {
         client_id: fields.string("clientId"),
         client_secret: fields.string("clientSecret"),
         client_metadata_url: fields.string("clientMetadataUrl"),
-        callback_port: callback_port(fields),
+        callback_port: decode_callback_port(fields),
         auth_server_metadata_url: metadata_url(fields),
-        scopes: scopes(fields),
+        scopes: decode_scopes(fields),
         grant: grant(fields),
         private_key_file: fields.string("privateKeyFile"),
         signing_algorithm: fields.string("signingAlgorithm"),
@@ -264,33 +270,33 @@ fn oauth(fields: &mut Fields<'_>) -> Option<OAuth> {
 }
 
 /// A list, or the space-separated string that OAuth itself uses.
-pub(crate) fn scopes(fields: &mut Fields<'_>) -> Vec<String> {
+pub(crate) fn decode_scopes(fields: &mut ObjectFields<'_>) -> Vec<String> {
     match fields.node("scopes").map(|node| &node.value) {
-        Some(Value::String(words)) => words.split_whitespace().map(str::to_owned).collect(),
+        Some(ConfigValue::String(words)) => words.split_whitespace().map(str::to_owned).collect(),
         Some(_) => fields.strings("scopes"),
         None => Vec::new(),
     }
 }
 
-pub(crate) fn callback_port(fields: &mut Fields<'_>) -> Option<u16> {
-    let port = fields.whole("callbackPort")?;
+pub(crate) fn decode_callback_port(fields: &mut ObjectFields<'_>) -> Option<u16> {
+    let port = fields.integer("callbackPort")?;
     match u16::try_from(port.value) {
         Ok(number) if number > 0 => Some(number),
         _ => {
             let message = format!("`callbackPort` of {} must be from 1 to 65535", fields.what());
-            fields.wrong(Kind::BadValue, message, &port.at);
+            fields.reject(ConfigProblemKind::BadValue, message, &port.at);
             None
         }
     }
 }
 
-fn metadata_url(fields: &mut Fields<'_>) -> Option<String> {
+fn metadata_url(fields: &mut ObjectFields<'_>) -> Option<String> {
     let url = fields.text("authServerMetadataUrl")?;
     check_url(fields, "authServerMetadataUrl", &url, &["https", "http"], Completeness::Partial);
     Some(url.value)
 }
 
-fn grant(fields: &mut Fields<'_>) -> Option<Grant> {
+fn grant(fields: &mut ObjectFields<'_>) -> Option<Grant> {
     let word = fields.text("grant")?;
     match word.value.as_str() {
         "authorization_code" => Some(Grant::AuthorizationCode),
@@ -298,61 +304,61 @@ fn grant(fields: &mut Fields<'_>) -> Option<Grant> {
         "urn:ietf:params:oauth:grant-type:jwt-bearer" => Some(Grant::JwtBearer),
         other => {
             let message = format!("`grant` of {} cannot be `{other}`", fields.what());
-            fields.wrong(Kind::BadValue, message, &word.at);
+            fields.reject(ConfigProblemKind::BadValue, message, &word.at);
             None
         }
     }
 }
 
-fn timeout(fields: &mut Fields<'_>) -> Option<u64> {
-    let timeout = fields.whole("timeout")?;
-    if timeout.value >= MIN_TIMEOUT {
+fn timeout(fields: &mut ObjectFields<'_>) -> Option<u64> {
+    let timeout = fields.integer("timeout")?;
+    if timeout.value >= MIN_TIMEOUT_MS {
         return Some(timeout.value);
     }
     let message = format!(
-        "`timeout` of {} is {} ms; it counts milliseconds and cannot be below {MIN_TIMEOUT}",
+        "`timeout` of {} is {} ms; it counts milliseconds and cannot be below {MIN_TIMEOUT_MS}",
         fields.what(),
         timeout.value
     );
-    fields.wrong(Kind::BadValue, message, &timeout.at);
+    fields.reject(ConfigProblemKind::BadValue, message, &timeout.at);
     None
 }
 
-pub(crate) fn tools(fields: &mut Fields<'_>) -> ToolFilter {
+pub(crate) fn decode_tools(fields: &mut ObjectFields<'_>) -> ToolFilter {
     let allow = fields.texts("allow");
     let allow = allow.map(|globs| globs.into_iter().map(|glob| glob.value).collect());
     ToolFilter { allow, deny: fields.strings("deny") }
 }
 
-fn era(fields: &mut Fields<'_>) -> Option<ProtocolEra> {
+fn era(fields: &mut ObjectFields<'_>) -> Option<ProtocolEra> {
     let word = fields.text("era")?;
     match word.value.as_str() {
         "legacy" => Some(ProtocolEra::Legacy),
         "modern" => Some(ProtocolEra::Modern),
         other => {
             let message = format!("`era` of {} cannot be `{other}`", fields.what());
-            fields.wrong(Kind::BadValue, message, &word.at);
+            fields.reject(ConfigProblemKind::BadValue, message, &word.at);
             None
         }
     }
 }
 
 /// `questions`, of an entry or of a settings file.
-pub(crate) fn questions(fields: &mut Fields<'_>) -> QuestionSettings {
+pub(crate) fn decode_questions(fields: &mut ObjectFields<'_>) -> QuestionSettings {
     let Some(word) = fields.text("elicitation") else { return QuestionSettings::default() };
     let elicitation = match word.value.as_str() {
         "client" => Some(ElicitationAnswerer::Client),
         "queue" => Some(ElicitationAnswerer::Queue),
         other => {
             let message = format!("`elicitation` of {} cannot be `{other}`", fields.what());
-            fields.wrong(Kind::BadValue, message, &word.at);
+            fields.reject(ConfigProblemKind::BadValue, message, &word.at);
             None
         }
     };
     QuestionSettings { elicitation }
 }
 
-fn share(fields: &mut Fields<'_>) -> Share {
+fn share(fields: &mut ObjectFields<'_>) -> Share {
     let Some(word) = fields.text("share") else {
         return Share::Auto;
     };
@@ -362,7 +368,7 @@ fn share(fields: &mut Fields<'_>) -> Share {
         "never" => Share::Never,
         other => {
             let message = format!("`share` of {} cannot be `{other}`", fields.what());
-            fields.wrong(Kind::BadValue, message, &word.at);
+            fields.reject(ConfigProblemKind::BadValue, message, &word.at);
             Share::Auto
         }
     }

@@ -12,17 +12,17 @@ use crate::trust::hex;
 ///
 /// Only a hash is kept, because the environment holds secrets.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Signature(String);
+pub struct ServerSignature(String);
 
-impl std::fmt::Display for Signature {
+impl std::fmt::Display for ServerSignature {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl Signature {
+impl ServerSignature {
     /// The signature of an entry.
-    pub fn of(entry: &Entry) -> Self {
+    pub fn of_entry(entry: &Entry) -> Self {
         let mut hasher = Sha256::new();
         match &entry.transport {
             Transport::Stdio(stdio) => parts(stdio).for_each(|part| {
@@ -51,7 +51,7 @@ fn canonical(url: &str) -> String {
     parsed.as_str().trim_end_matches('/').to_owned()
 }
 
-impl fmt::Debug for Signature {
+impl fmt::Debug for ServerSignature {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0[..12])
     }

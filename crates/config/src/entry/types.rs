@@ -348,8 +348,9 @@ impl ToolFilter {
     }
 
     /// Whether a tool of this name is shown.
-    pub fn shows(&self, tool: &str) -> bool {
-        let matches = |globs: &[String]| globs.iter().any(|glob| crate::policy::glob(glob, tool));
+    pub fn shows_tool(&self, tool: &str) -> bool {
+        let matches =
+            |globs: &[String]| globs.iter().any(|glob| crate::policy::glob_matches(glob, tool));
         !matches(&self.deny) && self.allow.as_deref().is_none_or(matches)
     }
 }
@@ -372,7 +373,7 @@ macro_rules! debug_masked {
         impl fmt::Debug for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 let json = serde_json::to_value(self).unwrap_or_default();
-                write!(f, concat!(stringify!($name), " {}"), crate::mask::masked(&json))
+                write!(f, concat!(stringify!($name), " {}"), crate::mask::redact_entry(&json))
             }
         }
     )*};

@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
-use super::Read;
-use super::entries::plain;
-use crate::source::Node;
+use super::ClientServers;
+use super::entries::read_unchanged;
+use crate::source::ConfigNode;
 
-pub(super) fn servers(node: &Node) -> Read {
-    let mut read = plain(node.get("mcpServers"));
-    for project in node.get("projects").map_or(&[][..], Node::members) {
-        let mut inner = plain(project.value.get("mcpServers"));
+pub(super) fn servers(node: &ConfigNode) -> ClientServers {
+    let mut read = read_unchanged(node.get("mcpServers"));
+    for project in node.get("projects").map_or(&[][..], ConfigNode::members) {
+        let mut inner = read_unchanged(project.value.get("mcpServers"));
         for found in &mut inner.servers {
             found.project = Some(PathBuf::from(&project.key));
         }

@@ -4,12 +4,12 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use crate::surroundings::Surroundings;
+use crate::surroundings::HostContext;
 
 /// A client whose servers can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the names are the clients' own")]
-pub enum Client {
+pub enum ClientApp {
     ClaudeCode,
     ClaudeDesktop,
     Cursor,
@@ -24,12 +24,12 @@ pub enum Client {
 
 /// A word that names no client.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{word}` is not a client we can read; there are {}", Client::ALL.map(Client::name).join(", "))]
-pub struct UnknownClient {
+#[error("`{word}` is not a client we can read; there are {}", ClientApp::ALL.map(ClientApp::name).join(", "))]
+pub struct UnknownClientApp {
     word: String,
 }
 
-impl Client {
+impl ClientApp {
     /// Every client.
     pub const ALL: [Self; 10] = [
         Self::ClaudeCode,
@@ -61,7 +61,7 @@ impl Client {
     }
 
     /// The user's files of this client, on whichever platform; those that do not exist are simply not there.
-    pub fn user_files(self, surroundings: &Surroundings) -> Vec<PathBuf> {
+    pub fn user_files(self, surroundings: &HostContext) -> Vec<PathBuf> {
         let home = &surroundings.home;
         let folder = |name: &str| {
             surroundings.env.get(name).map(PathBuf::from).filter(|path| path.is_absolute())
@@ -123,17 +123,17 @@ impl Client {
     }
 }
 
-impl fmt::Display for Client {
+impl fmt::Display for ClientApp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
 }
 
-impl FromStr for Client {
-    type Err = UnknownClient;
+impl FromStr for ClientApp {
+    type Err = UnknownClientApp;
 
-    fn from_str(word: &str) -> Result<Self, UnknownClient> {
+    fn from_str(word: &str) -> Result<Self, UnknownClientApp> {
         let client = Self::ALL.into_iter().find(|client| client.name() == word);
-        client.ok_or_else(|| UnknownClient { word: word.to_owned() })
+        client.ok_or_else(|| UnknownClientApp { word: word.to_owned() })
     }
 }

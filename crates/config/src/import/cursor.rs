@@ -1,17 +1,17 @@
 //! `mcp.json` of Cursor: our form, with an editor's references.
 
-use super::Read;
-use super::entries::{Builder, each};
-use super::translate::Translate;
-use crate::source::Node;
+use super::ClientServers;
+use super::entries::{EntryBuilder, read_each};
+use super::translate::ReferenceSyntax;
+use crate::source::ConfigNode;
 
-pub(super) fn servers(node: &Node) -> Read {
-    each(node.get("mcpServers"), |_, theirs, _| {
-        let mut entry = Builder::new(theirs, &Translate::Editor);
+pub(super) fn servers(node: &ConfigNode) -> ClientServers {
+    read_each(node.get("mcpServers"), |_, theirs, _| {
+        let mut entry = EntryBuilder::new(theirs, &ReferenceSyntax::Editor);
         if theirs.get("url").is_some() && theirs.get("type").is_none() {
             entry.set("type", "http");
         }
-        entry.keep(&[
+        entry.copy_members(&[
             "type", "command", "args", "env", "cwd", "envFile", "url", "headers", "disabled",
         ]);
         Some(entry.finish())

@@ -2,47 +2,47 @@
 
 use serde_json::{Map, Value};
 
-use super::translate::Translate;
-use super::{Found, Read};
-use crate::problem::{Kind, Problem};
-use crate::source::{Location, Member, Node};
+use super::translate::ReferenceSyntax;
+use super::{ClientServers, ImportCandidate};
+use crate::problem::{ConfigProblem, ConfigProblemKind};
+use crate::source::{ConfigMember, ConfigNode, SourceLocation};
 
 /// Servers in a form that is ours already.
-pub(super) fn plain(servers: Option<&Node>) -> Read {
-    each(servers, |_, node, _| Some(node.to_json()))
+pub(super) fn read_unchanged(servers: Option<&ConfigNode>) -> ClientServers {
+    read_each(servers, |_, node, _| Some(node.to_json()))
 }
 
 /// Reads every member of `servers` with `entry`.
-pub(super) fn each(
-    servers: Option<&Node>,
-    mut entry: impl FnMut(&str, &Node, &mut Vec<Problem>) -> Option<Value>,
-) -> Read {
-    let mut read = Read::default();
-    for Member { key, at, value } in servers.map_or(&[][..], Node::members) {
+pub(super) fn read_each(
+    servers: Option<&ConfigNode>,
+    mut entry: impl FnMut(&str, &ConfigNode, &mut Vec<ConfigProblem>) -> Option<Value>,
+) -> ClientServers {
+    let mut read = ClientServers::default();
+    for ConfigMember { key, at, value } in servers.map_or(&[][..], ConfigNode::members) {
         let made = entry(key, value, &mut read.problems);
-        read.servers.extend(made.map(|entry| found(key, entry, at)));
+        read.servers.extend(made.map(|entry| import_candidate(key, entry, at)));
     }
     read
 }
 
-pub(super) fn found(name: &str, entry: Value, at: &Location) -> Found {
-    Found { name: name.to_owned(), entry, at: at.clone(), project: None }
+pub(super) fn import_candidate(name: &str, entry: Value, at: &SourceLocation) -> ImportCandidate {
+    ImportCandidate { name: name.to_owned(), entry, at: at.clone(), project: None }
 }
 
 /// An entry of ours while it is put together from one of theirs.
-pub(super) struct Builder<'a> {
-    theirs: &'a Node,
+pub(super) struct EntryBuilder<'a> {
+    theirs: &'a ConfigNode,
     ours: Map<String, Value>,
-    translate: &'a Translate,
+    translate: &'a ReferenceSyntax,
 }
 
-impl<'a> Builder<'a> {
-    pub(super) fn new(theirs: &'a Node, translate: &'a Translate) -> Self {
+impl<'a> EntryBuilder<'a> {
+    pub(super) fn new(theirs: &'a ConfigNode, translate: &'a ReferenceSyntax) -> Self {
         Self { theirs, ours: Map::new(), translate }
     }
 
     /// Takes a member over under another name, its variables translated.
-    pub(super) fn take(&mut self, theirs: &str, ours: &str) -> &mut Self {
+    pub(super) fn copy_as(&mut self, theirs: &str, ours: &str) -> &mut Self {
         if let Some(value) =
             self.theirs.get(theirs).map(|node| self.translate.value(&node.to_json()))
         {
@@ -57,9 +57,9 @@ impl<'a> Builder<'a> {
     }
 
     /// Takes members over under their own names.
-    pub(super) fn keep(&mut self, members: &[&str]) -> &mut Self {
+    pub(super) fn copy_members(&mut self, members: &[&str]) -> &mut Self {
         for member in members {
-            self.take(member, member);
+            self.copy_as(member, member);
         }
         self
     }
@@ -87,7 +87,7 @@ impl<'a> Builder<'a> {
 
     /// `enabled: false` is `disabled: true`.
     pub(super) fn enabled(&mut self) -> &mut Self {
-        if self.theirs.get("enabled").and_then(Node::as_bool) == Some(false) {
+        if self.theirs.get("enabled").and_then(ConfigNode::as_bool) == Some(false) {
             self.set("disabled", true);
         }
         self
@@ -98,7 +98,7 @@ impl<'a> Builder<'a> {
         let list = |key| {
             self.theirs
                 .get(key)
-                .map(Node::to_json)
+                .map(ConfigNode::to_json)
                 .filter(|list| !list.as_array().is_none_or(Vec::is_empty))
         };
         let mut tools = Map::new();
@@ -129,7 +129,7 @@ impl<'a> Builder<'a> {
 }
 
 /// Says that a server stays behind.
-pub(super) fn left_behind(name: &str, why: &str, at: &Location) -> Problem {
+pub(super) fn left_behind_problem(name: &str, why: &str, at: &SourceLocation) -> ConfigProblem {
     let message = format!("`{name}` was not taken over: {why}");
-    Problem::warning(Kind::CannotImport, message).at(at.clone()).of_server(name)
+    ConfigProblem::warning(ConfigProblemKind::CannotImport, message).at(at.clone()).of_server(name)
 }

@@ -1,20 +1,21 @@
 //! `settings.json` of Gemini CLI: `httpUrl` is Streamable HTTP, `url` is the older form.
 
-use super::Read;
-use super::entries::{Builder, each};
-use super::translate::Translate;
-use crate::source::Node;
+use super::ClientServers;
+use super::entries::{EntryBuilder, read_each};
+use super::translate::ReferenceSyntax;
+use crate::source::ConfigNode;
 
-pub(super) fn servers(node: &Node) -> Read {
-    each(node.get("mcpServers"), |_, theirs, _| {
-        let mut entry = Builder::new(theirs, &Translate::Shell);
+pub(super) fn servers(node: &ConfigNode) -> ClientServers {
+    read_each(node.get("mcpServers"), |_, theirs, _| {
+        let mut entry = EntryBuilder::new(theirs, &ReferenceSyntax::Shell);
         if entry.has("httpUrl") {
-            entry.set("type", "http").take("httpUrl", "url");
+            entry.set("type", "http").copy_as("httpUrl", "url");
         } else if entry.has("url") {
-            let kind = theirs.get("type").and_then(Node::as_str).filter(|kind| *kind == "http");
-            entry.set("type", kind.unwrap_or("sse")).take("url", "url");
+            let kind =
+                theirs.get("type").and_then(ConfigNode::as_str).filter(|kind| *kind == "http");
+            entry.set("type", kind.unwrap_or("sse")).copy_as("url", "url");
         }
-        entry.keep(&["command", "args", "env", "cwd", "headers", "timeout"]);
+        entry.copy_members(&["command", "args", "env", "cwd", "headers", "timeout"]);
         entry.tools("includeTools", "excludeTools");
         Some(entry.finish())
     })

@@ -21,37 +21,39 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::problem::Problem;
-use crate::source::{self, Location, Node, Origin, Ownership, Shelf, jsonc, toml, yaml};
-use crate::surroundings::Surroundings;
+use crate::problem::ConfigProblem;
+use crate::source::{
+    self, ConfigNode, FileOwnership, FileReader, SourceLocation, SourceOrigin, jsonc, toml, yaml,
+};
+use crate::surroundings::HostContext;
 
-pub use client::{Client, UnknownClient};
-pub use plan::{Plan, Skipped, plan};
+pub use client::{ClientApp, UnknownClientApp};
+pub use plan::{ImportPlan, SkippedImport, plan_import};
 
 /// A server found in another client's file.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
+pub struct ImportCandidate {
     /// Its name there.
     pub name: String,
     /// Its entry, as ours.
     pub entry: Value,
     /// Where it stands.
-    pub at: Location,
+    pub at: SourceLocation,
     /// The project it belongs to; absent where it is for all of them.
     pub project: Option<PathBuf>,
 }
 
 /// What a file of another client holds.
 #[derive(Debug, Clone, Default)]
-pub struct Read {
+pub struct ClientServers {
     /// Its servers.
-    pub servers: Vec<Found>,
+    pub servers: Vec<ImportCandidate>,
     /// What could not be taken over.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<ConfigProblem>,
 }
 
 /// Reads a file of `client`.
-pub fn read(client: Client, origin: &Origin, text: &str) -> Read {
+pub fn read_client_file(client: ClientApp, origin: &SourceOrigin, text: &str) -> ClientServers {
     let parsed =
         match origin.path().and_then(|path| path.extension()).and_then(|name| name.to_str()) {
             Some("toml") => toml::parse(origin, text),
@@ -60,7 +62,7 @@ pub fn read(client: Client, origin: &Origin, text: &str) -> Read {
         };
     match parsed {
         Ok(node) => servers(client, &node),
-        Err(problem) => Read { servers: Vec::new(), problems: vec![problem] },
+        Err(problem) => ClientServers { servers: Vec::new(), problems: vec![problem] },
     }
 }
 
@@ -68,15 +70,20 @@ pub fn read(client: Client, origin: &Origin, text: &str) -> Read {
 ///
 /// Files of a project are not among them: whoever wrote the project wrote those, and an import would make them the
 /// user's. [`read`] takes them where a person names one.
-pub fn gather(client: Client, surroundings: &Surroundings, root: &Path) -> Read {
-    let mut all = Read::default();
+pub fn read_user_files(
+    client: ClientApp,
+    surroundings: &HostContext,
+    root: &Path,
+) -> ClientServers {
+    let mut all = ClientServers::default();
     for path in client.user_files(surroundings) {
-        match Shelf::default().read(&path, Ownership::Any) {
-            source::Found::Nothing => {}
-            source::Found::Unusable(problem) => all.problems.push(problem),
-            source::Found::Text(text) => {
-                let read = read(client, &Origin::file(&path), &text);
-                let is_here = |found: &Found| found.project.as_deref().is_none_or(|at| at == root);
+        match FileReader::default().read(&path, FileOwnership::Any) {
+            source::FileReadResult::Nothing => {}
+            source::FileReadResult::Unusable(problem) => all.problems.push(problem),
+            source::FileReadResult::Text(text) => {
+                let read = read_client_file(client, &SourceOrigin::file(&path), &text);
+                let is_here =
+                    |found: &ImportCandidate| found.project.as_deref().is_none_or(|at| at == root);
                 all.servers.extend(read.servers.into_iter().filter(is_here));
                 all.problems.extend(read.problems);
             }
@@ -85,18 +92,18 @@ pub fn gather(client: Client, surroundings: &Surroundings, root: &Path) -> Read 
     all
 }
 
-fn servers(client: Client, node: &Node) -> Read {
+fn servers(client: ClientApp, node: &ConfigNode) -> ClientServers {
     match client {
-        Client::ClaudeCode => claude_code::servers(node),
+        ClientApp::ClaudeCode => claude_code::servers(node),
         // Its file holds what everyone's `mcpServers` holds.
-        Client::ClaudeDesktop => entries::plain(node.get("mcpServers")),
-        Client::Cursor => cursor::servers(node),
-        Client::VsCode => vscode::servers(node),
-        Client::Codex => codex::servers(node),
-        Client::Gemini => gemini::servers(node),
-        Client::Windsurf => windsurf::servers(node),
-        Client::Zed => zed::servers(node),
-        Client::Continue => continue_dev::servers(node),
-        Client::Goose => goose::servers(node),
+        ClientApp::ClaudeDesktop => entries::read_unchanged(node.get("mcpServers")),
+        ClientApp::Cursor => cursor::servers(node),
+        ClientApp::VsCode => vscode::servers(node),
+        ClientApp::Codex => codex::servers(node),
+        ClientApp::Gemini => gemini::servers(node),
+        ClientApp::Windsurf => windsurf::servers(node),
+        ClientApp::Zed => zed::servers(node),
+        ClientApp::Continue => continue_dev::servers(node),
+        ClientApp::Goose => goose::servers(node),
     }
 }

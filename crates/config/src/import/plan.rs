@@ -2,27 +2,27 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Found, Read};
-use crate::entry::Signature;
-use crate::install::is_ours;
-use crate::problem::Problem;
-use crate::surroundings::Environment;
-use crate::{check, name};
+use super::{ClientServers, ImportCandidate};
+use crate::entry::ServerSignature;
+use crate::install::is_switchboard_entry;
+use crate::problem::ConfigProblem;
+use crate::surroundings::EnvironmentVariables;
+use crate::{check_entry, name};
 
 /// What an import would do.
 #[derive(Debug, Clone, Default)]
-pub struct Plan {
+pub struct ImportPlan {
     /// Entries to write, under names that are free.
-    pub add: Vec<Found>,
+    pub add: Vec<ImportCandidate>,
     /// Entries that stay behind.
-    pub skip: Vec<Skipped>,
+    pub skip: Vec<SkippedImport>,
     /// What could not be read.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<ConfigProblem>,
 }
 
 /// A server that is not taken over.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Skipped {
+pub struct SkippedImport {
     /// Its name in the other client.
     pub name: String,
     /// Why.
@@ -30,26 +30,33 @@ pub struct Skipped {
 }
 
 /// Decides what to take over: everything usable that is not here already, whatever it is called.
-pub fn plan(read: Read, existing: &BTreeMap<String, Signature>, env: &Environment) -> Plan {
-    let mut plan = Plan { problems: read.problems, ..Plan::default() };
+pub fn plan_import(
+    read: ClientServers,
+    existing: &BTreeMap<String, ServerSignature>,
+    env: &EnvironmentVariables,
+) -> ImportPlan {
+    let mut plan = ImportPlan { problems: read.problems, ..ImportPlan::default() };
     let mut known: BTreeMap<_, _> =
         existing.iter().map(|(name, signature)| (signature.clone(), name.clone())).collect();
     let mut names: BTreeSet<_> = existing.keys().cloned().collect();
     for mut found in read.servers {
-        if is_ours(&found.entry) {
+        if is_switchboard_entry(&found.entry) {
             let why = "it is this program".to_owned();
-            plan.skip.push(Skipped { name: found.name, why });
+            plan.skip.push(SkippedImport { name: found.name, why });
             continue;
         }
-        let checked = check(&found.name, &found.entry, &found.at, env);
-        let Some(signature) = checked.entry.as_ref().map(Signature::of) else {
-            plan.skip.push(Skipped { name: found.name, why: "its entry is not usable".to_owned() });
+        let checked = check_entry(&found.name, &found.entry, &found.at, env);
+        let Some(signature) = checked.entry.as_ref().map(ServerSignature::of_entry) else {
+            plan.skip.push(SkippedImport {
+                name: found.name,
+                why: "its entry is not usable".to_owned(),
+            });
             plan.problems.extend(checked.problems);
             continue;
         };
         if let Some(same) = known.get(&signature) {
             let why = format!("it is the same server as `{same}`");
-            plan.skip.push(Skipped { name: found.name, why });
+            plan.skip.push(SkippedImport { name: found.name, why });
             continue;
         }
         found.name = free_name(&found.name, &names);
@@ -62,7 +69,7 @@ pub fn plan(read: Read, existing: &BTreeMap<String, Signature>, env: &Environmen
 
 /// A name that the command line takes and nobody has.
 fn free_name(wanted: &str, taken: &BTreeSet<String>) -> String {
-    let wanted = name::normalize(wanted);
+    let wanted = name::normalize_server_name(wanted);
     let numbered = (2_u32..).map(|number| format!("{wanted}-{number}"));
     let mut names = std::iter::once(wanted.clone()).chain(numbered);
     names.find(|name| !taken.contains(name)).unwrap_or(wanted)

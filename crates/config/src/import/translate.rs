@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 /// How a client writes references.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Translate {
+pub(super) enum ReferenceSyntax {
     /// As we do.
     Nothing,
     /// `${env:NAME}`, `${input:id}`, `${userHome}`, `${workspaceFolder}`.
@@ -15,7 +15,7 @@ pub(super) enum Translate {
     Secrets,
 }
 
-impl Translate {
+impl ReferenceSyntax {
     /// Translates every string of a value.
     pub(super) fn value(self, value: &Value) -> Value {
         match value {
@@ -47,7 +47,7 @@ pub(super) fn input_variable(id: &str) -> String {
 }
 
 fn editor(text: &str) -> String {
-    replaced(text, "${", "}", |body| {
+    replace_between(text, "${", "}", |body| {
         Some(match body.split_once(':') {
             Some(("env", name)) => format!("${{{name}}}"),
             Some(("input", id)) => format!("${{{}}}", input_variable(id)),
@@ -61,7 +61,7 @@ fn editor(text: &str) -> String {
 }
 
 fn secrets(text: &str) -> String {
-    replaced(text, "${{", "}}", |body| {
+    replace_between(text, "${{", "}}", |body| {
         let name = body.trim();
         name.strip_prefix("secrets.").map(|name| format!("${{{name}}}"))
     })
@@ -90,7 +90,12 @@ fn shell(text: &str) -> String {
 }
 
 /// Replaces what stands between `open` and `close` where `with` knows it.
-fn replaced(text: &str, open: &str, close: &str, with: impl Fn(&str) -> Option<String>) -> String {
+fn replace_between(
+    text: &str,
+    open: &str,
+    close: &str,
+    with: impl Fn(&str) -> Option<String>,
+) -> String {
     let mut result = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(start) = rest.find(open) {

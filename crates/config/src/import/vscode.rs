@@ -1,34 +1,34 @@
 //! `mcp.json` of VS Code: `servers`, and `inputs` that a person is asked for. Older ones are in `settings.json` under `mcp`.
 
-use super::Read;
-use super::entries::{Builder, each};
-use super::translate::{Translate, input_variable};
-use crate::problem::{Hint, Kind, Problem};
-use crate::source::Node;
+use super::ClientServers;
+use super::entries::{EntryBuilder, read_each};
+use super::translate::{ReferenceSyntax, input_variable};
+use crate::problem::{ConfigProblem, ConfigProblemKind, ProblemHint};
+use crate::source::ConfigNode;
 
-pub(super) fn servers(node: &Node) -> Read {
+pub(super) fn servers(node: &ConfigNode) -> ClientServers {
     let node = if node.get("servers").is_some() { node } else { node.get("mcp").unwrap_or(node) };
-    let mut read = each(node.get("servers"), |_, theirs, _| {
-        let mut entry = Builder::new(theirs, &Translate::Editor);
+    let mut read = read_each(node.get("servers"), |_, theirs, _| {
+        let mut entry = EntryBuilder::new(theirs, &ReferenceSyntax::Editor);
         if theirs.get("url").is_some() && theirs.get("type").is_none() {
             entry.set("type", "http");
         }
-        entry.keep(&["type", "command", "args", "env", "cwd", "envFile", "url", "headers"]);
+        entry.copy_members(&["type", "command", "args", "env", "cwd", "envFile", "url", "headers"]);
         Some(entry.finish())
     });
-    let inputs = node.get("inputs").map_or(&[][..], Node::elements);
+    let inputs = node.get("inputs").map_or(&[][..], ConfigNode::elements);
     read.problems.extend(inputs.iter().filter_map(input));
     read
 }
 
 /// Nobody is asked when a server starts here, so an input becomes a variable.
-fn input(node: &Node) -> Option<Problem> {
+fn input(node: &ConfigNode) -> Option<ConfigProblem> {
     let id = node.get("id")?.as_str()?;
     let variable = input_variable(id);
     let message = format!("the input `{id}` becomes the variable `{variable}`");
     Some(
-        Problem::note(Kind::CannotImport, message)
+        ConfigProblem::note(ConfigProblemKind::CannotImport, message)
             .at(node.at.clone())
-            .hint(Hint::SetVariable(variable)),
+            .hint(ProblemHint::SetVariable(variable)),
     )
 }

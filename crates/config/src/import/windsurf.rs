@@ -1,17 +1,17 @@
 //! `mcp_config.json` of Windsurf: a remote server is at `serverUrl`.
 
-use super::Read;
-use super::entries::{Builder, each};
-use super::translate::Translate;
-use crate::source::Node;
+use super::ClientServers;
+use super::entries::{EntryBuilder, read_each};
+use super::translate::ReferenceSyntax;
+use crate::source::ConfigNode;
 
-pub(super) fn servers(node: &Node) -> Read {
-    each(node.get("mcpServers"), |_, theirs, _| {
-        let mut entry = Builder::new(theirs, &Translate::Editor);
+pub(super) fn servers(node: &ConfigNode) -> ClientServers {
+    read_each(node.get("mcpServers"), |_, theirs, _| {
+        let mut entry = EntryBuilder::new(theirs, &ReferenceSyntax::Editor);
         if entry.has("serverUrl") || entry.has("url") {
-            entry.set("type", "http").take("url", "url").take("serverUrl", "url");
+            entry.set("type", "http").copy_as("url", "url").copy_as("serverUrl", "url");
         }
-        entry.keep(&["type", "command", "args", "env", "headers", "disabled"]);
+        entry.copy_members(&["type", "command", "args", "env", "headers", "disabled"]);
         entry.tools("", "disabledTools");
         Some(entry.finish())
     })

@@ -1,27 +1,28 @@
 //! `settings.json` of Zed: `context_servers`, whose command was once an object of its own.
 
-use super::Read;
-use super::entries::{Builder, each, left_behind};
-use super::translate::Translate;
-use crate::source::{Node, Value};
+use super::ClientServers;
+use super::entries::{EntryBuilder, left_behind_problem, read_each};
+use super::translate::ReferenceSyntax;
+use crate::source::{ConfigNode, ConfigValue};
 
-pub(super) fn servers(node: &Node) -> Read {
-    each(node.get("context_servers"), |name, theirs, problems| {
+pub(super) fn servers(node: &ConfigNode) -> ClientServers {
+    read_each(node.get("context_servers"), |name, theirs, problems| {
         let command = theirs.get("command");
-        let mut entry = Builder::new(theirs, &Translate::Nothing);
+        let mut entry = EntryBuilder::new(theirs, &ReferenceSyntax::Nothing);
         match command.map(|command| &command.value) {
-            Some(Value::Object(_)) => {
-                let mut inner = Builder::new(command?, &Translate::Nothing);
-                let mut made = inner.take("path", "command").keep(&["args", "env"]).finish();
-                if theirs.get("enabled").and_then(Node::as_bool) == Some(false) {
+            Some(ConfigValue::Object(_)) => {
+                let mut inner = EntryBuilder::new(command?, &ReferenceSyntax::Nothing);
+                let mut made =
+                    inner.copy_as("path", "command").copy_members(&["args", "env"]).finish();
+                if theirs.get("enabled").and_then(ConfigNode::as_bool) == Some(false) {
                     made["disabled"] = true.into();
                 }
                 return Some(made);
             }
-            Some(_) => entry.keep(&["command", "args", "env"]),
-            None if entry.has("url") => entry.set("type", "http").keep(&["url", "headers"]),
+            Some(_) => entry.copy_members(&["command", "args", "env"]),
+            None if entry.has("url") => entry.set("type", "http").copy_members(&["url", "headers"]),
             None => {
-                problems.push(left_behind(
+                problems.push(left_behind_problem(
                     name,
                     "an extension of the editor provides it",
                     &theirs.at,

@@ -9,17 +9,17 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use crate::edit::{self, EditError, Privacy, update};
+use crate::edit::{self, EditError, FilePrivacy, update_file};
 use crate::error::Error;
-use crate::import::Client;
-use crate::surroundings::{Platform, Surroundings};
+use crate::import::ClientApp;
+use crate::surroundings::{HostContext, Platform};
 
-pub use place::CLIENTS;
-use place::{Format, Place};
+pub use place::INSTALLABLE_CLIENTS;
+use place::{ClientFile, ClientFileFormat};
 
 /// How a client starts this program.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Launch {
+pub struct LaunchCommand {
     /// The program's file.
     pub program: PathBuf,
     /// Its arguments.
@@ -28,9 +28,9 @@ pub struct Launch {
 
 /// What stands in a client's file under our name, and what should.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Installation {
+pub struct ClientInstallation {
     /// Whose file it is.
-    pub client: Client,
+    pub client: ClientApp,
     /// The file.
     pub file: PathBuf,
     /// The member of the file that holds servers.
@@ -38,13 +38,13 @@ pub struct Installation {
     /// The name of the entry.
     pub name: String,
     /// What stands there now.
-    pub standing: Standing,
-    format: Format,
+    pub standing: InstalledEntry,
+    format: ClientFileFormat,
 }
 
 /// What stands under a name.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Standing {
+pub enum InstalledEntry {
     /// Nothing.
     Nothing,
     /// An entry that starts this program for clients.
@@ -55,40 +55,43 @@ pub enum Standing {
 
 // === impl Installation ===
 
-impl Installation {
+impl ClientInstallation {
     /// Looks into the file of `client`; `None` if it is one whose files are only read.
-    pub fn look(
-        client: Client,
+    pub fn inspect(
+        client: ClientApp,
         name: &str,
         program: &Path,
-        surroundings: &Surroundings,
+        surroundings: &HostContext,
         platform: Platform,
     ) -> Option<Result<Self, Error>> {
-        let Place { file, member, format } = place::of(client, surroundings, platform)?;
+        let ClientFile { file, member, format } =
+            place::find_client_file(client, surroundings, platform)?;
         let text = match std::fs::read_to_string(&file) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
             Err(source) => return Some(Err(Error::Read { path: file, source })),
         };
         let standing = match format.get(&text, &[member, name]) {
-            Ok(None) => Standing::Nothing,
-            Ok(Some(entry)) if is_ours(&entry) || starts(&entry, program) => Standing::Ours(entry),
-            Ok(Some(entry)) => Standing::Other(entry),
+            Ok(None) => InstalledEntry::Nothing,
+            Ok(Some(entry)) if is_switchboard_entry(&entry) || starts_program(&entry, program) => {
+                InstalledEntry::Ours(entry)
+            }
+            Ok(Some(entry)) => InstalledEntry::Other(entry),
             Err(source) => return Some(Err(Error::Edit { path: file, source })),
         };
         Some(Ok(Self { client, file, member, name: name.to_owned(), standing, format }))
     }
 
     /// The entry that should stand there. What a person added to one of ours stays in it.
-    pub fn entry(&self, launch: &Launch) -> Value {
+    pub fn entry(&self, launch: &LaunchCommand) -> Value {
         let mut entry = match &self.standing {
-            Standing::Ours(Value::Object(members)) => members.clone(),
-            _ => place::fresh(self.client),
+            InstalledEntry::Ours(Value::Object(members)) => members.clone(),
+            _ => place::new_entry(self.client),
         };
         let program = launch.program.to_string_lossy();
         // An entry in an older form is written anew.
         if entry.get("command").is_some_and(Value::is_object) {
-            entry = place::fresh(self.client);
+            entry = place::new_entry(self.client);
         }
         entry.insert("command".to_owned(), program.into());
         entry.insert("args".to_owned(), launch.args.clone().into());
@@ -96,29 +99,29 @@ impl Installation {
     }
 
     /// The entry under its name, in the words of the file, as a person would type it.
-    pub fn shown(&self, entry: &Value) -> Result<String, EditError> {
+    pub fn entry_text(&self, entry: &Value) -> Result<String, EditError> {
         self.format.set("", &[self.member, &self.name], entry)
     }
 
     /// Puts the entry into the file.
-    pub fn write(&self, entry: &Value, surroundings: &Surroundings) -> Result<(), Error> {
+    pub fn write(&self, entry: &Value, surroundings: &HostContext) -> Result<(), Error> {
         self.change(surroundings, |text, path| self.format.set(text, path, entry))
     }
 
     /// Takes the entry out of the file.
-    pub fn erase(&self, surroundings: &Surroundings) -> Result<(), Error> {
+    pub fn erase(&self, surroundings: &HostContext) -> Result<(), Error> {
         self.change(surroundings, |text, path| self.format.remove(text, path))
     }
 
     /// Unless somebody else wrote something there since it was looked at.
     fn change(
         &self,
-        surroundings: &Surroundings,
+        surroundings: &HostContext,
         change: impl Fn(&str, &[&str]) -> Result<String, EditError>,
     ) -> Result<(), Error> {
         let path = [self.member, self.name.as_str()];
         let edit = |source| Error::Edit { path: self.file.clone(), source };
-        update(&self.file, &surroundings.state_dir, Privacy::Private, |text| {
+        update_file(&self.file, &surroundings.state_dir, FilePrivacy::Private, |text| {
             let standing = self.format.get(text, &path).map_err(edit)?;
             if standing.as_ref() != self.standing.value() {
                 return Err(Error::Contended { path: self.file.clone() });
@@ -130,7 +133,7 @@ impl Installation {
 
 // === impl Standing ===
 
-impl Standing {
+impl InstalledEntry {
     /// The entry, if there is one.
     pub fn value(&self) -> Option<&Value> {
         match self {
@@ -142,38 +145,38 @@ impl Standing {
 
 // === impl Format ===
 
-impl Format {
+impl ClientFileFormat {
     fn get(self, text: &str, path: &[&str; 2]) -> Result<Option<Value>, EditError> {
         match self {
-            Self::Json => edit::get(text, path),
+            Self::Json => edit::get_member(text, path),
             Self::Toml => toml::get(text, path),
         }
     }
 
     fn set(self, text: &str, path: &[&str], entry: &Value) -> Result<String, EditError> {
         match self {
-            Self::Json => edit::set(text, path, entry),
+            Self::Json => edit::set_member(text, path, entry),
             Self::Toml => toml::set(text, path, entry),
         }
     }
 
     fn remove(self, text: &str, path: &[&str]) -> Result<String, EditError> {
         match self {
-            Self::Json => edit::remove(text, path),
+            Self::Json => edit::remove_member(text, path),
             Self::Toml => toml::remove(text, path),
         }
     }
 }
 
 /// Whether an entry starts this program for a client, wherever the program lies.
-pub fn is_ours(entry: &Value) -> bool {
+pub fn is_switchboard_entry(entry: &Value) -> bool {
     let command = command(entry).unwrap_or_default();
     let file = command.rsplit(['/', '\\']).next().unwrap_or_default();
     matches!(file, "switchboard" | "switchboard.exe") && is_for_clients(entry)
 }
 
 /// The same of a program that goes by another name.
-fn starts(entry: &Value, program: &Path) -> bool {
+fn starts_program(entry: &Value, program: &Path) -> bool {
     command(entry).is_some_and(|command| Path::new(command) == program) && is_for_clients(entry)
 }
 
@@ -195,4 +198,4 @@ fn is_for_clients(entry: &Value) -> bool {
 }
 
 /// An entry with nothing in it yet.
-type Members = Map<String, Value>;
+type EntryMembers = Map<String, Value>;

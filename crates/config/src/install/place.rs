@@ -2,55 +2,59 @@
 
 use std::path::PathBuf;
 
-use super::Members;
-use crate::import::Client;
-use crate::surroundings::{Platform, Surroundings};
+use super::EntryMembers;
+use crate::import::ClientApp;
+use crate::surroundings::{HostContext, Platform};
 
 /// The clients that entries are written for.
-pub const CLIENTS: [Client; 8] = [
-    Client::ClaudeCode,
-    Client::ClaudeDesktop,
-    Client::Cursor,
-    Client::VsCode,
-    Client::Codex,
-    Client::Gemini,
-    Client::Windsurf,
-    Client::Zed,
+pub const INSTALLABLE_CLIENTS: [ClientApp; 8] = [
+    ClientApp::ClaudeCode,
+    ClientApp::ClaudeDesktop,
+    ClientApp::Cursor,
+    ClientApp::VsCode,
+    ClientApp::Codex,
+    ClientApp::Gemini,
+    ClientApp::Windsurf,
+    ClientApp::Zed,
 ];
 
 /// Where a client keeps its servers.
-pub(super) struct Place {
+pub(super) struct ClientFile {
     pub(super) file: PathBuf,
     pub(super) member: &'static str,
-    pub(super) format: Format,
+    pub(super) format: ClientFileFormat,
 }
 
 /// How a file is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Format {
+pub(super) enum ClientFileFormat {
     Json,
     Toml,
 }
 
-pub(super) fn of(client: Client, surroundings: &Surroundings, platform: Platform) -> Option<Place> {
+pub(super) fn find_client_file(
+    client: ClientApp,
+    surroundings: &HostContext,
+    platform: Platform,
+) -> Option<ClientFile> {
     let (member, format) = match client {
-        Client::ClaudeCode
-        | Client::ClaudeDesktop
-        | Client::Cursor
-        | Client::Gemini
-        | Client::Windsurf => ("mcpServers", Format::Json),
-        Client::VsCode => ("servers", Format::Json),
-        Client::Zed => ("context_servers", Format::Json),
-        Client::Codex => ("mcp_servers", Format::Toml),
-        Client::Continue | Client::Goose => return None,
+        ClientApp::ClaudeCode
+        | ClientApp::ClaudeDesktop
+        | ClientApp::Cursor
+        | ClientApp::Gemini
+        | ClientApp::Windsurf => ("mcpServers", ClientFileFormat::Json),
+        ClientApp::VsCode => ("servers", ClientFileFormat::Json),
+        ClientApp::Zed => ("context_servers", ClientFileFormat::Json),
+        ClientApp::Codex => ("mcp_servers", ClientFileFormat::Toml),
+        ClientApp::Continue | ClientApp::Goose => return None,
     };
-    Some(Place { file: file(client, surroundings, platform)?, member, format })
+    Some(ClientFile { file: file(client, surroundings, platform)?, member, format })
 }
 
 /// The file that is there; else the one the platform would have.
-fn file(client: Client, surroundings: &Surroundings, platform: Platform) -> Option<PathBuf> {
+fn file(client: ClientApp, surroundings: &HostContext, platform: Platform) -> Option<PathBuf> {
     // VS Code reads servers from its settings too, for the sake of older ones.
-    let is_meant = |file: &PathBuf| client != Client::VsCode || file.ends_with("mcp.json");
+    let is_meant = |file: &PathBuf| client != ClientApp::VsCode || file.ends_with("mcp.json");
     let files = client.user_files(surroundings);
     let mut files: Vec<_> = files.into_iter().filter(is_meant).collect();
     if let Some(there) = files.iter().position(|file| file.exists()) {
@@ -67,9 +71,9 @@ fn file(client: Client, surroundings: &Surroundings, platform: Platform) -> Opti
 }
 
 /// What an entry of a client says besides the command.
-pub(super) fn fresh(client: Client) -> Members {
-    let mut entry = Members::new();
-    if matches!(client, Client::ClaudeCode | Client::VsCode) {
+pub(super) fn new_entry(client: ClientApp) -> EntryMembers {
+    let mut entry = EntryMembers::new();
+    if matches!(client, ClientApp::ClaudeCode | ClientApp::VsCode) {
         entry.insert("type".to_owned(), "stdio".into());
     }
     entry

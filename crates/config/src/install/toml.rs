@@ -4,7 +4,7 @@ use serde_json::{Map, Number, Value};
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike};
 
 use crate::edit::EditError;
-use crate::source::{Lines, Origin};
+use crate::source::{LineIndex, SourceOrigin};
 
 pub(super) fn get(text: &str, [member, name]: &[&str; 2]) -> Result<Option<Value>, EditError> {
     let document = parse(text)?;
@@ -60,7 +60,7 @@ fn update(table: &mut dyn TableLike, entry: &Value) {
 fn parse(text: &str) -> Result<DocumentMut, EditError> {
     text.parse::<DocumentMut>().map_err(|error| {
         let start = error.span().map_or(0, |span| span.start);
-        let at = Lines::new(&Origin::text(""), text).at(start);
+        let at = LineIndex::new(&SourceOrigin::text(""), text).at(start);
         let why = error.message().to_owned();
         EditError::Malformed { line: at.line, column: at.column, why }
     })

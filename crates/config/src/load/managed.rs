@@ -2,21 +2,21 @@
 
 use std::path::Path;
 
-use super::{Layer, Loaded};
-use crate::policy::failed_closed;
-use crate::problem::{Kind, Problem, Severity};
+use super::{LoadedConfig, SettingsLayer};
+use crate::policy::failed_closed_problem;
+use crate::problem::{ConfigProblem, ConfigProblemKind, ProblemSeverity};
 use crate::scope::Scope;
-use crate::settings::{Rule, Settings, settings};
-use crate::source::{Found, Node, Origin, Ownership, jsonc};
-use crate::surroundings::Surroundings;
+use crate::settings::{Settings, ToolPattern, decode_settings};
+use crate::source::{ConfigNode, FileOwnership, FileReadResult, SourceOrigin, jsonc};
+use crate::surroundings::HostContext;
 
-impl Loaded {
-    pub(super) fn managed(&mut self, surroundings: &Surroundings) {
+impl LoadedConfig {
+    pub(super) fn load_managed(&mut self, surroundings: &HostContext) {
         let folder = &surroundings.managed_dir;
         self.managed_settings(&folder.join("managed-settings.json"));
         let pieces = self.shelf.list(&folder.join("managed-settings.d"));
         let pieces = pieces.unwrap_or_else(|problem| {
-            self.close(&problem);
+            self.fail_closed(&problem);
             Vec::new()
         });
         for path in pieces {
@@ -56,44 +56,48 @@ impl Loaded {
         }
     }
 
-    fn managed_layer(&mut self, node: &Node) -> crate::settings::Servers {
+    fn managed_layer(&mut self, node: &ConfigNode) -> crate::settings::ServerEntries {
         let origin = node.at.origin.clone();
         let mut problems = Vec::new();
-        let mut settings = settings(node, &origin.to_string(), &mut problems);
-        if let Some(problem) = problems.iter().find(|problem| problem.severity == Severity::Error) {
-            self.close(problem);
+        let mut settings = decode_settings(node, &origin.to_string(), &mut problems);
+        if let Some(problem) =
+            problems.iter().find(|problem| problem.severity == ProblemSeverity::Error)
+        {
+            self.fail_closed(problem);
         }
         if let Some(problem) = unclear_rule(&settings) {
-            self.close(&problem);
+            self.fail_closed(&problem);
         }
         self.problems.extend(problems);
         let servers = std::mem::take(&mut settings.mcp_servers);
         let start_folder = self.start_folder(Scope::Enterprise);
-        self.layers.push(Layer { scope: Scope::Enterprise, start_folder, settings });
+        self.layers.push(SettingsLayer { scope: Scope::Enterprise, start_folder, settings });
         servers
     }
 
-    fn managed_json(&mut self, path: &Path) -> Option<Node> {
-        let result = match self.shelf.read(path, Ownership::Any) {
-            Found::Nothing => return None,
-            Found::Text(text) => jsonc::parse(&Origin::file(path), &text),
-            Found::Unusable(problem) => Err(problem),
+    fn managed_json(&mut self, path: &Path) -> Option<ConfigNode> {
+        let result = match self.shelf.read(path, FileOwnership::Any) {
+            FileReadResult::Nothing => return None,
+            FileReadResult::Text(text) => jsonc::parse(&SourceOrigin::file(path), &text),
+            FileReadResult::Unusable(problem) => Err(problem),
         };
-        result.map_err(|problem| self.close(&problem)).ok()
+        result.map_err(|problem| self.fail_closed(&problem)).ok()
     }
 
-    fn close(&mut self, cause: &Problem) {
-        let problem = failed_closed(cause, Scope::Enterprise);
+    fn fail_closed(&mut self, cause: &ConfigProblem) {
+        let problem = failed_closed_problem(cause, Scope::Enterprise);
         self.problems.push(problem.clone());
         self.closed.get_or_insert(problem);
     }
 }
 
 /// A deny or ask rule that means nothing would let through what the administrator wanted to stop.
-fn unclear_rule(settings: &Settings) -> Option<Problem> {
+fn unclear_rule(settings: &Settings) -> Option<ConfigProblem> {
     let permissions = &settings.permissions;
     permissions.deny.iter().chain(&permissions.ask).find_map(|rule| {
-        let error = Rule::parse(&rule.value).err()?;
-        Some(Problem::error(Kind::BadRule, error.to_string()).at(rule.at.clone()))
+        let error = ToolPattern::parse(&rule.value).err()?;
+        Some(
+            ConfigProblem::error(ConfigProblemKind::BadRule, error.to_string()).at(rule.at.clone()),
+        )
     })
 }

@@ -10,24 +10,27 @@ mod user;
 use std::path::{Path, PathBuf};
 
 use crate::agent::AgentFile;
-use crate::problem::{Hint, Kind, Problem};
+use crate::problem::{ConfigProblem, ConfigProblemKind, ProblemHint};
 use crate::scope::Scope;
-use crate::settings::{Servers, Settings, settings};
-use crate::source::{Fields, Found, Location, Node, Origin, Ownership, Shelf, jsonc};
-use crate::surroundings::{Asked, Surroundings};
-use crate::trust::{Item, ItemKind};
+use crate::settings::{ServerEntries, Settings, decode_settings};
+use crate::source::{
+    ConfigNode, FileOwnership, FileReadResult, FileReader, ObjectFields, SourceLocation,
+    SourceOrigin, jsonc,
+};
+use crate::surroundings::{HostContext, ResolveOptions};
+use crate::trust::{ApprovalItem, ApprovalItemKind};
 
 pub use project::project_root;
 
 /// One server entry, as written somewhere.
 #[derive(Debug, Clone)]
-pub(crate) struct Candidate {
+pub(crate) struct EntryCandidate {
     pub(crate) name: String,
     pub(crate) scope: Scope,
-    pub(crate) at: Location,
-    pub(crate) node: Node,
+    pub(crate) at: SourceLocation,
+    pub(crate) node: ConfigNode,
     /// What has to be approved before it counts; absent where it was the user's or administrator's choice.
-    pub(crate) item: Option<Item>,
+    pub(crate) item: Option<ApprovalItem>,
     /// The folder it was approved for, or chosen for: a process of it starts there.
     pub(crate) start_folder: PathBuf,
     /// Variables that exist for this entry only.
@@ -36,7 +39,7 @@ pub(crate) struct Candidate {
 
 /// One settings file.
 #[derive(Debug, Clone)]
-pub(crate) struct Layer {
+pub(crate) struct SettingsLayer {
     pub(crate) scope: Scope,
     /// Where its hooks and other commands start.
     pub(crate) start_folder: PathBuf,
@@ -45,74 +48,76 @@ pub(crate) struct Layer {
 
 /// Everything that was read.
 #[derive(Debug, Default)]
-pub(crate) struct Loaded {
+pub(crate) struct LoadedConfig {
     pub(crate) root: PathBuf,
     /// The caller's home.
     pub(crate) home: PathBuf,
     /// The caller's working directory.
     pub(crate) cwd: PathBuf,
     /// Greatest precedence first.
-    pub(crate) candidates: Vec<Candidate>,
+    pub(crate) candidates: Vec<EntryCandidate>,
     /// Least precedence first.
-    pub(crate) layers: Vec<Layer>,
+    pub(crate) layers: Vec<SettingsLayer>,
     /// Project agents before the user's.
     pub(crate) agents: Vec<AgentFile>,
     /// Why no server may run at all.
-    pub(crate) closed: Option<Problem>,
+    pub(crate) closed: Option<ConfigProblem>,
     /// Whether the administrator's servers are the only ones.
     pub(crate) exclusive: bool,
-    pub(crate) problems: Vec<Problem>,
-    pub(crate) shelf: Shelf,
+    pub(crate) problems: Vec<ConfigProblem>,
+    pub(crate) shelf: FileReader,
 }
 
 /// Reads everything.
-pub(crate) fn load(surroundings: &Surroundings, asked: &Asked) -> Loaded {
-    let mut loaded = Loaded {
+pub(crate) fn load_scopes(surroundings: &HostContext, asked: &ResolveOptions) -> LoadedConfig {
+    let mut loaded = LoadedConfig {
         root: project_root(surroundings),
         home: surroundings.home.clone(),
         cwd: surroundings.cwd.clone(),
-        ..Loaded::default()
+        ..LoadedConfig::default()
     };
-    loaded.user(surroundings);
-    loaded.project(surroundings);
-    loaded.dynamic(asked);
-    loaded.connectors(asked);
-    loaded.plugins(surroundings);
-    loaded.inherited(surroundings);
+    loaded.load_user(surroundings);
+    loaded.load_project(surroundings);
+    loaded.load_dynamic(asked);
+    loaded.load_connectors(asked);
+    loaded.load_plugins(surroundings);
+    loaded.load_inherited(surroundings);
     if asked.strict {
         loaded.candidates.retain(|candidate| candidate.scope == Scope::Dynamic);
     }
-    loaded.managed(surroundings);
+    loaded.load_managed(surroundings);
     // Stable: within one scope the order of loading stays, nearest file and latest argument first.
     loaded.candidates.sort_by_key(|candidate| std::cmp::Reverse(candidate.scope));
     loaded.layers.sort_by_key(|layer| layer.scope);
     loaded
 }
 
-impl Loaded {
+impl LoadedConfig {
     /// Reads a file of JSON; a problem is noted, and `None` given back.
-    fn json(&mut self, path: &Path, ownership: Ownership) -> Option<Node> {
+    fn read_json(&mut self, path: &Path, ownership: FileOwnership) -> Option<ConfigNode> {
         match self.shelf.read(path, ownership) {
-            Found::Nothing => None,
-            Found::Text(text) => self.noted(jsonc::parse(&Origin::file(path), &text)),
-            Found::Unusable(problem) => {
+            FileReadResult::Nothing => None,
+            FileReadResult::Text(text) => {
+                self.note_problem(jsonc::parse(&SourceOrigin::file(path), &text))
+            }
+            FileReadResult::Unusable(problem) => {
                 self.problems.push(problem);
                 None
             }
         }
     }
 
-    fn noted<T>(&mut self, result: Result<T, Problem>) -> Option<T> {
+    fn note_problem<T>(&mut self, result: Result<T, ConfigProblem>) -> Option<T> {
         result.map_err(|problem| self.problems.push(problem)).ok()
     }
 
     /// Reads a settings file into a layer and gives back its servers.
-    fn layer(&mut self, node: &Node, scope: Scope) -> Servers {
+    fn add_layer(&mut self, node: &ConfigNode, scope: Scope) -> ServerEntries {
         let origin = node.at.origin.clone();
         mention_not_honoured(node, scope, &mut self.problems);
-        let mut settings = settings(node, &origin.to_string(), &mut self.problems);
+        let mut settings = decode_settings(node, &origin.to_string(), &mut self.problems);
         let servers = std::mem::take(&mut settings.mcp_servers);
-        self.layers.push(Layer { scope, start_folder: self.start_folder(scope), settings });
+        self.layers.push(SettingsLayer { scope, start_folder: self.start_folder(scope), settings });
         servers
     }
 
@@ -130,15 +135,15 @@ impl Loaded {
     }
 
     /// Adds servers that start where the settings of their scope do.
-    fn add_servers(&mut self, servers: Servers, scope: Scope) {
+    fn add_servers(&mut self, servers: ServerEntries, scope: Scope) {
         self.add_servers_in(&self.start_folder(scope), servers, scope);
     }
 
-    fn add_servers_in(&mut self, start_folder: &Path, servers: Servers, scope: Scope) {
+    fn add_servers_in(&mut self, start_folder: &Path, servers: ServerEntries, scope: Scope) {
         for member in servers.0 {
             let item =
                 (!scope.is_trusted()).then(|| server_item(&member.key, &member.value, &member.at));
-            self.candidates.push(Candidate {
+            self.candidates.push(EntryCandidate {
                 name: member.key,
                 scope,
                 at: member.at,
@@ -152,21 +157,21 @@ impl Loaded {
 }
 
 /// The item of trust that a server entry is.
-pub(crate) fn server_item(name: &str, entry: &Node, at: &Location) -> Item {
-    Item::new(ItemKind::Server, name, entry.to_json(), at.clone())
+pub(crate) fn server_item(name: &str, entry: &ConfigNode, at: &SourceLocation) -> ApprovalItem {
+    ApprovalItem::new(ApprovalItemKind::Server, name, entry.to_json(), at.clone())
 }
 
 /// The servers of a file that holds nothing else, such as `.mcp.json`.
-fn servers_only(node: &Node, problems: &mut Vec<Problem>) -> Servers {
-    let mut fields = Fields::new(node, &node.at.origin.to_string(), problems);
+fn servers_only(node: &ConfigNode, problems: &mut Vec<ConfigProblem>) -> ServerEntries {
+    let mut fields = ObjectFields::new(node, &node.at.origin.to_string(), problems);
     fields.allow(&["$schema"]);
-    let servers = crate::settings::servers(&mut fields);
+    let servers = crate::settings::decode_servers(&mut fields);
     fields.finish();
     servers
 }
 
 /// Members that have an effect only in some scopes.
-pub(crate) fn honours(scope: Scope, member: &str) -> bool {
+pub(crate) fn scope_honours(scope: Scope, member: &str) -> bool {
     match member {
         "mcpServers" => matches!(scope, Scope::User | Scope::Local | Scope::Dynamic),
         "hooks"
@@ -189,15 +194,16 @@ pub(crate) fn honours(scope: Scope, member: &str) -> bool {
     }
 }
 
-fn mention_not_honoured(node: &Node, scope: Scope, problems: &mut Vec<Problem>) {
-    for member in node.members().iter().filter(|member| !honours(scope, &member.key)) {
+fn mention_not_honoured(node: &ConfigNode, scope: Scope, problems: &mut Vec<ConfigProblem>) {
+    for member in node.members().iter().filter(|member| !scope_honours(scope, &member.key)) {
         let message = format!("`{}` has no effect in the {scope} scope", member.key);
-        let mut problem = Problem::warning(Kind::NotHonoured, message).at(member.at.clone());
+        let mut problem =
+            ConfigProblem::warning(ConfigProblemKind::NotHonoured, message).at(member.at.clone());
         if scope == Scope::Project && member.key == "mcpServers" {
-            problem =
-                problem.hint(Hint::Other("put servers of a project into `.mcp.json`".to_owned()));
-        } else if honours(Scope::User, &member.key) {
-            problem = problem.hint(Hint::MoveToUserSettings);
+            problem = problem
+                .hint(ProblemHint::Other("put servers of a project into `.mcp.json`".to_owned()));
+        } else if scope_honours(Scope::User, &member.key) {
+            problem = problem.hint(ProblemHint::MoveToUserSettings);
         }
         problems.push(problem);
     }

@@ -2,27 +2,27 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Loaded, servers_only};
+use super::{LoadedConfig, servers_only};
 use crate::agent;
-use crate::problem::{Hint, Kind, Problem};
+use crate::problem::{ConfigProblem, ConfigProblemKind, ProblemHint};
 use crate::scope::Scope;
-use crate::source::{Found, Origin, is_owned};
-use crate::surroundings::Surroundings;
+use crate::source::{FileReadResult, SourceOrigin, is_owned};
+use crate::surroundings::HostContext;
 
 /// The nearest ancestor of the working directory that has `.switchboard`, `.mcp.json` or `.git`, else the directory
 /// itself. A marker that another user put there does not count.
-pub fn project_root(surroundings: &Surroundings) -> PathBuf {
+pub fn project_root(surroundings: &HostContext) -> PathBuf {
     let ownership = surroundings.ownership();
     let marks = [".switchboard", ".mcp.json", ".git"];
     let is_root = |folder: &&Path| marks.iter().any(|mark| is_owned(&folder.join(mark), ownership));
     surroundings.cwd.ancestors().find(is_root).unwrap_or(&surroundings.cwd).to_owned()
 }
 
-impl Loaded {
-    pub(super) fn project(&mut self, surroundings: &Surroundings) {
+impl LoadedConfig {
+    pub(super) fn load_project(&mut self, surroundings: &HostContext) {
         let ownership = surroundings.ownership();
         for folder in surroundings.cwd.ancestors() {
-            if let Some(node) = self.json(&folder.join(".mcp.json"), ownership) {
+            if let Some(node) = self.read_json(&folder.join(".mcp.json"), ownership) {
                 let servers = servers_only(&node, &mut self.problems);
                 self.add_servers_in(folder, servers, Scope::Project);
             }
@@ -31,29 +31,29 @@ impl Loaded {
         if !self.is_link(&folder) {
             self.settings_folder(&folder, surroundings);
         }
-        self.agents(&surroundings.config_dir.join("agents"), Scope::User, surroundings);
+        self.load_agents(&surroundings.config_dir.join("agents"), Scope::User, surroundings);
     }
 
     /// The project's own settings. They count for the folder that holds them, so nothing in there may be a link: a clone
     /// could otherwise pass another project's approved files off as its own.
-    fn settings_folder(&mut self, folder: &Path, surroundings: &Surroundings) {
+    fn settings_folder(&mut self, folder: &Path, surroundings: &HostContext) {
         let ownership = surroundings.ownership();
         let file = folder.join("settings.json");
         if !self.is_link(&file)
-            && let Some(node) = self.json(&file, ownership)
+            && let Some(node) = self.read_json(&file, ownership)
         {
-            self.layer(&node, Scope::Project);
+            self.add_layer(&node, Scope::Project);
         }
         let file = folder.join("settings.local.json");
         if !self.is_link(&file)
-            && let Some(node) = self.json(&file, ownership)
+            && let Some(node) = self.read_json(&file, ownership)
         {
-            let servers = self.layer(&node, Scope::Local);
+            let servers = self.add_layer(&node, Scope::Local);
             self.add_servers(servers, Scope::Local);
         }
         let agents = folder.join("agents");
         if !self.is_link(&agents) {
-            self.agents(&agents, Scope::Project, surroundings);
+            self.load_agents(&agents, Scope::Project, surroundings);
         }
     }
 
@@ -64,27 +64,28 @@ impl Loaded {
             let message = format!("skipped {}: it is a link", path.display());
             let hint =
                 "links in a project's `.switchboard` are not followed; put the file itself there";
-            let problem = Problem::warning(Kind::LinkNotFollowed, message).in_file(path);
-            self.problems.push(problem.hint(Hint::Other(hint.to_owned())));
+            let problem =
+                ConfigProblem::warning(ConfigProblemKind::LinkNotFollowed, message).in_file(path);
+            self.problems.push(problem.hint(ProblemHint::Other(hint.to_owned())));
         }
         is_link
     }
 
     /// The entries of a folder; one that cannot be read is a problem and counts as empty.
-    pub(super) fn listed(&mut self, folder: &Path) -> Vec<PathBuf> {
+    pub(super) fn list_folder(&mut self, folder: &Path) -> Vec<PathBuf> {
         self.shelf.list(folder).unwrap_or_else(|problem| {
             self.problems.push(problem);
             Vec::new()
         })
     }
 
-    fn agents(&mut self, folder: &Path, scope: Scope, surroundings: &Surroundings) {
+    fn load_agents(&mut self, folder: &Path, scope: Scope, surroundings: &HostContext) {
         let ownership = if scope.is_trusted() {
-            crate::source::Ownership::Any
+            crate::source::FileOwnership::Any
         } else {
             surroundings.ownership()
         };
-        for path in self.listed(folder) {
+        for path in self.list_folder(folder) {
             if path.extension().is_none_or(|extension| extension != "md") {
                 continue;
             }
@@ -92,15 +93,20 @@ impl Loaded {
                 continue;
             }
             match self.shelf.read(&path, ownership) {
-                Found::Text(text) => {
+                FileReadResult::Text(text) => {
                     let start_folder = self.start_folder(scope);
-                    let origin = Origin::file(&path);
-                    let agent =
-                        agent::parse(&origin, &text, scope, start_folder, &mut self.problems);
+                    let origin = SourceOrigin::file(&path);
+                    let agent = agent::parse_agent_file(
+                        &origin,
+                        &text,
+                        scope,
+                        start_folder,
+                        &mut self.problems,
+                    );
                     self.agents.extend(agent);
                 }
-                Found::Nothing => {}
-                Found::Unusable(problem) => self.problems.push(problem),
+                FileReadResult::Nothing => {}
+                FileReadResult::Unusable(problem) => self.problems.push(problem),
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use super::{Blocked, Policy};
+use super::{Policy, PolicyDenial};
 use crate::entry::Entry;
 
 /// An expanded entry that policy lets run. Only `Policy::admit` makes one, and a policy stays inside this crate, so
@@ -25,7 +25,7 @@ impl Deref for AdmittedEntry {
 impl Policy {
     /// The gate of every server, whatever its source: a file, a bundle, a catalogue, a flag, an open editor, native
     /// plugins, this process itself.
-    pub(crate) fn admit(&self, name: &str, entry: Entry) -> Result<AdmittedEntry, Blocked> {
+    pub(crate) fn admit(&self, name: &str, entry: Entry) -> Result<AdmittedEntry, PolicyDenial> {
         self.judge(name, Some(&entry))?;
         Ok(AdmittedEntry(entry))
     }

@@ -1,7 +1,7 @@
 //! `*` and nothing else.
 
 /// Whether `text` matches `pattern`, in which `*` stands for any text, also none.
-pub fn glob(pattern: &str, text: &str) -> bool {
+pub fn glob_matches(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(first) = parts.next() else {
         return text.is_empty();

@@ -10,15 +10,15 @@ mod rule;
 mod url;
 
 use crate::entry::{Entry, Transport};
-use crate::problem::{Kind, Problem};
+use crate::problem::{ConfigProblem, ConfigProblemKind};
 use crate::scope::Scope;
-use crate::source::{Located, Location};
+use crate::source::{Located, SourceLocation};
 
 pub use admitted::AdmittedEntry;
-pub use glob::glob;
+pub use glob::glob_matches;
 pub use rule::ServerRule;
-pub(crate) use rule::server_rule;
-pub use url::{BadPattern, UrlPattern};
+pub(crate) use rule::decode_server_rule;
+pub use url::{InvalidUrlPattern, UrlPattern};
 
 /// Everything that limits which servers run, from all scopes that may say so.
 #[derive(Debug, Clone, Default)]
@@ -26,23 +26,23 @@ pub struct Policy {
     allow: Option<Vec<Located<ServerRule>>>,
     deny: Vec<Located<ServerRule>>,
     /// Where the list of allowed servers stands, for messages.
-    allow_at: Option<Location>,
+    allow_at: Option<SourceLocation>,
     /// Why nothing may run at all.
-    closed: Option<Problem>,
+    closed: Option<ConfigProblem>,
 }
 
 /// Why a server may not run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Blocked {
+pub struct PolicyDenial {
     /// One sentence.
     pub why: String,
     /// The rule, or the file, that says so.
-    pub by: Option<Location>,
+    pub by: Option<SourceLocation>,
 }
 
 impl Policy {
     /// Nothing may run, because of `problem`.
-    pub(crate) fn close(&mut self, problem: Problem) {
+    pub(crate) fn close(&mut self, problem: ConfigProblem) {
         self.closed.get_or_insert(problem);
     }
 
@@ -50,23 +50,23 @@ impl Policy {
         self.deny.extend_from_slice(rules);
     }
 
-    pub(crate) fn allow(&mut self, rules: &[Located<ServerRule>], at: &Location) {
+    pub(crate) fn allow(&mut self, rules: &[Located<ServerRule>], at: &SourceLocation) {
         self.allow.get_or_insert_default().extend_from_slice(rules);
         // The last to speak is the highest, and the one to turn to.
         self.allow_at = Some(at.clone());
     }
 
     /// Whether a server may run. `entry` is absent where its variables have no values; then only names are judged.
-    pub fn judge(&self, name: &str, entry: Option<&Entry>) -> Result<(), Blocked> {
+    pub fn judge(&self, name: &str, entry: Option<&Entry>) -> Result<(), PolicyDenial> {
         if let Some(problem) = &self.closed {
-            return Err(Blocked { why: problem.message.clone(), by: problem.at.clone() });
+            return Err(PolicyDenial { why: problem.message.clone(), by: problem.at.clone() });
         }
         if let Some(rule) = self.deny.iter().find(|rule| rule.value.denies(name, entry)) {
             let why = format!("denied by the rule {}", rule.value);
-            return Err(Blocked { why, by: Some(rule.at.clone()) });
+            return Err(PolicyDenial { why, by: Some(rule.at.clone()) });
         }
         match &self.allow {
-            Some(rules) if !allows(rules, name, entry) => Err(Blocked {
+            Some(rules) if !allows(rules, name, entry) => Err(PolicyDenial {
                 why: "not among the allowed servers".to_owned(),
                 by: self.allow_at.clone(),
             }),
@@ -93,9 +93,9 @@ fn allows(rules: &[Located<ServerRule>], name: &str, entry: Option<&Entry>) -> b
 }
 
 /// Says that an administrator's file cannot be used, and that nothing runs because of it.
-pub(crate) fn failed_closed(cause: &Problem, scope: Scope) -> Problem {
+pub(crate) fn failed_closed_problem(cause: &ConfigProblem, scope: Scope) -> ConfigProblem {
     let message = format!("no server is started: {} ({scope} scope)", cause.message);
-    let mut problem = Problem::error(Kind::FailedClosed, message);
+    let mut problem = ConfigProblem::error(ConfigProblemKind::FailedClosed, message);
     problem.at.clone_from(&cause.at);
-    problem.hint(crate::problem::Hint::AskAdministrator)
+    problem.hint(crate::problem::ProblemHint::AskAdministrator)
 }

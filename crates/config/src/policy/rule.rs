@@ -4,9 +4,9 @@ use std::fmt;
 
 use schemars::JsonSchema;
 
-use super::{UrlPattern, glob};
+use super::{UrlPattern, glob_matches};
 use crate::entry::{Entry, Transport};
-use crate::source::{Node, Value};
+use crate::source::{ConfigNode, ConfigValue};
 
 /// What a rule names.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
@@ -36,7 +36,7 @@ impl ServerRule {
             (Self::ServerCommand(globs), Transport::Stdio(stdio)) => {
                 let words: Vec<_> = std::iter::once(&stdio.command).chain(&stdio.args).collect();
                 globs.len() == words.len()
-                    && globs.iter().zip(words).all(|(pattern, word)| glob(pattern, word))
+                    && globs.iter().zip(words).all(|(pattern, word)| glob_matches(pattern, word))
             }
             (Self::ServerCommand(_), _) => false,
         }
@@ -65,19 +65,19 @@ impl fmt::Display for ServerRule {
 }
 
 /// Reads a rule; the error completes the sentence "a rule …".
-pub(crate) fn server_rule(node: &Node) -> Result<ServerRule, String> {
+pub(crate) fn decode_server_rule(node: &ConfigNode) -> Result<ServerRule, String> {
     let [member] = node.members() else {
         return Err(
             "must have exactly one of `serverName`, `serverUrl` and `serverCommand`".to_owned()
         );
     };
     match (member.key.as_str(), &member.value.value) {
-        ("serverName", Value::String(name)) => Ok(ServerRule::ServerName(name.clone())),
-        ("serverUrl", Value::String(url)) => url
+        ("serverName", ConfigValue::String(name)) => Ok(ServerRule::ServerName(name.clone())),
+        ("serverUrl", ConfigValue::String(url)) => url
             .parse()
             .map(ServerRule::ServerUrl)
             .map_err(|error| format!("cannot be used: {error}")),
-        ("serverCommand", Value::List(words)) if !words.is_empty() => {
+        ("serverCommand", ConfigValue::List(words)) if !words.is_empty() => {
             let globs: Option<Vec<_>> =
                 words.iter().map(|word| word.as_str().map(str::to_owned)).collect();
             globs.map(ServerRule::ServerCommand).ok_or_else(|| "must hold strings only".to_owned())

@@ -11,10 +11,10 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use url::Url;
 
-use super::glob;
+use super::glob_matches;
 
 /// Stands for `*` while the parser of URLs looks at a host.
-const STAND_IN: &str = "zzwildcardzz";
+const WILDCARD_PLACEHOLDER: &str = "zzwildcardzz";
 
 /// A pattern of URLs such as `https://*.example.com/mcp/*`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,13 +22,13 @@ pub struct UrlPattern {
     written: String,
     scheme: String,
     host: String,
-    port: Port,
+    port: PortPattern,
     path: Option<String>,
     query: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Port {
+enum PortPattern {
     /// Not given.
     Absent,
     /// `*`.
@@ -39,7 +39,7 @@ enum Port {
 /// Text that is no pattern of URLs.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{pattern}` is not a URL pattern: {why}")]
-pub struct BadPattern {
+pub struct InvalidUrlPattern {
     pattern: String,
     why: String,
 }
@@ -47,61 +47,66 @@ pub struct BadPattern {
 impl UrlPattern {
     /// Whether an allow rule with this pattern covers `url`.
     pub fn allows(&self, url: &str) -> bool {
-        let Some(url) = Parts::of(url) else {
+        let Some(url) = UrlParts::parse(url) else {
             return false;
         };
         let port = match self.port {
-            Port::Any => true,
-            Port::Absent => url.port == default_port(&url.scheme),
-            Port::Exactly(port) => port.or_else(|| default_port(&url.scheme)) == url.port,
+            PortPattern::Any => true,
+            PortPattern::Absent => url.port == default_port(&url.scheme),
+            PortPattern::Exactly(port) => port.or_else(|| default_port(&url.scheme)) == url.port,
         };
         let path = self.path.as_deref().unwrap_or("/");
-        port && self.matches(&url) && glob(path, &url.path) && glob(&loose(path), &url.loose_path)
+        port && self.matches(&url)
+            && glob_matches(path, &url.path)
+            && glob_matches(&decode_slashes(path), &url.loose_path)
     }
 
     /// Whether a deny rule with this pattern covers `url`. What is no URL is covered by all of them.
     pub fn denies(&self, url: &str) -> bool {
-        let Some(url) = Parts::of(url) else {
+        let Some(url) = UrlParts::parse(url) else {
             return true;
         };
         let port = match self.port {
-            Port::Any | Port::Absent => true,
-            Port::Exactly(port) => port.or_else(|| default_port(&url.scheme)) == url.port,
+            PortPattern::Any | PortPattern::Absent => true,
+            PortPattern::Exactly(port) => port.or_else(|| default_port(&url.scheme)) == url.port,
         };
         let path = self.path.as_deref().unwrap_or("*");
-        port && self.matches(&url) && (glob(path, &url.path) || glob(&loose(path), &url.loose_path))
+        port && self.matches(&url)
+            && (glob_matches(path, &url.path)
+                || glob_matches(&decode_slashes(path), &url.loose_path))
     }
 
-    fn matches(&self, url: &Parts) -> bool {
+    fn matches(&self, url: &UrlParts) -> bool {
         (self.scheme == "*" || self.scheme == url.scheme)
-            && glob(&self.host, &url.host)
+            && glob_matches(&self.host, &url.host)
             && self.query.as_ref().is_none_or(|query| url.query.as_ref() == Some(query))
     }
 }
 
 impl FromStr for UrlPattern {
-    type Err = BadPattern;
+    type Err = InvalidUrlPattern;
 
-    fn from_str(pattern: &str) -> Result<Self, BadPattern> {
-        let bad = |why: &str| BadPattern { pattern: pattern.to_owned(), why: why.to_owned() };
+    fn from_str(pattern: &str) -> Result<Self, InvalidUrlPattern> {
+        let bad =
+            |why: &str| InvalidUrlPattern { pattern: pattern.to_owned(), why: why.to_owned() };
         let (scheme, rest) = pattern.split_once("://").unwrap_or(("*", pattern));
         let end = rest.find(['/', '\\', '?', '#']).unwrap_or(rest.len());
         let (authority, tail) = rest.split_at(end);
         let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
         let (host, port) = split_port(host);
-        if host.contains(STAND_IN) || host.is_empty() {
+        if host.contains(WILDCARD_PLACEHOLDER) || host.is_empty() {
             return Err(bad("it has no host"));
         }
         let port = parse_port(port).ok_or_else(|| bad("its port is not a number"))?;
         // Any scheme of the web parses alike; the parser only has to know that this is one.
         let parser_scheme = if scheme == "*" { "https" } else { scheme };
-        let text = format!("{parser_scheme}://{}{tail}", host.replace('*', STAND_IN));
+        let text = format!("{parser_scheme}://{}{tail}", host.replace('*', WILDCARD_PLACEHOLDER));
         let url = Url::parse(&text).map_err(|error| bad(&error.to_string()))?;
-        let parts = Parts::of_url(&url).ok_or_else(|| bad("it is not a web URL"))?;
+        let parts = UrlParts::of_url(&url).ok_or_else(|| bad("it is not a web URL"))?;
         Ok(Self {
             written: pattern.to_owned(),
             scheme: if scheme == "*" { "*".to_owned() } else { parts.scheme },
-            host: parts.host.replace(STAND_IN, "*"),
+            host: parts.host.replace(WILDCARD_PLACEHOLDER, "*"),
             port,
             path: (!tail.is_empty() && !tail.starts_with(['?', '#'])).then_some(parts.path),
             query: parts.query,
@@ -117,17 +122,17 @@ fn split_port(host: &str) -> (&str, Option<&str>) {
     }
 }
 
-fn parse_port(port: Option<&str>) -> Option<Port> {
+fn parse_port(port: Option<&str>) -> Option<PortPattern> {
     match port {
-        None => Some(Port::Absent),
-        Some("*") => Some(Port::Any),
-        Some("") => Some(Port::Exactly(None)),
-        Some(digits) => digits.parse().ok().map(|number| Port::Exactly(Some(number))),
+        None => Some(PortPattern::Absent),
+        Some("*") => Some(PortPattern::Any),
+        Some("") => Some(PortPattern::Exactly(None)),
+        Some(digits) => digits.parse().ok().map(|number| PortPattern::Exactly(Some(number))),
     }
 }
 
 /// A URL in the form in which two are compared.
-struct Parts {
+struct UrlParts {
     scheme: String,
     host: String,
     port: Option<u16>,
@@ -137,8 +142,8 @@ struct Parts {
     query: Option<String>,
 }
 
-impl Parts {
-    fn of(url: &str) -> Option<Self> {
+impl UrlParts {
+    fn parse(url: &str) -> Option<Self> {
         Self::of_url(&Url::parse(url).ok()?)
     }
 
@@ -147,24 +152,24 @@ impl Parts {
             scheme: url.scheme().to_owned(),
             host: url.host_str()?.trim_end_matches('.').to_ascii_lowercase(),
             port: url.port_or_known_default(),
-            path: decoded(url.path()),
+            path: normalize_escapes(url.path()),
             loose_path: loose_path(url),
-            query: url.query().map(decoded),
+            query: url.query().map(normalize_escapes),
         })
     }
 }
 
 fn loose_path(url: &Url) -> String {
-    let path = decoded(url.path());
+    let path = normalize_escapes(url.path());
     if !path.contains("%2F") && !path.contains("%5C") {
         return path;
     }
     let mut loose = url.clone();
-    loose.set_path(&self::loose(&path));
-    decoded(loose.path())
+    loose.set_path(&self::decode_slashes(&path));
+    normalize_escapes(loose.path())
 }
 
-fn loose(path: &str) -> String {
+fn decode_slashes(path: &str) -> String {
     path.replace("%2F", "/").replace("%5C", "/")
 }
 
@@ -177,7 +182,7 @@ fn default_port(scheme: &str) -> Option<u16> {
 }
 
 /// Undoes the escapes that mean the same character, and writes the others in capitals.
-fn decoded(text: &str) -> String {
+fn normalize_escapes(text: &str) -> String {
     let mut result = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find('%') {

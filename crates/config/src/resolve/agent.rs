@@ -1,17 +1,17 @@
 //! Resolving for an agent.
 
-use super::desired::{Desired, State};
-use super::gate::Gate;
-use crate::agent::{Agent, AgentFile, AgentServer};
-use crate::load::{Candidate, Loaded};
-use crate::problem::{Hint, Kind, Problem};
+use super::desired::{Desired, ServerReadiness};
+use super::gate::ApprovalGate;
+use crate::agent::{AgentFile, AgentServer, SelectedAgent};
+use crate::load::{EntryCandidate, LoadedConfig};
+use crate::problem::{ConfigProblem, ConfigProblemKind, ProblemHint};
 use crate::scope::Scope;
-use crate::surroundings::Asked;
-use crate::trust::Verdict;
+use crate::surroundings::ResolveOptions;
+use crate::trust::ItemVerdict;
 
 /// Which agent was asked for, and whether it was found.
 #[derive(Debug)]
-pub(super) enum Choice<'a> {
+pub(super) enum AgentChoice<'a> {
     /// None was asked for.
     Nobody,
     /// There is no such agent, so nothing is desired.
@@ -21,20 +21,20 @@ pub(super) enum Choice<'a> {
 }
 
 /// Finds the agent; an approved one of the project comes before the user's, an unapproved one after it.
-pub(super) fn choose<'a>(
-    loaded: &'a Loaded,
-    asked: &Asked,
-    gate: &mut Gate,
-    problems: &mut Vec<Problem>,
-) -> Choice<'a> {
+pub(super) fn choose_agent<'a>(
+    loaded: &'a LoadedConfig,
+    asked: &ResolveOptions,
+    gate: &mut ApprovalGate,
+    problems: &mut Vec<ConfigProblem>,
+) -> AgentChoice<'a> {
     let mut untrusted = None;
     let mut trusted = None;
     for file in &loaded.agents {
         let is_asked = asked.agent.as_deref() == Some(&*file.name);
-        let verdict = file.item.as_ref().map_or(Verdict::Approved, |item| gate.verdict(item));
+        let verdict = file.item.as_ref().map_or(ItemVerdict::Approved, |item| gate.verdict(item));
         match verdict {
-            Verdict::Approved if is_asked => drop(trusted.get_or_insert(file)),
-            Verdict::Unknown { changes } => {
+            ItemVerdict::Approved if is_asked => drop(trusted.get_or_insert(file)),
+            ItemVerdict::Unknown { changes } => {
                 if let Some(item) = &file.item {
                     gate.ask(item, changes);
                 }
@@ -42,41 +42,42 @@ pub(super) fn choose<'a>(
                     untrusted.get_or_insert(file);
                 }
             }
-            Verdict::Approved | Verdict::Rejected => {}
+            ItemVerdict::Approved | ItemVerdict::Rejected => {}
         }
     }
     let may_define = !loaded.exclusive && !asked.strict;
     match (&asked.agent, trusted, untrusted) {
-        (None, ..) => Choice::Nobody,
-        (_, Some(file), _) => Choice::Chosen { file, trusted: true, may_define },
+        (None, ..) => AgentChoice::Nobody,
+        (_, Some(file), _) => AgentChoice::Chosen { file, trusted: true, may_define },
         (_, None, Some(file)) => {
             problems.push(untrusted_agent(file));
-            Choice::Chosen { file, trusted: false, may_define }
+            AgentChoice::Chosen { file, trusted: false, may_define }
         }
         (Some(name), None, None) => {
             let message = format!("there is no agent `{name}`");
-            problems.push(Problem::error(Kind::AgentNotFound, message));
-            Choice::NotFound
+            problems.push(ConfigProblem::error(ConfigProblemKind::AgentNotFound, message));
+            AgentChoice::NotFound
         }
     }
 }
 
-fn untrusted_agent(file: &AgentFile) -> Problem {
+fn untrusted_agent(file: &AgentFile) -> ConfigProblem {
     let message =
         format!("the agent `{}` awaits approval; until then it only takes away", file.name);
-    let problem = Problem::warning(Kind::AwaitingApproval, message).at(file.at.clone());
-    problem.hint(Hint::Approve(file.name.clone()))
+    let problem =
+        ConfigProblem::warning(ConfigProblemKind::AwaitingApproval, message).at(file.at.clone());
+    problem.hint(ProblemHint::Approve(file.name.clone()))
 }
 
-impl Choice<'_> {
+impl AgentChoice<'_> {
     /// The servers the agent defines itself.
-    pub(super) fn inline(&self) -> Vec<Candidate> {
-        let Choice::Chosen { file, may_define: true, .. } = self else {
+    pub(super) fn inline(&self) -> Vec<EntryCandidate> {
+        let AgentChoice::Chosen { file, may_define: true, .. } = self else {
             return Vec::new();
         };
         let candidate = |server: &AgentServer| match server {
             AgentServer::Named(_) => None,
-            AgentServer::Inline(member) => Some(Candidate {
+            AgentServer::Inline(member) => Some(EntryCandidate {
                 name: member.key.clone(),
                 scope: Scope::Agent,
                 at: member.at.clone(),
@@ -91,11 +92,11 @@ impl Choice<'_> {
 }
 
 /// Leaves the servers the agent works with, and says what it misses.
-pub(super) fn apply(choice: &Choice<'_>, desired: &mut Desired) {
+pub(super) fn apply_agent(choice: &AgentChoice<'_>, desired: &mut Desired) {
     let (file, trusted) = match choice {
-        Choice::Nobody => return,
-        Choice::NotFound => return desired.servers.clear(),
-        Choice::Chosen { file, trusted, .. } => (file, *trusted),
+        AgentChoice::Nobody => return,
+        AgentChoice::NotFound => return desired.servers.clear(),
+        AgentChoice::Chosen { file, trusted, .. } => (file, *trusted),
     };
     mention_required(file, desired);
     if let Some(servers) = &file.servers {
@@ -107,7 +108,7 @@ pub(super) fn apply(choice: &Choice<'_>, desired: &mut Desired) {
         let names: Vec<_> = names.collect();
         desired.servers.retain(|server| names.contains(&&*server.name));
     }
-    desired.agent = Some(Agent {
+    desired.agent = Some(SelectedAgent {
         name: file.name.clone(),
         at: file.at.clone(),
         tools: file.tools.clone(),
@@ -118,20 +119,22 @@ pub(super) fn apply(choice: &Choice<'_>, desired: &mut Desired) {
 fn mention_unknown(servers: &[AgentServer], desired: &mut Desired) {
     for server in servers {
         if let AgentServer::Named(name) = server
-            && desired.named(&name.value).next().is_none()
+            && desired.servers_named(&name.value).next().is_none()
         {
             let message =
                 format!("the agent names the server `{}`, which is not configured", name.value);
-            let problem = Problem::warning(Kind::RequiredServer, message).at(name.at.clone());
-            desired.problems.push(problem.hint(Hint::AddServer(name.value.clone())));
+            let problem = ConfigProblem::warning(ConfigProblemKind::RequiredServer, message)
+                .at(name.at.clone());
+            desired.problems.push(problem.hint(ProblemHint::AddServer(name.value.clone())));
         }
     }
 }
 
 fn mention_required(file: &AgentFile, desired: &mut Desired) {
     for name in &file.required {
-        let states: Vec<_> = desired.named(&name.value).map(|server| &server.state).collect();
-        if states.iter().any(|state| matches!(state, State::Ready(_))) {
+        let states: Vec<_> =
+            desired.servers_named(&name.value).map(|server| &server.state).collect();
+        if states.iter().any(|state| matches!(state, ServerReadiness::Ready(_))) {
             continue;
         }
         let why = states.first().map_or("not configured", |state| state.name());
@@ -139,7 +142,8 @@ fn mention_required(file: &AgentFile, desired: &mut Desired) {
             "the agent `{}` requires the server `{}`, which is {why}",
             file.name, name.value
         );
-        let problem = Problem::error(Kind::RequiredServer, message).at(name.at.clone());
+        let problem =
+            ConfigProblem::error(ConfigProblemKind::RequiredServer, message).at(name.at.clone());
         desired.problems.push(problem.of_server(&name.value));
     }
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use crate::entry::{Entry, Remote, Transport};
 use crate::expand;
-use crate::load::Candidate;
-use crate::problem::{Kind, Problem};
+use crate::load::EntryCandidate;
+use crate::problem::{ConfigProblem, ConfigProblemKind};
 use crate::transit::is_encrypted_or_local;
 
 /// Why an entry of the catalogue is not used.
@@ -18,12 +18,12 @@ pub(super) fn refusal(entry: &Entry) -> Option<String> {
         }
         Transport::Sdk => Some("a catalogue may not name servers of this program".to_owned()),
         Transport::Http(remote) | Transport::Sse(remote) | Transport::Ws(remote) => {
-            of_remote(remote)
+            remote_refusal(remote)
         }
     }
 }
 
-fn of_remote(remote: &Remote) -> Option<String> {
+fn remote_refusal(remote: &Remote) -> Option<String> {
     if remote.headers_helper.is_some() {
         return Some("a catalogue may not run commands; it says `headersHelper`".to_owned());
     }
@@ -54,14 +54,15 @@ fn file_member(remote: &Remote) -> Option<&'static str> {
 }
 
 /// What is said of variables that an entry names in vain.
-pub(super) fn unexpanded(candidate: &Candidate) -> Option<Problem> {
+pub(super) fn unexpanded_problem(candidate: &EntryCandidate) -> Option<ConfigProblem> {
     let mut names = BTreeSet::new();
-    expand::named(&candidate.node, &mut names);
+    expand::collect_variables(&candidate.node, &mut names);
     let first = names.first()?;
     let message = format!(
         "server `{}` of the catalogue names the variable `{first}`; nothing in a catalogue is expanded, so `${{{first}}}` stays as it is",
         candidate.name
     );
-    let problem = Problem::warning(Kind::NotHonoured, message).at(candidate.at.clone());
+    let problem =
+        ConfigProblem::warning(ConfigProblemKind::NotHonoured, message).at(candidate.at.clone());
     Some(problem.of_server(&candidate.name))
 }

@@ -6,18 +6,18 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::gate::Pending;
-use crate::agent::Agent;
-use crate::entry::{Entry, QuestionSettings, Signature};
-use crate::mask::masked;
+use super::gate::UndecidedItem;
+use crate::agent::SelectedAgent;
+use crate::entry::{Entry, QuestionSettings, ServerSignature};
+use crate::mask::redact_entry;
 use crate::policy::{AdmittedEntry, Policy};
-use crate::problem::{Kind, Problem, Severity};
+use crate::problem::{ConfigProblem, ConfigProblemKind, ProblemSeverity};
 use crate::scope::Scope;
 use crate::settings::{
-    ConnectorSource, HookEvent, IdentityProvider, Limits, Mode, PluginSettings, Rule,
+    ConnectorSource, HookEvent, IdentityProvider, Limits, Mode, PluginSettings, ToolPattern,
 };
-use crate::source::{Located, Location, Node};
-use crate::trust::{Item, RedactedChange};
+use crate::source::{ConfigNode, Located, SourceLocation};
+use crate::trust::{ApprovalItem, RedactedChange};
 
 /// Everything that is desired in one workspace.
 #[derive(Debug, Clone)]
@@ -26,24 +26,24 @@ pub struct Desired {
     pub root: PathBuf,
     /// Every server that is shown, greatest precedence first. A name may stand here twice: an entry that awaits
     /// approval, was rejected or is blocked stands beside the one of a lower scope that counts meanwhile.
-    pub servers: Vec<Server>,
+    pub servers: Vec<DesiredServer>,
     /// Entries that another one stands in for.
-    pub shadowed: Vec<Shadowed>,
+    pub shadowed: Vec<ShadowedEntry>,
     /// Permission rules.
-    pub rules: Rules,
+    pub rules: PermissionRules,
     /// Hooks, in the order they run.
     pub hooks: Vec<Hook>,
     /// The other settings.
-    pub settings: Effective,
+    pub settings: EffectiveSettings,
     /// The agent that was asked for.
-    pub agent: Option<Agent>,
+    pub agent: Option<SelectedAgent>,
     /// What a person has not decided about yet.
-    pub pending: Vec<Pending>,
+    pub pending: Vec<UndecidedItem>,
     /// Everything that is wrong.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<ConfigProblem>,
     /// Folders of `PATH` in which the commands of servers are not looked up: nothing wrong, and worth knowing for a
     /// closer look.
-    pub skipped_folders: Vec<Problem>,
+    pub skipped_folders: Vec<ConfigProblem>,
     /// Every file and folder that was looked at, whether it exists or not.
     pub watched: Vec<PathBuf>,
     /// The variables that entries name; with their values they tell two workspaces apart.
@@ -52,41 +52,41 @@ pub struct Desired {
     pub exclusive: bool,
     pub(crate) policy: Policy,
     /// The administrator's file that leaves no room for other servers.
-    pub(crate) exclusive_at: Option<Location>,
+    pub(crate) exclusive_at: Option<SourceLocation>,
     /// The names that settings switch off.
-    pub(crate) switched_off: BTreeMap<String, Location>,
+    pub(crate) switched_off: BTreeMap<String, SourceLocation>,
 }
 
 /// One server.
 #[derive(Debug, Clone)]
-pub struct Server {
+pub struct DesiredServer {
     /// Its name.
     pub name: String,
     /// Where it comes from.
     pub scope: Scope,
     /// Where its entry stands.
-    pub at: Location,
+    pub at: SourceLocation,
     /// What is to become of it.
-    pub state: State,
+    pub state: ServerReadiness,
     /// Its entry as written, with references to variables.
-    pub template: Node,
+    pub template: ConfigNode,
     /// Where a process of it starts, and what its relative paths are relative to: the folder that its file was
     /// approved for, or home.
     pub working_dir: PathBuf,
     /// What a person approves or rejects; absent where nobody has to.
-    pub item: Option<Item>,
+    pub item: Option<ApprovalItem>,
     /// What makes it the same server as another; absent where variables have no values.
-    pub signature: Option<Signature>,
+    pub signature: Option<ServerSignature>,
 }
 
 /// What is to become of a server. Only one that is ready carries an expanded entry, and only one that policy admitted is
 /// ready.
 #[derive(Debug, Clone, PartialEq)]
-pub enum State {
+pub enum ServerReadiness {
     /// It is to be started.
     Ready(Box<AdmittedEntry>),
     /// It is switched off.
-    Disabled(Reason),
+    Disabled(NotReadyReason),
     /// A person has to look at it first. Where it was approved before, the differences are given, without secrets;
     /// [`Pending`] has them as written.
     AwaitingApproval {
@@ -94,38 +94,38 @@ pub enum State {
         changes: Option<Vec<RedactedChange>>,
     },
     /// A person, or a file, refused it.
-    Rejected(Reason),
+    Rejected(NotReadyReason),
     /// Policy does not let it run.
-    Blocked(Reason),
+    Blocked(NotReadyReason),
     /// Its entry cannot be used.
-    Invalid(Reason),
+    Invalid(NotReadyReason),
 }
 
 /// Why, and who says so.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reason {
+pub struct NotReadyReason {
     /// A few words.
     pub why: String,
     /// The rule, setting or member.
-    pub by: Option<Location>,
+    pub by: Option<SourceLocation>,
 }
 
 /// An entry that another one stands in for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shadowed {
+pub struct ShadowedEntry {
     /// Its name.
     pub name: String,
     /// Its scope.
     pub scope: Scope,
     /// Where it stands.
-    pub at: Location,
+    pub at: SourceLocation,
     /// The server that counts in its place: of the same name, or the same server under another one.
     pub behind: String,
 }
 
 /// Whether secrets are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Secrets {
+pub enum SecretVisibility {
     /// They are masked.
     Masked,
     /// They are shown.
@@ -134,7 +134,7 @@ pub enum Secrets {
 
 /// Permission rules of all scopes that count.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Rules {
+pub struct PermissionRules {
     /// Calls that need no question.
     pub allow: Vec<PermissionRule>,
     /// Calls that never happen.
@@ -155,7 +155,7 @@ pub struct ClassifierCommand {
     /// Where it starts.
     pub start_folder: PathBuf,
     /// Where it stands.
-    pub at: Location,
+    pub at: SourceLocation,
 }
 
 /// One permission rule.
@@ -164,11 +164,11 @@ pub struct PermissionRule {
     /// As written.
     pub text: String,
     /// As understood.
-    pub rule: Rule,
+    pub rule: ToolPattern,
     /// Where it comes from.
     pub scope: Scope,
     /// Where it stands.
-    pub at: Location,
+    pub at: SourceLocation,
 }
 
 /// One hook.
@@ -187,12 +187,12 @@ pub struct Hook {
     /// Where it comes from.
     pub scope: Scope,
     /// Where it stands.
-    pub at: Location,
+    pub at: SourceLocation,
 }
 
 /// Settings that are neither servers nor permissions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Effective {
+pub struct EffectiveSettings {
     /// Variables, on top of the caller's environment.
     pub env: BTreeMap<String, Located<String>>,
     /// The organisation's catalogue.
@@ -217,19 +217,19 @@ pub struct Effective {
 
 impl Desired {
     /// The servers to start.
-    pub fn ready(&self) -> impl Iterator<Item = (&Server, &Entry)> {
+    pub fn ready_servers(&self) -> impl Iterator<Item = (&DesiredServer, &Entry)> {
         self.servers.iter().filter_map(|server| server.entry().map(|entry| (server, entry)))
     }
 
     /// Everything shown under this name, greatest precedence first.
-    pub fn named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Server> {
+    pub fn servers_named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a DesiredServer> {
         self.servers.iter().filter(move |server| server.name == name)
     }
 
     /// Whether a file could not be read, so that servers may be missing here which are configured there.
     pub fn is_incomplete(&self) -> bool {
-        let hides_servers = |kind: Kind| {
-            use Kind::{CannotInherit, FailedClosed, Malformed, Unreadable};
+        let hides_servers = |kind: ConfigProblemKind| {
+            use ConfigProblemKind::{CannotInherit, FailedClosed, Malformed, Unreadable};
             matches!(kind, Unreadable | Malformed | FailedClosed | CannotInherit)
         };
         self.problems.iter().any(|problem| hides_servers(problem.kind))
@@ -237,11 +237,11 @@ impl Desired {
 
     /// Why the agent that was asked for cannot be served: there is none of that name, or a server that it requires is
     /// not to be started.
-    pub fn agent_problem(&self) -> Option<&Problem> {
+    pub fn agent_problem(&self) -> Option<&ConfigProblem> {
         self.problems.iter().find(|problem| {
-            let is_required = problem.kind == Kind::RequiredServer;
-            problem.kind == Kind::AgentNotFound
-                || is_required && problem.severity == Severity::Error
+            let is_required = problem.kind == ConfigProblemKind::RequiredServer;
+            problem.kind == ConfigProblemKind::AgentNotFound
+                || is_required && problem.severity == ProblemSeverity::Error
         })
     }
 
@@ -252,8 +252,8 @@ impl Desired {
     }
 
     /// What an import compares with.
-    pub fn signatures(&self) -> BTreeMap<String, Signature> {
-        let known = |server: &Server| {
+    pub fn signatures(&self) -> BTreeMap<String, ServerSignature> {
+        let known = |server: &DesiredServer| {
             server.signature.clone().map(|signature| (server.name.clone(), signature))
         };
         self.servers.iter().filter_map(known).collect()
@@ -262,33 +262,33 @@ impl Desired {
 
 // === impl Server ===
 
-impl Server {
+impl DesiredServer {
     /// The expanded entry, of one that is to be started.
     pub fn entry(&self) -> Option<&Entry> {
         match &self.state {
-            State::Ready(entry) => Some(entry),
+            ServerReadiness::Ready(entry) => Some(entry),
             _ => None,
         }
     }
 
     /// Whether it runs inside this process, or would if it were let. An entry in a file that says so is invalid.
     pub fn is_in_process(&self) -> bool {
-        let says_so = self.template.get("type").and_then(Node::as_str) == Some("sdk");
-        says_so && !matches!(self.state, State::Invalid(_))
+        let says_so = self.template.get("type").and_then(ConfigNode::as_str) == Some("sdk");
+        says_so && !matches!(self.state, ServerReadiness::Invalid(_))
     }
 
     /// Its entry for showing: as written, never expanded.
-    pub fn shown(&self, secrets: Secrets) -> Value {
+    pub fn template_json(&self, secrets: SecretVisibility) -> Value {
         match secrets {
-            Secrets::Masked => masked(&self.template.to_json()),
-            Secrets::Revealed => self.template.to_json(),
+            SecretVisibility::Masked => redact_entry(&self.template.to_json()),
+            SecretVisibility::Revealed => self.template.to_json(),
         }
     }
 }
 
 // === impl State ===
 
-impl State {
+impl ServerReadiness {
     /// A stable word for it.
     pub fn name(&self) -> &'static str {
         match self {
@@ -302,7 +302,7 @@ impl State {
     }
 
     /// Why it is not to be started, where there is more to say than its name.
-    pub fn reason(&self) -> Option<&Reason> {
+    pub fn reason(&self) -> Option<&NotReadyReason> {
         match self {
             Self::Ready(_) | Self::AwaitingApproval { .. } => None,
             Self::Disabled(reason)
@@ -318,8 +318,8 @@ impl State {
     }
 }
 
-impl Reason {
-    pub(super) fn new(why: impl Into<String>, by: Option<Location>) -> Self {
+impl NotReadyReason {
+    pub(super) fn new(why: impl Into<String>, by: Option<SourceLocation>) -> Self {
         Self { why: why.into(), by }
     }
 }

@@ -9,16 +9,18 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use super::desired::{Desired, Effective, Reason, Server, Shadowed, State};
-use super::gate::Gate;
+use super::desired::{
+    Desired, DesiredServer, EffectiveSettings, NotReadyReason, ServerReadiness, ShadowedEntry,
+};
+use super::gate::ApprovalGate;
 use super::servers::setting_item;
 use crate::entry::{Entry, Transport};
-use crate::load::Loaded;
+use crate::load::LoadedConfig;
 use crate::policy::AdmittedEntry;
 use crate::scope::Scope;
-use crate::source::{Location, Node, Origin};
-use crate::surroundings::Surroundings;
-use crate::trust::Verdict;
+use crate::source::{ConfigNode, SourceLocation, SourceOrigin};
+use crate::surroundings::HostContext;
+use crate::trust::ItemVerdict;
 
 /// The name of the server that all native plugins are together.
 pub const PLUGINS_SERVER: &str = "plugins";
@@ -29,26 +31,26 @@ pub const BUILTIN_SERVER: &str = "builtin";
 
 /// A server that was found.
 #[derive(Debug, Clone)]
-pub struct FoundServer {
+pub struct DiscoveredServer {
     /// Its name, which rules of a policy and switches mean.
     pub name: String,
     /// Where it comes from.
     pub scope: Scope,
     /// Where it was found.
-    pub at: Location,
+    pub at: SourceLocation,
     /// The entry as it would be written, without secrets.
-    pub template: Node,
+    pub template: ConfigNode,
     /// The entry.
     pub entry: Entry,
 }
 
 // === impl FoundServer ===
 
-impl FoundServer {
+impl DiscoveredServer {
     /// A server inside this process, or one that this process stands in front of. It has neither a URL nor a command, so
     /// rules mean it by its name alone.
-    pub fn in_process(name: impl Into<String>, scope: Scope, at: Location) -> Self {
-        let template = Node::from_json(&json!({ "type": "sdk" }), &at);
+    pub fn in_process(name: impl Into<String>, scope: Scope, at: SourceLocation) -> Self {
+        let template = ConfigNode::from_json(&json!({ "type": "sdk" }), &at);
         let entry = Entry::new(Transport::Sdk);
         Self { name: name.into(), scope, at, template, entry }
     }
@@ -59,17 +61,18 @@ impl FoundServer {
 impl Desired {
     /// Adds a server that was found: to be started, or shown with the reason why it is not. A configured one of its name
     /// stands in for it, and the administrator's exclusive file leaves no room for it.
-    pub fn add_found(&mut self, found: FoundServer) {
-        let FoundServer { name, scope, at, template, entry } = found;
-        if self.named(&name).any(|server| server.state.shadows()) {
-            self.shadowed.push(Shadowed { behind: name.clone(), name, scope, at });
+    pub fn add_discovered(&mut self, found: DiscoveredServer) {
+        let DiscoveredServer { name, scope, at, template, entry } = found;
+        if self.servers_named(&name).any(|server| server.state.shadows()) {
+            self.shadowed.push(ShadowedEntry { behind: name.clone(), name, scope, at });
             return;
         }
         let admitted = self.admit(&name, entry);
-        let state = admitted.map_or_else(|state| state, |entry| State::Ready(Box::new(entry)));
+        let state =
+            admitted.map_or_else(|state| state, |entry| ServerReadiness::Ready(Box::new(entry)));
         let working_dir = self.root.clone();
         let (item, signature) = (None, None);
-        self.servers.push(Server {
+        self.servers.push(DesiredServer {
             name,
             scope,
             at,
@@ -82,31 +85,39 @@ impl Desired {
     }
 
     /// Whether a server that was found may run; if not, the state that it is in.
-    pub fn admit(&self, name: &str, entry: Entry) -> Result<AdmittedEntry, State> {
+    pub fn admit(&self, name: &str, entry: Entry) -> Result<AdmittedEntry, ServerReadiness> {
         let admitted = self.policy.admit(name, entry);
-        let admitted =
-            admitted.map_err(|blocked| State::Blocked(Reason::new(blocked.why, blocked.by)))?;
+        let admitted = admitted.map_err(|blocked| {
+            ServerReadiness::Blocked(NotReadyReason::new(blocked.why, blocked.by))
+        })?;
         if let Some(by) = &self.exclusive_at {
             let why = "the administrator's servers are the only ones";
-            return Err(State::Blocked(Reason::new(why, Some(by.clone()))));
+            return Err(ServerReadiness::Blocked(NotReadyReason::new(why, Some(by.clone()))));
         }
         match self.switched_off.get(name) {
-            Some(by) => Err(State::Disabled(Reason::new("disabled", Some(by.clone())))),
+            Some(by) => {
+                Err(ServerReadiness::Disabled(NotReadyReason::new("disabled", Some(by.clone()))))
+            }
             None => Ok(admitted),
         }
     }
 
     /// The user's native plugins, where there are any and they may run.
     pub fn native_plugins(&self) -> Option<&AdmittedEntry> {
-        self.named(PLUGINS_SERVER).find_map(|server| match &server.state {
-            State::Ready(entry) if matches!(entry.transport, Transport::Sdk) => Some(&**entry),
+        self.servers_named(PLUGINS_SERVER).find_map(|server| match &server.state {
+            ServerReadiness::Ready(entry) if matches!(entry.transport, Transport::Sdk) => {
+                Some(&**entry)
+            }
             _ => None,
         })
     }
 }
 
 /// Every place where native plugins of the user may be, there or not: their folder, and what settings name.
-pub fn native_plugin_paths(settings: &Effective, surroundings: &Surroundings) -> Vec<PathBuf> {
+pub fn native_plugin_paths(
+    settings: &EffectiveSettings,
+    surroundings: &HostContext,
+) -> Vec<PathBuf> {
     let named = settings.native_plugins.iter();
     let named = named.map(|path| surroundings.home.join(&path.value));
     std::iter::once(surroundings.config_dir.join("native")).chain(named).collect()
@@ -114,25 +125,32 @@ pub fn native_plugin_paths(settings: &Effective, surroundings: &Surroundings) ->
 
 /// The server that the user's native plugins are, where there is any place with some.
 pub(super) fn native_plugins(
-    settings: &Effective,
-    surroundings: &Surroundings,
-) -> Option<FoundServer> {
+    settings: &EffectiveSettings,
+    surroundings: &HostContext,
+) -> Option<DiscoveredServer> {
     let mut paths = native_plugin_paths(settings, surroundings).into_iter();
     let path = paths.find(|path| path.exists())?;
-    Some(FoundServer::in_process(PLUGINS_SERVER, Scope::Plugin, Origin::file(&path).start()))
+    Some(DiscoveredServer::in_process(
+        PLUGINS_SERVER,
+        Scope::Plugin,
+        SourceOrigin::file(&path).start(),
+    ))
 }
 
 /// The names that settings switch off, each with the place that does. The nearest scope that mentions a name decides. What
 /// a project switches on counts once it was approved; nothing is asked here, since most names are of no server.
-pub(super) fn switched_off(loaded: &Loaded, gate: &Gate) -> BTreeMap<String, Location> {
-    let mut decided: BTreeMap<String, Option<Location>> = BTreeMap::new();
+pub(super) fn disabled_names(
+    loaded: &LoadedConfig,
+    gate: &ApprovalGate,
+) -> BTreeMap<String, SourceLocation> {
+    let mut decided: BTreeMap<String, Option<SourceLocation>> = BTreeMap::new();
     for layer in loaded.layers.iter().rev().filter(|layer| layer.scope != Scope::Dynamic) {
         for off in &layer.settings.disabled_mcp_servers {
             decided.entry(off.value.clone()).or_insert_with(|| Some(off.at.clone()));
         }
         for on in &layer.settings.enabled_mcp_servers {
             let item = setting_item("enabledMcpServers", Some(&on.value), &on.at);
-            if layer.scope.is_trusted() || gate.verdict(&item) == Verdict::Approved {
+            if layer.scope.is_trusted() || gate.verdict(&item) == ItemVerdict::Approved {
                 decided.entry(on.value.clone()).or_insert(None);
             }
         }

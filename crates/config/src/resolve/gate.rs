@@ -1,29 +1,29 @@
 //! The one place where trust is asked for.
 
-use crate::trust::{Approvals, Change, Item, Verdict};
+use crate::trust::{ApprovalChange, ApprovalItem, Approvals, ItemVerdict};
 
 /// Something a person has not decided about.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Pending {
+pub struct UndecidedItem {
     /// What it is. A front that asks a person shows its content whole: as written, unexpanded, unmasked.
-    pub item: Item,
+    pub item: ApprovalItem,
     /// What changed since it was approved last, as written; absent where it never was.
-    pub changes: Option<Vec<Change>>,
+    pub changes: Option<Vec<ApprovalChange>>,
 }
 
 /// Lets pass what was approved and collects what was not asked about.
 #[derive(Debug)]
-pub(super) struct Gate {
+pub(super) struct ApprovalGate {
     approvals: Approvals,
-    pending: Vec<Pending>,
+    pending: Vec<UndecidedItem>,
 }
 
-impl Gate {
+impl ApprovalGate {
     pub(super) fn new(approvals: Approvals) -> Self {
         Self { approvals, pending: Vec::new() }
     }
 
-    pub(super) fn verdict(&self, item: &Item) -> Verdict {
+    pub(super) fn verdict(&self, item: &ApprovalItem) -> ItemVerdict {
         self.approvals.verdict(item)
     }
 
@@ -31,16 +31,16 @@ impl Gate {
     /// where that rule changes nothing: `start_changes` says what it changes.
     pub(super) fn server_verdict(
         &self,
-        item: &Item,
-        start_changes: impl FnOnce() -> Vec<Change>,
-    ) -> Verdict {
+        item: &ApprovalItem,
+        start_changes: impl FnOnce() -> Vec<ApprovalChange>,
+    ) -> ItemVerdict {
         match self.verdict(item) {
-            Verdict::Approved if self.approvals.predates_start_folders(item) => {
+            ItemVerdict::Approved if self.approvals.predates_start_folders(item) => {
                 let changes = start_changes();
                 if changes.is_empty() {
-                    Verdict::Approved
+                    ItemVerdict::Approved
                 } else {
-                    Verdict::Unknown { changes: Some(changes) }
+                    ItemVerdict::Unknown { changes: Some(changes) }
                 }
             }
             verdict => verdict,
@@ -48,24 +48,24 @@ impl Gate {
     }
 
     /// Whether `item` counts; if nobody decided yet it becomes pending.
-    pub(super) fn lets_pass(&mut self, item: &Item) -> bool {
+    pub(super) fn check_or_ask(&mut self, item: &ApprovalItem) -> bool {
         match self.verdict(item) {
-            Verdict::Approved => true,
-            Verdict::Rejected => false,
-            Verdict::Unknown { changes } => {
+            ItemVerdict::Approved => true,
+            ItemVerdict::Rejected => false,
+            ItemVerdict::Unknown { changes } => {
                 self.ask(item, changes);
                 false
             }
         }
     }
 
-    pub(super) fn ask(&mut self, item: &Item, changes: Option<Vec<Change>>) {
+    pub(super) fn ask(&mut self, item: &ApprovalItem, changes: Option<Vec<ApprovalChange>>) {
         if !self.pending.iter().any(|pending| pending.item == *item) {
-            self.pending.push(Pending { item: item.clone(), changes });
+            self.pending.push(UndecidedItem { item: item.clone(), changes });
         }
     }
 
-    pub(super) fn into_pending(self) -> Vec<Pending> {
+    pub(super) fn into_pending(self) -> Vec<UndecidedItem> {
         self.pending
     }
 }

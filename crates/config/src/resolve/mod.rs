@@ -15,65 +15,68 @@ mod servers;
 mod settings;
 
 pub use desired::{
-    ClassifierCommand, Desired, Effective, Hook, PermissionRule, Reason, Rules, Secrets, Server,
-    Shadowed, State,
+    ClassifierCommand, Desired, DesiredServer, EffectiveSettings, Hook, NotReadyReason,
+    PermissionRule, PermissionRules, SecretVisibility, ServerReadiness, ShadowedEntry,
 };
-pub use found::{BUILTIN_SERVER, EDITOR_SERVER, FoundServer, PLUGINS_SERVER, native_plugin_paths};
-pub use gate::Pending;
+pub use found::{
+    BUILTIN_SERVER, DiscoveredServer, EDITOR_SERVER, PLUGINS_SERVER, native_plugin_paths,
+};
+pub use gate::UndecidedItem;
 pub(crate) use servers::setting_item;
 
-use crate::load::{self, Loaded};
-use crate::problem::{Kind, Problem};
-use crate::source::{Location, Origin};
-use crate::surroundings::{Asked, Surroundings};
+use crate::load::{self, LoadedConfig};
+use crate::problem::{ConfigProblem, ConfigProblemKind};
+use crate::source::{SourceLocation, SourceOrigin};
+use crate::surroundings::{HostContext, ResolveOptions};
 use crate::trust::{ApprovalStore, Approvals};
-use gate::Gate;
+use gate::ApprovalGate;
 
 /// Reads every scope and decides which servers are desired.
 ///
 /// A hub calls this whenever one of [`Desired::watched`] changes. The catalogue named in [`Effective::connectors`] is
 /// its to fetch: resolve once, fetch, then resolve again with the text in [`Asked::connectors`]. A file that broke since
 /// shows as a [`Problem`] of kind `malformed` or `unreadable` with its place, so the last good state can be kept.
-pub fn resolve(surroundings: &Surroundings, asked: &Asked) -> Desired {
-    let mut loaded = load::load(surroundings, asked);
+pub fn resolve_desired(surroundings: &HostContext, asked: &ResolveOptions) -> Desired {
+    let mut loaded = load::load_scopes(surroundings, asked);
     let store = ApprovalStore::new(&surroundings.state_dir);
     let mut problems = std::mem::take(&mut loaded.problems);
     let approvals = store.load().unwrap_or_else(|error| {
         problems.push(unreadable(&store, &error));
         Approvals::default()
     });
-    let mut desired = put_together(&loaded, Gate::new(approvals), surroundings, asked, problems);
-    desired.watched = loaded.shelf.into_looked_at();
+    let mut desired =
+        build_desired(&loaded, ApprovalGate::new(approvals), surroundings, asked, problems);
+    desired.watched = loaded.shelf.into_paths();
     desired.watched.push(store.path());
     desired.watched.extend(native_plugin_paths(&desired.settings, surroundings));
     desired
 }
 
 /// Nothing counts as approved where the record cannot be read.
-fn unreadable(store: &ApprovalStore, error: &crate::error::Error) -> Problem {
+fn unreadable(store: &ApprovalStore, error: &crate::error::Error) -> ConfigProblem {
     let message = format!("nothing counts as approved: {error}");
-    Problem::error(Kind::ApprovalsUnreadable, message).in_file(&store.path())
+    ConfigProblem::error(ConfigProblemKind::ApprovalsUnreadable, message).in_file(&store.path())
 }
 
-fn put_together(
-    loaded: &Loaded,
-    mut gate: Gate,
-    surroundings: &Surroundings,
-    asked: &Asked,
-    mut problems: Vec<Problem>,
+fn build_desired(
+    loaded: &LoadedConfig,
+    mut gate: ApprovalGate,
+    surroundings: &HostContext,
+    asked: &ResolveOptions,
+    mut problems: Vec<ConfigProblem>,
 ) -> Desired {
-    let effective = settings::effective(loaded, surroundings, &mut gate, &mut problems);
-    let rules = settings::rules(loaded, &mut gate, &mut problems);
-    let hooks = settings::hooks(loaded, &mut gate);
-    let choice = agent::choose(loaded, asked, &mut gate, &mut problems);
-    let policy = policy::policy(loaded);
-    let bench = servers::Bench::new(loaded, surroundings, &effective, &policy, &choice);
-    let (servers, shadowed) = bench.judge(&mut gate, &mut problems);
+    let effective = settings::effective_settings(loaded, surroundings, &mut gate, &mut problems);
+    let rules = settings::collect_rules(loaded, &mut gate, &mut problems);
+    let hooks = settings::collect_hooks(loaded, &mut gate);
+    let choice = agent::choose_agent(loaded, asked, &mut gate, &mut problems);
+    let policy = policy::collect_policy(loaded);
+    let bench = servers::ServerResolver::new(loaded, surroundings, &effective, &policy, &choice);
+    let (servers, shadowed) = bench.resolve_servers(&mut gate, &mut problems);
     let skipped_folders = bench.skipped_folders(&servers);
     let mut desired = Desired {
         root: loaded.root.clone(),
         exclusive: loaded.exclusive,
-        variables: servers::variables(loaded),
+        variables: servers::collect_variables(loaded),
         servers,
         shadowed,
         rules,
@@ -85,21 +88,21 @@ fn put_together(
         skipped_folders,
         watched: Vec::new(),
         exclusive_at: loaded.exclusive.then(|| managed_servers_file(surroundings)),
-        switched_off: found::switched_off(loaded, &gate),
+        switched_off: found::disabled_names(loaded, &gate),
         policy,
     };
     let may_be_found = !asked.strict && !desired.exclusive;
     if let Some(plugins) =
         found::native_plugins(&desired.settings, surroundings).filter(|_| may_be_found)
     {
-        desired.add_found(plugins);
+        desired.add_discovered(plugins);
     }
-    agent::apply(&choice, &mut desired);
+    agent::apply_agent(&choice, &mut desired);
     desired.pending = gate.into_pending();
     desired
 }
 
 /// The file whose servers, where it has any, are the only ones.
-fn managed_servers_file(surroundings: &Surroundings) -> Location {
-    Origin::file(surroundings.managed_dir.join("managed-mcp.json")).start()
+fn managed_servers_file(surroundings: &HostContext) -> SourceLocation {
+    SourceOrigin::file(surroundings.managed_dir.join("managed-mcp.json")).start()
 }

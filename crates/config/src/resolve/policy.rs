@@ -1,12 +1,12 @@
 //! Which scopes may limit servers.
 
-use crate::load::Loaded;
+use crate::load::LoadedConfig;
 use crate::policy::Policy;
 use crate::scope::Scope;
 
 /// Deny rules count from everywhere, for they only take away. Allow rules count from the user and the administrator,
 /// or from the administrator alone where they say so; an allow list of a project could widen the user's own.
-pub(super) fn policy(loaded: &Loaded) -> Policy {
+pub(super) fn collect_policy(loaded: &LoadedConfig) -> Policy {
     let mut policy = Policy::default();
     if let Some(problem) = &loaded.closed {
         policy.close(problem.clone());

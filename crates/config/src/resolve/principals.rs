@@ -2,13 +2,16 @@
 //! so. Judging servers uses it; how connections are shared is decided in `core`.
 
 use crate::entry::Entry;
-use crate::load::Candidate;
-use crate::problem::{Hint, Kind, Problem};
+use crate::load::EntryCandidate;
+use crate::problem::{ConfigProblem, ConfigProblemKind, ProblemHint};
 use crate::scope::Scope;
 
 /// Takes `sharePrincipals` away from an entry of any other scope, with a problem that says so.
-pub(super) fn refuse_sharing(entry: &mut Entry, candidate: &Candidate) -> Option<Problem> {
-    let Candidate { name, scope, node, at, .. } = candidate;
+pub(super) fn refuse_sharing(
+    entry: &mut Entry,
+    candidate: &EntryCandidate,
+) -> Option<ConfigProblem> {
+    let EntryCandidate { name, scope, node, at, .. } = candidate;
     if !entry.share_principals || matches!(scope, Scope::User | Scope::Enterprise) {
         return None;
     }
@@ -16,6 +19,12 @@ pub(super) fn refuse_sharing(entry: &mut Entry, candidate: &Candidate) -> Option
     let message =
         format!("`sharePrincipals` of server `{name}` has no effect in the {scope} scope");
     let at = node.get("sharePrincipals").map_or(at, |member| &member.at).clone();
-    let hint = Hint::Other("move the entry to your own settings, or leave it out".to_owned());
-    Some(Problem::warning(Kind::NotHonoured, message).at(at).of_server(name).hint(hint))
+    let hint =
+        ProblemHint::Other("move the entry to your own settings, or leave it out".to_owned());
+    Some(
+        ConfigProblem::warning(ConfigProblemKind::NotHonoured, message)
+            .at(at)
+            .of_server(name)
+            .hint(hint),
+    )
 }

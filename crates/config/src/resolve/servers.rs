@@ -5,55 +5,57 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use super::agent::Choice;
+use super::agent::AgentChoice;
 use super::connectors;
-use super::desired::{Effective, Reason, Server, Shadowed, State};
-use super::gate::Gate;
+use super::desired::{
+    DesiredServer, EffectiveSettings, NotReadyReason, ServerReadiness, ShadowedEntry,
+};
+use super::gate::ApprovalGate;
 use super::principals;
-use crate::check::{decode, decode_literally, missing_variable};
-use crate::entry::{Entry, Signature, Transport};
-use crate::expand::{self, Missing};
-use crate::load::{Candidate, Layer, Loaded};
+use crate::check::{decode, decode_literally, missing_variable_problem};
+use crate::entry::{Entry, ServerSignature, Transport};
+use crate::expand::{self, MissingVariable};
+use crate::load::{EntryCandidate, LoadedConfig, SettingsLayer};
 use crate::policy::Policy;
-use crate::problem::{Hint, Kind, Problem};
+use crate::problem::{ConfigProblem, ConfigProblemKind, ProblemHint};
 use crate::scope::Scope;
-use crate::search_path::{SearchPath, SkipReason, is_bare};
-use crate::source::{Located, Location};
-use crate::surroundings::{Environment, Surroundings};
-use crate::trust::{Change, Item, ItemKind, Verdict};
+use crate::search_path::{SearchPath, SkipReason, is_bare_command};
+use crate::source::{Located, SourceLocation};
+use crate::surroundings::{EnvironmentVariables, HostContext};
+use crate::trust::{ApprovalChange, ApprovalItem, ApprovalItemKind, ItemVerdict};
 
 /// The variable that lists the folders in which commands are looked up.
-const PATH: &str = "PATH";
+const PATH_VARIABLE: &str = "PATH";
 
 /// The variables that any entry names.
-pub(super) fn variables(loaded: &Loaded) -> BTreeSet<String> {
+pub(super) fn collect_variables(loaded: &LoadedConfig) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     let expanded = loaded.candidates.iter().filter(|candidate| candidate.scope.is_expanded());
-    expanded.for_each(|candidate| expand::named(&candidate.node, &mut names));
+    expanded.for_each(|candidate| expand::collect_variables(&candidate.node, &mut names));
     names
 }
 
 /// Everything a candidate is judged by.
-pub(super) struct Bench<'a> {
-    loaded: &'a Loaded,
+pub(super) struct ServerResolver<'a> {
+    loaded: &'a LoadedConfig,
     policy: &'a Policy,
-    inline: Vec<Candidate>,
-    env: Environment,
+    inline: Vec<EntryCandidate>,
+    env: EnvironmentVariables,
 }
 
 /// What is known of a candidate that decodes.
-struct Sound {
+struct DecodedEntry {
     entry: Entry,
-    missing: Vec<Missing>,
+    missing: Vec<MissingVariable>,
 }
 
-impl<'a> Bench<'a> {
+impl<'a> ServerResolver<'a> {
     pub(super) fn new(
-        loaded: &'a Loaded,
-        surroundings: &'a Surroundings,
-        effective: &Effective,
+        loaded: &'a LoadedConfig,
+        surroundings: &'a HostContext,
+        effective: &EffectiveSettings,
         policy: &'a Policy,
-        choice: &Choice<'_>,
+        choice: &AgentChoice<'_>,
     ) -> Self {
         let mut env = surroundings.env.clone();
         env.extend(effective.env.iter().map(|(name, value)| (name.clone(), value.value.clone())));
@@ -61,22 +63,22 @@ impl<'a> Bench<'a> {
     }
 
     /// Judges all of them, greatest precedence first.
-    pub(super) fn judge(
+    pub(super) fn resolve_servers(
         &self,
-        gate: &mut Gate,
-        problems: &mut Vec<Problem>,
-    ) -> (Vec<Server>, Vec<Shadowed>) {
-        let mut servers: Vec<Server> = Vec::new();
+        gate: &mut ApprovalGate,
+        problems: &mut Vec<ConfigProblem>,
+    ) -> (Vec<DesiredServer>, Vec<ShadowedEntry>) {
+        let mut servers: Vec<DesiredServer> = Vec::new();
         let mut shadowed = Vec::new();
         let mut taken = BTreeSet::new();
         for candidate in self.inline.iter().chain(&self.loaded.candidates) {
             if taken.contains(&*candidate.name) {
-                shadowed.push(behind(candidate, &candidate.name));
+                shadowed.push(shadowed_entry(candidate, &candidate.name));
                 continue;
             }
             let server = self.server(candidate, gate, problems);
-            if let Some(same) = same_server(&server, &servers) {
-                shadowed.push(behind(candidate, same));
+            if let Some(same) = find_same_server(&server, &servers) {
+                shadowed.push(shadowed_entry(candidate, same));
                 continue;
             }
             if server.state.shadows() {
@@ -89,16 +91,16 @@ impl<'a> Bench<'a> {
 
     fn server(
         &self,
-        candidate: &Candidate,
-        gate: &mut Gate,
-        problems: &mut Vec<Problem>,
-    ) -> Server {
+        candidate: &EntryCandidate,
+        gate: &mut ApprovalGate,
+        problems: &mut Vec<ConfigProblem>,
+    ) -> DesiredServer {
         let mut env = self.env.clone();
         // An entry that names `${PATH}` gets the folders that it may look in.
         if let Some(path) =
-            self.search_path(&candidate.start_folder).and_then(|path| path.narrowed())
+            self.search_path(&candidate.start_folder).and_then(|path| path.restricted_value())
         {
-            env.insert(PATH.to_owned(), path.to_string_lossy().into_owned());
+            env.insert(PATH_VARIABLE.to_owned(), path.to_string_lossy().into_owned());
         }
         env.extend(
             candidate.variables.iter().map(|(name, value)| ((*name).to_owned(), value.clone())),
@@ -107,19 +109,21 @@ impl<'a> Bench<'a> {
         let (mut entry, missing) = if candidate.scope.is_expanded() {
             decode(&candidate.name, &candidate.node, &env, problems)
         } else {
-            problems.extend(connectors::unexpanded(candidate));
+            problems.extend(connectors::unexpanded_problem(candidate));
             (decode_literally(&candidate.name, &candidate.node, problems), Vec::new())
         };
         if let Some(entry) = &mut entry {
             problems.extend(principals::refuse_sharing(entry, candidate));
         }
         let is_complete = missing.is_empty();
-        let signature = entry.as_ref().filter(|_| is_complete).map(Signature::of);
+        let signature = entry.as_ref().filter(|_| is_complete).map(ServerSignature::of_entry);
         let state = match entry {
-            Some(entry) => self.state(candidate, Sound { entry, missing }, gate, problems),
-            None => State::Invalid(first_reason(&problems[before..], candidate)),
+            Some(entry) => {
+                self.decide_state(candidate, DecodedEntry { entry, missing }, gate, problems)
+            }
+            None => ServerReadiness::Invalid(first_reason(&problems[before..], candidate)),
         };
-        Server {
+        DesiredServer {
             name: candidate.name.clone(),
             scope: candidate.scope,
             at: candidate.at.clone(),
@@ -131,103 +135,112 @@ impl<'a> Bench<'a> {
         }
     }
 
-    fn state(
+    fn decide_state(
         &self,
-        candidate: &Candidate,
-        sound: Sound,
-        gate: &mut Gate,
-        problems: &mut Vec<Problem>,
-    ) -> State {
-        let Sound { entry, missing } = sound;
+        candidate: &EntryCandidate,
+        sound: DecodedEntry,
+        gate: &mut ApprovalGate,
+        problems: &mut Vec<ConfigProblem>,
+    ) -> ServerReadiness {
+        let DecodedEntry { entry, missing } = sound;
         if candidate.scope == Scope::Connectors
             && let Some(why) = connectors::refusal(&entry)
         {
-            return State::Invalid(Reason::new(why, Some(candidate.at.clone())));
+            return ServerReadiness::Invalid(NotReadyReason::new(why, Some(candidate.at.clone())));
         }
         let judged = missing.is_empty().then_some(&entry);
         if let Err(blocked) = self.policy.judge(&candidate.name, judged) {
-            return State::Blocked(Reason::new(blocked.why, blocked.by));
+            return ServerReadiness::Blocked(NotReadyReason::new(blocked.why, blocked.by));
         }
         if let Some(by) = self.rejected_by_setting(candidate) {
-            return State::Rejected(Reason::new("rejected in settings", Some(by)));
+            return ServerReadiness::Rejected(NotReadyReason::new(
+                "rejected in settings",
+                Some(by),
+            ));
         }
-        let verdict = candidate.item.as_ref().map_or(Verdict::Approved, |item| {
+        let verdict = candidate.item.as_ref().map_or(ItemVerdict::Approved, |item| {
             gate.server_verdict(item, || self.start_changes(candidate, &entry))
         });
-        if verdict == Verdict::Rejected {
-            return State::Rejected(Reason::new("rejected by you", None));
+        if verdict == ItemVerdict::Rejected {
+            return ServerReadiness::Rejected(NotReadyReason::new("rejected by you", None));
         }
         if let Some(by) = self.disabled_by(candidate, &entry, gate) {
-            return State::Disabled(Reason::new("disabled", Some(by)));
+            return ServerReadiness::Disabled(NotReadyReason::new("disabled", Some(by)));
         }
-        if let (Verdict::Unknown { changes }, Some(item)) = (verdict, &candidate.item)
+        if let (ItemVerdict::Unknown { changes }, Some(item)) = (verdict, &candidate.item)
             && !self.enabled_by_setting(candidate, gate)
         {
-            let redacted =
-                |changes: &Vec<Change>| changes.iter().map(Change::to_redacted).collect();
+            let redacted = |changes: &Vec<ApprovalChange>| {
+                changes.iter().map(ApprovalChange::to_redacted).collect()
+            };
             let shown = changes.as_ref().map(redacted);
             gate.ask(item, changes);
-            return State::AwaitingApproval { changes: shown };
+            return ServerReadiness::AwaitingApproval { changes: shown };
         }
         match missing.first() {
             None => match self.policy.admit(&candidate.name, entry) {
-                Ok(entry) => State::Ready(Box::new(entry)),
-                Err(blocked) => State::Blocked(Reason::new(blocked.why, blocked.by)),
+                Ok(entry) => ServerReadiness::Ready(Box::new(entry)),
+                Err(blocked) => {
+                    ServerReadiness::Blocked(NotReadyReason::new(blocked.why, blocked.by))
+                }
             },
             Some(first) => {
                 problems.extend(
-                    missing.iter().map(|missing| missing_variable(&candidate.name, missing)),
+                    missing
+                        .iter()
+                        .map(|missing| missing_variable_problem(&candidate.name, missing)),
                 );
                 let why = format!("the variable `{}` is not set", first.variable);
-                State::Invalid(Reason::new(why, Some(first.at.clone())))
+                ServerReadiness::Invalid(NotReadyReason::new(why, Some(first.at.clone())))
             }
         }
     }
 
     /// `disabledMcpjsonServers` takes away, so it counts wherever it stands.
-    fn rejected_by_setting(&self, candidate: &Candidate) -> Option<Location> {
+    fn rejected_by_setting(&self, candidate: &EntryCandidate) -> Option<SourceLocation> {
         if candidate.scope != Scope::Project {
             return None;
         }
         let lists =
             self.loaded.layers.iter().flat_map(|layer| &layer.settings.disabled_mcpjson_servers);
-        named(lists, &candidate.name)
+        find_named(lists, &candidate.name)
     }
 
     /// `enabledMcpjsonServers` and `enableAllProjectMcpServers` permit, so in a project file they are asked about.
-    fn enabled_by_setting(&self, candidate: &Candidate, gate: &mut Gate) -> bool {
+    fn enabled_by_setting(&self, candidate: &EntryCandidate, gate: &mut ApprovalGate) -> bool {
         if candidate.scope != Scope::Project {
             return false;
         }
-        let may_enable =
-            |layer: &&Layer| matches!(layer.scope, Scope::User | Scope::Local | Scope::Enterprise);
+        let may_enable = |layer: &&SettingsLayer| {
+            matches!(layer.scope, Scope::User | Scope::Local | Scope::Enterprise)
+        };
         self.loaded.layers.iter().filter(may_enable).any(|layer| {
             let settings = &layer.settings;
             let all = settings.enable_all_project_mcp_servers.as_ref().filter(|flag| flag.value);
             let all = all.map(|flag| setting_item("enableAllProjectMcpServers", None, &flag.at));
-            let one = named(&settings.enabled_mcpjson_servers, &candidate.name)
+            let one = find_named(&settings.enabled_mcpjson_servers, &candidate.name)
                 .map(|at| setting_item("enabledMcpjsonServers", Some(&candidate.name), &at));
             [all, one]
                 .into_iter()
                 .flatten()
-                .any(|item| layer.scope.is_trusted() || gate.lets_pass(&item))
+                .any(|item| layer.scope.is_trusted() || gate.check_or_ask(&item))
         })
     }
 
     /// The nearest scope that says something about the name decides; the entry itself comes last.
     fn disabled_by(
         &self,
-        candidate: &Candidate,
+        candidate: &EntryCandidate,
         entry: &Entry,
-        gate: &mut Gate,
-    ) -> Option<Location> {
+        gate: &mut ApprovalGate,
+    ) -> Option<SourceLocation> {
         for layer in self.loaded.layers.iter().rev().filter(|layer| layer.scope != Scope::Dynamic) {
-            if let Some(at) = named(&layer.settings.disabled_mcp_servers, &candidate.name) {
+            if let Some(at) = find_named(&layer.settings.disabled_mcp_servers, &candidate.name) {
                 return Some(at);
             }
-            if let Some(at) = named(&layer.settings.enabled_mcp_servers, &candidate.name) {
+            if let Some(at) = find_named(&layer.settings.enabled_mcp_servers, &candidate.name) {
                 let item = setting_item("enabledMcpServers", Some(&candidate.name), &at);
-                if layer.scope.is_trusted() || gate.lets_pass(&item) {
+                if layer.scope.is_trusted() || gate.check_or_ask(&item) {
                     return None;
                 }
             }
@@ -243,40 +256,40 @@ impl<'a> Bench<'a> {
 
     /// The caller's `PATH`, judged for a start folder.
     fn search_path(&self, start_folder: &Path) -> Option<SearchPath> {
-        let path = self.env.get(PATH)?;
+        let path = self.env.get(PATH_VARIABLE)?;
         Some(SearchPath::new(path.as_ref(), start_folder, &self.loaded.root))
     }
 
     /// How an entry starts otherwise than before start folders were fixed: then it started in the project's root, and
     /// its command was looked up in all of `PATH`.
-    fn start_changes(&self, candidate: &Candidate, entry: &Entry) -> Vec<Change> {
+    fn start_changes(&self, candidate: &EntryCandidate, entry: &Entry) -> Vec<ApprovalChange> {
         let (before, after) = (&self.loaded.root, &candidate.start_folder);
         let mut changes = Vec::new();
         if before.canonicalize().ok() != after.canonicalize().ok() {
-            changes.push(Change::of_paths("start folder", before, Some(after)));
+            changes.push(ApprovalChange::of_paths("start folder", before, Some(after)));
         }
         if let Transport::Stdio(stdio) = &entry.transport
-            && is_bare(&stdio.command)
+            && is_bare_command(&stdio.command)
             && let Some(path) = self.search_path(after)
             && let Some(program) = path.skipped_program(&stdio.command, before)
         {
-            changes.push(Change::of_paths("program", &program, None));
+            changes.push(ApprovalChange::of_paths("program", &program, None));
         }
         changes
     }
 
     /// The folders of `PATH` in which the commands of ready servers are not looked up.
-    pub(super) fn skipped_folders(&self, servers: &[Server]) -> Vec<Problem> {
+    pub(super) fn skipped_folders(&self, servers: &[DesiredServer]) -> Vec<ConfigProblem> {
         let mut skipped: BTreeMap<(PathBuf, SkipReason), Vec<&str>> = BTreeMap::new();
         for server in servers {
             let Some(Transport::Stdio(stdio)) = server.entry().map(|entry| &entry.transport) else {
                 continue;
             };
-            if !is_bare(&stdio.command) {
+            if !is_bare_command(&stdio.command) {
                 continue;
             }
             let start_folder = &server.working_dir;
-            let own = stdio.env.get(PATH);
+            let own = stdio.env.get(PATH_VARIABLE);
             let own = own.map(|path| SearchPath::new(path.as_ref(), start_folder, start_folder));
             let callers = names_callers_path(server).then(|| self.search_path(start_folder));
             let paths = own.into_iter().chain(callers.flatten());
@@ -292,13 +305,16 @@ impl<'a> Bench<'a> {
 }
 
 /// Whether a command is looked up in the caller's `PATH`: an entry may bring another, with or without the caller's in it.
-fn names_callers_path(server: &Server) -> bool {
-    let own =
-        server.template.get("env").and_then(|env| env.get(PATH)).and_then(|path| path.as_str());
+fn names_callers_path(server: &DesiredServer) -> bool {
+    let own = server
+        .template
+        .get("env")
+        .and_then(|env| env.get(PATH_VARIABLE))
+        .and_then(|path| path.as_str());
     own.is_none_or(|own| own.contains("${PATH"))
 }
 
-fn skipped_folder(folder: &Path, reason: SkipReason, servers: &[&str]) -> Problem {
+fn skipped_folder(folder: &Path, reason: SkipReason, servers: &[&str]) -> ConfigProblem {
     let commands = if servers.len() == 1 { "the command of" } else { "the commands of" };
     let servers: Vec<_> = servers.iter().map(|name| format!("`{name}`")).collect();
     let message = format!(
@@ -308,22 +324,30 @@ fn skipped_folder(folder: &Path, reason: SkipReason, servers: &[&str]) -> Proble
         folder.display(),
     );
     let hint = "to run a program from there, write its absolute path in `command`";
-    Problem::note(Kind::SkippedPathFolder, message).hint(Hint::Other(hint.to_owned()))
+    ConfigProblem::note(ConfigProblemKind::SkippedPathFolder, message)
+        .hint(ProblemHint::Other(hint.to_owned()))
 }
 
 /// The item that a setting about a server is.
-pub(crate) fn setting_item(setting: &str, server: Option<&str>, at: &Location) -> Item {
+pub(crate) fn setting_item(
+    setting: &str,
+    server: Option<&str>,
+    at: &SourceLocation,
+) -> ApprovalItem {
     let name = server.map_or_else(|| setting.to_owned(), |server| format!("{setting}: {server}"));
     let content = server.map_or(json!(true), |server| json!(server));
-    Item::new(ItemKind::Setting, name, content, at.clone())
+    ApprovalItem::new(ApprovalItemKind::Setting, name, content, at.clone())
 }
 
-fn named<'a>(list: impl IntoIterator<Item = &'a Located<String>>, name: &str) -> Option<Location> {
+fn find_named<'a>(
+    list: impl IntoIterator<Item = &'a Located<String>>,
+    name: &str,
+) -> Option<SourceLocation> {
     list.into_iter().find(|entry| entry.value == name).map(|entry| entry.at.clone())
 }
 
-fn behind(candidate: &Candidate, server: &str) -> Shadowed {
-    Shadowed {
+fn shadowed_entry(candidate: &EntryCandidate, server: &str) -> ShadowedEntry {
+    ShadowedEntry {
         name: candidate.name.clone(),
         scope: candidate.scope,
         at: candidate.at.clone(),
@@ -332,18 +356,20 @@ fn behind(candidate: &Candidate, server: &str) -> Shadowed {
 }
 
 /// A bundle or a catalogue often brings what the user has; one of a greater scope that is to run makes it redundant.
-fn same_server<'a>(server: &Server, before: &'a [Server]) -> Option<&'a str> {
+fn find_same_server<'a>(server: &DesiredServer, before: &'a [DesiredServer]) -> Option<&'a str> {
     if !matches!(server.scope, Scope::Plugin | Scope::Connectors) || server.entry().is_none() {
         return None;
     }
-    let is_same = |other: &&Server| other.entry().is_some() && other.signature == server.signature;
+    let is_same =
+        |other: &&DesiredServer| other.entry().is_some() && other.signature == server.signature;
     before.iter().find(is_same).map(|other| &*other.name)
 }
 
-fn first_reason(problems: &[Problem], candidate: &Candidate) -> Reason {
-    let error = problems.iter().find(|problem| problem.severity == crate::problem::Severity::Error);
+fn first_reason(problems: &[ConfigProblem], candidate: &EntryCandidate) -> NotReadyReason {
+    let error =
+        problems.iter().find(|problem| problem.severity == crate::problem::ProblemSeverity::Error);
     match error {
-        Some(problem) => Reason::new(problem.message.clone(), problem.at.clone()),
-        None => Reason::new("its entry cannot be used", Some(candidate.at.clone())),
+        Some(problem) => NotReadyReason::new(problem.message.clone(), problem.at.clone()),
+        None => NotReadyReason::new("its entry cannot be used", Some(candidate.at.clone())),
     }
 }

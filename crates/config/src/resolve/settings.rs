@@ -4,40 +4,40 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::desired::{ClassifierCommand, Effective, Hook, PermissionRule, Rules};
-use super::gate::Gate;
+use super::desired::{ClassifierCommand, EffectiveSettings, Hook, PermissionRule, PermissionRules};
+use super::gate::ApprovalGate;
 use crate::expand;
-use crate::load::{Layer, Loaded};
-use crate::problem::{Hint, Kind, Problem};
+use crate::load::{LoadedConfig, SettingsLayer};
+use crate::problem::{ConfigProblem, ConfigProblemKind, ProblemHint};
 use crate::scope::Scope;
-use crate::settings::{Limits, Rule};
-use crate::source::{Located, Location};
-use crate::surroundings::Surroundings;
-use crate::trust::{Item, ItemKind};
+use crate::settings::{Limits, ToolPattern};
+use crate::source::{Located, SourceLocation};
+use crate::surroundings::HostContext;
+use crate::trust::{ApprovalItem, ApprovalItemKind};
 
 /// What a project may set once it is trusted; anything else could point a server elsewhere.
 const PROJECT_VARIABLES: [&str; 3] = ["MCP_TIMEOUT", "MCP_TOOL_TIMEOUT", "MAX_MCP_OUTPUT_TOKENS"];
 /// How long a hook may take that does not say so.
 const HOOK_TIMEOUT: Duration = Duration::from_mins(1);
 
-pub(super) fn effective(
-    loaded: &Loaded,
-    surroundings: &Surroundings,
-    gate: &mut Gate,
-    problems: &mut Vec<Problem>,
-) -> Effective {
-    let mut effective = Effective::default();
+pub(super) fn effective_settings(
+    loaded: &LoadedConfig,
+    surroundings: &HostContext,
+    gate: &mut ApprovalGate,
+    problems: &mut Vec<ConfigProblem>,
+) -> EffectiveSettings {
+    let mut effective = EffectiveSettings::default();
     for layer in &loaded.layers {
         environment(layer, surroundings, gate, problems, &mut effective);
         if matches!(layer.scope, Scope::User | Scope::Enterprise) {
-            owned(layer, &mut effective);
+            apply_owned(layer, &mut effective);
         }
     }
     effective
 }
 
 /// Settings that only the user and the administrator may have; the administrator's are read last and win.
-fn owned(layer: &Layer, effective: &mut Effective) {
+fn apply_owned(layer: &SettingsLayer, effective: &mut EffectiveSettings) {
     let settings = &layer.settings;
     replace(&mut effective.connectors, settings.connectors.as_ref());
     replace(&mut effective.xaa_idp, settings.xaa_idp.as_ref());
@@ -46,7 +46,7 @@ fn owned(layer: &Layer, effective: &mut Effective) {
     effective.native_plugins.extend(settings.native_plugins.iter().cloned());
     effective.plugins.overlay(&settings.plugins);
     replace(&mut effective.questions.elicitation, settings.questions.elicitation.as_ref());
-    limits(&mut effective.limits, &settings.limits);
+    apply_limits(&mut effective.limits, &settings.limits);
 }
 
 fn replace<T: Clone>(old: &mut Option<T>, new: Option<&T>) {
@@ -55,7 +55,7 @@ fn replace<T: Clone>(old: &mut Option<T>, new: Option<&T>) {
     }
 }
 
-fn limits(old: &mut Limits, new: &Limits) {
+fn apply_limits(old: &mut Limits, new: &Limits) {
     replace(&mut old.request_timeout_ms, new.request_timeout_ms.as_ref());
     replace(&mut old.reconnect_attempts, new.reconnect_attempts.as_ref());
     replace(&mut old.reset_on_progress, new.reset_on_progress.as_ref());
@@ -73,11 +73,11 @@ fn limits(old: &mut Limits, new: &Limits) {
 }
 
 fn environment(
-    layer: &Layer,
-    surroundings: &Surroundings,
-    gate: &mut Gate,
-    problems: &mut Vec<Problem>,
-    effective: &mut Effective,
+    layer: &SettingsLayer,
+    surroundings: &HostContext,
+    gate: &mut ApprovalGate,
+    problems: &mut Vec<ConfigProblem>,
+    effective: &mut EffectiveSettings,
 ) {
     if layer.scope == Scope::Dynamic {
         return;
@@ -85,41 +85,55 @@ fn environment(
     for (name, value) in &layer.settings.env {
         if !layer.scope.is_trusted() && !PROJECT_VARIABLES.contains(&name.as_str()) {
             let message = format!("a project cannot set the variable `{name}`");
-            let problem = Problem::warning(Kind::NotHonoured, message).at(value.at.clone());
-            problems.push(problem.hint(Hint::MoveToUserSettings));
+            let problem = ConfigProblem::warning(ConfigProblemKind::NotHonoured, message)
+                .at(value.at.clone());
+            problems.push(problem.hint(ProblemHint::MoveToUserSettings));
             continue;
         }
-        if !counts(layer, gate, ItemKind::Variable, name, json!(value.value), &value.at) {
+        if !is_honoured(
+            layer,
+            gate,
+            ApprovalItemKind::Variable,
+            name,
+            json!(value.value),
+            &value.at,
+        ) {
             continue;
         }
-        let (text, missing) = expand::string(&value.value, &surroundings.env);
+        let (text, missing) = expand::expand_string(&value.value, &surroundings.env);
         match missing.first() {
             None => drop(effective.env.insert(name.clone(), Located::new(text, value.at.clone()))),
             Some(variable) => {
                 let message = format!(
                     "the setting `env.{name}` needs the variable `{variable}`, and it is not set"
                 );
-                let problem = Problem::warning(Kind::MissingVariable, message).at(value.at.clone());
-                problems.push(problem.hint(Hint::SetVariable(variable.clone())));
+                let problem = ConfigProblem::warning(ConfigProblemKind::MissingVariable, message)
+                    .at(value.at.clone());
+                problems.push(problem.hint(ProblemHint::SetVariable(variable.clone())));
             }
         }
     }
 }
 
 /// Whether something of a layer counts: because of its scope, or because a person approved it.
-fn counts(
-    layer: &Layer,
-    gate: &mut Gate,
-    kind: ItemKind,
+fn is_honoured(
+    layer: &SettingsLayer,
+    gate: &mut ApprovalGate,
+    kind: ApprovalItemKind,
     name: &str,
     content: serde_json::Value,
-    at: &Location,
+    at: &SourceLocation,
 ) -> bool {
-    layer.scope.is_trusted() || gate.lets_pass(&Item::new(kind, name, content, at.clone()))
+    layer.scope.is_trusted()
+        || gate.check_or_ask(&ApprovalItem::new(kind, name, content, at.clone()))
 }
 
-pub(super) fn rules(loaded: &Loaded, gate: &mut Gate, problems: &mut Vec<Problem>) -> Rules {
-    let mut rules = Rules::default();
+pub(super) fn collect_rules(
+    loaded: &LoadedConfig,
+    gate: &mut ApprovalGate,
+    problems: &mut Vec<ConfigProblem>,
+) -> PermissionRules {
+    let mut rules = PermissionRules::default();
     for layer in &loaded.layers {
         let permissions = &layer.settings.permissions;
         let mut understood = |list: &[Located<String>]| -> Vec<_> {
@@ -128,13 +142,14 @@ pub(super) fn rules(loaded: &Loaded, gate: &mut Gate, problems: &mut Vec<Problem
         rules.deny.extend(understood(&permissions.deny));
         rules.ask.extend(understood(&permissions.ask));
         for allow in understood(&permissions.allow) {
-            if allow.rule == Rule::Everything {
+            if allow.rule == ToolPattern::Everything {
                 let message = "`mcp__*` can deny and ask, not allow".to_owned();
-                problems.push(Problem::error(Kind::BadRule, message).at(allow.at));
-            } else if counts(
+                problems
+                    .push(ConfigProblem::error(ConfigProblemKind::BadRule, message).at(allow.at));
+            } else if is_honoured(
                 layer,
                 gate,
-                ItemKind::AllowRule,
+                ApprovalItemKind::AllowRule,
                 &allow.text,
                 json!(allow.text),
                 &allow.at,
@@ -144,13 +159,20 @@ pub(super) fn rules(loaded: &Loaded, gate: &mut Gate, problems: &mut Vec<Problem
         }
         if let Some(mode) = &permissions.default_mode {
             let word = mode.value.word();
-            if counts(layer, gate, ItemKind::Mode, word, json!(word), &mode.at) {
+            if is_honoured(layer, gate, ApprovalItemKind::Mode, word, json!(word), &mode.at) {
                 rules.mode = Some(mode.clone());
             }
         }
         if let Some(command) = &permissions.classifier {
             let content = json!(command.value);
-            if counts(layer, gate, ItemKind::Classifier, &command.value, content, &command.at) {
+            if is_honoured(
+                layer,
+                gate,
+                ApprovalItemKind::Classifier,
+                &command.value,
+                content,
+                &command.at,
+            ) {
                 rules.classifier = Some(ClassifierCommand {
                     command: command.value.clone(),
                     start_folder: layer.start_folder.clone(),
@@ -165,20 +187,23 @@ pub(super) fn rules(loaded: &Loaded, gate: &mut Gate, problems: &mut Vec<Problem
 fn rule(
     text: &Located<String>,
     scope: Scope,
-    problems: &mut Vec<Problem>,
+    problems: &mut Vec<ConfigProblem>,
 ) -> Option<PermissionRule> {
-    match Rule::parse(&text.value) {
+    match ToolPattern::parse(&text.value) {
         Ok(rule) => {
             Some(PermissionRule { text: text.value.clone(), rule, scope, at: text.at.clone() })
         }
         Err(error) => {
-            problems.push(Problem::error(Kind::BadRule, error.to_string()).at(text.at.clone()));
+            problems.push(
+                ConfigProblem::error(ConfigProblemKind::BadRule, error.to_string())
+                    .at(text.at.clone()),
+            );
             None
         }
     }
 }
 
-pub(super) fn hooks(loaded: &Loaded, gate: &mut Gate) -> Vec<Hook> {
+pub(super) fn collect_hooks(loaded: &LoadedConfig, gate: &mut ApprovalGate) -> Vec<Hook> {
     let mut hooks = Vec::new();
     for layer in loaded.layers.iter().filter(|layer| layer.scope != Scope::Dynamic) {
         for (event, groups) in &layer.settings.hooks {
@@ -190,7 +215,8 @@ pub(super) fn hooks(loaded: &Loaded, gate: &mut Gate) -> Vec<Hook> {
                     "command": hook.value.command,
                     "timeout": hook.value.timeout,
                 });
-                if counts(layer, gate, ItemKind::Hook, event.word(), content, &hook.at) {
+                if is_honoured(layer, gate, ApprovalItemKind::Hook, event.word(), content, &hook.at)
+                {
                     hooks.push(Hook {
                         event: *event,
                         matcher: group.matcher.clone(),

@@ -7,10 +7,10 @@ mod plugins;
 mod rule;
 mod types;
 
-pub(crate) use parse::{last_of_each, servers, settings};
+pub(crate) use parse::{decode_servers, decode_settings, last_of_each};
 pub use plugins::{PluginSettings, PluginTerms};
-pub use rule::{BadRule, Rule};
+pub use rule::{InvalidPermissionRule, ToolPattern};
 pub use types::{
     ConnectorSource, HookCommand, HookEvent, HookGroup, IdentityProvider, Limits, Mode,
-    Permissions, Servers, Settings,
+    Permissions, ServerEntries, Settings,
 };

@@ -5,20 +5,24 @@ use std::collections::BTreeMap;
 use super::PluginSettings;
 use super::types::{
     ConnectorSource, HookCommand, HookEvent, HookGroup, IdentityProvider, Limits, Mode,
-    Permissions, Servers, Settings,
+    Permissions, ServerEntries, Settings,
 };
-use crate::entry::{callback_port, questions, scopes};
-use crate::policy::{ServerRule, server_rule};
-use crate::problem::{Kind, Problem};
-use crate::source::{Fields, Located, Node, Value};
+use crate::entry::{decode_callback_port, decode_questions, decode_scopes};
+use crate::policy::{ServerRule, decode_server_rule};
+use crate::problem::{ConfigProblem, ConfigProblemKind};
+use crate::source::{ConfigNode, ConfigValue, Located, ObjectFields};
 use crate::transit::is_encrypted_or_local;
 
 /// Decodes a settings file called `what` in messages.
-pub(crate) fn settings(node: &Node, what: &str, problems: &mut Vec<Problem>) -> Settings {
-    let mut fields = Fields::new(node, what, problems);
+pub(crate) fn decode_settings(
+    node: &ConfigNode,
+    what: &str,
+    problems: &mut Vec<ConfigProblem>,
+) -> Settings {
+    let mut fields = ObjectFields::new(node, what, problems);
     fields.allow(&["$schema"]);
     let settings = Settings {
-        mcp_servers: servers(&mut fields),
+        mcp_servers: decode_servers(&mut fields),
         permissions: fields.nested("permissions", permissions).unwrap_or_default(),
         hooks: fields.nested("hooks", hooks).unwrap_or_default(),
         env: fields.text_map("env"),
@@ -37,7 +41,7 @@ pub(crate) fn settings(node: &Node, what: &str, problems: &mut Vec<Problem>) -> 
         plugins: fields.nested("plugins", PluginSettings::read).unwrap_or_default(),
         inherit: fields.texts("inherit").unwrap_or_default(),
         ide_tools: fields.texts("ideTools"),
-        questions: fields.nested("questions", questions).unwrap_or_default(),
+        questions: fields.nested("questions", decode_questions).unwrap_or_default(),
         check_arguments: fields.flag("checkArguments").map(|flag| flag.value),
         limits: fields.nested("limits", limits).unwrap_or_default(),
     };
@@ -46,17 +50,17 @@ pub(crate) fn settings(node: &Node, what: &str, problems: &mut Vec<Problem>) -> 
 }
 
 /// The servers of a file; each is decoded later and by itself, so that a bad one costs no other.
-pub(crate) fn servers(fields: &mut Fields<'_>) -> Servers {
+pub(crate) fn decode_servers(fields: &mut ObjectFields<'_>) -> ServerEntries {
     let Some(node) = fields.node("mcpServers") else {
-        return Servers::default();
+        return ServerEntries::default();
     };
     let what = format!("`mcpServers` of {}", fields.what());
-    fields.names(node, &what);
-    Servers(last_of_each(node))
+    fields.check_names(node, &what);
+    ServerEntries(last_of_each(node))
 }
 
 /// Where a name stands twice the later one counts, as it does in every other reader of these files.
-pub(crate) fn last_of_each(node: &Node) -> Vec<crate::source::Member> {
+pub(crate) fn last_of_each(node: &ConfigNode) -> Vec<crate::source::ConfigMember> {
     let members = node.members();
     let is_last =
         |index: usize| !members[index + 1..].iter().any(|later| later.key == members[index].key);
@@ -64,15 +68,15 @@ pub(crate) fn last_of_each(node: &Node) -> Vec<crate::source::Member> {
 }
 
 fn located<T>(
-    fields: &mut Fields<'_>,
+    fields: &mut ObjectFields<'_>,
     key: &'static str,
-    decode: impl FnOnce(&mut Fields<'_>) -> Option<T>,
+    decode: impl FnOnce(&mut ObjectFields<'_>) -> Option<T>,
 ) -> Option<Located<T>> {
     let at = fields.node(key)?.at.clone();
     fields.nested(key, decode).flatten().map(|value| Located::new(value, at))
 }
 
-fn permissions(fields: &mut Fields<'_>) -> Permissions {
+fn permissions(fields: &mut ObjectFields<'_>) -> Permissions {
     Permissions {
         allow: fields.texts("allow").unwrap_or_default(),
         deny: fields.texts("deny").unwrap_or_default(),
@@ -82,30 +86,30 @@ fn permissions(fields: &mut Fields<'_>) -> Permissions {
     }
 }
 
-fn mode(fields: &mut Fields<'_>) -> Option<Located<Mode>> {
+fn mode(fields: &mut ObjectFields<'_>) -> Option<Located<Mode>> {
     let word = fields.text("defaultMode")?;
     let mode = Mode::from_word(&word.value);
     if mode.is_none() {
         let message = format!("there is no permission mode `{}`", word.value);
-        fields.wrong(Kind::BadValue, message, &word.at);
+        fields.reject(ConfigProblemKind::BadValue, message, &word.at);
     }
     mode.map(|mode| Located::new(mode, word.at))
 }
 
-fn hooks(fields: &mut Fields<'_>) -> BTreeMap<HookEvent, Vec<HookGroup>> {
+fn hooks(fields: &mut ObjectFields<'_>) -> BTreeMap<HookEvent, Vec<HookGroup>> {
     let mut hooks = BTreeMap::new();
     for event in HookEvent::ALL {
         let Some(node) = fields.node(event.word()) else {
             continue;
         };
-        if !matches!(node.value, Value::List(_)) {
+        if !matches!(node.value, ConfigValue::List(_)) {
             let message = format!(
                 "`{}` of {} must be a list, not {}",
                 event.word(),
                 fields.what(),
                 node.kind()
             );
-            fields.wrong(Kind::WrongType, message, &node.at);
+            fields.reject(ConfigProblemKind::WrongType, message, &node.at);
         }
         let groups =
             node.elements().iter().map(|group| fields.element(group, "a hook", hook_group));
@@ -114,9 +118,9 @@ fn hooks(fields: &mut Fields<'_>) -> BTreeMap<HookEvent, Vec<HookGroup>> {
     hooks
 }
 
-fn hook_group(fields: &mut Fields<'_>) -> HookGroup {
+fn hook_group(fields: &mut ObjectFields<'_>) -> HookGroup {
     let matcher = fields.string("matcher");
-    let list = fields.node("hooks").map_or(&[][..], Node::elements);
+    let list = fields.node("hooks").map_or(&[][..], ConfigNode::elements);
     let hooks = list.iter().filter_map(|node| {
         let hook = fields.element(node, "a hook", hook_command);
         hook.map(|hook| Located::new(hook, node.at.clone()))
@@ -125,70 +129,77 @@ fn hook_group(fields: &mut Fields<'_>) -> HookGroup {
     HookGroup { matcher, hooks }
 }
 
-fn hook_command(fields: &mut Fields<'_>) -> Option<HookCommand> {
+fn hook_command(fields: &mut ObjectFields<'_>) -> Option<HookCommand> {
     let kind = fields.text("type");
     let command = fields.required("command");
-    let timeout = fields.whole("timeout").map(|seconds| seconds.value);
+    let timeout = fields.integer("timeout").map(|seconds| seconds.value);
     if let Some(kind) = kind.filter(|kind| kind.value != "command") {
         let message = format!("a hook cannot be of type `{}`, only `command`", kind.value);
-        fields.wrong(Kind::BadValue, message, &kind.at);
+        fields.reject(ConfigProblemKind::BadValue, message, &kind.at);
         return None;
     }
     Some(HookCommand { kind: "command".to_owned(), command: command?.value, timeout })
 }
 
-fn rules(fields: &mut Fields<'_>, key: &'static str) -> Option<Located<Vec<Located<ServerRule>>>> {
+fn rules(
+    fields: &mut ObjectFields<'_>,
+    key: &'static str,
+) -> Option<Located<Vec<Located<ServerRule>>>> {
     let node = fields.node(key)?;
-    if !matches!(node.value, Value::List(_)) {
+    if !matches!(node.value, ConfigValue::List(_)) {
         let message = format!("`{key}` of {} must be a list, not {}", fields.what(), node.kind());
-        fields.wrong(Kind::BadPolicy, message, &node.at);
+        fields.reject(ConfigProblemKind::BadPolicy, message, &node.at);
         // A list of what is allowed that cannot be read allows nothing.
         return Some(Located::new(Vec::new(), node.at.clone()));
     }
-    let rules = node.elements().iter().filter_map(|element| match server_rule(element) {
+    let rules = node.elements().iter().filter_map(|element| match decode_server_rule(element) {
         Ok(rule) => Some(Located::new(rule, element.at.clone())),
         Err(why) => {
-            fields.wrong(Kind::BadPolicy, format!("a rule of `{key}` {why}"), &element.at);
+            fields.reject(
+                ConfigProblemKind::BadPolicy,
+                format!("a rule of `{key}` {why}"),
+                &element.at,
+            );
             None
         }
     });
     Some(Located::new(rules.collect(), node.at.clone()))
 }
 
-fn connectors(fields: &mut Fields<'_>) -> Option<ConnectorSource> {
+fn connectors(fields: &mut ObjectFields<'_>) -> Option<ConnectorSource> {
     let (url, token_helper) = (fields.required("url"), fields.string("tokenHelper"));
     let token_origins = token_origins(fields);
     Some(ConnectorSource { url: url?.value, token_helper, token_origins })
 }
 
 /// A token that others could read on the way is as good as theirs.
-fn token_origins(fields: &mut Fields<'_>) -> Vec<String> {
+fn token_origins(fields: &mut ObjectFields<'_>) -> Vec<String> {
     let mut origins = fields.texts("tokenOrigins").unwrap_or_default();
     origins.retain(|origin| {
         let is_safe = is_encrypted_or_local(&origin.value);
         if !is_safe {
             let message = "an address in `tokenOrigins` does not begin with `https://` and is not on this machine, so it gets no token";
-            let problem = Problem::warning(Kind::BadValue, message.to_owned());
-            fields.mention(problem.at(origin.at.clone()));
+            let problem = ConfigProblem::warning(ConfigProblemKind::BadValue, message.to_owned());
+            fields.add_problem(problem.at(origin.at.clone()));
         }
         is_safe
     });
     origins.into_iter().map(|origin| origin.value).collect()
 }
 
-fn identity_provider(fields: &mut Fields<'_>) -> Option<IdentityProvider> {
+fn identity_provider(fields: &mut ObjectFields<'_>) -> Option<IdentityProvider> {
     let (issuer, client_id) = (fields.required("issuer"), fields.required("clientId"));
     let provider = IdentityProvider {
         client_secret_helper: fields.string("clientSecretHelper"),
-        scopes: scopes(fields),
-        callback_port: callback_port(fields),
+        scopes: decode_scopes(fields),
+        callback_port: decode_callback_port(fields),
         ..IdentityProvider::default()
     };
     Some(IdentityProvider { issuer: issuer?.value, client_id: client_id?.value, ..provider })
 }
 
-fn limits(fields: &mut Fields<'_>) -> Limits {
-    let mut number = |key| fields.whole(key).map(|number| number.value);
+fn limits(fields: &mut ObjectFields<'_>) -> Limits {
+    let mut number = |key| fields.integer(key).map(|number| number.value);
     let mut limits = Limits {
         request_timeout_ms: number("requestTimeoutMs"),
         reconnect_attempts: number("reconnectAttempts"),

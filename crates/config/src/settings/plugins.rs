@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 
 use super::parse::last_of_each;
-use crate::problem::Kind;
-use crate::source::Fields;
+use crate::problem::ConfigProblemKind;
+use crate::source::ObjectFields;
 
 /// Workers of one plugin that anybody has a use for.
-const MOST_WORKERS: u64 = 64;
+const MAX_WORKERS: u64 = 64;
 
 /// How native plugins are run. User and managed settings only.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, JsonSchema)]
@@ -46,13 +46,13 @@ pub struct PluginTerms {
 // === impl PluginSettings ===
 
 impl PluginSettings {
-    pub(crate) fn read(fields: &mut Fields<'_>) -> Self {
+    pub(crate) fn read(fields: &mut ObjectFields<'_>) -> Self {
         let all = PluginTerms::read(fields);
         let Some(node) = fields.node("each") else {
             return Self { all, each: BTreeMap::new() };
         };
         let what = format!("`each` of {}", fields.what());
-        fields.names(node, &what);
+        fields.check_names(node, &what);
         let each = last_of_each(node).into_iter().map(|member| {
             let what = format!("`{}` of {what}", member.key);
             (member.key, fields.element(&member.value, &what, PluginTerms::read))
@@ -79,13 +79,13 @@ impl PluginSettings {
 // === impl PluginTerms ===
 
 impl PluginTerms {
-    fn read(fields: &mut Fields<'_>) -> Self {
+    fn read(fields: &mut ObjectFields<'_>) -> Self {
         Self {
-            pool: counted(fields, "pool", MOST_WORKERS),
-            deadline_ms: counted(fields, "deadlineMs", u64::MAX),
-            memory_bytes: counted(fields, "memoryBytes", u64::MAX),
-            open_files: counted(fields, "openFiles", u64::MAX),
-            sandbox: closed_in(fields),
+            pool: decode_count(fields, "pool", MAX_WORKERS),
+            deadline_ms: decode_count(fields, "deadlineMs", u64::MAX),
+            memory_bytes: decode_count(fields, "memoryBytes", u64::MAX),
+            open_files: decode_count(fields, "openFiles", u64::MAX),
+            sandbox: decode_sandbox(fields),
         }
     }
 
@@ -99,19 +99,19 @@ impl PluginTerms {
 }
 
 /// A number from 1 to `most`.
-fn counted(fields: &mut Fields<'_>, key: &'static str, most: u64) -> Option<u64> {
-    let number = fields.whole(key)?;
+fn decode_count(fields: &mut ObjectFields<'_>, key: &'static str, most: u64) -> Option<u64> {
+    let number = fields.integer(key)?;
     if (1..=most).contains(&number.value) {
         return Some(number.value);
     }
     let bound = if number.value == 0 { "at least 1".to_owned() } else { format!("at most {most}") };
     let message = format!("`{key}` of {} must be {bound}, not {}", fields.what(), number.value);
-    fields.wrong(Kind::BadValue, message, &number.at);
+    fields.reject(ConfigProblemKind::BadValue, message, &number.at);
     None
 }
 
 /// Something that cannot be read was meant to close plugins in, or nobody would have written it.
-fn closed_in(fields: &mut Fields<'_>) -> Option<bool> {
+fn decode_sandbox(fields: &mut ObjectFields<'_>) -> Option<bool> {
     fields.node("sandbox")?;
     Some(fields.flag("sandbox").is_none_or(|flag| flag.value))
 }

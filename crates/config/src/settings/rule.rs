@@ -4,7 +4,7 @@
 ///
 /// Matching belongs to whoever knows the tools; this only refuses what could never mean anything.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Rule {
+pub enum ToolPattern {
     /// Every tool of every server.
     Everything,
     /// Every tool of a server.
@@ -23,12 +23,12 @@ pub enum Rule {
 #[error(
     "`{0}` is not a rule; rules look like `mcp__server`, `mcp__server__*` or `mcp__server__tool`"
 )]
-pub struct BadRule(String);
+pub struct InvalidPermissionRule(String);
 
-impl Rule {
+impl ToolPattern {
     /// Reads a rule.
-    pub fn parse(text: &str) -> Result<Self, BadRule> {
-        let bad = || BadRule(text.to_owned());
+    pub fn parse(text: &str) -> Result<Self, InvalidPermissionRule> {
+        let bad = || InvalidPermissionRule(text.to_owned());
         let rest = text.strip_prefix("mcp__").ok_or_else(bad)?;
         if rest == "*" {
             return Ok(Self::Everything);

@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 use super::PluginSettings;
 use crate::entry::{Entry, QuestionSettings};
 use crate::policy::ServerRule;
-use crate::source::{Located, Member};
+use crate::source::{ConfigMember, Located};
 
 /// A settings file: the user's, a project's, or the administrator's.
 #[derive(Debug, Clone, Default, PartialEq, JsonSchema)]
 #[schemars(rename_all = "camelCase", default)]
 pub struct Settings {
     /// Servers, by name. Those of a project are in `.mcp.json`.
-    pub mcp_servers: Servers,
+    pub mcp_servers: ServerEntries,
     /// What tools may do.
     pub permissions: Permissions,
     /// Commands run around tool calls, by event.
@@ -62,7 +62,7 @@ pub struct Settings {
 
 /// Servers by name, as trees that still know their places.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Servers(pub Vec<Member>);
+pub struct ServerEntries(pub Vec<ConfigMember>);
 
 /// What tools may do.
 #[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema)]
@@ -208,7 +208,7 @@ pub struct Limits {
 
 // === impl Servers ===
 
-impl JsonSchema for Servers {
+impl JsonSchema for ServerEntries {
     fn inline_schema() -> bool {
         true
     }

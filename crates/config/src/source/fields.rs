@@ -2,19 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use super::{Located, Location, Member, Node, Value};
-use crate::problem::{Kind, Problem};
+use super::{ConfigMember, ConfigNode, ConfigValue, Located, SourceLocation};
+use crate::problem::{ConfigProblem, ConfigProblemKind};
 
 /// The members of one object while they are being decoded.
 ///
 /// A member that was never asked for is unknown: it stays in the file and is mentioned once, by [`Fields::finish`].
-pub(crate) struct Fields<'a> {
-    members: &'a [Member],
-    at: Location,
+pub(crate) struct ObjectFields<'a> {
+    members: &'a [ConfigMember],
+    at: SourceLocation,
     asked: Vec<&'static str>,
     what: String,
     server: Option<&'a str>,
-    problems: &'a mut Vec<Problem>,
+    problems: &'a mut Vec<ConfigProblem>,
     sound: bool,
 }
 
@@ -25,9 +25,13 @@ thread_local! {
         const { std::cell::RefCell::new(std::collections::BTreeSet::new()) };
 }
 
-impl<'a> Fields<'a> {
+impl<'a> ObjectFields<'a> {
     /// Takes `node` apart; `what` names it in messages.
-    pub(crate) fn new(node: &'a Node, what: &str, problems: &'a mut Vec<Problem>) -> Self {
+    pub(crate) fn new(
+        node: &'a ConfigNode,
+        what: &str,
+        problems: &'a mut Vec<ConfigProblem>,
+    ) -> Self {
         let mut fields = Self {
             members: node.members(),
             at: node.at.clone(),
@@ -37,9 +41,9 @@ impl<'a> Fields<'a> {
             problems,
             sound: true,
         };
-        if !matches!(node.value, Value::Object(_)) {
+        if !matches!(node.value, ConfigValue::Object(_)) {
             let message = format!("{} must be an object, not {}", fields.what, node.kind());
-            fields.wrong(Kind::WrongType, message, &node.at);
+            fields.reject(ConfigProblemKind::WrongType, message, &node.at);
         }
         fields.mention_repeated();
         fields
@@ -52,12 +56,12 @@ impl<'a> Fields<'a> {
     }
 
     /// The member called `key`; null counts as absent.
-    pub(crate) fn node(&mut self, key: &'static str) -> Option<&'a Node> {
+    pub(crate) fn node(&mut self, key: &'static str) -> Option<&'a ConfigNode> {
         self.asked.push(key);
         #[cfg(test)]
         ASKED.with_borrow_mut(|asked| asked.insert((self.what.clone(), key)));
         let member = self.members.iter().rev().find(|member| member.key == key)?;
-        (member.value.value != Value::Null).then_some(&member.value)
+        (member.value.value != ConfigValue::Null).then_some(&member.value)
     }
 
     pub(crate) fn text(&mut self, key: &'static str) -> Option<Located<String>> {
@@ -73,13 +77,13 @@ impl<'a> Fields<'a> {
         match (self.text(key), self.members.iter().rev().find(|member| member.key == key)) {
             (Some(text), _) if text.value.trim().is_empty() => {
                 let message = format!("`{key}` of {} is empty", self.what);
-                self.wrong(Kind::BadValue, message, &text.at);
+                self.reject(ConfigProblemKind::BadValue, message, &text.at);
                 None
             }
             (None, None) => {
                 let message = format!("{} has no `{key}`", self.what);
                 let at = self.at.clone();
-                self.wrong(Kind::MissingMember, message, &at);
+                self.reject(ConfigProblemKind::MissingMember, message, &at);
                 None
             }
             (text, _) => text,
@@ -98,16 +102,16 @@ impl<'a> Fields<'a> {
         }
     }
 
-    pub(crate) fn whole(&mut self, key: &'static str) -> Option<Located<u64>> {
+    pub(crate) fn integer(&mut self, key: &'static str) -> Option<Located<u64>> {
         let node = self.node(key)?;
         match &node.value {
-            Value::Number(number) if number.is_u64() => {
+            ConfigValue::Number(number) if number.is_u64() => {
                 number.as_u64().map(|value| Located::new(value, node.at.clone()))
             }
-            Value::Number(number) => {
+            ConfigValue::Number(number) => {
                 let message =
                     format!("`{key}` of {} must be a whole number, not {number}", self.what);
-                self.wrong(Kind::WrongType, message, &node.at);
+                self.reject(ConfigProblemKind::WrongType, message, &node.at);
                 None
             }
             _ => self.mismatch(key, "a whole number", node),
@@ -117,7 +121,7 @@ impl<'a> Fields<'a> {
     /// A list of strings; elements of another kind are left out with a problem each.
     pub(crate) fn texts(&mut self, key: &'static str) -> Option<Vec<Located<String>>> {
         let node = self.node(key)?;
-        if !matches!(node.value, Value::List(_)) {
+        if !matches!(node.value, ConfigValue::List(_)) {
             return self.mismatch(key, "a list of strings", node);
         }
         let mut texts = Vec::new();
@@ -139,7 +143,7 @@ impl<'a> Fields<'a> {
         let Some(node) = self.node(key) else {
             return BTreeMap::new();
         };
-        if !matches!(node.value, Value::Object(_)) {
+        if !matches!(node.value, ConfigValue::Object(_)) {
             return self.mismatch(key, "an object of strings", node).unwrap_or_default();
         }
         let mut map = BTreeMap::new();
@@ -165,7 +169,7 @@ impl<'a> Fields<'a> {
     pub(crate) fn nested<T>(
         &mut self,
         key: &'static str,
-        decode: impl FnOnce(&mut Fields<'_>) -> T,
+        decode: impl FnOnce(&mut ObjectFields<'_>) -> T,
     ) -> Option<T> {
         let node = self.node(key)?;
         let what = format!("`{key}` of {}", self.what);
@@ -175,11 +179,11 @@ impl<'a> Fields<'a> {
     /// An element of a list, taken apart by `decode`.
     pub(crate) fn element<T>(
         &mut self,
-        node: &Node,
+        node: &ConfigNode,
         what: &str,
-        decode: impl FnOnce(&mut Fields<'_>) -> T,
+        decode: impl FnOnce(&mut ObjectFields<'_>) -> T,
     ) -> T {
-        let mut inner = Fields::new(node, what, self.problems);
+        let mut inner = ObjectFields::new(node, what, self.problems);
         inner.server = self.server;
         let value = decode(&mut inner);
         let sound = inner.finish();
@@ -188,19 +192,19 @@ impl<'a> Fields<'a> {
     }
 
     /// An object whose names are free: only whether it is one, and repeated names, are looked at.
-    pub(crate) fn names(&mut self, node: &Node, what: &str) {
-        let inner = Fields::new(node, what, self.problems);
+    pub(crate) fn check_names(&mut self, node: &ConfigNode, what: &str) {
+        let inner = ObjectFields::new(node, what, self.problems);
         self.sound &= inner.sound;
     }
 
     /// Records a problem that makes the whole object unsound.
-    pub(crate) fn wrong(&mut self, kind: Kind, message: String, at: &Location) {
+    pub(crate) fn reject(&mut self, kind: ConfigProblemKind, message: String, at: &SourceLocation) {
         self.sound = false;
-        self.push(Problem::error(kind, message).at(at.clone()));
+        self.push(ConfigProblem::error(kind, message).at(at.clone()));
     }
 
     /// Records a problem that the object survives.
-    pub(crate) fn mention(&mut self, problem: Problem) {
+    pub(crate) fn add_problem(&mut self, problem: ConfigProblem) {
         self.push(problem);
     }
 
@@ -216,13 +220,14 @@ impl<'a> Fields<'a> {
 
     /// Mentions unknown members and tells whether everything asked for was sound.
     pub(crate) fn finish(mut self) -> bool {
-        let is_unknown = |member: &&Member| !self.asked.contains(&member.key.as_str());
+        let is_unknown = |member: &&ConfigMember| !self.asked.contains(&member.key.as_str());
         let unknown: Vec<_> = self.members.iter().filter(is_unknown).collect();
         if let Some(first) = unknown.first() {
             let names: Vec<_> = unknown.iter().map(|member| format!("`{}`", member.key)).collect();
             let noun = if names.len() == 1 { "member" } else { "members" };
             let message = format!("unknown {noun} {} in {}", names.join(", "), self.what);
-            let problem = Problem::warning(Kind::UnknownMember, message).at(first.at.clone());
+            let problem = ConfigProblem::warning(ConfigProblemKind::UnknownMember, message)
+                .at(first.at.clone());
             self.push(problem);
         }
         self.sound
@@ -233,18 +238,21 @@ impl<'a> Fields<'a> {
             if self.members[index + 1..].iter().any(|later| later.key == member.key) {
                 let message =
                     format!("`{}` stands twice in {}; the later one counts", member.key, self.what);
-                self.push(Problem::warning(Kind::RepeatedMember, message).at(member.at.clone()));
+                self.push(
+                    ConfigProblem::warning(ConfigProblemKind::RepeatedMember, message)
+                        .at(member.at.clone()),
+                );
             }
         }
     }
 
-    fn mismatch<T>(&mut self, key: &str, expected: &str, found: &Node) -> Option<T> {
+    fn mismatch<T>(&mut self, key: &str, expected: &str, found: &ConfigNode) -> Option<T> {
         let message = format!("`{key}` of {} must be {expected}, not {}", self.what, found.kind());
-        self.wrong(Kind::WrongType, message, &found.at);
+        self.reject(ConfigProblemKind::WrongType, message, &found.at);
         None
     }
 
-    fn push(&mut self, mut problem: Problem) {
+    fn push(&mut self, mut problem: ConfigProblem) {
         problem.server = self.server.map(ToOwned::to_owned);
         self.problems.push(problem);
     }

@@ -4,14 +4,14 @@ use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-use crate::problem::{Kind, Problem};
+use crate::problem::{ConfigProblem, ConfigProblemKind};
 
 /// No configuration is larger; a stranger's file must not fill the memory.
-const MAX_BYTES: u64 = 4 * 1024 * 1024;
+const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
 
 /// Whose files are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ownership {
+pub(crate) enum FileOwnership {
     /// Anybody's: the user or the administrator chose the place.
     Any,
     /// Only those of this user: a walk up the tree passes through folders that others may write to.
@@ -20,31 +20,31 @@ pub(crate) enum Ownership {
 
 /// What became of reading a file.
 #[derive(Debug)]
-pub(crate) enum Found {
+pub(crate) enum FileReadResult {
     /// It does not exist.
     Nothing,
     /// Its text.
     Text(String),
     /// It exists and cannot be used.
-    Unusable(Problem),
+    Unusable(ConfigProblem),
 }
 
 /// Reads files and keeps the list of every one that was looked at, there or not, so that all can be watched.
 #[derive(Debug, Default)]
-pub(crate) struct Shelf {
+pub(crate) struct FileReader {
     looked_at: Vec<PathBuf>,
 }
 
-impl Shelf {
+impl FileReader {
     /// Reads the file at `path`.
-    pub(crate) fn read(&mut self, path: &Path, ownership: Ownership) -> Found {
+    pub(crate) fn read(&mut self, path: &Path, ownership: FileOwnership) -> FileReadResult {
         self.note(path);
-        read(path, ownership).unwrap_or_else(|error| unusable(path, &error))
+        read_file(path, ownership).unwrap_or_else(|error| unusable(path, &error))
     }
 
     /// The entries of a folder in the order of their names. A folder that is not there is empty; one that cannot be
     /// read is a problem, since what it holds may be a policy.
-    pub(crate) fn list(&mut self, folder: &Path) -> Result<Vec<PathBuf>, Problem> {
+    pub(crate) fn list(&mut self, folder: &Path) -> Result<Vec<PathBuf>, ConfigProblem> {
         self.note(folder);
         let entries = fs::read_dir(folder).and_then(Iterator::collect::<Result<Vec<_>, _>>);
         match entries {
@@ -67,7 +67,7 @@ impl Shelf {
     }
 
     /// Everything looked at, in that order.
-    pub(crate) fn into_looked_at(self) -> Vec<PathBuf> {
+    pub(crate) fn into_paths(self) -> Vec<PathBuf> {
         self.looked_at
     }
 
@@ -78,28 +78,28 @@ impl Shelf {
     }
 }
 
-fn read(path: &Path, ownership: Ownership) -> std::io::Result<Found> {
+fn read_file(path: &Path, ownership: FileOwnership) -> std::io::Result<FileReadResult> {
     let link = match fs::symlink_metadata(path) {
         Ok(link) => link,
-        Err(error) if is_absent(&error) => return Ok(Found::Nothing),
+        Err(error) if is_absent(&error) => return Ok(FileReadResult::Nothing),
         Err(error) => return Err(error),
     };
     // Asked before opening: opening a pipe would wait for its other end.
     let target = fs::metadata(path)?;
     if !target.is_file() {
-        return Ok(Found::Unusable(problem(path, "it is not a regular file")));
+        return Ok(FileReadResult::Unusable(problem(path, "it is not a regular file")));
     }
     if !owned(&link, ownership) || !owned(&target, ownership) {
-        return Ok(Found::Unusable(foreign(path)));
+        return Ok(FileReadResult::Unusable(foreign(path)));
     }
     let mut bytes = Vec::new();
-    File::open(path)?.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MAX_BYTES {
-        return Ok(Found::Unusable(problem(path, "it is larger than 4 MiB")));
+    File::open(path)?.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        return Ok(FileReadResult::Unusable(problem(path, "it is larger than 4 MiB")));
     }
     Ok(match String::from_utf8(bytes) {
-        Ok(text) => Found::Text(text),
-        Err(_) => Found::Unusable(problem(path, "it is not UTF-8 text")),
+        Ok(text) => FileReadResult::Text(text),
+        Err(_) => FileReadResult::Unusable(problem(path, "it is not UTF-8 text")),
     })
 }
 
@@ -107,35 +107,35 @@ fn is_absent(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
-fn unusable(path: &Path, error: &std::io::Error) -> Found {
-    Found::Unusable(problem(path, &error.to_string()))
+fn unusable(path: &Path, error: &std::io::Error) -> FileReadResult {
+    FileReadResult::Unusable(problem(path, &error.to_string()))
 }
 
-fn problem(path: &Path, why: &str) -> Problem {
+fn problem(path: &Path, why: &str) -> ConfigProblem {
     let message = format!("cannot read {}: {why}", path.display());
-    Problem::error(Kind::Unreadable, message).in_file(path)
+    ConfigProblem::error(ConfigProblemKind::Unreadable, message).in_file(path)
 }
 
-fn foreign(path: &Path) -> Problem {
+fn foreign(path: &Path) -> ConfigProblem {
     let message = format!("skipped {}: it belongs to another user", path.display());
-    Problem::warning(Kind::ForeignOwner, message).in_file(path)
+    ConfigProblem::warning(ConfigProblemKind::ForeignOwner, message).in_file(path)
 }
 
 /// Whether a file at `path` (or a link there) may be taken for this user's own.
-pub(crate) fn is_owned(path: &Path, ownership: Ownership) -> bool {
+pub(crate) fn is_owned(path: &Path, ownership: FileOwnership) -> bool {
     fs::symlink_metadata(path).is_ok_and(|metadata| owned(&metadata, ownership))
 }
 
 #[cfg(unix)]
-fn owned(metadata: &fs::Metadata, ownership: Ownership) -> bool {
+fn owned(metadata: &fs::Metadata, ownership: FileOwnership) -> bool {
     use std::os::unix::fs::MetadataExt;
     match ownership {
-        Ownership::Any => true,
-        Ownership::Only(user) => metadata.uid() == user,
+        FileOwnership::Any => true,
+        FileOwnership::Only(user) => metadata.uid() == user,
     }
 }
 
 #[cfg(not(unix))]
-fn owned(_: &fs::Metadata, _: Ownership) -> bool {
+fn owned(_: &fs::Metadata, _: FileOwnership) -> bool {
     true
 }

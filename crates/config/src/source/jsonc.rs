@@ -5,11 +5,11 @@ use jsonc_parser::common::Ranged;
 use jsonc_parser::errors::ParseError;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
-use super::{Lines, Member, Node, Origin, Value};
-use crate::problem::{Kind, Problem};
+use super::{ConfigMember, ConfigNode, ConfigValue, LineIndex, SourceOrigin};
+use crate::problem::{ConfigProblem, ConfigProblemKind};
 
 /// What we read: other clients read these files too, and most of them know no single quotes or bare words.
-pub(crate) const OPTIONS: ParseOptions = ParseOptions {
+pub(crate) const PARSE_OPTIONS: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_trailing_commas: true,
     allow_loose_object_property_names: false,
@@ -24,26 +24,26 @@ pub(crate) const OPTIONS: ParseOptions = ParseOptions {
 
 /// Parses `text` without locations, for edits.
 pub(crate) fn ast(text: &str) -> Result<Option<ast::Value<'_>>, ParseError> {
-    parse_to_ast(text, &CollectOptions::default(), &OPTIONS).map(|parsed| parsed.value)
+    parse_to_ast(text, &CollectOptions::default(), &PARSE_OPTIONS).map(|parsed| parsed.value)
 }
 
 /// Parses `text`; empty text is an empty object.
-pub(crate) fn parse(origin: &Origin, text: &str) -> Result<Node, Problem> {
+pub(crate) fn parse(origin: &SourceOrigin, text: &str) -> Result<ConfigNode, ConfigProblem> {
     // Editors of another platform put a byte-order mark in front, which is not JSON.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let lines = Lines::new(origin, text);
+    let lines = LineIndex::new(origin, text);
     match ast(text) {
         Ok(Some(value)) => Ok(node(&value, &lines)),
-        Ok(None) => Ok(Node { value: Value::Object(Vec::new()), at: origin.start() }),
+        Ok(None) => Ok(ConfigNode { value: ConfigValue::Object(Vec::new()), at: origin.start() }),
         Err(error) => Err(malformed(&error, &lines)),
     }
 }
 
-fn malformed(error: &ParseError, lines: &Lines<'_>) -> Problem {
+fn malformed(error: &ParseError, lines: &LineIndex<'_>) -> ConfigProblem {
     let what = error.kind().to_string();
     let what = what.trim_end_matches('.');
     let message = format!("cannot read {} as JSON: {}", lines.origin(), lower_first(what));
-    Problem::error(Kind::Malformed, message).at(lines.at(error.range().start))
+    ConfigProblem::error(ConfigProblemKind::Malformed, message).at(lines.at(error.range().start))
 }
 
 fn lower_first(text: &str) -> String {
@@ -51,25 +51,25 @@ fn lower_first(text: &str) -> String {
     chars.next().map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())
 }
 
-pub(crate) fn node(value: &ast::Value<'_>, lines: &Lines<'_>) -> Node {
+pub(crate) fn node(value: &ast::Value<'_>, lines: &LineIndex<'_>) -> ConfigNode {
     let at = lines.at(value.start());
     let value = match value {
-        ast::Value::NullKeyword(_) => Value::Null,
-        ast::Value::BooleanLit(literal) => Value::Bool(literal.value),
+        ast::Value::NullKeyword(_) => ConfigValue::Null,
+        ast::Value::BooleanLit(literal) => ConfigValue::Bool(literal.value),
         ast::Value::NumberLit(literal) => number(literal.value),
-        ast::Value::StringLit(literal) => Value::String(literal.value.to_string()),
+        ast::Value::StringLit(literal) => ConfigValue::String(literal.value.to_string()),
         ast::Value::Array(array) => {
-            Value::List(array.elements.iter().map(|element| node(element, lines)).collect())
+            ConfigValue::List(array.elements.iter().map(|element| node(element, lines)).collect())
         }
-        ast::Value::Object(object) => Value::Object(
+        ast::Value::Object(object) => ConfigValue::Object(
             object.properties.iter().map(|property| member(property, lines)).collect(),
         ),
     };
-    Node { value, at }
+    ConfigNode { value, at }
 }
 
-fn member(property: &ast::ObjectProp<'_>, lines: &Lines<'_>) -> Member {
-    Member {
+fn member(property: &ast::ObjectProp<'_>, lines: &LineIndex<'_>) -> ConfigMember {
+    ConfigMember {
         key: property.name.as_str().to_owned(),
         at: lines.at(property.start()),
         value: node(&property.value, lines),
@@ -77,6 +77,6 @@ fn member(property: &ast::ObjectProp<'_>, lines: &Lines<'_>) -> Member {
 }
 
 /// A number too large to hold stays visible as text, and is then refused as being none.
-fn number(literal: &str) -> Value {
-    literal.parse().map_or_else(|_| Value::String(literal.to_owned()), Value::Number)
+fn number(literal: &str) -> ConfigValue {
+    literal.parse().map_or_else(|_| ConfigValue::String(literal.to_owned()), ConfigValue::Number)
 }

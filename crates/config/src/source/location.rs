@@ -10,14 +10,14 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// What a text was read from.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Origin {
+pub enum SourceOrigin {
     /// A file.
     File(Arc<Path>),
     /// Something that is not a file: an argument, a fetched catalogue.
     Text(Arc<str>),
 }
 
-impl Origin {
+impl SourceOrigin {
     /// A file at `path`.
     pub fn file(path: impl AsRef<Path>) -> Self {
         Self::File(path.as_ref().into())
@@ -37,12 +37,12 @@ impl Origin {
     }
 
     /// The place at the very start.
-    pub fn start(&self) -> Location {
-        Location { origin: self.clone(), line: 1, column: 1 }
+    pub fn start(&self) -> SourceLocation {
+        SourceLocation { origin: self.clone(), line: 1, column: 1 }
     }
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for SourceOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(path) => path.display().fmt(f),
@@ -51,13 +51,13 @@ impl fmt::Display for Origin {
     }
 }
 
-impl Serialize for Origin {
+impl Serialize for SourceOrigin {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
-impl<'de> Deserialize<'de> for Origin {
+impl<'de> Deserialize<'de> for SourceOrigin {
     /// What was written down is for people; that a whole path was a file is all that is left to know.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let label = String::deserialize(deserializer)?;
@@ -68,16 +68,16 @@ impl<'de> Deserialize<'de> for Origin {
 
 /// A place in a text; lines and columns count from one, columns in characters.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Location {
+pub struct SourceLocation {
     /// The text.
-    pub origin: Origin,
+    pub origin: SourceOrigin,
     /// The line.
     pub line: u32,
     /// The column.
     pub column: u32,
 }
 
-impl fmt::Display for Location {
+impl fmt::Display for SourceLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}:{}", self.origin, self.line, self.column)
     }
@@ -89,12 +89,12 @@ pub struct Located<T> {
     /// The value.
     pub value: T,
     /// Where it stands.
-    pub at: Location,
+    pub at: SourceLocation,
 }
 
 impl<T> Located<T> {
     /// A value written at `at`.
-    pub fn new(value: T, at: Location) -> Self {
+    pub fn new(value: T, at: SourceLocation) -> Self {
         Self { value, at }
     }
 
@@ -120,32 +120,32 @@ impl<T: JsonSchema> JsonSchema for Located<T> {
 }
 
 /// Turns byte offsets of one text into locations.
-pub(crate) struct Lines<'a> {
-    origin: Origin,
+pub(crate) struct LineIndex<'a> {
+    origin: SourceOrigin,
     text: &'a str,
     starts: Vec<usize>,
 }
 
-impl<'a> Lines<'a> {
-    pub(crate) fn new(origin: &Origin, text: &'a str) -> Self {
+impl<'a> LineIndex<'a> {
+    pub(crate) fn new(origin: &SourceOrigin, text: &'a str) -> Self {
         let breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
         let starts = std::iter::once(0).chain(breaks.map(|(at, _)| at + 1)).collect();
         Self { origin: origin.clone(), text, starts }
     }
 
-    pub(crate) fn at(&self, offset: usize) -> Location {
+    pub(crate) fn at(&self, offset: usize) -> SourceLocation {
         let line = self.starts.partition_point(|start| *start <= offset).max(1);
         let before = self.text.get(self.starts[line - 1]..offset).unwrap_or_default();
-        let (line, column) = (narrow(line), narrow(before.chars().count() + 1));
-        Location { origin: self.origin.clone(), line, column }
+        let (line, column) = (saturating_u32(line), saturating_u32(before.chars().count() + 1));
+        SourceLocation { origin: self.origin.clone(), line, column }
     }
 
-    pub(crate) fn origin(&self) -> &Origin {
+    pub(crate) fn origin(&self) -> &SourceOrigin {
         &self.origin
     }
 }
 
 /// Files are far smaller than this; a place beyond it is shown as the last one.
-pub(crate) fn narrow(count: usize) -> u32 {
+pub(crate) fn saturating_u32(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }

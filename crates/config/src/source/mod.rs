@@ -13,8 +13,8 @@ pub(crate) mod yaml;
 
 #[cfg(test)]
 pub(crate) use fields::ASKED;
-pub(crate) use fields::Fields;
-pub(crate) use files::{Found, Ownership, Shelf, is_owned};
-pub(crate) use location::{Lines, narrow};
-pub use location::{Located, Location, Origin};
-pub use node::{Member, Node, Value};
+pub(crate) use fields::ObjectFields;
+pub(crate) use files::{FileOwnership, FileReadResult, FileReader, is_owned};
+pub(crate) use location::{LineIndex, saturating_u32};
+pub use location::{Located, SourceLocation, SourceOrigin};
+pub use node::{ConfigMember, ConfigNode, ConfigValue};

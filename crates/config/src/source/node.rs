@@ -4,20 +4,20 @@ use std::fmt;
 
 use serde_json::{Map, Number};
 
-use super::Location;
+use super::SourceLocation;
 
 /// A value of any of the formats, with its place.
 #[derive(Clone, PartialEq)]
-pub struct Node {
+pub struct ConfigNode {
     /// The value.
-    pub value: Value,
+    pub value: ConfigValue,
     /// Where it starts.
-    pub at: Location,
+    pub at: SourceLocation,
 }
 
 /// What a [`Node`] holds.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Value {
+pub enum ConfigValue {
     /// Nothing.
     Null,
     /// A truth value.
@@ -27,40 +27,40 @@ pub enum Value {
     /// Text.
     String(String),
     /// A list.
-    List(Vec<Node>),
+    List(Vec<ConfigNode>),
     /// Members in the order they are written; a name may stand there twice.
-    Object(Vec<Member>),
+    Object(Vec<ConfigMember>),
 }
 
 /// One member of an object.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Member {
+pub struct ConfigMember {
     /// Its name.
     pub key: String,
     /// Where the name stands.
-    pub at: Location,
+    pub at: SourceLocation,
     /// Its value.
-    pub value: Node,
+    pub value: ConfigNode,
 }
 
-impl Node {
+impl ConfigNode {
     /// The member called `key`. Of two, the later one counts, as everywhere else JSON is read.
-    pub fn get(&self, key: &str) -> Option<&Node> {
+    pub fn get(&self, key: &str) -> Option<&ConfigNode> {
         self.members().iter().rev().find(|member| member.key == key).map(|member| &member.value)
     }
 
     /// The members, of an object.
-    pub fn members(&self) -> &[Member] {
+    pub fn members(&self) -> &[ConfigMember] {
         match &self.value {
-            Value::Object(members) => members,
+            ConfigValue::Object(members) => members,
             _ => &[],
         }
     }
 
     /// The elements, of a list.
-    pub fn elements(&self) -> &[Node] {
+    pub fn elements(&self) -> &[ConfigNode] {
         match &self.value {
-            Value::List(elements) => elements,
+            ConfigValue::List(elements) => elements,
             _ => &[],
         }
     }
@@ -68,7 +68,7 @@ impl Node {
     /// The text, of a string.
     pub fn as_str(&self) -> Option<&str> {
         match &self.value {
-            Value::String(text) => Some(text),
+            ConfigValue::String(text) => Some(text),
             _ => None,
         }
     }
@@ -76,7 +76,7 @@ impl Node {
     /// The truth value, of a boolean.
     pub fn as_bool(&self) -> Option<bool> {
         match self.value {
-            Value::Bool(value) => Some(value),
+            ConfigValue::Bool(value) => Some(value),
             _ => None,
         }
     }
@@ -84,24 +84,24 @@ impl Node {
     /// What kind of value this is, for messages.
     pub fn kind(&self) -> &'static str {
         match self.value {
-            Value::Null => "null",
-            Value::Bool(_) => "a boolean",
-            Value::Number(_) => "a number",
-            Value::String(_) => "a string",
-            Value::List(_) => "a list",
-            Value::Object(_) => "an object",
+            ConfigValue::Null => "null",
+            ConfigValue::Bool(_) => "a boolean",
+            ConfigValue::Number(_) => "a number",
+            ConfigValue::String(_) => "a string",
+            ConfigValue::List(_) => "a list",
+            ConfigValue::Object(_) => "an object",
         }
     }
 
     /// The same value without places.
     pub fn to_json(&self) -> serde_json::Value {
         match &self.value {
-            Value::Null => serde_json::Value::Null,
-            Value::Bool(value) => (*value).into(),
-            Value::Number(number) => serde_json::Value::Number(number.clone()),
-            Value::String(text) => text.clone().into(),
-            Value::List(elements) => elements.iter().map(Node::to_json).collect(),
-            Value::Object(members) => members
+            ConfigValue::Null => serde_json::Value::Null,
+            ConfigValue::Bool(value) => (*value).into(),
+            ConfigValue::Number(number) => serde_json::Value::Number(number.clone()),
+            ConfigValue::String(text) => text.clone().into(),
+            ConfigValue::List(elements) => elements.iter().map(ConfigNode::to_json).collect(),
+            ConfigValue::Object(members) => members
                 .iter()
                 .map(|member| (member.key.clone(), member.value.to_json()))
                 .collect::<Map<_, _>>()
@@ -110,22 +110,22 @@ impl Node {
     }
 
     /// A tree made of a JSON value, all of it at one place.
-    pub fn from_json(json: &serde_json::Value, at: &Location) -> Self {
+    pub fn from_json(json: &serde_json::Value, at: &SourceLocation) -> Self {
         let value = match json {
-            serde_json::Value::Null => Value::Null,
-            serde_json::Value::Bool(value) => Value::Bool(*value),
-            serde_json::Value::Number(number) => Value::Number(number.clone()),
-            serde_json::Value::String(text) => Value::String(text.clone()),
-            serde_json::Value::Array(elements) => {
-                Value::List(elements.iter().map(|element| Self::from_json(element, at)).collect())
-            }
+            serde_json::Value::Null => ConfigValue::Null,
+            serde_json::Value::Bool(value) => ConfigValue::Bool(*value),
+            serde_json::Value::Number(number) => ConfigValue::Number(number.clone()),
+            serde_json::Value::String(text) => ConfigValue::String(text.clone()),
+            serde_json::Value::Array(elements) => ConfigValue::List(
+                elements.iter().map(|element| Self::from_json(element, at)).collect(),
+            ),
             serde_json::Value::Object(members) => {
-                let member = |(key, value): (&String, &serde_json::Value)| Member {
+                let member = |(key, value): (&String, &serde_json::Value)| ConfigMember {
                     key: key.clone(),
                     at: at.clone(),
                     value: Self::from_json(value, at),
                 };
-                Value::Object(members.iter().map(member).collect())
+                ConfigValue::Object(members.iter().map(member).collect())
             }
         };
         Self { value, at: at.clone() }
@@ -133,8 +133,8 @@ impl Node {
 }
 
 // What is printed for debugging ends in logs, so secrets stay out of it.
-impl fmt::Debug for Node {
+impl fmt::Debug for ConfigNode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} at {}", crate::mask::masked(&self.to_json()), self.at)
+        write!(f, "{} at {}", crate::mask::redact_entry(&self.to_json()), self.at)
     }
 }

@@ -3,44 +3,48 @@
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::{Lines, Member, Node, Origin, Value};
-use crate::problem::{Kind, Problem};
+use super::{ConfigMember, ConfigNode, ConfigValue, LineIndex, SourceOrigin};
+use crate::problem::{ConfigProblem, ConfigProblemKind};
 
 /// Parses `text`.
-pub(crate) fn parse(origin: &Origin, text: &str) -> Result<Node, Problem> {
-    let lines = Lines::new(origin, text);
+pub(crate) fn parse(origin: &SourceOrigin, text: &str) -> Result<ConfigNode, ConfigProblem> {
+    let lines = LineIndex::new(origin, text);
     let table = DeTable::parse(text).map_err(|error| {
         let message = format!("cannot read {origin} as TOML: {}", error.message());
         let at = error.span().map_or_else(|| origin.start(), |span| lines.at(span.start));
-        Problem::error(Kind::Malformed, message).at(at)
+        ConfigProblem::error(ConfigProblemKind::Malformed, message).at(at)
     })?;
-    Ok(Node { value: object(table.get_ref(), &lines), at: origin.start() })
+    Ok(ConfigNode { value: object(table.get_ref(), &lines), at: origin.start() })
 }
 
-fn object(table: &DeTable<'_>, lines: &Lines<'_>) -> Value {
+fn object(table: &DeTable<'_>, lines: &LineIndex<'_>) -> ConfigValue {
     let member = |(key, value): (&Spanned<_>, &Spanned<DeValue<'_>>)| {
         let name: &std::borrow::Cow<'_, str> = key.get_ref();
-        Member { key: name.to_string(), at: lines.at(key.span().start), value: node(value, lines) }
+        ConfigMember {
+            key: name.to_string(),
+            at: lines.at(key.span().start),
+            value: node(value, lines),
+        }
     };
-    Value::Object(table.iter().map(member).collect())
+    ConfigValue::Object(table.iter().map(member).collect())
 }
 
-fn node(value: &Spanned<DeValue<'_>>, lines: &Lines<'_>) -> Node {
+fn node(value: &Spanned<DeValue<'_>>, lines: &LineIndex<'_>) -> ConfigNode {
     let at = lines.at(value.span().start);
     let value = match value.get_ref() {
-        DeValue::String(text) => Value::String(text.to_string()),
+        DeValue::String(text) => ConfigValue::String(text.to_string()),
         DeValue::Integer(number) => scalar(number.as_str()),
         DeValue::Float(number) => scalar(number.as_str()),
-        DeValue::Boolean(value) => Value::Bool(*value),
-        DeValue::Datetime(moment) => Value::String(moment.to_string()),
+        DeValue::Boolean(value) => ConfigValue::Bool(*value),
+        DeValue::Datetime(moment) => ConfigValue::String(moment.to_string()),
         DeValue::Array(elements) => {
-            Value::List(elements.iter().map(|element| node(element, lines)).collect())
+            ConfigValue::List(elements.iter().map(|element| node(element, lines)).collect())
         }
         DeValue::Table(table) => object(table, lines),
     };
-    Node { value, at }
+    ConfigNode { value, at }
 }
 
-fn scalar(digits: &str) -> Value {
-    digits.parse().map_or_else(|_| Value::String(digits.to_owned()), Value::Number)
+fn scalar(digits: &str) -> ConfigValue {
+    digits.parse().map_or_else(|_| ConfigValue::String(digits.to_owned()), ConfigValue::Number)
 }

@@ -9,11 +9,11 @@ use std::path::Path;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::mask::{MASK, masked};
+use crate::mask::{REDACTED, redact_entry};
 
 /// One difference between what was approved and what stands there now, both as written.
 #[derive(Clone, PartialEq, Eq, Serialize)]
-pub struct Change {
+pub struct ApprovalChange {
     /// The member, as a path such as `args[1]`.
     pub field: String,
     /// What it was; absent where it is new.
@@ -41,7 +41,7 @@ pub struct RedactedChange {
 
 /// A value beside its masked form.
 #[derive(Clone, Copy)]
-struct Side<'a> {
+struct ValueSide<'a> {
     written: &'a Value,
     masked: Option<&'a Value>,
 }
@@ -52,23 +52,23 @@ fn path_text(path: &Path) -> Value {
 
 // === impl Change ===
 
-impl Change {
+impl ApprovalChange {
     /// A difference between two paths, which are no secret.
     pub(crate) fn of_paths(field: &str, before: &Path, after: Option<&Path>) -> Self {
         let (before, after) = (path_text(before), after.map(path_text));
-        let side = |written| Side { written, masked: Some(written) };
+        let side = |written| ValueSide { written, masked: Some(written) };
         Self::new(field, Some(side(&before)), after.as_ref().map(side))
     }
 
-    fn new(field: &str, before: Option<Side<'_>>, after: Option<Side<'_>>) -> Self {
+    fn new(field: &str, before: Option<ValueSide<'_>>, after: Option<ValueSide<'_>>) -> Self {
         Self {
             field: field.to_owned(),
             before: before.map(|side| side.written.clone()),
             after: after.map(|side| side.written.clone()),
             redacted: RedactedChange {
                 field: field.to_owned(),
-                before: before.map(Side::to_masked),
-                after: after.map(Side::to_masked),
+                before: before.map(ValueSide::to_masked),
+                after: after.map(ValueSide::to_masked),
             },
         }
     }
@@ -80,7 +80,7 @@ impl Change {
 }
 
 // Debug output ends in logs, so secrets stay out of it.
-impl fmt::Debug for Change {
+impl fmt::Debug for ApprovalChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.redacted.fmt(f)
     }
@@ -97,7 +97,7 @@ impl RedactedChange {
 
 // === impl Side ===
 
-impl Side<'_> {
+impl ValueSide<'_> {
     fn member(self, name: &str) -> Option<Self> {
         let masked = self.masked.and_then(|masked| masked.get(name));
         self.written.get(name).map(|written| Self { written, masked })
@@ -109,25 +109,25 @@ impl Side<'_> {
     }
 
     fn to_masked(self) -> Value {
-        self.masked.cloned().unwrap_or_else(|| MASK.into())
+        self.masked.cloned().unwrap_or_else(|| REDACTED.into())
     }
 }
 
 /// The differences between two contents.
-pub fn changes(before: &Value, after: &Value) -> Vec<Change> {
-    let (masked_before, masked_after) = (masked(before), masked(after));
+pub fn diff_contents(before: &Value, after: &Value) -> Vec<ApprovalChange> {
+    let (masked_before, masked_after) = (redact_entry(before), redact_entry(after));
     let mut found = Vec::new();
-    let before = Side { written: before, masked: Some(&masked_before) };
-    let after = Side { written: after, masked: Some(&masked_after) };
+    let before = ValueSide { written: before, masked: Some(&masked_before) };
+    let after = ValueSide { written: after, masked: Some(&masked_after) };
     compare("", Some(before), Some(after), &mut found);
     found
 }
 
 fn compare(
     field: &str,
-    before: Option<Side<'_>>,
-    after: Option<Side<'_>>,
-    found: &mut Vec<Change>,
+    before: Option<ValueSide<'_>>,
+    after: Option<ValueSide<'_>>,
+    found: &mut Vec<ApprovalChange>,
 ) {
     match (before, after) {
         (Some(old), Some(new)) if old.written == new.written => {}
@@ -148,7 +148,7 @@ fn compare(
                 );
             }
         }
-        (before, after) => found.push(Change::new(field, before, after)),
+        (before, after) => found.push(ApprovalChange::new(field, before, after)),
     }
 }
 

@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use crate::source::Location;
+use crate::source::SourceLocation;
 
 /// What an item is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum ItemKind {
+pub enum ApprovalItemKind {
     /// A server.
     Server,
     /// A hook.
@@ -31,7 +31,7 @@ pub enum ItemKind {
     Setting,
 }
 
-impl ItemKind {
+impl ApprovalItemKind {
     /// The word for it.
     pub fn name(self) -> &'static str {
         match self {
@@ -47,7 +47,7 @@ impl ItemKind {
     }
 }
 
-impl fmt::Display for ItemKind {
+impl fmt::Display for ApprovalItemKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
@@ -55,25 +55,25 @@ impl fmt::Display for ItemKind {
 
 /// One thing read from a project tree.
 #[derive(Clone, PartialEq)]
-pub struct Item {
+pub struct ApprovalItem {
     /// What it is.
-    pub kind: ItemKind,
+    pub kind: ApprovalItemKind,
     /// What it is called: a server's name, a hook's event, a rule's text.
     pub name: String,
     /// What it says, as written.
     pub content: Value,
     /// Where it stands.
-    pub at: Location,
+    pub at: SourceLocation,
     folder: PathBuf,
 }
 
-impl Item {
+impl ApprovalItem {
     /// An item of the file that `at` names.
     pub(crate) fn new(
-        kind: ItemKind,
+        kind: ApprovalItemKind,
         name: impl Into<String>,
         content: Value,
-        at: Location,
+        at: SourceLocation,
     ) -> Self {
         let folder = at.origin.path().and_then(Path::parent).unwrap_or(Path::new(""));
         // Links resolved, so that one folder has one key; a folder that is gone keeps the name it was given.
@@ -103,7 +103,7 @@ impl Item {
 }
 
 // What is printed for debugging ends in logs, so secrets stay out of it.
-impl fmt::Debug for Item {
+impl fmt::Debug for ApprovalItem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -111,7 +111,7 @@ impl fmt::Debug for Item {
             self.kind,
             self.name,
             self.at,
-            crate::mask::masked(&self.content)
+            crate::mask::redact_entry(&self.content)
         )
     }
 }

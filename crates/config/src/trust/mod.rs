@@ -8,7 +8,7 @@ mod diff;
 mod item;
 mod store;
 
-pub use diff::{Change, RedactedChange, changes};
+pub use diff::{ApprovalChange, RedactedChange, diff_contents};
 pub(crate) use item::hex;
-pub use item::{Item, ItemKind};
-pub use store::{ApprovalStore, Approvals, Verdict};
+pub use item::{ApprovalItem, ApprovalItemKind};
+pub use store::{ApprovalStore, Approvals, ItemVerdict};

@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::diff::{Change, changes};
-use super::item::{Item, ItemKind, folder_key};
+use super::diff::{ApprovalChange, diff_contents};
+use super::item::{ApprovalItem, ApprovalItemKind, folder_key};
 use crate::edit::StateFile;
 use crate::error::Error;
 
 /// What is known about an item.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Verdict {
+pub enum ItemVerdict {
     /// A person agreed to exactly this.
     Approved,
     /// A person refused exactly this.
@@ -21,7 +21,7 @@ pub enum Verdict {
     /// Nobody was asked yet. Where an item of the same name was approved before, the differences are given.
     Unknown {
         /// The differences from what was approved last.
-        changes: Option<Vec<Change>>,
+        changes: Option<Vec<ApprovalChange>>,
     },
 }
 
@@ -32,14 +32,14 @@ pub struct Approvals {
     version: u32,
     /// By folder, then by hash.
     #[serde(default)]
-    folders: BTreeMap<String, BTreeMap<String, Record>>,
+    folders: BTreeMap<String, BTreeMap<String, ApprovalRecord>>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Record {
-    kind: ItemKind,
+struct ApprovalRecord {
+    kind: ApprovalItemKind,
     name: String,
-    decision: Decision,
+    decision: RecordedDecision,
     /// Kept to show what changed.
     content: Value,
     /// Seconds since 1970.
@@ -62,49 +62,49 @@ enum StartRule {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Decision {
+enum RecordedDecision {
     Approved,
     Rejected,
 }
 
 impl Approvals {
     /// What is known about `item`.
-    pub fn verdict(&self, item: &Item) -> Verdict {
+    pub fn verdict(&self, item: &ApprovalItem) -> ItemVerdict {
         let records = self.folders.get(&item.folder_key());
         match records.and_then(|records| records.get(&item.hash())).map(|record| record.decision) {
-            Some(Decision::Approved) => Verdict::Approved,
-            Some(Decision::Rejected) => Verdict::Rejected,
-            None => Verdict::Unknown { changes: self.changes_since(item) },
+            Some(RecordedDecision::Approved) => ItemVerdict::Approved,
+            Some(RecordedDecision::Rejected) => ItemVerdict::Rejected,
+            None => ItemVerdict::Unknown { changes: self.changes_since(item) },
         }
     }
 
     /// Whether the decision about exactly this item is older than the rule that a command starts in the folder that its
     /// file belongs to.
-    pub(crate) fn predates_start_folders(&self, item: &Item) -> bool {
+    pub(crate) fn predates_start_folders(&self, item: &ApprovalItem) -> bool {
         let records = self.folders.get(&item.folder_key());
         let record = records.and_then(|records| records.get(&item.hash()));
         record.is_some_and(|record| record.start_rule == StartRule::ProjectRoot)
     }
 
     /// Whether a person agreed to exactly this item.
-    pub fn trusts(&self, item: &Item) -> bool {
-        self.verdict(item) == Verdict::Approved
+    pub fn is_approved(&self, item: &ApprovalItem) -> bool {
+        self.verdict(item) == ItemVerdict::Approved
     }
 
-    fn changes_since(&self, item: &Item) -> Option<Vec<Change>> {
+    fn changes_since(&self, item: &ApprovalItem) -> Option<Vec<ApprovalChange>> {
         let records = self.folders.get(&item.folder_key())?.values();
         let same = records.filter(|record| {
             record.kind == item.kind
                 && record.name == item.name
-                && record.decision == Decision::Approved
+                && record.decision == RecordedDecision::Approved
         });
         let last = same.max_by_key(|record| record.decided)?;
-        Some(changes(&last.content, &item.content))
+        Some(diff_contents(&last.content, &item.content))
     }
 
-    fn decide(&mut self, items: &[Item], decision: Decision, now: u64) {
+    fn decide(&mut self, items: &[ApprovalItem], decision: RecordedDecision, now: u64) {
         for item in items {
-            let record = Record {
+            let record = ApprovalRecord {
                 kind: item.kind,
                 name: item.name.clone(),
                 decision,
@@ -147,13 +147,13 @@ impl ApprovalStore {
     }
 
     /// Records that a person agreed to these items.
-    pub fn approve(&self, items: &[Item], now: u64) -> Result<(), Error> {
-        self.change(|approvals| approvals.decide(items, Decision::Approved, now))
+    pub fn approve(&self, items: &[ApprovalItem], now: u64) -> Result<(), Error> {
+        self.change(|approvals| approvals.decide(items, RecordedDecision::Approved, now))
     }
 
     /// Records that a person refused these items.
-    pub fn reject(&self, items: &[Item], now: u64) -> Result<(), Error> {
-        self.change(|approvals| approvals.decide(items, Decision::Rejected, now))
+    pub fn reject(&self, items: &[ApprovalItem], now: u64) -> Result<(), Error> {
+        self.change(|approvals| approvals.decide(items, RecordedDecision::Rejected, now))
     }
 
     /// Forgets every decision about files in or below `root`, and says how many there were.

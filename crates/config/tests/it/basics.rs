@@ -2,25 +2,28 @@
 
 use std::path::{Path, PathBuf};
 
-use switchboard_config::name::{check, normalize, normalize_connector};
+use switchboard_config::name::{
+    check_server_name, normalize_connector_name, normalize_server_name,
+};
 use switchboard_config::{
-    Dynamic, Entry, Platform, Rule, Scope, Share, Stdio, Surroundings, ToolFilter, Transport, glob,
+    DynamicConfig, Entry, HostContext, Platform, Scope, Share, Stdio, ToolFilter, ToolPattern,
+    Transport, glob_matches,
 };
 
 #[test]
 fn names_on_the_command_line() {
     for good in ["a", "A-b_9"] {
-        assert!(check(good).is_ok());
+        assert!(check_server_name(good).is_ok());
     }
     for bad in ["", "a b", "a.b", "é", "a/b", "plugin:a:b"] {
-        assert!(check(bad).is_err(), "{bad}");
+        assert!(check_server_name(bad).is_err(), "{bad}");
     }
 }
 
 #[test]
 fn normalized_names() {
-    assert_eq!(normalize("my-server.é/1"), "my-server___1");
-    assert_eq!(normalize_connector("  Docs (prod)  "), "Docs_prod");
+    assert_eq!(normalize_server_name("my-server.é/1"), "my-server___1");
+    assert_eq!(normalize_connector_name("  Docs (prod)  "), "Docs_prod");
 }
 
 #[test]
@@ -46,12 +49,12 @@ fn globs() {
     for (pattern, text) in
         [("*", ""), ("a*", "a"), ("a*c", "abc"), ("*b*", "abc"), ("a**c", "ac"), ("a*b*b", "abb")]
     {
-        assert!(glob(pattern, text), "{pattern} {text}");
+        assert!(glob_matches(pattern, text), "{pattern} {text}");
     }
     for (pattern, text) in
         [("", "a"), ("a", "ab"), ("a*a", "a"), ("*b", "abc"), ("a*b*b", "ab"), ("a?", "ab")]
     {
-        assert!(!glob(pattern, text), "{pattern} {text}");
+        assert!(!glob_matches(pattern, text), "{pattern} {text}");
     }
 }
 
@@ -59,29 +62,33 @@ fn globs() {
 fn filters_of_tools() {
     let filter =
         ToolFilter { allow: Some(vec!["get_*".to_owned()]), deny: vec!["get_secret".to_owned()] };
-    assert!(filter.shows("get_x") && !filter.shows("get_secret") && !filter.shows("set_x"));
-    assert!(ToolFilter::default().shows("anything"));
-    assert!(!ToolFilter { allow: Some(Vec::new()), deny: Vec::new() }.shows("anything"));
+    assert!(
+        filter.shows_tool("get_x")
+            && !filter.shows_tool("get_secret")
+            && !filter.shows_tool("set_x")
+    );
+    assert!(ToolFilter::default().shows_tool("anything"));
+    assert!(!ToolFilter { allow: Some(Vec::new()), deny: Vec::new() }.shows_tool("anything"));
 }
 
 #[test]
 fn rules() {
     let server = || "github".to_owned();
-    assert_eq!(Rule::parse("mcp__*"), Ok(Rule::Everything));
-    assert_eq!(Rule::parse("mcp__github"), Ok(Rule::Server(server())));
-    assert_eq!(Rule::parse("mcp__github__*"), Ok(Rule::Server(server())));
+    assert_eq!(ToolPattern::parse("mcp__*"), Ok(ToolPattern::Everything));
+    assert_eq!(ToolPattern::parse("mcp__github"), Ok(ToolPattern::Server(server())));
+    assert_eq!(ToolPattern::parse("mcp__github__*"), Ok(ToolPattern::Server(server())));
     assert_eq!(
-        Rule::parse("mcp__github__get_*"),
-        Ok(Rule::Tools { server: server(), tools: "get_*".to_owned() })
+        ToolPattern::parse("mcp__github__get_*"),
+        Ok(ToolPattern::Tools { server: server(), tools: "get_*".to_owned() })
     );
     for bad in ["", "mcp__", "github", "mcp__a*", "mcp____x", "mcp__a__", "mcp__a__b(c)"] {
-        assert!(Rule::parse(bad).is_err(), "{bad}");
+        assert!(ToolPattern::parse(bad).is_err(), "{bad}");
     }
 }
 
 fn folders(platform: Platform, env: &[(&str, &str)]) -> Option<[PathBuf; 3]> {
     let env = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    let found = Surroundings::usual(platform, env, "/somewhere".into())?;
+    let found = HostContext::for_platform(platform, env, "/somewhere".into())?;
     Some([found.config_dir, found.state_dir, found.managed_dir])
 }
 
@@ -123,8 +130,14 @@ fn the_usual_folders() {
 #[test]
 fn arguments_that_are_files_or_the_configuration_itself() {
     let cwd = Path::new("/somewhere");
-    assert_eq!(Dynamic::from_argument(" {\"a\": 1}", cwd), Dynamic::Text(" {\"a\": 1}".to_owned()));
-    assert_eq!(Dynamic::from_argument("x.json", cwd), Dynamic::File("/somewhere/x.json".into()));
+    assert_eq!(
+        DynamicConfig::from_argument(" {\"a\": 1}", cwd),
+        DynamicConfig::Text(" {\"a\": 1}".to_owned())
+    );
+    assert_eq!(
+        DynamicConfig::from_argument("x.json", cwd),
+        DynamicConfig::File("/somewhere/x.json".into())
+    );
 }
 
 #[test]

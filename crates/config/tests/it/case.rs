@@ -15,8 +15,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use switchboard_config::{
-    Asked, Desired, Dynamic, EDITOR_SERVER, Entry, Fetched, FoundServer, Ide, Node, Origin,
-    PermissionRule, PluginTerms, Problem, Scope, Server, State, Surroundings, Transport, Workspace,
+    ConfigNode, ConfigProblem, ConfigWorkspace, Desired, DesiredServer, DiscoveredServer,
+    DynamicConfig, EDITOR_SERVER, Entry, FetchedConnectors, HostContext, Ide, PermissionRule,
+    PluginTerms, ResolveOptions, Scope, ServerReadiness, SourceOrigin, Transport,
 };
 
 /// One case.
@@ -46,12 +47,12 @@ pub(crate) struct World {
     root: PathBuf,
     /// Kept for its end.
     _folder: Option<tempfile::TempDir>,
-    pub(crate) surroundings: Surroundings,
-    pub(crate) asked: Asked,
+    pub(crate) surroundings: HostContext,
+    pub(crate) asked: ResolveOptions,
     /// Whether the rendering says where commands start.
     shows_start_folders: bool,
     /// What is found besides what files say.
-    found: Vec<FoundServer>,
+    found: Vec<DiscoveredServer>,
 }
 
 impl World {
@@ -67,7 +68,7 @@ impl World {
         for name in ["home/project", "config", "state", "managed"] {
             fs::create_dir_all(root.join(name)).unwrap();
         }
-        let surroundings = Surroundings {
+        let surroundings = HostContext {
             env: [("HOME".to_owned(), "/home/me".to_owned())].into(),
             cwd: root.join("home/project"),
             home: root.join("home"),
@@ -81,7 +82,7 @@ impl World {
             root,
             _folder: None,
             surroundings,
-            asked: Asked::default(),
+            asked: ResolveOptions::default(),
             shows_start_folders: false,
             found: Vec::new(),
         }
@@ -99,13 +100,13 @@ impl World {
         fs::write(path, text).unwrap();
     }
 
-    pub(crate) fn workspace(&self) -> Workspace {
-        Workspace::new(self.surroundings.clone(), self.asked.clone())
+    pub(crate) fn workspace(&self) -> ConfigWorkspace {
+        ConfigWorkspace::new(self.surroundings.clone(), self.asked.clone())
     }
 
     pub(crate) fn desired(&self) -> Desired {
         let mut desired = self.workspace().desired();
-        self.found.iter().cloned().for_each(|found| desired.add_found(found));
+        self.found.iter().cloned().for_each(|found| desired.add_discovered(found));
         desired
     }
 
@@ -219,23 +220,23 @@ fn ask(world: &mut World, line: &str) {
             world.surroundings.cwd = world.path(rest);
             fs::create_dir_all(&world.surroundings.cwd).unwrap();
         }
-        "dynamic" => world.asked.dynamic.push(Dynamic::Text(rest.to_owned())),
-        "dynamic-file" => world.asked.dynamic.push(Dynamic::File(world.path(rest))),
+        "dynamic" => world.asked.dynamic.push(DynamicConfig::Text(rest.to_owned())),
+        "dynamic-file" => world.asked.dynamic.push(DynamicConfig::File(world.path(rest))),
         "connectors" => {
-            let origin = Origin::text("https://connectors.example");
-            world.asked.connectors.push(Fetched { origin, text: rest.to_owned() });
+            let origin = SourceOrigin::text("https://connectors.example");
+            world.asked.connectors.push(FetchedConnectors { origin, text: rest.to_owned() });
         }
         "editor" => {
-            let at = Origin::text("an editor").start();
+            let at = SourceOrigin::text("an editor").start();
             let ide = Ide { url: rest.to_owned(), ide_name: None, auth_token: None };
             let (name, entry) = (EDITOR_SERVER.to_owned(), Entry::new(Transport::WsIde(ide)));
-            let template = Node::from_json(&entry.to_json(), &at);
+            let template = ConfigNode::from_json(&entry.to_json(), &at);
             let scope = Scope::Dynamic;
-            world.found.push(FoundServer { name, scope, at, template, entry });
+            world.found.push(DiscoveredServer { name, scope, at, template, entry });
         }
         "in-process" => {
-            let at = Origin::text("this program").start();
-            world.found.push(FoundServer::in_process(rest, Scope::Dynamic, at));
+            let at = SourceOrigin::text("this program").start();
+            world.found.push(DiscoveredServer::in_process(rest, Scope::Dynamic, at));
         }
         "owner" => world.surroundings.owner = world.surroundings.owner.map(|owner| owner + 1),
         "corrupt-approvals" => world.write("state/approvals.json", "{"),
@@ -356,7 +357,7 @@ fn terms(terms: &PluginTerms) -> String {
     format!("{} {sandbox}", numbers.map(number).join(" "))
 }
 
-fn server(server: &Server) -> String {
+fn server(server: &DesiredServer) -> String {
     let mut line =
         format!("{} {} ({} {})", server.name, server.state.name(), server.scope, server.at);
     if let Some(entry) = server.entry() {
@@ -381,13 +382,13 @@ fn server(server: &Server) -> String {
         let _ = write!(line, ": {}", reason.why);
         let _ = reason.by.as_ref().map(|by| write!(line, " [{by}]"));
     }
-    if let State::AwaitingApproval { changes: Some(changes) } = &server.state {
+    if let ServerReadiness::AwaitingApproval { changes: Some(changes) } = &server.state {
         let _ = write!(line, ": {} changed", changes.len());
     }
     line
 }
 
-fn problem(problem: &Problem) -> String {
+fn problem(problem: &ConfigProblem) -> String {
     let word = |value: &dyn erased::ToJson| value.to_json().as_str().unwrap_or_default().to_owned();
     let mut line =
         format!("! {} {}: {}", word(&problem.severity), word(&problem.kind), problem.message);

@@ -2,14 +2,16 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use switchboard_config::edit::{add_to_list, get, remove, remove_from_list, set};
+use switchboard_config::edit::{
+    add_to_list, get_member, remove_from_list, remove_member, set_member,
+};
 
 fn check_set(before: &str, path: &[&str], value: &Value, after: &str) {
-    assert_eq!(set(before, path, value).unwrap(), after);
+    assert_eq!(set_member(before, path, value).unwrap(), after);
 }
 
 fn check_remove(before: &str, path: &[&str], after: &str) {
-    assert_eq!(remove(before, path).unwrap(), after);
+    assert_eq!(remove_member(before, path).unwrap(), after);
 }
 
 #[test]
@@ -90,7 +92,7 @@ fn lists() {
     assert_eq!(add("{\n  \"l\": [\"a\"]\n}", "b"), "{\n  \"l\": [\"a\",\"b\"]\n}");
     assert_eq!(add("{\n  \"l\": [\"a\", \"b\"]\n}", "c"), "{\n  \"l\": [\"a\", \"b\", \"c\"]\n}");
     assert_eq!(add("{\"l\": [\"a\"]}", "a"), "{\"l\": [\"a\"]}");
-    assert_eq!(get(&add("", "a"), &["l"]).unwrap(), Some(json!(["a"])));
+    assert_eq!(get_member(&add("", "a"), &["l"]).unwrap(), Some(json!(["a"])));
     let take = |text: &str, item| remove_from_list(text, &["l"], item).unwrap();
     assert_eq!(take("{\"l\": [\"a\", \"b\", \"a\"]}", "a"), "{\"l\": [\"b\"]}");
     assert_eq!(take("{\"l\": [\n  \"a\", // x\n  \"b\"\n]}", "a"), "{\"l\": [\n  \"b\"\n]}");
@@ -101,11 +103,11 @@ fn lists() {
 #[test]
 fn what_cannot_be_read_is_not_changed() {
     assert_eq!(
-        set("{\n  \"a\": ", &["b"], &json!(1)).unwrap_err().to_string(),
+        set_member("{\n  \"a\": ", &["b"], &json!(1)).unwrap_err().to_string(),
         "line 2, column 8: Expected value after colon in object property"
     );
-    assert_eq!(set("[]", &["b"], &json!(1)).unwrap_err().to_string(), "`` is not an object");
-    assert!(set("{\"a\": 5}", &["a", "b"], &json!(1)).is_err());
+    assert_eq!(set_member("[]", &["b"], &json!(1)).unwrap_err().to_string(), "`` is not an object");
+    assert!(set_member("{\"a\": 5}", &["a", "b"], &json!(1)).is_err());
 }
 
 // === laws ===
@@ -176,7 +178,7 @@ fn stays_strict(before: &str, after: &str) -> bool {
 }
 
 fn root(text: &str) -> Value {
-    get(text, &[]).unwrap().unwrap()
+    get_member(text, &[]).unwrap().unwrap()
 }
 
 /// Whether `long` is `short` with something put in.
@@ -191,7 +193,7 @@ proptest! {
     #[test]
     fn adding_keeps_every_byte(text in document(), deep in any::<bool>()) {
         let path: &[&str] = if deep { &["mcpServers", "new"] } else { &["new"] };
-        let after = set(&text, path, &json!({ "command": "x", "args": ["y"] })).unwrap();
+        let after = set_member(&text, path, &json!({ "command": "x", "args": ["y"] })).unwrap();
         prop_assert!(stays_strict(&text, &after), "{text:?} became {after:?}");
         prop_assert!(holds_in_order(&after, text.trim_end()), "{text:?} became {after:?}");
         let mut expected = root(&text);
@@ -203,7 +205,7 @@ proptest! {
     #[test]
     fn taking_away_keeps_every_other_byte(text in document(), index in 0_usize..5) {
         let key = format!("m{index}");
-        let after = remove(&text, &[&key]).unwrap();
+        let after = remove_member(&text, &[&key]).unwrap();
         prop_assert!(stays_strict(&text, &after), "{text:?} became {after:?}");
         prop_assert!(holds_in_order(&text, &after), "{text:?} became {after:?}");
         let mut expected = root(&text);
@@ -219,8 +221,8 @@ proptest! {
     #[test]
     fn replacing_changes_one_stretch(text in document(), index in 0_usize..5) {
         let key = format!("m{index}");
-        let Some(old) = get(&text, &[&key]).unwrap() else { return Ok(()) };
-        let after = set(&text, &[&key], &json!("new value")).unwrap();
+        let Some(old) = get_member(&text, &[&key]).unwrap() else { return Ok(()) };
+        let after = set_member(&text, &[&key], &json!("new value")).unwrap();
         let (before, rest) = after.split_once("\"new value\"").unwrap();
         prop_assert!(before.len() + rest.len() <= text.len());
         prop_assert!(text.starts_with(before) && text.ends_with(rest), "{text:?} became {after:?}");
@@ -228,13 +230,13 @@ proptest! {
         expected[&key] = json!("new value");
         prop_assert_eq!(root(&after), expected);
         // Setting it back gives the same value, and setting what is there gives the same bytes.
-        prop_assert_eq!(root(&set(&after, &[&key], &old).unwrap()), root(&text));
-        prop_assert_eq!(set(&text, &[&key], &old).unwrap(), text);
+        prop_assert_eq!(root(&set_member(&after, &[&key], &old).unwrap()), root(&text));
+        prop_assert_eq!(set_member(&text, &[&key], &old).unwrap(), text);
     }
 
     #[test]
     fn adding_and_taking_away_gives_the_value_back(text in document()) {
-        let after = set(&text, &["new"], &json!({ "a": [1, 2] })).unwrap();
-        prop_assert_eq!(root(&remove(&after, &["new"]).unwrap()), root(&text));
+        let after = set_member(&text, &["new"], &json!({ "a": [1, 2] })).unwrap();
+        prop_assert_eq!(root(&remove_member(&after, &["new"]).unwrap()), root(&text));
     }
 }

@@ -3,23 +3,29 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use switchboard_config::import::{Client, Read, plan, read};
-use switchboard_config::{Entry, Environment, Origin, Signature, Stdio, Transport};
+use switchboard_config::import::{ClientApp, ClientServers, plan_import, read_client_file};
+use switchboard_config::{
+    Entry, EnvironmentVariables, ServerSignature, SourceOrigin, Stdio, Transport,
+};
 
 use crate::case::World;
 
-fn file(client: Client, name: &str, text: &str) -> Read {
-    read(client, &Origin::file(name), text)
+fn file(client: ClientApp, name: &str, text: &str) -> ClientServers {
+    read_client_file(client, &SourceOrigin::file(name), text)
 }
 
-fn check(client: Client, name: &str, text: &str, expected: &[(&str, Value)]) -> Vec<String> {
+fn check(client: ClientApp, name: &str, text: &str, expected: &[(&str, Value)]) -> Vec<String> {
     let read = file(client, name, text);
     let found: Vec<_> =
         read.servers.iter().map(|server| (&*server.name, server.entry.clone())).collect();
     assert_eq!(found, expected);
     for server in &read.servers {
-        let checked =
-            switchboard_config::check(&server.name, &server.entry, &server.at, &Environment::new());
+        let checked = switchboard_config::check_entry(
+            &server.name,
+            &server.entry,
+            &server.at,
+            &EnvironmentVariables::new(),
+        );
         assert!(checked.entry.is_some(), "{} is not usable: {:?}", server.name, checked.problems);
     }
     read.problems.iter().map(|problem| problem.message.clone()).collect()
@@ -30,7 +36,7 @@ fn claude_code() {
     let text = r#"{"numStartups": 5, "mcpServers": {"a": {"type": "stdio", "command": "x", "args": [], "env": {}}},
         "projects": {"/p": {"mcpServers": {"b": {"type": "http", "url": "https://b.example"}}}}}"#;
     check(
-        Client::ClaudeCode,
+        ClientApp::ClaudeCode,
         ".claude.json",
         text,
         &[
@@ -38,7 +44,7 @@ fn claude_code() {
             ("b", json!({ "type": "http", "url": "https://b.example" })),
         ],
     );
-    let read = file(Client::ClaudeCode, ".claude.json", text);
+    let read = file(ClientApp::ClaudeCode, ".claude.json", text);
     assert_eq!(read.servers[1].project.as_deref(), Some("/p".as_ref()));
     assert_eq!(read.servers[1].at.to_string(), ".claude.json:2:44");
 }
@@ -46,7 +52,7 @@ fn claude_code() {
 #[test]
 fn claude_desktop() {
     check(
-        Client::ClaudeDesktop,
+        ClientApp::ClaudeDesktop,
         "claude_desktop_config.json",
         r#"{"mcpServers": {"fs": {"command": "npx", "args": ["-y", "fs", "/d"]}}, "globalShortcut": ""}"#,
         &[("fs", json!({ "command": "npx", "args": ["-y", "fs", "/d"] }))],
@@ -56,7 +62,7 @@ fn claude_desktop() {
 #[test]
 fn cursor() {
     check(
-        Client::Cursor,
+        ClientApp::Cursor,
         "mcp.json",
         r#"{"mcpServers": {"a": {"command": "${userHome}/bin/a", "env": {"K": "${env:API_KEY}"}, "envFile": "${workspaceFolder}/.env"},
             "b": {"url": "https://b.example/mcp", "headers": {"Authorization": "Bearer ${env:T}"}}}}"#,
@@ -85,10 +91,10 @@ fn vscode_with_inputs() {
         ),
         ("local", json!({ "command": "node", "args": ["./s.js"] })),
     ];
-    let notes = check(Client::VsCode, "mcp.json", servers, &expected);
+    let notes = check(ClientApp::VsCode, "mcp.json", servers, &expected);
     assert_eq!(notes, ["the input `github-token` becomes the variable `GITHUB_TOKEN`"]);
     check(
-        Client::VsCode,
+        ClientApp::VsCode,
         "settings.json",
         &format!("{{\"mcp\": {servers} /* old place */}}"),
         &expected,
@@ -98,7 +104,7 @@ fn vscode_with_inputs() {
 #[test]
 fn codex() {
     let read = check(
-        Client::Codex,
+        ClientApp::Codex,
         "config.toml",
         r#"
 model = "gpt"
@@ -137,7 +143,7 @@ env_http_headers = { "X-Key" = "KEY_VAR" }
 #[test]
 fn gemini() {
     check(
-        Client::Gemini,
+        ClientApp::Gemini,
         "settings.json",
         r#"{"theme": "x", "mcpServers": {"h": {"httpUrl": "https://h.example/mcp", "timeout": 5000, "trust": true},
             "s": {"url": "https://s.example/sse"},
@@ -157,7 +163,7 @@ fn gemini() {
 #[test]
 fn windsurf() {
     check(
-        Client::Windsurf,
+        ClientApp::Windsurf,
         "mcp_config.json",
         r#"{"mcpServers": {"a": {"serverUrl": "https://a.example/mcp", "headers": {"K": "${env:K}"}}, "b": {"command": "x", "disabled": true, "disabledTools": ["t"]}}}"#,
         &[
@@ -173,7 +179,7 @@ fn windsurf() {
 #[test]
 fn zed() {
     let notes = check(
-        Client::Zed,
+        ClientApp::Zed,
         "settings.json",
         r#"{ // mine
             "context_servers": {"new": {"source": "custom", "enabled": false, "command": "x", "args": ["y"], "env": {}},
@@ -195,7 +201,7 @@ fn zed() {
 #[test]
 fn continue_dev() {
     check(
-        Client::Continue,
+        ClientApp::Continue,
         "config.yaml",
         "name: mine\nmcpServers:\n  - name: My Server\n    command: npx\n    args: [-y, x]\n    env:\n      K: ${{ secrets.K }}\n  \
          - name: web\n    type: streamable-http\n    url: https://w.example/mcp\n    requestOptions:\n      headers:\n        A: b\n",
@@ -208,7 +214,7 @@ fn continue_dev() {
         ],
     );
     check(
-        Client::Continue,
+        ClientApp::Continue,
         "config.json",
         r#"{"experimental": {"modelContextProtocolServers": [{"transport": {"type": "stdio", "command": "x"}}]}}"#,
         &[("continue-1", json!({ "type": "stdio", "command": "x" }))],
@@ -218,7 +224,7 @@ fn continue_dev() {
 #[test]
 fn goose() {
     let notes = check(
-        Client::Goose,
+        ClientApp::Goose,
         "config.yaml",
         "GOOSE_MODEL: x\nextensions:\n  developer:\n    type: builtin\n    enabled: true\n  git:\n    type: stdio\n    cmd: uvx\n    \
          args: [mcp-git]\n    envs: {A: '1'}\n    env_keys: [TOKEN]\n    timeout: 300\n    enabled: false\n  web:\n    type: streamable_http\n    \
@@ -244,13 +250,17 @@ fn a_plan_skips_what_is_here_and_finds_free_names() {
         Entry::new(Transport::Stdio(Stdio { command: command.to_owned(), ..Stdio::default() }))
     };
     let existing: BTreeMap<_, _> = [
-        ("mine".to_owned(), Signature::of(&stdio("same"))),
-        ("taken".to_owned(), Signature::of(&stdio("other"))),
+        ("mine".to_owned(), ServerSignature::of_entry(&stdio("same"))),
+        ("taken".to_owned(), ServerSignature::of_entry(&stdio("other"))),
     ]
     .into();
     let text = r#"{"mcpServers": {"theirs": {"command": "same"}, "taken": {"command": "new"}, "My Server!": {"command": "x"},
         "bad": {"timeout": 5}, "twice": {"command": "new"}, "later": {"command": "${NOT_SET}"}}}"#;
-    let plan = plan(file(Client::ClaudeDesktop, "x.json", text), &existing, &Environment::new());
+    let plan = plan_import(
+        file(ClientApp::ClaudeDesktop, "x.json", text),
+        &existing,
+        &EnvironmentVariables::new(),
+    );
     let names: Vec<_> = plan.add.iter().map(|found| &*found.name).collect();
     assert_eq!(names, ["taken-2", "My_Server_", "later"]);
     let skipped: Vec<_> = plan.skip.iter().map(|skipped| (&*skipped.name, &*skipped.why)).collect();
@@ -267,9 +277,9 @@ fn a_plan_skips_what_is_here_and_finds_free_names() {
 #[test]
 fn files_that_cannot_be_read() {
     for (client, name) in [
-        (Client::Codex, "config.toml"),
-        (Client::Goose, "config.yaml"),
-        (Client::Zed, "settings.json"),
+        (ClientApp::Codex, "config.toml"),
+        (ClientApp::Goose, "config.yaml"),
+        (ClientApp::Zed, "settings.json"),
     ] {
         let read = file(client, name, "= [ : {");
         assert_eq!((read.servers.len(), read.problems.len()), (0, 1), "{name}");
@@ -280,7 +290,7 @@ fn files_that_cannot_be_read() {
 #[test]
 fn every_client_has_files() {
     let world = World::new();
-    for client in Client::ALL {
+    for client in ClientApp::ALL {
         assert_eq!(client.name().parse(), Ok(client));
         let files = client.user_files(&world.surroundings);
         assert!(files.iter().all(|path| path.is_absolute()) && !files.is_empty());

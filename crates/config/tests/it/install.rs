@@ -2,39 +2,42 @@
 
 use std::path::Path;
 
-use switchboard_config::import::Client;
-use switchboard_config::install::{CLIENTS, Installation, Launch, Standing, is_ours};
-use switchboard_config::{Environment, Error, Platform, Surroundings};
+use switchboard_config::import::ClientApp;
+use switchboard_config::install::{
+    ClientInstallation, INSTALLABLE_CLIENTS, InstalledEntry, LaunchCommand, is_switchboard_entry,
+};
+use switchboard_config::{EnvironmentVariables, Error, HostContext, Platform};
 
-fn surroundings(home: &Path) -> Surroundings {
-    let env: Environment = [("HOME".to_owned(), home.display().to_string())].into();
-    Surroundings::usual(Platform::Linux, env, home.to_owned()).unwrap()
+fn surroundings(home: &Path) -> HostContext {
+    let env: EnvironmentVariables = [("HOME".to_owned(), home.display().to_string())].into();
+    HostContext::for_platform(Platform::Linux, env, home.to_owned()).unwrap()
 }
 
-fn look(client: Client, surroundings: &Surroundings) -> Result<Installation, Error> {
+fn look(client: ClientApp, surroundings: &HostContext) -> Result<ClientInstallation, Error> {
     let program = Path::new("/opt/bin/switchboard");
-    let found = Installation::look(client, "switchboard", program, surroundings, Platform::Linux);
+    let found =
+        ClientInstallation::inspect(client, "switchboard", program, surroundings, Platform::Linux);
     found.expect("entries are written for it")
 }
 
-fn launch() -> Launch {
-    Launch { program: "/opt/bin/switchboard".into(), args: vec!["connect".to_owned()] }
+fn launch() -> LaunchCommand {
+    LaunchCommand { program: "/opt/bin/switchboard".into(), args: vec!["connect".to_owned()] }
 }
 
 /// Into `before`, which becomes `after`, and out again.
-fn check(client: Client, file: &str, before: &str, after: &str) {
+fn check(client: ClientApp, file: &str, before: &str, after: &str) {
     let home = tempfile::tempdir().unwrap();
     let surroundings = surroundings(home.path());
     let path = home.path().join(file);
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::fs::write(&path, before).unwrap();
     let found = look(client, &surroundings).unwrap();
-    assert_eq!((&found.file, &found.standing), (&path, &Standing::Nothing), "{client}");
+    assert_eq!((&found.file, &found.standing), (&path, &InstalledEntry::Nothing), "{client}");
     found.write(&found.entry(&launch()), &surroundings).unwrap();
     assert_eq!(std::fs::read_to_string(&path).unwrap(), after, "{client}");
 
     let found = look(client, &surroundings).unwrap();
-    assert!(matches!(found.standing, Standing::Ours(_)), "{client}: {:?}", found.standing);
+    assert!(matches!(found.standing, InstalledEntry::Ours(_)), "{client}: {:?}", found.standing);
     assert_eq!(found.standing.value(), Some(&found.entry(&launch())), "{client}: again");
     found.erase(&surroundings).unwrap();
     assert_eq!(std::fs::read_to_string(&path).unwrap(), before, "{client}: out again");
@@ -55,17 +58,17 @@ fn beside_what_is_there() {
         plain.replace("\"x\" }", &ours)
     };
     let stdio = with("\"type\": \"stdio\",\n      ");
-    check(Client::ClaudeCode, ".claude.json", plain, &stdio);
-    check(Client::ClaudeDesktop, ".config/Claude/claude_desktop_config.json", plain, &with(""));
-    check(Client::Cursor, ".cursor/mcp.json", plain, &with(""));
-    check(Client::Gemini, ".gemini/settings.json", plain, &with(""));
-    check(Client::Windsurf, ".codeium/windsurf/mcp_config.json", plain, &with(""));
+    check(ClientApp::ClaudeCode, ".claude.json", plain, &stdio);
+    check(ClientApp::ClaudeDesktop, ".config/Claude/claude_desktop_config.json", plain, &with(""));
+    check(ClientApp::Cursor, ".cursor/mcp.json", plain, &with(""));
+    check(ClientApp::Gemini, ".gemini/settings.json", plain, &with(""));
+    check(ClientApp::Windsurf, ".codeium/windsurf/mcp_config.json", plain, &with(""));
     let renamed = |text: &str, member: &str| text.replace("mcpServers", member);
     let (before, after) = (renamed(plain, "servers"), renamed(&stdio, "servers"));
-    check(Client::VsCode, ".config/Code/User/mcp.json", &before, &after);
+    check(ClientApp::VsCode, ".config/Code/User/mcp.json", &before, &after);
     let (before, after) =
         (renamed(plain, "context_servers"), renamed(&with(""), "context_servers"));
-    check(Client::Zed, ".config/zed/settings.json", &before, &after);
+    check(ClientApp::Zed, ".config/zed/settings.json", &before, &after);
 }
 
 #[test]
@@ -84,26 +87,26 @@ fn beside_what_is_there_in_toml() {
             "mcp_servers = { other = { command = \"x\" } , switchboard = { command = \"/opt/bin/switchboard\", args = [\"connect\"] } }\n".to_owned(),
         ),
     ] {
-        check(Client::Codex, ".codex/config.toml", before, &after);
+        check(ClientApp::Codex, ".codex/config.toml", before, &after);
     }
 }
 
 #[test]
 fn into_a_client_that_was_never_configured() {
-    for client in CLIENTS {
+    for client in INSTALLABLE_CLIENTS {
         let home = tempfile::tempdir().unwrap();
         let surroundings = surroundings(home.path());
         let found = look(client, &surroundings).unwrap();
         found.write(&found.entry(&launch()), &surroundings).unwrap();
         let again = look(client, &surroundings).unwrap();
-        assert!(matches!(again.standing, Standing::Ours(_)), "{client}");
+        assert!(matches!(again.standing, InstalledEntry::Ours(_)), "{client}");
         // What we write is what an import would find there.
         let text = std::fs::read_to_string(&found.file).unwrap();
-        let origin = switchboard_config::Origin::file(&found.file);
-        let read = switchboard_config::import::read(client, &origin, &text);
+        let origin = switchboard_config::SourceOrigin::file(&found.file);
+        let read = switchboard_config::import::read_client_file(client, &origin, &text);
         assert_eq!(read.servers.len(), 1, "{client}: {read:?}");
         assert_eq!(read.servers[0].entry["command"], "/opt/bin/switchboard", "{client}");
-        assert!(is_ours(&read.servers[0].entry), "{client}");
+        assert!(is_switchboard_entry(&read.servers[0].entry), "{client}");
     }
 }
 
@@ -115,7 +118,7 @@ fn what_a_person_added_stays() {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     let before = "[mcp_servers.switchboard] # ours\ncommand = \"/old/switchboard\"\nargs = [\"connect\"]\ntool_timeout_sec = 90\n";
     std::fs::write(&path, before).unwrap();
-    let found = look(Client::Codex, &surroundings).unwrap();
+    let found = look(ClientApp::Codex, &surroundings).unwrap();
     found.write(&found.entry(&launch()), &surroundings).unwrap();
     let after = std::fs::read_to_string(&path).unwrap();
     assert_eq!(after, before.replace("/old/", "/opt/bin/"));
@@ -123,7 +126,7 @@ fn what_a_person_added_stays() {
 
 #[test]
 fn what_is_not_ours_is_known_as_such() {
-    let ours = |json: &str| is_ours(&serde_json::from_str(json).unwrap());
+    let ours = |json: &str| is_switchboard_entry(&serde_json::from_str(json).unwrap());
     for json in [
         r#"{"command":"switchboard","args":["connect"]}"#,
         r#"{"command":"C:\\bin\\switchboard.exe","args":["--config-dir","x","connect"]}"#,
@@ -146,7 +149,7 @@ fn what_is_not_ours_is_known_as_such() {
 fn a_file_that_changed_since_it_was_looked_at_is_left_alone() {
     let home = tempfile::tempdir().unwrap();
     let surroundings = surroundings(home.path());
-    let found = look(Client::Cursor, &surroundings).unwrap();
+    let found = look(ClientApp::Cursor, &surroundings).unwrap();
     std::fs::create_dir_all(found.file.parent().unwrap()).unwrap();
     let theirs = r#"{"mcpServers":{"switchboard":{"command":"theirs"}}}"#;
     std::fs::write(&found.file, theirs).unwrap();
@@ -158,10 +161,10 @@ fn a_file_that_changed_since_it_was_looked_at_is_left_alone() {
 #[test]
 fn a_damaged_file_is_left_alone() {
     for (client, file, text) in [
-        (Client::Cursor, ".cursor/mcp.json", "{\"mcpServers\": {"),
-        (Client::Cursor, ".cursor/mcp.json", "{\"mcpServers\": []}"),
-        (Client::Codex, ".codex/config.toml", "[mcp_servers"),
-        (Client::Codex, ".codex/config.toml", "mcp_servers = 3"),
+        (ClientApp::Cursor, ".cursor/mcp.json", "{\"mcpServers\": {"),
+        (ClientApp::Cursor, ".cursor/mcp.json", "{\"mcpServers\": []}"),
+        (ClientApp::Codex, ".codex/config.toml", "[mcp_servers"),
+        (ClientApp::Codex, ".codex/config.toml", "mcp_servers = 3"),
     ] {
         let home = tempfile::tempdir().unwrap();
         let surroundings = surroundings(home.path());

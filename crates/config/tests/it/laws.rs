@@ -2,18 +2,20 @@
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
-use switchboard_config::{Location, Node, Origin, Scope, State, check};
+use switchboard_config::{
+    ConfigNode, Scope, ServerReadiness, SourceLocation, SourceOrigin, check_entry,
+};
 
 use crate::case::World;
 
-fn at() -> Location {
-    Origin::text("test").start()
+fn at() -> SourceLocation {
+    SourceOrigin::text("test").start()
 }
 
 /// Expands one argument the way an entry is.
 fn expanded(template: &str, env: &[(String, String)]) -> Option<String> {
     let entry = json!({ "command": "x", "args": [template] });
-    let checked = check("s", &entry, &at(), &env.iter().cloned().collect());
+    let checked = check_entry("s", &entry, &at(), &env.iter().cloned().collect());
     let json = checked.entry.filter(|_| checked.is_complete)?.to_json();
     json["args"][0].as_str().map(str::to_owned)
 }
@@ -75,10 +77,10 @@ proptest! {
                 Some(kind) => *index == 0 || approved || kind == 1 || kind == 2,
             });
             let counts = desired.servers.iter().find(|server| {
-                server.name == format!("s{name}") && !matches!(server.state, State::AwaitingApproval { .. })
+                server.name == format!("s{name}") && !matches!(server.state, ServerReadiness::AwaitingApproval { .. })
             });
             prop_assert_eq!(counts.map(|server| server.scope), expected.map(|index| places[index].1));
-            let started = desired.ready().filter(|(server, _)| server.name == format!("s{name}")).count();
+            let started = desired.ready_servers().filter(|(server, _)| server.name == format!("s{name}")).count();
             prop_assert!(started <= 1);
         }
     }
@@ -93,7 +95,7 @@ proptest! {
         world.write("project/.switchboard/settings.json", &shared.to_string());
         world.write("project/.switchboard/settings.local.json", &local.to_string());
         let after = world.desired();
-        let started: Vec<_> = after.ready().map(|(server, _)| server.scope).collect();
+        let started: Vec<_> = after.ready_servers().map(|(server, _)| server.scope).collect();
         prop_assert!(started.iter().all(|scope| *scope == Scope::User), "{started:?}");
         prop_assert_eq!(&after.rules.allow, &before.rules.allow);
         prop_assert_eq!(&after.rules.mode, &before.rules.mode);
@@ -106,7 +108,7 @@ proptest! {
     /// A tree keeps its value whatever way it was made.
     #[test]
     fn trees_keep_their_values(value in document()) {
-        prop_assert_eq!(Node::from_json(&value, &at()).to_json(), value);
+        prop_assert_eq!(ConfigNode::from_json(&value, &at()).to_json(), value);
     }
 }
 

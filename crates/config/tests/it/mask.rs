@@ -1,11 +1,11 @@
 //! What is shown of an entry.
 
 use serde_json::{Value, json};
-use switchboard_config::mask::masked;
+use switchboard_config::mask::redact_entry;
 
 #[track_caller]
 fn check(entry: Value, expected: Value) {
-    assert_eq!(masked(&entry), expected);
+    assert_eq!(redact_entry(&entry), expected);
 }
 
 #[test]

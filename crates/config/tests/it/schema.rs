@@ -19,7 +19,7 @@ fn names(schema: &serde_json::Value) -> Vec<String> {
 /// What the schema offers is what the reader knows.
 #[test]
 fn every_published_member_is_read() {
-    let schema = switchboard_config::schema::settings();
+    let schema = switchboard_config::schema::settings_schema();
     let nulls = |names: Vec<String>| names.into_iter().map(|name| (name, serde_json::Value::Null));
     let mut settings: serde_json::Map<_, _> = nulls(names(&schema)).collect();
     for (inner, member) in
@@ -48,17 +48,17 @@ fn every_published_member_is_read() {
     let surprising: Vec<_> = desired
         .problems
         .iter()
-        .filter(|problem| problem.kind != switchboard_config::Kind::NotHonoured)
+        .filter(|problem| problem.kind != switchboard_config::ConfigProblemKind::NotHonoured)
         .collect();
     assert!(surprising.is_empty(), "{surprising:?}");
-    assert_eq!(desired.ready().count(), 3);
+    assert_eq!(desired.ready_servers().count(), 3);
 }
 
 /// `INSTA_UPDATE=always` writes it anew.
 #[test]
 fn the_reference_is_current() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/settings.md");
-    let made = switchboard_config::reference::page();
+    let made = switchboard_config::reference::render_settings_page();
     if std::env::var("INSTA_UPDATE").is_ok_and(|value| value == "always") {
         std::fs::write(&page, &made).unwrap();
     }
@@ -71,10 +71,10 @@ fn the_reference_is_current() {
 
 #[test]
 fn settings_schema_is_current() {
-    check("settings.schema.json", &switchboard_config::schema::settings());
+    check("settings.schema.json", &switchboard_config::schema::settings_schema());
 }
 
 #[test]
 fn mcp_json_schema_is_current() {
-    check("mcp.schema.json", &switchboard_config::schema::mcp_json());
+    check("mcp.schema.json", &switchboard_config::schema::mcp_json_schema());
 }

@@ -4,8 +4,8 @@ use std::fs;
 use std::process::{Command, Stdio};
 
 use serde_json::json;
-use switchboard_config::import::Client;
-use switchboard_config::{Error, Existing, Scope, Secrets, Switch};
+use switchboard_config::import::ClientApp;
+use switchboard_config::{Error, OnExistingEntry, Scope, SecretVisibility, ServerSwitch};
 
 use crate::case::{World, render};
 
@@ -23,8 +23,10 @@ fn add_writes_and_approves_what_it_wrote() {
     world.write("project/.mcp.json", "{\"mcpServers\": {\"theirs\": {\"command\": \"evil\"}}}");
     let entry = json!({ "command": "npx", "args": ["-y", "x"] });
     for scope in [Scope::Local, Scope::Project, Scope::User] {
-        let path =
-            world.workspace().add(scope, &format!("my-{scope}"), &entry, Existing::Keep).unwrap();
+        let path = world
+            .workspace()
+            .add(scope, &format!("my-{scope}"), &entry, OnExistingEntry::Keep)
+            .unwrap();
         assert!(path.exists());
     }
     assert_eq!(
@@ -42,7 +44,7 @@ fn add_writes_and_approves_what_it_wrote() {
 fn add_refuses_what_it_should() {
     let world = World::new();
     let workspace = world.workspace();
-    let add = |name: &str, entry| workspace.add(Scope::Local, name, &entry, Existing::Keep);
+    let add = |name: &str, entry| workspace.add(Scope::Local, name, &entry, OnExistingEntry::Keep);
     assert!(matches!(add("a b", json!({ "command": "x" })), Err(Error::Name(_))));
     let Err(Error::Entry { problems, .. }) = add("a", json!({ "timeout": 5 })) else { panic!() };
     assert_eq!(problems[0].message, "server `a` has neither `command` nor `url`");
@@ -52,12 +54,12 @@ fn add_refuses_what_it_should() {
         world.tidy(&error.to_string()),
         "there is a server `a` in the local scope already, at project/.switchboard/settings.local.json:3:5"
     );
-    workspace.add(Scope::Local, "a", &json!({ "command": "y" }), Existing::Replace).unwrap();
+    workspace.add(Scope::Local, "a", &json!({ "command": "y" }), OnExistingEntry::Replace).unwrap();
     assert!(
         shown(&world).contains("a ready (local project/.switchboard/settings.local.json:3:5): y")
     );
     assert!(matches!(
-        workspace.add(Scope::Plugin, "a", &json!({ "command": "x" }), Existing::Keep),
+        workspace.add(Scope::Plugin, "a", &json!({ "command": "x" }), OnExistingEntry::Keep),
         Err(Error::ReadOnly { .. })
     ));
     world.write(
@@ -73,7 +75,7 @@ fn add_refuses_what_it_should() {
 fn add_takes_entries_whose_variables_have_no_values_yet() {
     let world = World::new();
     let entry = json!({ "type": "http", "url": "https://${HOST}/mcp" });
-    world.workspace().add(Scope::User, "a", &entry, Existing::Keep).unwrap();
+    world.workspace().add(Scope::User, "a", &entry, OnExistingEntry::Keep).unwrap();
     assert!(shown(&world).starts_with("a invalid (user"));
 }
 
@@ -82,8 +84,8 @@ fn remove_needs_one_that_can_be_meant() {
     let world = World::new();
     let workspace = world.workspace();
     let entry = json!({ "command": "x" });
-    workspace.add(Scope::Local, "a", &entry, Existing::Keep).unwrap();
-    workspace.add(Scope::User, "a", &entry, Existing::Keep).unwrap();
+    workspace.add(Scope::Local, "a", &entry, OnExistingEntry::Keep).unwrap();
+    workspace.add(Scope::User, "a", &entry, OnExistingEntry::Keep).unwrap();
     let error = workspace.remove("a", None).unwrap_err().to_string();
     assert_eq!(error, "there is a server `a` in several scopes: local, user");
     assert_eq!(workspace.remove("a", Some(Scope::Local)).unwrap().0, Scope::Local);
@@ -109,20 +111,23 @@ fn a_server_of_an_ancestor_is_removed_where_it_stands() {
 fn switching() {
     let world = World::new();
     let workspace = world.workspace();
-    workspace.add(Scope::User, "a", &json!({ "command": "x" }), Existing::Keep).unwrap();
-    workspace.switch(Scope::Local, "a", Switch::Off).unwrap();
+    workspace.add(Scope::User, "a", &json!({ "command": "x" }), OnExistingEntry::Keep).unwrap();
+    workspace.switch(Scope::Local, "a", ServerSwitch::Off).unwrap();
     assert!(shown(&world).contains("a disabled"));
-    workspace.switch(Scope::Local, "a", Switch::Off).unwrap();
-    workspace.switch(Scope::Local, "a", Switch::On).unwrap();
+    workspace.switch(Scope::Local, "a", ServerSwitch::Off).unwrap();
+    workspace.switch(Scope::Local, "a", ServerSwitch::On).unwrap();
     assert!(shown(&world).contains("a ready"));
     assert!(
         !text(&world, "project/.switchboard/settings.local.json")
             .contains("enabledMcpServers\": [\n")
     );
-    workspace.switch(Scope::User, "a", Switch::Off).unwrap();
-    workspace.switch(Scope::Local, "a", Switch::On).unwrap();
+    workspace.switch(Scope::User, "a", ServerSwitch::Off).unwrap();
+    workspace.switch(Scope::Local, "a", ServerSwitch::On).unwrap();
     assert_eq!(shown(&world), "a ready (user config/settings.json:3:5): x");
-    assert!(matches!(workspace.switch(Scope::User, "z", Switch::On), Err(Error::NoServer { .. })));
+    assert!(matches!(
+        workspace.switch(Scope::User, "z", ServerSwitch::On),
+        Err(Error::NoServer { .. })
+    ));
 }
 
 /// A server is added, switched off, removed and added again.
@@ -132,10 +137,10 @@ fn a_removed_server_takes_its_switches_along() {
     let check = |added: Scope, switched: &[Scope], again: &str| {
         let world = World::new();
         let workspace = world.workspace();
-        let add = || workspace.add(added, "a", &json!({ "command": "x" }), Existing::Keep);
+        let add = || workspace.add(added, "a", &json!({ "command": "x" }), OnExistingEntry::Keep);
         add().unwrap();
         for scope in switched {
-            workspace.switch(*scope, "a", Switch::Off).unwrap();
+            workspace.switch(*scope, "a", ServerSwitch::Off).unwrap();
         }
         assert!(shown(&world).contains("a disabled"));
         workspace.remove("a", None).unwrap();
@@ -155,9 +160,9 @@ fn a_removed_server_takes_its_switches_along() {
 fn a_switch_stays_while_another_server_has_the_name() {
     let world = World::new();
     let workspace = world.workspace();
-    workspace.add(Scope::User, "a", &json!({ "command": "x" }), Existing::Keep).unwrap();
-    workspace.add(Scope::Local, "a", &json!({ "command": "y" }), Existing::Keep).unwrap();
-    workspace.switch(Scope::Local, "a", Switch::Off).unwrap();
+    workspace.add(Scope::User, "a", &json!({ "command": "x" }), OnExistingEntry::Keep).unwrap();
+    workspace.add(Scope::Local, "a", &json!({ "command": "y" }), OnExistingEntry::Keep).unwrap();
+    workspace.switch(Scope::Local, "a", ServerSwitch::Off).unwrap();
     workspace.remove("a", Some(Scope::Local)).unwrap();
     assert!(shown(&world).contains("a disabled"), "{}", shown(&world));
 }
@@ -179,7 +184,7 @@ fn approving_rejecting_and_forgetting() {
     assert_eq!(states(&world), ["ready", "rejected"]);
     workspace.reject(&items[..1]).unwrap();
     assert_eq!(states(&world), ["rejected", "rejected"]);
-    assert_eq!(workspace.reset().unwrap(), 2);
+    assert_eq!(workspace.forget_approvals().unwrap(), 2);
     assert_eq!(states(&world), ["awaiting-approval", "awaiting-approval"]);
 }
 
@@ -212,15 +217,15 @@ fn an_import_is_planned_then_added() {
     );
     world.write("project/.codex/config.toml", "[mcp_servers.evil]\ncommand = \"evil\"\n");
     let workspace = world.workspace();
-    workspace.add(Scope::User, "here", &json!({ "command": "x" }), Existing::Keep).unwrap();
-    let plan = workspace.plan_import(Client::Codex);
+    workspace.add(Scope::User, "here", &json!({ "command": "x" }), OnExistingEntry::Keep).unwrap();
+    let plan = workspace.plan_import(ClientApp::Codex);
     assert_eq!(plan.skip.len(), 1);
     for found in &plan.add {
-        workspace.add(Scope::User, &found.name, &found.entry, Existing::Keep).unwrap();
+        workspace.add(Scope::User, &found.name, &found.entry, OnExistingEntry::Keep).unwrap();
     }
     let names: Vec<_> = world.desired().servers.into_iter().map(|server| server.name).collect();
     assert_eq!(names, ["here", "docs"]);
-    assert_eq!(workspace.plan_import(Client::Codex).add, []);
+    assert_eq!(workspace.plan_import(ClientApp::Codex).add, []);
 }
 
 #[test]
@@ -231,9 +236,9 @@ fn reset_is_about_one_project() {
     world.approve(|_| true);
     world.surroundings.cwd = world.path("home/project-two");
     world.approve(|_| true);
-    assert_eq!(world.workspace().reset().unwrap(), 1);
+    assert_eq!(world.workspace().forget_approvals().unwrap(), 1);
     world.surroundings.cwd = world.path("project");
-    assert_eq!(world.desired().ready().count(), 1);
+    assert_eq!(world.desired().ready_servers().count(), 1);
 }
 
 #[test]
@@ -241,13 +246,13 @@ fn shown_is_the_template_and_masked() {
     let world = World::new();
     world.write("config/settings.json", "{\"mcpServers\": {\"a\": {\"command\": \"x\", \"env\": {\"K\": \"secret\", \"T\": \"${HOME}\"}}}}");
     let desired = world.desired();
-    let server = desired.named("a").next().unwrap();
+    let server = desired.servers_named("a").next().unwrap();
     assert_eq!(
-        server.shown(Secrets::Masked),
+        server.template_json(SecretVisibility::Masked),
         json!({ "command": "x", "env": { "K": "********", "T": "${HOME}" } })
     );
     assert_eq!(
-        server.shown(Secrets::Revealed),
+        server.template_json(SecretVisibility::Revealed),
         json!({ "command": "x", "env": { "K": "secret", "T": "${HOME}" } })
     );
     assert!(!format!("{desired:?}").contains("secret"), "debugging output is no place for secrets");
@@ -301,7 +306,7 @@ mod unix {
         world.write("state/approvals.json", "{}");
         world
             .workspace()
-            .add(Scope::Local, "a", &json!({ "command": "x" }), Existing::Keep)
+            .add(Scope::Local, "a", &json!({ "command": "x" }), OnExistingEntry::Keep)
             .unwrap();
         assert_eq!((mode(&world, "state"), mode(&world, "state/approvals.json")), (0o700, 0o600));
     }
@@ -318,7 +323,7 @@ mod unix {
         symlink("../home/dotfiles/settings.json", world.path("config/settings.json")).unwrap();
         world
             .workspace()
-            .add(Scope::User, "a", &json!({ "command": "x" }), Existing::Keep)
+            .add(Scope::User, "a", &json!({ "command": "x" }), OnExistingEntry::Keep)
             .unwrap();
         assert!(fs::symlink_metadata(world.path("config/settings.json")).unwrap().is_symlink());
         assert!(text(&world, "home/dotfiles/settings.json").contains("\"a\""));
@@ -331,7 +336,7 @@ mod unix {
         symlink(world.path("home/later.json"), world.path("config/settings.json")).unwrap();
         world
             .workspace()
-            .add(Scope::User, "a", &json!({ "command": "x" }), Existing::Keep)
+            .add(Scope::User, "a", &json!({ "command": "x" }), OnExistingEntry::Keep)
             .unwrap();
         assert!(text(&world, "home/later.json").contains("\"a\""));
     }
@@ -343,7 +348,7 @@ mod unix {
         world.write("config/settings.json", "{}");
         fs::create_dir_all(world.path("project/.switchboard")).unwrap();
         let entry = json!({ "command": "x" });
-        let add = |scope| world.workspace().add(scope, "a", &entry, Existing::Keep);
+        let add = |scope| world.workspace().add(scope, "a", &entry, OnExistingEntry::Keep);
         symlink("../../.bashrc", world.path("project/.switchboard/.gitignore")).unwrap();
         assert!(matches!(add(Scope::Local), Err(Error::LinkNotFollowed { .. })));
         fs::remove_file(world.path("project/.switchboard/.gitignore")).unwrap();
@@ -369,7 +374,7 @@ mod unix {
         let world = World::new();
         world
             .workspace()
-            .add(Scope::User, "a", &json!({ "command": "x" }), Existing::Keep)
+            .add(Scope::User, "a", &json!({ "command": "x" }), OnExistingEntry::Keep)
             .unwrap();
         assert_eq!(mode(&world, "config/settings.json"), 0o600);
     }
@@ -378,8 +383,12 @@ mod unix {
     fn a_failed_write_leaves_the_old_file() {
         let world = World::new();
         world.write("config/settings.json", "{\"mcpServers\": {");
-        let error =
-            world.workspace().add(Scope::User, "a", &json!({ "command": "x" }), Existing::Keep);
+        let error = world.workspace().add(
+            Scope::User,
+            "a",
+            &json!({ "command": "x" }),
+            OnExistingEntry::Keep,
+        );
         assert!(matches!(error, Err(Error::Edit { .. })));
         assert_eq!(text(&world, "config/settings.json"), "{\"mcpServers\": {");
         assert_eq!(
@@ -421,7 +430,7 @@ fn concurrent_adds_lose_nothing() {
     }
     let desired = world.desired();
     assert_eq!(desired.problems, []);
-    assert_eq!(desired.ready().count(), 200, "every one is there and approved");
+    assert_eq!(desired.ready_servers().count(), 200, "every one is there and approved");
     assert!(text(&world, "project/.mcp.json").starts_with("{\n  // shared\n"));
 }
 
@@ -451,7 +460,7 @@ fn what_a_killed_process_left_is_removed() {
     }
     assert!(add("unlimited").success());
     assert_eq!(staged(), 1, "only what is another's");
-    assert_eq!(world.desired().ready().count(), 1);
+    assert_eq!(world.desired().ready_servers().count(), 1);
 }
 
 /// One of the two hundred.
@@ -463,5 +472,8 @@ fn add_one() {
     };
     let world = World::at(home.as_ref());
     let entry = json!({ "command": "x", "args": [number] });
-    world.workspace().add(Scope::Project, &format!("s{number}"), &entry, Existing::Keep).unwrap();
+    world
+        .workspace()
+        .add(Scope::Project, &format!("s{number}"), &entry, OnExistingEntry::Keep)
+        .unwrap();
 }

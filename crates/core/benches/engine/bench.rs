@@ -4,9 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use switchboard_config::{Asked, Desired, Dynamic, Environment, Platform, Surroundings, resolve};
-use switchboard_core::{Caller, Engine, EngineOptions, Session, Snapshot, Workspace, WorkspaceId};
-use switchboard_process::Guard;
+use switchboard_config::{
+    Desired, DynamicConfig, EnvironmentVariables, HostContext, Platform, ResolveOptions,
+    resolve_desired,
+};
+use switchboard_core::{
+    Caller, Engine, EngineOptions, Session, Workspace, WorkspaceId, WorkspaceSnapshot,
+};
+use switchboard_process::ProcessGuard;
 use switchboard_testkit::guard_path;
 use tempfile::TempDir;
 
@@ -31,7 +36,7 @@ impl Bench {
         let settings = folder.path().join(".config/switchboard/settings.json");
         std::fs::create_dir_all(settings.parent().unwrap()).unwrap();
         std::fs::write(settings, SETTINGS).unwrap();
-        let mut options = EngineOptions::new("bench", "1", Guard::at(guard_path()).unwrap());
+        let mut options = EngineOptions::new("bench", "1", ProcessGuard::at(guard_path()).unwrap());
         options.state_dir = Some(folder.path().join("state"));
         let id = WorkspaceId::from("bench");
         let workspace = Workspace { id, environment: Arc::new([]), in_process: Vec::new() };
@@ -44,7 +49,7 @@ impl Bench {
     }
 
     /// Waits until so many tools are there.
-    pub(crate) async fn until(&self, tools: usize) -> Arc<Snapshot> {
+    pub(crate) async fn until(&self, tools: usize) -> Arc<WorkspaceSnapshot> {
         let mut changes = self.engine.changes();
         let waiting = async {
             loop {
@@ -69,9 +74,10 @@ impl Bench {
 
 fn desired(home: &Path, configuration: &str) -> Desired {
     let home = home.to_str().unwrap().to_owned();
-    let env: Environment = [("HOME".to_owned(), home.clone())].into();
-    let mut surroundings = Surroundings::usual(Platform::Linux, env, home.clone().into()).unwrap();
+    let env: EnvironmentVariables = [("HOME".to_owned(), home.clone())].into();
+    let mut surroundings =
+        HostContext::for_platform(Platform::Linux, env, home.clone().into()).unwrap();
     surroundings.managed_dir = Path::new(&home).join("managed");
-    let dynamic = vec![Dynamic::Text(configuration.to_owned())];
-    resolve(&surroundings, &Asked { dynamic, ..Asked::default() })
+    let dynamic = vec![DynamicConfig::Text(configuration.to_owned())];
+    resolve_desired(&surroundings, &ResolveOptions { dynamic, ..ResolveOptions::default() })
 }

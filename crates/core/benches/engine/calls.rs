@@ -4,16 +4,19 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
-use switchboard_core::engine::InProcess;
+use switchboard_core::engine::InProcessServer;
 use switchboard_core::{Caller, Request};
-use switchboard_process::{Command, Guard, StderrOptions};
+use switchboard_process::{ProcessCommand, ProcessGuard, StderrOptions};
 use switchboard_testkit::{guard_path, programs::program};
-use switchboard_wire::client::{Call, Client, ClientOptions, Inbox, Stdio, Target};
+use switchboard_wire::client::{
+    CallRequest, Client, ClientOptions, ServerInbox, ServerTarget, StdioTarget,
+};
 use switchboard_wire::envelope::{RpcError, code};
 use switchboard_wire::json::Raw;
 use switchboard_wire::link::pair;
 use switchboard_wire::server::{
-    Asked, Changes, Context, Description, Handler, Reply, ServeOptions, serve,
+    ChangeBroadcaster, HandlerReply, HandlerRequest, RequestContext, ServeOptions,
+    ServerDescription, ServerHandler, serve,
 };
 
 use crate::Effort;
@@ -37,7 +40,7 @@ enum Place {
 /// The same server, reached in both ways.
 struct Both {
     client: Client,
-    _inbox: Inbox,
+    _inbox: ServerInbox,
     bench: Bench,
     caller: Caller,
 }
@@ -76,7 +79,8 @@ impl Both {
                 format!(r#"{{"mcpServers":{{"echo":{{"command":"{}"}}}}}}"#, program.display())
             }
             Place::Here => {
-                let server = InProcess::new("echo", Arc::new(Echo), Changes::default());
+                let server =
+                    InProcessServer::new("echo", Arc::new(Echo), ChangeBroadcaster::default());
                 bench.workspace.in_process.push(server);
                 "{}".to_owned()
             }
@@ -84,19 +88,24 @@ impl Both {
         bench.apply(&configuration);
         bench.until(1).await;
         let target = match place {
-            Place::Process => Target::Stdio(Stdio {
-                command: Command::new(program("echo-server")),
-                guard: Guard::at(guard_path()).unwrap(),
+            Place::Process => ServerTarget::Stdio(StdioTarget {
+                command: ProcessCommand::new(program("echo-server")),
+                guard: ProcessGuard::at(guard_path()).unwrap(),
                 stderr: StderrOptions::default(),
             }),
             Place::Here => {
-                let (ours, theirs) = pair::pair();
+                let (ours, theirs) = pair::link_pair();
                 let serving = async {
-                    serve(theirs, Arc::new(Echo), &Changes::default(), ServeOptions::default())
-                        .await
+                    serve(
+                        theirs,
+                        Arc::new(Echo),
+                        &ChangeBroadcaster::default(),
+                        ServeOptions::default(),
+                    )
+                    .await
                 };
                 tokio::spawn(serving);
-                Target::InProcess(ours)
+                ServerTarget::InProcess(ours)
             }
         };
         let (client, inbox) =
@@ -122,7 +131,7 @@ impl Both {
     }
 
     async fn bare(&self, arguments: &Raw) -> String {
-        let call = Call::tool("echo", arguments);
+        let call = CallRequest::call_tool("echo", arguments);
         self.client.call(call).result().await.unwrap().to_string()
     }
 
@@ -150,23 +159,27 @@ fn median(mut seen: Vec<Duration>) -> Duration {
 /// The echo of the testkit, in this process.
 struct Echo;
 
-impl Handler for Echo {
-    fn describe(&self) -> Description {
-        Description {
+impl ServerHandler for Echo {
+    fn describe(&self) -> ServerDescription {
+        ServerDescription {
             info: raw(r#"{"name":"echo","version":"1"}"#),
             capabilities: raw(r#"{"tools":{}}"#),
             instructions: None,
         }
     }
 
-    fn call<'a>(&'a self, asked: Asked, _: &'a Context) -> BoxFuture<'a, Result<Reply, RpcError>> {
+    fn call<'a>(
+        &'a self,
+        asked: HandlerRequest,
+        _: &'a RequestContext,
+    ) -> BoxFuture<'a, Result<HandlerReply, RpcError>> {
         Box::pin(async move {
             match &*asked.method {
-                "tools/list" => Ok(Reply::Complete(raw(TOOLS))),
+                "tools/list" => Ok(HandlerReply::Complete(raw(TOOLS))),
                 "tools/call" => {
                     let said = asked.params.get_path(&["arguments", "text"]).unwrap().unwrap();
                     let content = format!(r#"{{"content":[{{"type":"text","text":{said}}}]}}"#);
-                    Ok(Reply::Complete(Raw::parse(content).unwrap()))
+                    Ok(HandlerReply::Complete(Raw::parse(content).unwrap()))
                 }
                 other => Err(RpcError::new(code::METHOD_NOT_FOUND, other)),
             }

@@ -4,14 +4,14 @@ use serde_json::{Value, json};
 use switchboard_wire::json::Raw;
 
 use super::Toolbox;
-use super::turn::{Made, Wanted};
+use super::turn::{ModelToolCall, ModelToolResult};
 
 // === impl Toolbox ===
 
 impl Toolbox {
     /// The tools, as the `tools` of a request.
     pub fn anthropic_tools(&self) -> Vec<Value> {
-        let tool = |definition: super::Definition| {
+        let tool = |definition: super::ToolDefinition| {
             json!({
                 "name": definition.name,
                 "description": definition.description,
@@ -26,19 +26,19 @@ impl Toolbox {
     pub async fn anthropic_results(&self, content: &[Value]) -> Vec<Value> {
         let uses: Vec<&Value> =
             content.iter().filter(|block| block["type"] == "tool_use").collect();
-        let wanted: Vec<Wanted> = uses
+        let wanted: Vec<ModelToolCall> = uses
             .iter()
-            .map(|block| Wanted {
+            .map(|block| ModelToolCall {
                 name: block["name"].as_str().unwrap_or_default().to_owned(),
-                arguments: Raw::of(&block["input"]).map_err(|error| error.to_string()),
+                arguments: Raw::from_value(&block["input"]).map_err(|error| error.to_string()),
             })
             .collect();
-        let made = self.make(&wanted).await;
+        let made = self.run_calls(&wanted).await;
         uses.iter().zip(made).map(|(block, made)| result(&block["id"], &made)).collect()
     }
 }
 
-fn result(id: &Value, made: &Made) -> Value {
+fn result(id: &Value, made: &ModelToolResult) -> Value {
     let mut content: Vec<Value> = made.content.iter().map(block).collect();
     if content.is_empty()
         && let Some(structured) = &made.structured
@@ -67,7 +67,7 @@ fn block(block: &Raw) -> Value {
                 "data": words(&["data"]),
             },
         }),
-        _ => text(&super::openai::in_words(block)),
+        _ => text(&super::openai::content_to_text(block)),
     }
 }
 

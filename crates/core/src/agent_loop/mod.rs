@@ -17,27 +17,27 @@ use std::sync::{Arc, Mutex, PoisonError};
 use switchboard_wire::json::Raw;
 
 use crate::catalog::instructions::{self, InstructionDigests};
-use crate::dispatch::{Question, builtin_definitions};
+use crate::dispatch::{PendingQuestion, builtin_definitions};
 use crate::engine::{Caller, Engine};
 
-pub use search::SEARCH;
+pub use search::SEARCH_TOOL_NAME;
 
 /// Gives a model the tools of a workspace.
 #[derive(Clone)]
 pub struct Toolbox {
     engine: Engine,
     caller: Caller,
-    offer: Offer,
+    offer: ToolOffer,
     /// Tools that a search has found, which are shown from then on.
     found: Arc<Mutex<BTreeSet<String>>>,
     /// The instructions that the model has read.
     read: Arc<Mutex<InstructionDigests>>,
-    ask: Arc<dyn Fn(Question) + Send + Sync>,
+    ask: Arc<dyn Fn(PendingQuestion) + Send + Sync>,
 }
 
 /// Which tools a model is shown from the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Offer {
+pub enum ToolOffer {
     /// All of them.
     All,
     /// Those that ask to be always loaded, and a tool to find the others with.
@@ -46,7 +46,7 @@ pub enum Offer {
 
 /// A tool as a model is told of it.
 #[derive(Debug, Clone)]
-pub(crate) struct Definition {
+pub(crate) struct ToolDefinition {
     pub(crate) name: String,
     pub(crate) description: String,
     pub(crate) input_schema: Raw,
@@ -60,7 +60,7 @@ impl Toolbox {
         Self {
             engine,
             caller,
-            offer: Offer::All,
+            offer: ToolOffer::All,
             found: Arc::default(),
             read: Arc::default(),
             ask: Arc::new(drop),
@@ -69,14 +69,17 @@ impl Toolbox {
 
     /// Shows this many of the tools.
     #[must_use]
-    pub fn offering(mut self, offer: Offer) -> Self {
+    pub fn with_offer(mut self, offer: ToolOffer) -> Self {
         self.offer = offer;
         self
     }
 
     /// Hands questions to `ask`, which answers them whenever it can. It must not block.
     #[must_use]
-    pub fn asking(mut self, ask: impl Fn(Question) + Send + Sync + 'static) -> Self {
+    pub fn with_question_handler(
+        mut self,
+        ask: impl Fn(PendingQuestion) + Send + Sync + 'static,
+    ) -> Self {
         self.ask = Arc::new(ask);
         self
     }
@@ -89,12 +92,12 @@ impl Toolbox {
             None => (None, InstructionDigests::default()),
             Some(snapshot) => {
                 let advice = snapshot.catalog.instructions();
-                (instructions::section(&advice), InstructionDigests::of(&advice))
+                (instructions::instructions_section(&advice), InstructionDigests::of(&advice))
             }
         };
         *self.read.lock().unwrap_or_else(PoisonError::into_inner) = digests;
         let prompt = self.caller.applied().desired.agent_prompt().map(str::to_owned);
-        instructions::below_prompt(prompt, section).unwrap_or_default()
+        instructions::append_to_prompt(prompt, section).unwrap_or_default()
     }
 
     /// What of the servers' advice has changed since the model read it last. Told in a message of its own, it leaves a
@@ -109,30 +112,30 @@ impl Toolbox {
     }
 
     /// What the model is told of, in a stable order.
-    pub(crate) fn definitions(&self) -> Vec<Definition> {
+    pub(crate) fn definitions(&self) -> Vec<ToolDefinition> {
         let Some(snapshot) = self.engine.snapshot_for(self.caller.principal()) else {
             return Vec::new();
         };
         let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         let is_shown = |name: &str, deferred: bool| {
-            self.offer == Offer::All || !deferred || found.contains(name)
+            self.offer == ToolOffer::All || !deferred || found.contains(name)
         };
-        let mut definitions: Vec<Definition> = snapshot
+        let mut definitions: Vec<ToolDefinition> = snapshot
             .catalog
             .tools()
             .iter()
             .filter(|listed| is_shown(&listed.name, listed.deferred))
-            .map(|listed| Definition {
+            .map(|listed| ToolDefinition {
                 name: listed.name.clone(),
                 description: listed.tool.description.clone().unwrap_or_default(),
                 input_schema: listed.tool.input_schema.clone(),
             })
             .collect();
-        if self.offer == Offer::Search {
+        if self.offer == ToolOffer::Search {
             definitions.push(search::definition());
         }
         if !snapshot.catalog.resources().is_empty() || !snapshot.catalog.templates().is_empty() {
-            definitions.extend(builtin_definitions().iter().filter_map(Definition::of));
+            definitions.extend(builtin_definitions().iter().filter_map(ToolDefinition::of));
         }
         definitions
     }
@@ -146,7 +149,7 @@ impl std::fmt::Debug for Toolbox {
 
 // === impl Definition ===
 
-impl Definition {
+impl ToolDefinition {
     /// From a tool as a server lists it.
     fn of(tool: &Raw) -> Option<Self> {
         let text = |key| tool.get(key).ok().flatten().and_then(|value| value.to_text());

@@ -4,14 +4,14 @@ use serde_json::{Value, json};
 use switchboard_wire::json::Raw;
 
 use super::Toolbox;
-use super::turn::{Made, Wanted};
+use super::turn::{ModelToolCall, ModelToolResult};
 
 // === impl Toolbox ===
 
 impl Toolbox {
     /// The tools, as the `tools` of a request.
     pub fn openai_tools(&self) -> Vec<Value> {
-        let tool = |definition: super::Definition| {
+        let tool = |definition: super::ToolDefinition| {
             json!({
                 "type": "function",
                 "function": {
@@ -27,8 +27,8 @@ impl Toolbox {
     /// Makes the calls of a message's `tool_calls`: a message of the role `tool` for each, and where there are
     /// images one of the role `user` with them, since a tool's message holds only text.
     pub async fn openai_results(&self, tool_calls: &[Value]) -> Vec<Value> {
-        let wanted: Vec<Wanted> = tool_calls.iter().map(wanted).collect();
-        let made = self.make(&wanted).await;
+        let wanted: Vec<ModelToolCall> = tool_calls.iter().map(parse_tool_call).collect();
+        let made = self.run_calls(&wanted).await;
         let mut messages: Vec<Value> =
             tool_calls.iter().zip(&made).map(|(call, made)| message(&call["id"], made)).collect();
         let images: Vec<Value> =
@@ -41,19 +41,19 @@ impl Toolbox {
 }
 
 /// Models write the arguments as text, and not always as JSON.
-fn wanted(call: &Value) -> Wanted {
+fn parse_tool_call(call: &Value) -> ModelToolCall {
     let function = &call["function"];
     let written = function["arguments"].as_str().unwrap_or_default();
     let written = if written.trim().is_empty() { "{}" } else { written };
-    Wanted {
+    ModelToolCall {
         name: function["name"].as_str().unwrap_or_default().to_owned(),
         arguments: Raw::parse(written.to_owned())
             .map_err(|error| format!("the arguments are not JSON: {error}")),
     }
 }
 
-fn message(id: &Value, made: &Made) -> Value {
-    let mut words: Vec<String> = made.content.iter().map(in_words).collect();
+fn message(id: &Value, made: &ModelToolResult) -> Value {
+    let mut words: Vec<String> = made.content.iter().map(content_to_text).collect();
     if words.is_empty()
         && let Some(structured) = &made.structured
     {
@@ -67,7 +67,7 @@ fn message(id: &Value, made: &Made) -> Value {
 }
 
 /// A block of content for a model that takes only text.
-pub(super) fn in_words(block: &Raw) -> String {
+pub(super) fn content_to_text(block: &Raw) -> String {
     let words =
         |path: &[&str]| block.get_path(path).ok().flatten().and_then(|value| value.to_text());
     let of = |path: &[&str]| words(path).unwrap_or_else(|| "unknown".to_owned());

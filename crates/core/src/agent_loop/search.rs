@@ -5,17 +5,17 @@ use std::sync::PoisonError;
 use serde_json::{Value, json};
 use switchboard_wire::json::Raw;
 
-use super::turn::Made;
-use super::{Definition, Toolbox};
-use crate::dispatch::{LIST_RESOURCES, READ_RESOURCE};
+use super::turn::ModelToolResult;
+use super::{ToolDefinition, Toolbox};
+use crate::dispatch::{LIST_RESOURCES_TOOL, READ_RESOURCE_TOOL};
 
 /// The tool's name.
-pub const SEARCH: &str = "SearchMcpTools";
+pub const SEARCH_TOOL_NAME: &str = "SearchMcpTools";
 
 /// How many tools one search finds.
-const FOUND: usize = 10;
+const MAX_TOOLS_FOUND: usize = 10;
 
-pub(super) fn definition() -> Definition {
+pub(super) fn definition() -> ToolDefinition {
     let schema = json!({
         "type": "object",
         "properties": {
@@ -24,31 +24,34 @@ pub(super) fn definition() -> Definition {
         "required": ["query"],
         "additionalProperties": false
     });
-    Definition {
-        name: SEARCH.to_owned(),
+    ToolDefinition {
+        name: SEARCH_TOOL_NAME.to_owned(),
         description: "Finds tools of the connected MCP servers that are not listed here. Tools that were found can be \
             called from the next turn on."
             .to_owned(),
-        input_schema: Raw::of(&schema).unwrap_or_else(|_| Raw::empty_object()),
+        input_schema: Raw::from_value(&schema).unwrap_or_else(|_| Raw::empty_object()),
     }
 }
 
 /// Whether a tool is the engine's own; those only read.
-pub(super) fn is_ours(name: &str) -> bool {
-    matches!(name, SEARCH | LIST_RESOURCES | READ_RESOURCE)
+pub(super) fn is_engine_tool(name: &str) -> bool {
+    matches!(name, SEARCH_TOOL_NAME | LIST_RESOURCES_TOOL | READ_RESOURCE_TOOL)
 }
 
 // === impl Toolbox ===
 
 impl Toolbox {
     /// Finds tools, and shows them from now on.
-    pub(super) fn search(&self, arguments: &Raw) -> Made {
+    pub(super) fn search(&self, arguments: &Raw) -> ModelToolResult {
         let query = arguments.get("query").ok().flatten().and_then(|query| query.to_text());
         let snapshot = self.engine.snapshot_for(self.caller.principal());
         let (Some(query), Some(snapshot)) = (query, snapshot) else {
-            return Made { is_error: true, ..Made::text("/query: expected text") };
+            return ModelToolResult {
+                is_error: true,
+                ..ModelToolResult::text("/query: expected text")
+            };
         };
-        let hits = snapshot.catalog.search(&query, FOUND);
+        let hits = snapshot.catalog.search(&query, MAX_TOOLS_FOUND);
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         let tools: Vec<Value> = hits
             .into_iter()
@@ -58,6 +61,6 @@ impl Toolbox {
                 json!({ "name": listed.name, "description": listed.tool.description })
             })
             .collect();
-        Made::text(&serde_json::to_string(&tools).unwrap_or_default())
+        ModelToolResult::text(&serde_json::to_string(&tools).unwrap_or_default())
     }
 }

@@ -8,7 +8,7 @@ use crate::dispatch::{CallEvent, Request};
 
 /// One call a model makes.
 #[derive(Debug, Clone)]
-pub(super) struct Wanted {
+pub(super) struct ModelToolCall {
     pub(super) name: String,
     /// What the model gave, or why it cannot be used.
     pub(super) arguments: Result<Raw, String>,
@@ -16,7 +16,7 @@ pub(super) struct Wanted {
 
 /// What came of it: blocks of content as the protocol has them, or words for the model about what went wrong.
 #[derive(Debug, Clone)]
-pub(super) struct Made {
+pub(super) struct ModelToolResult {
     pub(super) content: Vec<Raw>,
     pub(super) structured: Option<Raw>,
     pub(super) is_error: bool,
@@ -28,20 +28,20 @@ pub(super) struct Made {
 
 impl Toolbox {
     /// Makes the calls: neighbours that only read side by side, all others one after another.
-    pub(super) async fn make(&self, wanted: &[Wanted]) -> Vec<Made> {
+    pub(super) async fn run_calls(&self, wanted: &[ModelToolCall]) -> Vec<ModelToolResult> {
         let mut made = Vec::with_capacity(wanted.len());
         let mut rest = wanted;
         while !rest.is_empty() {
             let reading = rest.iter().take_while(|call| self.is_read_only(&call.name)).count();
             let (now, later) = rest.split_at(reading.max(1));
-            made.extend(join_all(now.iter().map(|call| self.make_one(call))).await);
+            made.extend(join_all(now.iter().map(|call| self.run_call(call))).await);
             rest = later;
         }
         made
     }
 
     fn is_read_only(&self, name: &str) -> bool {
-        if search::is_ours(name) {
+        if search::is_engine_tool(name) {
             return true;
         }
         let snapshot = self.engine.snapshot_for(self.caller.principal());
@@ -51,12 +51,12 @@ impl Toolbox {
         read_only.unwrap_or(false)
     }
 
-    async fn make_one(&self, call: &Wanted) -> Made {
+    async fn run_call(&self, call: &ModelToolCall) -> ModelToolResult {
         let arguments = match &call.arguments {
             Ok(arguments) => arguments,
-            Err(reason) => return Made::error(reason),
+            Err(reason) => return ModelToolResult::error(reason),
         };
-        if call.name == search::SEARCH {
+        if call.name == search::SEARCH_TOOL_NAME {
             return self.search(arguments);
         }
         let mut running = self.engine.call(&self.caller, Request::tool(&call.name, arguments));
@@ -64,11 +64,11 @@ impl Toolbox {
             match running.next().await {
                 Ok(CallEvent::Done(outcome)) => {
                     let context = outcome.context.clone();
-                    return Made { context, ..Made::result(&outcome.result) };
+                    return ModelToolResult { context, ..ModelToolResult::result(&outcome.result) };
                 }
                 Ok(CallEvent::Question(question)) => (self.ask)(question),
                 Ok(_) => {}
-                Err(error) => return Made::error(&causes(&error)),
+                Err(error) => return ModelToolResult::error(&error_chain(&error)),
             }
         }
     }
@@ -76,7 +76,7 @@ impl Toolbox {
 
 // === impl Made ===
 
-impl Made {
+impl ModelToolResult {
     fn result(result: &Raw) -> Self {
         let member = |key| result.get(key).ok().flatten();
         Self {
@@ -89,7 +89,7 @@ impl Made {
 
     pub(super) fn text(text: &str) -> Self {
         let block = serde_json::json!({ "type": "text", "text": text });
-        let content = Raw::of(&block).into_iter().collect();
+        let content = Raw::from_value(&block).into_iter().collect();
         Self { content, structured: None, is_error: false, context: Vec::new() }
     }
 
@@ -99,7 +99,7 @@ impl Made {
 }
 
 /// An error and everything below it, on one line each.
-fn causes(error: &dyn std::error::Error) -> String {
+fn error_chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
     while let Some(cause) = next {

@@ -6,16 +6,16 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use super::line;
-use crate::dispatch::{CallError, Outcome};
-use crate::permission::Because;
+use crate::dispatch::{CallError, CallOutcome};
+use crate::permission::DecisionReason;
 
 /// A call that has ended, for the record.
 #[derive(Debug, Clone)]
-pub struct Called {
+pub struct CallRecord {
     /// When it began.
     pub at: SystemTime,
     /// Who made it.
-    pub who: Arc<Who>,
+    pub who: Arc<CallerIdentity>,
     /// The server it was for, as configured; empty where that was never known.
     pub server: String,
     /// The method.
@@ -23,9 +23,9 @@ pub struct Called {
     /// What was called, by its full name, or the URI that was read.
     pub name: String,
     /// What was decided about it, where anything was.
-    pub decision: Option<Decision>,
+    pub decision: Option<CallDecision>,
     /// How it ended.
-    pub ended: Ended,
+    pub ended: CallEnd,
     /// How long it took, waiting for people included.
     pub took: Duration,
     /// Bytes of the parameters.
@@ -38,7 +38,7 @@ pub struct Called {
 
 /// Who made a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Who {
+pub struct CallerIdentity {
     /// The folder of the workspace.
     pub workspace: PathBuf,
     /// The session.
@@ -53,18 +53,18 @@ pub struct Who {
 
 /// What was decided about a call, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Decision {
+pub enum CallDecision {
     /// It may happen.
-    Allowed(Because),
+    Allowed(DecisionReason),
     /// It must not happen.
-    Denied(Because),
+    Denied(DecisionReason),
     /// Somebody had to decide, and nobody did.
-    Unanswered(Because),
+    Unanswered(DecisionReason),
 }
 
 /// How a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum CallEnd {
     /// With a result.
     Result,
     /// With questions: it goes on when its caller makes it again with the answers, if that ever happens.
@@ -81,31 +81,31 @@ pub enum Ended {
 
 // === impl Called ===
 
-impl Called {
-    pub(crate) fn end(&mut self, ended: Result<&Outcome, &CallError>) {
+impl CallRecord {
+    pub(crate) fn set_end(&mut self, ended: Result<&CallOutcome, &CallError>) {
         self.ended = match ended {
             Ok(outcome) => {
                 // Our own tools decide for themselves, past the stage that would have said so.
-                let own = || outcome.decision.clone().map(Decision::Allowed);
+                let own = || outcome.decision.clone().map(CallDecision::Allowed);
                 self.decision = self.decision.take().or_else(own);
-                if outcome.is_error() { Ended::ToolError } else { Ended::Result }
+                if outcome.is_error() { CallEnd::ToolError } else { CallEnd::Result }
             }
             Err(CallError::Denied { because, .. }) => {
-                self.decision = Some(Decision::Denied((**because).clone()));
-                Ended::Refused
+                self.decision = Some(CallDecision::Denied((**because).clone()));
+                CallEnd::Refused
             }
             Err(CallError::Unanswered { because, .. }) => {
-                self.decision = Some(Decision::Unanswered((**because).clone()));
-                Ended::Refused
+                self.decision = Some(CallDecision::Unanswered((**because).clone()));
+                CallEnd::Refused
             }
-            Err(error) => Ended::Failed(error.kind()),
+            Err(error) => CallEnd::Failed(error.kind()),
         };
     }
 }
 
 // === impl Who ===
 
-impl Who {
+impl CallerIdentity {
     /// Tells its session from others, and opens none.
     pub fn session_mark(&self) -> String {
         line::session_mark(self.transport, &self.session)
@@ -114,7 +114,7 @@ impl Who {
 
 // === impl Decision ===
 
-impl Decision {
+impl CallDecision {
     /// `allow`, `deny` or `unanswered`.
     pub fn word(&self) -> &'static str {
         match self {
@@ -125,7 +125,7 @@ impl Decision {
     }
 
     /// Why.
-    pub fn because(&self) -> &Because {
+    pub fn because(&self) -> &DecisionReason {
         let (Self::Allowed(because) | Self::Denied(because) | Self::Unanswered(because)) = self;
         because
     }
@@ -133,7 +133,7 @@ impl Decision {
 
 // === impl Ended ===
 
-impl Ended {
+impl CallEnd {
     /// `ok`, `asked`, `tool-error`, `refused`, `failed` or `cancelled`.
     pub fn word(self) -> &'static str {
         match self {

@@ -8,7 +8,7 @@ use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use crate::logs::{FILES, aged};
+use crate::logs::{FILES_PER_LOG, rotated_path};
 
 /// The file written to.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(super) struct AuditFile {
 
 /// A write that did not come to its end.
 #[derive(Debug)]
-pub(super) struct Torn {
+pub(super) struct PartialWrite {
     /// How many lines were written whole.
     pub(super) lines: usize,
     pub(super) why: io::Error,
@@ -36,14 +36,14 @@ impl AuditFile {
     }
 
     /// Adds lines.
-    pub(super) fn append(&mut self, lines: &[u8]) -> Result<(), Torn> {
+    pub(super) fn append(&mut self, lines: &[u8]) -> Result<(), PartialWrite> {
         let mut done = 0;
         let Err(why) = self.write(lines, &mut done) else {
             return Ok(());
         };
         // Whatever became of it, the next write finds out afresh.
         self.open = None;
-        Err(Torn { lines: memchr::memchr_iter(b'\n', &lines[..done]).count(), why })
+        Err(PartialWrite { lines: memchr::memchr_iter(b'\n', &lines[..done]).count(), why })
     }
 
     fn write(&mut self, lines: &[u8], done: &mut usize) -> io::Result<()> {
@@ -66,7 +66,7 @@ impl AuditFile {
 
     /// Finds the file that is written to now.
     fn find(&mut self) -> io::Result<()> {
-        let is_current = self.open.as_ref().is_some_and(|file| is(file, &self.path));
+        let is_current = self.open.as_ref().is_some_and(|file| is_same_file(file, &self.path));
         if !is_current {
             self.reopen()?;
         }
@@ -99,9 +99,9 @@ impl AuditFile {
             Err(TryLockError::Error(error)) => return Err(error),
         }
         // Whoever had the lock before may have done it.
-        if self.open.as_ref().is_some_and(|file| is(file, &self.path)) {
-            for age in (1..FILES).rev() {
-                match fs::rename(aged(&self.path, age - 1), aged(&self.path, age)) {
+        if self.open.as_ref().is_some_and(|file| is_same_file(file, &self.path)) {
+            for age in (1..FILES_PER_LOG).rev() {
+                match fs::rename(rotated_path(&self.path, age - 1), rotated_path(&self.path, age)) {
                     Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                     _ => {}
                 }
@@ -112,7 +112,7 @@ impl AuditFile {
 }
 
 /// Whether an open file is the one of this name.
-fn is(file: &File, path: &Path) -> bool {
+fn is_same_file(file: &File, path: &Path) -> bool {
     let inode = |facts: fs::Metadata| (facts.dev(), facts.ino());
     let ours = file.metadata().map(inode);
     matches!((ours, fs::metadata(path).map(inode)), (Ok(ours), Ok(named)) if ours == named)

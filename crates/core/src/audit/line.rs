@@ -10,27 +10,27 @@ use sha2::{Digest as _, Sha256};
 use switchboard_config::mask;
 use switchboard_wire::sanitize;
 
-use super::{Called, Decision, Ended};
-use crate::logs::stamp;
-use crate::permission::Because;
+use super::{CallDecision, CallEnd, CallRecord};
+use crate::logs::format_timestamp;
+use crate::permission::DecisionReason;
 
 /// How much of a name is kept; peers choose them.
-pub(super) const LONGEST: usize = 256;
+pub(super) const MAX_NAME_CHARS: usize = 256;
 
 /// One line of the audit log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub enum Entry {
+pub enum AuditEntry {
     /// A call.
-    Call(Box<Line>),
+    Call(Box<AuditCallLine>),
     /// Calls that are missing.
-    Lost(Lost),
+    Lost(AuditGap),
 }
 
 /// A call that has ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Line {
+pub struct AuditCallLine {
     /// When it began, RFC 3339 in UTC.
     pub time: String,
     /// Whom it was made for.
@@ -80,7 +80,7 @@ pub struct Line {
 
 /// Calls that could not be written down.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Lost {
+pub struct AuditGap {
     /// When that was noticed to be over.
     pub time: String,
     /// How many.
@@ -91,28 +91,28 @@ pub struct Lost {
 
 // === impl Line ===
 
-impl Line {
+impl AuditCallLine {
     /// What may be told of a call.
-    pub fn of(called: &Called) -> Self {
+    pub fn from_record(called: &CallRecord) -> Self {
         let who = &called.who;
-        let because = called.decision.as_ref().map(Decision::because);
+        let because = called.decision.as_ref().map(CallDecision::because);
         let (rule, at) = because.map(rule).unwrap_or_default();
         let error = match called.ended {
-            Ended::Failed(kind) => Some(kind.to_owned()),
+            CallEnd::Failed(kind) => Some(kind.to_owned()),
             _ => None,
         };
         Self {
-            time: stamp(called.at),
-            principal: shown(&who.principal),
-            client: shown(&who.client),
+            time: format_timestamp(called.at),
+            principal: to_safe_text(&who.principal),
+            client: to_safe_text(&who.client),
             transport: who.transport.to_owned(),
             session: who.session_mark(),
-            workspace: shown(&who.workspace.to_string_lossy()),
-            server: shown(&called.server),
-            method: shown(&called.method),
-            name: shown(&called.name),
+            workspace: to_safe_text(&who.workspace.to_string_lossy()),
+            server: to_safe_text(&called.server),
+            method: to_safe_text(&called.method),
+            name: to_safe_text(&called.name),
             decision: called.decision.as_ref().map(|decision| decision.word().to_owned()),
-            by: because.map(|because| by(because).to_owned()),
+            by: because.map(|because| reason_word(because).to_owned()),
             rule,
             at,
             outcome: called.ended.word().to_owned(),
@@ -126,42 +126,44 @@ impl Line {
 
 // === impl Lost ===
 
-impl Lost {
+impl AuditGap {
     pub(super) fn new(lost: u64, why: &str) -> Self {
-        Self { time: stamp(SystemTime::now()), lost, why: shown(why) }
+        Self { time: format_timestamp(SystemTime::now()), lost, why: to_safe_text(why) }
     }
 }
 
 /// What decided, in a word. What hooks and classifiers said may hold anything, and is not kept.
-pub(super) fn by(because: &Because) -> &'static str {
+pub(super) fn reason_word(because: &DecisionReason) -> &'static str {
     match because {
-        Because::Rule(_) => "rule",
-        Because::Hook { .. } => "hook",
-        Because::Mode { .. } => "mode",
-        Because::Client => "client",
-        Because::Remembered { .. } => "remembered",
-        Because::Person => "person",
-        Because::Typed => "typed",
-        Because::Interaction => "interaction",
-        Because::BuiltIn => "built-in",
-        Because::Classifier { .. } => "classifier",
-        Because::NobodyAsked { .. } => "nobody-asked",
+        DecisionReason::Rule(_) => "rule",
+        DecisionReason::Hook { .. } => "hook",
+        DecisionReason::Mode { .. } => "mode",
+        DecisionReason::Client => "client",
+        DecisionReason::Remembered { .. } => "remembered",
+        DecisionReason::Person => "person",
+        DecisionReason::Typed => "typed",
+        DecisionReason::Interaction => "interaction",
+        DecisionReason::BuiltIn => "built-in",
+        DecisionReason::Classifier { .. } => "classifier",
+        DecisionReason::NobodyAsked { .. } => "nobody-asked",
     }
 }
 
 /// What was wanted to be asked about, where nobody was asked.
-pub(super) fn ground(because: &Because) -> &Because {
+pub(super) fn underlying_reason(because: &DecisionReason) -> &DecisionReason {
     match because {
-        Because::NobodyAsked { ask } => ground(ask),
+        DecisionReason::NobodyAsked { ask } => underlying_reason(ask),
         because => because,
     }
 }
 
 /// The rule or the mode, and where a rule stands.
-fn rule(because: &Because) -> (Option<String>, Option<String>) {
-    match ground(because) {
-        Because::Rule(rule) => (Some(shown(&rule.text)), Some(shown(&rule.at.to_string()))),
-        Because::Mode { mode } => (Some(mode.word().to_owned()), None),
+fn rule(because: &DecisionReason) -> (Option<String>, Option<String>) {
+    match underlying_reason(because) {
+        DecisionReason::Rule(rule) => {
+            (Some(to_safe_text(&rule.text)), Some(to_safe_text(&rule.at.to_string())))
+        }
+        DecisionReason::Mode { mode } => (Some(mode.word().to_owned()), None),
         _ => (None, None),
     }
 }
@@ -171,24 +173,24 @@ pub(super) fn micros(took: Duration) -> u64 {
 }
 
 /// Text of a peer or a file: one line, not long, without what could be a secret.
-fn shown(text: &str) -> String {
-    told(text).into_owned()
+fn to_safe_text(text: &str) -> String {
+    sanitize_text(text).into_owned()
 }
 
 /// The same; borrowed where nothing has to be done to it, not even to be JSON.
-pub(super) fn told(text: &str) -> Cow<'_, str> {
-    if is_plain(text) { Cow::Borrowed(text) } else { Cow::Owned(cleaned(text)) }
+pub(super) fn sanitize_text(text: &str) -> Cow<'_, str> {
+    if is_plain(text) { Cow::Borrowed(text) } else { Cow::Owned(clean_text(text)) }
 }
 
 /// Whether that is seen at a glance, as it is of nearly all text.
 pub(super) fn is_plain(text: &str) -> bool {
-    text.len() <= LONGEST
-        && text.bytes().all(|byte| PLAIN[usize::from(byte)])
+    text.len() <= MAX_NAME_CHARS
+        && text.bytes().all(|byte| PLAIN_BYTES[usize::from(byte)])
         && !mask::is_token(text)
 }
 
 /// Bytes of text that is told as it is. Secrets of a URL stand before an `@` or after a `?`.
-const PLAIN: [bool; 256] = {
+const PLAIN_BYTES: [bool; 256] = {
     let (mut plain, mut byte) = ([false; 256], b' ');
     while byte <= b'~' {
         plain[byte as usize] = !matches!(byte, b'"' | b'\\' | b'?' | b'#' | b'@');
@@ -197,12 +199,12 @@ const PLAIN: [bool; 256] = {
     plain
 };
 
-fn cleaned(text: &str) -> String {
-    let line = sanitize::line(text);
+fn clean_text(text: &str) -> String {
+    let line = sanitize::sanitize_line(text);
     let (plain, rest) = line.split_at(line.find(['?', '#']).unwrap_or(line.len()));
-    let mut shown = mask::masked_text(plain);
-    let too_long = shown.len() > LONGEST;
-    let cut = too_long.then(|| shown.char_indices().nth(LONGEST)).flatten();
+    let mut shown = mask::redact_text(plain);
+    let too_long = shown.len() > MAX_NAME_CHARS;
+    let cut = too_long.then(|| shown.char_indices().nth(MAX_NAME_CHARS)).flatten();
     if let Some((cut, _)) = cut {
         shown.truncate(cut);
         shown.push('…');
@@ -218,7 +220,7 @@ fn cleaned(text: &str) -> String {
 pub(super) fn session_mark(transport: &str, session: &str) -> String {
     match transport {
         "http" | "sse" | "ws" => URL_SAFE_NO_PAD.encode(&Sha256::digest(session)[..9]),
-        _ => shown(session),
+        _ => to_safe_text(session),
     }
 }
 
@@ -235,7 +237,7 @@ mod tests {
             text in "(sk-|ghp_|eyJ)?[a-z]{0,3}(://)?[ab:@?#\"\\\\]{0,4}[ -~]{0,4}[a-z0-9_.:/-]{0,300}\\PC{0,2}"
         ) {
             if is_plain(&text) {
-                prop_assert_eq!(cleaned(&text), &*text);
+                prop_assert_eq!(clean_text(&text), &*text);
                 prop_assert_eq!(json!(text).to_string(), format!("\"{text}\""));
             }
         }
@@ -252,9 +254,9 @@ mod tests {
             ("ghp_0123456789abcdef", "********"),
             ("a\nb\u{1b}[2J", "a b[2J"),
         ] {
-            assert_eq!(shown(text), expected, "{text}");
+            assert_eq!(to_safe_text(text), expected, "{text}");
         }
-        assert_eq!(shown(&"x".repeat(1000)).chars().count(), LONGEST + 1);
+        assert_eq!(to_safe_text(&"x".repeat(1000)).chars().count(), MAX_NAME_CHARS + 1);
     }
 
     #[test]

@@ -17,20 +17,20 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 
-pub use called::{Called, Decision, Ended, Who};
-pub use line::{Entry, Line, Lost};
+pub use called::{CallDecision, CallEnd, CallRecord, CallerIdentity};
+pub use line::{AuditCallLine, AuditEntry, AuditGap};
 pub use log::AuditLog;
-pub use read::{Filter, Following, History, follow, history};
+pub use read::{AuditFilter, AuditFollower, AuditHistory, follow_audit_log, read_audit_log};
 
-use crate::problem::Problem;
+use crate::problem::EngineProblem;
 
 /// Where records go. Another machine's store would implement it too.
-pub trait Audit: Send + Sync + 'static {
+pub trait AuditSink: Send + Sync + 'static {
     /// Takes the record of a call that has ended. It never waits; what it cannot take it counts.
-    fn called(&self, called: &Arc<Called>);
+    fn record_call(&self, called: &Arc<CallRecord>);
 
     /// What is wrong with it, if anything: what was lost is told, never passed over.
-    fn problem(&self) -> Option<Problem>;
+    fn problem(&self) -> Option<EngineProblem>;
 
     /// Waits, for a moment at most, until what was taken is kept.
     fn settle(&self) -> BoxFuture<'_, ()>;

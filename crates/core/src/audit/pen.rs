@@ -9,16 +9,16 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
 use serde_json::Value;
-use switchboard_config::{Location, Origin};
+use switchboard_config::{SourceLocation, SourceOrigin};
 
-use super::{Called, Decision, Ended, Who, line};
-use crate::logs::stamped;
-use crate::permission::Because;
+use super::{CallDecision, CallEnd, CallRecord, CallerIdentity, line};
+use crate::logs::timestamp_bytes;
+use crate::permission::DecisionReason;
 
 /// How many of those who make calls are remembered.
 const KNOWN: usize = 1024;
 /// The name of a file that is shown whole, with line and column.
-const SHORT: usize = line::LONGEST - ":4294967295:4294967295".len();
+const SHORT: usize = line::MAX_NAME_CHARS - ":4294967295:4294967295".len();
 
 /// Writes lines.
 #[derive(Default)]
@@ -28,11 +28,11 @@ pub(super) struct Pen {
 
 /// Whoever made the latest calls.
 #[derive(Default)]
-struct Known(HashMap<*const Who, Met, BuildHasherDefault<Address>>);
+struct Known(HashMap<*const CallerIdentity, Met, BuildHasherDefault<Address>>);
 
 struct Met {
     /// Held, so that no other can have its address.
-    _who: Arc<Who>,
+    _who: Arc<CallerIdentity>,
     /// What is written of it.
     text: Box<[u8]>,
 }
@@ -45,9 +45,9 @@ struct Address(u64);
 
 impl Pen {
     /// Adds a call's line.
-    pub(super) fn write(&mut self, page: &mut Vec<u8>, called: &Called) {
+    pub(super) fn write(&mut self, page: &mut Vec<u8>, called: &CallRecord) {
         page.extend_from_slice(br#"{"time":""#);
-        page.extend_from_slice(&stamped(called.at));
+        page.extend_from_slice(&timestamp_bytes(called.at));
         page.push(b'"');
         page.extend_from_slice(self.known.whom(&called.who));
         text_if_any(page, r#","server":""#, &called.server);
@@ -57,7 +57,7 @@ impl Pen {
             decided(page, decision);
         }
         word(page, r#","outcome":""#, called.ended.word());
-        if let Ended::Failed(kind) = called.ended {
+        if let CallEnd::Failed(kind) = called.ended {
             word(page, r#","error":""#, kind);
         }
         number(page, r#","micros":"#, line::micros(called.took));
@@ -70,7 +70,7 @@ impl Pen {
 // === impl Known ===
 
 impl Known {
-    fn whom(&mut self, who: &Arc<Who>) -> &[u8] {
+    fn whom(&mut self, who: &Arc<CallerIdentity>) -> &[u8] {
         if self.0.len() >= KNOWN {
             self.0.clear();
         }
@@ -99,7 +99,7 @@ impl Hasher for Address {
 }
 
 /// What is written of whoever made a call.
-fn whom(who: &Who) -> Box<[u8]> {
+fn whom(who: &CallerIdentity) -> Box<[u8]> {
     let mut page = Vec::new();
     text(&mut page, r#","principal":""#, &who.principal);
     text_if_any(&mut page, r#","client":""#, &who.client);
@@ -111,24 +111,24 @@ fn whom(who: &Who) -> Box<[u8]> {
     page.into()
 }
 
-fn decided(page: &mut Vec<u8>, decision: &Decision) {
+fn decided(page: &mut Vec<u8>, decision: &CallDecision) {
     word(page, r#","decision":""#, decision.word());
-    word(page, r#","by":""#, line::by(decision.because()));
-    match line::ground(decision.because()) {
-        Because::Rule(rule) => {
+    word(page, r#","by":""#, line::reason_word(decision.because()));
+    match line::underlying_reason(decision.because()) {
+        DecisionReason::Rule(rule) => {
             text(page, r#","rule":""#, &rule.text);
             place(page, &rule.at);
         }
-        Because::Mode { mode } => word(page, r#","rule":""#, mode.word()),
+        DecisionReason::Mode { mode } => word(page, r#","rule":""#, mode.word()),
         _ => {}
     }
 }
 
 /// Where a rule stands, as [`Location`] shows itself.
-fn place(page: &mut Vec<u8>, at: &Location) {
+fn place(page: &mut Vec<u8>, at: &SourceLocation) {
     let origin = match &at.origin {
-        Origin::File(path) => path.to_str(),
-        Origin::Text(label) => Some(&**label),
+        SourceOrigin::File(path) => path.to_str(),
+        SourceOrigin::Text(label) => Some(&**label),
     };
     match origin {
         Some(origin) if origin.len() <= SHORT && line::is_plain(origin) => {
@@ -144,12 +144,12 @@ fn place(page: &mut Vec<u8>, at: &Location) {
 
 /// Text of a peer or a file.
 fn text(page: &mut Vec<u8>, member: &str, text: &str) {
-    told(page, member, line::told(text));
+    told(page, member, line::sanitize_text(text));
 }
 
 /// The same, if anything of it may be told.
 fn text_if_any(page: &mut Vec<u8>, member: &str, text: &str) {
-    let text = line::told(text);
+    let text = line::sanitize_text(text);
     if !text.is_empty() {
         told(page, member, text);
     }

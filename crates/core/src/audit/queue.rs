@@ -3,17 +3,17 @@
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::Called;
+use super::CallRecord;
 
 /// How many may wait. Past that they are counted, and the count is written down.
-const MOST: usize = 8192;
+const MAX_WAITING_RECORDS: usize = 8192;
 /// For how long records are gathered before they are written together.
-const GATHERED: Duration = Duration::from_millis(20);
+const BATCH_INTERVAL: Duration = Duration::from_millis(20);
 
 /// What waits. Pushing takes a lock for as long as one push takes, and wakes the writer only when it sleeps.
 #[derive(Debug, Default)]
-pub(super) struct Queue {
-    state: Mutex<State>,
+pub(super) struct AuditQueue {
+    state: Mutex<AuditQueueState>,
     /// Something waits, or nothing more will.
     filled: Condvar,
     /// More is written, or lost.
@@ -21,8 +21,8 @@ pub(super) struct Queue {
 }
 
 #[derive(Debug, Default)]
-struct State {
-    batch: Batch,
+struct AuditQueueState {
+    batch: AuditBatch,
     /// The writer is about something, and looks by itself for more.
     is_awake: bool,
     /// How many records ever came, how many of them are written or lost, and up to which somebody waits for that.
@@ -30,31 +30,31 @@ struct State {
     over: u64,
     wanted: u64,
     is_closed: bool,
-    trouble: Option<Trouble>,
+    trouble: Option<WriteFailure>,
 }
 
 /// What is written together.
 #[derive(Debug, Default)]
-pub(super) struct Batch {
-    pub(super) calls: Vec<Arc<Called>>,
+pub(super) struct AuditBatch {
+    pub(super) calls: Vec<Arc<CallRecord>>,
     /// How many there was no room for.
     pub(super) lost: u64,
 }
 
 /// What the disk said, and what that cost.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Trouble {
+pub(super) struct WriteFailure {
     pub(super) why: String,
     pub(super) lost: u64,
 }
 
 // === impl Queue ===
 
-impl Queue {
-    pub(super) fn push(&self, called: &Arc<Called>) {
+impl AuditQueue {
+    pub(super) fn push(&self, called: &Arc<CallRecord>) {
         let mut state = self.state();
         state.came += 1;
-        if state.batch.calls.len() < MOST {
+        if state.batch.calls.len() < MAX_WAITING_RECORDS {
             state.batch.calls.push(Arc::clone(called));
         } else {
             state.batch.lost += 1;
@@ -69,7 +69,7 @@ impl Queue {
 
     /// Waits for something to write, and exchanges it for what was written before; `false` once all is written and
     /// nothing more will come.
-    pub(super) fn take(&self, batch: &mut Batch) -> bool {
+    pub(super) fn take(&self, batch: &mut AuditBatch) -> bool {
         let mut state = self.state();
         state.over += batch.count();
         batch.clear();
@@ -82,8 +82,8 @@ impl Queue {
             state = self.filled.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         state.is_awake = true;
-        let more = |state: &mut State| state.wanted <= state.over && !state.is_closed;
-        let gathered = self.filled.wait_timeout_while(state, GATHERED, more);
+        let more = |state: &mut AuditQueueState| state.wanted <= state.over && !state.is_closed;
+        let gathered = self.filled.wait_timeout_while(state, BATCH_INTERVAL, more);
         let mut state = gathered.unwrap_or_else(PoisonError::into_inner).0;
         std::mem::swap(&mut state.batch, batch);
         true
@@ -95,7 +95,7 @@ impl Queue {
         let all = state.came;
         state.wanted = state.wanted.max(all);
         self.filled.notify_one();
-        let missing = |state: &mut State| state.over < all;
+        let missing = |state: &mut AuditQueueState| state.over < all;
         let waited = self.written.wait_timeout_while(state, patience, missing);
         !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
@@ -106,22 +106,22 @@ impl Queue {
         self.filled.notify_one();
     }
 
-    pub(super) fn set_trouble(&self, trouble: Option<Trouble>) {
+    pub(super) fn set_trouble(&self, trouble: Option<WriteFailure>) {
         self.state().trouble = trouble;
     }
 
-    pub(super) fn trouble(&self) -> Option<Trouble> {
+    pub(super) fn trouble(&self) -> Option<WriteFailure> {
         self.state().trouble.clone()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, AuditQueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 // === impl Batch ===
 
-impl Batch {
+impl AuditBatch {
     /// The room is kept: the next ones need it at once.
     fn clear(&mut self) {
         self.calls.clear();
@@ -143,21 +143,22 @@ mod tests {
     use std::time::SystemTime;
 
     use super::*;
-    use crate::audit::{Ended, Who};
+    use crate::audit::{CallEnd, CallerIdentity};
 
-    fn called() -> Arc<Called> {
+    fn called() -> Arc<CallRecord> {
         let empty = String::new;
         let workspace = PathBuf::new();
         let (session, client, principal) = (empty(), empty(), empty());
-        let who = Arc::new(Who { workspace, session, client, principal, transport: "cli" });
-        Arc::new(Called {
+        let who =
+            Arc::new(CallerIdentity { workspace, session, client, principal, transport: "cli" });
+        Arc::new(CallRecord {
             at: SystemTime::UNIX_EPOCH,
             who,
             server: empty(),
             method: empty().into(),
             name: empty(),
             decision: None,
-            ended: Ended::Result,
+            ended: CallEnd::Result,
             took: Duration::ZERO,
             sent: 0,
             received: 0,
@@ -168,8 +169,8 @@ mod tests {
     /// Whoever waits need not see the end of what others do.
     #[test]
     fn what_came_before_is_waited_for_and_no_more() {
-        let queue = Queue::default();
-        let mut batch = Batch::default();
+        let queue = AuditQueue::default();
+        let mut batch = AuditBatch::default();
         assert!(queue.wait_written(Duration::ZERO), "there was nothing to write");
         queue.push(&called());
         assert!(queue.take(&mut batch));

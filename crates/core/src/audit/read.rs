@@ -6,12 +6,12 @@ use std::io::{self, BufRead as _, BufReader};
 use std::path::Path;
 use std::time::SystemTime;
 
-use super::{AuditLog, Entry};
-use crate::logs::{FILES, Follow, aged, off_the_runtime, stamp};
+use super::{AuditEntry, AuditLog};
+use crate::logs::{FILES_PER_LOG, LogFollower, format_timestamp, off_the_runtime, rotated_path};
 
 /// Which calls are wanted.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Filter {
+pub struct AuditFilter {
     /// Those of this server.
     server: Option<String>,
     /// Those from then on, as a log writes it.
@@ -20,75 +20,79 @@ pub struct Filter {
 
 /// What was found.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct History {
+pub struct AuditHistory {
     /// The last entries that were wanted, oldest first.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<AuditEntry>,
     /// Lines that nobody understands.
     pub unreadable: usize,
 }
 
 /// The log as it grows.
 #[derive(Debug)]
-pub struct Following {
-    lines: Follow,
-    filter: Filter,
+pub struct AuditFollower {
+    lines: LogFollower,
+    filter: AuditFilter,
 }
 
 /// The last `most` entries of the log in a folder of logs.
-pub async fn history(dir: &Path, filter: Filter, most: usize) -> io::Result<History> {
+pub async fn read_audit_log(
+    dir: &Path,
+    filter: AuditFilter,
+    most: usize,
+) -> io::Result<AuditHistory> {
     let path = AuditLog::path(dir);
     off_the_runtime(move || {
         let mut found = VecDeque::new();
         let mut unreadable = 0;
-        for age in (0..FILES).rev() {
-            let file = match File::open(aged(&path, age)) {
+        for age in (0..FILES_PER_LOG).rev() {
+            let file = match File::open(rotated_path(&path, age)) {
                 Ok(file) => file,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 Err(error) => return Err(error),
             };
             for line in BufReader::new(file).split(b'\n') {
                 match filter.read(&line?) {
-                    Read::Wanted(entry) => found.push_back(entry),
-                    Read::Unwanted => {}
-                    Read::Unreadable => unreadable += 1,
+                    LineMatch::Wanted(entry) => found.push_back(entry),
+                    LineMatch::Unwanted => {}
+                    LineMatch::Unreadable => unreadable += 1,
                 }
                 if found.len() > most {
                     found.pop_front();
                 }
             }
         }
-        Ok(History { entries: found.into(), unreadable })
+        Ok(AuditHistory { entries: found.into(), unreadable })
     })
     .await
 }
 
 /// Follows the log in a folder of logs from its end on.
-pub async fn follow(dir: &Path, filter: Filter) -> io::Result<Following> {
-    Ok(Following { lines: Follow::open(AuditLog::path(dir)).await?, filter })
+pub async fn follow_audit_log(dir: &Path, filter: AuditFilter) -> io::Result<AuditFollower> {
+    Ok(AuditFollower { lines: LogFollower::open(AuditLog::path(dir)).await?, filter })
 }
 
 // === impl Following ===
 
-impl Following {
+impl AuditFollower {
     /// Waits for entries that are wanted; may be none of those that came. May be dropped while it waits.
-    pub async fn next(&mut self) -> io::Result<Vec<Entry>> {
+    pub async fn next(&mut self) -> io::Result<Vec<AuditEntry>> {
         let lines = self.lines.next_lines().await?;
         let read = lines.iter().map(|line| self.filter.read(line.as_bytes()));
-        let wanted = |read| if let Read::Wanted(entry) = read { Some(entry) } else { None };
+        let wanted = |read| if let LineMatch::Wanted(entry) = read { Some(entry) } else { None };
         Ok(read.filter_map(wanted).collect())
     }
 }
 
 /// What a line is.
-enum Read {
-    Wanted(Entry),
+enum LineMatch {
+    Wanted(AuditEntry),
     Unwanted,
     Unreadable,
 }
 
 // === impl Filter ===
 
-impl Filter {
+impl AuditFilter {
     /// Only calls of this server.
     #[must_use]
     pub fn of_server(mut self, server: impl Into<String>) -> Self {
@@ -99,26 +103,26 @@ impl Filter {
     /// Only what began at `since` or later.
     #[must_use]
     pub fn since(mut self, since: SystemTime) -> Self {
-        self.since = Some(stamp(since));
+        self.since = Some(format_timestamp(since));
         self
     }
 
-    fn read(&self, line: &[u8]) -> Read {
+    fn read(&self, line: &[u8]) -> LineMatch {
         if line.is_empty() {
-            return Read::Unwanted;
+            return LineMatch::Unwanted;
         }
         match serde_json::from_slice(line) {
-            Ok(entry) if self.wants(&entry) => Read::Wanted(entry),
-            Ok(_) => Read::Unwanted,
-            Err(_) => Read::Unreadable,
+            Ok(entry) if self.wants(&entry) => LineMatch::Wanted(entry),
+            Ok(_) => LineMatch::Unwanted,
+            Err(_) => LineMatch::Unreadable,
         }
     }
 
     /// What is missing may have been anything, and is told to everybody.
-    fn wants(&self, entry: &Entry) -> bool {
+    fn wants(&self, entry: &AuditEntry) -> bool {
         let (time, server) = match entry {
-            Entry::Call(line) => (&line.time, Some(&line.server)),
-            Entry::Lost(lost) => (&lost.time, None),
+            AuditEntry::Call(line) => (&line.time, Some(&line.server)),
+            AuditEntry::Lost(lost) => (&lost.time, None),
         };
         // Times of one form are in the order of their text.
         let is_in_time = self.since.as_ref().is_none_or(|since| time >= since);

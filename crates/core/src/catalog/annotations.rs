@@ -7,7 +7,7 @@ use switchboard_wire::json::Raw;
 /// The hints of a tool. An absent hint means what the protocol says it means.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Annotations {
+pub struct ToolAnnotations {
     /// It changes nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_only_hint: Option<bool>,
@@ -24,10 +24,10 @@ pub struct Annotations {
 
 // === impl Annotations ===
 
-impl Annotations {
+impl ToolAnnotations {
     /// The hints in a tool's definition. One that is not a boolean counts as absent, which is the more
     /// careful reading of each.
-    pub fn of(tool: &Raw) -> Self {
+    pub fn from_tool(tool: &Raw) -> Self {
         let hint = |name| flag(tool, &["annotations", name]);
         Self {
             read_only_hint: hint("readOnlyHint"),
@@ -70,7 +70,7 @@ mod tests {
     #[test]
     fn an_absent_or_broken_hint_is_read_carefully() {
         let check = |definition: &str, read_only, destructive, open_world| {
-            let hints = Annotations::of(&Raw::parse(definition.to_owned()).unwrap());
+            let hints = ToolAnnotations::from_tool(&Raw::parse(definition.to_owned()).unwrap());
             let found = (hints.is_read_only(), hints.is_destructive(), hints.is_open_world());
             assert_eq!(found, (read_only, destructive, open_world), "{definition}");
         };

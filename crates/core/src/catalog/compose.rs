@@ -2,26 +2,26 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use switchboard_config::{Scope, ToolFilter, glob};
+use switchboard_config::{Scope, ToolFilter, glob_matches};
 
 use super::{
-    Catalog, Configured, Label, Listed, ListedPrompt, ListedResource, ListedTemplate, Lists,
-    Neighbours, Prompt, ServerName, Style, Tool, authenticate,
-    contents::{Places, Shown},
-    named::unique,
+    Catalog, ConfiguredServer, ItemLabel, ListedPrompt, ListedResource, ListedTemplate, ListedTool,
+    NameCollisions, NameStyle, Prompt, ServerLists, ServerName, Tool, authenticate,
+    contents::{CatalogIndex, VisibleServer},
+    named::unique_names,
     text,
 };
-use crate::problem::{Problem, ProblemKind};
+use crate::problem::{EngineProblem, EngineProblemKind};
 
 /// A server that has lists, whatever state it is in.
 #[derive(Debug, Clone)]
-pub struct Member<'m> {
+pub struct CatalogMember<'m> {
     /// Its name.
     pub server: &'m str,
     /// Where it comes from.
     pub scope: Scope,
     /// What it offers.
-    pub lists: Arc<Lists>,
+    pub lists: Arc<ServerLists>,
     /// Which of its tools its entry shows.
     pub filter: &'m ToolFilter,
     /// Whether its entry says that its tools are always loaded.
@@ -30,7 +30,7 @@ pub struct Member<'m> {
 
 /// Who is looking.
 #[derive(Clone, Copy)]
-pub struct View<'v> {
+pub struct CatalogView<'v> {
     /// Which tools the agent sees: globs of full names, of the names servers give, or `mcp__<server>` for all of one.
     pub agent: Option<&'v ToolFilter>,
     /// Whether a tool is hidden, by the normalised names of server and tool.
@@ -40,8 +40,8 @@ pub struct View<'v> {
 }
 
 /// A member whose names are worked out.
-struct Placed<'a> {
-    member: &'a Member<'a>,
+struct NamedMember<'a> {
+    member: &'a CatalogMember<'a>,
     name: Arc<ServerName>,
 }
 
@@ -52,28 +52,32 @@ impl Catalog {
     ///
     /// Names depend on everything that is `configured`, connected or not, and on whole lists, before anything is
     /// hidden: neither a lost connection nor a rule renames a tool.
-    pub fn compose(configured: &[Configured<'_>], members: &[Member<'_>], view: &View<'_>) -> Self {
+    pub fn compose(
+        configured: &[ConfiguredServer<'_>],
+        members: &[CatalogMember<'_>],
+        view: &CatalogView<'_>,
+    ) -> Self {
         let mut catalog = Self::default();
-        for placed in placed(configured, members) {
+        for placed in named_members(configured, members) {
             if !(view.hides_server)(placed.name.normal()) {
                 catalog.add(&placed, view);
             }
         }
         catalog.withhold_clashes();
-        catalog.places = Places::of(&catalog);
+        catalog.places = CatalogIndex::of(&catalog);
         catalog
     }
 
-    fn add(&mut self, placed: &Placed<'_>, view: &View<'_>) {
-        let Placed { member, name } = placed;
+    fn add(&mut self, placed: &NamedMember<'_>, view: &CatalogView<'_>) {
+        let NamedMember { member, name } = placed;
         let lists = &member.lists;
         let labels = name.labels(lists.tools.iter().map(|tool| &*tool.name));
         let tools = lists.tools.iter().zip(labels);
         let tools = tools.filter(|(tool, label)| shows(member, view, tool, label));
-        self.tools.extend(tools.map(|(tool, label)| Arc::new(listed(member, tool, label))));
+        self.tools.extend(tools.map(|(tool, label)| Arc::new(list_tool(member, tool, label))));
         let labels = name.labels(lists.prompts.iter().map(|prompt| &*prompt.name));
         let prompts = lists.prompts.iter().zip(labels);
-        self.prompts.extend(prompts.map(|(prompt, label)| listed_prompt(prompt, label)));
+        self.prompts.extend(prompts.map(|(prompt, label)| list_prompt(prompt, label)));
         self.resources.extend(
             lists.resources.iter().map(|resource| ListedResource {
                 server: name.clone(),
@@ -90,75 +94,83 @@ impl Catalog {
         let problems = lists.problems().cloned();
         self.problems.extend(problems.map(|problem| problem.of_server(member.server)));
         let instructions = lists.instructions.clone();
-        self.servers.push(Shown { name: name.clone(), instructions });
+        self.servers.push(VisibleServer { name: name.clone(), instructions });
     }
 
     /// Takes out what shares a full name with something else: the hash of two names was the same.
     fn withhold_clashes(&mut self) {
         let tools = withhold(&mut self.tools, |listed| &listed.label);
-        let tools = tools.iter().map(|listed| clash(listed.server(), &listed.tool.name, "tool"));
+        let tools =
+            tools.iter().map(|listed| clash_problem(listed.server(), &listed.tool.name, "tool"));
         self.problems.extend(tools);
         let prompts = withhold(&mut self.prompts, |listed| &listed.label);
-        let prompts =
-            prompts.iter().map(|listed| clash(listed.server(), &listed.prompt.name, "prompt"));
+        let prompts = prompts
+            .iter()
+            .map(|listed| clash_problem(listed.server(), &listed.prompt.name, "prompt"));
         self.problems.extend(prompts);
     }
 }
 
 /// Takes out of `items` those that share a full name with another one, and returns them.
-fn withhold<T>(items: &mut Vec<T>, label: impl Fn(&T) -> &Label) -> Vec<T> {
-    let mut names = unique(items.iter().map(label), Style::Full).into_iter();
+fn withhold<T>(items: &mut Vec<T>, label: impl Fn(&T) -> &ItemLabel) -> Vec<T> {
+    let mut names = unique_names(items.iter().map(label), NameStyle::Full).into_iter();
     items.extract_if(.., |_| names.next().flatten().is_none()).collect()
 }
 
 /// The members in their order, each server once.
-fn placed<'a>(
-    configured: &[Configured<'_>],
-    members: &'a [Member<'a>],
-) -> impl Iterator<Item = Placed<'a>> {
-    let others = members.iter().map(Member::configured);
-    let neighbours = Neighbours::among(configured.iter().copied().chain(others));
+fn named_members<'a>(
+    configured: &[ConfiguredServer<'_>],
+    members: &'a [CatalogMember<'a>],
+) -> impl Iterator<Item = NamedMember<'a>> {
+    let others = members.iter().map(CatalogMember::configured);
+    let neighbours = NameCollisions::among_servers(configured.iter().copied().chain(others));
     let mut seen = HashSet::new();
     members
         .iter()
         .filter(move |member| seen.insert(member.server))
-        .map(move |member| Placed { member, name: neighbours.server(member.configured()) })
+        .map(move |member| NamedMember { member, name: neighbours.server(member.configured()) })
 }
 
-fn listed(member: &Member<'_>, tool: &Arc<Tool>, label: Label) -> Listed {
+fn list_tool(member: &CatalogMember<'_>, tool: &Arc<Tool>, label: ItemLabel) -> ListedTool {
     let meta = &tool.meta;
     let is_loaded = member.always_load || meta.always_load || meta.defer_loading == Some(false);
-    Listed::new(label, tool.clone(), !is_loaded)
+    ListedTool::new(label, tool.clone(), !is_loaded)
 }
 
-fn listed_prompt(prompt: &Arc<Prompt>, label: Label) -> ListedPrompt {
-    ListedPrompt { name: label.name(Style::Full), label, prompt: prompt.clone() }
+fn list_prompt(prompt: &Arc<Prompt>, label: ItemLabel) -> ListedPrompt {
+    ListedPrompt { name: label.name(NameStyle::Full), label, prompt: prompt.clone() }
 }
 
-fn clash(server: &str, item: &str, noun: &str) -> Problem {
+fn clash_problem(server: &str, item: &str, noun: &str) -> EngineProblem {
     let message = format!("the {noun} is left out: its name would also mean another {noun}");
-    let problem = Problem::new(ProblemKind::Quarantined, message).of_server(server);
+    let problem = EngineProblem::new(EngineProblemKind::Quarantined, message).of_server(server);
     problem.of_item(text::line(item))
 }
 
-fn shows(member: &Member<'_>, view: &View<'_>, tool: &Tool, label: &Label) -> bool {
-    (member.filter.shows(&tool.name) || authenticate::is_ours(tool))
+fn shows(
+    member: &CatalogMember<'_>,
+    view: &CatalogView<'_>,
+    tool: &Tool,
+    label: &ItemLabel,
+) -> bool {
+    (member.filter.shows_tool(&tool.name) || authenticate::is_authenticate_tool(tool))
         && !(view.hides_tool)(label.server().normal(), label.normal())
         && view.agent.is_none_or(|agent| agent_sees(agent, tool, label))
 }
 
 /// A tool goes by several names here; one that is denied hides it, one that is allowed shows it.
-fn agent_sees(agent: &ToolFilter, tool: &Tool, label: &Label) -> bool {
+fn agent_sees(agent: &ToolFilter, tool: &Tool, label: &ItemLabel) -> bool {
     let server = format!("mcp__{}", label.server().normal());
-    let names = [&label.uncut(), &label.name(Style::Full), &tool.name, &server];
-    let matches =
-        |globs: &[String]| globs.iter().any(|pattern| names.iter().any(|name| glob(pattern, name)));
+    let names = [&label.uncut(), &label.name(NameStyle::Full), &tool.name, &server];
+    let matches = |globs: &[String]| {
+        globs.iter().any(|pattern| names.iter().any(|name| glob_matches(pattern, name)))
+    };
     !matches(&agent.deny) && agent.allow.as_deref().is_none_or(matches)
 }
 
 // === impl Places ===
 
-impl Places {
+impl CatalogIndex {
     pub(super) fn of(catalog: &Catalog) -> Self {
         let mut places = Self::default();
         for (place, listed) in catalog.tools.iter().enumerate() {
@@ -174,15 +186,15 @@ impl Places {
 
 // === impl Member ===
 
-impl<'m> Member<'m> {
-    fn configured(&self) -> Configured<'m> {
-        Configured { name: self.server, scope: self.scope }
+impl<'m> CatalogMember<'m> {
+    fn configured(&self) -> ConfiguredServer<'m> {
+        ConfiguredServer { name: self.server, scope: self.scope }
     }
 }
 
 // === impl View ===
 
-impl View<'_> {
+impl CatalogView<'_> {
     /// A view that hides nothing.
     pub fn everything() -> Self {
         Self { agent: None, hides_tool: &|_, _| false, hides_server: &|_| false }

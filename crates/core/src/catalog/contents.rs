@@ -6,35 +6,35 @@ use std::{
 };
 
 use super::{
-    Hit, Label, Named, Prompt, Resource, ServerName, Style, Template, Tool, named::Lookups,
-    search::Index,
+    CatalogNames, ItemLabel, NameStyle, Prompt, Resource, ResourceTemplate, ServerName, Tool,
+    ToolHit, named::Lookups, search::SearchIndex,
 };
 use crate::dispatch::builtin_tools;
-use crate::problem::Problem;
+use crate::problem::EngineProblem;
 
 /// What one view shows of all servers. It never changes; when something does, another one takes its place.
 #[derive(Debug, Default)]
 pub struct Catalog {
-    pub(super) tools: Vec<Arc<Listed>>,
+    pub(super) tools: Vec<Arc<ListedTool>>,
     pub(super) prompts: Vec<ListedPrompt>,
     pub(super) resources: Vec<ListedResource>,
     pub(super) templates: Vec<ListedTemplate>,
-    pub(super) servers: Vec<Shown>,
-    pub(super) problems: Vec<Problem>,
-    pub(super) places: Places,
-    pub(super) styles: [OnceLock<Lookups>; Style::ALL.len()],
-    pub(super) index: OnceLock<(Vec<Arc<Listed>>, Index)>,
+    pub(super) servers: Vec<VisibleServer>,
+    pub(super) problems: Vec<EngineProblem>,
+    pub(super) places: CatalogIndex,
+    pub(super) styles: [OnceLock<Lookups>; NameStyle::ALL.len()],
+    pub(super) index: OnceLock<(Vec<Arc<ListedTool>>, SearchIndex)>,
 }
 
 /// A tool, under the name it is shown by.
 #[derive(Debug, Clone)]
-pub struct Listed {
+pub struct ListedTool {
     /// Its full name.
     pub name: String,
     /// The same, neither cut nor marked: what matchers of hooks are written for.
     pub uncut: String,
     /// What its names are made of.
-    pub label: Label,
+    pub label: ItemLabel,
     /// The tool.
     pub tool: Arc<Tool>,
     /// Whether it may stay out of a list until it is searched for.
@@ -50,7 +50,7 @@ pub struct ListedPrompt {
     /// Its full name.
     pub name: String,
     /// What its names are made of.
-    pub label: Label,
+    pub label: ItemLabel,
     /// The prompt.
     pub prompt: Arc<Prompt>,
 }
@@ -70,19 +70,19 @@ pub struct ListedTemplate {
     /// The server.
     pub server: Arc<ServerName>,
     /// The template.
-    pub template: Arc<Template>,
+    pub template: Arc<ResourceTemplate>,
 }
 
 /// A server that is not hidden.
 #[derive(Debug)]
-pub(super) struct Shown {
+pub(super) struct VisibleServer {
     pub(super) name: Arc<ServerName>,
     pub(super) instructions: Option<String>,
 }
 
 /// Where things stand that are looked for by what their servers call them.
 #[derive(Debug, Default)]
-pub(super) struct Places {
+pub(super) struct CatalogIndex {
     /// Tools, by server and then by name.
     pub(super) tools: HashMap<String, HashMap<String, usize>>,
     /// Resources, by address; the first server that lists one owns it.
@@ -93,17 +93,17 @@ pub(super) struct Places {
 
 impl Catalog {
     /// The tools, in the order of the servers and of their lists.
-    pub fn tools(&self) -> &[Arc<Listed>] {
+    pub fn tools(&self) -> &[Arc<ListedTool>] {
         &self.tools
     }
 
     /// The tool of this full name, exactly.
-    pub fn tool(&self, name: &str) -> Option<&Arc<Listed>> {
-        self.named(Style::Full).tool(name)
+    pub fn tool(&self, name: &str) -> Option<&Arc<ListedTool>> {
+        self.names(NameStyle::Full).tool(name)
     }
 
     /// A server's tool, by the name that server gave it.
-    pub fn tool_of(&self, server: &str, tool: &str) -> Option<&Arc<Listed>> {
+    pub fn tool_of(&self, server: &str, tool: &str) -> Option<&Arc<ListedTool>> {
         self.places.tools.get(server)?.get(tool).map(|place| &self.tools[*place])
     }
 
@@ -114,7 +114,7 @@ impl Catalog {
 
     /// The prompt of this full name, exactly.
     pub fn prompt(&self, name: &str) -> Option<&ListedPrompt> {
-        self.named(Style::Full).prompt(name)
+        self.names(NameStyle::Full).prompt(name)
     }
 
     /// The resources, in the order of the servers and of their lists.
@@ -128,9 +128,9 @@ impl Catalog {
     }
 
     /// The same tools and prompts under names of another style.
-    pub fn named(&self, style: Style) -> Named<'_> {
+    pub fn names(&self, style: NameStyle) -> CatalogNames<'_> {
         let lookups = self.styles[style as usize].get_or_init(|| Lookups::of(self, style));
-        Named::new(self, lookups)
+        CatalogNames::new(self, lookups)
     }
 
     /// Whose resource this is: of the first server that lists it, else of the first with a template it fits, else of
@@ -187,46 +187,46 @@ impl Catalog {
     }
 
     /// What is wrong with the items of servers that are not hidden.
-    pub fn problems(&self) -> &[Problem] {
+    pub fn problems(&self) -> &[EngineProblem] {
         &self.problems
     }
 
     /// The full names of up to three tools that the mistyped `name` may mean, closest first.
     pub fn suggest(&self, name: &str) -> Vec<String> {
-        self.named(Style::Full).suggest_tools(name, None)
+        self.names(NameStyle::Full).suggest_tools(name, None)
     }
 
     /// The `limit` tools that fit `query` best, best first, our own among them. [`Catalog::found`] has them by name.
-    pub fn search(&self, query: &str, limit: usize) -> Vec<Hit> {
+    pub fn search(&self, query: &str, limit: usize) -> Vec<ToolHit> {
         let (tools, index) = self.index.get_or_init(|| {
             let tools: Vec<_> = self.tools.iter().chain(self.builtin_tools()).cloned().collect();
-            let index = Index::of(&tools);
+            let index = SearchIndex::of(&tools);
             (tools, index)
         });
         index.search(tools, query, limit)
     }
 
     /// The tool of this full name, or one of our own.
-    pub fn found(&self, name: &str) -> Option<&Arc<Listed>> {
+    pub fn tool_or_builtin(&self, name: &str) -> Option<&Arc<ListedTool>> {
         let own = || self.builtin_tools().iter().find(|listed| listed.name == name);
         self.tool(name).or_else(own)
     }
 
     /// Our own tools to list and read resources with, where there are any. They are no part of the list, but found.
-    pub fn builtin_tools(&self) -> &'static [Arc<Listed>] {
+    pub fn builtin_tools(&self) -> &'static [Arc<ListedTool>] {
         if self.resources.is_empty() && self.templates.is_empty() { &[] } else { builtin_tools() }
     }
 }
 
 // === impl Listed ===
 
-impl Listed {
-    pub(super) fn new(label: Label, tool: Arc<Tool>, deferred: bool) -> Self {
-        Self { name: label.name(Style::Full), uncut: label.uncut(), label, tool, deferred }
+impl ListedTool {
+    pub(super) fn new(label: ItemLabel, tool: Arc<Tool>, deferred: bool) -> Self {
+        Self { name: label.name(NameStyle::Full), uncut: label.uncut(), label, tool, deferred }
     }
 
     /// A tool of our own, which goes by its name alone.
-    pub(crate) fn built_in(label: Label, tool: Arc<Tool>) -> Self {
+    pub(crate) fn built_in(label: ItemLabel, tool: Arc<Tool>) -> Self {
         Self { name: tool.name.clone(), uncut: tool.name.clone(), label, tool, deferred: true }
     }
 

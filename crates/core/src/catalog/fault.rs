@@ -1,11 +1,11 @@
 //! What is wrong with an item of a list: so much that it cannot be used, or only a part of it.
 
-use switchboard_wire::json::{MemberError, SpliceError};
+use switchboard_wire::json::{JsonMemberError, SpliceError};
 
 /// Why an item of a list cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Fault {
+pub enum ItemFault {
     /// It is something else altogether.
     #[error("it is not an object")]
     NotAnObject,
@@ -43,7 +43,7 @@ pub enum Fault {
     Hidden(&'static str),
     /// A template that matches nothing.
     #[error("`uriTemplate` cannot be used: {0}")]
-    Template(#[from] super::BadTemplate),
+    Template(#[from] super::TemplateError),
     /// Another item has the same name; the first one counts.
     #[error("another one of the same name comes before it")]
     Repeated,
@@ -55,13 +55,13 @@ pub enum Fault {
 /// What is wrong with a tool that is listed all the same.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Imperfection {
+pub enum ItemWarning {
     /// Its arguments cannot be checked here.
     #[error("`inputSchema` cannot be used, so only the server checks arguments: {0}")]
     Unchecked(String),
     /// It has no schema for its arguments, or none that can be read.
     #[error("it is listed with a schema that takes any arguments: {0}")]
-    AnyArguments(Fault),
+    AnyArguments(ItemFault),
     /// Arguments are an object, and its schema does not say so.
     #[error("`type: object` was added to its `inputSchema`")]
     TypeAdded,
@@ -71,7 +71,7 @@ pub enum Imperfection {
         /// The member.
         member: &'static str,
         /// What is wrong with it.
-        fault: Fault,
+        fault: ItemFault,
     },
     /// A member of `inputSchema` that a client before 2026-07-28 would refuse the whole list for.
     #[error("clients before 2026-07-28 get `{0}` of its `inputSchema` left out or rewritten")]
@@ -83,14 +83,14 @@ pub enum Imperfection {
 
 // === impl Fault ===
 
-impl From<MemberError> for Fault {
-    fn from(error: MemberError) -> Self {
-        let MemberError::Duplicate(key) = error;
+impl From<JsonMemberError> for ItemFault {
+    fn from(error: JsonMemberError) -> Self {
+        let JsonMemberError::Duplicate(key) = error;
         Self::Duplicate(key)
     }
 }
 
-impl From<SpliceError> for Fault {
+impl From<SpliceError> for ItemFault {
     fn from(error: SpliceError) -> Self {
         match error {
             SpliceError::Duplicate(key) => Self::Duplicate(key),

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use sha2::{Digest, Sha256};
 use switchboard_wire::sanitize;
 
-const TITLE: &str = "# MCP server instructions";
+const SECTION_TITLE: &str = "# MCP server instructions";
 
 /// The instructions that a model has read: a digest of each server's text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -26,21 +26,26 @@ pub struct InstructionChanges {
 }
 
 /// All instructions as one section; nothing where there are none.
-pub fn section(instructions: &[(&str, &str)]) -> Option<String> {
+pub fn instructions_section(instructions: &[(&str, &str)]) -> Option<String> {
     if instructions.is_empty() {
         return None;
     }
-    let mut section = TITLE.to_owned();
+    let mut section = SECTION_TITLE.to_owned();
     for (server, text) in instructions {
         // Writing to a string cannot fail.
-        let _ = write!(section, "\n\n## {}\n\n{}", sanitize::line(server), demoted(text));
+        let _ = write!(
+            section,
+            "\n\n## {}\n\n{}",
+            sanitize::sanitize_line(server),
+            demote_headings(text)
+        );
     }
     section.push('\n');
     Some(section)
 }
 
 /// The prompt of an agent and the instructions of servers below it.
-pub fn below_prompt(prompt: Option<String>, section: Option<String>) -> Option<String> {
+pub fn append_to_prompt(prompt: Option<String>, section: Option<String>) -> Option<String> {
     match (prompt, section) {
         (Some(prompt), Some(section)) => Some(format!("{}\n\n{section}", prompt.trim_end())),
         (prompt, section) => prompt.or(section),
@@ -56,11 +61,11 @@ pub fn changes_since(
     let is_new = |(server, _): &&(&str, &str)| digests.0.get(*server) != before.0.get(*server);
     let changed: Vec<_> = instructions.iter().filter(is_new).copied().collect();
     let gone = before.0.keys().filter(|server| !digests.0.contains_key(*server)).cloned().collect();
-    InstructionChanges { section: section(&changed), gone, digests }
+    InstructionChanges { section: instructions_section(&changed), gone, digests }
 }
 
 /// The text with its headings of the first two levels two levels lower.
-fn demoted(text: &str) -> String {
+fn demote_headings(text: &str) -> String {
     let lines = text.lines().map(|line| {
         let level = line.trim_start().bytes().take_while(|byte| *byte == b'#').count();
         let lower = if matches!(level, 1 | 2) { "##" } else { "" };
@@ -75,7 +80,7 @@ impl InstructionChanges {
     /// The changes as text for a model; nothing where nothing changed.
     pub fn to_text(&self) -> Option<String> {
         let gone = self.gone.iter().map(|server| {
-            format!("The instructions of `{}` hold no longer.\n", sanitize::line(server))
+            format!("The instructions of `{}` hold no longer.\n", sanitize::sanitize_line(server))
         });
         let text: String = self.section.iter().cloned().chain(gone).collect();
         (!text.is_empty()).then_some(text)

@@ -4,12 +4,12 @@
 
 use std::sync::Arc;
 
-use super::{Parsed, Prompt, Resource, Template, Tool, text};
-use crate::problem::Problem;
+use super::{ParsedList, Prompt, Resource, ResourceTemplate, Tool, text};
+use crate::problem::EngineProblem;
 
 /// Everything one server offers.
 #[derive(Debug, Clone, Default)]
-pub struct Lists {
+pub struct ServerLists {
     /// Tools, in the order sent.
     pub tools: Vec<Arc<Tool>>,
     /// Prompts, in the order sent.
@@ -17,27 +17,27 @@ pub struct Lists {
     /// Resources, in the order sent.
     pub resources: Vec<Arc<Resource>>,
     /// Templates of resources, in the order sent.
-    pub templates: Vec<Arc<Template>>,
+    pub templates: Vec<Arc<ResourceTemplate>>,
     /// What the server says about using it, at most 2,048 characters.
     pub instructions: Option<String>,
-    problems: Problems,
+    problems: ListProblems,
 }
 
 /// What is wrong with each list, so that a new list brings its own.
 #[derive(Debug, Clone, Default)]
-struct Problems {
-    tools: Vec<Problem>,
-    prompts: Vec<Problem>,
-    resources: Vec<Problem>,
-    templates: Vec<Problem>,
+struct ListProblems {
+    tools: Vec<EngineProblem>,
+    prompts: Vec<EngineProblem>,
+    resources: Vec<EngineProblem>,
+    templates: Vec<EngineProblem>,
 }
 
 // === impl Lists ===
 
-impl Lists {
+impl ServerLists {
     /// The same with other tools.
     #[must_use]
-    pub fn with_tools(&self, tools: Parsed<Tool>) -> Self {
+    pub fn with_tools(&self, tools: ParsedList<Tool>) -> Self {
         let mut lists = self.clone();
         (lists.tools, lists.problems.tools) = (tools.items, tools.problems);
         lists
@@ -45,7 +45,7 @@ impl Lists {
 
     /// The same with other prompts.
     #[must_use]
-    pub fn with_prompts(&self, prompts: Parsed<Prompt>) -> Self {
+    pub fn with_prompts(&self, prompts: ParsedList<Prompt>) -> Self {
         let mut lists = self.clone();
         (lists.prompts, lists.problems.prompts) = (prompts.items, prompts.problems);
         lists
@@ -53,7 +53,7 @@ impl Lists {
 
     /// The same with other resources.
     #[must_use]
-    pub fn with_resources(&self, resources: Parsed<Resource>) -> Self {
+    pub fn with_resources(&self, resources: ParsedList<Resource>) -> Self {
         let mut lists = self.clone();
         (lists.resources, lists.problems.resources) = (resources.items, resources.problems);
         lists
@@ -61,7 +61,7 @@ impl Lists {
 
     /// The same with other templates.
     #[must_use]
-    pub fn with_templates(&self, templates: Parsed<Template>) -> Self {
+    pub fn with_templates(&self, templates: ParsedList<ResourceTemplate>) -> Self {
         let mut lists = self.clone();
         (lists.templates, lists.problems.templates) = (templates.items, templates.problems);
         lists
@@ -75,8 +75,8 @@ impl Lists {
     }
 
     /// What is wrong with any of the lists.
-    pub fn problems(&self) -> impl Iterator<Item = &Problem> {
-        let Problems { tools, prompts, resources, templates } = &self.problems;
+    pub fn problems(&self) -> impl Iterator<Item = &EngineProblem> {
+        let ListProblems { tools, prompts, resources, templates } = &self.problems;
         [tools, prompts, resources, templates].into_iter().flatten()
     }
 

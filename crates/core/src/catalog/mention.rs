@@ -11,7 +11,7 @@ const BRACKETS: [(char, char); 4] = [('(', ')'), ('[', ']'), ('{', '}'), ('<', '
 
 /// A resource that a line mentions.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mention {
+pub struct ResourceMention {
     /// The server, as configured.
     pub server: String,
     /// The address, without quotes and escapes.
@@ -22,7 +22,7 @@ pub struct Mention {
 
 /// Ways to go on with a mention that is being typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Completion {
+pub struct MentionCompletion {
     /// What of the line is replaced, in bytes.
     pub range: Range<usize>,
     /// By what, in the order given.
@@ -37,7 +37,7 @@ struct Letter {
 }
 
 /// Everything that `line` mentions of `servers`, in order.
-pub fn find(line: &str, servers: &[&str]) -> Vec<Mention> {
+pub fn find_mentions(line: &str, servers: &[&str]) -> Vec<ResourceMention> {
     let mut mentions = Vec::new();
     let mut from = 0;
     while let Some(at) = line[from..].find('@').map(|place| from + place) {
@@ -51,20 +51,21 @@ pub fn find(line: &str, servers: &[&str]) -> Vec<Mention> {
 }
 
 /// How to go on where `line` ends: `@ser` with servers, `@server:` with what `uris` says that server has.
-pub fn complete(
+pub fn complete_mention(
     line: &str,
     servers: &[&str],
     uris: &dyn Fn(&str) -> Vec<String>,
-) -> Option<Completion> {
+) -> Option<MentionCompletion> {
     let signs = line.match_indices('@').map(|(at, _)| at);
     let at = signs.rev().find(|at| opens(line, *at))?;
     let typed = &line[at + 1..];
-    let completion = |from, candidates| Some(Completion { range: from..line.len(), candidates });
+    let completion =
+        |from, candidates| Some(MentionCompletion { range: from..line.len(), candidates });
     if let Some(server) = server_of(typed, servers) {
         let from = at + 1 + server.len() + 1;
         let start = unfinished(&line[from..])?;
         let fitting = uris(server).into_iter().filter(|uri| uri.starts_with(&start));
-        return completion(from, fitting.map(|uri| written(&uri)).collect());
+        return completion(from, fitting.map(|uri| quote_uri(&uri)).collect());
     }
     let fitting = servers.iter().filter(|server| server.starts_with(typed));
     let candidates: Vec<_> = fitting.map(|server| format!("{server}:")).collect();
@@ -72,7 +73,7 @@ pub fn complete(
 }
 
 /// An address as it has to be typed.
-pub fn written(uri: &str) -> String {
+pub fn quote_uri(uri: &str) -> String {
     let plain = bare(uri);
     if !uri.starts_with('"') && (&*plain.0, plain.1) == (uri, uri.len()) {
         return uri.to_owned();
@@ -81,13 +82,13 @@ pub fn written(uri: &str) -> String {
 }
 
 /// The mention whose `@` stands at `at`.
-fn at_sign(line: &str, at: usize, servers: &[&str]) -> Option<Mention> {
+fn at_sign(line: &str, at: usize, servers: &[&str]) -> Option<ResourceMention> {
     let server = opens(line, at).then(|| server_of(&line[at + 1..], servers))??;
     let from = at + 1 + server.len() + 1;
     let text = &line[from..];
     let (uri, length) = quoted(text).unwrap_or_else(|| bare(text));
     let range = at..from + length;
-    (!uri.is_empty()).then(|| Mention { server: server.to_owned(), uri, range })
+    (!uri.is_empty()).then(|| ResourceMention { server: server.to_owned(), uri, range })
 }
 
 /// Whether a mention may start at `at`: at the beginning, after a blank, or after an opening bracket or quote.

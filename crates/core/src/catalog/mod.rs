@@ -29,17 +29,19 @@ mod tool;
 mod tool_shape;
 mod words;
 
-pub use annotations::Annotations;
-pub use compose::{Member, View};
-pub use contents::{Catalog, Listed, ListedPrompt, ListedResource, ListedTemplate};
-pub use fault::{Fault, Imperfection};
-pub use lists::Lists;
-pub use named::Named;
-pub use names::{Configured, Label, Neighbours, ServerName, Style, normal_server};
-pub use parsed::Parsed;
-pub use prompt::{Argument, Prompt, prompts};
-pub use resource::{Resource, Template, resources, templates};
-pub use search::Hit;
-pub use template::{BadTemplate, UriTemplate};
-pub use told::{Told, ToldItem, ToldServer};
-pub use tool::{SchemaCheck, Tool, ToolMeta, tools};
+pub use annotations::ToolAnnotations;
+pub use compose::{CatalogMember, CatalogView};
+pub use contents::{Catalog, ListedPrompt, ListedResource, ListedTemplate, ListedTool};
+pub use fault::{ItemFault, ItemWarning};
+pub use lists::ServerLists;
+pub use named::CatalogNames;
+pub use names::{
+    ConfiguredServer, ItemLabel, NameCollisions, NameStyle, ServerName, normalize_configured_server,
+};
+pub use parsed::ParsedList;
+pub use prompt::{Prompt, PromptArgument, parse_prompts};
+pub use resource::{Resource, ResourceTemplate, parse_resources, parse_templates};
+pub use search::ToolHit;
+pub use template::{TemplateError, UriTemplate};
+pub use told::{RemoteCatalog, RemoteCatalogItem, RemoteCatalogServer};
+pub use tool::{SchemaCheck, Tool, ToolMeta, parse_tools};

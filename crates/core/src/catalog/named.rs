@@ -3,11 +3,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::{Catalog, Label, Listed, ListedPrompt, Style, suggest, suggest::Candidate};
+use super::{
+    Catalog, ItemLabel, ListedPrompt, ListedTool, NameStyle, suggest, suggest::SuggestionCandidate,
+};
 
 /// The tools and prompts of a catalog under names of one style.
 #[derive(Debug, Clone, Copy)]
-pub struct Named<'c> {
+pub struct CatalogNames<'c> {
     catalog: &'c Catalog,
     lookups: &'c Lookups,
 }
@@ -27,9 +29,9 @@ struct Lookup {
 }
 
 /// One name for each label; none where two would share it, since the name could mean either.
-pub(super) fn unique<'l>(
-    labels: impl Iterator<Item = &'l Label>,
-    style: Style,
+pub(super) fn unique_names<'l>(
+    labels: impl Iterator<Item = &'l ItemLabel>,
+    style: NameStyle,
 ) -> Vec<Option<String>> {
     let names: Vec<_> = labels.map(|label| label.name(style)).collect();
     let mut count: HashMap<&str, usize> = HashMap::with_capacity(names.len());
@@ -42,30 +44,30 @@ pub(super) fn unique<'l>(
 
 // === impl Named ===
 
-impl<'c> Named<'c> {
+impl<'c> CatalogNames<'c> {
     pub(super) fn new(catalog: &'c Catalog, lookups: &'c Lookups) -> Self {
         Self { catalog, lookups }
     }
 
     /// The tools and their names. A tool whose name would be another's too is not there.
-    pub fn tools(self) -> impl Iterator<Item = (&'c str, &'c Arc<Listed>)> {
-        self.lookups.tools.names().zip(&self.catalog.tools).filter_map(both)
+    pub fn tools(self) -> impl Iterator<Item = (&'c str, &'c Arc<ListedTool>)> {
+        self.lookups.tools.names().zip(&self.catalog.tools).filter_map(named_pair)
     }
 
     /// Tools that have no name of this style, since it would be another's too.
-    pub fn withheld(self) -> impl Iterator<Item = &'c Arc<Listed>> {
+    pub fn unnamed_tools(self) -> impl Iterator<Item = &'c Arc<ListedTool>> {
         let tools = self.lookups.tools.names().zip(&self.catalog.tools);
         tools.filter(|(name, _)| name.is_none()).map(|(_, listed)| listed)
     }
 
     /// The tool of this name, exactly.
-    pub fn tool(self, name: &str) -> Option<&'c Arc<Listed>> {
+    pub fn tool(self, name: &str) -> Option<&'c Arc<ListedTool>> {
         self.lookups.tools.places.get(name).map(|place| &self.catalog.tools[*place])
     }
 
     /// The name of this style of the tool that has this full name.
     pub fn tool_name(self, full: &str) -> Option<&'c str> {
-        let place = self.catalog.named(Style::Full).lookups.tools.places.get(full)?;
+        let place = self.catalog.names(NameStyle::Full).lookups.tools.places.get(full)?;
         self.lookups.tools.names[*place].as_deref()
     }
 
@@ -73,9 +75,9 @@ impl<'c> Named<'c> {
     /// client that sees one server is not told what others offer.
     pub fn suggest_tools(self, name: &str, server: Option<&str>) -> Vec<String> {
         let seen = self.tools().filter(|(_, tool)| server.is_none_or(|only| only == tool.server()));
-        let candidate = |(shown, tool): (&'c str, &'c Arc<Listed>)| {
-            let tool: &'c Listed = tool;
-            Candidate { label: &tool.label, full: &tool.name, shown }
+        let candidate = |(shown, tool): (&'c str, &'c Arc<ListedTool>)| {
+            let tool: &'c ListedTool = tool;
+            SuggestionCandidate { label: &tool.label, full: &tool.name, shown }
         };
         suggest::closest(&seen.map(candidate).collect::<Vec<_>>(), name)
     }
@@ -84,7 +86,7 @@ impl<'c> Named<'c> {
     pub fn suggest_prompts(self, name: &str, server: Option<&str>) -> Vec<String> {
         let is_seen = |prompt: &ListedPrompt| server.is_none_or(|only| only == prompt.server());
         let seen = self.prompts().filter(|(_, prompt)| is_seen(prompt));
-        let candidate = |(shown, prompt): (&'c str, &'c ListedPrompt)| Candidate {
+        let candidate = |(shown, prompt): (&'c str, &'c ListedPrompt)| SuggestionCandidate {
             label: &prompt.label,
             full: &prompt.name,
             shown,
@@ -94,7 +96,7 @@ impl<'c> Named<'c> {
 
     /// The prompts and their names.
     pub fn prompts(self) -> impl Iterator<Item = (&'c str, &'c ListedPrompt)> {
-        self.lookups.prompts.names().zip(&self.catalog.prompts).filter_map(both)
+        self.lookups.prompts.names().zip(&self.catalog.prompts).filter_map(named_pair)
     }
 
     /// The prompt of this name, exactly.
@@ -103,14 +105,14 @@ impl<'c> Named<'c> {
     }
 }
 
-fn both<'c, T>((name, item): (Option<&'c str>, &'c T)) -> Option<(&'c str, &'c T)> {
+fn named_pair<'c, T>((name, item): (Option<&'c str>, &'c T)) -> Option<(&'c str, &'c T)> {
     name.map(|name| (name, item))
 }
 
 // === impl Lookups ===
 
 impl Lookups {
-    pub(super) fn of(catalog: &Catalog, style: Style) -> Self {
+    pub(super) fn of(catalog: &Catalog, style: NameStyle) -> Self {
         Self {
             tools: Lookup::of(catalog.tools.iter().map(|listed| &listed.label), style),
             prompts: Lookup::of(catalog.prompts.iter().map(|listed| &listed.label), style),
@@ -121,8 +123,8 @@ impl Lookups {
 // === impl Lookup ===
 
 impl Lookup {
-    fn of<'l>(labels: impl Iterator<Item = &'l Label>, style: Style) -> Self {
-        let names = unique(labels, style);
+    fn of<'l>(labels: impl Iterator<Item = &'l ItemLabel>, style: NameStyle) -> Self {
+        let names = unique_names(labels, style);
         let place =
             |(place, name): (usize, &Option<String>)| name.clone().map(|name| (name, place));
         Self { places: names.iter().enumerate().filter_map(place).collect(), names }

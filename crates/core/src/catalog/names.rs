@@ -26,15 +26,15 @@ use std::{
 use sha2::{Digest, Sha256};
 use switchboard_config::{
     Scope,
-    name::{normalize, normalize_connector},
+    name::{normalize_connector_name, normalize_server_name},
 };
 
 /// How many characters `_` and the digits of the hash take.
-const SUFFIX: usize = 9;
+const HASH_SUFFIX_CHARS: usize = 9;
 
 /// A form in which names are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Style {
+pub enum NameStyle {
     /// `mcp__<server>__<tool>`, at most 64 characters.
     Full,
     /// `<server>__<tool>`, at most 46: clients put a prefix of their own before it.
@@ -45,7 +45,7 @@ pub enum Style {
 
 /// A server that is configured, whether or not anything is connected to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Configured<'a> {
+pub struct ConfiguredServer<'a> {
     /// Its name.
     pub name: &'a str,
     /// Where it comes from.
@@ -54,7 +54,7 @@ pub struct Configured<'a> {
 
 /// Which configured servers could be mistaken for one another.
 #[derive(Debug, Clone, Default)]
-pub struct Neighbours {
+pub struct NameCollisions {
     /// Normalised names.
     crowded: HashSet<String>,
 }
@@ -69,7 +69,7 @@ pub struct ServerName {
 
 /// What the names of one item are made of.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Label {
+pub struct ItemLabel {
     server: Arc<ServerName>,
     normal: String,
     /// The name without its server, where it is not `normal`.
@@ -82,21 +82,21 @@ pub struct Label {
 }
 
 /// A server's name as it stands in tool names and rules.
-pub fn normal_server(configured: Configured<'_>) -> String {
+pub fn normalize_configured_server(configured: ConfiguredServer<'_>) -> String {
     match configured.scope {
-        Scope::Connectors => normalize_connector(configured.name),
-        _ => normalize(configured.name),
+        Scope::Connectors => normalize_connector_name(configured.name),
+        _ => normalize_server_name(configured.name),
     }
 }
 
 // === impl Neighbours ===
 
-impl Neighbours {
+impl NameCollisions {
     /// Looks at all configured servers, in any order; naming one twice changes nothing.
-    pub fn among<'a>(configured: impl IntoIterator<Item = Configured<'a>>) -> Self {
+    pub fn among_servers<'a>(configured: impl IntoIterator<Item = ConfiguredServer<'a>>) -> Self {
         let heads: BTreeSet<_> = configured
             .into_iter()
-            .map(|server| (format!("{}__", normal_server(server)), server.name))
+            .map(|server| (format!("{}__", normalize_configured_server(server)), server.name))
             .collect();
         let mut crowded = HashSet::new();
         // Sorted, everything that begins with a head directly follows it.
@@ -113,8 +113,8 @@ impl Neighbours {
     }
 
     /// One of the servers.
-    pub fn server(&self, configured: Configured<'_>) -> Arc<ServerName> {
-        let normal = normal_server(configured);
+    pub fn server(&self, configured: ConfiguredServer<'_>) -> Arc<ServerName> {
+        let normal = normalize_configured_server(configured);
         let is_crowded = self.crowded.contains(&normal);
         Arc::new(ServerName { raw: configured.name.to_owned(), normal, is_crowded })
     }
@@ -129,7 +129,7 @@ impl ServerName {
     }
 
     /// A server of a catalog that was put together elsewhere.
-    pub(super) fn told(raw: String, normal: String, is_crowded: bool) -> Arc<Self> {
+    pub(super) fn from_remote(raw: String, normal: String, is_crowded: bool) -> Arc<Self> {
         Arc::new(Self { raw, normal, is_crowded })
     }
 
@@ -144,7 +144,10 @@ impl ServerName {
     }
 
     /// Labels for all items of one list, in the list's order.
-    pub fn labels<'i>(self: &Arc<Self>, items: impl IntoIterator<Item = &'i str>) -> Vec<Label> {
+    pub fn labels<'i>(
+        self: &Arc<Self>,
+        items: impl IntoIterator<Item = &'i str>,
+    ) -> Vec<ItemLabel> {
         let mut labels: Vec<_> = items.into_iter().map(|item| self.label(item)).collect();
         let mut count: HashMap<&str, usize> = HashMap::with_capacity(labels.len());
         for label in &labels {
@@ -157,20 +160,20 @@ impl ServerName {
         labels
     }
 
-    fn label(self: &Arc<Self>, item: &str) -> Label {
+    fn label(self: &Arc<Self>, item: &str) -> ItemLabel {
         let digest =
             Sha256::new().chain_update(&self.raw).chain_update([0]).chain_update(item).finalize();
         let hash = [digest[0], digest[1], digest[2], digest[3]];
-        let (normal, bare) = (normalize(item), reduce_bare(item));
+        let (normal, bare) = (normalize_server_name(item), reduce_bare(item));
         let is_reduced = bare != item;
         let bare = (bare != normal).then_some(bare);
-        Label { server: self.clone(), normal, bare, is_reduced, has_twin: false, hash }
+        ItemLabel { server: self.clone(), normal, bare, is_reduced, has_twin: false, hash }
     }
 }
 
 // === impl Label ===
 
-impl Label {
+impl ItemLabel {
     /// The server.
     pub fn server(&self) -> &ServerName {
         &self.server
@@ -187,36 +190,36 @@ impl Label {
     }
 
     /// The label of one item of a list that is not at hand.
-    pub(super) fn alone(server: &Arc<ServerName>, item: &str, has_twin: bool) -> Self {
+    pub(super) fn for_single_item(server: &Arc<ServerName>, item: &str, has_twin: bool) -> Self {
         Self { has_twin, ..server.label(item) }
     }
 
     /// `mcp__<server>__<tool>`, neither cut nor marked: what rules and globs are written for.
     pub fn uncut(&self) -> String {
-        self.plain(Style::Full)
+        self.plain(NameStyle::Full)
     }
 
     /// The name to show.
-    pub fn name(&self, style: Style) -> String {
+    pub fn name(&self, style: NameStyle) -> String {
         let mut name = self.plain(style);
         let is_mistakable = match style {
-            Style::Full | Style::Gateway => self.server.is_crowded || self.has_twin,
-            Style::Bare => self.has_twin && self.is_reduced,
+            NameStyle::Full | NameStyle::Gateway => self.server.is_crowded || self.has_twin,
+            NameStyle::Bare => self.has_twin && self.is_reduced,
         };
         if is_mistakable || name.len() > style.limit() || looks_marked(&name) {
-            name.truncate(style.limit() - SUFFIX);
+            name.truncate(style.limit() - HASH_SUFFIX_CHARS);
             // Writing to a string cannot fail.
             let _ = write!(name, "_{:08x}", u32::from_be_bytes(self.hash));
         }
         name
     }
 
-    fn plain(&self, style: Style) -> String {
+    fn plain(&self, style: NameStyle) -> String {
         let (server, item) = (&*self.server.normal, &*self.normal);
         match style {
-            Style::Full => ["mcp__", server, "__", item].concat(),
-            Style::Gateway => [server, "__", item].concat(),
-            Style::Bare => self.bare.as_deref().unwrap_or(item).to_owned(),
+            NameStyle::Full => ["mcp__", server, "__", item].concat(),
+            NameStyle::Gateway => [server, "__", item].concat(),
+            NameStyle::Bare => self.bare.as_deref().unwrap_or(item).to_owned(),
         }
     }
 }
@@ -229,7 +232,8 @@ fn reduce_bare(item: &str) -> String {
 
 /// Whether a name ends as if a hash had been put there.
 fn looks_marked(name: &str) -> bool {
-    let Some((_, [b'_', digits @ ..])) = name.as_bytes().split_last_chunk::<SUFFIX>() else {
+    let Some((_, [b'_', digits @ ..])) = name.as_bytes().split_last_chunk::<HASH_SUFFIX_CHARS>()
+    else {
         return false;
     };
     digits.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
@@ -237,7 +241,7 @@ fn looks_marked(name: &str) -> bool {
 
 // === impl Style ===
 
-impl Style {
+impl NameStyle {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Full, Self::Gateway, Self::Bare];
 
@@ -255,10 +259,10 @@ mod tests {
     use super::*;
 
     /// Names of `items` of the first of `servers`.
-    fn check(servers: &[&str], items: &[&str], style: Style, expected: &[&str]) {
-        let configured = servers.iter().map(|name| Configured { name, scope: Scope::User });
-        let neighbours = Neighbours::among(configured);
-        let server = neighbours.server(Configured { name: servers[0], scope: Scope::User });
+    fn check(servers: &[&str], items: &[&str], style: NameStyle, expected: &[&str]) {
+        let configured = servers.iter().map(|name| ConfiguredServer { name, scope: Scope::User });
+        let neighbours = NameCollisions::among_servers(configured);
+        let server = neighbours.server(ConfiguredServer { name: servers[0], scope: Scope::User });
         let labels = server.labels(items.iter().copied());
         let names: Vec<_> = labels.iter().map(|label| label.name(style)).collect();
         assert_eq!(names, expected, "{servers:?} {items:?}");
@@ -269,60 +273,63 @@ mod tests {
         check(
             &["git-hub", "gitlab"],
             &["get_issue", "a.b/c"],
-            Style::Full,
+            NameStyle::Full,
             &["mcp__git-hub__get_issue", "mcp__git-hub__a_b_c"],
         );
-        check(&["a"], &["x"], Style::Gateway, &["a__x"]);
-        check(&["a"], &["x y"], Style::Bare, &["x_y"]);
+        check(&["a"], &["x"], NameStyle::Gateway, &["a__x"]);
+        check(&["a"], &["x y"], NameStyle::Bare, &["x_y"]);
     }
 
     #[test]
     fn whoever_could_be_mistaken_is_marked() {
         for neighbour in ["a__b", "a_", "a__"] {
-            check(&["a", neighbour], &["x"], Style::Full, &["mcp__a__x_8b86bced"]);
-            check(&["a", neighbour], &["x"], Style::Bare, &["x"]);
+            check(&["a", neighbour], &["x"], NameStyle::Full, &["mcp__a__x_8b86bced"]);
+            check(&["a", neighbour], &["x"], NameStyle::Bare, &["x"]);
         }
-        check(&["a", "a"], &["x"], Style::Full, &["mcp__a__x"]);
-        check(&["a", "a_b", "ab", "b__a"], &["x"], Style::Full, &["mcp__a__x"]);
-        check(&["a.b", "a/b"], &["x"], Style::Gateway, &["a_b__x_c6f9c73b"]);
+        check(&["a", "a"], &["x"], NameStyle::Full, &["mcp__a__x"]);
+        check(&["a", "a_b", "ab", "b__a"], &["x"], NameStyle::Full, &["mcp__a__x"]);
+        check(&["a.b", "a/b"], &["x"], NameStyle::Gateway, &["a_b__x_c6f9c73b"]);
     }
 
     #[test]
     fn twins_of_a_list_are_all_marked() {
         let items = ["a.b", "c", "a/b"];
-        check(&["s"], &items, Style::Gateway, &["s__a_b_407e8e5c", "s__c", "s__a_b_fb3c0e4c"]);
-        check(&["s"], &items, Style::Bare, &["a.b", "c", "a_b_fb3c0e4c"]);
-        check(&["s"], &["a_b", "a b"], Style::Bare, &["a_b", "a_b_eae83beb"]);
+        check(&["s"], &items, NameStyle::Gateway, &["s__a_b_407e8e5c", "s__c", "s__a_b_fb3c0e4c"]);
+        check(&["s"], &items, NameStyle::Bare, &["a.b", "c", "a_b_fb3c0e4c"]);
+        check(&["s"], &["a_b", "a b"], NameStyle::Bare, &["a_b", "a_b_eae83beb"]);
     }
 
     #[test]
     fn a_name_that_looks_marked_is_marked() {
-        check(&["s"], &["x_0123abcd"], Style::Bare, &["x_0123abcd_0a0aab3e"]);
-        check(&["s"], &["x_0123ABCD"], Style::Bare, &["x_0123ABCD"]);
-        check(&["s"], &["0123abcd"], Style::Bare, &["0123abcd"]);
-        check(&["s"], &["0123abcd"], Style::Gateway, &["s__0123abcd_8a886ac9"]);
+        check(&["s"], &["x_0123abcd"], NameStyle::Bare, &["x_0123abcd_0a0aab3e"]);
+        check(&["s"], &["x_0123ABCD"], NameStyle::Bare, &["x_0123ABCD"]);
+        check(&["s"], &["0123abcd"], NameStyle::Bare, &["0123abcd"]);
+        check(&["s"], &["0123abcd"], NameStyle::Gateway, &["s__0123abcd_8a886ac9"]);
     }
 
     #[test]
     fn long_names_are_cut_each_style_by_itself() {
         let tool = "t".repeat(43);
         let name = |style| {
-            let server = Neighbours::default().server(Configured { name: "s", scope: Scope::User });
+            let server = NameCollisions::default()
+                .server(ConfiguredServer { name: "s", scope: Scope::User });
             server.labels([&*tool])[0].name(style)
         };
-        assert_eq!(name(Style::Full), format!("mcp__s__{tool}"));
-        assert_eq!(name(Style::Gateway), format!("s__{tool}"));
+        assert_eq!(name(NameStyle::Full), format!("mcp__s__{tool}"));
+        assert_eq!(name(NameStyle::Gateway), format!("s__{tool}"));
         let tool = "t".repeat(44);
-        let server = Neighbours::default().server(Configured { name: "s", scope: Scope::User });
+        let server =
+            NameCollisions::default().server(ConfiguredServer { name: "s", scope: Scope::User });
         let label = &server.labels([&*tool])[0];
-        assert_eq!(label.name(Style::Full), format!("mcp__s__{tool}"));
-        assert_eq!(label.name(Style::Gateway).len(), 46);
-        assert!(looks_marked(&label.name(Style::Gateway)));
+        assert_eq!(label.name(NameStyle::Full), format!("mcp__s__{tool}"));
+        assert_eq!(label.name(NameStyle::Gateway).len(), 46);
+        assert!(looks_marked(&label.name(NameStyle::Gateway)));
     }
 
     #[test]
     fn only_connectors_are_collapsed() {
-        let normal = |scope| normal_server(Configured { name: "_My  App_", scope });
+        let normal =
+            |scope| normalize_configured_server(ConfiguredServer { name: "_My  App_", scope });
         assert_eq!(normal(Scope::Connectors), "My_App");
         assert_eq!(normal(Scope::Plugin), "_My__App_");
     }

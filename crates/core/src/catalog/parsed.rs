@@ -2,25 +2,25 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use switchboard_wire::{client::Listing, json::Raw};
+use switchboard_wire::{client::FetchedList, json::Raw};
 
 use super::{
-    fault::{Fault, Imperfection},
+    fault::{ItemFault, ItemWarning},
     text,
 };
-use crate::problem::{Problem, ProblemKind};
+use crate::problem::{EngineProblem, EngineProblemKind};
 
 /// The items of one list that can be used, and what is wrong with the others.
 #[derive(Debug, Clone)]
-pub struct Parsed<T> {
+pub struct ParsedList<T> {
     /// What can be used, in the order sent.
     pub items: Vec<Arc<T>>,
     /// What is wrong.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<EngineProblem>,
 }
 
 /// What lists are made of.
-pub(super) trait Item {
+pub(super) trait ListItem {
     /// What one is called.
     const NOUN: &'static str;
     /// The member that tells items apart.
@@ -30,63 +30,65 @@ pub(super) trait Item {
     fn key(&self) -> &str;
 
     /// What is wrong with it although it is listed.
-    fn imperfections(&self) -> &[Imperfection] {
+    fn imperfections(&self) -> &[ItemWarning] {
         &[]
     }
 }
 
 /// Reads every item of a list by itself.
-pub(super) fn read<T: Item>(
+pub(super) fn parse_list<T: ListItem>(
     server: &str,
-    listing: &Listing,
-    parse: impl Fn(&Raw) -> Result<T, Fault>,
-) -> Parsed<T> {
-    let left_out = |item: &str, fault: &Fault| left_out(server, T::NOUN, item, fault);
-    let mut parsed = Parsed::default();
+    listing: &FetchedList,
+    parse: impl Fn(&Raw) -> Result<T, ItemFault>,
+) -> ParsedList<T> {
+    let left_out = |item: &str, fault: &ItemFault| quarantine_problem(server, T::NOUN, item, fault);
+    let mut parsed = ParsedList::default();
     let mut seen = HashSet::new();
     for (index, raw) in listing.items.iter().enumerate() {
         match parse(raw) {
             Ok(item) if seen.insert(item.key().to_owned()) => {
                 let notes = item.imperfections().iter();
-                parsed.problems.extend(notes.map(|why| noted(server, T::NOUN, item.key(), why)));
+                parsed
+                    .problems
+                    .extend(notes.map(|why| warning_problem(server, T::NOUN, item.key(), why)));
                 parsed.items.push(Arc::new(item));
             }
-            Ok(item) => parsed.problems.push(left_out(item.key(), &Fault::Repeated)),
+            Ok(item) => parsed.problems.push(left_out(item.key(), &ItemFault::Repeated)),
             Err(fault) => parsed.problems.push(left_out(&label::<T>(raw, index), &fault)),
         }
     }
     parsed.problems.extend(
-        listing.excluded.iter().map(|e| left_out(&e.name, &Fault::Excluded(e.reason.clone()))),
+        listing.excluded.iter().map(|e| left_out(&e.name, &ItemFault::Excluded(e.reason.clone()))),
     );
     parsed.problems.extend(listing.cut_short.as_ref().map(|why| {
         let message = format!("not all {}s are shown: {why}", T::NOUN);
-        Problem::new(ProblemKind::ListCutShort, message).of_server(server)
+        EngineProblem::new(EngineProblemKind::ListCutShort, message).of_server(server)
     }));
     parsed
 }
 
-fn left_out(server: &str, noun: &str, item: &str, why: &Fault) -> Problem {
+fn quarantine_problem(server: &str, noun: &str, item: &str, why: &ItemFault) -> EngineProblem {
     let message = text::line(&format!("the {noun} is left out: {why}"));
-    let problem = Problem::new(ProblemKind::Quarantined, message).of_server(server);
+    let problem = EngineProblem::new(EngineProblemKind::Quarantined, message).of_server(server);
     problem.of_item(text::line(item))
 }
 
-fn noted(server: &str, noun: &str, item: &str, why: &Imperfection) -> Problem {
+fn warning_problem(server: &str, noun: &str, item: &str, why: &ItemWarning) -> EngineProblem {
     let message = text::line(&format!("the {noun} is imperfect: {why}"));
-    let problem = Problem::new(ProblemKind::Imperfect, message).of_server(server);
+    let problem = EngineProblem::new(EngineProblemKind::Imperfect, message).of_server(server);
     problem.of_item(text::line(item))
 }
 
 // === impl Parsed ===
 
-impl<T> Default for Parsed<T> {
+impl<T> Default for ParsedList<T> {
     fn default() -> Self {
         Self { items: Vec::new(), problems: Vec::new() }
     }
 }
 
 /// What to call an item that may have no name.
-fn label<T: Item>(raw: &Raw, index: usize) -> String {
+fn label<T: ListItem>(raw: &Raw, index: usize) -> String {
     let named = raw.get(T::KEY).ok().flatten().and_then(|name| name.to_text());
     named.filter(|name| !name.is_empty()).unwrap_or_else(|| format!("number {}", index + 1))
 }

@@ -1,11 +1,11 @@
 //! A prompt: a text a server has ready, with blanks to fill in.
 
-use switchboard_wire::{client::Listing, json::Raw};
+use switchboard_wire::{client::FetchedList, json::Raw};
 
 use super::{
-    fault::Fault,
-    parsed::{self, Item, Parsed},
-    reader::Reader,
+    fault::ItemFault,
+    parsed::{self, ListItem, ParsedList},
+    reader::ItemReader,
 };
 
 /// A prompt that can be asked for.
@@ -18,14 +18,14 @@ pub struct Prompt {
     /// What it is for, at most 2,048 characters.
     pub description: Option<String>,
     /// The blanks to fill in, in order.
-    pub arguments: Vec<Argument>,
+    pub arguments: Vec<PromptArgument>,
     /// The item as sent, with clean words.
     pub item: Raw,
 }
 
 /// A blank of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Argument {
+pub struct PromptArgument {
     /// Its name as the server knows it.
     pub name: String,
     /// What a person calls it.
@@ -37,18 +37,18 @@ pub struct Argument {
 }
 
 /// The prompts of a list.
-pub fn prompts(server: &str, listing: &Listing) -> Parsed<Prompt> {
-    parsed::read(server, listing, Prompt::parse)
+pub fn parse_prompts(server: &str, listing: &FetchedList) -> ParsedList<Prompt> {
+    parsed::parse_list(server, listing, Prompt::parse)
 }
 
 // === impl Prompt ===
 
 impl Prompt {
     /// Reads one prompt.
-    pub fn parse(item: &Raw) -> Result<Self, Fault> {
-        let mut reader = Reader::of(item)?;
+    pub fn parse(item: &Raw) -> Result<Self, ItemFault> {
+        let mut reader = ItemReader::of(item)?;
         let sent = reader.list(&["arguments"])?;
-        let read: Vec<_> = sent.iter().map(Argument::parse).collect::<Result<_, _>>()?;
+        let read: Vec<_> = sent.iter().map(PromptArgument::parse).collect::<Result<_, _>>()?;
         let (arguments, clean): (Vec<_>, Vec<_>) = read.into_iter().unzip();
         if clean != sent {
             let texts: Vec<_> = clean.iter().map(Raw::as_str).collect();
@@ -64,7 +64,7 @@ impl Prompt {
     }
 }
 
-impl Item for Prompt {
+impl ListItem for Prompt {
     const NOUN: &'static str = "prompt";
     const KEY: &'static str = "name";
 
@@ -75,10 +75,10 @@ impl Item for Prompt {
 
 // === impl Argument ===
 
-impl Argument {
+impl PromptArgument {
     /// Reads one, and gives it back with clean words.
-    fn parse(item: &Raw) -> Result<(Self, Raw), Fault> {
-        let mut reader = Reader::of(item)?;
+    fn parse(item: &Raw) -> Result<(Self, Raw), ItemFault> {
+        let mut reader = ItemReader::of(item)?;
         let required = reader.present(&["required"])?;
         let argument = Self {
             name: reader.identity("name")?,

@@ -2,12 +2,12 @@
 //!
 //! An address belongs to the server that made it up: it is compared as text and never changed.
 
-use switchboard_wire::{client::Listing, json::Raw};
+use switchboard_wire::{client::FetchedList, json::Raw};
 
 use super::{
-    fault::Fault,
-    parsed::{self, Item, Parsed},
-    reader::Reader,
+    fault::ItemFault,
+    parsed::{self, ListItem, ParsedList},
+    reader::ItemReader,
     template::UriTemplate,
 };
 
@@ -32,7 +32,7 @@ pub struct Resource {
 
 /// A family of things that can be read.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Template {
+pub struct ResourceTemplate {
     /// What their addresses look like.
     pub uri_template: UriTemplate,
     /// What they are called.
@@ -48,25 +48,25 @@ pub struct Template {
 }
 
 /// The resources of a list.
-pub fn resources(server: &str, listing: &Listing) -> Parsed<Resource> {
-    parsed::read(server, listing, Resource::parse)
+pub fn parse_resources(server: &str, listing: &FetchedList) -> ParsedList<Resource> {
+    parsed::parse_list(server, listing, Resource::parse)
 }
 
 /// The templates of a list.
-pub fn templates(server: &str, listing: &Listing) -> Parsed<Template> {
-    parsed::read(server, listing, Template::parse)
+pub fn parse_templates(server: &str, listing: &FetchedList) -> ParsedList<ResourceTemplate> {
+    parsed::parse_list(server, listing, ResourceTemplate::parse)
 }
 
 // === impl Resource ===
 
 impl Resource {
     /// Reads one resource.
-    pub fn parse(item: &Raw) -> Result<Self, Fault> {
-        let mut reader = Reader::of(item)?;
+    pub fn parse(item: &Raw) -> Result<Self, ItemFault> {
+        let mut reader = ItemReader::of(item)?;
         let size = reader.present(&["size"])?;
         Ok(Self {
             uri: reader.address("uri")?,
-            name: reader.line(&["name"])?.ok_or(Fault::Missing("name"))?,
+            name: reader.line(&["name"])?.ok_or(ItemFault::Missing("name"))?,
             title: reader.line(&["title"])?,
             description: reader.block(&["description"])?,
             mime_type: reader.line(&["mimeType"])?,
@@ -76,7 +76,7 @@ impl Resource {
     }
 }
 
-impl Item for Resource {
+impl ListItem for Resource {
     const NOUN: &'static str = "resource";
     const KEY: &'static str = "uri";
 
@@ -87,13 +87,13 @@ impl Item for Resource {
 
 // === impl Template ===
 
-impl Template {
+impl ResourceTemplate {
     /// Reads one template.
-    pub fn parse(item: &Raw) -> Result<Self, Fault> {
-        let mut reader = Reader::of(item)?;
+    pub fn parse(item: &Raw) -> Result<Self, ItemFault> {
+        let mut reader = ItemReader::of(item)?;
         Ok(Self {
             uri_template: UriTemplate::parse(&reader.address("uriTemplate")?)?,
-            name: reader.line(&["name"])?.ok_or(Fault::Missing("name"))?,
+            name: reader.line(&["name"])?.ok_or(ItemFault::Missing("name"))?,
             title: reader.line(&["title"])?,
             description: reader.block(&["description"])?,
             mime_type: reader.line(&["mimeType"])?,
@@ -102,7 +102,7 @@ impl Template {
     }
 }
 
-impl Item for Template {
+impl ListItem for ResourceTemplate {
     const NOUN: &'static str = "template";
     const KEY: &'static str = "uriTemplate";
 

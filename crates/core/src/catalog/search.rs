@@ -6,17 +6,17 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::{Listed, Style, words::words};
+use super::{ListedTool, NameStyle, words::words};
 
 /// How much a repeated word adds.
 const SATURATION: f64 = 1.2;
 
 /// How much a long text is held against its words.
-const LENGTH: f64 = 0.75;
+const LENGTH_WEIGHT: f64 = 0.75;
 
 /// A tool that fits a query.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Hit {
+pub struct ToolHit {
     /// Its full name.
     pub name: String,
     /// How well it fits; comparable within one answer only.
@@ -25,7 +25,7 @@ pub struct Hit {
 
 /// What words stand where.
 #[derive(Debug)]
-pub(super) struct Index {
+pub(super) struct SearchIndex {
     /// For each word the tools that have it, and its weight there.
     postings: HashMap<String, Vec<(usize, f64)>>,
     /// How long each tool's text is, compared with all.
@@ -36,8 +36,8 @@ pub(super) struct Index {
 
 // === impl Index ===
 
-impl Index {
-    pub(super) fn of(tools: &[Arc<Listed>]) -> Self {
+impl SearchIndex {
+    pub(super) fn of(tools: &[Arc<ListedTool>]) -> Self {
         let mut index =
             Self { postings: HashMap::new(), lengths: Vec::new(), exact: HashMap::new() };
         for (place, listed) in tools.iter().enumerate() {
@@ -46,7 +46,7 @@ impl Index {
             for (word, weight) in weights {
                 index.postings.entry(word).or_default().push((place, weight));
             }
-            let gateway = listed.label.name(Style::Gateway);
+            let gateway = listed.label.name(NameStyle::Gateway);
             for name in BTreeSet::from([listed.name.clone(), gateway, listed.tool.name.clone()]) {
                 index.exact.entry(name).or_default().push(place);
             }
@@ -56,14 +56,19 @@ impl Index {
         index
     }
 
-    pub(super) fn search(&self, tools: &[Arc<Listed>], query: &str, limit: usize) -> Vec<Hit> {
+    pub(super) fn search(
+        &self,
+        tools: &[Arc<ListedTool>],
+        query: &str,
+        limit: usize,
+    ) -> Vec<ToolHit> {
         let mut scores = self.scores(query);
         let best = scores.values().copied().fold(0.0, f64::max);
         // Who knows a tool's name wants that tool.
         for place in self.exact.get(query.trim()).into_iter().flatten() {
             *scores.entry(*place).or_default() += best + 1.0;
         }
-        let hit = |(place, score): (usize, f64)| Hit { name: tools[place].name.clone(), score };
+        let hit = |(place, score): (usize, f64)| ToolHit { name: tools[place].name.clone(), score };
         let mut hits: Vec<_> = scores.into_iter().map(hit).collect();
         hits.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.name.cmp(&b.name)));
         hits.truncate(limit);
@@ -76,7 +81,8 @@ impl Index {
             let postings = self.postings.get(&word).map_or(&[][..], Vec::as_slice);
             let rarity = self.rarity(postings.len());
             for (place, weight) in postings {
-                let pressure = SATURATION * (1.0 - LENGTH + LENGTH * self.lengths[*place]);
+                let pressure =
+                    SATURATION * (1.0 - LENGTH_WEIGHT + LENGTH_WEIGHT * self.lengths[*place]);
                 let fit = weight * (SATURATION + 1.0) / (weight + pressure);
                 *scores.entry(*place).or_default() += rarity * fit;
             }
@@ -92,7 +98,7 @@ impl Index {
 }
 
 /// The words of a tool, and how much each counts.
-fn weights(listed: &Listed) -> BTreeMap<String, f64> {
+fn weights(listed: &ListedTool) -> BTreeMap<String, f64> {
     let tool = &*listed.tool;
     let parameters = tool.parameters().join(" ");
     let fields = [

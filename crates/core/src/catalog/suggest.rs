@@ -2,18 +2,18 @@
 
 use std::collections::HashSet;
 
-use super::{Label, Style, words::words};
+use super::{ItemLabel, NameStyle, words::words};
 
 /// How many are suggested.
-const MOST: usize = 3;
+const MAX_SUGGESTIONS: usize = 3;
 
 /// Names longer than this are not compared letter by letter; nobody mistypes one.
-const LONGEST: usize = 128;
+const MAX_COMPARED_CHARS: usize = 128;
 
 /// A tool or prompt that may be suggested.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Candidate<'c> {
-    pub(super) label: &'c Label,
+pub(super) struct SuggestionCandidate<'c> {
+    pub(super) label: &'c ItemLabel,
     /// Its full name.
     pub(super) full: &'c str,
     /// The name to suggest.
@@ -21,7 +21,7 @@ pub(super) struct Candidate<'c> {
 }
 
 /// Up to three names, closest first: by letters, and where no letters are close, by words in common.
-pub(super) fn closest(candidates: &[Candidate<'_>], name: &str) -> Vec<String> {
+pub(super) fn closest(candidates: &[SuggestionCandidate<'_>], name: &str) -> Vec<String> {
     let by_letters = ranked(candidates, |candidate| by_letters(candidate, name));
     if !by_letters.is_empty() {
         return by_letters;
@@ -32,24 +32,24 @@ pub(super) fn closest(candidates: &[Candidate<'_>], name: &str) -> Vec<String> {
 
 /// The names with the smallest distances; of equal ones the first in the alphabet.
 fn ranked(
-    candidates: &[Candidate<'_>],
-    distance: impl Fn(&Candidate<'_>) -> Option<usize>,
+    candidates: &[SuggestionCandidate<'_>],
+    distance: impl Fn(&SuggestionCandidate<'_>) -> Option<usize>,
 ) -> Vec<String> {
     let near = candidates.iter().filter_map(|near| Some((distance(near)?, near.shown)));
     let mut found: Vec<_> = near.collect();
     found.sort_unstable();
-    found.into_iter().take(MOST).map(|(_, name)| name.to_owned()).collect()
+    found.into_iter().take(MAX_SUGGESTIONS).map(|(_, name)| name.to_owned()).collect()
 }
 
 /// The distance to the closest of an item's names in any style, if it is close.
-fn by_letters(candidate: &Candidate<'_>, name: &str) -> Option<usize> {
-    let Candidate { label, full, .. } = *candidate;
-    let gateway = label.name(Style::Gateway);
+fn by_letters(candidate: &SuggestionCandidate<'_>, name: &str) -> Option<usize> {
+    let SuggestionCandidate { label, full, .. } = *candidate;
+    let gateway = label.name(NameStyle::Gateway);
     [full, &gateway, label.normal()].into_iter().filter_map(|known| distance(known, name)).min()
 }
 
 /// How many words there are that only one of the two has, if they share half of those typed.
-fn by_words(candidate: &Candidate<'_>, typed: &HashSet<String>) -> Option<usize> {
+fn by_words(candidate: &SuggestionCandidate<'_>, typed: &HashSet<String>) -> Option<usize> {
     let known: HashSet<_> = words(strip(candidate.full)).into_iter().collect();
     let shared = known.intersection(typed).count();
     (shared > 0 && shared * 2 >= typed.len()).then(|| known.len() + typed.len() - 2 * shared)
@@ -64,7 +64,7 @@ fn strip(name: &str) -> &str {
 /// other, capital or not; nothing if that is more than a fourth of what was typed.
 fn distance(known: &str, typed: &str) -> Option<usize> {
     let letters = |text: &str| text.chars().flat_map(char::to_lowercase).collect::<Vec<_>>();
-    if typed.len() > LONGEST {
+    if typed.len() > MAX_COMPARED_CHARS {
         return None;
     }
     let (known, typed) = (letters(known), letters(typed));

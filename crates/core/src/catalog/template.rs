@@ -14,13 +14,13 @@ const MAX_EXPRESSIONS: usize = 32;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UriTemplate {
     text: String,
-    parts: Vec<Part>,
+    parts: Vec<TemplatePart>,
 }
 
 /// Why a text is no template.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum BadTemplate {
+pub enum TemplateError {
     /// `{` without `}`, or the other way round.
     #[error("a brace has no partner")]
     Brace,
@@ -33,14 +33,14 @@ pub enum BadTemplate {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Part {
+enum TemplatePart {
     Literal(String),
-    Run(Run),
+    Run(ExpressionRun),
 }
 
 /// What an expression can become: nothing, or its first character and then any that it takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Run {
+struct ExpressionRun {
     first: Option<u8>,
     /// Characters that end it.
     stops: &'static [u8],
@@ -50,20 +50,22 @@ struct Run {
 
 impl UriTemplate {
     /// Reads a template.
-    pub fn parse(text: &str) -> Result<Self, BadTemplate> {
+    pub fn parse(text: &str) -> Result<Self, TemplateError> {
         let mut parts = Vec::new();
         let mut rest = text;
         while let Some(open) = rest.find(['{', '}']) {
             let (literal, tail) = rest.split_at(open);
-            let tail = tail.strip_prefix('{').ok_or(BadTemplate::Brace)?;
-            let (expression, after) = tail.split_once('}').ok_or(BadTemplate::Brace)?;
+            let tail = tail.strip_prefix('{').ok_or(TemplateError::Brace)?;
+            let (expression, after) = tail.split_once('}').ok_or(TemplateError::Brace)?;
             push_literal(&mut parts, literal);
-            parts.push(Part::Run(Run::parse(expression)?));
+            parts.push(TemplatePart::Run(ExpressionRun::parse(expression)?));
             rest = after;
         }
         push_literal(&mut parts, rest);
-        if parts.iter().filter(|part| matches!(part, Part::Run(_))).count() > MAX_EXPRESSIONS {
-            return Err(BadTemplate::TooMany);
+        if parts.iter().filter(|part| matches!(part, TemplatePart::Run(_))).count()
+            > MAX_EXPRESSIONS
+        {
+            return Err(TemplateError::TooMany);
         }
         Ok(Self { text: text.to_owned(), parts })
     }
@@ -77,7 +79,7 @@ impl UriTemplate {
     pub fn matches(&self, uri: &str) -> bool {
         let uri = uri.as_bytes();
         // Most templates are told apart by how they start.
-        if let Some(Part::Literal(start)) = self.parts.first()
+        if let Some(TemplatePart::Literal(start)) = self.parts.first()
             && !uri.starts_with(start.as_bytes())
         {
             return false;
@@ -86,17 +88,19 @@ impl UriTemplate {
         reached[0] = true;
         for part in &self.parts {
             match part {
-                Part::Literal(literal) => pass_literal(literal.as_bytes(), uri, &mut reached),
-                Part::Run(run) => run.pass(uri, &mut reached),
+                TemplatePart::Literal(literal) => {
+                    pass_literal(literal.as_bytes(), uri, &mut reached)
+                }
+                TemplatePart::Run(run) => run.pass(uri, &mut reached),
             }
         }
         reached[uri.len()]
     }
 }
 
-fn push_literal(parts: &mut Vec<Part>, literal: &str) {
+fn push_literal(parts: &mut Vec<TemplatePart>, literal: &str) {
     if !literal.is_empty() {
-        parts.push(Part::Literal(literal.to_owned()));
+        parts.push(TemplatePart::Literal(literal.to_owned()));
     }
 }
 
@@ -137,12 +141,12 @@ fn advance(literal: &[u8], fallback: &[usize], mut matched: usize, byte: u8) -> 
 
 // === impl Run ===
 
-impl Run {
-    fn parse(expression: &str) -> Result<Self, BadTemplate> {
+impl ExpressionRun {
+    fn parse(expression: &str) -> Result<Self, TemplateError> {
         let operator = expression.bytes().next().filter(|byte| b"+#./;?&".contains(byte));
         let names = &expression[usize::from(operator.is_some())..];
         if !names.split(',').all(is_name) {
-            return Err(BadTemplate::Expression(expression.to_owned()));
+            return Err(TemplateError::Expression(expression.to_owned()));
         }
         let stops: &'static [u8] = match operator {
             Some(b'+' | b'#') => b"",

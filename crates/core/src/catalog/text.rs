@@ -5,19 +5,19 @@
 use switchboard_wire::{json::Raw, sanitize};
 
 /// How many characters of a description, a title or instructions are shown.
-pub(super) const LIMIT: usize = 2_048;
+pub(super) const MAX_TEXT_CHARS: usize = 2_048;
 
 /// Stands at the end of what was cut, inside the limit.
-const MARK: &str = "… [cut]";
+const CUT_MARK: &str = "… [cut]";
 
 /// Several lines, cleaned and cut.
 pub(super) fn block(text: &str) -> String {
-    cut(sanitize::block(text).trim())
+    cut(sanitize::sanitize_block(text).trim())
 }
 
 /// One line, cleaned and cut.
 pub(super) fn line(text: &str) -> String {
-    cut(sanitize::line(text).trim())
+    cut(sanitize::sanitize_line(text).trim())
 }
 
 /// About how many tokens so many characters are.
@@ -39,11 +39,11 @@ pub(super) fn compact_length(json: &Raw) -> usize {
 
 fn cut(text: &str) -> String {
     let place = |nth| text.char_indices().nth(nth).map(|(at, _)| at);
-    if place(LIMIT).is_none() {
+    if place(MAX_TEXT_CHARS).is_none() {
         return text.to_owned();
     }
-    let kept = place(LIMIT - MARK.chars().count()).unwrap_or(0);
-    format!("{}{MARK}", &text[..kept])
+    let kept = place(MAX_TEXT_CHARS - CUT_MARK.chars().count()).unwrap_or(0);
+    format!("{}{CUT_MARK}", &text[..kept])
 }
 
 #[cfg(test)]
@@ -53,11 +53,11 @@ mod tests {
     #[test]
     fn what_is_too_long_is_cut_at_a_character() {
         for letter in ["a", "é", "世", "😀"] {
-            let fits = letter.repeat(LIMIT);
+            let fits = letter.repeat(MAX_TEXT_CHARS);
             assert_eq!(block(&fits), fits);
-            let shown = block(&letter.repeat(LIMIT + 1));
-            assert_eq!(shown.chars().count(), LIMIT);
-            assert_eq!(shown.strip_suffix(MARK), Some(&*letter.repeat(LIMIT - 7)));
+            let shown = block(&letter.repeat(MAX_TEXT_CHARS + 1));
+            assert_eq!(shown.chars().count(), MAX_TEXT_CHARS);
+            assert_eq!(shown.strip_suffix(CUT_MARK), Some(&*letter.repeat(MAX_TEXT_CHARS - 7)));
         }
     }
 

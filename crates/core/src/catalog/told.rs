@@ -3,35 +3,36 @@
 use std::{collections::HashMap, sync::Arc};
 
 use serde::{Deserialize, Serialize};
-use switchboard_wire::{client::Listing, json::Raw};
+use switchboard_wire::{client::FetchedList, json::Raw};
 
 use super::{
-    Catalog, Label, Listed, ListedPrompt, ListedResource, ListedTemplate, ServerName, Style,
-    contents::{Places, Shown},
-    prompts, resources, templates, tools,
+    Catalog, ItemLabel, ListedPrompt, ListedResource, ListedTemplate, ListedTool, NameStyle,
+    ServerName,
+    contents::{CatalogIndex, VisibleServer},
+    parse_prompts, parse_resources, parse_templates, parse_tools,
 };
 use crate::schema;
 
 /// A catalog, told.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Told {
+pub struct RemoteCatalog {
     /// The servers that are not hidden, in order.
-    pub servers: Vec<ToldServer>,
+    pub servers: Vec<RemoteCatalogServer>,
     /// Their tools.
-    pub tools: Vec<ToldItem>,
+    pub tools: Vec<RemoteCatalogItem>,
     /// Their prompts.
-    pub prompts: Vec<ToldItem>,
+    pub prompts: Vec<RemoteCatalogItem>,
     /// Their resources.
-    pub resources: Vec<ToldItem>,
+    pub resources: Vec<RemoteCatalogItem>,
     /// Their templates of resources.
-    pub templates: Vec<ToldItem>,
+    pub templates: Vec<RemoteCatalogItem>,
 }
 
 /// A server that is not hidden.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ToldServer {
+pub struct RemoteCatalogServer {
     /// Its name, as configured.
     pub name: String,
     /// The name as it stands in tool names and rules.
@@ -47,7 +48,7 @@ pub struct ToldServer {
 /// One item of a list.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ToldItem {
+pub struct RemoteCatalogItem {
     /// Its full name; absent of what goes by its address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
@@ -74,84 +75,84 @@ fn is_false(flag: &bool) -> bool {
 
 // === impl Told ===
 
-impl Told {
+impl RemoteCatalog {
     /// Tells a catalog.
-    pub fn of(catalog: &Catalog) -> Self {
-        let server = |shown: &Shown| ToldServer {
+    pub fn from_catalog(catalog: &Catalog) -> Self {
+        let server = |shown: &VisibleServer| RemoteCatalogServer {
             name: shown.name.as_str().to_owned(),
             normal: shown.name.normal().to_owned(),
             crowded: shown.name.is_crowded(),
             instructions: shown.instructions.clone(),
         };
-        let tool = |listed: &Arc<Listed>| ToldItem {
+        let tool = |listed: &Arc<ListedTool>| RemoteCatalogItem {
             cost: Some(listed.tool.cost),
             deferred: listed.deferred,
-            ..ToldItem::named(&listed.label, &listed.tool.item)
+            ..RemoteCatalogItem::with_label(&listed.label, &listed.tool.item)
         };
         Self {
             servers: catalog.servers.iter().map(server).collect(),
             tools: catalog.tools.iter().map(tool).collect(),
             prompts: (catalog.prompts.iter())
-                .map(|listed| ToldItem::named(&listed.label, &listed.prompt.item))
+                .map(|listed| RemoteCatalogItem::with_label(&listed.label, &listed.prompt.item))
                 .collect(),
             resources: (catalog.resources.iter())
-                .map(|listed| ToldItem::of(&listed.server, &listed.resource.item))
+                .map(|listed| RemoteCatalogItem::of(&listed.server, &listed.resource.item))
                 .collect(),
             templates: (catalog.templates.iter())
-                .map(|listed| ToldItem::of(&listed.server, &listed.template.item))
+                .map(|listed| RemoteCatalogItem::of(&listed.server, &listed.template.item))
                 .collect(),
         }
     }
 
     /// The catalog that was told. What cannot be read is left out: it was readable where it was told.
-    pub fn catalog(self) -> Catalog {
-        let name = |told: &ToldServer| {
-            ServerName::told(told.name.clone(), told.normal.clone(), told.crowded)
+    pub fn into_catalog(self) -> Catalog {
+        let name = |told: &RemoteCatalogServer| {
+            ServerName::from_remote(told.name.clone(), told.normal.clone(), told.crowded)
         };
         let names: HashMap<String, Arc<ServerName>> =
             self.servers.iter().map(|told| (told.name.clone(), name(told))).collect();
         let mut catalog = Catalog::default();
         for told in &self.tools {
             let Some(server) = names.get(&told.server) else { continue };
-            let read = tools(&told.server, &told.listing(), &schema::check);
+            let read = parse_tools(&told.server, &told.listing(), &schema::check_schema);
             catalog.tools.extend(read.items.into_iter().map(|tool| {
-                let label = Label::alone(server, &tool.name, told.twin);
-                Arc::new(Listed::new(label, tool, told.deferred))
+                let label = ItemLabel::for_single_item(server, &tool.name, told.twin);
+                Arc::new(ListedTool::new(label, tool, told.deferred))
             }));
         }
         for told in &self.prompts {
             let Some(server) = names.get(&told.server) else { continue };
-            let read = prompts(&told.server, &told.listing());
+            let read = parse_prompts(&told.server, &told.listing());
             catalog.prompts.extend(read.items.into_iter().map(|prompt| {
-                let label = Label::alone(server, &prompt.name, told.twin);
-                ListedPrompt { name: label.name(Style::Full), label, prompt }
+                let label = ItemLabel::for_single_item(server, &prompt.name, told.twin);
+                ListedPrompt { name: label.name(NameStyle::Full), label, prompt }
             }));
         }
         for told in &self.resources {
             let Some(server) = names.get(&told.server) else { continue };
-            let read = resources(&told.server, &told.listing());
+            let read = parse_resources(&told.server, &told.listing());
             let listed = |resource| ListedResource { server: server.clone(), resource };
             catalog.resources.extend(read.items.into_iter().map(listed));
         }
         for told in &self.templates {
             let Some(server) = names.get(&told.server) else { continue };
-            let read = templates(&told.server, &told.listing());
+            let read = parse_templates(&told.server, &told.listing());
             let listed = |template| ListedTemplate { server: server.clone(), template };
             catalog.templates.extend(read.items.into_iter().map(listed));
         }
-        let shown = |told: ToldServer| {
+        let shown = |told: RemoteCatalogServer| {
             let name = names.get(&told.name)?.clone();
-            Some(Shown { name, instructions: told.instructions })
+            Some(VisibleServer { name, instructions: told.instructions })
         };
         catalog.servers = self.servers.into_iter().filter_map(shown).collect();
-        catalog.places = Places::of(&catalog);
+        catalog.places = CatalogIndex::of(&catalog);
         catalog
     }
 }
 
 // === impl ToldItem ===
 
-impl ToldItem {
+impl RemoteCatalogItem {
     fn of(server: &ServerName, item: &Raw) -> Self {
         Self {
             name: None,
@@ -163,17 +164,17 @@ impl ToldItem {
         }
     }
 
-    fn named(label: &Label, item: &Raw) -> Self {
+    fn with_label(label: &ItemLabel, item: &Raw) -> Self {
         Self {
-            name: Some(label.name(Style::Full)),
+            name: Some(label.name(NameStyle::Full)),
             twin: label.has_twin(),
             ..Self::of(label.server(), item)
         }
     }
 
     /// A list of this item alone, for whoever reads lists.
-    fn listing(&self) -> Listing {
-        Listing { items: vec![self.item.clone()], ..Listing::default() }
+    fn listing(&self) -> FetchedList {
+        FetchedList { items: vec![self.item.clone()], ..FetchedList::default() }
     }
 }
 
@@ -182,14 +183,17 @@ mod tests {
     use switchboard_config::{Scope, ToolFilter};
 
     use super::*;
-    use crate::catalog::{Configured, Lists, Member, View};
+    use crate::catalog::{CatalogMember, CatalogView, ConfiguredServer, ServerLists};
 
     fn raw(text: &str) -> Raw {
         Raw::parse(text.to_owned()).unwrap()
     }
 
-    fn listing(items: &[&str]) -> Listing {
-        Listing { items: items.iter().map(|item| raw(item)).collect(), ..Listing::default() }
+    fn listing(items: &[&str]) -> FetchedList {
+        FetchedList {
+            items: items.iter().map(|item| raw(item)).collect(),
+            ..FetchedList::default()
+        }
     }
 
     #[test]
@@ -198,11 +202,11 @@ mod tests {
         let names = ["plain", "a.b", "a/b", "only__hidden", &"long".repeat(20)];
         let items: Vec<String> = names.map(tool).into();
         let items: Vec<&str> = items.iter().map(String::as_str).collect();
-        let lists = Lists::default()
-            .with_tools(tools("one", &listing(&items), &schema::check))
-            .with_prompts(prompts("one", &listing(&[r#"{"name":"p q"}"#])))
-            .with_resources(resources("one", &listing(&[r#"{"uri":"a:b","name":"r"}"#])))
-            .with_templates(templates(
+        let lists = ServerLists::default()
+            .with_tools(parse_tools("one", &listing(&items), &schema::check_schema))
+            .with_prompts(parse_prompts("one", &listing(&[r#"{"name":"p q"}"#])))
+            .with_resources(parse_resources("one", &listing(&[r#"{"uri":"a:b","name":"r"}"#])))
+            .with_templates(parse_templates(
                 "one",
                 &listing(&[r#"{"uriTemplate":"f:///{x}","name":"t"}"#]),
             ))
@@ -210,19 +214,19 @@ mod tests {
         let scope = Scope::User;
         // One that is hidden still decides how its twin is called.
         let filter = ToolFilter { allow: None, deny: vec!["a.b".into()] };
-        let member = Member {
+        let member = CatalogMember {
             server: "one",
             scope,
             lists: Arc::new(lists),
             filter: &filter,
             always_load: false,
         };
-        let configured = ["one", "one__more"].map(|name| Configured { name, scope });
-        let catalog = Catalog::compose(&configured, &[member], &View::everything());
+        let configured = ["one", "one__more"].map(|name| ConfiguredServer { name, scope });
+        let catalog = Catalog::compose(&configured, &[member], &CatalogView::everything());
         assert_eq!(catalog.tools().len(), 4);
 
-        let text = serde_json::to_string(&Told::of(&catalog)).unwrap();
-        let there = serde_json::from_str::<Told>(&text).unwrap().catalog();
+        let text = serde_json::to_string(&RemoteCatalog::from_catalog(&catalog)).unwrap();
+        let there = serde_json::from_str::<RemoteCatalog>(&text).unwrap().into_catalog();
         assert_eq!(format!("{:?}", there.tools), format!("{:?}", catalog.tools));
         assert_eq!(format!("{:?}", there.prompts), format!("{:?}", catalog.prompts));
         assert_eq!(format!("{:?}", there.resources), format!("{:?}", catalog.resources));

@@ -6,21 +6,21 @@ use std::sync::OnceLock;
 
 use switchboard_wire::{
     Era, Version,
-    client::Listing,
-    json::{Edit, Raw},
+    client::FetchedList,
+    json::{JsonEdit, Raw},
 };
 
 use super::{
-    Annotations,
-    fault::{Fault, Imperfection},
-    parsed::{self, Item, Parsed},
-    reader::{Path, Reader},
+    ToolAnnotations,
+    fault::{ItemFault, ItemWarning},
+    parsed::{self, ListItem, ParsedList},
+    reader::{ItemReader, MemberPath},
     text, tool_shape,
 };
-use crate::schema::{self, BadSchema, Validator};
+use crate::schema::{self, SchemaError, SchemaValidator};
 
 /// The most characters of a result that a tool may claim for itself.
-const MAX_RESULT: usize = 500_000;
+const MAX_RESULT_CHARS: usize = 500_000;
 
 /// Whether arguments can be checked against a schema, and if not, why.
 pub type SchemaCheck<'a> = &'a dyn Fn(&Raw) -> Result<(), String>;
@@ -39,7 +39,7 @@ pub struct Tool {
     /// What its structured results are.
     pub output_schema: Option<Raw>,
     /// What the server says of its effects.
-    pub annotations: Annotations,
+    pub annotations: ToolAnnotations,
     /// How the server would like it treated.
     pub meta: ToolMeta,
     /// The item as sent, with clean words, and without what makes clients of the newest version refuse a whole list.
@@ -47,11 +47,11 @@ pub struct Tool {
     /// The same for clients before 2026-07-28, where it has to differ.
     legacy_item: Option<Raw>,
     /// What is wrong with it; it is listed all the same.
-    pub imperfections: Vec<Imperfection>,
+    pub imperfections: Vec<ItemWarning>,
     /// About how many tokens a model spends on it.
     pub cost: usize,
     /// What its arguments are checked with, compiled when it is first called.
-    validator: OnceLock<Result<Validator, BadSchema>>,
+    validator: OnceLock<Result<SchemaValidator, SchemaError>>,
 }
 
 /// How a server would like a tool treated.
@@ -70,23 +70,27 @@ pub struct ToolMeta {
 }
 
 /// The tools of a list. `check` says whether arguments can be checked against a schema.
-pub fn tools(server: &str, listing: &Listing, check: SchemaCheck<'_>) -> Parsed<Tool> {
-    parsed::read(server, listing, |item| Tool::parse(item, check))
+pub fn parse_tools(
+    server: &str,
+    listing: &FetchedList,
+    check: SchemaCheck<'_>,
+) -> ParsedList<Tool> {
+    parsed::parse_list(server, listing, |item| Tool::parse(item, check))
 }
 
 // === impl Tool ===
 
 impl Tool {
     /// Reads one tool. Only one without a usable name is refused; `check` says whether its schemas can be used.
-    pub fn parse(item: &Raw, check: SchemaCheck<'_>) -> Result<Self, Fault> {
-        let mut reader = Reader::of(item)?;
+    pub fn parse(item: &Raw, check: SchemaCheck<'_>) -> Result<Self, ItemFault> {
+        let mut reader = ItemReader::of(item)?;
         let name = reader.identity("name")?;
         let input_schema = input_schema(item, &mut reader, check)?;
         let output_schema = output_schema(&mut reader, check);
-        let description = reader.optional(&["description"], Reader::block);
-        let title = reader.optional(&["title"], Reader::line);
+        let description = reader.optional(&["description"], ItemReader::block);
+        let title = reader.optional(&["title"], ItemReader::line);
         let title = title.or(annotations(&mut reader));
-        let meta = reader.optional(&["_meta"], Reader::object);
+        let meta = reader.optional(&["_meta"], ItemReader::object);
         reader.optional(&["icons"], |reader, path| reader.fit(path, tool_shape::is_icons));
         reader.optional(&["execution"], |reader, path| reader.fit(path, tool_shape::is_execution));
         let mut imperfections = std::mem::take(reader.imperfections());
@@ -95,7 +99,7 @@ impl Tool {
             legacy_item(&item, &input_schema, output_schema.as_ref(), &mut imperfections);
         Ok(Self {
             cost: cost(&name, description.as_deref(), &input_schema),
-            annotations: Annotations::of(&item),
+            annotations: ToolAnnotations::from_tool(&item),
             meta: ToolMeta::of(meta.as_ref()),
             item,
             legacy_item,
@@ -118,8 +122,8 @@ impl Tool {
     }
 
     /// What its arguments are checked with.
-    pub fn validator(&self) -> Result<&Validator, &BadSchema> {
-        self.validator.get_or_init(|| Validator::compile(&self.input_schema)).as_ref()
+    pub fn validator(&self) -> Result<&SchemaValidator, &SchemaError> {
+        self.validator.get_or_init(|| SchemaValidator::compile(&self.input_schema)).as_ref()
     }
 
     /// The names of its parameters, in the order written.
@@ -135,7 +139,7 @@ impl Tool {
     }
 }
 
-impl Item for Tool {
+impl ListItem for Tool {
     const NOUN: &'static str = "tool";
     const KEY: &'static str = "name";
 
@@ -143,17 +147,21 @@ impl Item for Tool {
         &self.name
     }
 
-    fn imperfections(&self) -> &[Imperfection] {
+    fn imperfections(&self) -> &[ItemWarning] {
         &self.imperfections
     }
 }
 
-fn input_schema(item: &Raw, reader: &mut Reader<'_>, check: SchemaCheck<'_>) -> Result<Raw, Fault> {
+fn input_schema(
+    item: &Raw,
+    reader: &mut ItemReader<'_>,
+    check: SchemaCheck<'_>,
+) -> Result<Raw, ItemFault> {
     const MEMBER: &str = "inputSchema";
     let sent = item.get(MEMBER)?;
     let schema = tool_shape::input_schema(sent.as_ref(), reader.imperfections());
     if let Err(reason) = check(&schema) {
-        reader.imperfections().push(Imperfection::Unchecked(reason));
+        reader.imperfections().push(ItemWarning::Unchecked(reason));
     }
     if sent.is_none_or(|sent| sent.as_str() != schema.as_str()) {
         reader.replace(&[MEMBER], schema.to_string());
@@ -161,7 +169,7 @@ fn input_schema(item: &Raw, reader: &mut Reader<'_>, check: SchemaCheck<'_>) -> 
     Ok(schema)
 }
 
-fn output_schema(reader: &mut Reader<'_>, check: SchemaCheck<'_>) -> Option<Raw> {
+fn output_schema(reader: &mut ItemReader<'_>, check: SchemaCheck<'_>) -> Option<Raw> {
     // SDKs compile it when they read the list, with validators of their own.
     let compile = |schema: &Raw| check(schema).and_then(|()| schema::check_portable(schema));
     reader.optional(&["outputSchema"], |reader, path| {
@@ -171,18 +179,18 @@ fn output_schema(reader: &mut Reader<'_>, check: SchemaCheck<'_>) -> Option<Raw>
 }
 
 /// Takes out annotations that are not what the protocol says, and gives the title among them.
-fn annotations(reader: &mut Reader<'_>) -> Option<String> {
-    const HINTS: [Path; 4] = [
+fn annotations(reader: &mut ItemReader<'_>) -> Option<String> {
+    const HINTS: [MemberPath; 4] = [
         &["annotations", "readOnlyHint"],
         &["annotations", "destructiveHint"],
         &["annotations", "idempotentHint"],
         &["annotations", "openWorldHint"],
     ];
-    reader.optional(&["annotations"], Reader::object)?;
+    reader.optional(&["annotations"], ItemReader::object)?;
     for hint in HINTS {
-        reader.optional(hint, Reader::flag);
+        reader.optional(hint, ItemReader::flag);
     }
-    reader.optional(&["annotations", "title"], Reader::line)
+    reader.optional(&["annotations", "title"], ItemReader::line)
 }
 
 /// The definition for clients before 2026-07-28, where it has to differ.
@@ -190,18 +198,18 @@ fn legacy_item(
     item: &Raw,
     input: &Raw,
     output: Option<&Raw>,
-    imperfections: &mut Vec<Imperfection>,
+    imperfections: &mut Vec<ItemWarning>,
 ) -> Option<Raw> {
     let input = tool_shape::legacy_input_schema(input, imperfections);
     let mut edits = Vec::new();
     if let Some(input) = &input {
-        edits.push(Edit::set(&["inputSchema"], input.as_str()));
+        edits.push(JsonEdit::set(&["inputSchema"], input.as_str()));
     }
     if output.is_some_and(|schema| !tool_shape::is_legacy_output_schema(schema)) {
-        imperfections.push(Imperfection::LegacyOutput);
-        edits.push(Edit::remove(&["outputSchema"]));
+        imperfections.push(ItemWarning::LegacyOutput);
+        edits.push(JsonEdit::remove(&["outputSchema"]));
     }
-    if edits.is_empty() { None } else { item.with(&edits).ok() }
+    if edits.is_empty() { None } else { item.with_edits(&edits).ok() }
 }
 
 fn cost(name: &str, description: Option<&str>, schema: &Raw) -> usize {
@@ -220,9 +228,9 @@ impl ToolMeta {
             search_hint: hint.map(|hint| text::line(&hint)).filter(|hint| !hint.is_empty()),
             defer_loading: flag(meta, "anthropic/deferLoading"),
             always_load: is_set("anthropic/alwaysLoad"),
-            max_result_chars: limit
-                .and_then(|limit| limit.decode::<u64>().ok())
-                .map(|limit| usize::try_from(limit).map_or(MAX_RESULT, |n| n.min(MAX_RESULT))),
+            max_result_chars: limit.and_then(|limit| limit.decode::<u64>().ok()).map(|limit| {
+                usize::try_from(limit).map_or(MAX_RESULT_CHARS, |n| n.min(MAX_RESULT_CHARS))
+            }),
             requires_user_interaction: is_set("anthropic/requiresUserInteraction"),
         }
     }

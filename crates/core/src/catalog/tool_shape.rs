@@ -4,67 +4,67 @@
 //! the client the whole list, good servers included. Those schemas speak of few members, all at the top level of the
 //! definition and of its two JSON schemas. Only these are repaired; everything below passes as it came.
 
-use switchboard_wire::json::{Edit, JsonKind, Members, Raw};
+use switchboard_wire::json::{JsonEdit, JsonKind, JsonMembers, Raw};
 
-use super::fault::{Fault, Imperfection};
+use super::fault::{ItemFault, ItemWarning};
 use super::reader::no_key_twice;
 
 /// A schema that takes any arguments.
 const ANY_ARGUMENTS: &str = r#"{"type":"object"}"#;
 
 /// `inputSchema` as every version demands it: an object whose `type` is `object`. Says what had to change.
-pub(super) fn input_schema(sent: Option<&Raw>, changed: &mut Vec<Imperfection>) -> Raw {
+pub(super) fn input_schema(sent: Option<&Raw>, changed: &mut Vec<ItemWarning>) -> Raw {
     let any = || Raw::parse(ANY_ARGUMENTS).unwrap_or_else(|_| Raw::empty_object());
     let schema = match object_schema(sent, "inputSchema") {
         Ok(schema) => schema,
         Err(fault) => {
-            changed.push(Imperfection::AnyArguments(fault));
+            changed.push(ItemWarning::AnyArguments(fault));
             return any();
         }
     };
     let mut edits = Vec::new();
     if !is_of_objects(&schema) {
-        changed.push(Imperfection::TypeAdded);
-        edits.push(Edit::set(&["type"], r#""object""#));
+        changed.push(ItemWarning::TypeAdded);
+        edits.push(JsonEdit::set(&["type"], r#""object""#));
     }
     if !names_its_dialect(&schema) {
-        let fault = Fault::NotText("$schema");
-        changed.push(Imperfection::Dropped { member: "inputSchema.$schema", fault });
-        edits.push(Edit::remove(&["$schema"]));
+        let fault = ItemFault::NotText("$schema");
+        changed.push(ItemWarning::Dropped { member: "inputSchema.$schema", fault });
+        edits.push(JsonEdit::remove(&["$schema"]));
     }
-    schema.with(&edits).unwrap_or_else(|_| any())
+    schema.with_edits(&edits).unwrap_or_else(|_| any())
 }
 
 /// The same as versions before 2026-07-28 demand it, where that differs: `properties` are schemas that are objects, and
 /// `required` is a list of names.
-pub(super) fn legacy_input_schema(schema: &Raw, changed: &mut Vec<Imperfection>) -> Option<Raw> {
+pub(super) fn legacy_input_schema(schema: &Raw, changed: &mut Vec<ItemWarning>) -> Option<Raw> {
     let (properties, required) = (legacy_properties(schema), legacy_required(schema));
     let mut edits = Vec::new();
     match &properties {
         Demand::Met => {}
-        Demand::Broken => edits.push(Edit::remove(&["properties"])),
-        Demand::Rewritten(json) => edits.push(Edit::set(&["properties"], json)),
+        Demand::Broken => edits.push(JsonEdit::remove(&["properties"])),
+        Demand::Rewritten(json) => edits.push(JsonEdit::set(&["properties"], json)),
     }
     if required == Demand::Broken {
-        edits.push(Edit::remove(&["required"]));
+        edits.push(JsonEdit::remove(&["required"]));
     }
     let was = [(&properties, "properties"), (&required, "required")];
     let broken = was.into_iter().filter(|(demand, _)| **demand != Demand::Met);
-    changed.extend(broken.map(|(_, member)| Imperfection::LegacyInput(member)));
-    if edits.is_empty() { None } else { schema.with(&edits).ok() }
+    changed.extend(broken.map(|(_, member)| ItemWarning::LegacyInput(member)));
+    if edits.is_empty() { None } else { schema.with_edits(&edits).ok() }
 }
 
 /// `outputSchema`, if clients of 2026-07-28 can use it: an object that compiles.
 pub(super) fn output_schema(
     sent: &Raw,
     compile: impl Fn(&Raw) -> Result<(), String>,
-) -> Result<Raw, Fault> {
+) -> Result<Raw, ItemFault> {
     const MEMBER: &str = "outputSchema";
     let schema = object_schema(Some(sent), MEMBER)?;
     if !names_its_dialect(&schema) {
-        return Err(Fault::NotText("$schema"));
+        return Err(ItemFault::NotText("$schema"));
     }
-    compile(&schema).map_err(|reason| Fault::Schema { member: MEMBER, reason })?;
+    compile(&schema).map_err(|reason| ItemFault::Schema { member: MEMBER, reason })?;
     Ok(schema)
 }
 
@@ -98,18 +98,18 @@ enum Demand {
     Rewritten(String),
 }
 
-fn object_schema(sent: Option<&Raw>, member: &'static str) -> Result<Raw, Fault> {
+fn object_schema(sent: Option<&Raw>, member: &'static str) -> Result<Raw, ItemFault> {
     let schema = sent.filter(|schema| schema.kind() != JsonKind::Null);
-    let schema = schema.ok_or(Fault::Missing(member))?;
+    let schema = schema.ok_or(ItemFault::Missing(member))?;
     if schema.kind() != JsonKind::Object {
-        return Err(Fault::MemberNotAnObject(member));
+        return Err(ItemFault::MemberNotAnObject(member));
     }
     no_key_twice(schema)?;
     Ok(schema.clone())
 }
 
 fn is_of_objects(schema: &Raw) -> bool {
-    matches!(schema.peek(&["type"]), Ok(Some(r#""object""#)))
+    matches!(schema.peek_path(&["type"]), Ok(Some(r#""object""#)))
 }
 
 fn names_its_dialect(schema: &Raw) -> bool {
@@ -124,7 +124,7 @@ fn legacy_properties(schema: &Raw) -> Demand {
     if properties.members().all(|property| property.value.starts_with('{')) {
         return Demand::Met;
     }
-    let as_objects = Members::of(properties.as_str()).map(|property| {
+    let as_objects = JsonMembers::of(properties.as_str()).map(|property| {
         let schema = match property.value {
             object if object.starts_with('{') => object,
             "false" => r#"{"not":{}}"#,

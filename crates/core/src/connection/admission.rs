@@ -7,7 +7,7 @@ use std::{
 
 use slab::Slab;
 
-use super::{Connection, error::Busy};
+use super::{Connection, error::ConnectionBusy};
 
 /// Calls in flight on one connection, each with whose it is.
 #[derive(Debug, Default)]
@@ -15,7 +15,7 @@ pub(super) struct InFlight(Mutex<Slab<Arc<str>>>);
 
 /// A call's place among those in flight, until it is dropped.
 #[derive(Debug)]
-pub struct Admission {
+pub struct CallAdmission {
     connection: Arc<Connection>,
     at: usize,
 }
@@ -23,10 +23,10 @@ pub struct Admission {
 // === impl InFlight ===
 
 impl InFlight {
-    fn enter(&self, session: Arc<str>, limit: usize) -> Result<usize, Busy> {
+    fn enter(&self, session: Arc<str>, limit: usize) -> Result<usize, ConnectionBusy> {
         let mut calls = self.lock();
         if calls.len() >= limit {
-            return Err(Busy { limit });
+            return Err(ConnectionBusy { limit });
         }
         Ok(calls.insert(session))
     }
@@ -52,15 +52,18 @@ impl InFlight {
 
 // === impl Admission ===
 
-impl Admission {
-    pub(super) fn new(connection: Arc<Connection>, session: Arc<str>) -> Result<Self, Busy> {
+impl CallAdmission {
+    pub(super) fn new(
+        connection: Arc<Connection>,
+        session: Arc<str>,
+    ) -> Result<Self, ConnectionBusy> {
         let core = &connection.core;
         let at = core.in_flight.enter(session, core.shared.timing.calls_in_flight)?;
         Ok(Self { connection, at })
     }
 }
 
-impl Drop for Admission {
+impl Drop for CallAdmission {
     fn drop(&mut self) {
         self.connection.core.in_flight.lock().try_remove(self.at);
     }

@@ -3,7 +3,7 @@
 //! A legacy server learns it once, in the handshake, and may show other tools or take another way accordingly. So
 //! sessions share a connection only if their classes are equal. A modern server learns it with each request.
 
-use switchboard_wire::json::{Edit, Raw};
+use switchboard_wire::json::{JsonEdit, Raw};
 
 /// What is declared of elicitation and sampling. Roots are declared for entries of a project, in every class.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -33,7 +33,7 @@ impl CapabilityClass {
     };
 
     /// The class of a client that declares these capabilities.
-    pub fn of(capabilities: &Raw) -> Self {
+    pub fn from_capabilities(capabilities: &Raw) -> Self {
         let declares = |path: &[&str]| declares(capabilities, path);
         let url = declares(&["elicitation", "url"]);
         Self {
@@ -48,7 +48,7 @@ impl CapabilityClass {
 
     /// Everything that either promises.
     #[must_use]
-    pub fn or(self, other: Self) -> Self {
+    pub fn union(self, other: Self) -> Self {
         Self {
             form: self.form || other.form,
             url: self.url || other.url,
@@ -60,7 +60,7 @@ impl CapabilityClass {
 
     /// Whether it promises nothing that `other` lacks.
     pub fn is_within(self, other: Self) -> bool {
-        self.or(other) == other
+        self.union(other) == other
     }
 
     /// How much it promises.
@@ -92,15 +92,15 @@ impl CapabilityClass {
         let members = [("elicitation", elicitation), ("sampling", sampling)];
         let paths = members.map(|(name, value)| ([name], value));
         let edits: Vec<_> =
-            paths.iter().filter_map(|(path, value)| Some(Edit::set(path, (*value)?))).collect();
+            paths.iter().filter_map(|(path, value)| Some(JsonEdit::set(path, (*value)?))).collect();
         let none = Raw::empty_object();
-        none.with(&edits).unwrap_or(none)
+        none.with_edits(&edits).unwrap_or(none)
     }
 }
 
 /// Whether a capability is declared, by its path. A member that is `false` or `null` is not.
 pub(crate) fn declares(capabilities: &Raw, path: &[&str]) -> bool {
-    !matches!(capabilities.peek(path), Ok(None | Some("false" | "null")) | Err(_))
+    !matches!(capabilities.peek_path(path), Ok(None | Some("false" | "null")) | Err(_))
 }
 
 #[cfg(test)]
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn a_class_is_what_a_client_declares() {
         let check = |declared: &str, expected: &str| {
-            let class = CapabilityClass::of(&Raw::parse(declared).unwrap());
+            let class = CapabilityClass::from_capabilities(&Raw::parse(declared).unwrap());
             assert_eq!(class.capabilities().as_str(), expected, "{declared}");
         };
         check("{}", "{}");
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn a_class_is_within_those_that_promise_as_much() {
-        let class = |text: &str| CapabilityClass::of(&Raw::parse(text).unwrap());
+        let class = |text: &str| CapabilityClass::from_capabilities(&Raw::parse(text).unwrap());
         let (none, form) = (class("{}"), class(r#"{"elicitation":{}}"#));
         let sampling = class(r#"{"sampling":{"tools":{}}}"#);
         assert!(

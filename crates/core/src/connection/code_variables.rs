@@ -5,7 +5,7 @@
 //! choose the program. In the entry's `env` they stand where the person reads them.
 
 /// Prefixes of such names.
-const PREFIXES: [&str; 9] = [
+const CODE_VARIABLE_PREFIXES: [&str; 9] = [
     "LD_",
     "DYLD_",
     "BASH_FUNC_",
@@ -18,7 +18,7 @@ const PREFIXES: [&str; 9] = [
 ];
 
 /// Such names, in alphabetical order.
-const NAMES: [&str; 70] = [
+const CODE_VARIABLE_NAMES: [&str; 70] = [
     "AR",
     "BASHOPTS",
     "BASH_ENV",
@@ -94,17 +94,17 @@ const NAMES: [&str; 70] = [
 /// Whether a variable decides which code runs. Some tools read theirs in any case of letters.
 pub(super) fn chooses_code(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
-    PREFIXES.iter().any(|prefix| name.starts_with(prefix))
-        || NAMES.binary_search(&name.as_str()).is_ok()
+    CODE_VARIABLE_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+        || CODE_VARIABLE_NAMES.binary_search(&name.as_str()).is_ok()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{NAMES, chooses_code};
+    use super::{CODE_VARIABLE_NAMES, chooses_code};
 
     #[test]
     fn what_chooses_code_is_told_from_what_does_not() {
-        assert!(NAMES.is_sorted(), "binary search needs the order");
+        assert!(CODE_VARIABLE_NAMES.is_sorted(), "binary search needs the order");
         for name in ["PATH", "Path", "LD_PRELOAD", "LD_LIBRARY_PATH", "DYLD_INSERT_LIBRARIES"] {
             assert!(chooses_code(name), "{name}");
         }

@@ -4,19 +4,25 @@ use std::{ffi::OsString, path::Path, sync::Arc};
 
 use switchboard_config::Scope;
 
-use super::{Error, code_variables::chooses_code};
+use super::{ConnectionError, code_variables::chooses_code};
 
 /// The largest file that is read; a longer one is not of this kind.
-const LARGEST: u64 = 1 << 20;
+const MAX_ENV_FILE_BYTES: u64 = 1 << 20;
 
 /// Reads a file of variables. One of a project may not decide which code runs.
-pub(super) fn read(path: &Path, scope: Scope) -> Result<Vec<(OsString, OsString)>, Error> {
-    let text = text(path)
-        .map_err(|source| Error::EnvFile { path: path.to_owned(), source: Arc::new(source) })?;
-    let variables = parse(&text).map_err(|line| Error::EnvLine { path: path.to_owned(), line })?;
+pub(super) fn read(
+    path: &Path,
+    scope: Scope,
+) -> Result<Vec<(OsString, OsString)>, ConnectionError> {
+    let text = text(path).map_err(|source| ConnectionError::EnvFile {
+        path: path.to_owned(),
+        source: Arc::new(source),
+    })?;
+    let variables =
+        parse(&text).map_err(|line| ConnectionError::EnvLine { path: path.to_owned(), line })?;
     let is_refused = |name: &OsString| !scope.is_trusted() && chooses_code(&name.to_string_lossy());
     match variables.iter().find(|(name, _)| is_refused(name)) {
-        Some((name, _)) => Err(Error::EnvVariable {
+        Some((name, _)) => Err(ConnectionError::EnvVariable {
             path: path.to_owned(),
             name: name.to_string_lossy().into_owned(),
         }),
@@ -27,7 +33,7 @@ pub(super) fn read(path: &Path, scope: Scope) -> Result<Vec<(OsString, OsString)
 /// Only plain files: a pipe would be waited for.
 fn text(path: &Path) -> std::io::Result<String> {
     let about = std::fs::metadata(path)?;
-    if !about.is_file() || about.len() > LARGEST {
+    if !about.is_file() || about.len() > MAX_ENV_FILE_BYTES {
         return Err(std::io::Error::other("it is not a small plain file"));
     }
     std::fs::read_to_string(path)
@@ -48,11 +54,11 @@ fn variable(line: &str) -> Option<(OsString, OsString)> {
     let name = name.trim();
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let sound = !name.is_empty() && name.chars().all(is_name);
-    sound.then(|| (name.into(), unquoted(value.trim()).into()))
+    sound.then(|| (name.into(), unquote(value.trim()).into()))
 }
 
 /// A value in quotes is what stands between them; elsewhere ` #` begins a comment.
-fn unquoted(value: &str) -> &str {
+fn unquote(value: &str) -> &str {
     for quote in ['"', '\''] {
         if let Some((inside, _)) = value.strip_prefix(quote).and_then(|rest| rest.split_once(quote))
         {

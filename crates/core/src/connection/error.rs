@@ -4,12 +4,12 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use switchboard_wire::{self as wire, Remedy};
 
-use super::state::{Failed, NeedsAuth};
+use super::state::{ConnectionFailure, SignInNeeded};
 
 /// Why a connection could not be made, or was lost. Clones share their source.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum ConnectionError {
     /// Something on the wire.
     #[error(transparent)]
     Wire(#[from] wire::Error),
@@ -64,16 +64,16 @@ pub enum Error {
 
 /// Why [`ready`](super::Connection::ready) gives no session.
 #[derive(Debug, Clone, thiserror::Error)]
-pub enum NotReady {
+pub enum ConnectionNotReady {
     /// The connection was stopped.
     #[error("the server was stopped")]
     Stopped,
     /// Connecting failed.
     #[error("the server is not connected")]
-    Failed(#[source] Arc<Failed>),
+    Failed(#[source] Arc<ConnectionFailure>),
     /// Somebody has to sign in.
     #[error("the server needs authentication")]
-    NeedsAuth(#[source] Arc<NeedsAuth>),
+    NeedsAuth(#[source] Arc<SignInNeeded>),
     /// It took too long.
     #[error("the server did not connect within {after:?}")]
     Timeout {
@@ -111,14 +111,14 @@ pub enum ConnectionLimit {
 /// As many calls are in flight as may be; the call was not sent and may be tried again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{limit} calls are in flight already")]
-pub struct Busy {
+pub struct ConnectionBusy {
     /// How many there may be.
     pub limit: usize,
 }
 
 // === impl Error ===
 
-impl Error {
+impl ConnectionError {
     /// What would help.
     pub fn remedy(&self) -> Remedy {
         match self {
@@ -137,7 +137,7 @@ impl Error {
 
 // === impl NotReady ===
 
-impl NotReady {
+impl ConnectionNotReady {
     /// What would help.
     pub fn remedy(&self) -> Remedy {
         match self {

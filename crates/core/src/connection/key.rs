@@ -10,16 +10,16 @@
 use std::{collections::BTreeMap, ffi::OsStr, fmt};
 
 use sha2::{Digest, Sha256};
-use switchboard_wire::{Era, http::ProxyVars};
+use switchboard_wire::{Era, http::ProxyVariables};
 
 use super::{
-    spec::{Reach, Spec, Variant},
+    spec::{ConnectionSharing, ConnectionSpec, ConnectionTarget},
     target,
 };
 
 /// Names a connection. Specs with equal keys share one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Key([u8; 32]);
+pub struct ConnectionKey([u8; 32]);
 
 /// Names a server and what is declared to it, for all principals and sessions alike.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -53,22 +53,22 @@ struct Fields(Sha256);
 
 // === impl Spec ===
 
-impl Spec {
+impl ConnectionSpec {
     /// The key of a connection to this. May block, as [`Spec::entry_key`] may.
-    pub fn key(&self) -> Key {
+    pub fn key(&self) -> ConnectionKey {
         self.key_at(self.entry_key())
     }
 
     /// The key of a connection to this, where [`Spec::entry_key`] is known.
-    pub(crate) fn key_at(&self, entry: EntryKey) -> Key {
+    pub(crate) fn key_at(&self, entry: EntryKey) -> ConnectionKey {
         let mut fields = Fields(Sha256::new());
         fields.add(self.server_key_at(entry).0);
         fields.add_optional(self.principal.as_ref().map(|principal| principal.as_bytes()));
         fields.add_optional(match &self.variant {
-            Variant::Shared => None,
-            Variant::Session(session) => Some(session.as_bytes()),
+            ConnectionSharing::Shared => None,
+            ConnectionSharing::Session(session) => Some(session.as_bytes()),
         });
-        Key(fields.0.finalize().into())
+        ConnectionKey(fields.0.finalize().into())
     }
 
     /// Names what it connects to and what is declared there, for all principals and sessions alike.
@@ -91,8 +91,8 @@ impl Spec {
     pub fn entry_key(&self) -> EntryKey {
         let mut fields = Fields(Sha256::new());
         match &self.reach {
-            Reach::InProcess(server) => fields.add("in process").add(&server.id),
-            Reach::Entry(entry) => {
+            ConnectionTarget::InProcess(server) => fields.add("in process").add(&server.id),
+            ConnectionTarget::Entry(entry) => {
                 // Maps with string keys and sorted members: there is nothing in it that could fail.
                 let transport = serde_json::to_vec(&entry.transport).unwrap_or_default();
                 fields.add("entry").add(transport);
@@ -107,7 +107,7 @@ impl Spec {
 
     /// The proxies that a server elsewhere is reached through.
     fn add_proxies<'a>(&self, fields: &'a mut Fields) -> &'a mut Fields {
-        let ProxyVars { http, https, all, no_proxy } = self.proxies();
+        let ProxyVariables { http, https, all, no_proxy } = self.proxies();
         for proxy in [http, https, all, no_proxy] {
             fields.add_optional(proxy.as_ref().map(String::as_bytes));
         }
@@ -168,14 +168,14 @@ impl Fields {
 
 // === impl Key ===
 
-impl Key {
+impl ConnectionKey {
     /// A number that differs from key to key, for what should differ between connections.
     pub fn number(&self) -> u64 {
         self.0.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
     }
 }
 
-impl fmt::Display for Key {
+impl fmt::Display for ConnectionKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
@@ -183,17 +183,17 @@ impl fmt::Display for Key {
 
 impl fmt::Debug for EntryKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&Key(self.0), f)
+        fmt::Debug::fmt(&ConnectionKey(self.0), f)
     }
 }
 
 impl fmt::Debug for ServerKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&Key(self.0), f)
+        fmt::Debug::fmt(&ConnectionKey(self.0), f)
     }
 }
 
-impl fmt::Debug for Key {
+impl fmt::Debug for ConnectionKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Key({:016x})", self.number())
     }

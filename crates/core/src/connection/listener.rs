@@ -3,26 +3,26 @@
 use std::sync::Arc;
 
 use switchboard_wire::{
-    client::{List, Question},
+    client::{ListKind, ServerQuestion},
     envelope::Notification,
     json::Raw,
 };
 
-use super::{Connection, Error};
+use super::{Connection, ConnectionError};
 
 /// Something that happened on a connection.
 #[derive(Debug)]
-pub enum Notice {
+pub enum ConnectionEvent {
     /// Its state is not what it was.
     StateChanged,
     /// A server that is connected has become silent, or answers again.
     SilenceChanged,
     /// A list was read, is not what it was, and is published.
-    ListsChanged(List),
+    ListsChanged(ListKind),
     /// A list was read again, and has the same items.
     ListUnchanged {
         /// Which.
-        list: List,
+        list: ListKind,
         /// Whether the server had said that it changed.
         was_announced: bool,
     },
@@ -31,9 +31,9 @@ pub enum Notice {
     /// A list could not be read; what was read before still stands.
     ListProblem {
         /// Which.
-        list: List,
+        list: ListKind,
         /// Why not.
-        error: Error,
+        error: ConnectionError,
     },
     /// A log message that belongs to no call.
     Log(Raw),
@@ -47,7 +47,7 @@ pub enum Notice {
     /// A person has done what a URL asked of them.
     ElicitationComplete(Raw),
     /// The server asks something that belongs to no call. Dropped, it is answered *cancel*.
-    Question(Question),
+    Question(ServerQuestion),
     /// The server takes back a question.
     Withdrawn {
         /// The question's key.
@@ -56,11 +56,11 @@ pub enum Notice {
     /// A notification without a meaning of its own here.
     Other(Notification),
     /// Something came that could not be read; the session goes on.
-    Unreadable(Error),
+    Unreadable(ConnectionError),
 }
 
 /// Hears what happens on connections.
-pub trait Listener: Send + Sync {
+pub trait ConnectionListener: Send + Sync {
     /// Takes a notice. Called from the connection's task, so it must not block.
-    fn notice(&self, connection: &Arc<Connection>, notice: Notice);
+    fn handle_event(&self, connection: &Arc<Connection>, notice: ConnectionEvent);
 }

@@ -4,14 +4,15 @@
 
 use std::{sync::Arc, time::Duration};
 
-use switchboard_wire::client::{List, Listing, ServerFacts};
+use switchboard_wire::client::{FetchedList, ListKind, ServerFacts};
 use switchboard_wire::json::Raw;
 use tokio::time::Instant;
 
-use super::Error;
+use super::ConnectionError;
 
 /// Every list there is.
-pub const LISTS: [List; 4] = [List::Tools, List::Prompts, List::Resources, List::Templates];
+pub const ALL_LISTS: [ListKind; 4] =
+    [ListKind::Tools, ListKind::Prompts, ListKind::Resources, ListKind::Templates];
 
 /// All lists of one server. They outlive the session they came from.
 #[derive(Debug, Clone, Default)]
@@ -34,13 +35,13 @@ pub struct RawLists {
 #[derive(Debug, Clone, Default)]
 pub struct RawList {
     /// What was read last; nothing if nothing ever was. Of a server that offers no such list, empty.
-    pub listing: Option<Arc<Listing>>,
+    pub listing: Option<Arc<FetchedList>>,
     /// When.
     pub fetched_at: Option<Instant>,
     /// Until when it may be taken for fresh; always if absent.
     pub fresh_until: Option<Instant>,
     /// Why it could not be read again. What was read before still stands.
-    pub problem: Option<Error>,
+    pub problem: Option<ConnectionError>,
     /// Whether the server, or the end of its session, has made it doubtful.
     pub outdated: bool,
     /// Whether the server has said since that it changed.
@@ -51,40 +52,40 @@ pub struct RawList {
 
 impl RawLists {
     /// One of them.
-    pub fn get(&self, list: List) -> &RawList {
+    pub fn get(&self, list: ListKind) -> &RawList {
         match list {
-            List::Tools => &self.tools,
-            List::Prompts => &self.prompts,
-            List::Resources => &self.resources,
-            List::Templates => &self.templates,
+            ListKind::Tools => &self.tools,
+            ListKind::Prompts => &self.prompts,
+            ListKind::Resources => &self.resources,
+            ListKind::Templates => &self.templates,
         }
     }
 
     /// Whether nothing is waited for any more: each list was read, or could not be.
-    pub fn known(&self) -> bool {
-        LISTS.iter().all(|list| self.get(*list).known())
+    pub fn is_known(&self) -> bool {
+        ALL_LISTS.iter().all(|list| self.get(*list).is_known())
     }
 
     /// Those whose time is up.
-    pub(super) fn expired(&self) -> impl Iterator<Item = List> + '_ {
+    pub(super) fn expired_lists(&self) -> impl Iterator<Item = ListKind> + '_ {
         let now = Instant::now();
-        LISTS
+        ALL_LISTS
             .into_iter()
             .filter(move |list| self.get(*list).fresh_until.is_some_and(|until| until <= now))
     }
 
-    pub(super) fn get_mut(&mut self, list: List) -> &mut RawList {
+    pub(super) fn get_mut(&mut self, list: ListKind) -> &mut RawList {
         match list {
-            List::Tools => &mut self.tools,
-            List::Prompts => &mut self.prompts,
-            List::Resources => &mut self.resources,
-            List::Templates => &mut self.templates,
+            ListKind::Tools => &mut self.tools,
+            ListKind::Prompts => &mut self.prompts,
+            ListKind::Resources => &mut self.resources,
+            ListKind::Templates => &mut self.templates,
         }
     }
 
     /// Makes all of them doubtful: they are of a session that is no more.
-    pub(super) fn outdate(&mut self) {
-        for list in LISTS {
+    pub(super) fn mark_stale(&mut self) {
+        for list in ALL_LISTS {
             let list = self.get_mut(list);
             list.outdated = list.listing.is_some();
         }
@@ -95,25 +96,25 @@ impl RawLists {
 
 impl RawList {
     /// Whether it was read, or could not be.
-    pub fn known(&self) -> bool {
+    pub fn is_known(&self) -> bool {
         self.listing.is_some() || self.problem.is_some()
     }
 
     /// Whether the server may by now say something else.
-    pub fn stale(&self) -> bool {
+    pub fn is_stale(&self) -> bool {
         let expired = self.fresh_until.is_some_and(|until| until <= Instant::now());
         self.outdated || self.problem.is_some() || expired
     }
 
     /// Whether a listing has the same items.
-    pub(super) fn equals(&self, listing: &Listing) -> bool {
-        let is_same = |before: &Arc<Listing>| {
+    pub(super) fn equals(&self, listing: &FetchedList) -> bool {
+        let is_same = |before: &Arc<FetchedList>| {
             before.items.iter().map(Raw::as_str).eq(listing.items.iter().map(Raw::as_str))
         };
         self.problem.is_none() && self.listing.as_ref().is_some_and(is_same)
     }
 
-    pub(super) fn read(listing: Listing) -> Self {
+    pub(super) fn from_listing(listing: FetchedList) -> Self {
         let now = Instant::now();
         Self {
             fetched_at: Some(now),

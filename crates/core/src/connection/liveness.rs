@@ -7,16 +7,16 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use switchboard_wire::{
     self as wire, Era,
-    client::{Client, List},
+    client::{Client, ListKind},
     meta::method,
 };
 use tokio::{sync::watch, time::Instant};
 
-use super::{lists::LISTS, timing::Timing};
+use super::{lists::ALL_LISTS, timing::ConnectionTiming};
 
 /// What is known of a session's answers.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Verdict {
+pub(super) struct Liveness {
     /// Counts the questions that were answered or went unanswered for too long.
     pub(super) count: u64,
     /// Since when the server has answered nothing.
@@ -29,10 +29,10 @@ pub(super) struct Probe {
     patience: Duration,
     interval: Duration,
     due: Instant,
-    question: Option<Question>,
+    question: Option<PendingProbe>,
 }
 
-struct Question {
+struct PendingProbe {
     asked_at: Instant,
     /// Whether it has been unanswered for too long.
     is_late: bool,
@@ -40,7 +40,7 @@ struct Question {
 }
 
 /// What a probe has to say.
-pub(super) enum Probed {
+pub(super) enum ProbeEvent {
     /// It is time to see whether the server has to be asked.
     Due,
     /// What came of the question.
@@ -51,7 +51,7 @@ pub(super) enum Probed {
 
 // === impl Verdict ===
 
-impl Verdict {
+impl Liveness {
     pub(super) fn channel() -> watch::Sender<Self> {
         watch::Sender::new(Self::default())
     }
@@ -60,7 +60,7 @@ impl Verdict {
 // === impl Probe ===
 
 impl Probe {
-    pub(super) fn new(client: Client, timing: &Timing) -> Self {
+    pub(super) fn new(client: Client, timing: &ConnectionTiming) -> Self {
         let (patience, interval) = (timing.ping_patience, timing.ping_after / 2);
         Self { client, patience, interval, due: Instant::now() + interval, question: None }
     }
@@ -69,7 +69,7 @@ impl Probe {
     pub(super) fn ask(&mut self) {
         if self.question.is_none() {
             let answer = Box::pin(ask(self.client.clone(), self.patience / 2));
-            self.question = Some(Question { asked_at: Instant::now(), is_late: false, answer });
+            self.question = Some(PendingProbe { asked_at: Instant::now(), is_late: false, answer });
         }
     }
 
@@ -84,17 +84,17 @@ impl Probe {
     }
 
     /// The next thing to know. Safe to cancel.
-    pub(super) async fn next(&mut self) -> Probed {
+    pub(super) async fn next(&mut self) -> ProbeEvent {
         let Self { question, patience, due, interval, .. } = self;
         let probed = tokio::select! {
             biased;
-            probed = outcome(question.as_mut(), *patience) => probed,
+            probed = probe_outcome(question.as_mut(), *patience) => probed,
             () = tokio::time::sleep_until(*due) => {
                 *due = Instant::now() + *interval;
-                Probed::Due
+                ProbeEvent::Due
             }
         };
-        if let Probed::Answered(_) = probed {
+        if let ProbeEvent::Answered(_) = probed {
             *question = None;
         }
         probed
@@ -102,15 +102,15 @@ impl Probe {
 }
 
 /// What becomes of a question; never, if none was asked.
-async fn outcome(question: Option<&mut Question>, patience: Duration) -> Probed {
+async fn probe_outcome(question: Option<&mut PendingProbe>, patience: Duration) -> ProbeEvent {
     let Some(question) = question else { return std::future::pending().await };
     let asked_at = question.asked_at;
     tokio::select! {
         biased;
-        answer = &mut question.answer => Probed::Answered(answer),
+        answer = &mut question.answer => ProbeEvent::Answered(answer),
         () = tokio::time::sleep_until(asked_at + patience), if !question.is_late => {
             question.is_late = true;
-            Probed::Late(asked_at)
+            ProbeEvent::Late(asked_at)
         }
     }
 }
@@ -118,12 +118,15 @@ async fn outcome(question: Option<&mut Question>, patience: Duration) -> Probed 
 /// Asks a small question. Some servers never answer `ping`: after `patience` one that they have to know is asked too,
 /// and the first answer counts.
 async fn ask(client: Client, patience: Duration) -> Result<(), wire::Error> {
-    let facts = client.server();
+    let facts = client.server_facts();
     let small = match facts.era() {
         Era::Legacy => method::PING,
         Era::Modern => method::DISCOVER,
     };
-    let known = LISTS.into_iter().find(|list| facts.offers(&[list.capability()])).map(List::method);
+    let known = ALL_LISTS
+        .into_iter()
+        .find(|list| facts.has_capability(&[list.capability()]))
+        .map(ListKind::method);
     let second = async {
         let Some(known) = known else { return std::future::pending().await };
         tokio::time::sleep(patience).await;

@@ -40,54 +40,54 @@ use std::{
 
 use switchboard_wire::{
     self as wire, Era, Remedy, Version,
-    client::{List, ServerFacts},
+    client::{ListKind, ServerFacts},
 };
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-pub use admission::Admission;
+pub use admission::CallAdmission;
 pub use capability_class::CapabilityClass;
-pub use error::{Busy, ConnectionLimit, Error, NotReady};
-pub use key::{EntryKey, Key, ServerKey};
-pub use listener::{Listener, Notice};
-pub use lists::{LISTS, RawList, RawLists};
-pub use proxy::proxies_of;
-pub use shared::Shared;
+pub use error::{ConnectionBusy, ConnectionError, ConnectionLimit, ConnectionNotReady};
+pub use key::{ConnectionKey, EntryKey, ServerKey};
+pub use listener::{ConnectionEvent, ConnectionListener};
+pub use lists::{ALL_LISTS, RawList, RawLists};
+pub use proxy::proxies_from_environment;
+pub use shared::ConnectionContext;
 pub use sign_in::SignInError;
-pub use spec::{InProcess, Place, Reach, Spec, Variant};
-pub use state::{Failed, Live, NeedsAuth, Pending, State};
-pub use stats::{Latency, Stats};
-pub use target::MARKER;
-pub use timing::{Jitter, Timing};
-pub use tls::network;
+pub use spec::{ConnectGroup, ConnectionSharing, ConnectionSpec, ConnectionTarget, InProcessLink};
+pub use state::{ConnectionAttempt, ConnectionFailure, ConnectionState, LiveSession, SignInNeeded};
+pub use stats::{CallLatency, ConnectionStats};
+pub use target::PARENT_MARKER_VARIABLE;
+pub use timing::{ConnectionTiming, RetryJitter};
+pub use tls::entry_pool_options;
 
 pub(crate) use capability_class::declares;
 
-use requests::{Requests, Urgency};
+use requests::{ReadUrgency, TaskRequests};
 
 /// A handle on one connection. When the last one is dropped the connection ends, without anybody
 /// waiting for that; [`Connection::stop`] waits.
 pub struct Connection {
-    core: Arc<Core>,
-    state: watch::Receiver<State>,
+    core: Arc<ConnectionCore>,
+    state: watch::Receiver<ConnectionState>,
     lists: watch::Receiver<Arc<RawLists>>,
     _stop: DropGuard,
 }
 
 /// What the handle and the task have in common.
-struct Core {
-    key: Key,
+struct ConnectionCore {
+    key: ConnectionKey,
     server_key: ServerKey,
     entry_key: EntryKey,
-    spec: Spec,
+    spec: ConnectionSpec,
     /// What it connects to, as eras are remembered, once that was found out.
     target: OnceLock<String>,
-    shared: Arc<Shared>,
-    requests: Requests,
+    shared: Arc<ConnectionContext>,
+    requests: TaskRequests,
     strikes: strikes::Strikes,
     in_flight: admission::InFlight,
-    tally: stats::Tally,
+    tally: stats::StatsRecorder,
     stop: CancellationToken,
 }
 
@@ -96,7 +96,11 @@ struct Core {
 impl Connection {
     /// Begins to connect. Must be called within a runtime. The key is computed here, which may block
     /// for as long as looking for a file does; see [`Connection::start_keyed`].
-    pub fn start(spec: Spec, shared: Arc<Shared>, listener: Arc<dyn Listener>) -> Arc<Self> {
+    pub fn start(
+        spec: ConnectionSpec,
+        shared: Arc<ConnectionContext>,
+        listener: Arc<dyn ConnectionListener>,
+    ) -> Arc<Self> {
         let entry_key = spec.entry_key();
         Self::start_keyed(entry_key, spec, shared, listener)
     }
@@ -104,26 +108,27 @@ impl Connection {
     /// The same for a spec whose entry's key is known.
     pub fn start_keyed(
         entry_key: EntryKey,
-        spec: Spec,
-        shared: Arc<Shared>,
-        listener: Arc<dyn Listener>,
+        spec: ConnectionSpec,
+        shared: Arc<ConnectionContext>,
+        listener: Arc<dyn ConnectionListener>,
     ) -> Arc<Self> {
-        let core = Arc::new(Core {
+        let core = Arc::new(ConnectionCore {
             key: spec.key_at(entry_key),
             server_key: spec.server_key_at(entry_key),
             entry_key,
             spec,
             target: OnceLock::new(),
             shared,
-            requests: Requests::default(),
+            requests: TaskRequests::default(),
             strikes: strikes::Strikes::default(),
             in_flight: admission::InFlight::default(),
-            tally: stats::Tally::default(),
+            tally: stats::StatsRecorder::default(),
             stop: CancellationToken::new(),
         });
         let mut task = None;
         let connection = Arc::new_cyclic(|connection| {
-            let (made, state, lists) = task::Task::new(core.clone(), connection.clone(), listener);
+            let (made, state, lists) =
+                task::ConnectionTask::new(core.clone(), connection.clone(), listener);
             task = Some(made);
             Self { _stop: core.stop.clone().drop_guard(), core, state, lists }
         });
@@ -133,7 +138,7 @@ impl Connection {
     }
 
     /// Names it.
-    pub fn key(&self) -> Key {
+    pub fn key(&self) -> ConnectionKey {
         self.core.key
     }
 
@@ -172,25 +177,25 @@ impl Connection {
     }
 
     /// What it is to.
-    pub fn spec(&self) -> &Spec {
+    pub fn spec(&self) -> &ConnectionSpec {
         &self.core.spec
     }
 
     /// What it is doing.
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> ConnectionState {
         self.state.borrow().clone()
     }
 
     /// What it is doing, and will be.
-    pub fn watch(&self) -> watch::Receiver<State> {
+    pub fn watch(&self) -> watch::Receiver<ConnectionState> {
         self.state.clone()
     }
 
     /// The server's lists, as last read. Those whose time is up are read again meanwhile.
     pub fn lists(&self) -> Arc<RawLists> {
         let lists = self.lists.borrow().clone();
-        for list in lists.expired() {
-            self.core.requests.refresh(list, Urgency::WhenOld);
+        for list in lists.expired_lists() {
+            self.core.requests.refresh(list, ReadUrgency::WhenOld);
         }
         lists
     }
@@ -201,8 +206,8 @@ impl Connection {
     }
 
     /// Whether each list was read, or could not be.
-    pub fn lists_known(&self) -> bool {
-        self.lists.borrow().known()
+    pub fn knows_lists(&self) -> bool {
+        self.lists.borrow().is_known()
     }
 
     /// Waits for a session, for as long as connecting may take.
@@ -212,24 +217,24 @@ impl Connection {
     /// long ago, and its error is given again if not. Returns as soon as one attempt has failed.
     ///
     /// A session that was opened before a person signed in or out is never given: it ends, and another is waited for.
-    pub async fn ready(&self) -> Result<Arc<Live>, NotReady> {
+    pub async fn ready(&self) -> Result<Arc<LiveSession>, ConnectionNotReady> {
         let after = self.core.spec.connect_timeout(self.core.shared.timing.connect);
         let mut waiting = match self.outdated_attempt().await {
-            Some(number) => Waiting::After(number),
+            Some(number) => ReadyWait::After(number),
             None => self.begin_waiting(&self.state.borrow()),
         };
         let deadline = Instant::now() + after;
         loop {
             let number = match waiting {
-                Waiting::Over(over) => return over,
-                Waiting::After(number) => number,
+                ReadyWait::Over(over) => return over,
+                ReadyWait::After(number) => number,
             };
-            let Ok(settled) = timeout_at(deadline, self.settled_after(number)).await else {
-                return Err(NotReady::Timeout { after });
+            let Ok(settled) = timeout_at(deadline, self.next_attempt_result(number)).await else {
+                return Err(ConnectionNotReady::Timeout { after });
             };
             // The attempt may have begun before a person signed in or out.
             match self.outdated_attempt().await {
-                Some(number) => waiting = Waiting::After(number),
+                Some(number) => waiting = ReadyWait::After(number),
                 None => return settled,
             }
         }
@@ -244,13 +249,14 @@ impl Connection {
     /// attempt has begun.
     pub async fn retry_if_failed(&self, ago: Duration) -> bool {
         let number = match &*self.state.borrow() {
-            State::Failed(failed) if failed.since.elapsed() >= ago => failed.number,
+            ConnectionState::Failed(failed) if failed.since.elapsed() >= ago => failed.number,
             _ => return false,
         };
         self.retry();
         let mut state = self.state.clone();
-        let begun = state
-            .wait_for(|state| !matches!(state, State::Failed(failed) if failed.number == number));
+        let begun = state.wait_for(
+            |state| !matches!(state, ConnectionState::Failed(failed) if failed.number == number),
+        );
         // The task of a connection that is being stopped makes no more attempts.
         let longest = self.core.shared.timing.between_attempts * 2;
         timeout(longest, begun).await.is_ok_and(|begun| begun.is_ok())
@@ -261,12 +267,13 @@ impl Connection {
         if self.retry_if_failed(Duration::ZERO).await {
             return;
         }
-        let State::Connected(live) = self.state() else { return };
+        let ConnectionState::Connected(live) = self.state() else { return };
         let mut verdict = live.verdict.subscribe();
         let count = verdict.borrow().count;
         self.core.requests.ask(|asked| asked.checked = true);
         let mut state = self.state.clone();
-        let is_over = |state: &State| state.live().is_none_or(|now| now.number != live.number);
+        let is_over =
+            |state: &ConnectionState| state.live().is_none_or(|now| now.number != live.number);
         let judged = async {
             // Neither fails while the session lives, and both are over when it ends.
             tokio::select! {
@@ -279,13 +286,16 @@ impl Connection {
     }
 
     /// What comes of the next attempt after `number`, which is made as soon as may be.
-    async fn settled_after(&self, number: u64) -> Result<Arc<Live>, NotReady> {
+    async fn next_attempt_result(
+        &self,
+        number: u64,
+    ) -> Result<Arc<LiveSession>, ConnectionNotReady> {
         self.core.requests.ask(|asked| asked.wanted = true);
         let mut state = self.state.clone();
-        match state.wait_for(|state| settled(state, number).is_some()).await {
-            Ok(state) => settled(&state, number).unwrap_or(Err(NotReady::Stopped)),
+        match state.wait_for(|state| attempt_result(state, number).is_some()).await {
+            Ok(state) => attempt_result(&state, number).unwrap_or(Err(ConnectionNotReady::Stopped)),
             // The task is gone, which it is only together with its runtime.
-            Err(_) => Err(NotReady::Stopped),
+            Err(_) => Err(ConnectionNotReady::Stopped),
         }
     }
 
@@ -293,8 +303,8 @@ impl Connection {
     /// one is made then.
     async fn outdated_attempt(&self) -> Option<u64> {
         let (number, sign_in) = match &*self.state.borrow() {
-            State::Connected(live) => (live.number, live.sign_in),
-            State::NeedsAuth(needs) => (needs.number, needs.sign_in),
+            ConnectionState::Connected(live) => (live.number, live.sign_in),
+            ConnectionState::NeedsAuth(needs) => (needs.number, needs.sign_in),
             _ => return None,
         };
         if self.core.spec.credentials.sign_in_revision().await == sign_in {
@@ -305,32 +315,32 @@ impl Connection {
     }
 
     /// Whether there is anything to wait for.
-    fn begin_waiting(&self, state: &State) -> Waiting {
+    fn begin_waiting(&self, state: &ConnectionState) -> ReadyWait {
         let timing = &self.core.shared.timing;
         match state {
-            State::Failed(failed) => {
+            ConnectionState::Failed(failed) => {
                 let recent = failed.since.elapsed() < timing.longest_pause;
                 if failed.retry_at.is_none() && recent {
-                    return Waiting::Over(Err(NotReady::Failed(failed.clone())));
+                    return ReadyWait::Over(Err(ConnectionNotReady::Failed(failed.clone())));
                 }
-                Waiting::After(failed.number)
+                ReadyWait::After(failed.number)
             }
-            State::NeedsAuth(needs) if needs.since.elapsed() < timing.needs_auth => {
-                Waiting::Over(Err(NotReady::NeedsAuth(needs.clone())))
+            ConnectionState::NeedsAuth(needs) if needs.since.elapsed() < timing.needs_auth => {
+                ReadyWait::Over(Err(ConnectionNotReady::NeedsAuth(needs.clone())))
             }
-            State::NeedsAuth(needs) => Waiting::After(needs.number),
-            State::Pending(pending) => Waiting::After(pending.number.saturating_sub(1)),
-            State::Connected(live) => Waiting::Over(Ok(live.clone())),
-            State::Stopped => Waiting::Over(Err(NotReady::Stopped)),
+            ConnectionState::NeedsAuth(needs) => ReadyWait::After(needs.number),
+            ConnectionState::Pending(pending) => ReadyWait::After(pending.number.saturating_sub(1)),
+            ConnectionState::Connected(live) => ReadyWait::Over(Ok(live.clone())),
+            ConnectionState::Stopped => ReadyWait::Over(Err(ConnectionNotReady::Stopped)),
         }
     }
 
     /// Whether nothing can be done before somebody signs in, and there is a page where they can.
     pub fn awaits_sign_in(&self) -> bool {
         let is_missing = match &*self.state.borrow() {
-            State::NeedsAuth(_) => true,
+            ConnectionState::NeedsAuth(_) => true,
             // Nothing is known yet that would be better.
-            State::Pending(pending) => {
+            ConnectionState::Pending(pending) => {
                 pending.last.as_ref().is_some_and(|error| error.remedy() == Remedy::SignIn)
             }
             _ => false,
@@ -339,8 +349,8 @@ impl Connection {
     }
 
     /// Lets a call of `session` in, if there are not too many in flight.
-    pub fn admit(self: &Arc<Self>, session: Arc<str>) -> Result<Admission, Busy> {
-        Admission::new(self.clone(), session)
+    pub fn admit(self: &Arc<Self>, session: Arc<str>) -> Result<CallAdmission, ConnectionBusy> {
+        CallAdmission::new(self.clone(), session)
     }
 
     /// Which sessions have calls in flight, and how many.
@@ -349,23 +359,23 @@ impl Connection {
     }
 
     /// A call on `live` was answered, after `took`.
-    pub fn succeeded(&self, live: &Live, took: Duration) {
+    pub fn record_success(&self, live: &LiveSession, took: Duration) {
         if self.is_current(live) {
             self.core.strikes.clear(live.number);
         }
-        self.core.tally.called(took);
+        self.core.tally.record_call(took);
     }
 
     /// A call on `live` failed. Failures that say the session is no good end it: some at once, some
     /// when they come in a row.
-    pub fn failed(&self, live: &Live, error: &wire::Error) {
+    pub fn record_failure(&self, live: &LiveSession, error: &wire::Error) {
         if self.is_current(live) {
             self.core.strike(live.number, error);
         }
     }
 
-    fn is_current(&self, live: &Live) -> bool {
-        matches!(&*self.state.borrow(), State::Connected(current) if current.number == live.number)
+    fn is_current(&self, live: &LiveSession) -> bool {
+        matches!(&*self.state.borrow(), ConnectionState::Connected(current) if current.number == live.number)
     }
 
     /// Begins anew, by hand: everything remembered of the server is forgotten, and it is connected now.
@@ -374,8 +384,8 @@ impl Connection {
     }
 
     /// Reads a list again.
-    pub fn refresh(&self, list: List) {
-        self.core.requests.refresh(list, Urgency::Now);
+    pub fn refresh(&self, list: ListKind) {
+        self.core.requests.refresh(list, ReadUrgency::Now);
     }
 
     /// Ends it and waits until nothing is left: calls fail, the process is gone, the session is deleted
@@ -384,13 +394,15 @@ impl Connection {
         self.core.stop.cancel();
         let mut state = self.state.clone();
         // It fails only if the task is gone already.
-        let _ = state.wait_for(|state| matches!(state, State::Stopped)).await;
+        let _ = state.wait_for(|state| matches!(state, ConnectionState::Stopped)).await;
     }
 
     /// Numbers about it.
-    pub fn stats(&self) -> Stats {
+    pub fn stats(&self) -> ConnectionStats {
         let pid = match &*self.state.borrow() {
-            State::Connected(live) => live.client.process().map(switchboard_process::Process::pid),
+            ConnectionState::Connected(live) => {
+                live.client.process().map(switchboard_process::Process::pid)
+            }
             _ => None,
         };
         self.core.tally.stats(self.core.in_flight.count(), pid)
@@ -408,40 +420,43 @@ impl fmt::Debug for Connection {
 }
 
 /// What whoever asks for a session has to do.
-enum Waiting {
+enum ReadyWait {
     /// Nothing: this is the answer.
-    Over(Result<Arc<Live>, NotReady>),
+    Over(Result<Arc<LiveSession>, ConnectionNotReady>),
     /// Wait for what comes of an attempt after this one.
     After(u64),
 }
 
 /// What came of an attempt after the one `seen`, if anything did.
-fn settled(state: &State, seen: u64) -> Option<Result<Arc<Live>, NotReady>> {
+fn attempt_result(
+    state: &ConnectionState,
+    seen: u64,
+) -> Option<Result<Arc<LiveSession>, ConnectionNotReady>> {
     match state {
-        State::Pending(_) => None,
-        State::Connected(live) => (live.number > seen).then(|| Ok(live.clone())),
-        State::Failed(failed) => {
-            (failed.number > seen).then(|| Err(NotReady::Failed(failed.clone())))
+        ConnectionState::Pending(_) => None,
+        ConnectionState::Connected(live) => (live.number > seen).then(|| Ok(live.clone())),
+        ConnectionState::Failed(failed) => {
+            (failed.number > seen).then(|| Err(ConnectionNotReady::Failed(failed.clone())))
         }
-        State::NeedsAuth(needs) => {
-            (needs.number > seen).then(|| Err(NotReady::NeedsAuth(needs.clone())))
+        ConnectionState::NeedsAuth(needs) => {
+            (needs.number > seen).then(|| Err(ConnectionNotReady::NeedsAuth(needs.clone())))
         }
-        State::Stopped => Some(Err(NotReady::Stopped)),
+        ConnectionState::Stopped => Some(Err(ConnectionNotReady::Stopped)),
     }
 }
 
 // === impl Core ===
 
-impl Core {
+impl ConnectionCore {
     /// Notes a failure of something asked of a session. Whether the session is no good.
-    fn is_out(&self, session: u64, error: &wire::Error) -> bool {
+    fn note_failure(&self, session: u64, error: &wire::Error) -> bool {
         self.strikes.note(session, error, self.shared.timing.strikes)
     }
 
     /// Notes a failure of a call; the task gives up a session that is no good.
     fn strike(&self, session: u64, error: &wire::Error) {
-        if self.is_out(session, error) {
-            let lost = (session, Error::from(error.clone()));
+        if self.note_failure(session, error) {
+            let lost = (session, ConnectionError::from(error.clone()));
             self.requests.ask(|asked| asked.lost = Some(lost));
         }
     }

@@ -3,17 +3,17 @@
 
 use std::ffi::OsString;
 
-use switchboard_wire::http::{Proxies, ProxyVars};
+use switchboard_wire::http::{ProxySettings, ProxyVariables};
 
-use super::spec::Spec;
+use super::spec::ConnectionSpec;
 
 /// The proxies that an environment names. Where a name comes twice, the last one counts.
-pub fn proxies_of(environment: &[(OsString, OsString)]) -> Proxies {
-    Proxies::Given(proxy_variables(environment))
+pub fn proxies_from_environment(environment: &[(OsString, OsString)]) -> ProxySettings {
+    ProxySettings::Given(proxy_variables(environment))
 }
 
-fn proxy_variables(environment: &[(OsString, OsString)]) -> ProxyVars {
-    ProxyVars::from_lookup(|name| {
+fn proxy_variables(environment: &[(OsString, OsString)]) -> ProxyVariables {
+    ProxyVariables::from_lookup(|name| {
         let found = environment.iter().rev().find(|(other, _)| other == name);
         found.and_then(|(_, value)| value.to_str()).map(str::to_owned)
     })
@@ -21,9 +21,9 @@ fn proxy_variables(environment: &[(OsString, OsString)]) -> ProxyVars {
 
 // === impl Spec ===
 
-impl Spec {
+impl ConnectionSpec {
     /// The proxies that its environment names.
-    pub(super) fn proxies(&self) -> ProxyVars {
+    pub(super) fn proxies(&self) -> ProxyVariables {
         proxy_variables(&self.environment)
     }
 }

@@ -8,28 +8,28 @@ use std::{collections::HashMap, time::Duration};
 use futures_util::{StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
 use switchboard_wire::{
     self as wire,
-    client::{Client, List, Listing},
+    client::{Client, FetchedList, ListKind},
 };
 use tokio::time::Instant;
 
-use super::requests::Urgency;
+use super::requests::ReadUrgency;
 
 /// How often in a row a list is read at once, however short a while ago it was read before.
-const HASTE: u32 = 3;
+const MAX_HASTY_READS: u32 = 3;
 
 /// Lists being read from one session.
-pub(super) struct Reading {
+pub(super) struct ListReader {
     client: Client,
-    under_way: FuturesUnordered<BoxFuture<'static, Read>>,
-    progress: HashMap<List, Progress>,
+    under_way: FuturesUnordered<BoxFuture<'static, ListReadResult>>,
+    progress: HashMap<ListKind, ListReadProgress>,
     /// The least time between two readings of a list that is merely old, or that changes all the time.
     between: Duration,
 }
 
 /// What came of reading a list.
-pub(super) type Read = (List, Result<Listing, wire::Error>);
+pub(super) type ListReadResult = (ListKind, Result<FetchedList, wire::Error>);
 
-struct Progress {
+struct ListReadProgress {
     began: Instant,
     /// Whether it is being read.
     under_way: bool,
@@ -41,17 +41,17 @@ struct Progress {
 
 // === impl Reading ===
 
-impl Reading {
+impl ListReader {
     pub(super) fn new(client: Client, between: Duration) -> Self {
         Self { client, under_way: FuturesUnordered::new(), progress: HashMap::new(), between }
     }
 
     /// Begins to read a list, unless that would be too often.
-    pub(super) fn ask(&mut self, list: List, urgency: Urgency) {
+    pub(super) fn ask(&mut self, list: ListKind, urgency: ReadUrgency) {
         match self.progress.get_mut(&list) {
-            Some(progress) if progress.under_way => progress.again |= urgency == Urgency::Now,
+            Some(progress) if progress.under_way => progress.again |= urgency == ReadUrgency::Now,
             Some(progress)
-                if urgency == Urgency::WhenOld && progress.began.elapsed() < self.between => {}
+                if urgency == ReadUrgency::WhenOld && progress.began.elapsed() < self.between => {}
             _ => self.begin(list),
         }
     }
@@ -61,16 +61,17 @@ impl Reading {
         !self.under_way.is_empty()
     }
 
-    fn begin(&mut self, list: List) {
+    fn begin(&mut self, list: ListKind) {
         let now = Instant::now();
         let (haste, began) = match self.progress.get(&list) {
             Some(before) if now < before.began + self.between => {
                 let haste = before.haste + 1;
-                (haste, if haste > HASTE { before.began + self.between } else { now })
+                (haste, if haste > MAX_HASTY_READS { before.began + self.between } else { now })
             }
             _ => (0, now),
         };
-        self.progress.insert(list, Progress { began, under_way: true, again: false, haste });
+        self.progress
+            .insert(list, ListReadProgress { began, under_way: true, again: false, haste });
         let client = self.client.clone();
         self.under_way.push(Box::pin(async move {
             tokio::time::sleep_until(began).await;
@@ -79,7 +80,7 @@ impl Reading {
     }
 
     /// The next list that was read; never if none is being read. Safe to cancel.
-    pub(super) async fn next(&mut self) -> Read {
+    pub(super) async fn next(&mut self) -> ListReadResult {
         let Some((list, read)) = self.under_way.next().await else {
             return std::future::pending().await;
         };

@@ -2,21 +2,21 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use switchboard_wire::client::List;
+use switchboard_wire::client::ListKind;
 use tokio::sync::Notify;
 
-use super::Error;
+use super::ConnectionError;
 
 /// Things asked of a task and not yet done.
 #[derive(Debug, Default)]
-pub(super) struct Requests {
-    asked: Mutex<Asked>,
+pub(super) struct TaskRequests {
+    asked: Mutex<RequestedWork>,
     changed: Notify,
 }
 
 /// What is asked just now.
 #[derive(Debug, Default)]
-pub(super) struct Asked {
+pub(super) struct RequestedWork {
     /// Begin anew, by hand.
     pub(super) reconnect: bool,
     /// A call waits for the connection.
@@ -28,14 +28,14 @@ pub(super) struct Asked {
     /// A person has signed in or out since the attempt of this number.
     pub(super) sign_in_changed: Option<u64>,
     /// This session is no good, and why.
-    pub(super) lost: Option<(u64, Error)>,
+    pub(super) lost: Option<(u64, ConnectionError)>,
     /// Lists to read again.
-    pub(super) refresh: Vec<(List, Urgency)>,
+    pub(super) refresh: Vec<(ListKind, ReadUrgency)>,
 }
 
 /// How soon a list is to be read again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Urgency {
+pub(super) enum ReadUrgency {
     /// It has changed, or somebody asks by hand.
     Now,
     /// It is old: soon enough, and not too often.
@@ -44,16 +44,16 @@ pub(super) enum Urgency {
 
 // === impl Requests ===
 
-impl Requests {
+impl TaskRequests {
     /// Asks for something.
-    pub(super) fn ask(&self, what: impl FnOnce(&mut Asked)) {
+    pub(super) fn ask(&self, what: impl FnOnce(&mut RequestedWork)) {
         what(&mut self.lock());
         // The only one who waits is the task; a permit is kept for it if it does not just now.
         self.changed.notify_one();
     }
 
     /// Asks for a list to be read again.
-    pub(super) fn refresh(&self, list: List, urgency: Urgency) {
+    pub(super) fn refresh(&self, list: ListKind, urgency: ReadUrgency) {
         self.ask(|asked| {
             if !asked.refresh.contains(&(list, urgency)) {
                 asked.refresh.push((list, urgency));
@@ -67,14 +67,14 @@ impl Requests {
     }
 
     /// Waits until `so` holds of what is asked.
-    pub(super) async fn until(&self, so: impl Fn(&Asked) -> bool) {
+    pub(super) async fn wait_until(&self, so: impl Fn(&RequestedWork) -> bool) {
         while !so(&self.lock()) {
             self.changed.notified().await;
         }
     }
 
     /// What is asked, to be looked at and taken out.
-    pub(super) fn lock(&self) -> MutexGuard<'_, Asked> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, RequestedWork> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

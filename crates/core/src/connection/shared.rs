@@ -6,58 +6,61 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use switchboard_process::{Guard, StderrOptions};
+use switchboard_process::{ProcessGuard, StderrOptions};
 use switchboard_wire::{
     client::{EraCache, Implementation},
-    http::{Pool, PoolOptions, Proxies, ProxyVars},
+    http::{HttpPool, HttpPoolOptions, ProxySettings, ProxyVariables},
 };
 
-use super::{key::Key, lists::RawLists, slots::Slots, spec::Spec, timing::Timing};
+use super::{
+    key::ConnectionKey, lists::RawLists, slots::ConnectPermits, spec::ConnectionSpec,
+    timing::ConnectionTiming,
+};
 
 /// Lists kept of servers that are no longer configured.
-const FORMER: usize = 20;
+const MAX_FORMER_LISTS: usize = 20;
 /// Pools kept, each for other proxies: as many as there are kinds of environments, which are few.
 const MAX_POOLS: usize = 16;
 
 /// What all connections of a hub have in common.
-pub struct Shared {
+pub struct ConnectionContext {
     /// Who we say we are.
     pub client: Implementation,
     /// Who sees to it that no process outlives us.
-    pub guard: Guard,
+    pub guard: ProcessGuard,
     /// This program's own file, to tell that a server is us.
     pub program: Option<PathBuf>,
     /// Which era each server was last reached in.
     pub eras: Arc<EraCache>,
     /// Where a server's standard error goes.
-    pub stderr: Arc<dyn Fn(&Spec) -> StderrOptions + Send + Sync>,
+    pub stderr: Arc<dyn Fn(&ConnectionSpec) -> StderrOptions + Send + Sync>,
     /// How connections over HTTP are made. Proxies of the system stand for those that each caller's environment names.
-    pub http: PoolOptions,
+    pub http: HttpPoolOptions,
     /// Every number.
-    pub timing: Timing,
-    pub(super) slots: Slots,
+    pub timing: ConnectionTiming,
+    pub(super) slots: ConnectPermits,
     pub(super) former: FormerLists,
-    pools: Mutex<Vec<(ProxyVars, Pool)>>,
+    pools: Mutex<Vec<(ProxyVariables, HttpPool)>>,
 }
 
 /// The lists of servers that were taken out of the configuration, should they come back: the most recent
 /// ones.
 #[derive(Debug, Default)]
-pub(super) struct FormerLists(Mutex<Vec<(Key, Arc<RawLists>)>>);
+pub(super) struct FormerLists(Mutex<Vec<(ConnectionKey, Arc<RawLists>)>>);
 
 // === impl Shared ===
 
-impl Shared {
+impl ConnectionContext {
     /// For a client of this name; processes are under `guard`.
-    pub fn new(client: Implementation, guard: Guard, timing: Timing) -> Self {
+    pub fn new(client: Implementation, guard: ProcessGuard, timing: ConnectionTiming) -> Self {
         Self {
             client,
             guard,
             program: None,
             eras: Arc::default(),
             stderr: Arc::new(|_| StderrOptions::default()),
-            http: PoolOptions::default(),
-            slots: Slots::new(&timing),
+            http: HttpPoolOptions::default(),
+            slots: ConnectPermits::new(&timing),
             timing,
             former: FormerLists::default(),
             pools: Mutex::default(),
@@ -65,20 +68,23 @@ impl Shared {
     }
 
     /// For a client of this name whose program is also its guard.
-    pub fn of_this_program(client: Implementation, timing: Timing) -> io::Result<Self> {
-        let mut shared = Self::new(client, Guard::this_program()?, timing);
+    pub fn of_this_program(client: Implementation, timing: ConnectionTiming) -> io::Result<Self> {
+        let mut shared = Self::new(client, ProcessGuard::this_program()?, timing);
         shared.program = Some(std::env::current_exe()?);
         Ok(shared)
     }
 
     /// The pool of all connections that go through these proxies; its certificates take a moment to load, so it is made
     /// when first needed.
-    pub(super) fn pool(&self, proxies: &ProxyVars) -> Result<Pool, switchboard_wire::Error> {
+    pub(super) fn pool(
+        &self,
+        proxies: &ProxyVariables,
+    ) -> Result<HttpPool, switchboard_wire::Error> {
         let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, pool)) = pools.iter().find(|(other, _)| other == proxies) {
             return Ok(pool.clone());
         }
-        let pool = Pool::new(&self.network(proxies))?;
+        let pool = HttpPool::new(&self.network(proxies))?;
         if pools.len() >= MAX_POOLS {
             // Connections that use it keep it.
             pools.remove(0);
@@ -88,16 +94,16 @@ impl Shared {
     }
 
     /// How connections through these proxies are made.
-    pub(super) fn network(&self, proxies: &ProxyVars) -> PoolOptions {
+    pub(super) fn network(&self, proxies: &ProxyVariables) -> HttpPoolOptions {
         let proxies = match &self.http.proxies {
-            Proxies::System => Proxies::Given(proxies.clone()),
+            ProxySettings::System => ProxySettings::Given(proxies.clone()),
             other => other.clone(),
         };
-        PoolOptions { proxies, ..self.http.clone() }
+        HttpPoolOptions { proxies, ..self.http.clone() }
     }
 }
 
-impl fmt::Debug for Shared {
+impl fmt::Debug for ConnectionContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Shared")
             .field("client", &self.client)
@@ -109,15 +115,15 @@ impl fmt::Debug for Shared {
 // === impl FormerLists ===
 
 impl FormerLists {
-    pub(super) fn keep(&self, key: Key, lists: Arc<RawLists>) {
+    pub(super) fn keep(&self, key: ConnectionKey, lists: Arc<RawLists>) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.retain(|(other, _)| *other != key);
         kept.push((key, lists));
-        let surplus = kept.len().saturating_sub(FORMER);
+        let surplus = kept.len().saturating_sub(MAX_FORMER_LISTS);
         kept.drain(..surplus);
     }
 
-    pub(super) fn take(&self, key: &Key) -> Option<Arc<RawLists>> {
+    pub(super) fn take(&self, key: &ConnectionKey) -> Option<Arc<RawLists>> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let at = kept.iter().position(|(other, _)| other == key)?;
         Some(kept.remove(at).1)

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use switchboard_wire::http::{CredentialError, SignedOut};
+use switchboard_wire::http::{CredentialError, SignOutOutcome};
 use switchboard_wire::sanitize;
 use tokio::time::timeout;
 
-use super::{Connection, State};
+use super::{Connection, ConnectionState};
 
 /// How long signing out may take at least: a server that is not waited for long to connect may have to be told.
-const SIGN_OUT: Duration = Duration::from_secs(30);
+const MIN_SIGN_OUT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long a connection may take to let go of a session.
 const FOLLOW_TIMEOUT: Duration = Duration::from_secs(2);
@@ -42,7 +42,7 @@ impl Connection {
     /// is made by itself.
     pub async fn sign_in(&self) -> Result<String, SignInError> {
         let challenges = match self.state() {
-            State::NeedsAuth(needs) => needs.challenges.clone(),
+            ConnectionState::NeedsAuth(needs) => needs.challenges.clone(),
             _ => Vec::new(),
         };
         let page = self.spec().credentials.sign_in_page().ok_or(SignInError::NoPage)?;
@@ -53,9 +53,9 @@ impl Connection {
     /// shows. Whether it is so.
     pub async fn follow_sign_in(&self) -> bool {
         let Some(number) = self.outdated_attempt().await else { return false };
-        let is_other = |state: &State| match state {
-            State::Connected(live) => live.number > number,
-            State::NeedsAuth(needs) => needs.number > number,
+        let is_other = |state: &ConnectionState| match state {
+            ConnectionState::Connected(live) => live.number > number,
+            ConnectionState::NeedsAuth(needs) => needs.number > number,
             _ => true,
         };
         // A task that is busy for longer, or gone, has nothing to show yet.
@@ -64,10 +64,10 @@ impl Connection {
     }
 
     /// Signs out, and connects anew without what was signed in to.
-    pub async fn sign_out(&self) -> Result<SignedOut, SignInError> {
-        let after = self.core.shared.timing.connect.max(SIGN_OUT);
+    pub async fn sign_out(&self) -> Result<SignOutOutcome, SignInError> {
+        let after = self.core.shared.timing.connect.max(MIN_SIGN_OUT_TIMEOUT);
         let ended = in_time(after, self.spec().credentials.sign_out()).await?;
-        if ended != SignedOut::Nobody {
+        if ended != SignOutOutcome::Nobody {
             self.reconnect();
         }
         Ok(ended)
@@ -84,6 +84,6 @@ async fn in_time<T>(
             CredentialError::SignIn(why) => why,
             CredentialError::Failed(error) => error.to_string(),
         };
-        SignInError::Failed { why: sanitize::line(&why).into_owned() }
+        SignInError::Failed { why: sanitize::sanitize_line(&why).into_owned() }
     })
 }

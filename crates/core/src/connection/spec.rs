@@ -3,22 +3,22 @@
 use std::{ffi::OsString, fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use switchboard_config::{Entry, Scope, Transport};
-use switchboard_wire::{self as wire, Era, http::Credentials, link::pair};
+use switchboard_wire::{self as wire, Era, http::CredentialProvider, link::pair};
 
 use super::CapabilityClass;
 
 /// The variable that changes how long connecting may take, in milliseconds.
-const TIMEOUT: &str = "MCP_TIMEOUT";
+const CONNECT_TIMEOUT_VARIABLE: &str = "MCP_TIMEOUT";
 
 /// What to connect to, for whom.
 #[derive(Clone)]
-pub struct Spec {
+pub struct ConnectionSpec {
     /// The server's name as configured.
     pub server: String,
     /// Where it is configured.
     pub scope: Scope,
     /// How it is reached.
-    pub reach: Reach,
+    pub reach: ConnectionTarget,
     /// Where a process of it starts, unless its entry says otherwise.
     pub working_dir: PathBuf,
     /// The caller's environment, with the settings' variables on top. Where a name comes twice, the
@@ -33,34 +33,34 @@ pub struct Spec {
     /// The principal that it serves; `None`: every principal.
     pub principal: Option<Arc<str>>,
     /// Whether one session has it to itself.
-    pub variant: Variant,
+    pub variant: ConnectionSharing,
     /// Who speaks for the user.
-    pub credentials: Arc<dyn Credentials>,
+    pub credentials: Arc<dyn CredentialProvider>,
     /// Names those credentials; no secret.
     pub credential_id: String,
 }
 
 /// How a server is reached.
 #[derive(Debug, Clone)]
-pub enum Reach {
+pub enum ConnectionTarget {
     /// As a configured entry says, its variables replaced by their values.
     Entry(Box<Entry>),
     /// It runs in this process.
-    InProcess(InProcess),
+    InProcess(InProcessLink),
 }
 
 /// A server in this process.
 #[derive(Clone)]
-pub struct InProcess {
+pub struct InProcessLink {
     /// Names it among all servers in this process.
     pub id: String,
     /// Hands out the near end of a new link to it, once for each attempt.
-    pub open: Arc<dyn Fn() -> Result<pair::End, wire::Error> + Send + Sync>,
+    pub open: Arc<dyn Fn() -> Result<pair::LinkEnd, wire::Error> + Send + Sync>,
 }
 
 /// Whose a connection is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub enum Variant {
+pub enum ConnectionSharing {
     /// Everybody's.
     #[default]
     Shared,
@@ -70,7 +70,7 @@ pub enum Variant {
 
 /// Which servers take turns with which when many are connected at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum ConnectGroup {
     /// On this machine: it costs processor time.
     Local,
     /// Elsewhere: it costs a socket.
@@ -79,14 +79,14 @@ pub enum Place {
 
 // === impl Spec ===
 
-impl Spec {
+impl ConnectionSpec {
     /// Which servers it takes turns with.
-    pub fn place(&self) -> Place {
+    pub fn connect_group(&self) -> ConnectGroup {
         match &self.reach {
-            Reach::InProcess(_) => Place::Local,
-            Reach::Entry(entry) => match entry.transport {
-                Transport::Stdio(_) => Place::Local,
-                _ => Place::Remote,
+            ConnectionTarget::InProcess(_) => ConnectGroup::Local,
+            ConnectionTarget::Entry(entry) => match entry.transport {
+                Transport::Stdio(_) => ConnectGroup::Local,
+                _ => ConnectGroup::Remote,
             },
         }
     }
@@ -99,12 +99,14 @@ impl Spec {
 
     /// How long connecting may take: what the caller's environment says, if it says anything usable.
     pub(super) fn connect_timeout(&self, usual: Duration) -> Duration {
-        let millis = self.variable(TIMEOUT).and_then(|value| value.to_str()?.trim().parse().ok());
+        let millis = self
+            .variable(CONNECT_TIMEOUT_VARIABLE)
+            .and_then(|value| value.to_str()?.trim().parse().ok());
         millis.filter(|millis| *millis > 0).map_or(usual, Duration::from_millis)
     }
 }
 
-impl fmt::Debug for Spec {
+impl fmt::Debug for ConnectionSpec {
     // Neither the environment nor the credentials belong in a log.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Spec")
@@ -124,7 +126,7 @@ impl fmt::Debug for Spec {
 
 // === impl InProcess ===
 
-impl fmt::Debug for InProcess {
+impl fmt::Debug for InProcessLink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("InProcess").field("id", &self.id).finish_non_exhaustive()
     }

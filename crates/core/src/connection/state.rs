@@ -10,37 +10,37 @@ use switchboard_wire::{
 };
 use tokio::{sync::watch, time::Instant};
 
-use super::{Error, liveness::Verdict};
+use super::{ConnectionError, liveness::Liveness};
 
 /// What a connection is doing.
 #[derive(Debug, Clone)]
-pub enum State {
+pub enum ConnectionState {
     /// It is being made, or waits for its turn to be.
-    Pending(Pending),
+    Pending(ConnectionAttempt),
     /// It is up.
-    Connected(Arc<Live>),
+    Connected(Arc<LiveSession>),
     /// It could not be made, or was lost.
-    Failed(Arc<Failed>),
+    Failed(Arc<ConnectionFailure>),
     /// Somebody has to sign in first.
-    NeedsAuth(Arc<NeedsAuth>),
+    NeedsAuth(Arc<SignInNeeded>),
     /// It was ended, for good.
     Stopped,
 }
 
 /// A connection in the making.
 #[derive(Debug, Clone)]
-pub struct Pending {
+pub struct ConnectionAttempt {
     /// Which attempt this is, from 1, counted over the whole life of the connection.
     pub number: u64,
     /// How many attempts in a row went before it without a session that lasted.
     pub retries: u32,
     /// How the one before ended.
-    pub last: Option<Error>,
+    pub last: Option<ConnectionError>,
 }
 
 /// A session with a server.
 #[derive(Debug)]
-pub struct Live {
+pub struct LiveSession {
     /// The session itself.
     pub client: Client,
     /// What the server said of itself.
@@ -54,16 +54,16 @@ pub struct Live {
     /// The sign-in that it was opened with.
     pub(super) sign_in: SignInRevision,
     /// Whether the server answers, as far as it was asked.
-    pub(super) verdict: watch::Sender<Verdict>,
+    pub(super) verdict: watch::Sender<Liveness>,
 }
 
 /// A connection that is not up.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{}", if *was_connected { "the connection was lost" } else { "cannot connect" })]
-pub struct Failed {
+pub struct ConnectionFailure {
     /// Why.
     #[source]
-    pub error: Error,
+    pub error: ConnectionError,
     /// Whether it had been up.
     pub was_connected: bool,
     /// When it is tried again; never by itself if absent.
@@ -79,14 +79,14 @@ pub struct Failed {
 /// A connection that waits for somebody to sign in.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("sign-in is needed")]
-pub struct NeedsAuth {
+pub struct SignInNeeded {
     /// Why, as far as is known. Part of it may be the server's words: clean it before it is shown.
     pub reason: String,
     /// What the server's `WWW-Authenticate` says.
     pub challenges: Vec<String>,
     /// What happened.
     #[source]
-    pub error: Error,
+    pub error: ConnectionError,
     /// Which attempt it was.
     pub number: u64,
     /// Since when.
@@ -97,7 +97,7 @@ pub struct NeedsAuth {
 
 // === impl State ===
 
-impl State {
+impl ConnectionState {
     /// A stable word for it.
     pub fn word(&self) -> &'static str {
         match self {
@@ -110,7 +110,7 @@ impl State {
     }
 
     /// The session, of one that is up.
-    pub fn live(&self) -> Option<&Arc<Live>> {
+    pub fn live(&self) -> Option<&Arc<LiveSession>> {
         match self {
             Self::Connected(live) => Some(live),
             _ => None,
@@ -120,7 +120,7 @@ impl State {
 
 // === impl Live ===
 
-impl Live {
+impl LiveSession {
     /// Which session of its connection it is.
     pub fn number(&self) -> u64 {
         self.number
@@ -134,28 +134,28 @@ impl Live {
 
 // === impl NeedsAuth ===
 
-impl NeedsAuth {
-    pub(super) fn new(error: Error, number: u64, sign_in: SignInRevision) -> Self {
+impl SignInNeeded {
+    pub(super) fn new(error: ConnectionError, number: u64, sign_in: SignInRevision) -> Self {
         let (reason, challenges) = match &error {
-            Error::Wire(error) => asked_for(error),
+            ConnectionError::Wire(error) => challenge_of(error),
             _ => (String::new(), Vec::new()),
         };
         Self { reason, challenges, error, number, since: Instant::now(), sign_in }
     }
 }
 
-fn asked_for(error: &wire::Error) -> (String, Vec<String>) {
+fn challenge_of(error: &wire::Error) -> (String, Vec<String>) {
     match error {
-        wire::Error::Http(error) => asked_over_http(error),
+        wire::Error::Http(error) => http_challenge_of(error),
         wire::Error::WebSocket(error) => match &**error {
-            WsError::Http(error) => asked_over_http(error),
+            WsError::Http(error) => http_challenge_of(error),
             _ => (String::new(), Vec::new()),
         },
         _ => (String::new(), Vec::new()),
     }
 }
 
-fn asked_over_http(error: &HttpError) -> (String, Vec<String>) {
+fn http_challenge_of(error: &HttpError) -> (String, Vec<String>) {
     match error {
         HttpError::SignIn { reason, challenges, .. } => (reason.clone(), challenges.clone()),
         HttpError::Refused { challenges, .. } => (String::new(), challenges.clone()),

@@ -6,31 +6,31 @@ use std::{
     time::Duration,
 };
 
-use super::Error;
+use super::ConnectionError;
 
 /// Calls whose time is remembered.
-const REMEMBERED: usize = 1024;
+const MAX_LATENCY_SAMPLES: usize = 1024;
 
 /// Numbers about a connection.
 #[derive(Debug, Clone, Default)]
-pub struct Stats {
+pub struct ConnectionStats {
     /// Sessions there were.
     pub connects: u64,
     /// Sessions after the first.
     pub restarts: u64,
     /// The last thing that went wrong with it.
-    pub last_error: Option<Error>,
+    pub last_error: Option<ConnectionError>,
     /// Calls in flight now.
     pub calls_in_flight: usize,
     /// How the latest calls went.
-    pub latency: Option<Latency>,
+    pub latency: Option<CallLatency>,
     /// The server's process, if it is one of ours and runs.
     pub pid: Option<u32>,
 }
 
 /// How long the latest calls took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Latency {
+pub struct CallLatency {
     /// How many there are.
     pub calls: usize,
     /// Half were faster.
@@ -41,54 +41,54 @@ pub struct Latency {
 
 /// What is counted as it happens.
 #[derive(Debug, Default)]
-pub(super) struct Tally(Mutex<Counted>);
+pub(super) struct StatsRecorder(Mutex<Counters>);
 
 #[derive(Debug, Default)]
-struct Counted {
+struct Counters {
     connects: u64,
-    last_error: Option<Error>,
+    last_error: Option<ConnectionError>,
     took: VecDeque<Duration>,
 }
 
 // === impl Tally ===
 
-impl Tally {
-    pub(super) fn connected(&self) {
+impl StatsRecorder {
+    pub(super) fn record_connect(&self) {
         self.lock().connects += 1;
     }
 
-    pub(super) fn failed(&self, error: &Error) {
+    pub(super) fn record_failure(&self, error: &ConnectionError) {
         self.lock().last_error = Some(error.clone());
     }
 
-    pub(super) fn called(&self, took: Duration) {
+    pub(super) fn record_call(&self, took: Duration) {
         let mut counted = self.lock();
-        if counted.took.len() == REMEMBERED {
+        if counted.took.len() == MAX_LATENCY_SAMPLES {
             counted.took.pop_front();
         }
         counted.took.push_back(took);
     }
 
-    pub(super) fn stats(&self, calls_in_flight: usize, pid: Option<u32>) -> Stats {
+    pub(super) fn stats(&self, calls_in_flight: usize, pid: Option<u32>) -> ConnectionStats {
         let counted = self.lock();
-        Stats {
+        ConnectionStats {
             connects: counted.connects,
             restarts: counted.connects.saturating_sub(1),
             last_error: counted.last_error.clone(),
             calls_in_flight,
-            latency: Latency::of(counted.took.iter().copied().collect()),
+            latency: CallLatency::of(counted.took.iter().copied().collect()),
             pid,
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Counted> {
+    fn lock(&self) -> MutexGuard<'_, Counters> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 // === impl Latency ===
 
-impl Latency {
+impl CallLatency {
     fn of(mut took: Vec<Duration>) -> Option<Self> {
         took.sort_unstable();
         let at =
@@ -107,9 +107,9 @@ mod tests {
     #[test]
     fn latencies_are_of_the_latest_calls() {
         let check = |millis: &[u64], expected: Option<(usize, u64, u64)>| {
-            let tally = Tally::default();
+            let tally = StatsRecorder::default();
             for millis in millis {
-                tally.called(Duration::from_millis(*millis));
+                tally.record_call(Duration::from_millis(*millis));
             }
             let found = tally.stats(0, None).latency;
             let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap();
@@ -120,7 +120,8 @@ mod tests {
         check(&[7], Some((1, 7, 7)));
         check(&[3, 1, 2], Some((3, 2, 3)));
         check(&(1..=100).collect::<Vec<_>>(), Some((100, 51, 100)));
-        let slow_then_fast: Vec<_> = [900; 10].into_iter().chain([1; REMEMBERED]).collect();
-        check(&slow_then_fast, Some((REMEMBERED, 1, 1)));
+        let slow_then_fast: Vec<_> =
+            [900; 10].into_iter().chain([1; MAX_LATENCY_SAMPLES]).collect();
+        check(&slow_then_fast, Some((MAX_LATENCY_SAMPLES, 1, 1)));
     }
 }

@@ -9,17 +9,17 @@ use std::{
 
 use switchboard_wire::{
     self as wire, Remedy,
-    http::{ConnectKind, HttpError},
+    http::{ConnectFailure, HttpError},
     ws::WsError,
 };
 use tokio::time::Instant;
 
 /// Failures in a row on one session.
 #[derive(Debug, Default)]
-pub(super) struct Strikes(Mutex<Count>);
+pub(super) struct Strikes(Mutex<StrikeCount>);
 
 #[derive(Debug, Default)]
-struct Count {
+struct StrikeCount {
     session: u64,
     strikes: u32,
     /// When the server last answered anything after the handshake.
@@ -28,7 +28,7 @@ struct Count {
 
 /// What a failure says of the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Weight {
+pub(super) enum FailureWeight {
     /// It works: the server answered, if with a refusal.
     Answered,
     /// Nothing.
@@ -44,12 +44,12 @@ pub(super) enum Weight {
 impl Strikes {
     /// A session begins.
     pub(super) fn begin(&self, session: u64) {
-        *self.lock() = Count { session, strikes: 0, answered_at: None };
+        *self.lock() = StrikeCount { session, strikes: 0, answered_at: None };
     }
 
     /// The session works: the server has answered.
     pub(super) fn clear(&self, session: u64) {
-        *self.lock() = Count { session, strikes: 0, answered_at: Some(Instant::now()) };
+        *self.lock() = StrikeCount { session, strikes: 0, answered_at: Some(Instant::now()) };
     }
 
     /// Whether the server has answered anything in this session.
@@ -71,64 +71,66 @@ impl Strikes {
     pub(super) fn note(&self, session: u64, error: &wire::Error, limit: u32) -> bool {
         let mut count = self.lock();
         if count.session != session {
-            *count = Count { session, ..Count::default() };
+            *count = StrikeCount { session, ..StrikeCount::default() };
         }
-        match weight(error) {
-            Weight::Answered => {
+        match failure_weight(error) {
+            FailureWeight::Answered => {
                 count.strikes = 0;
                 count.answered_at = Some(Instant::now());
             }
-            Weight::None => {}
-            Weight::Strike => count.strikes += 1,
-            Weight::Out => return true,
+            FailureWeight::None => {}
+            FailureWeight::Strike => count.strikes += 1,
+            FailureWeight::Out => return true,
         }
         count.strikes >= limit
     }
 
-    fn lock(&self) -> MutexGuard<'_, Count> {
+    fn lock(&self) -> MutexGuard<'_, StrikeCount> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-pub(super) fn weight(error: &wire::Error) -> Weight {
+pub(super) fn failure_weight(error: &wire::Error) -> FailureWeight {
     // No call can work until somebody has signed in, so the session is of no more use.
     if error.remedy() == Remedy::SignIn {
-        return Weight::Out;
+        return FailureWeight::Out;
     }
     match error {
-        wire::Error::Http(error) => of_http(error),
+        wire::Error::Http(error) => http_failure_weight(error),
         wire::Error::WebSocket(error) => match &**error {
-            WsError::Http(error) => of_http(error),
-            _ => Weight::None, // Its reader ends the session by itself.
+            WsError::Http(error) => http_failure_weight(error),
+            _ => FailureWeight::None, // Its reader ends the session by itself.
         },
-        wire::Error::Io { source, .. } => of_io(source.kind()),
-        wire::Error::StreamLost { .. } => Weight::Strike,
-        wire::Error::Rpc(_) | wire::Error::InputNeeded { .. } => Weight::Answered,
-        _ => Weight::None,
+        wire::Error::Io { source, .. } => io_failure_weight(source.kind()),
+        wire::Error::StreamLost { .. } => FailureWeight::Strike,
+        wire::Error::Rpc(_) | wire::Error::InputNeeded { .. } => FailureWeight::Answered,
+        _ => FailureWeight::None,
     }
 }
 
-fn of_http(error: &HttpError) -> Weight {
+fn http_failure_weight(error: &HttpError) -> FailureWeight {
     match error {
-        HttpError::Connect { kind: ConnectKind::Refused | ConnectKind::Unreachable, .. } => {
-            Weight::Out
-        }
+        HttpError::Connect {
+            kind: ConnectFailure::Refused | ConnectFailure::Unreachable, ..
+        } => FailureWeight::Out,
         HttpError::Connect { .. }
         | HttpError::FirstByte { .. }
         | HttpError::Stalled { .. }
-        | HttpError::Closed { .. } => Weight::Strike,
-        HttpError::Refused { .. } => Weight::Answered,
-        _ => Weight::None,
+        | HttpError::Closed { .. } => FailureWeight::Strike,
+        HttpError::Refused { .. } => FailureWeight::Answered,
+        _ => FailureWeight::None,
     }
 }
 
-fn of_io(kind: io::ErrorKind) -> Weight {
+fn io_failure_weight(kind: io::ErrorKind) -> FailureWeight {
     use io::ErrorKind as Kind;
     match kind {
-        Kind::ConnectionRefused | Kind::HostUnreachable | Kind::NetworkUnreachable => Weight::Out,
-        Kind::ConnectionReset | Kind::TimedOut | Kind::BrokenPipe | Kind::UnexpectedEof => {
-            Weight::Strike
+        Kind::ConnectionRefused | Kind::HostUnreachable | Kind::NetworkUnreachable => {
+            FailureWeight::Out
         }
-        _ => Weight::None,
+        Kind::ConnectionReset | Kind::TimedOut | Kind::BrokenPipe | Kind::UnexpectedEof => {
+            FailureWeight::Strike
+        }
+        _ => FailureWeight::None,
     }
 }

@@ -11,28 +11,28 @@ use std::{
 
 use switchboard_wire::{
     self as wire, Remedy,
-    client::{Client, Inbox},
+    client::{Client, ServerInbox},
     http::SignInRevision,
 };
 use tokio::{sync::watch, time::Instant};
 
 use super::{
-    Connection, Core, Error,
-    listener::{Listener, Notice},
-    lists::{LISTS, RawLists},
-    liveness::Verdict,
-    slots::Slot,
-    spec::Reach,
-    state::{Failed, Live, NeedsAuth, Pending, State},
+    Connection, ConnectionCore, ConnectionError,
+    listener::{ConnectionEvent, ConnectionListener},
+    lists::{ALL_LISTS, RawLists},
+    liveness::Liveness,
+    slots::ConnectPermit,
+    spec::ConnectionTarget,
+    state::{ConnectionAttempt, ConnectionFailure, ConnectionState, LiveSession, SignInNeeded},
     target,
 };
 
 /// The task behind a connection.
-pub(super) struct Task {
-    pub(super) core: Arc<Core>,
+pub(super) struct ConnectionTask {
+    pub(super) core: Arc<ConnectionCore>,
     connection: Weak<Connection>,
-    listener: Arc<dyn Listener>,
-    state: watch::Sender<State>,
+    listener: Arc<dyn ConnectionListener>,
+    state: watch::Sender<ConnectionState>,
     pub(super) lists: watch::Sender<Arc<RawLists>>,
     /// Attempts ever.
     number: u64,
@@ -43,7 +43,7 @@ pub(super) struct Task {
     /// When the last attempt began.
     began: Instant,
     /// How it ended.
-    last: Option<Error>,
+    last: Option<ConnectionError>,
     /// What it was to, as eras are remembered.
     target: Option<String>,
     /// The sign-in that the last attempt was made with.
@@ -51,7 +51,7 @@ pub(super) struct Task {
 }
 
 /// Why an attempt or a session is over.
-pub(super) enum Ended {
+pub(super) enum EndReason {
     /// Nobody wants the connection any more.
     Stopped,
     /// Somebody wants it anew.
@@ -59,12 +59,12 @@ pub(super) enum Ended {
     /// A person has signed in or out.
     SignInChanged,
     /// It cannot be made, or is gone.
-    Failed(Error),
+    Failed(ConnectionError),
 }
 
 /// How far an attempt came before it failed.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reached {
+pub(super) enum AttemptProgress {
     /// There was no session.
     Nothing,
     /// There was a session, in which the server answered nothing.
@@ -75,13 +75,14 @@ pub(super) enum Reached {
 
 // === impl Task ===
 
-impl Task {
+impl ConnectionTask {
     pub(super) fn new(
-        core: Arc<Core>,
+        core: Arc<ConnectionCore>,
         connection: Weak<Connection>,
-        listener: Arc<dyn Listener>,
-    ) -> (Self, watch::Receiver<State>, watch::Receiver<Arc<RawLists>>) {
-        let pending = State::Pending(Pending { number: 1, retries: 0, last: None });
+        listener: Arc<dyn ConnectionListener>,
+    ) -> (Self, watch::Receiver<ConnectionState>, watch::Receiver<Arc<RawLists>>) {
+        let pending =
+            ConnectionState::Pending(ConnectionAttempt { number: 1, retries: 0, last: None });
         let (state, reading_state) = watch::channel(pending);
         let (lists, reading_lists) =
             watch::channel(core.shared.former.take(&core.key).unwrap_or_default());
@@ -106,13 +107,13 @@ impl Task {
         loop {
             let ended = match self.attempt().await {
                 Ok((live, inbox)) => self.session(&live, inbox).await,
-                Err(Ended::Failed(error)) => {
-                    self.settle(error, Reached::Nothing);
-                    Ended::Asked
+                Err(EndReason::Failed(error)) => {
+                    self.publish_failure(error, AttemptProgress::Nothing);
+                    EndReason::Asked
                 }
                 Err(ended) => ended,
             };
-            if matches!(ended, Ended::Stopped) || self.rest().await.is_none() {
+            if matches!(ended, EndReason::Stopped) || self.wait_for_next_attempt().await.is_none() {
                 break;
             }
         }
@@ -121,7 +122,7 @@ impl Task {
 
     // --- one attempt
 
-    async fn attempt(&mut self) -> Result<(Arc<Live>, Inbox), Ended> {
+    async fn attempt(&mut self) -> Result<(Arc<LiveSession>, ServerInbox), EndReason> {
         // From before the first request: a person who signs in or out meanwhile is noticed afterwards.
         let sign_in = self.core.spec.credentials.sign_in_revision();
         let sign_in = self.unless_stopped(sign_in).await?;
@@ -129,7 +130,7 @@ impl Task {
         self.forget_if_asked();
         self.number += 1;
         self.publish_pending();
-        let slot = self.unless_stopped(self.turn()).await?;
+        let slot = self.unless_stopped(self.acquire_permit()).await?;
         self.began = Instant::now();
         let connected = self.connect(slot).await;
         let asked_anew = {
@@ -140,23 +141,26 @@ impl Task {
         };
         match connected {
             Ok((client, inbox)) => Ok((self.live(client), inbox)),
-            Err(_) if self.core.stop.is_cancelled() => Err(Ended::Stopped),
-            Err(_) if asked_anew => Err(Ended::Asked),
-            Err(error) => Err(Ended::Failed(error)),
+            Err(_) if self.core.stop.is_cancelled() => Err(EndReason::Stopped),
+            Err(_) if asked_anew => Err(EndReason::Asked),
+            Err(error) => Err(EndReason::Failed(error)),
         }
     }
 
     /// A turn, or none for a server that somebody waits for.
-    async fn turn(&self) -> Option<Slot> {
+    async fn acquire_permit(&self) -> Option<ConnectPermit> {
         tokio::select! {
             biased;
-            () = self.core.requests.until(|asked| asked.wanted) => None,
-            slot = self.core.shared.slots.turn(self.core.spec.place()) => slot,
+            () = self.core.requests.wait_until(|asked| asked.wanted) => None,
+            slot = self.core.shared.slots.acquire(self.core.spec.connect_group()) => slot,
         }
     }
 
     /// Connects; the slot goes to the next when this takes long.
-    async fn connect(&mut self, slot: Option<Slot>) -> Result<(Client, Inbox), Error> {
+    async fn connect(
+        &mut self,
+        slot: Option<ConnectPermit>,
+    ) -> Result<(Client, ServerInbox), ConnectionError> {
         let target = self.prepare().await?;
         let key = target.key();
         // It stays the same for as long as the connection does.
@@ -167,10 +171,11 @@ impl Task {
         let abandoned = async {
             tokio::select! {
                 () = core.stop.cancelled() => {}
-                () = core.requests.until(|asked| asked.reconnect) => {}
+                () = core.requests.wait_until(|asked| asked.reconnect) => {}
             }
         };
-        let mut connecting = std::pin::pin!(Client::connect_unless(target, options, abandoned));
+        let mut connecting =
+            std::pin::pin!(Client::connect_cancellable(target, options, abandoned));
         tokio::select! {
             connected = &mut connecting => return Ok(connected?),
             () = tokio::time::sleep(core.shared.timing.slot_kept) => drop(slot),
@@ -179,52 +184,52 @@ impl Task {
     }
 
     /// What to connect to. Files are looked at where that holds nobody up.
-    async fn prepare(&self) -> Result<wire::client::Target, Error> {
+    async fn prepare(&self) -> Result<wire::client::ServerTarget, ConnectionError> {
         let core = self.core.clone();
-        if let Reach::InProcess(_) = core.spec.reach {
+        if let ConnectionTarget::InProcess(_) = core.spec.reach {
             return target::build(&core.spec, &core.shared);
         }
         let building = tokio::task::spawn_blocking(move || target::build(&core.spec, &core.shared));
         match self.core.stop.run_until_cancelled(building).await {
             None => Err(wire::Error::Closed.into()),
-            Some(Err(error)) => Err(Error::Preparing(Arc::new(error))),
+            Some(Err(error)) => Err(ConnectionError::Preparing(Arc::new(error))),
             Some(Ok(built)) => built,
         }
     }
 
-    fn live(&self, client: Client) -> Arc<Live> {
-        let facts = client.server();
+    fn live(&self, client: Client) -> Arc<LiveSession> {
+        let facts = client.server_facts();
         let connect_took = self.began.elapsed();
-        Arc::new(Live {
+        Arc::new(LiveSession {
             client,
             facts,
             since: Instant::now(),
             connect_took,
             number: self.number,
             sign_in: self.sign_in.unwrap_or_default(),
-            verdict: Verdict::channel(),
+            verdict: Liveness::channel(),
         })
     }
 
     // --- between sessions
 
     /// Decides what a failure leads to, and publishes it.
-    pub(super) fn settle(&mut self, error: Error, reached: Reached) {
-        self.core.tally.failed(&error);
+    pub(super) fn publish_failure(&mut self, error: ConnectionError, reached: AttemptProgress) {
+        self.core.tally.record_failure(&error);
         self.last = Some(error.clone());
         let remedy = error.remedy();
         if remedy == Remedy::SignIn {
             let sign_in = self.sign_in.unwrap_or_default();
-            let needs = NeedsAuth::new(error, self.number, sign_in);
-            return self.publish(State::NeedsAuth(Arc::new(needs)));
+            let needs = SignInNeeded::new(error, self.number, sign_in);
+            return self.publish(ConnectionState::NeedsAuth(Arc::new(needs)));
         }
         // What worked once may work again, whatever ended it.
-        let hopeful = reached != Reached::Nothing || remedy == Remedy::Retry;
+        let hopeful = reached != AttemptProgress::Nothing || remedy == Remedy::Retry;
         let since = Instant::now();
         let retry_at = hopeful.then(|| since + self.pause(since, reached));
-        self.publish(State::Failed(Arc::new(Failed {
+        self.publish(ConnectionState::Failed(Arc::new(ConnectionFailure {
             error,
-            was_connected: reached != Reached::Nothing,
+            was_connected: reached != AttemptProgress::Nothing,
             retry_at,
             retries: self.retries,
             number: self.number,
@@ -234,9 +239,9 @@ impl Task {
 
     /// How long to wait before the next attempt. A server that was in service works once it is started, however short
     /// its sessions are: what counts is how often it was lost lately. Any other is tried less and less often.
-    fn pause(&mut self, now: Instant, reached: Reached) -> Duration {
+    fn pause(&mut self, now: Instant, reached: AttemptProgress) -> Duration {
         let (timing, salt) = (&self.core.shared.timing, self.core.key.number());
-        if reached == Reached::Service {
+        if reached == AttemptProgress::Service {
             self.retries = 0;
             self.losses.retain(|at| now.duration_since(*at) < timing.losses_counted_for);
             self.losses.push(now);
@@ -249,9 +254,9 @@ impl Task {
     }
 
     /// Waits until it is time for the next attempt; nothing if there is to be none.
-    async fn rest(&self) -> Option<()> {
+    async fn wait_for_next_attempt(&self) -> Option<()> {
         loop {
-            let due = self.due();
+            let due = self.next_attempt_at();
             let coming = async {
                 match due {
                     Some(due) => tokio::time::sleep_until(due).await,
@@ -271,7 +276,7 @@ impl Task {
     /// Ends when a person has signed in, where that is what is missing.
     async fn sign_in_changed(&self) {
         let since = match &*self.state.borrow() {
-            State::NeedsAuth(needs) => Some(needs.sign_in),
+            ConnectionState::NeedsAuth(needs) => Some(needs.sign_in),
             _ => None,
         };
         match since {
@@ -281,24 +286,26 @@ impl Task {
     }
 
     /// When the next attempt is to be made, as things stand.
-    fn due(&self) -> Option<Instant> {
+    fn next_attempt_at(&self) -> Option<Instant> {
         let timing = &self.core.shared.timing;
         let asked = self.core.requests.lock();
         let (now, soonest) = (Instant::now(), self.began + timing.between_attempts);
         match &*self.state.borrow() {
             _ if asked.reconnect => Some(now),
-            State::NeedsAuth(needs) if asked.sign_in_changed == Some(needs.number) => Some(now),
-            State::Failed(failed) => match failed.retry_at {
+            ConnectionState::NeedsAuth(needs) if asked.sign_in_changed == Some(needs.number) => {
+                Some(now)
+            }
+            ConnectionState::Failed(failed) => match failed.retry_at {
                 Some(at) if asked.wanted || asked.looked_at => Some(soonest.min(at)),
                 Some(at) => Some(at),
                 None if asked.looked_at => Some(soonest),
                 None => (asked.wanted && failed.since + timing.longest_pause <= now).then_some(now),
             },
-            State::NeedsAuth(needs) => {
+            ConnectionState::NeedsAuth(needs) => {
                 (asked.wanted && needs.since + timing.needs_auth <= now).then_some(now)
             }
-            State::Pending(_) | State::Connected(_) => Some(now),
-            State::Stopped => None,
+            ConnectionState::Pending(_) | ConnectionState::Connected(_) => Some(now),
+            ConnectionState::Stopped => None,
         }
     }
 
@@ -314,10 +321,10 @@ impl Task {
         self.retries = 0;
         self.losses.clear();
         self.last = None;
-        let gone: Vec<_> = LISTS.into_iter().filter(|list| self.has(*list)).collect();
+        let gone: Vec<_> = ALL_LISTS.into_iter().filter(|list| self.has_items(*list)).collect();
         self.forget_lists();
         for list in gone {
-            self.tell(Notice::ListsChanged(list));
+            self.tell(ConnectionEvent::ListsChanged(list));
         }
     }
 
@@ -345,18 +352,18 @@ impl Task {
 
     pub(super) fn publish_pending(&self) {
         let (number, retries, last) = (self.number, self.retries, self.last.clone());
-        self.publish(State::Pending(Pending { number, retries, last }));
+        self.publish(ConnectionState::Pending(ConnectionAttempt { number, retries, last }));
     }
 
-    pub(super) fn publish(&self, state: State) {
+    pub(super) fn publish(&self, state: ConnectionState) {
         self.state.send_replace(state);
-        self.tell(Notice::StateChanged);
+        self.tell(ConnectionEvent::StateChanged);
     }
 
     /// Tells whoever listens, while there is anybody to whom the connection means something.
-    pub(super) fn tell(&self, notice: Notice) {
+    pub(super) fn tell(&self, notice: ConnectionEvent) {
         if let Some(connection) = self.connection.upgrade() {
-            self.listener.notice(&connection, notice);
+            self.listener.handle_event(&connection, notice);
         }
     }
 
@@ -366,10 +373,10 @@ impl Task {
         if lists.facts.is_some() {
             self.core.shared.former.keep(self.core.key, lists);
         }
-        self.publish(State::Stopped);
+        self.publish(ConnectionState::Stopped);
     }
 
-    async fn unless_stopped<T>(&self, waiting: impl Future<Output = T>) -> Result<T, Ended> {
-        self.core.stop.run_until_cancelled(waiting).await.ok_or(Ended::Stopped)
+    async fn unless_stopped<T>(&self, waiting: impl Future<Output = T>) -> Result<T, EndReason> {
+        self.core.stop.run_until_cancelled(waiting).await.ok_or(EndReason::Stopped)
     }
 }

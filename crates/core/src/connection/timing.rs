@@ -7,12 +7,12 @@ use std::{
 
 use switchboard_config::Limits;
 
-const LOCAL_SLOTS: &str = "MCP_SERVER_CONNECTION_BATCH_SIZE";
-const REMOTE_SLOTS: &str = "MCP_REMOTE_SERVER_CONNECTION_BATCH_SIZE";
+const LOCAL_BATCH_SIZE_VARIABLE: &str = "MCP_SERVER_CONNECTION_BATCH_SIZE";
+const REMOTE_BATCH_SIZE_VARIABLE: &str = "MCP_REMOTE_SERVER_CONNECTION_BATCH_SIZE";
 
 /// How patient connections are, and how many things may be.
 #[derive(Debug, Clone)]
-pub struct Timing {
+pub struct ConnectionTiming {
     /// How long connecting may take (30 s), unless the caller's `MCP_TIMEOUT` says otherwise.
     pub connect: Duration,
     /// How long an HTTP answer may take to begin (60 s).
@@ -35,7 +35,7 @@ pub struct Timing {
     /// before it is started again by itself.
     pub losses_counted_for: Duration,
     /// What keeps many servers from coming back at the same moment.
-    pub jitter: Jitter,
+    pub jitter: RetryJitter,
     /// The least time between the beginnings of two attempts, however urgent the second (1 s).
     pub between_attempts: Duration,
     /// How long ago an attempt must have failed before a client's list makes the next one (2 s): a failure may be what
@@ -59,7 +59,7 @@ pub struct Timing {
 
 /// Moves each pause by a part of itself, up or down.
 #[derive(Debug, Clone, Copy)]
-pub struct Jitter {
+pub struct RetryJitter {
     /// By how much at most, in percent.
     pub percent: u32,
     /// What it is computed from: the same seed gives the same pauses.
@@ -68,7 +68,7 @@ pub struct Jitter {
 
 // === impl Timing ===
 
-impl Default for Timing {
+impl Default for ConnectionTiming {
     fn default() -> Self {
         Self {
             connect: Duration::from_secs(30),
@@ -81,7 +81,7 @@ impl Default for Timing {
             longest_pause: Duration::from_secs(30),
             longest_slow_pause: Duration::from_mins(2),
             losses_counted_for: Duration::from_mins(1),
-            jitter: Jitter::default(),
+            jitter: RetryJitter::default(),
             between_attempts: Duration::from_secs(1),
             between_listed: Duration::from_secs(2),
             ping_after: Duration::from_secs(10),
@@ -95,14 +95,18 @@ impl Default for Timing {
     }
 }
 
-impl Timing {
+impl ConnectionTiming {
     /// The numbers that settings and the hub's own environment change. Only the environment says how many
     /// servers are connected at once; what cannot be read as a number changes nothing.
     #[must_use]
-    pub fn changed(mut self, limits: &Limits, variable: impl Fn(&str) -> Option<String>) -> Self {
+    pub fn with_settings(
+        mut self,
+        limits: &Limits,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Self {
         let count = |name| variable(name)?.trim().parse().ok().filter(|count: &usize| *count > 0);
-        self.local_slots = count(LOCAL_SLOTS).unwrap_or(self.local_slots);
-        self.remote_slots = count(REMOTE_SLOTS).unwrap_or(self.remote_slots);
+        self.local_slots = count(LOCAL_BATCH_SIZE_VARIABLE).unwrap_or(self.local_slots);
+        self.remote_slots = count(REMOTE_BATCH_SIZE_VARIABLE).unwrap_or(self.remote_slots);
         if let Some(millis) = limits.request_timeout_ms {
             self.first_byte = Duration::from_millis(millis);
         }
@@ -118,46 +122,47 @@ impl Timing {
     /// The pause before retry number `retry`, counted from 0, of the connection `salt` names.
     pub(super) fn pause(&self, retry: u32, salt: u64) -> Duration {
         let pause = match retry.checked_sub(self.retries) {
-            None => doubled(self.first_pause, retry).min(self.longest_pause),
-            Some(slow) => doubled(self.longest_pause, slow).min(self.longest_slow_pause),
+            None => double_pause(self.first_pause, retry).min(self.longest_pause),
+            Some(slow) => double_pause(self.longest_pause, slow).min(self.longest_slow_pause),
         };
         self.jitter.apply(pause, salt.wrapping_add(u64::from(retry)))
     }
 
     /// The pause before a server that worked is started again, after so many losses in a short time.
     pub(super) fn restart_pause(&self, losses: u32, salt: u64) -> Duration {
-        let pause = doubled(self.first_pause, losses.saturating_sub(1)).min(self.longest_pause);
+        let pause =
+            double_pause(self.first_pause, losses.saturating_sub(1)).min(self.longest_pause);
         self.jitter.apply(pause, salt.wrapping_add(u64::from(losses)))
     }
 }
 
 // === impl Jitter ===
 
-impl Jitter {
+impl RetryJitter {
     /// None at all.
     pub const NONE: Self = Self { percent: 0, seed: 0 };
 
     fn apply(self, pause: Duration, salt: u64) -> Duration {
         let spread = u64::from(self.percent.min(100)) * 10;
         // Per mille of the pause: from 1000 - spread to 1000 + spread.
-        let part = 1000 - spread + mixed(self.seed ^ salt) % (2 * spread + 1);
+        let part = 1000 - spread + mix_bits(self.seed ^ salt) % (2 * spread + 1);
         pause.saturating_mul(u32::try_from(part).unwrap_or(1000)) / 1000
     }
 }
 
-impl Default for Jitter {
+impl Default for RetryJitter {
     /// A fifth, from a seed of this process's own.
     fn default() -> Self {
         Self { percent: 20, seed: RandomState::new().build_hasher().finish() }
     }
 }
 
-fn doubled(pause: Duration, times: u32) -> Duration {
+fn double_pause(pause: Duration, times: u32) -> Duration {
     pause.saturating_mul(1 << times.min(20))
 }
 
 /// Spreads a number over all numbers (the finalizer of `SplitMix64`).
-fn mixed(number: u64) -> u64 {
+fn mix_bits(number: u64) -> u64 {
     let number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let number = (number ^ number >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let number = (number ^ number >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -177,11 +182,11 @@ mod tests {
             ..Limits::default()
         };
         let variable = |name: &str| match name {
-            LOCAL_SLOTS => Some(" 9".to_owned()),
-            REMOTE_SLOTS => Some("many".to_owned()),
+            LOCAL_BATCH_SIZE_VARIABLE => Some(" 9".to_owned()),
+            REMOTE_BATCH_SIZE_VARIABLE => Some("many".to_owned()),
             _ => None,
         };
-        let timing = Timing::default().changed(&limits, variable);
+        let timing = ConnectionTiming::default().with_settings(&limits, variable);
         assert_eq!((timing.local_slots, timing.remote_slots), (9, 20));
         assert_eq!((timing.retries, timing.calls_in_flight), (0, 7));
         assert_eq!(timing.first_byte, Duration::from_millis(1500));
@@ -190,14 +195,18 @@ mod tests {
     #[test]
     fn pauses_double_up_to_the_longest() {
         let check = |retries, expected: [u64; 9]| {
-            let timing = Timing { jitter: Jitter::NONE, retries, ..Timing::default() };
+            let timing = ConnectionTiming {
+                jitter: RetryJitter::NONE,
+                retries,
+                ..ConnectionTiming::default()
+            };
             let seconds: Vec<_> = (0..9).map(|retry| timing.pause(retry, 7).as_secs()).collect();
             assert_eq!(seconds, expected, "{retries} quick ones");
         };
         check(5, [1, 2, 4, 8, 16, 30, 60, 120, 120]);
         check(8, [1, 2, 4, 8, 16, 30, 30, 30, 30]);
         check(0, [30, 60, 120, 120, 120, 120, 120, 120, 120]);
-        let timing = Timing { jitter: Jitter::NONE, ..Timing::default() };
+        let timing = ConnectionTiming { jitter: RetryJitter::NONE, ..ConnectionTiming::default() };
         let seconds: Vec<_> =
             (1..8).map(|losses| timing.restart_pause(losses, 7).as_secs()).collect();
         assert_eq!(seconds, [1, 2, 4, 8, 16, 30, 30]);
@@ -205,7 +214,10 @@ mod tests {
 
     #[test]
     fn jitter_stays_within_a_fifth_and_is_not_the_same_for_all() {
-        let timing = Timing { jitter: Jitter { percent: 20, seed: 1 }, ..Timing::default() };
+        let timing = ConnectionTiming {
+            jitter: RetryJitter { percent: 20, seed: 1 },
+            ..ConnectionTiming::default()
+        };
         let pauses: Vec<_> = (0..1000).map(|salt| timing.pause(0, salt)).collect();
         let within = Duration::from_millis(800)..=Duration::from_millis(1200);
         assert!(pauses.iter().all(|pause| within.contains(pause)));

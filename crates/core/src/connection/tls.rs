@@ -4,24 +4,24 @@ use std::io;
 use std::path::Path;
 
 use switchboard_config::{Remote, Tls};
-use switchboard_wire::http::{ClientIdentity, HttpError, PoolOptions};
+use switchboard_wire::http::{HttpError, HttpPoolOptions, TlsClientIdentity};
 
 /// How the server of an entry is reached over the network, where `usual` is how others are. Files are named relative to
 /// `folder`, and read here: it may block.
-pub fn network(
+pub fn entry_pool_options(
     entry: &Remote,
     folder: &Path,
-    usual: &PoolOptions,
-) -> Result<PoolOptions, HttpError> {
+    usual: &HttpPoolOptions,
+) -> Result<HttpPoolOptions, HttpError> {
     let Some(tls) = &entry.tls else { return Ok(usual.clone()) };
     let mut options = usual.tls.clone();
     if let Some(file) = &tls.ca_file {
         options.extra_ca_pem.push(read("the certificate authorities", folder, file)?);
     }
     if let Some(pem) = identity(tls, folder)? {
-        options.client_identity = Some(ClientIdentity::from_pem(pem));
+        options.client_identity = Some(TlsClientIdentity::from_pem(pem));
     }
-    Ok(PoolOptions { tls: options, ..usual.clone() })
+    Ok(HttpPoolOptions { tls: options, ..usual.clone() })
 }
 
 fn identity(tls: &Tls, folder: &Path) -> Result<Option<Vec<u8>>, HttpError> {

@@ -7,22 +7,22 @@ use switchboard_config::Scope;
 use switchboard_wire::json::{Raw, quote};
 use switchboard_wire::meta::method;
 
-use super::record::Record;
+use super::record::CallRecorder;
 use super::tool::{member, must_be_object};
-use super::{CallError, Outcome, Request, Stage};
-use crate::catalog::{Configured, Listed, Neighbours, Style, Tool};
-use crate::permission::Because;
-use crate::schema::Mistake;
+use super::{CallError, CallOutcome, Request, Stage};
+use crate::catalog::{ConfiguredServer, ListedTool, NameCollisions, NameStyle, Tool};
+use crate::permission::DecisionReason;
+use crate::schema::ArgumentMistake;
 
 /// Lists the resources of all servers, or of one.
-pub const LIST_RESOURCES: &str = "ListMcpResources";
+pub const LIST_RESOURCES_TOOL: &str = "ListMcpResources";
 /// Reads one of them.
-pub const READ_RESOURCE: &str = "ReadMcpResource";
+pub const READ_RESOURCE_TOOL: &str = "ReadMcpResource";
 
 /// The definitions of the engine's own tools, as a server would list them.
 pub fn definitions() -> [Raw; 2] {
     let list = json!({
-        "name": LIST_RESOURCES,
+        "name": LIST_RESOURCES_TOOL,
         "description": "Lists the resources of the connected MCP servers, each with the server it belongs to. \
             Give `server` to list those of one server only.",
         "inputSchema": {
@@ -33,7 +33,7 @@ pub fn definitions() -> [Raw; 2] {
         "annotations": { "readOnlyHint": true, "openWorldHint": false }
     });
     let read = json!({
-        "name": READ_RESOURCE,
+        "name": READ_RESOURCE_TOOL,
         "description": "Reads a resource of an MCP server by its URI. Give `server` where more than one may have it.",
         "inputSchema": {
             "type": "object",
@@ -47,18 +47,18 @@ pub fn definitions() -> [Raw; 2] {
         "annotations": { "readOnlyHint": true }
     });
     // Plain values of ours: there is nothing in them that could fail.
-    [list, read].map(|tool| Raw::of(&tool).unwrap_or_else(|_| Raw::null()))
+    [list, read].map(|tool| Raw::from_value(&tool).unwrap_or_else(|_| Raw::null()))
 }
 
 /// The same as items of a catalog: deferred, of a server that is none.
-pub(crate) fn tools() -> &'static [Arc<Listed>] {
-    static TOOLS: LazyLock<Vec<Arc<Listed>>> = LazyLock::new(|| {
-        let ours = Configured { name: "switchboard", scope: Scope::User };
-        let server = Neighbours::default().server(ours);
+pub(crate) fn tools() -> &'static [Arc<ListedTool>] {
+    static TOOLS: LazyLock<Vec<Arc<ListedTool>>> = LazyLock::new(|| {
+        let ours = ConfiguredServer { name: "switchboard", scope: Scope::User };
+        let server = NameCollisions::default().server(ours);
         let listed = |definition: &Raw| {
             let tool = Tool::parse(definition, &|_| Ok(())).ok()?;
             let label = server.labels([&*tool.name]).pop()?;
-            Some(Arc::new(Listed::built_in(label, Arc::new(tool))))
+            Some(Arc::new(ListedTool::built_in(label, Arc::new(tool))))
         };
         definitions().iter().filter_map(listed).collect()
     });
@@ -71,14 +71,14 @@ pub(super) async fn call(
     name: &str,
     params: &Raw,
     only: Option<&str>,
-    record: &mut Record,
-) -> Option<Result<Outcome, CallError>> {
+    record: &mut CallRecorder,
+) -> Option<Result<CallOutcome, CallError>> {
     if is_shadowed(stage, name) {
         return None;
     }
     match name {
-        LIST_RESOURCES => Some(list(stage, params, only)),
-        READ_RESOURCE => Some(Box::pin(read(stage, params, only, record)).await),
+        LIST_RESOURCES_TOOL => Some(list(stage, params, only)),
+        READ_RESOURCE_TOOL => Some(Box::pin(read(stage, params, only, record)).await),
         _ => None,
     }
 }
@@ -86,13 +86,14 @@ pub(super) async fn call(
 /// Whether a server has a tool that this session calls so: ours gives way, since resources can be had otherwise.
 fn is_shadowed(stage: &Stage, name: &str) -> bool {
     let style = stage.caller.session().names;
-    style == Style::Bare && stage.snapshot().catalog.named(style).tool(name).is_some()
+    style == NameStyle::Bare && stage.snapshot().catalog.names(style).tool(name).is_some()
 }
 
-fn list(stage: &Stage, params: &Raw, only: Option<&str>) -> Result<Outcome, CallError> {
-    let server = seen_server(argument(LIST_RESOURCES, params, "server", Needed::No)?, only)?;
+fn list(stage: &Stage, params: &Raw, only: Option<&str>) -> Result<CallOutcome, CallError> {
+    let server =
+        seen_server(argument(LIST_RESOURCES_TOOL, params, "server", ArgumentNeed::No)?, only)?;
     if let Some(server) = &server {
-        stage.placed(server)?;
+        stage.applied_server(server)?;
     }
     let snapshot = stage.snapshot();
     let wanted = |owner: &str| server.as_deref().is_none_or(|server| server == owner);
@@ -121,15 +122,16 @@ async fn read(
     stage: &Stage,
     params: &Raw,
     only: Option<&str>,
-    record: &mut Record,
-) -> Result<Outcome, CallError> {
-    let server = seen_server(argument(READ_RESOURCE, params, "server", Needed::No)?, only)?;
-    let uri = argument(READ_RESOURCE, params, "uri", Needed::Yes)?.unwrap_or_default();
+    record: &mut CallRecorder,
+) -> Result<CallOutcome, CallError> {
+    let server =
+        seen_server(argument(READ_RESOURCE_TOOL, params, "server", ArgumentNeed::No)?, only)?;
+    let uri = argument(READ_RESOURCE_TOOL, params, "uri", ArgumentNeed::Yes)?.unwrap_or_default();
     let read = Raw::parse(format!(r#"{{"uri":{}}}"#, quote(&uri)))
         .map_err(|error| CallError::Request { reason: error.to_string() })?;
     let mut request = Request::forward(method::RESOURCES_READ, Some(read));
     request.server = server;
-    let read = super::other::read(stage, request, record).await?.outcome()?;
+    let read = super::other::read_resource(stage, request, record).await?.outcome()?;
     let contents = member(&read.result, "contents")?.unwrap_or_else(Raw::null);
     let content: Vec<_> = contents
         .elements()
@@ -150,7 +152,7 @@ fn seen_server(asked: Option<String>, only: Option<&str>) -> Result<Option<Strin
 
 /// Whether an argument has to be there.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Needed {
+enum ArgumentNeed {
     Yes,
     No,
 }
@@ -159,16 +161,16 @@ fn argument(
     tool: &str,
     params: &Raw,
     key: &str,
-    needed: Needed,
+    needed: ArgumentNeed,
 ) -> Result<Option<String>, CallError> {
     let arguments = member(params, "arguments")?.unwrap_or_else(Raw::empty_object);
     must_be_object(&arguments)?;
     let wrong = |what: &str| CallError::Arguments {
         name: tool.to_owned(),
-        mistakes: vec![Mistake { path: format!("/{key}"), message: what.to_owned() }],
+        mistakes: vec![ArgumentMistake { path: format!("/{key}"), message: what.to_owned() }],
     };
     match member(&arguments, key)? {
-        None if needed == Needed::Yes => Err(wrong("expected text, found nothing")),
+        None if needed == ArgumentNeed::Yes => Err(wrong("expected text, found nothing")),
         None => Ok(None),
         Some(value) => match value.to_text() {
             Some(text) => Ok(Some(text)),
@@ -177,11 +179,11 @@ fn argument(
     }
 }
 
-pub(super) fn outcome(result: &serde_json::Value, server: Option<String>) -> Outcome {
-    Outcome {
-        result: Raw::of(result).unwrap_or_else(|_| Raw::empty_object()),
+pub(super) fn outcome(result: &serde_json::Value, server: Option<String>) -> CallOutcome {
+    CallOutcome {
+        result: Raw::from_value(result).unwrap_or_else(|_| Raw::empty_object()),
         server,
-        decision: Some(Because::BuiltIn),
+        decision: Some(DecisionReason::BuiltIn),
         context: Vec::new(),
         kept: None,
     }

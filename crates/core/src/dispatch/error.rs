@@ -3,20 +3,20 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use switchboard_config::Location;
+use switchboard_config::SourceLocation;
 use switchboard_wire::meta::method;
 use switchboard_wire::{Error as WireError, Remedy};
 
-use crate::connection::NotReady;
-use crate::permission::Because;
-use crate::schema::Mistake;
+use crate::connection::ConnectionNotReady;
+use crate::permission::DecisionReason;
+use crate::schema::ArgumentMistake;
 
 /// Why a call came to nothing. `Display` says what was being done, the source why it failed.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
     /// Nothing is called that.
-    #[error("nothing is called `{name}`{}", alternatives(.similar))]
+    #[error("nothing is called `{name}`{}", alternatives_text(.similar))]
     NotFound {
         /// What was asked for.
         name: String,
@@ -24,12 +24,12 @@ pub enum CallError {
         similar: Vec<String>,
     },
     /// The arguments are not what the tool takes. Nothing was sent.
-    #[error("the arguments of `{name}` are not what it takes{}", listed(.mistakes))]
+    #[error("the arguments of `{name}` are not what it takes{}", mistakes_text(.mistakes))]
     Arguments {
         /// The tool.
         name: String,
         /// Where, and what was expected there.
-        mistakes: Vec<Mistake>,
+        mistakes: Vec<ArgumentMistake>,
     },
     /// The request itself cannot be understood.
     #[error("the request cannot be understood: {reason}")]
@@ -38,7 +38,7 @@ pub enum CallError {
         reason: String,
     },
     /// The method is none of ours, and does not say which server it is for.
-    #[error("method not found: {method}{}", candidates(.servers))]
+    #[error("method not found: {method}{}", candidates_text(.servers))]
     UnknownMethod {
         /// The method.
         method: String,
@@ -59,11 +59,11 @@ pub enum CallError {
         /// The tool.
         name: String,
         /// Who says so.
-        because: Box<Because>,
+        because: Box<DecisionReason>,
         /// The rule that would allow it, where one could.
         allow: Option<String>,
         /// Where what forbids it stands.
-        at: Option<Location>,
+        at: Option<SourceLocation>,
     },
     /// Somebody has to decide, and nobody is there to.
     #[error("`{name}` needs somebody's consent ({because}), and nobody is there to give it")]
@@ -71,7 +71,7 @@ pub enum CallError {
         /// The tool.
         name: String,
         /// What asks for consent.
-        because: Box<Because>,
+        because: Box<DecisionReason>,
         /// The rule that would allow it.
         allow: Option<String>,
     },
@@ -82,7 +82,7 @@ pub enum CallError {
         server: String,
         /// Why not.
         #[source]
-        error: Box<NotReady>,
+        error: Box<ConnectionNotReady>,
     },
     /// The server is not to be started at all.
     #[error("`{server}` is {state}")]
@@ -107,7 +107,7 @@ pub enum CallError {
         #[source]
         error: Arc<WireError>,
         /// What it would mean to make the request again.
-        repeat: Repeat,
+        repeat: RepeatSafety,
     },
     /// The server wanted something done first, and whoever was asked would not.
     #[error("`{server}` asked for something first, and it was {}", .how.word())]
@@ -115,7 +115,7 @@ pub enum CallError {
         /// The server.
         server: String,
         /// What was said.
-        how: Refusal,
+        how: ElicitationRefusal,
     },
     /// The server wants pages visited first, and the client showed them to nobody.
     #[error("`{server}` wants a page visited first: {}. Open it in a browser, then call again", .pages.join("; "))]
@@ -156,7 +156,7 @@ pub enum CallError {
 /// The two ways not to do what a server asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Refusal {
+pub enum ElicitationRefusal {
     /// A person said no.
     Declined,
     /// Nobody said anything, or the question was put away.
@@ -165,7 +165,7 @@ pub enum Refusal {
 
 /// What it means to make a request a second time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Repeat {
+pub enum RepeatSafety {
     /// It only reads, so nothing is done twice.
     Harmless,
     /// It may act, so that something may be done twice.
@@ -174,9 +174,9 @@ pub enum Repeat {
 
 // === impl Repeat ===
 
-impl Repeat {
+impl RepeatSafety {
     /// Of a request with this method. One that is not known may act.
-    pub fn of(asked: &str) -> Self {
+    pub fn from_method(asked: &str) -> Self {
         match asked {
             method::RESOURCES_READ
             | method::RESOURCES_LIST
@@ -207,7 +207,7 @@ impl CallError {
                 Some(format!("the rule `{rule}` under `permissions.allow` would allow it"))
             }
             // The reason names a rule that denies, and the place it stands at.
-            Self::Denied { because, .. } if matches!(**because, Because::Rule(_)) => None,
+            Self::Denied { because, .. } if matches!(**because, DecisionReason::Rule(_)) => None,
             Self::Denied { because, .. } | Self::Unanswered { because, .. } => because.advice(),
             _ => None,
         }
@@ -217,8 +217,8 @@ impl CallError {
     pub fn remedy(&self) -> Remedy {
         match self {
             Self::NotConnected { error, .. } => error.remedy(),
-            Self::Server { error, repeat: Repeat::MayActTwice, .. }
-                if error.may_have_been_carried_out() =>
+            Self::Server { error, repeat: RepeatSafety::MayActTwice, .. }
+                if error.may_have_executed() =>
             {
                 Remedy::Unknown
             }
@@ -247,7 +247,7 @@ impl CallError {
             Self::NotConnected { .. } => "not-connected",
             Self::NotStarted { .. } => "not-started",
             Self::Busy { .. } => "busy",
-            Self::Server { error, .. } => of_server(error),
+            Self::Server { error, .. } => server_error_text(error),
             Self::NotDone { how, .. } => how.word(),
             Self::AskedTooOften { .. } => "asked-too-often",
             Self::PageNeeded { .. } => "page-needed",
@@ -258,18 +258,18 @@ impl CallError {
         }
     }
 
-    pub(crate) fn not_connected(server: &str, error: NotReady) -> Self {
+    pub(crate) fn not_connected(server: &str, error: ConnectionNotReady) -> Self {
         Self::NotConnected { server: server.to_owned(), error: Box::new(error) }
     }
 
-    pub(crate) fn server(server: &str, error: WireError, repeat: Repeat) -> Self {
+    pub(crate) fn server(server: &str, error: WireError, repeat: RepeatSafety) -> Self {
         Self::Server { server: server.to_owned(), error: Arc::new(error), repeat }
     }
 }
 
 // === impl Refusal ===
 
-impl Refusal {
+impl ElicitationRefusal {
     fn word(self) -> &'static str {
         match self {
             Self::Declined => "declined",
@@ -278,7 +278,7 @@ impl Refusal {
     }
 }
 
-fn of_server(error: &WireError) -> &'static str {
+fn server_error_text(error: &WireError) -> &'static str {
     match error {
         WireError::Timeout { .. } => "timeout",
         WireError::Rpc(_) => "server-error",
@@ -292,7 +292,7 @@ fn of_server(error: &WireError) -> &'static str {
     }
 }
 
-fn alternatives(similar: &[String]) -> String {
+fn alternatives_text(similar: &[String]) -> String {
     match similar {
         [] => String::new(),
         [one] => format!("; did you mean `{one}`?"),
@@ -300,7 +300,7 @@ fn alternatives(similar: &[String]) -> String {
     }
 }
 
-fn candidates(servers: &[String]) -> String {
+fn candidates_text(servers: &[String]) -> String {
     if servers.is_empty() {
         return String::new();
     }
@@ -311,7 +311,7 @@ fn candidates(servers: &[String]) -> String {
     )
 }
 
-fn listed(mistakes: &[Mistake]) -> String {
+fn mistakes_text(mistakes: &[ArgumentMistake]) -> String {
     let shown: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
     if shown.is_empty() { String::new() } else { format!(": {}", shown.join("; ")) }
 }

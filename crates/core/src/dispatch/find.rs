@@ -9,44 +9,47 @@ use futures_util::future::join_all;
 use tokio::time::{Instant, timeout_at};
 
 use super::{CallError, Stage};
-use crate::catalog::{Configured, Listed, ListedPrompt, Named, Style, normal_server};
-use crate::connection::{Connection, State};
-use crate::engine::{Placed, Snapshot};
+use crate::catalog::{
+    CatalogNames, ConfiguredServer, ListedPrompt, ListedTool, NameStyle,
+    normalize_configured_server,
+};
+use crate::connection::{Connection, ConnectionState};
+use crate::engine::{AppliedServer, WorkspaceSnapshot};
 
 /// How often a connection that is waited for may become another one.
 const MAX_REPLACEMENTS: usize = 4;
 
 /// Something found under a name, and whose it is.
-pub(super) struct Found<T> {
+pub(super) struct ResolvedItem<T> {
     pub(super) item: T,
-    pub(super) placed: Arc<Placed>,
+    pub(super) placed: Arc<AppliedServer>,
 }
 
 /// A kind of item that requests name.
 pub(super) trait NamedItem: Sized {
     /// The item of this name, and its server.
-    fn find<'c>(named: Named<'c>, name: &str) -> Option<(&'c str, Self)>;
+    fn find<'c>(named: CatalogNames<'c>, name: &str) -> Option<(&'c str, Self)>;
 
     /// Names that may have been meant.
-    fn suggest(named: Named<'_>, name: &str, server: Option<&str>) -> Vec<String>;
+    fn suggest(named: CatalogNames<'_>, name: &str, server: Option<&str>) -> Vec<String>;
 }
 
-impl NamedItem for Arc<Listed> {
-    fn find<'c>(named: Named<'c>, name: &str) -> Option<(&'c str, Self)> {
+impl NamedItem for Arc<ListedTool> {
+    fn find<'c>(named: CatalogNames<'c>, name: &str) -> Option<(&'c str, Self)> {
         named.tool(name).map(|listed| (listed.server(), Arc::clone(listed)))
     }
 
-    fn suggest(named: Named<'_>, name: &str, server: Option<&str>) -> Vec<String> {
+    fn suggest(named: CatalogNames<'_>, name: &str, server: Option<&str>) -> Vec<String> {
         named.suggest_tools(name, server)
     }
 }
 
 impl NamedItem for ListedPrompt {
-    fn find<'c>(named: Named<'c>, name: &str) -> Option<(&'c str, Self)> {
+    fn find<'c>(named: CatalogNames<'c>, name: &str) -> Option<(&'c str, Self)> {
         named.prompt(name).map(|listed| (listed.server(), listed.clone()))
     }
 
-    fn suggest(named: Named<'_>, name: &str, server: Option<&str>) -> Vec<String> {
+    fn suggest(named: CatalogNames<'_>, name: &str, server: Option<&str>) -> Vec<String> {
         named.suggest_prompts(name, server)
     }
 }
@@ -54,8 +57,8 @@ impl NamedItem for ListedPrompt {
 // === impl Stage ===
 
 impl Stage {
-    pub(super) fn snapshot(&self) -> Arc<Snapshot> {
-        self.engine.seated_snapshot(&self.caller)
+    pub(super) fn snapshot(&self) -> Arc<WorkspaceSnapshot> {
+        self.engine.session_snapshot(&self.caller)
     }
 
     /// The tool or prompt that this session calls `name`, of `server` where one is meant. A server whose lists are not
@@ -64,7 +67,7 @@ impl Stage {
         &self,
         name: &str,
         server: Option<&str>,
-    ) -> Result<Found<T>, CallError> {
+    ) -> Result<ResolvedItem<T>, CallError> {
         let style = self.caller.session().names;
         self.find_in(style, name, server).await
     }
@@ -72,31 +75,31 @@ impl Stage {
     /// The same by a name of another style than the session's.
     pub(super) async fn find_in<T: NamedItem>(
         &self,
-        style: Style,
+        style: NameStyle,
         name: &str,
         server: Option<&str>,
-    ) -> Result<Found<T>, CallError> {
-        if let Some(found) = self.look(style, name, server)? {
+    ) -> Result<ResolvedItem<T>, CallError> {
+        if let Some(found) = self.lookup(style, name, server)? {
             return Ok(found);
         }
         let mut missing = None;
         // While one server is waited for, the connection of another may be replaced.
         for _ in 0..MAX_REPLACEMENTS {
             missing = Box::pin(self.await_owners(style, name, server)).await;
-            if let Some(found) = self.look(style, name, server)? {
+            if let Some(found) = self.lookup(style, name, server)? {
                 return Ok(found);
             }
             if self.owners(style, name, server).all(|placed| self.is_known(placed)) {
                 break;
             }
         }
-        Err(missing.unwrap_or_else(|| self.not_found::<T>(style, name, server)))
+        Err(missing.unwrap_or_else(|| self.not_found_error::<T>(style, name, server)))
     }
 
     /// Waits for the lists of every server that could have `name`. The error is that of a server that has none.
     async fn await_owners(
         &self,
-        style: Style,
+        style: NameStyle,
         name: &str,
         server: Option<&str>,
     ) -> Option<CallError> {
@@ -107,42 +110,45 @@ impl Stage {
     /// The servers that could have `name`.
     fn owners<'a>(
         &'a self,
-        style: Style,
+        style: NameStyle,
         name: &'a str,
         server: Option<&'a str>,
-    ) -> impl Iterator<Item = &'a Arc<Placed>> {
+    ) -> impl Iterator<Item = &'a Arc<AppliedServer>> {
         self.applied.placed.iter().filter(move |placed| {
             is_meant(server, &placed.name) && could_be_of(style, name, &placed.normal)
         })
     }
 
     /// Whether nothing more is to be learnt of what a server offers.
-    fn is_known(&self, placed: &Placed) -> bool {
-        let connection = self.caller.seated_connection(placed);
-        let is_coming = matches!(connection.state(), State::Pending(_) | State::Connected(_));
-        !is_coming || self.engine.knows(&connection)
+    fn is_known(&self, placed: &AppliedServer) -> bool {
+        let connection = self.caller.bound_connection(placed);
+        let is_coming = matches!(
+            connection.state(),
+            ConnectionState::Pending(_) | ConnectionState::Connected(_)
+        );
+        !is_coming || self.engine.knows_lists_of(&connection)
     }
 
-    fn look<T: NamedItem>(
+    fn lookup<T: NamedItem>(
         &self,
-        style: Style,
+        style: NameStyle,
         name: &str,
         meant: Option<&str>,
-    ) -> Result<Option<Found<T>>, CallError> {
+    ) -> Result<Option<ResolvedItem<T>>, CallError> {
         let snapshot = self.snapshot();
-        let found = T::find(snapshot.catalog.named(style), name);
+        let found = T::find(snapshot.catalog.names(style), name);
         let found = found.filter(|(server, _)| is_meant(meant, server));
         let Some((server, item)) = found else { return Ok(None) };
-        let placed = self.placed(server)?;
-        Ok(Some(Found { item, placed }))
+        let placed = self.applied_server(server)?;
+        Ok(Some(ResolvedItem { item, placed }))
     }
 
     /// The server of that name, if it is to be started.
-    pub(super) fn placed(&self, server: &str) -> Result<Arc<Placed>, CallError> {
-        if let Some(placed) = self.applied.placed(server) {
+    pub(super) fn applied_server(&self, server: &str) -> Result<Arc<AppliedServer>, CallError> {
+        if let Some(placed) = self.applied.server(server) {
             return Ok(placed.clone());
         }
-        match self.applied.desired.named(server).next() {
+        match self.applied.desired.servers_named(server).next() {
             Some(known) => {
                 Err(CallError::NotStarted { server: server.to_owned(), state: known.state.name() })
             }
@@ -151,13 +157,13 @@ impl Stage {
     }
 
     /// Waits until it is known what a server offers.
-    pub(super) async fn await_lists(&self, placed: &Placed) -> Result<(), CallError> {
+    pub(super) async fn await_lists(&self, placed: &AppliedServer) -> Result<(), CallError> {
         let mut waited = Ok(());
         // A connection that is waited for may be replaced by one of another kind.
         for _ in 0..MAX_REPLACEMENTS {
-            let connection = self.caller.seated_connection(placed);
+            let connection = self.caller.bound_connection(placed);
             waited = self.await_lists_of(placed, &connection).await;
-            if self.caller.seated_connection(placed).key() == connection.key() {
+            if self.caller.bound_connection(placed).key() == connection.key() {
                 break;
             }
         }
@@ -166,11 +172,11 @@ impl Stage {
 
     async fn await_lists_of(
         &self,
-        placed: &Placed,
+        placed: &AppliedServer,
         connection: &Connection,
     ) -> Result<(), CallError> {
         // What it offered before somebody had to sign in again is of no use to anybody.
-        if self.engine.knows(connection) && !connection.awaits_sign_in() {
+        if self.engine.knows_lists_of(connection) && !connection.awaits_sign_in() {
             return Ok(());
         }
         let not_ready = |error| CallError::not_connected(&placed.name, error);
@@ -178,8 +184,8 @@ impl Stage {
         let deadline = Instant::now() + self.engine.connect_timeout();
         let mut revisions = self.engine.revisions();
         let known = async {
-            while !self.engine.knows(connection)
-                && matches!(connection.state(), State::Connected(_))
+            while !self.engine.knows_lists_of(connection)
+                && matches!(connection.state(), ConnectionState::Connected(_))
             {
                 if revisions.changed().await.is_err() {
                     return;
@@ -191,20 +197,28 @@ impl Stage {
         Ok(())
     }
 
-    fn not_found<T: NamedItem>(&self, style: Style, name: &str, meant: Option<&str>) -> CallError {
+    fn not_found_error<T: NamedItem>(
+        &self,
+        style: NameStyle,
+        name: &str,
+        meant: Option<&str>,
+    ) -> CallError {
         let applied = &self.applied;
         let unstarted = applied.desired.servers.iter().find(|server| {
-            let normal = normal_server(Configured { name: &server.name, scope: server.scope });
+            let normal = normalize_configured_server(ConfiguredServer {
+                name: &server.name,
+                scope: server.scope,
+            });
             is_meant(meant, &server.name)
-                && applied.placed(&server.name).is_none()
-                && (style != Style::Bare || applied.desired.servers.len() == 1)
+                && applied.server(&server.name).is_none()
+                && (style != NameStyle::Bare || applied.desired.servers.len() == 1)
                 && could_be_of(style, name, &normal)
         });
         if let Some(server) = unstarted {
             let state = server.state.name();
             return CallError::NotStarted { server: server.name.clone(), state };
         }
-        let similar = T::suggest(self.snapshot().catalog.named(style), name, meant);
+        let similar = T::suggest(self.snapshot().catalog.names(style), name, meant);
         CallError::NotFound { name: name.to_owned(), similar }
     }
 }
@@ -215,11 +229,11 @@ pub(super) fn is_meant(server: Option<&str>, owner: &str) -> bool {
 }
 
 /// Whether a name as shown could belong to a server. A bare name could belong to any.
-fn could_be_of(style: Style, name: &str, normal: &str) -> bool {
+fn could_be_of(style: NameStyle, name: &str, normal: &str) -> bool {
     let shown = match style {
-        Style::Full => name.strip_prefix("mcp__").unwrap_or(name),
-        Style::Gateway => name,
-        Style::Bare => return true,
+        NameStyle::Full => name.strip_prefix("mcp__").unwrap_or(name),
+        NameStyle::Gateway => name,
+        NameStyle::Bare => return true,
     };
     let whole = shown.strip_prefix(normal).is_some_and(|rest| rest.starts_with("__"));
     whole || left_of_cut(shown).is_some_and(|beginning| normal.starts_with(beginning))
@@ -237,20 +251,20 @@ fn left_of_cut(shown: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Style, could_be_of};
+    use super::{NameStyle, could_be_of};
 
     #[test]
     fn a_name_is_of_the_servers_that_it_begins_with() {
         let long = "a".repeat(60);
-        let check_in = |style: Style, name: &str, server: &str, expected: bool| {
+        let check_in = |style: NameStyle, name: &str, server: &str, expected: bool| {
             assert_eq!(could_be_of(style, name, server), expected, "{name} of {server}");
         };
-        check_in(Style::Gateway, "s1__echo", "s1", true);
-        check_in(Style::Gateway, "mcp__echo", "mcp", true);
-        check_in(Style::Gateway, "mcp__s1__echo", "s1", false);
-        check_in(Style::Bare, "echo", "s1", true);
+        check_in(NameStyle::Gateway, "s1__echo", "s1", true);
+        check_in(NameStyle::Gateway, "mcp__echo", "mcp", true);
+        check_in(NameStyle::Gateway, "mcp__s1__echo", "s1", false);
+        check_in(NameStyle::Bare, "echo", "s1", true);
         let check = |name: &str, server: &str, expected: bool| {
-            check_in(Style::Full, name, server, expected);
+            check_in(NameStyle::Full, name, server, expected);
         };
         check("mcp__s1__echo", "s1", true);
         check("s1__echo", "s1", true);

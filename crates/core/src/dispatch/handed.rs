@@ -12,17 +12,17 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 use switchboard_config::HookEvent;
-use switchboard_wire::client::{Answer, InputRequest};
+use switchboard_wire::client::{InputRequest, InputResponse};
 use switchboard_wire::json::Raw;
 use switchboard_wire::meta::method;
 
 use super::{CallError, Stage};
-use crate::engine::{Answers, Placed};
-use crate::permission::Because;
+use crate::engine::{AppliedServer, QuestionAnswerer};
+use crate::permission::DecisionReason;
 
 /// What to do with a call that its server wants made again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Questions {
+pub(super) enum QuestionHandling {
     /// Hold it until everything is answered.
     Hold,
     /// Hand it to whoever made it.
@@ -31,18 +31,18 @@ pub(super) enum Questions {
 
 /// A call that is to be made again, with answers to these questions.
 #[derive(Debug)]
-pub struct Handed {
+pub struct InputRequired {
     /// What is asked of the caller, under the server's own keys. There may be nothing: then the server only wants to
     /// be called again.
     pub questions: Vec<InputRequest>,
     /// What has to come along then.
-    pub carried: Carried,
+    pub carried: CallContinuation,
 }
 
 /// What a call has been through. Opaque: only the engine that made it, or another of the same workspace, has a use for
 /// it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Carried {
+pub struct CallContinuation {
     server: String,
     /// Tells the server from another that is configured under its name meanwhile.
     signature: String,
@@ -59,15 +59,15 @@ pub struct Carried {
     since: u64,
     /// Tells the call from others.
     pub(super) id: String,
-    pub(super) passed: Passed,
+    pub(super) passed: FinishedStages,
 }
 
 /// The stages that are over.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(super) struct Passed {
+pub(super) struct FinishedStages {
     /// What decided that it may happen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) decision: Option<Because>,
+    pub(super) decision: Option<DecisionReason>,
     /// The arguments, where hooks changed them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) arguments: Option<Raw>,
@@ -78,42 +78,42 @@ pub(super) struct Passed {
 
 /// A call that is made again.
 #[derive(Debug, Clone)]
-pub(super) struct Again {
-    pub(super) carried: Carried,
-    pub(super) answers: Vec<Answer>,
+pub(super) struct ResumedCall {
+    pub(super) carried: CallContinuation,
+    pub(super) answers: Vec<InputResponse>,
 }
 
 /// What a server asked, as far as the caller has to answer it.
-pub(super) struct Open {
+pub(super) struct UnansweredQuestions {
     pub(super) questions: Vec<InputRequest>,
     pub(super) state: Option<Raw>,
-    answered: Vec<Answer>,
+    answered: Vec<InputResponse>,
     overheard: Vec<(String, Raw)>,
 }
 
 // === impl Open ===
 
-impl Open {
+impl UnansweredQuestions {
     /// The answers, if the caller has nothing to say.
-    pub(super) fn settled(&mut self) -> Option<Vec<Answer>> {
+    pub(super) fn take_if_complete(&mut self) -> Option<Vec<InputResponse>> {
         let is_settled = self.questions.is_empty() && !self.answered.is_empty();
         is_settled.then(|| std::mem::take(&mut self.answered))
     }
 
     /// The answers that were given here, as `inputResponses`, if there are any.
     pub(super) fn responses(&self) -> Option<Raw> {
-        (!self.answered.is_empty()).then(|| Answer::write_all(&self.answered))
+        (!self.answered.is_empty()).then(|| InputResponse::to_input_responses(&self.answered))
     }
 
-    pub(super) fn handed(
+    pub(super) fn into_input_required(
         self,
-        placed: &Placed,
-        (id, passed): (String, Passed),
+        placed: &AppliedServer,
+        (id, passed): (String, FinishedStages),
         since: u64,
-    ) -> Handed {
+    ) -> InputRequired {
         // A refusal is told by leaving it out.
-        let given = |answer: Answer| Some((answer.key, answer.outcome.ok()?));
-        let carried = Carried {
+        let given = |answer: InputResponse| Some((answer.key, answer.outcome.ok()?));
+        let carried = CallContinuation {
             server: placed.name.clone(),
             signature: placed.signature.clone(),
             state: self.state,
@@ -123,13 +123,13 @@ impl Open {
             id,
             passed,
         };
-        Handed { questions: self.questions, carried }
+        InputRequired { questions: self.questions, carried }
     }
 }
 
 // === impl Carried ===
 
-impl Carried {
+impl CallContinuation {
     /// The server that asks.
     pub fn server(&self) -> &str {
         &self.server
@@ -140,7 +140,7 @@ impl Carried {
     }
 
     /// Refuses to go on at a server that is another one now.
-    pub(super) fn fits(&self, placed: &Placed) -> Result<(), CallError> {
+    pub(super) fn check_server(&self, placed: &AppliedServer) -> Result<(), CallError> {
         if self.server == placed.name && self.signature == placed.signature {
             return Ok(());
         }
@@ -150,15 +150,15 @@ impl Carried {
 
 // === impl Again ===
 
-impl Again {
+impl ResumedCall {
     /// When the call was first made.
     pub(super) fn since(&self) -> u64 {
         self.carried.since
     }
 
     /// How long ago that is.
-    pub(super) fn waited(&self) -> Duration {
-        Duration::from_millis(now().saturating_sub(self.carried.since))
+    pub(super) fn elapsed(&self) -> Duration {
+        Duration::from_millis(unix_millis().saturating_sub(self.carried.since))
     }
 }
 
@@ -166,15 +166,19 @@ impl Again {
 
 impl Stage {
     /// Whether questions that end a call go out with it.
-    pub(super) fn hands_out(&self, how: Questions, asked: &[InputRequest]) -> bool {
-        let is_callers = self.caller.session().answers == Answers::Caller;
-        how == Questions::HandOut && (is_callers || asked.is_empty())
+    pub(super) fn returns_questions(&self, how: QuestionHandling, asked: &[InputRequest]) -> bool {
+        let is_callers = self.caller.session().answers == QuestionAnswerer::Caller;
+        how == QuestionHandling::HandOut && (is_callers || asked.is_empty())
     }
 
     /// Answers what can be answered without the caller: by hooks, by us, or because the caller cannot be asked it.
-    pub(super) async fn open(&self, placed: &Placed, asked: Vec<InputRequest>) -> Open {
-        let trying = asked.iter().map(|question| self.answered_here(placed, question));
-        let mut open = Open {
+    pub(super) async fn answer_without_caller(
+        &self,
+        placed: &AppliedServer,
+        asked: Vec<InputRequest>,
+    ) -> UnansweredQuestions {
+        let trying = asked.iter().map(|question| self.try_answer(placed, question));
+        let mut open = UnansweredQuestions {
             questions: Vec::new(),
             state: None,
             answered: Vec::new(),
@@ -195,11 +199,17 @@ impl Stage {
         open
     }
 
-    async fn answered_here(&self, placed: &Placed, question: &InputRequest) -> Option<Answer> {
+    async fn try_answer(
+        &self,
+        placed: &AppliedServer,
+        question: &InputRequest,
+    ) -> Option<InputResponse> {
         match question.method.as_str() {
-            method::ELICIT => self.elicited_here(placed, &question.params).await,
-            method::SAMPLE if self.caller.can(&["sampling"]) => return None,
-            method::ROOTS_LIST if placed.spec.root.is_none() && self.caller.can(&["roots"]) => {
+            method::ELICIT => self.elicit_without_caller(placed, &question.params).await,
+            method::SAMPLE if self.caller.declares_capability(&["sampling"]) => return None,
+            method::ROOTS_LIST
+                if placed.spec.root.is_none() && self.caller.declares_capability(&["roots"]) =>
+            {
                 return None;
             }
             _ => return Some(self.answer_one(placed, question).await),
@@ -208,19 +218,24 @@ impl Stage {
     }
 
     /// All answers to a call that is made again: those from before, and the caller's once hooks have seen them.
-    pub(super) async fn settle(&self, placed: &Placed, again: &Again) -> Vec<Answer> {
+    pub(super) async fn collect_answers(
+        &self,
+        placed: &AppliedServer,
+        again: &ResumedCall,
+    ) -> Vec<InputResponse> {
         let carried = &again.carried;
         let before = carried
             .answered
             .iter()
-            .map(|(key, result)| Answer { key: key.clone(), outcome: Ok(result.clone()) });
-        let is_open = |answer: &&Answer| carried.answered.iter().all(|(key, _)| *key != answer.key);
+            .map(|(key, result)| InputResponse { key: key.clone(), outcome: Ok(result.clone()) });
+        let is_open =
+            |answer: &&InputResponse| carried.answered.iter().all(|(key, _)| *key != answer.key);
         let heard = again.answers.iter().filter(is_open).map(|answer| async move {
             let asked = carried.overheard.iter().find(|(key, _)| *key == answer.key);
             match (asked, &answer.outcome) {
                 (Some((key, params)), Ok(given)) => {
-                    let given = self.overhear(placed, params, given.clone()).await;
-                    Answer { key: key.clone(), outcome: Ok(given) }
+                    let given = self.show_answer_to_hooks(placed, params, given.clone()).await;
+                    InputResponse { key: key.clone(), outcome: Ok(given) }
                 }
                 _ => answer.clone(),
             }
@@ -230,7 +245,7 @@ impl Stage {
 }
 
 /// Milliseconds since 1970.
-pub(super) fn now() -> u64 {
+pub(super) fn unix_millis() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }

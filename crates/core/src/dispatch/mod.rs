@@ -30,54 +30,54 @@ use switchboard_wire::meta::method;
 use switchboard_wire::placed;
 
 pub(crate) use builtin::tools as builtin_tools;
-pub use builtin::{LIST_RESOURCES, READ_RESOURCE, definitions as builtin_definitions};
-pub use error::{CallError, Refusal, Repeat};
-pub use handed::{Carried, Handed};
-pub use question::{About, Consent, Question, Reply};
-pub use request::{Reference, Request};
-pub use running::{CallEvent, Emit, Running};
-pub use tasks::{Task, Tasked};
+pub use builtin::{LIST_RESOURCES_TOOL, READ_RESOURCE_TOOL, definitions as builtin_definitions};
+pub use error::{CallError, ElicitationRefusal, RepeatSafety};
+pub use handed::{CallContinuation, InputRequired};
+pub use question::{PendingQuestion, PermissionQuestion, QuestionAnswer, QuestionKind};
+pub use request::{CompletionReference, Request};
+pub use running::{CallEvent, CallEventSender, RunningCall};
+pub use tasks::{ServerTask, StartedTask};
 
-use record::Record;
+use record::CallRecorder;
 use stage::Stage;
 
 use crate::engine::{Caller, Inner};
-use crate::permission::Because;
-use crate::results::Kept;
+use crate::permission::DecisionReason;
+use crate::results::LimitedResult;
 
 /// How a call ended.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct Outcome {
+pub struct CallOutcome {
     /// The result, kept to its limits.
     pub result: Raw,
     /// The server that gave it; absent for the engine's own tools.
     pub server: Option<String>,
     /// What decided that the call may happen, for tools.
-    pub decision: Option<Because>,
+    pub decision: Option<DecisionReason>,
     /// What hooks want the model to know.
     pub context: Vec<String>,
     /// What became of it on the way, where something did.
-    pub kept: Option<Kept>,
+    pub kept: Option<LimitedResult>,
 }
 
 /// How the engine's part in a call ended.
 #[derive(Debug)]
-pub(crate) enum Finish {
+pub(crate) enum CallFinish {
     /// With an outcome.
-    Done(Box<Outcome>),
+    Done(Box<CallOutcome>),
     /// With questions for whoever made it.
-    Handed(Box<Handed>),
+    Handed(Box<InputRequired>),
     /// With a task for whoever made it.
-    Tasked(Box<Tasked>),
+    Tasked(Box<StartedTask>),
 }
 
 /// Starts a call; it runs while it is polled.
-pub(crate) fn start(engine: Arc<Inner>, caller: Caller, request: Request) -> Running {
-    Running::finishing(move |emit| {
+pub(crate) fn start(engine: Arc<Inner>, caller: Caller, request: Request) -> RunningCall {
+    RunningCall::with_finish(move |emit| {
         placed(|| async move {
             let applied = caller.applied();
-            let mut record = Record::new(engine.clone(), &caller, &request);
+            let mut record = CallRecorder::new(engine.clone(), &caller, &request);
             let stage = Stage { engine, caller, applied, emit };
             let ended = stage.run(request, &mut record).await;
             record.end(&ended);
@@ -89,20 +89,26 @@ pub(crate) fn start(engine: Arc<Inner>, caller: Caller, request: Request) -> Run
 // === impl Stage ===
 
 impl Stage {
-    async fn run(&self, mut request: Request, record: &mut Record) -> Result<Finish, CallError> {
+    async fn run(
+        &self,
+        mut request: Request,
+        record: &mut CallRecorder,
+    ) -> Result<CallFinish, CallError> {
         if let Some(task) = request.task.take() {
-            return Box::pin(tasks::ask(self, request, *task, record)).await;
+            return Box::pin(tasks::call_task(self, request, *task, record)).await;
         }
         // What is rare lies apart, so that a tool's call is not larger for it.
         match &*request.method {
             method::TOOLS_CALL => tool::call(self, request, record).await,
-            method::PROMPTS_GET => Box::pin(other::prompt(self, request, record)).await,
-            method::RESOURCES_READ => Box::pin(other::read(self, request, record)).await,
+            method::PROMPTS_GET => Box::pin(other::get_prompt(self, request, record)).await,
+            method::RESOURCES_READ => Box::pin(other::read_resource(self, request, record)).await,
             method::RESOURCES_SUBSCRIBE => {
-                Box::pin(other::watch(self, request, record, other::Watch::On)).await
+                Box::pin(other::watch_resource(self, request, record, other::ResourceWatch::On))
+                    .await
             }
             method::RESOURCES_UNSUBSCRIBE => {
-                Box::pin(other::watch(self, request, record, other::Watch::Off)).await
+                Box::pin(other::watch_resource(self, request, record, other::ResourceWatch::Off))
+                    .await
             }
             method::COMPLETE => Box::pin(other::complete(self, request, record)).await,
             _ => Box::pin(unknown::forward(self, request, record)).await,
@@ -112,16 +118,16 @@ impl Stage {
 
 // === impl Finish ===
 
-impl Finish {
-    fn done(outcome: Outcome) -> Self {
+impl CallFinish {
+    fn done(outcome: CallOutcome) -> Self {
         Self::Done(Box::new(outcome))
     }
 
     /// The outcome, for those who take nothing else.
-    fn outcome(self) -> Result<Outcome, CallError> {
+    fn outcome(self) -> Result<CallOutcome, CallError> {
         match self {
             Self::Done(outcome) => Ok(*outcome),
-            Self::Tasked(tasked) => Ok(Outcome {
+            Self::Tasked(tasked) => Ok(CallOutcome {
                 result: tasked.state,
                 server: Some(tasked.task.server),
                 decision: None,
@@ -137,9 +143,9 @@ impl Finish {
 
 // === impl Outcome ===
 
-impl Outcome {
+impl CallOutcome {
     /// Whether the tool itself says that it failed.
     pub fn is_error(&self) -> bool {
-        matches!(self.result.peek(&["isError"]), Ok(Some("true")))
+        matches!(self.result.peek_path(&["isError"]), Ok(Some("true")))
     }
 }

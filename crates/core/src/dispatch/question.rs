@@ -4,26 +4,26 @@ use serde::{Deserialize, Serialize};
 use switchboard_wire::{envelope::RpcError, json::Raw};
 use tokio::sync::oneshot;
 
-use crate::permission::{Annotations, Because, Remember};
+use crate::permission::{AnswerLifetime, DecisionReason, ToolAnnotations};
 
 /// Something somebody has to decide before a call goes on. Dropped, it counts as cancelled.
 #[derive(Debug)]
-pub struct Question {
+pub struct PendingQuestion {
     /// The server whose call it is about.
     pub server: String,
     /// The client whose call it is, as it calls itself; `None` where that is not known.
     pub client: Option<String>,
     /// What is asked.
-    pub about: About,
-    reply: oneshot::Sender<Reply>,
+    pub about: QuestionKind,
+    reply: oneshot::Sender<QuestionAnswer>,
 }
 
 /// What is asked.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
-pub enum About {
+pub enum QuestionKind {
     /// Whether a tool may be called.
-    Permission(Box<Consent>),
+    Permission(Box<PermissionQuestion>),
     /// What a server wants to know or have done: the parameters of `elicitation/create`.
     Elicitation {
         /// As the server sent them.
@@ -40,26 +40,26 @@ pub enum About {
 
 /// A call that waits for consent.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Consent {
+pub struct PermissionQuestion {
     /// The tool's name: as the session calls it, or the full one where the queue answers.
     pub tool: String,
     /// What it would be called with.
     pub arguments: Raw,
     /// What the server says of the tool.
-    pub annotations: Annotations,
+    pub annotations: ToolAnnotations,
     /// What asks for consent.
-    pub because: Because,
+    pub because: DecisionReason,
     /// The rule that would make the question unnecessary.
     pub allow: String,
 }
 
 /// What was decided.
 #[derive(Debug, Clone)]
-pub enum Reply {
+pub enum QuestionAnswer {
     /// The call may happen.
-    Allow(Remember),
+    Allow(AnswerLifetime),
     /// It may not.
-    Deny(Remember),
+    Deny(AnswerLifetime),
     /// The result of an elicitation or of sampling, as the protocol has it; an error is a refusal to give one.
     Result(Result<Raw, RpcError>),
     /// Nobody decided.
@@ -68,9 +68,9 @@ pub enum Reply {
 
 // === impl About ===
 
-impl About {
+impl QuestionKind {
     /// Reads what was written by [`Serialize`]; `None` where it is of a kind that is not known here.
-    pub fn read(text: &Raw) -> Option<Self> {
+    pub fn from_json(text: &Raw) -> Option<Self> {
         let kind = text.get("kind").ok()??.to_text()?;
         let params = || text.get("params").ok().flatten();
         Some(match kind.as_str() {
@@ -85,9 +85,9 @@ impl About {
 
 // === impl Question ===
 
-impl Question {
+impl PendingQuestion {
     /// A question, and where its answer comes out.
-    pub fn new(server: &str, about: About) -> (Self, oneshot::Receiver<Reply>) {
+    pub fn new(server: &str, about: QuestionKind) -> (Self, oneshot::Receiver<QuestionAnswer>) {
         let (reply, answer) = oneshot::channel();
         (Self { server: server.to_owned(), client: None, about, reply }, answer)
     }
@@ -100,7 +100,7 @@ impl Question {
     }
 
     /// Decides. A call that has ended meanwhile does not hear it.
-    pub fn answer(self, reply: Reply) {
+    pub fn answer(self, reply: QuestionAnswer) {
         let _ = self.reply.send(reply);
     }
 

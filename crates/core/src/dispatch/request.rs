@@ -3,14 +3,14 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use switchboard_wire::client::{Answer, Tasks};
-use switchboard_wire::json::{Edit, Raw, quote};
+use switchboard_wire::client::{InputResponse, TaskHandling};
+use switchboard_wire::json::{JsonEdit, Raw, quote};
 use switchboard_wire::meta::method;
 
 use super::CallError;
-use super::handed::{Again, Carried, Questions};
-use super::tasks::Task;
-use crate::told::Call;
+use super::handed::{CallContinuation, QuestionHandling, ResumedCall};
+use super::tasks::ServerTask;
+use crate::told::RemoteRequest;
 
 /// A request of a caller. What it does not understand goes through as it is.
 #[derive(Debug, Clone)]
@@ -18,28 +18,28 @@ pub struct Request {
     pub(super) method: Cow<'static, str>,
     pub(super) params: Option<Raw>,
     pub(super) server: Option<String>,
-    pub(super) progress: Progress,
+    pub(super) progress: ProgressReports,
     pub(super) timeout: Option<Duration>,
     pub(super) log_level: Option<Cow<'static, str>>,
-    pub(super) tasks: Tasks,
-    pub(super) questions: Questions,
-    pub(super) again: Option<Box<Again>>,
+    pub(super) tasks: TaskHandling,
+    pub(super) questions: QuestionHandling,
+    pub(super) again: Option<Box<ResumedCall>>,
     /// Answers that nobody has asked for yet.
-    pub(super) unasked: Vec<Answer>,
+    pub(super) unasked: Vec<InputResponse>,
     pub(super) as_task: Option<Raw>,
-    pub(super) task: Option<Box<Task>>,
+    pub(super) task: Option<Box<ServerTask>>,
 }
 
 /// Whether a caller wants to hear how far its call is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Progress {
+pub(super) enum ProgressReports {
     Wanted,
     Ignored,
 }
 
 /// What a completion is for.
 #[derive(Debug, Clone, Copy)]
-pub enum Reference<'a> {
+pub enum CompletionReference<'a> {
     /// An argument of a prompt, by its full name.
     Prompt(&'a str),
     /// A variable of a resource template.
@@ -77,10 +77,17 @@ impl Request {
     }
 
     /// Asks what a value could become. `known` holds the other values, as an object.
-    pub fn complete(reference: Reference<'_>, argument: &str, value: &str, known: &Raw) -> Self {
+    pub fn complete(
+        reference: CompletionReference<'_>,
+        argument: &str,
+        value: &str,
+        known: &Raw,
+    ) -> Self {
         let reference = match reference {
-            Reference::Prompt(name) => format!(r#"{{"type":"ref/prompt","name":{}}}"#, quote(name)),
-            Reference::Template(uri) => {
+            CompletionReference::Prompt(name) => {
+                format!(r#"{{"type":"ref/prompt","name":{}}}"#, quote(name))
+            }
+            CompletionReference::Template(uri) => {
                 format!(r#"{{"type":"ref/resource","uri":{}}}"#, quote(uri))
             }
         };
@@ -100,11 +107,11 @@ impl Request {
             method: method.into(),
             params,
             server: None,
-            progress: Progress::Ignored,
+            progress: ProgressReports::Ignored,
             timeout: None,
             log_level: None,
-            tasks: Tasks::Follow,
-            questions: Questions::Hold,
+            tasks: TaskHandling::Follow,
+            questions: QuestionHandling::Hold,
             again: None,
             unasked: Vec::new(),
             as_task: None,
@@ -122,7 +129,7 @@ impl Request {
     /// Asks to hear of progress.
     #[must_use]
     pub fn with_progress(mut self) -> Self {
-        self.progress = Progress::Wanted;
+        self.progress = ProgressReports::Wanted;
         self
     }
 
@@ -143,7 +150,7 @@ impl Request {
     /// What to do when the server makes a task of it. Only tasks of modern servers are handed over, and only where no hook
     /// wants to see what comes of them; all others are followed.
     #[must_use]
-    pub fn with_tasks(mut self, tasks: Tasks) -> Self {
+    pub fn with_tasks(mut self, tasks: TaskHandling) -> Self {
         self.tasks = tasks;
         self
     }
@@ -158,7 +165,7 @@ impl Request {
     /// Asks something of a task that was handed over: `tasks/get`, `tasks/update` or `tasks/cancel`. The task's id in
     /// the parameters is the server's, whatever stands there.
     #[must_use]
-    pub fn of_task(mut self, task: Task) -> Self {
+    pub fn of_task(mut self, task: ServerTask) -> Self {
         self.task = Some(Box::new(task));
         self
     }
@@ -167,23 +174,23 @@ impl Request {
     /// [`super::CallEvent::Handed`], and nothing of it is kept here. What asks on the way without ending it is still
     /// held, and so are our own questions.
     #[must_use]
-    pub fn handing_out(mut self) -> Self {
-        self.questions = Questions::HandOut;
+    pub fn returning_questions(mut self) -> Self {
+        self.questions = QuestionHandling::HandOut;
         self
     }
 
     /// Makes the call again after it was handed out, with answers under the keys they were asked by. It goes on after
     /// the stages that are over.
     #[must_use]
-    pub fn again(mut self, carried: Carried, answers: Vec<Answer>) -> Self {
-        self.again = Some(Box::new(Again { carried, answers }));
+    pub fn resuming(mut self, carried: CallContinuation, answers: Vec<InputResponse>) -> Self {
+        self.again = Some(Box::new(ResumedCall { carried, answers }));
         self
     }
 
     /// Answers what a server that keeps nothing would ask first. Who asks while a call is under way does not take
     /// answers in advance.
     #[must_use]
-    pub fn answering(mut self, answers: Vec<Answer>) -> Self {
+    pub fn with_answers(mut self, answers: Vec<InputResponse>) -> Self {
         self.unasked = answers;
         self
     }
@@ -199,8 +206,12 @@ impl Request {
     }
 
     /// The same with parameters changed.
-    pub(super) fn edited(self, params: &Raw, edits: &[Edit<'_>]) -> Result<Self, CallError> {
-        let params = params.with(edits);
+    pub(super) fn with_edits(
+        self,
+        params: &Raw,
+        edits: &[JsonEdit<'_>],
+    ) -> Result<Self, CallError> {
+        let params = params.with_edits(edits);
         let params = params.map_err(|error| CallError::Request { reason: error.to_string() })?;
         Ok(Self { params: Some(params), ..self })
     }
@@ -208,14 +219,14 @@ impl Request {
 
 // === impl Call ===
 
-impl From<&Request> for Call {
+impl From<&Request> for RemoteRequest {
     fn from(request: &Request) -> Self {
         let timeout = request.timeout.map(|timeout| timeout.as_millis());
         Self {
             method: request.method.to_string(),
             params: request.params(),
             server: request.server.clone(),
-            progress: request.progress == Progress::Wanted,
+            progress: request.progress == ProgressReports::Wanted,
             timeout_millis: timeout.map(|millis| u64::try_from(millis).unwrap_or(u64::MAX)),
             log_level: request.log_level.as_deref().map(str::to_owned),
         }

@@ -6,7 +6,7 @@ use std::task::{Context, Poll, ready};
 
 use switchboard_wire::{envelope::Notification, json::Raw, queue};
 
-use super::{CallError, Finish, Handed, Outcome, Question, Tasked};
+use super::{CallError, CallFinish, CallOutcome, InputRequired, PendingQuestion, StartedTask};
 
 /// What happens to a call.
 #[derive(Debug)]
@@ -20,44 +20,44 @@ pub enum CallEvent {
     /// The state of the task that the server made of the call.
     Task(Raw),
     /// Somebody has to decide something; the call waits.
-    Question(Question),
+    Question(PendingQuestion),
     /// It is to be made again, with answers. Nothing comes after it. Only where [`super::Request::handing_out`] asks for
     /// it.
-    Handed(Box<Handed>),
+    Handed(Box<InputRequired>),
     /// The server made a task of it, which is the caller's to follow. Nothing comes after it. Only where
     /// [`super::Request::with_tasks`] asks for it.
-    Tasked(Box<Tasked>),
+    Tasked(Box<StartedTask>),
     /// How it ended. Nothing comes after it.
-    Done(Box<Outcome>),
+    Done(Box<CallOutcome>),
 }
 
 /// A call under way. It makes progress only while [`Running::next`] is polled; dropped before it is done, it is
 /// cancelled at the server.
-pub struct Running {
-    driver: Option<Driver>,
-    events: queue::Receiver<CallEvent>,
-    ended: Option<Result<Finish, CallError>>,
+pub struct RunningCall {
+    driver: Option<CallFuture>,
+    events: queue::QueueReceiver<CallEvent>,
+    ended: Option<Result<CallFinish, CallError>>,
 }
 
 /// Events that may wait for a caller that is busy with another.
-const QUEUE: usize = 16;
+const EVENT_QUEUE_CAPACITY: usize = 16;
 
 /// Large, so it is put where it stays as soon as there is one.
-pub(super) type Driver = Pin<Box<dyn Future<Output = Result<Finish, CallError>> + Send>>;
+pub(super) type CallFuture = Pin<Box<dyn Future<Output = Result<CallFinish, CallError>> + Send>>;
 
 /// Where a call says what happens to it.
 #[derive(Debug, Clone)]
-pub struct Emit(queue::Sender<CallEvent>);
+pub struct CallEventSender(queue::QueueSender<CallEvent>);
 
 // === impl Emit ===
 
-impl Emit {
-    pub(super) fn sender(&self) -> queue::Sender<CallEvent> {
+impl CallEventSender {
+    pub(super) fn sender(&self) -> queue::QueueSender<CallEvent> {
         self.0.clone()
     }
 
     /// Something happens; waits while the caller is busy with what came before.
-    pub async fn event(&self, event: CallEvent) {
+    pub async fn send(&self, event: CallEvent) {
         // The receiver lives as long as the driver is polled.
         let _ = self.0.send(event).await;
     }
@@ -65,22 +65,22 @@ impl Emit {
 
 // === impl Running ===
 
-impl Running {
+impl RunningCall {
     /// A call that `drive` carries out, in this process or through another.
-    pub fn new<F>(drive: impl FnOnce(Emit) -> F) -> Self
+    pub fn new<F>(drive: impl FnOnce(CallEventSender) -> F) -> Self
     where
-        F: Future<Output = Result<Outcome, CallError>> + Send + 'static,
+        F: Future<Output = Result<CallOutcome, CallError>> + Send + 'static,
     {
-        Self::finishing(|emit| {
+        Self::with_finish(|emit| {
             let driving = drive(emit);
-            Box::pin(async { driving.await.map(Finish::done) })
+            Box::pin(async { driving.await.map(CallFinish::done) })
         })
     }
 
     /// The same of a call that may be handed out.
-    pub(super) fn finishing(drive: impl FnOnce(Emit) -> Driver) -> Self {
-        let (emit, events) = queue::queue(QUEUE);
-        Self { driver: Some(drive(Emit(emit))), events, ended: None }
+    pub(super) fn with_finish(drive: impl FnOnce(CallEventSender) -> CallFuture) -> Self {
+        let (emit, events) = queue::bounded_queue(EVENT_QUEUE_CAPACITY);
+        Self { driver: Some(drive(CallEventSender(emit))), events, ended: None }
     }
 
     /// What happens next. Safe to cancel. An error is final.
@@ -111,29 +111,29 @@ impl Running {
     }
 
     /// How it ended. Questions on the way are cancelled, everything else is ignored.
-    pub async fn outcome(mut self) -> Result<Outcome, CallError> {
+    pub async fn outcome(mut self) -> Result<CallOutcome, CallError> {
         loop {
             match self.next().await? {
                 CallEvent::Done(outcome) => return Ok(*outcome),
-                CallEvent::Handed(handed) => return Finish::Handed(handed).outcome(),
-                CallEvent::Tasked(tasked) => return Finish::Tasked(tasked).outcome(),
+                CallEvent::Handed(handed) => return CallFinish::Handed(handed).outcome(),
+                CallEvent::Tasked(tasked) => return CallFinish::Tasked(tasked).outcome(),
                 _ => {}
             }
         }
     }
 }
 
-impl From<Finish> for CallEvent {
-    fn from(finish: Finish) -> Self {
+impl From<CallFinish> for CallEvent {
+    fn from(finish: CallFinish) -> Self {
         match finish {
-            Finish::Done(outcome) => Self::Done(outcome),
-            Finish::Handed(handed) => Self::Handed(handed),
-            Finish::Tasked(tasked) => Self::Tasked(tasked),
+            CallFinish::Done(outcome) => Self::Done(outcome),
+            CallFinish::Handed(handed) => Self::Handed(handed),
+            CallFinish::Tasked(tasked) => Self::Tasked(tasked),
         }
     }
 }
 
-impl std::fmt::Debug for Running {
+impl std::fmt::Debug for RunningCall {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Running").field("ended", &self.ended.is_some()).finish_non_exhaustive()
     }
@@ -158,17 +158,17 @@ mod tests {
         }
     }
 
-    fn outcome() -> Outcome {
+    fn outcome() -> CallOutcome {
         let result = Raw::empty_object();
-        Outcome { result, server: None, decision: None, context: Vec::new(), kept: None }
+        CallOutcome { result, server: None, decision: None, context: Vec::new(), kept: None }
     }
 
     #[test]
     fn whoever_polls_a_call_is_woken_once_for_its_end() {
         let (end, ended) = oneshot::channel();
-        let mut running = Running::new(|emit| async move {
+        let mut running = RunningCall::new(|emit| async move {
             let _ = ended.await;
-            emit.event(CallEvent::Log(Raw::null())).await;
+            emit.send(CallEvent::Log(Raw::null())).await;
             Ok(outcome())
         });
         let woken = Arc::new(Woken::default());
@@ -184,7 +184,7 @@ mod tests {
     #[tokio::test]
     async fn a_call_that_has_nothing_more_to_say_goes_on() {
         let (end, ended) = oneshot::channel::<()>();
-        let mut running = Running::new(|emit| {
+        let mut running = RunningCall::new(|emit| {
             drop(emit);
             async {
                 let _ = ended.await;

@@ -5,12 +5,12 @@ use serde_json::json;
 use switchboard_wire::json::Raw;
 
 use super::builtin::outcome;
-use super::{Outcome, Stage};
+use super::{CallOutcome, Stage};
 use crate::connection::SignInError;
-use crate::engine::Placed;
+use crate::engine::AppliedServer;
 
 /// Calls it for a server.
-pub(super) async fn call(stage: &Stage, placed: &Placed) -> Outcome {
+pub(super) async fn call(stage: &Stage, placed: &AppliedServer) -> CallOutcome {
     let server = &placed.name;
     match placed.connection.sign_in().await {
         Ok(url) => {
@@ -24,7 +24,7 @@ pub(super) async fn call(stage: &Stage, placed: &Placed) -> Outcome {
     }
 }
 
-fn failed(server: &str, why: &SignInError) -> Outcome {
+fn failed(server: &str, why: &SignInError) -> CallOutcome {
     let text = format!("Nobody can sign in to `{server}` from here: {why}");
     let result = json!({ "content": [{ "type": "text", "text": text }], "isError": true });
     outcome(&result, Some(server.to_owned()))
@@ -35,8 +35,8 @@ fn failed(server: &str, why: &SignInError) -> Outcome {
 impl Stage {
     /// Shows the page to whoever called, if their client can show pages. Whatever they say to it, the text that follows
     /// names it too.
-    async fn show(&self, placed: &Placed, url: &str) {
-        if !self.caller.can(&["elicitation", "url"]) {
+    async fn show(&self, placed: &AppliedServer, url: &str) {
+        if !self.caller.declares_capability(&["elicitation", "url"]) {
             return;
         }
         let params = json!({
@@ -45,7 +45,7 @@ impl Stage {
             "url": url,
             "message": format!("Sign in to `{}`.", placed.name),
         });
-        if let Ok(params) = Raw::of(&params) {
+        if let Ok(params) = Raw::from_value(&params) {
             self.elicit(placed, &params).await;
         }
     }

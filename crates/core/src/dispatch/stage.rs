@@ -5,23 +5,23 @@ use std::sync::Arc;
 use switchboard_wire::json::Raw;
 use tokio::time::{Instant, timeout_at};
 
-use super::running::Emit;
+use super::running::CallEventSender;
 use super::{CallError, Request};
-use crate::engine::{Applied, Caller, Inner, Placed, log_of};
+use crate::engine::{AppliedServer, AppliedState, Caller, Inner, log_name_of_spec};
 use crate::hooks::HookNote;
-use crate::results::{Kept, Place, Policy, Shape, keep};
+use crate::results::{LimitedResult, ResultPolicy, ResultShape, SpillTarget, limit_result};
 
 /// Everything a stage may need.
 pub(super) struct Stage {
     pub(super) engine: Arc<Inner>,
     pub(super) caller: Caller,
     /// What was desired when the call began.
-    pub(super) applied: Arc<Applied>,
-    pub(super) emit: Emit,
+    pub(super) applied: Arc<AppliedState>,
+    pub(super) emit: CallEventSender,
 }
 
 /// Resources that one result is searched for.
-const MENTIONS: usize = 256;
+const MAX_MENTIONS_PER_RESULT: usize = 256;
 
 // === impl Stage ===
 
@@ -31,7 +31,7 @@ impl Stage {
         &self,
         request: &Request,
         uri: &str,
-    ) -> Result<Arc<Placed>, CallError> {
+    ) -> Result<Arc<AppliedServer>, CallError> {
         match self.known_owner(request, uri).await? {
             Some(owner) => Ok(owner),
             None => self.presumed_owner(uri),
@@ -44,22 +44,22 @@ impl Stage {
         &self,
         request: &Request,
         uri: &str,
-    ) -> Result<Option<Arc<Placed>>, CallError> {
+    ) -> Result<Option<Arc<AppliedServer>>, CallError> {
         if let Some(server) = &request.server {
-            return self.placed(server).map(Some);
+            return self.applied_server(server).map(Some);
         }
         let session = &self.caller.session().id;
-        let mentioned = self.caller.workspace().mentioned(session, uri);
+        let mentioned = self.caller.workspace().mentioning_server(session, uri);
         let deadline = Instant::now() + self.engine.connect_timeout();
         let mut revisions = self.engine.revisions();
         loop {
             // One snapshot for both questions: what is no longer coming in the next one is in its catalog.
             let snapshot = self.snapshot();
             if let Some(owner) = snapshot.catalog.owner(uri, mentioned.as_deref()) {
-                return self.placed(owner).map(Some);
+                return self.applied_server(owner).map(Some);
             }
             // Whose it is may not be known yet. All are waited for at once: those that hang would add up.
-            let may_come = snapshot.coming().next().is_some();
+            let may_come = snapshot.servers_coming().next().is_some();
             if !may_come || !matches!(timeout_at(deadline, revisions.changed()).await, Ok(Ok(()))) {
                 return Ok(None);
             }
@@ -68,19 +68,19 @@ impl Stage {
 
     /// The server of a resource that no server mentions: the only one with resources. Servers need not list what they
     /// have.
-    fn presumed_owner(&self, uri: &str) -> Result<Arc<Placed>, CallError> {
+    fn presumed_owner(&self, uri: &str) -> Result<Arc<AppliedServer>, CallError> {
         let (uri, snapshot) = (uri.to_owned(), self.snapshot());
         let with_resources: Vec<String> =
             snapshot.servers_with_resources().map(str::to_owned).collect();
         match &with_resources[..] {
             [] => Err(CallError::NotFound { name: uri, similar: Vec::new() }),
-            [only] => self.placed(only),
+            [only] => self.applied_server(only),
             _ => Err(CallError::UnmentionedResource { uri, servers: with_resources }),
         }
     }
 
     /// Remembers which resources a result speaks of, so that they can be read from the same server.
-    pub(super) fn mention(&self, placed: &Placed, result: &Raw) {
+    pub(super) fn mention(&self, placed: &AppliedServer, result: &Raw) {
         // Most results speak of none, and a large one is not to be walked through to learn it.
         if memchr::memmem::find(result.as_str().as_bytes(), b"uri").is_none() {
             return;
@@ -95,22 +95,27 @@ impl Stage {
             let nested = item.get_path(&["resource", "uri"]).ok().flatten();
             nested.or_else(|| item.get("uri").ok().flatten())?.to_text()
         };
-        for uri in links.take(MENTIONS).filter_map(|item| uri(&item)) {
-            self.caller.workspace().mention(&self.caller.session().id, &uri, &placed.name);
+        for uri in links.take(MAX_MENTIONS_PER_RESULT).filter_map(|item| uri(&item)) {
+            self.caller.workspace().remember_mention(&self.caller.session().id, &uri, &placed.name);
         }
     }
 
     /// A result, kept to its limits. Where nothing is kept on disk, what is too long is cut.
-    pub(super) async fn limit(&self, shape: Shape, policy: Policy, result: Raw) -> Kept {
+    pub(super) async fn limit(
+        &self,
+        shape: ResultShape,
+        policy: ResultPolicy,
+        result: Raw,
+    ) -> LimitedResult {
         let place = || {
             let (store, owner) = (self.engine.store.clone()?, &self.caller.session().principal);
-            Some(Place { store, owner: owner.clone() })
+            Some(SpillTarget { store, owner: owner.clone() })
         };
-        keep(result, shape, &policy, place).await
+        limit_result(result, shape, &policy, place).await
     }
 
     /// What becomes of large results: what the session says, with the limits that settings and environment change.
-    pub(super) fn policy(&self) -> Policy {
+    pub(super) fn policy(&self) -> ResultPolicy {
         let limits = &self.applied.desired.settings.limits;
         let policy = self.caller.session().results;
         let policy = policy.with_image_limits(limits.image_pixels, limits.image_bytes);
@@ -121,12 +126,12 @@ impl Stage {
     }
 
     /// What went wrong with hooks goes to the server's log.
-    pub(super) fn note(&self, placed: &Placed, notes: &[HookNote]) {
+    pub(super) fn note(&self, placed: &AppliedServer, notes: &[HookNote]) {
         for note in notes {
             tracing::warn!(server = %placed.name, at = %note.at, "a hook: {}", note.message);
             if let Some(logs) = &self.engine.logs {
                 let line = format!("hook at {}: {}", note.at, note.message);
-                logs.line(&placed.name, &log_of(&placed.spec), &line);
+                logs.write_note(&placed.name, &log_name_of_spec(&placed.spec), &line);
             }
         }
     }

@@ -8,30 +8,30 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use switchboard_config::HookEvent;
-use switchboard_wire::client::{InputRequest, Tasks};
-use switchboard_wire::json::{Edit, Raw, quote};
+use switchboard_wire::client::{InputRequest, TaskHandling};
+use switchboard_wire::json::{JsonEdit, Raw, quote};
 use switchboard_wire::meta::method;
 
-use super::record::Record;
+use super::record::CallRecorder;
 use super::tool::ToolCall;
-use super::upstream::Sent;
-use super::{CallError, Finish, Outcome, Request, Stage};
-use crate::catalog::{Listed, Style};
-use crate::engine::Placed;
-use crate::results::Shape;
+use super::upstream::SendResult;
+use super::{CallError, CallFinish, CallOutcome, Request, Stage};
+use crate::catalog::{ListedTool, NameStyle};
+use crate::engine::AppliedServer;
+use crate::results::ResultShape;
 
 /// A call that its server made a task of.
 #[derive(Debug)]
-pub struct Tasked {
+pub struct StartedTask {
     /// The task, as the server told of it, under the server's own id.
     pub state: Raw,
     /// What it is known by from then on.
-    pub task: Task,
+    pub task: ServerTask,
 }
 
 /// A task of a server.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Task {
+pub struct ServerTask {
     /// The server.
     pub server: String,
     /// Tells the server from another that is configured under its name meanwhile.
@@ -44,7 +44,7 @@ pub struct Task {
 
 // === impl Task ===
 
-impl Task {
+impl ServerTask {
     /// The task that a result tells of, if it does.
     pub(super) fn of(call: &ToolCall, result: &Raw) -> Option<Self> {
         let kind = result.get("resultType").ok().flatten()?;
@@ -63,63 +63,76 @@ impl Task {
 
 impl Stage {
     /// Whether somebody else may follow what becomes of a call.
-    pub(super) fn tasks(&self, call: &ToolCall, wanted: Tasks) -> Tasks {
+    pub(super) fn task_handling(&self, call: &ToolCall, wanted: TaskHandling) -> TaskHandling {
         let hooks = &self.applied.hooks;
         let server = &call.found.placed.name;
         let is_watched = hooks.has(HookEvent::PostToolUse, call.uncut())
             || hooks.has(HookEvent::Elicitation, server)
             || hooks.has(HookEvent::ElicitationResult, server);
-        if is_watched { Tasks::Follow } else { wanted }
+        if is_watched { TaskHandling::Follow } else { wanted }
     }
 
     /// A task's state, with its result kept to limits and without questions that are answered here.
-    async fn shown(&self, placed: &Placed, task: &Task, state: Raw) -> Result<Raw, CallError> {
+    async fn limit_task_state(
+        &self,
+        placed: &AppliedServer,
+        task: &ServerTask,
+        state: Raw,
+    ) -> Result<Raw, CallError> {
         if let Some(result) = state.get("result").ok().flatten() {
             let found = self.snapshot().catalog.tool(&task.tool).cloned();
             let policy =
                 found.map_or_else(|| self.policy(), |listed| self.policy().for_tool(&listed.tool));
             self.mention(placed, &result);
-            let kept = self.limit(Shape::Tool, policy, result).await;
-            let edit = Edit::set(&["result"], kept.result.as_str());
-            return Ok(state.with(&[edit]).unwrap_or(state));
+            let kept = self.limit(ResultShape::Tool, policy, result).await;
+            let edit = JsonEdit::set(&["result"], kept.result.as_str());
+            return Ok(state.with_edits(&[edit]).unwrap_or(state));
         }
         let asked = state.get("inputRequests").ok().flatten();
-        let Some(asked) = asked.as_ref().and_then(InputRequest::read_all) else { return Ok(state) };
-        let open = self.open(placed, asked).await;
+        let Some(asked) = asked.as_ref().and_then(InputRequest::from_input_requests) else {
+            return Ok(state);
+        };
+        let open = self.answer_without_caller(placed, asked).await;
         if let Some(responses) = open.responses() {
             let params =
                 format!(r#"{{"taskId":{},"inputResponses":{responses}}}"#, quote(&task.id));
             let update = Request::of(method::TASKS_UPDATE, &params);
             self.send(placed, update, None).await?;
         }
-        let left = InputRequest::write_all(&open.questions);
-        Ok(state.with(&[Edit::set(&["inputRequests"], left.as_str())]).unwrap_or(state))
+        let left = InputRequest::to_input_requests(&open.questions);
+        Ok(state.with_edits(&[JsonEdit::set(&["inputRequests"], left.as_str())]).unwrap_or(state))
     }
 }
 
 /// Asks something of a task.
-pub(super) async fn ask(
+pub(super) async fn call_task(
     stage: &Stage,
     request: Request,
-    task: Task,
-    record: &mut Record,
-) -> Result<Finish, CallError> {
-    let placed = stage.placed(&task.server)?;
-    record.server(&placed.name);
+    task: ServerTask,
+    record: &mut CallRecorder,
+) -> Result<CallFinish, CallError> {
+    let placed = stage.applied_server(&task.server)?;
+    record.set_server(&placed.name);
     if placed.signature != task.signature {
         return Err(CallError::Changed { server: task.server });
     }
     // A rule may have come since that hides the tool.
-    stage.find_in::<Arc<Listed>>(Style::Full, &task.tool, Some(&task.server)).await?;
+    stage.find_in::<Arc<ListedTool>>(NameStyle::Full, &task.tool, Some(&task.server)).await?;
     let id = quote(&task.id);
     let params = request.params();
-    let request = request.edited(&params, &[Edit::set(&["taskId"], &id)])?;
+    let request = request.with_edits(&params, &[JsonEdit::set(&["taskId"], &id)])?;
     let result = match stage.send(&placed, request, None).await? {
-        Sent::Result(result) => result,
-        Sent::Asked(_) => return Err(CallError::InputNeeded { server: task.server }),
+        SendResult::Result(result) => result,
+        SendResult::Asked(_) => return Err(CallError::InputNeeded { server: task.server }),
     };
-    record.received(result.as_str().len());
-    let result = stage.shown(&placed, &task, result).await?;
+    record.set_received(result.as_str().len());
+    let result = stage.limit_task_state(&placed, &task, result).await?;
     let server = Some(task.server);
-    Ok(Finish::done(Outcome { result, server, decision: None, context: Vec::new(), kept: None }))
+    Ok(CallFinish::done(CallOutcome {
+        result,
+        server,
+        decision: None,
+        context: Vec::new(),
+        kept: None,
+    }))
 }

@@ -5,26 +5,26 @@ use std::sync::Arc;
 
 use switchboard_config::HookEvent;
 use switchboard_wire::Error as WireError;
-use switchboard_wire::client::Tasks;
-use switchboard_wire::json::{Edit, JsonKind, Raw, decode_string, quote};
+use switchboard_wire::client::TaskHandling;
+use switchboard_wire::json::{JsonEdit, JsonKind, Raw, decode_string, quote};
 
-use super::find::{Found, is_meant};
-use super::handed::{Again, Passed};
-use super::record::Record;
-use super::tasks::{Task, Tasked};
-use super::upstream::Sent;
-use super::{CallError, Finish, Outcome, Request, Stage, builtin, sign_in};
-use crate::catalog::{Listed, authenticate};
+use super::find::{ResolvedItem, is_meant};
+use super::handed::{FinishedStages, ResumedCall};
+use super::record::CallRecorder;
+use super::tasks::{ServerTask, StartedTask};
+use super::upstream::SendResult;
+use super::{CallError, CallFinish, CallOutcome, Request, Stage, builtin, sign_in};
+use crate::catalog::{ListedTool, authenticate};
 use crate::engine::ArgumentCheck;
 use crate::hooks::ToolUse;
-use crate::results::{Kept, Shape};
-use crate::schema::Mistake;
+use crate::results::{LimitedResult, ResultShape};
+use crate::schema::ArgumentMistake;
 
 /// A tool's call on its way.
 pub(super) struct ToolCall {
     /// The tool's name, as the session calls it.
     pub(super) name: String,
-    pub(super) found: Found<Arc<Listed>>,
+    pub(super) found: ResolvedItem<Arc<ListedTool>>,
     pub(super) params: Raw,
     /// The arguments that came with it, if any did.
     given: Option<Raw>,
@@ -38,81 +38,85 @@ pub(super) struct ToolCall {
 pub(super) async fn call(
     stage: &Stage,
     mut request: Request,
-    record: &mut Record,
-) -> Result<Finish, CallError> {
+    record: &mut CallRecorder,
+) -> Result<CallFinish, CallError> {
     let params = request.params();
     let name = text(&params, "name")?;
     let server = request.server.clone();
     if let Some(outcome) = builtin::call(stage, &name, &params, server.as_deref(), record).await {
-        return outcome.map(Finish::done);
+        return outcome.map(CallFinish::done);
     }
     let again = request.again.take();
-    let found: Found<Arc<Listed>> = match stage.find(&name, server.as_deref()).await {
+    let found: ResolvedItem<Arc<ListedTool>> = match stage.find(&name, server.as_deref()).await {
         Err(CallError::NotFound { name, similar }) => {
-            return Err(stage.hidden(name, server.as_deref(), similar));
+            return Err(stage.hidden_tool_error(name, server.as_deref(), similar));
         }
         found => found?,
     };
-    record.server(&found.placed.name);
-    record.item(&found.item.name);
-    if authenticate::is_ours(&found.item.tool) {
+    record.set_server(&found.placed.name);
+    record.set_item(&found.item.name);
+    if authenticate::is_authenticate_tool(&found.item.tool) {
         let outcome = sign_in::call(stage, &found.placed).await;
         if let Some(because) = &outcome.decision {
-            record.decided(because);
+            record.set_decision(because);
         }
-        return Ok(Finish::done(outcome));
+        return Ok(CallFinish::done(outcome));
     }
     let given = member(&params, "arguments")?;
     let arguments = given.clone().unwrap_or_else(Raw::empty_object);
     let id = stage.engine.call_id();
     let mut call = ToolCall { name, found, params, given, arguments, id };
     let passed = match &again {
-        None => stage.pass(&mut call).await?,
+        None => stage.run_early_stages(&mut call).await?,
         Some(again) => {
-            let passed = call.passed_before(again)?;
+            let passed = call.restore_stages(again)?;
             stage.check_arguments(&call)?;
             passed
         }
     };
     if let Some(because) = &passed.decision {
-        record.decided(because);
+        record.set_decision(because);
     }
 
     let mut request = call.request(request)?;
-    request.tasks = stage.tasks(&call, request.tasks);
+    request.tasks = stage.task_handling(&call, request.tasks);
     let placed = &call.found.placed;
     let tasks = request.tasks;
     let sent = stage.send(placed, request, again.as_deref()).await;
-    let result = match sent.map_err(|error| call.unsent(error))? {
-        Sent::Result(result) if tasks == Tasks::Hand => match Task::of(&call, &result) {
-            None => result,
-            Some(task) => return Ok(Finish::Tasked(Box::new(Tasked { state: result, task }))),
-        },
-        Sent::Result(result) => result,
-        Sent::Asked(open) => {
-            let handed = open.handed(placed, (call.id, passed), record.since());
-            return Ok(Finish::Handed(Box::new(handed)));
+    let result = match sent.map_err(|error| call.unsent_argument_error(error))? {
+        SendResult::Result(result) if tasks == TaskHandling::Hand => {
+            match ServerTask::of(&call, &result) {
+                None => result,
+                Some(task) => {
+                    return Ok(CallFinish::Tasked(Box::new(StartedTask { state: result, task })));
+                }
+            }
+        }
+        SendResult::Result(result) => result,
+        SendResult::Asked(open) => {
+            let handed = open.into_input_required(placed, (call.id, passed), record.since());
+            return Ok(CallFinish::Handed(Box::new(handed)));
         }
     };
-    record.received(result.as_str().len());
+    record.set_received(result.as_str().len());
 
-    let kept = stage.keep(&call, result).await;
-    let after = stage.after(&call, &kept.result).await;
+    let kept = stage.limit_result(&call, result).await;
+    let after = stage.run_hooks_after(&call, &kept.result).await;
     let context = passed.context.into_iter().chain(after.context).collect();
     let server = Some(call.found.placed.name.clone());
     let result = after.result.unwrap_or_else(|| kept.result.clone());
     let decision = passed.decision;
-    Ok(Finish::done(Outcome { result, server, decision, context, kept: Some(kept) }))
+    Ok(CallFinish::done(CallOutcome { result, server, decision, context, kept: Some(kept) }))
 }
 
 /// What hooks said before a call.
-pub(super) struct Before {
+pub(super) struct BeforeHooks {
     pub(super) verdict: crate::permission::HookVerdict,
     pub(super) context: Vec<String>,
 }
 
 /// What hooks said after it.
-struct After {
+struct AfterHooks {
     context: Vec<String>,
     result: Option<Raw>,
 }
@@ -121,8 +125,8 @@ struct After {
 
 impl ToolCall {
     /// Takes the call to where it was when it was handed out.
-    fn passed_before(&mut self, again: &Again) -> Result<Passed, CallError> {
-        again.carried.fits(&self.found.placed)?;
+    fn restore_stages(&mut self, again: &ResumedCall) -> Result<FinishedStages, CallError> {
+        again.carried.check_server(&self.found.placed)?;
         let passed = again.carried.passed.clone();
         self.id.clone_from(&again.carried.id);
         if let Some(arguments) = &passed.arguments {
@@ -134,19 +138,24 @@ impl ToolCall {
     fn validate(&self) -> Result<(), CallError> {
         // A schema that cannot be used was noted when the tool was listed; the server judges its arguments.
         let Ok(validator) = self.found.item.tool.validator() else { return Ok(()) };
-        validator.validate(&self.arguments).map_err(|bad| self.mistaken(bad.problems))
+        validator
+            .validate(&self.arguments)
+            .map_err(|bad| self.invalid_arguments_error(bad.problems))
     }
 
-    fn mistaken(&self, mistakes: Vec<Mistake>) -> CallError {
+    fn invalid_arguments_error(&self, mistakes: Vec<ArgumentMistake>) -> CallError {
         CallError::Arguments { name: self.name.clone(), mistakes }
     }
 
     /// An argument that no header can carry is the caller's mistake, not the server's failure.
-    fn unsent(&self, error: CallError) -> CallError {
+    fn unsent_argument_error(&self, error: CallError) -> CallError {
         let CallError::Server { error: cause, .. } = &error else { return error };
         let WireError::HeaderArgument { path } = &**cause else { return error };
         let message = "expected string, number or boolean: this argument is sent in a header";
-        self.mistaken(vec![Mistake { path: path.clone(), message: message.to_owned() }])
+        self.invalid_arguments_error(vec![ArgumentMistake {
+            path: path.clone(),
+            message: message.to_owned(),
+        }])
     }
 
     /// The full name before it was cut.
@@ -157,16 +166,16 @@ impl ToolCall {
     /// The request as its server is to see it.
     fn request(&self, request: Request) -> Result<Request, CallError> {
         let name = quote(&self.found.item.tool.name);
-        let named = Edit::set(&["name"], &name);
+        let named = JsonEdit::set(&["name"], &name);
         let is_same = self.given.as_ref().map(Raw::as_str) == Some(self.arguments.as_str());
         if is_same {
-            return request.edited(&self.params, &[named]);
+            return request.with_edits(&self.params, &[named]);
         }
-        let edits = [named, Edit::set(&["arguments"], self.arguments.as_str())];
-        request.edited(&self.params, &edits)
+        let edits = [named, JsonEdit::set(&["arguments"], self.arguments.as_str())];
+        request.with_edits(&self.params, &edits)
     }
 
-    pub(super) fn used<'a>(&'a self, stage: &'a Stage) -> ToolUse<'a> {
+    pub(super) fn tool_use<'a>(&'a self, stage: &'a Stage) -> ToolUse<'a> {
         ToolUse {
             session: &stage.caller.session().id,
             mode: stage.mode(),
@@ -181,12 +190,12 @@ impl ToolCall {
 
 impl Stage {
     /// Everything that comes before the server.
-    async fn pass(&self, call: &mut ToolCall) -> Result<Passed, CallError> {
+    async fn run_early_stages(&self, call: &mut ToolCall) -> Result<FinishedStages, CallError> {
         self.check_arguments(call)?;
         let given = call.arguments.clone();
-        let before = self.before(call).await?;
+        let before = self.run_hooks_before(call).await?;
         let because = self.permit(call, before.verdict).await?;
-        Ok(Passed {
+        Ok(FinishedStages {
             decision: Some(because),
             arguments: (call.arguments.as_str() != given.as_str()).then(|| call.arguments.clone()),
             context: before.context,
@@ -207,45 +216,50 @@ impl Stage {
     }
 
     /// Hooks before the call; input that one changed is validated again.
-    async fn before(&self, call: &mut ToolCall) -> Result<Before, CallError> {
+    async fn run_hooks_before(&self, call: &mut ToolCall) -> Result<BeforeHooks, CallError> {
         let hooks = &self.applied.hooks;
         if !hooks.has(HookEvent::PreToolUse, call.uncut()) {
             let verdict = crate::permission::HookVerdict::None;
-            return Ok(Before { verdict, context: Vec::new() });
+            return Ok(BeforeHooks { verdict, context: Vec::new() });
         }
-        let said = Box::pin(hooks.pre_tool_use(&call.used(self))).await;
+        let said = Box::pin(hooks.pre_tool_use(&call.tool_use(self))).await;
         self.note(&call.found.placed, &said.notes);
         if let Some(input) = said.updated_input {
             call.arguments = input;
             self.check_arguments(call)?;
         }
-        Ok(Before { verdict: said.verdict, context: said.context })
+        Ok(BeforeHooks { verdict: said.verdict, context: said.context })
     }
 
-    async fn keep(&self, call: &ToolCall, result: Raw) -> Kept {
+    async fn limit_result(&self, call: &ToolCall, result: Raw) -> LimitedResult {
         self.mention(&call.found.placed, &result);
-        self.limit(Shape::Tool, self.policy().for_tool(&call.found.item.tool), result).await
+        self.limit(ResultShape::Tool, self.policy().for_tool(&call.found.item.tool), result).await
     }
 
-    async fn after(&self, call: &ToolCall, result: &Raw) -> After {
+    async fn run_hooks_after(&self, call: &ToolCall, result: &Raw) -> AfterHooks {
         let hooks = &self.applied.hooks;
         if !hooks.has(HookEvent::PostToolUse, call.uncut()) {
-            return After { context: Vec::new(), result: None };
+            return AfterHooks { context: Vec::new(), result: None };
         }
-        let said = Box::pin(hooks.post_tool_use(&call.used(self), result)).await;
+        let said = Box::pin(hooks.post_tool_use(&call.tool_use(self), result)).await;
         self.note(&call.found.placed, &said.notes);
         let mut context = said.context;
         context.extend(said.blocked);
-        After { context, result: said.updated_output }
+        AfterHooks { context, result: said.updated_output }
     }
 
     /// A tool that a rule hides is not unknown; saying so helps whoever wrote the rule.
-    fn hidden(&self, name: String, server: Option<&str>, similar: Vec<String>) -> CallError {
-        let all = self.engine.unfiltered(&self.applied);
-        match all.named(self.caller.session().names).tool(&name) {
+    fn hidden_tool_error(
+        &self,
+        name: String,
+        server: Option<&str>,
+        similar: Vec<String>,
+    ) -> CallError {
+        let all = self.engine.unfiltered_catalog(&self.applied);
+        match all.names(self.caller.session().names).tool(&name) {
             Some(listed) if is_meant(server, listed.server()) => {
                 let label = &listed.label;
-                self.denied_by_rule(&name, label.server().normal(), label.normal())
+                self.denied_by_rule_error(&name, label.server().normal(), label.normal())
             }
             _ => CallError::NotFound { name, similar },
         }
@@ -262,7 +276,7 @@ pub(super) fn must_be_object(arguments: &Raw) -> Result<(), CallError> {
 
 /// A member that has to be text.
 pub(super) fn text(params: &Raw, key: &str) -> Result<String, CallError> {
-    let found = params.peek(&[key]);
+    let found = params.peek_path(&[key]);
     let found = found.map_err(|error| CallError::Request { reason: error.to_string() })?;
     found
         .and_then(decode_string)

@@ -5,32 +5,32 @@ use std::sync::Arc;
 
 use switchboard_wire::json::{Raw, decode_string};
 
-use super::other::through;
-use super::record::Record;
+use super::other::send_through;
+use super::record::CallRecorder;
 use super::tool::text;
-use super::{CallError, Finish, Request, Stage};
-use crate::engine::{Placed, ServerView};
+use super::{CallError, CallFinish, Request, Stage};
+use crate::engine::{AppliedServer, ServerSnapshot};
 
 /// Where a server lists what it can do beyond the protocol.
-const EXTENSIONS: [&str; 2] = ["extensions", "experimental"];
+const EXTENSION_MEMBERS: [&str; 2] = ["extensions", "experimental"];
 
 /// Forwards a request to the server that it is for.
 pub(super) async fn forward(
     stage: &Stage,
     request: Request,
-    record: &mut Record,
-) -> Result<Finish, CallError> {
+    record: &mut CallRecorder,
+) -> Result<CallFinish, CallError> {
     let placed = stage.recipient(&request)?;
     let asked = request.method.clone();
-    through(stage, &placed, &asked, request, record).await
+    send_through(stage, &placed, &asked, request, record).await
 }
 
 // === impl Stage ===
 
 impl Stage {
-    fn recipient(&self, request: &Request) -> Result<Arc<Placed>, CallError> {
+    fn recipient(&self, request: &Request) -> Result<Arc<AppliedServer>, CallError> {
         if let Some(server) = &request.server {
-            return self.placed(server);
+            return self.applied_server(server);
         }
         if let [only] = self.applied.placed.all() {
             return Ok(only.clone());
@@ -39,7 +39,7 @@ impl Stage {
         let named = self.owner_of_item(&request.params());
         let declared = || only_one(snapshot.servers.iter(), |view| declares(view, &request.method));
         match named.or_else(|| declared().map(|view| view.name.clone())) {
-            Some(server) => self.placed(&server),
+            Some(server) => self.applied_server(&server),
             None => Err(CallError::UnknownMethod {
                 method: request.method.to_string(),
                 servers: snapshot.catalog.servers().map(str::to_owned).collect(),
@@ -50,20 +50,20 @@ impl Stage {
     /// The server of the tool, prompt or resource that the parameters name.
     fn owner_of_item(&self, params: &Raw) -> Option<String> {
         let catalog = &self.snapshot().catalog;
-        let named = catalog.named(self.caller.session().names);
+        let named = catalog.names(self.caller.session().names);
         if let Ok(name) = text(params, "name") {
             let tool = named.tool(&name).map(|listed| listed.server());
             return tool.or_else(|| Some(named.prompt(&name)?.server())).map(str::to_owned);
         }
         let uri = text(params, "uri").ok()?;
-        let mentioned = self.caller.workspace().mentioned(&self.caller.session().id, &uri);
+        let mentioned = self.caller.workspace().mentioning_server(&self.caller.session().id, &uri);
         catalog.owner(&uri, mentioned.as_deref()).map(str::to_owned)
     }
 }
 
 /// Whether a server declares an extension that a method belongs to: `vendor.example/things` has `things/list` and
 /// `vendor.example/things/list`.
-fn declares(view: &ServerView, method: &str) -> bool {
+fn declares(view: &ServerSnapshot, method: &str) -> bool {
     let Some(facts) = &view.facts else { return false };
     let is_of = |extension: &str| {
         let short = extension.rsplit('/').next().unwrap_or(extension);
@@ -71,7 +71,8 @@ fn declares(view: &ServerView, method: &str) -> bool {
             method.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         })
     };
-    let declared = EXTENSIONS.iter().filter_map(|key| facts.capabilities.get(key).ok().flatten());
+    let declared =
+        EXTENSION_MEMBERS.iter().filter_map(|key| facts.capabilities.get(key).ok().flatten());
     declared.into_iter().any(|extensions| {
         let mut keys = extensions.members().filter_map(|member| decode_string(member.key));
         keys.any(|key| is_of(&key))

@@ -4,29 +4,32 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use switchboard_config::{ElicitationAnswerer, HookEvent};
-use switchboard_wire::client::{Answer, Call, Event, Exchange, InputRequest, Resume, Tasks};
+use switchboard_wire::client::{
+    CallRequest, Exchange, ExchangeEvent, InputRequest, InputResponse, SuspendedExchange,
+    TaskHandling,
+};
 use switchboard_wire::envelope::code;
 use switchboard_wire::json::Raw;
 use switchboard_wire::{Era, Error as WireError, Remedy};
 
-use super::handed::{Again, Open, Questions};
-use super::request::Progress;
-use super::visit::Visits;
-use super::{CallError, CallEvent, Repeat, Request, Stage};
-use crate::connection::{Connection, Live, NotReady, State};
-use crate::engine::{OnProgress, Placed};
+use super::handed::{QuestionHandling, ResumedCall, UnansweredQuestions};
+use super::request::ProgressReports;
+use super::visit::PageVisits;
+use super::{CallError, CallEvent, RepeatSafety, Request, Stage};
+use crate::connection::{Connection, ConnectionNotReady, ConnectionState, LiveSession};
+use crate::engine::{AppliedServer, OnProgress};
 
 /// What sending a request came to.
-pub(super) enum Sent {
+pub(super) enum SendResult {
     Result(Raw),
     /// The server wants it made again, and whoever made it is to do so.
-    Asked(Open),
+    Asked(UnansweredQuestions),
 }
 
 /// What a request that is made again takes along.
-struct Told {
+struct ResumeInput {
     state: Option<Raw>,
-    answers: Vec<Answer>,
+    answers: Vec<InputResponse>,
 }
 
 // === impl Stage ===
@@ -35,58 +38,61 @@ impl Stage {
     /// Sends a request to its server and follows it to its end.
     pub(super) async fn send(
         &self,
-        placed: &Placed,
+        placed: &AppliedServer,
         request: Request,
-        again: Option<&Again>,
-    ) -> Result<Sent, CallError> {
+        again: Option<&ResumedCall>,
+    ) -> Result<SendResult, CallError> {
         let server = &placed.name;
         let connection = self.connection(placed).await?;
         let session = self.caller.id();
         let admitted = connection.admit(Arc::clone(session));
         let _place = admitted.map_err(|_| CallError::Busy { server: server.clone() })?;
         let (key, hears) = (connection.key(), self.emit.sender());
-        let _heard = self.engine.under_way.enter(key, Arc::clone(session), hears);
-        let call = self.dress(placed, &request);
-        let mut visits = Visits::new(self, &connection);
+        let _heard = self.engine.under_way.add(key, Arc::clone(session), hears);
+        let call = self.build_call(placed, &request);
+        let mut visits = PageVisits::new(self, &connection);
         let told = match again {
             None => None,
             Some(again) => {
-                let answers = Box::pin(self.settle(placed, again)).await;
-                Some(Told { state: again.carried.state().cloned(), answers })
+                let answers = Box::pin(self.collect_answers(placed, again)).await;
+                Some(ResumeInput { state: again.carried.state().cloned(), answers })
             }
         };
         loop {
             let live = self.ready(placed, &connection).await?;
             if let Some(level) = &request.log_level
                 && let Some(level) =
-                    self.engine.level_to_tell(&self.caller, &connection, &live, level)
+                    self.engine.level_to_set(&self.caller, &connection, &live, level)
             {
-                Box::pin(want_logs(&live, level)).await;
+                Box::pin(set_log_level(&live, level)).await;
             }
             let began = Instant::now();
             let exchange = match &told {
                 Some(told) => resume(placed, &live, &call, told)?,
-                None => self.first(placed, &live, &call, &request.unasked),
+                None => self.start_exchange(placed, &live, &call, &request.unasked),
             };
             match self.follow(placed, &connection, exchange, request.questions).await {
                 Ok(sent) => {
-                    connection.succeeded(&live, began.elapsed());
+                    connection.record_success(&live, began.elapsed());
                     return Ok(sent);
                 }
                 Err(error) if error.code() == Some(code::URL_ELICITATION_REQUIRED) => {
-                    connection.succeeded(&live, began.elapsed());
-                    Box::pin(visits.pay(placed, error)).await?;
+                    connection.record_success(&live, began.elapsed());
+                    Box::pin(visits.visit_pages(placed, error)).await?;
                 }
                 Err(error) => {
-                    let repeat = Repeat::of(&request.method);
-                    return Err(failed(placed, &connection, &live, error, repeat));
+                    let repeat = RepeatSafety::from_method(&request.method);
+                    return Err(to_call_error(placed, &connection, &live, error, repeat));
                 }
             }
         }
     }
 
     /// The connection for this session's calls.
-    pub(super) async fn connection(&self, placed: &Placed) -> Result<Arc<Connection>, CallError> {
+    pub(super) async fn connection(
+        &self,
+        placed: &AppliedServer,
+    ) -> Result<Arc<Connection>, CallError> {
         let chosen = self.engine.connection(&self.caller, placed).await;
         chosen.map_err(|error| CallError::not_connected(&placed.name, error))
     }
@@ -94,34 +100,34 @@ impl Stage {
     /// Its session with the server, waited for if need be.
     pub(super) async fn ready(
         &self,
-        placed: &Placed,
+        placed: &AppliedServer,
         connection: &Connection,
-    ) -> Result<Arc<Live>, CallError> {
+    ) -> Result<Arc<LiveSession>, CallError> {
         let ready = connection.ready().await;
         ready.map_err(|error| CallError::not_connected(&placed.name, error))
     }
 
     /// What a modern server may ask with this call.
-    fn askable(&self, placed: &Placed) -> &Raw {
+    fn askable(&self, placed: &AppliedServer) -> &Raw {
         let is_queue = placed.elicitation == ElicitationAnswerer::Queue;
-        self.caller.askable(|| is_queue || self.engine.queue().is_attended())
+        self.caller.askable_capabilities(|| is_queue || self.engine.queue().is_watched())
     }
 
-    fn dress(&self, placed: &Placed, request: &Request) -> Call {
+    fn build_call(&self, placed: &AppliedServer, request: &Request) -> CallRequest {
         let numbers = &self.applied.numbers;
         let timeout = request.timeout.or(placed.timeout).unwrap_or(numbers.tool_timeout);
-        let mut call = Call::new(request.method.clone(), request.params.clone())
+        let mut call = CallRequest::new(request.method.clone(), request.params.clone())
             .with_timeout(timeout)
-            .with_tasks(request.tasks)
+            .with_task_handling(request.tasks)
             .with_capabilities(self.askable(placed).clone());
         if let Some(task) = &request.as_task {
             call = call.as_task(task.clone());
         }
-        if request.progress == Progress::Wanted {
+        if request.progress == ProgressReports::Wanted {
             call = call.with_progress();
         }
         if numbers.on_progress == OnProgress::GoOn {
-            call = call.without_extension();
+            call = call.with_fixed_timeout();
         }
         if let Some(level) = &request.log_level {
             call = call.with_log_level(level.clone());
@@ -131,84 +137,92 @@ impl Stage {
 
     async fn follow(
         &self,
-        placed: &Placed,
+        placed: &AppliedServer,
         connection: &Connection,
         mut exchange: Exchange,
-        how: Questions,
-    ) -> Result<Sent, WireError> {
+        how: QuestionHandling,
+    ) -> Result<SendResult, WireError> {
         loop {
             match exchange.next().await? {
-                Event::Done(result) => return Ok(Sent::Result(result)),
-                Event::NeedsInput(asked)
-                    if !exchange.is_under_way() && self.hands_out(how, &asked) =>
+                ExchangeEvent::Done(result) => return Ok(SendResult::Result(result)),
+                ExchangeEvent::NeedsInput(asked)
+                    if !exchange.is_parked() && self.returns_questions(how, &asked) =>
                 {
-                    let mut open = Box::pin(self.open(placed, asked)).await;
-                    match open.settled() {
+                    let mut open = Box::pin(self.answer_without_caller(placed, asked)).await;
+                    match open.take_if_complete() {
                         Some(answers) => exchange.answer(answers),
                         None => {
-                            open.state = exchange.into_resume().and_then(Resume::into_state);
-                            return Ok(Sent::Asked(open));
+                            open.state = exchange.suspend().and_then(SuspendedExchange::into_state);
+                            return Ok(SendResult::Asked(open));
                         }
                     }
                 }
-                Event::NeedsInput(questions) => {
-                    if exchange.is_under_way() {
-                        self.engine.asked_back(connection, &self.caller);
+                ExchangeEvent::NeedsInput(questions) => {
+                    if exchange.is_parked() {
+                        self.engine.claim_after_question(connection, &self.caller);
                     }
                     let answering = Box::pin(self.answer(placed, &mut exchange, questions));
                     if let Some(result) = answering.await? {
-                        return Ok(Sent::Result(result));
+                        return Ok(SendResult::Result(result));
                     }
                 }
-                other => self.pass_on(other).await,
+                other => self.emit_event(other).await,
             }
         }
     }
 
     /// The call as it is made first. Answers that come along unasked mean something to a server that keeps nothing,
     /// and would get past hooks that want to see answers.
-    fn first(&self, placed: &Placed, live: &Live, call: &Call, unasked: &[Answer]) -> Exchange {
+    fn start_exchange(
+        &self,
+        placed: &AppliedServer,
+        live: &LiveSession,
+        call: &CallRequest,
+        unasked: &[InputResponse],
+    ) -> Exchange {
         let hears = self.applied.hooks.has(HookEvent::ElicitationResult, &placed.name);
-        match live.client.server().era() {
+        match live.client.server_facts().era() {
             // Nobody but the connection it was made on can ask for a task.
-            Era::Legacy => live.client.call(call.clone().with_tasks(Tasks::Follow)),
+            Era::Legacy => live.client.call(call.clone().with_task_handling(TaskHandling::Follow)),
             Era::Modern if unasked.is_empty() || hears => live.client.call(call.clone()),
             Era::Modern => {
-                live.client.resume(call, Resume::Again { state: None }, unasked.to_vec())
+                live.client.resume(call, SuspendedExchange::Again { state: None }, unasked.to_vec())
             }
         }
     }
 
-    async fn pass_on(&self, event: Event) {
+    async fn emit_event(&self, event: ExchangeEvent) {
         let event = match event {
-            Event::Progress(params) => CallEvent::Progress(params),
-            Event::Log(params) => CallEvent::Log(params),
-            Event::Notification(notification) => CallEvent::Notification(notification),
-            Event::Task(task) => CallEvent::Task(task),
-            Event::Withdrawn { .. } | Event::NeedsInput(_) | Event::Done(_) => return,
+            ExchangeEvent::Progress(params) => CallEvent::Progress(params),
+            ExchangeEvent::Log(params) => CallEvent::Log(params),
+            ExchangeEvent::Notification(notification) => CallEvent::Notification(notification),
+            ExchangeEvent::Task(task) => CallEvent::Task(task),
+            ExchangeEvent::Withdrawn { .. }
+            | ExchangeEvent::NeedsInput(_)
+            | ExchangeEvent::Done(_) => return,
         };
-        self.emit.event(event).await;
+        self.emit.send(event).await;
     }
 
     /// Has the questions answered. Where the call is still under way meanwhile, it may end, go on or take them back.
     async fn answer(
         &self,
-        placed: &Placed,
+        placed: &AppliedServer,
         exchange: &mut Exchange,
         questions: Vec<InputRequest>,
     ) -> Result<Option<Raw>, WireError> {
-        let mut answering = std::pin::pin!(self.answers(placed, questions));
+        let mut answering = std::pin::pin!(self.answer_all(placed, questions));
         loop {
             tokio::select! {
                 answers = &mut answering => {
-                    let answers: Vec<Answer> = answers;
+                    let answers: Vec<InputResponse> = answers;
                     exchange.answer(answers);
                     return Ok(None);
                 }
-                event = exchange.next(), if exchange.is_under_way() => match event? {
-                    Event::Done(result) => return Ok(Some(result)),
-                    Event::Withdrawn { .. } => return Ok(None),
-                    other => self.pass_on(other).await,
+                event = exchange.next(), if exchange.is_parked() => match event? {
+                    ExchangeEvent::Done(result) => return Ok(Some(result)),
+                    ExchangeEvent::Withdrawn { .. } => return Ok(None),
+                    other => self.emit_event(other).await,
                 },
             }
         }
@@ -216,33 +230,38 @@ impl Stage {
 }
 
 /// The call, made again with what was asked for.
-fn resume(placed: &Placed, live: &Live, call: &Call, told: &Told) -> Result<Exchange, CallError> {
+fn resume(
+    placed: &AppliedServer,
+    live: &LiveSession,
+    call: &CallRequest,
+    told: &ResumeInput,
+) -> Result<Exchange, CallError> {
     // One that became a server of the other era knows nothing of what it asked.
-    if live.client.server().era() == Era::Legacy {
+    if live.client.server_facts().era() == Era::Legacy {
         return Err(CallError::Changed { server: placed.name.clone() });
     }
-    let resume = Resume::Again { state: told.state.clone() };
+    let resume = SuspendedExchange::Again { state: told.state.clone() };
     Ok(live.client.resume(call, resume, told.answers.clone()))
 }
 
-async fn want_logs(live: &Live, level: &str) {
+async fn set_log_level(live: &LiveSession, level: &str) {
     if let Err(error) = live.client.set_log_level(level).await {
         tracing::debug!(%error, "a server does not take a log level");
     }
 }
 
 /// What a failure means to the caller, and to the connection.
-fn failed(
-    placed: &Placed,
+fn to_call_error(
+    placed: &AppliedServer,
     connection: &Connection,
-    live: &Live,
+    live: &LiveSession,
     error: WireError,
-    repeat: Repeat,
+    repeat: RepeatSafety,
 ) -> CallError {
-    connection.failed(live, &error);
+    connection.record_failure(live, &error);
     let error = CallError::server(&placed.name, error, repeat);
-    if matches!(connection.state(), State::Stopped) && error.remedy() != Remedy::Unknown {
-        return CallError::not_connected(&placed.name, NotReady::Stopped);
+    if matches!(connection.state(), ConnectionState::Stopped) && error.remedy() != Remedy::Unknown {
+        return CallError::not_connected(&placed.name, ConnectionNotReady::Stopped);
     }
     error
 }

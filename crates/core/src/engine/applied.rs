@@ -5,48 +5,48 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use switchboard_config::{
-    Desired, ElicitationAnswerer, Entry, Mode, Scope, Server, Share, Signature, ToolFilter,
-    Transport,
+    Desired, DesiredServer, ElicitationAnswerer, Entry, Mode, Scope, ServerSignature, Share,
+    ToolFilter, Transport,
 };
 use switchboard_wire::Era;
 
 use super::caller::Session;
-use super::numbers::Numbers;
-use crate::catalog::{Configured, normal_server};
-use crate::connection::{CapabilityClass, Connection, EntryKey, Spec};
+use super::numbers::CallLimits;
+use crate::catalog::{ConfiguredServer, normalize_configured_server};
+use crate::connection::{CapabilityClass, Connection, ConnectionSpec, EntryKey};
 use crate::hooks::Hooks;
-use crate::permission::Permissions;
-use crate::problem::Problem;
+use crate::permission::WorkspacePermissions;
+use crate::problem::EngineProblem;
 
 /// The tools of an editor that are shown unless settings name others.
 const IDE_TOOLS: [&str; 2] = ["getDiagnostics", "executeCode"];
 
 /// What a desired state became, with the connections of one principal.
 #[derive(Clone)]
-pub(crate) struct Applied {
+pub(crate) struct AppliedState {
     /// Tells it from what was applied before.
     pub(super) number: u64,
     pub(crate) desired: Arc<Desired>,
-    pub(crate) placed: Placing,
+    pub(crate) placed: AppliedServers,
     /// Every server that has a name, started or not: names of tools never depend on who is connected.
     pub(crate) configured: Vec<(String, Scope)>,
     pub(crate) hooks: Arc<Hooks>,
-    pub(crate) numbers: Numbers,
-    pub(crate) problems: Vec<Problem>,
+    pub(crate) numbers: CallLimits,
+    pub(crate) problems: Vec<EngineProblem>,
     /// As the settings have it; sessions may differ in their mode.
-    pub(crate) permissions: Permissions,
+    pub(crate) permissions: WorkspacePermissions,
 }
 
 /// The servers that are to be started, in order and by name.
 #[derive(Clone)]
-pub(crate) struct Placing {
-    servers: Vec<Arc<Placed>>,
+pub(crate) struct AppliedServers {
+    servers: Vec<Arc<AppliedServer>>,
     positions: HashMap<String, usize>,
 }
 
 /// A server that is to be started.
 #[derive(Clone)]
-pub(crate) struct Placed {
+pub(crate) struct AppliedServer {
     pub(crate) name: String,
     /// The name as it stands in tool names and rules.
     pub(crate) normal: String,
@@ -62,7 +62,7 @@ pub(crate) struct Placed {
     pub(crate) transport: &'static str,
     /// A digest of what makes it the server it is.
     pub(crate) signature: String,
-    pub(crate) spec: Spec,
+    pub(crate) spec: ConnectionSpec,
     pub(crate) connection: Arc<Connection>,
 }
 
@@ -74,9 +74,9 @@ pub(super) struct ConnectionKind {
 }
 
 /// A server that is to be started, before it has a connection.
-pub(super) struct Plan {
+pub(super) struct ServerPlan {
     pub(super) name: String,
-    pub(super) spec: Spec,
+    pub(super) spec: ConnectionSpec,
     scope: Scope,
     filter: ToolFilter,
     always_load: bool,
@@ -84,19 +84,19 @@ pub(super) struct Plan {
     share: Share,
     elicitation: ElicitationAnswerer,
     transport: &'static str,
-    signature: Option<Signature>,
+    signature: Option<ServerSignature>,
 }
 
 // === impl Applied ===
 
-impl Applied {
-    pub(crate) fn placed(&self, server: &str) -> Option<&Arc<Placed>> {
+impl AppliedState {
+    pub(crate) fn server(&self, server: &str) -> Option<&Arc<AppliedServer>> {
         self.placed.servers.get(self.placed.position(server)?)
     }
 
     /// The era and the class of a server's connection, if it is still that of the entry.
     pub(super) fn kind_of(&self, server: &str, entry: EntryKey) -> Option<ConnectionKind> {
-        let placed = self.placed(server)?;
+        let placed = self.server(server)?;
         let kind = ConnectionKind { era: placed.spec.era, class: placed.spec.class };
         (placed.connection.entry_key() == entry).then_some(kind)
     }
@@ -110,31 +110,31 @@ impl Applied {
 
 // === impl Placed ===
 
-impl Placed {
+impl AppliedServer {
     /// The same server, reached over another connection.
-    pub(super) fn at(&self, connection: Arc<Connection>) -> Self {
+    pub(super) fn with_connection(&self, connection: Arc<Connection>) -> Self {
         Self { spec: connection.spec().clone(), connection, ..self.clone() }
     }
 }
 
 // === impl Placing ===
 
-impl Placing {
+impl AppliedServers {
     pub(super) fn position(&self, server: &str) -> Option<usize> {
         self.positions.get(server).copied()
     }
 
-    pub(crate) fn all(&self) -> &[Arc<Placed>] {
+    pub(crate) fn all(&self) -> &[Arc<AppliedServer>] {
         &self.servers
     }
 
-    pub(crate) fn iter(&self) -> std::slice::Iter<'_, Arc<Placed>> {
+    pub(crate) fn iter(&self) -> std::slice::Iter<'_, Arc<AppliedServer>> {
         self.servers.iter()
     }
 }
 
-impl FromIterator<Arc<Placed>> for Placing {
-    fn from_iter<I: IntoIterator<Item = Arc<Placed>>>(servers: I) -> Self {
+impl FromIterator<Arc<AppliedServer>> for AppliedServers {
+    fn from_iter<I: IntoIterator<Item = Arc<AppliedServer>>>(servers: I) -> Self {
         let servers: Vec<_> = servers.into_iter().collect();
         let mut positions = HashMap::with_capacity(servers.len());
         for (position, placed) in servers.iter().enumerate() {
@@ -147,13 +147,18 @@ impl FromIterator<Arc<Placed>> for Placing {
 
 // === impl Plan ===
 
-impl Plan {
+impl ServerPlan {
     /// A server that is ready.
-    pub(super) fn new(server: &Server, entry: &Entry, desired: &Desired, spec: Spec) -> Self {
+    pub(super) fn new(
+        server: &DesiredServer,
+        entry: &Entry,
+        desired: &Desired,
+        spec: ConnectionSpec,
+    ) -> Self {
         Self {
             name: server.name.clone(),
             scope: server.scope,
-            filter: filter(entry, desired),
+            filter: tool_filter(entry, desired),
             always_load: entry.always_load,
             timeout: entry.timeout,
             share: entry.share,
@@ -169,9 +174,9 @@ impl Plan {
         self.share != Share::Always
     }
 
-    pub(super) fn placed(self, connection: Arc<Connection>) -> Placed {
-        Placed {
-            normal: normal(&self.name, self.scope),
+    pub(super) fn into_applied_server(self, connection: Arc<Connection>) -> AppliedServer {
+        AppliedServer {
+            normal: normalize_name(&self.name, self.scope),
             name: self.name,
             scope: self.scope,
             filter: self.filter,
@@ -195,12 +200,12 @@ fn elicitation_answerer(entry: &Entry, desired: &Desired) -> ElicitationAnswerer
 }
 
 /// The name of a server as it stands in tool names and rules.
-pub(crate) fn normal(server: &str, scope: Scope) -> String {
-    normal_server(Configured { name: server, scope })
+pub(crate) fn normalize_name(server: &str, scope: Scope) -> String {
+    normalize_configured_server(ConfiguredServer { name: server, scope })
 }
 
 /// Every server that has a name, started or not: names of tools never depend on who is connected.
-pub(super) fn configured(desired: &Desired) -> Vec<(String, Scope)> {
+pub(super) fn configured_servers(desired: &Desired) -> Vec<(String, Scope)> {
     let mut configured: Vec<(String, Scope)> = Vec::new();
     for server in &desired.servers {
         if !configured.iter().any(|(known, _)| *known == server.name) {
@@ -211,7 +216,7 @@ pub(super) fn configured(desired: &Desired) -> Vec<(String, Scope)> {
 }
 
 /// An editor shows only the tools that are meant for it, whatever its entry says.
-fn filter(entry: &Entry, desired: &Desired) -> ToolFilter {
+fn tool_filter(entry: &Entry, desired: &Desired) -> ToolFilter {
     if !matches!(entry.transport, Transport::SseIde(_) | Transport::WsIde(_)) {
         return entry.tools.clone();
     }
@@ -220,11 +225,11 @@ fn filter(entry: &Entry, desired: &Desired) -> ToolFilter {
         Some(tools) => tools.iter().map(|tool| tool.value.clone()).collect(),
         None => IDE_TOOLS.map(str::to_owned).into(),
     };
-    let allowed = tools.into_iter().filter(|tool| entry.tools.shows(tool)).collect();
+    let allowed = tools.into_iter().filter(|tool| entry.tools.shows_tool(tool)).collect();
     ToolFilter { allow: Some(allowed), deny: entry.tools.deny.clone() }
 }
 
 /// The folder offered to a server: only what the project itself configures is told where it lies.
-pub(super) fn root(server: &Server, desired: &Desired) -> Option<PathBuf> {
+pub(super) fn offered_root(server: &DesiredServer, desired: &Desired) -> Option<PathBuf> {
     matches!(server.scope, Scope::Local | Scope::Project).then(|| desired.root.clone())
 }

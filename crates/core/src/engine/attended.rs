@@ -3,20 +3,21 @@
 use std::sync::Arc;
 
 use futures_util::future::join_all;
-use switchboard_process::{Member, Process};
-use switchboard_wire::http::SignedOut;
+use switchboard_process::{Process, ProcessInfo};
+use switchboard_wire::http::SignOutOutcome;
 
 use super::{Engine, PrincipalLease, WorkspaceId};
-use crate::connection::{Connection, SignInError, State};
+use crate::connection::{Connection, ConnectionState, SignInError};
 
 // === impl Engine ===
 
 impl Engine {
     /// Connects to a server anew for every principal and session, with nothing remembered of it. `false` if none of that
     /// name is to be started.
-    pub fn reconnect(&self, workspace: &WorkspaceId, server: &str) -> bool {
-        let is_started = self.connection_of(workspace, server).is_some();
-        let all = if is_started { self.0.pool.of(workspace, server) } else { Vec::new() };
+    pub fn reconnect_server(&self, workspace: &WorkspaceId, server: &str) -> bool {
+        let is_started = self.default_connection(workspace, server).is_some();
+        let all =
+            if is_started { self.0.pool.connections_of(workspace, server) } else { Vec::new() };
         for connection in all {
             connection.reconnect();
         }
@@ -26,14 +27,14 @@ impl Engine {
     /// Looks closely at every server of a workspace, for a person: one that is down is tried again, and one that is
     /// connected is asked whether it still answers. Returns when the attempts have begun and the answers are known.
     pub async fn check_servers(&self, workspace: &WorkspaceId) {
-        let Some(standing) = self.0.standing(workspace) else { return };
+        let Some(standing) = self.0.workspace_state(workspace) else { return };
         let applied = standing.applied();
         join_all(applied.placed.iter().map(|placed| placed.connection.check())).await;
     }
 
     /// Has the servers of a workspace that are down tried again now, for a person who looks at it.
     pub fn retry_failed(&self, workspace: &WorkspaceId) {
-        let Some(standing) = self.0.standing(workspace) else { return };
+        let Some(standing) = self.0.workspace_state(workspace) else { return };
         for placed in standing.applied().placed.iter() {
             placed.connection.retry();
         }
@@ -55,13 +56,13 @@ impl Engine {
         workspace: &WorkspaceId,
         server: &str,
     ) -> Option<Result<String, SignInError>> {
-        Some(self.connection_of(workspace, server)?.sign_in().await)
+        Some(self.default_connection(workspace, server)?.sign_in().await)
     }
 
     /// Looks whether a person has signed in to servers of a workspace or out of them, in whichever process, and has
     /// those connect anew. Whether there are any. Calls need not do so: each looks by itself.
     pub async fn follow_sign_ins(&self, workspace: &WorkspaceId) -> bool {
-        let Some(standing) = self.0.standing(workspace) else { return false };
+        let Some(standing) = self.0.workspace_state(workspace) else { return false };
         // Every principal's: the sign-ins are those of the local one.
         let applied: Vec<_> = standing.views().iter().map(|view| view.applied()).collect();
         let placed = applied.iter().flat_map(|applied| applied.placed.iter());
@@ -74,32 +75,32 @@ impl Engine {
         &self,
         workspace: &WorkspaceId,
         server: &str,
-    ) -> Option<Result<SignedOut, SignInError>> {
-        Some(self.connection_of(workspace, server)?.sign_out().await)
+    ) -> Option<Result<SignOutOutcome, SignInError>> {
+        Some(self.default_connection(workspace, server)?.sign_out().await)
     }
 
     /// Every process of a server in a workspace, those that sessions have to themselves among them. Reads files: not
     /// for the runtime's own thread. `None` if none of that name is to be started.
-    pub fn processes(&self, workspace: &WorkspaceId, server: &str) -> Option<Vec<Member>> {
-        self.connection_of(workspace, server)?;
-        let all = self.0.pool.of(workspace, server);
+    pub fn processes(&self, workspace: &WorkspaceId, server: &str) -> Option<Vec<ProcessInfo>> {
+        self.default_connection(workspace, server)?;
+        let all = self.0.pool.connections_of(workspace, server);
         Some(
             all.iter()
                 .filter_map(|connection| process(connection))
-                .flat_map(|process| process.family())
+                .flat_map(|process| process.process_tree())
                 .collect(),
         )
     }
 
-    fn connection_of(&self, workspace: &WorkspaceId, server: &str) -> Option<Arc<Connection>> {
-        let applied = self.0.standing(workspace)?.applied();
-        applied.placed(server).map(|placed| Arc::clone(&placed.connection))
+    fn default_connection(&self, workspace: &WorkspaceId, server: &str) -> Option<Arc<Connection>> {
+        let applied = self.0.workspace_state(workspace)?.applied();
+        applied.server(server).map(|placed| Arc::clone(&placed.connection))
     }
 }
 
 fn process(connection: &Connection) -> Option<Process> {
     match connection.state() {
-        State::Connected(live) => live.client.process().cloned(),
+        ConnectionState::Connected(live) => live.client.process().cloned(),
         _ => None,
     }
 }

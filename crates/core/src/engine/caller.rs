@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use switchboard_config::Mode;
 use switchboard_wire::Era;
-use switchboard_wire::json::{Edit, Raw};
+use switchboard_wire::json::{JsonEdit, Raw};
 
-use super::applied::{Applied, Placed};
+use super::applied::{AppliedServer, AppliedState};
 use super::principal::{LOCAL_PRINCIPAL, PrincipalLease, PrincipalView};
-use super::seats::Seats;
-use super::workspace::{Lease, Standing};
-use crate::audit::Who;
-use crate::catalog::Style;
+use super::seats::SessionBindings;
+use super::workspace::{SessionLease, WorkspaceState};
+use crate::audit::CallerIdentity;
+use crate::catalog::NameStyle;
 use crate::connection::{CapabilityClass, Connection, declares};
-use crate::permission::Consent;
-use crate::results::Policy;
+use crate::permission::UserConsent;
+use crate::results::ResultPolicy;
 
 /// What a session brings along. Start from [`Session::new`] and change what differs.
 #[derive(Debug, Clone)]
@@ -28,19 +28,19 @@ pub struct Session {
     /// The era that its client speaks; `None`: it speaks none, and takes the modern one where a server has it.
     pub era: Option<Era>,
     /// Who answers the questions of its calls.
-    pub answers: Answers,
+    pub answers: QuestionAnswerer,
     /// What happens to calls that no rule decides; `None`: what the settings say, else `usual_mode`.
     pub mode: Option<Mode>,
     /// The mode where neither the session nor the settings name one.
     pub usual_mode: Mode,
     /// Whether a person typed each call.
-    pub consent: Consent,
+    pub consent: UserConsent,
     /// Whether the arguments of its calls are checked against the tool's schema.
     pub argument_check: ArgumentCheck,
     /// What becomes of large results.
-    pub results: Policy,
+    pub results: ResultPolicy,
     /// The style of the names in its requests, and in the errors that it gets.
-    pub names: Style,
+    pub names: NameStyle,
     /// The name of the client, for people.
     pub client: String,
     /// How the client is reached, for people: `http`, `sse`, `ws`, `socket`, `stdio`, `cli`.
@@ -49,7 +49,7 @@ pub struct Session {
 
 /// Who answers the questions of a session's calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answers {
+pub enum QuestionAnswerer {
     /// Whoever made the call: questions come out of [`crate::dispatch::Running::next`].
     Caller,
     /// Whoever watches the engine's queue.
@@ -68,10 +68,10 @@ pub enum ArgumentCheck {
 
 /// A session attached to a workspace. Clones share it; when the last is dropped, the session has ended.
 #[derive(Debug, Clone)]
-pub struct Caller(Arc<Attached>);
+pub struct Caller(Arc<CallerInner>);
 
 #[derive(Debug)]
-struct Attached {
+struct CallerInner {
     session: Session,
     /// Its id, which every call under way holds.
     id: Arc<str>,
@@ -82,11 +82,11 @@ struct Attached {
     /// What a legacy server is told of its client.
     class: CapabilityClass,
     /// The connections that its calls take where those are not its principal's usual ones.
-    seats: Seats,
+    seats: SessionBindings,
     /// The same, for the record of its calls, which may outlive it.
-    who: Arc<Who>,
+    who: Arc<CallerIdentity>,
     principal: PrincipalLease,
-    _lease: Lease,
+    _lease: SessionLease,
 }
 
 // === impl Session ===
@@ -99,13 +99,13 @@ impl Session {
             principal: LOCAL_PRINCIPAL.to_owned(),
             capabilities: CapabilityClass::QUEUE.capabilities(),
             era: None,
-            answers: Answers::Caller,
+            answers: QuestionAnswerer::Caller,
             mode: None,
             usual_mode: Mode::Default,
-            consent: Consent::None,
+            consent: UserConsent::None,
             argument_check: ArgumentCheck::Always,
-            results: Policy::local(),
-            names: Style::Full,
+            results: ResultPolicy::local(),
+            names: NameStyle::Full,
             client: String::new(),
             transport: "",
         }
@@ -117,7 +117,7 @@ impl Session {
 impl Caller {
     pub(super) fn new(session: Session, principal: PrincipalLease) -> Self {
         let workspace = principal.workspace();
-        let who = Arc::new(Who {
+        let who = Arc::new(CallerIdentity {
             workspace: workspace.applied().desired.root.clone(),
             session: session.id.clone(),
             client: session.client.clone(),
@@ -125,13 +125,16 @@ impl Caller {
             transport: session.transport,
         });
         let lease = workspace.lease(&who);
-        let class = CapabilityClass::of(&session.capabilities);
-        Self(Arc::new(Attached {
+        let class = CapabilityClass::from_capabilities(&session.capabilities);
+        Self(Arc::new(CallerInner {
             id: session.id.as_str().into(),
-            askable: askable(&session.capabilities, class),
-            askable_with_queue: askable(&session.capabilities, class.or(CapabilityClass::QUEUE)),
+            askable: declared_capabilities(&session.capabilities, class),
+            askable_with_queue: declared_capabilities(
+                &session.capabilities,
+                class.union(CapabilityClass::QUEUE),
+            ),
             class,
-            seats: Seats::default(),
+            seats: SessionBindings::default(),
             session,
             who,
             principal,
@@ -150,7 +153,7 @@ impl Caller {
 
     /// What a modern server may ask, with a call. Nothing is declared that nobody will answer: what the client
     /// cannot show, the queue has to.
-    pub(crate) fn askable(&self, is_queue_watched: impl FnOnce() -> bool) -> &Raw {
+    pub(crate) fn askable_capabilities(&self, is_queue_watched: impl FnOnce() -> bool) -> &Raw {
         if CapabilityClass::QUEUE.is_within(self.0.class) || !is_queue_watched() {
             return &self.0.askable;
         }
@@ -163,31 +166,31 @@ impl Caller {
     }
 
     /// The connection of a server that its calls take, as far as that is decided.
-    pub(crate) fn seated_connection(&self, placed: &Placed) -> Arc<Connection> {
+    pub(crate) fn bound_connection(&self, placed: &AppliedServer) -> Arc<Connection> {
         match self.0.seats.get(placed) {
             Some(seat) => Arc::clone(seat.connection()),
-            None => Arc::clone(&self.current(placed).connection),
+            None => Arc::clone(&self.current_server(placed).connection),
         }
     }
 
     /// A server with its usual connection of now: that may have become another since `placed` was looked up.
-    pub(super) fn current(&self, placed: &Placed) -> Arc<Placed> {
+    pub(super) fn current_server(&self, placed: &AppliedServer) -> Arc<AppliedServer> {
         let applied = self.applied();
-        let now = applied.placed(&placed.name);
+        let now = applied.server(&placed.name);
         let is_same =
-            |now: &&Arc<Placed>| now.connection.entry_key() == placed.connection.entry_key();
+            |now: &&Arc<AppliedServer>| now.connection.entry_key() == placed.connection.entry_key();
         now.filter(is_same).map_or_else(|| Arc::new(placed.clone()), Arc::clone)
     }
 
-    pub(super) fn seats(&self) -> &Seats {
+    pub(super) fn bindings(&self) -> &SessionBindings {
         &self.0.seats
     }
 
-    pub(crate) fn who(&self) -> &Arc<Who> {
+    pub(crate) fn identity(&self) -> &Arc<CallerIdentity> {
         &self.0.who
     }
 
-    pub(crate) fn workspace(&self) -> &Arc<Standing> {
+    pub(crate) fn workspace(&self) -> &Arc<WorkspaceState> {
         self.0.principal.workspace()
     }
 
@@ -202,23 +205,24 @@ impl Caller {
     }
 
     /// What was applied, with its principal's connections.
-    pub(crate) fn applied(&self) -> Arc<Applied> {
+    pub(crate) fn applied(&self) -> Arc<AppliedState> {
         self.view().applied()
     }
 
     /// Whether its client declared a capability, by its path.
-    pub(crate) fn can(&self, path: &[&str]) -> bool {
+    pub(crate) fn declares_capability(&self, path: &[&str]) -> bool {
         declares(&self.0.session.capabilities, path)
     }
 }
 
 /// What is declared with a call: the client's class, its folders, and how it wants its model to be asked.
-fn askable(capabilities: &Raw, class: CapabilityClass) -> Raw {
+fn declared_capabilities(capabilities: &Raw, class: CapabilityClass) -> Raw {
     let ours = class.capabilities();
     let own = |name: &str| capabilities.get(name).ok().flatten().unwrap_or_else(Raw::empty_object);
     let sampling = class.sampling.then(|| own("sampling"));
-    let sampling = sampling.as_ref().map(|sampling| Edit::set(&["sampling"], sampling.as_str()));
-    let roots = declares(capabilities, &["roots"]).then(|| Edit::set(&["roots"], "{}"));
+    let sampling =
+        sampling.as_ref().map(|sampling| JsonEdit::set(&["sampling"], sampling.as_str()));
+    let roots = declares(capabilities, &["roots"]).then(|| JsonEdit::set(&["roots"], "{}"));
     let edits: Vec<_> = sampling.into_iter().chain(roots).collect();
-    ours.with(&edits).unwrap_or(ours)
+    ours.with_edits(&edits).unwrap_or(ours)
 }

@@ -11,38 +11,39 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use switchboard_config::{ElicitationAnswerer, Share, Transport};
-use switchboard_wire::{self as wire, Era, client::List};
+use switchboard_wire::{self as wire, Era, client::ListKind};
 use tokio::time::timeout;
 
-use super::applied::Applied;
-use super::event::Happened;
-use super::pool::{HoldRequest, Holder, Of};
+use super::applied::AppliedState;
+use super::event::EngineEventKind;
+use super::pool::{ConnectionHolder, HoldRequest, HoldScope};
 use super::principal::LOCAL_PRINCIPAL;
-use super::seats::Seat;
+use super::seats::SessionBinding;
 use super::workspace::WorkspaceId;
-use super::{Caller, Inner, Placed};
+use super::{AppliedServer, Caller, Inner};
 use crate::connection::{
-    CapabilityClass, Connection, EntryKey, Error, Key, NotReady, Reach, ServerKey, Spec, Variant,
+    CapabilityClass, Connection, ConnectionError, ConnectionKey, ConnectionNotReady,
+    ConnectionSharing, ConnectionSpec, ConnectionTarget, EntryKey, ServerKey,
 };
-use crate::problem::{Problem, ProblemKind};
+use crate::problem::{EngineProblem, EngineProblemKind};
 
 /// How long a list waits to find out whether a server has the era of its client.
-const LIST_PATIENCE: Duration = Duration::from_secs(5);
+const LIST_TIMEOUT: Duration = Duration::from_secs(5);
 /// The most classes of a server that have connections at once.
 const MAX_CLASSES: usize = 4;
 
 /// Who has which connection to itself.
 #[derive(Debug, Default)]
-pub(super) struct Claims(Mutex<Claimed>);
+pub(super) struct Claims(Mutex<ClaimTable>);
 
 #[derive(Debug, Default)]
-struct Claimed {
+struct ClaimTable {
     /// The session that took the connection of a server that is not to be shared: its workspace and its id.
-    by: HashMap<Key, (WorkspaceId, String)>,
+    by: HashMap<ConnectionKey, (WorkspaceId, String)>,
     /// Servers that turned out to keep state per client.
     stateful: HashSet<ServerKey>,
     /// The entry that a session's connections were made from.
-    made_from: HashMap<Holder, EntryKey>,
+    made_from: HashMap<ConnectionHolder, EntryKey>,
     /// What people should know of how a server's connections are shared, by workspace and server.
     notes: BTreeMap<(WorkspaceId, String), BTreeSet<SharingNote>>,
 }
@@ -69,7 +70,7 @@ pub(super) enum Purpose {
 
 impl Claims {
     /// Takes a connection for one session. `false` if another has it.
-    fn take(&self, key: Key, workspace: &WorkspaceId, session: &str) -> bool {
+    fn take(&self, key: ConnectionKey, workspace: &WorkspaceId, session: &str) -> bool {
         let mut claimed = self.lock();
         let this = (workspace.clone(), session.to_owned());
         let by = claimed.by.entry(key).or_insert_with(|| this.clone());
@@ -91,11 +92,11 @@ impl Claims {
     }
 
     /// What people should know of how the servers of a workspace are shared.
-    pub(super) fn problems(&self, workspace: &WorkspaceId) -> Vec<Problem> {
+    pub(super) fn problems(&self, workspace: &WorkspaceId) -> Vec<EngineProblem> {
         let claimed = self.lock();
         let notes = claimed.notes.iter().filter(|((at, _), _)| at == workspace);
         let problem = |server: &String, note: &SharingNote| {
-            Problem::new(ProblemKind::Sharing, note.message()).of_server(server)
+            EngineProblem::new(EngineProblemKind::Sharing, note.message()).of_server(server)
         };
         let of = |((_, server), notes): (&(WorkspaceId, String), &BTreeSet<SharingNote>)| {
             notes.iter().map(|note| problem(server, note)).collect::<Vec<_>>()
@@ -104,15 +105,16 @@ impl Claims {
     }
 
     /// Whether a session's own connection still belongs to the entry it was made from.
-    pub(super) fn is_current(&self, holder: &Holder, entry: Option<&EntryKey>) -> bool {
+    pub(super) fn is_current(&self, holder: &ConnectionHolder, entry: Option<&EntryKey>) -> bool {
         self.lock().made_from.get(holder) == entry
     }
 
     pub(super) fn leave(&self, workspace: &WorkspaceId, session: &str) {
         let mut claimed = self.lock();
         claimed.by.retain(|_, (at, by)| at != workspace || by != session);
-        let is_theirs =
-            |holder: &Holder| holder.workspace == *workspace && holder.of.is_session(session);
+        let is_theirs = |holder: &ConnectionHolder| {
+            holder.workspace == *workspace && holder.of.is_session(session)
+        };
         claimed.made_from.retain(|holder, _| !is_theirs(holder));
     }
 
@@ -123,7 +125,7 @@ impl Claims {
         claimed.notes.retain(|(at, _), _| at != workspace);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Claimed> {
+    fn lock(&self) -> MutexGuard<'_, ClaimTable> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -151,16 +153,16 @@ impl Inner {
     /// question it is; over HTTP it may come on the stream of the session instead of the call's, as it does with every
     /// example of the TypeScript SDK 1.x. So clients should not share the server any longer; the session that was asked
     /// keeps the connection.
-    pub(crate) fn asked_back(&self, connection: &Connection, caller: &Caller) {
-        self.note_asked_back(connection);
-        if connection.spec().variant == Variant::Shared {
+    pub(crate) fn claim_after_question(&self, connection: &Connection, caller: &Caller) {
+        self.mark_stateful(connection);
+        if connection.spec().variant == ConnectionSharing::Shared {
             let (workspace, session) = (&caller.workspace().id, &caller.session().id);
             self.claims.take(connection.key(), workspace, session);
         }
     }
 
     /// The same where nobody knows whose question it is.
-    pub(super) fn note_asked_back(&self, connection: &Connection) {
+    pub(super) fn mark_stateful(&self, connection: &Connection) {
         self.claims.note_stateful(connection.server_key());
     }
 
@@ -168,8 +170,8 @@ impl Inner {
     pub(crate) async fn connection(
         &self,
         caller: &Caller,
-        placed: &Placed,
-    ) -> Result<Arc<Connection>, NotReady> {
+        placed: &AppliedServer,
+    ) -> Result<Arc<Connection>, ConnectionNotReady> {
         let kind = self.kind_connection(caller, placed, Purpose::Call).await?;
         let is_apart = match placed.share {
             Share::Always => false,
@@ -180,24 +182,25 @@ impl Inner {
         if !is_apart || self.claims.take(kind.key(), workspace, session) {
             return Ok(kind);
         }
-        let spec = Spec {
+        let spec = ConnectionSpec {
             principal: Some(Arc::clone(&caller.view().principal)),
-            variant: Variant::Session(session.to_owned()),
+            variant: ConnectionSharing::Session(session.to_owned()),
             ..kind.spec().clone()
         };
         let own = self.hold_for_session(caller, placed, spec)?;
-        caller.seats().put(&placed.name, Seat { kind, own: Some(Arc::clone(&own)) });
+        caller.bindings().put(&placed.name, SessionBinding { kind, own: Some(Arc::clone(&own)) });
         Ok(own)
     }
 
     /// Gives a session its seats at all servers, as far as that needs no waiting. The connections of new ones.
-    pub(super) async fn seat(&self, caller: &Caller) -> Vec<Arc<Connection>> {
+    pub(super) async fn bind_session(&self, caller: &Caller) -> Vec<Arc<Connection>> {
         let applied = caller.applied();
-        let unseated = applied.placed.iter().filter(|placed| caller.seats().get(placed).is_none());
+        let unseated =
+            applied.placed.iter().filter(|placed| caller.bindings().get(placed).is_none());
         let seating = unseated.map(|placed| async {
             // A server that cannot be reached, or not once more, shows what it usually shows.
             self.kind_connection(caller, placed, Purpose::List).await.ok()?;
-            caller.seats().get(placed).map(|seat| seat.kind)
+            caller.bindings().get(placed).map(|seat| seat.kind)
         });
         join_all(seating).await.into_iter().flatten().collect()
     }
@@ -206,15 +209,15 @@ impl Inner {
     async fn kind_connection(
         &self,
         caller: &Caller,
-        placed: &Placed,
+        placed: &AppliedServer,
         purpose: Purpose,
-    ) -> Result<Arc<Connection>, NotReady> {
-        let placed = &*caller.current(placed);
+    ) -> Result<Arc<Connection>, ConnectionNotReady> {
+        let placed = &*caller.current_server(placed);
         let usual = &placed.connection;
         if placed.share == Share::Always {
             return Ok(Arc::clone(usual));
         }
-        if let Some(seat) = caller.seats().get(placed) {
+        if let Some(seat) = caller.bindings().get(placed) {
             return Ok(seat.kind);
         }
         let era = match (usual.known_era(), purpose) {
@@ -224,7 +227,11 @@ impl Inner {
         };
         let kind = match era {
             Era::Legacy if wants_modern_again(caller, placed) => {
-                let spec = Spec { era: None, class: CapabilityClass::QUEUE, ..placed.spec.clone() };
+                let spec = ConnectionSpec {
+                    era: None,
+                    class: CapabilityClass::QUEUE,
+                    ..placed.spec.clone()
+                };
                 let connection = self.hold_for_session(caller, placed, spec)?;
                 self.note_eras(caller, &connection);
                 connection
@@ -234,7 +241,7 @@ impl Inner {
                 let trying = self.legacy_connection(caller, placed);
                 match purpose {
                     Purpose::Call => trying.await?,
-                    Purpose::List => match timeout(LIST_PATIENCE, trying).await {
+                    Purpose::List => match timeout(LIST_TIMEOUT, trying).await {
                         Ok(tried) => tried?,
                         // The first call waits for it.
                         Err(_) => return Ok(Arc::clone(usual)),
@@ -249,10 +256,10 @@ impl Inner {
                 return Ok(Arc::clone(usual));
             }
         };
-        caller.seats().put(&placed.name, Seat { kind: Arc::clone(&kind), own: None });
-        if purpose == Purpose::Call && kind.key() != usual.key() && kind.lists_known() {
+        caller.bindings().put(&placed.name, SessionBinding { kind: Arc::clone(&kind), own: None });
+        if purpose == Purpose::Call && kind.key() != usual.key() && kind.knows_lists() {
             // The client may have seen the lists of the usual connection.
-            self.tell(&kind, &Happened::List(List::Tools));
+            self.publish_event(&kind, &EngineEventKind::List(ListKind::Tools));
         }
         Ok(kind)
     }
@@ -261,33 +268,33 @@ impl Inner {
     fn class_connection(
         &self,
         caller: &Caller,
-        placed: &Placed,
+        placed: &AppliedServer,
         era: Option<Era>,
-    ) -> Result<Arc<Connection>, NotReady> {
-        let class = class_of(caller, placed);
+    ) -> Result<Arc<Connection>, ConnectionNotReady> {
+        let class = declared_class(caller, placed);
         if era == placed.connection.spec().era
-            && let Some(usual) = self.use_usual(caller, placed, class)
+            && let Some(usual) = self.use_default(caller, placed, class)
         {
             return Ok(usual);
         }
-        let wanted = Spec { class, era, ..placed.spec.clone() };
+        let wanted = ConnectionSpec { class, era, ..placed.spec.clone() };
         let spec = self.within_class_limit(caller, wanted);
         self.hold_for_session(caller, placed, spec)
     }
 
     /// The usual connection if it is of this class, or becomes so because no session uses it.
-    fn use_usual(
+    fn use_default(
         &self,
         caller: &Caller,
-        placed: &Placed,
+        placed: &AppliedServer,
         class: CapabilityClass,
     ) -> Option<Arc<Connection>> {
-        let _changing = self.changing();
+        let _changing = self.lock_changes();
         let (view, standing) = (caller.view(), caller.workspace());
         let applied = view.applied();
         // What was applied since may have another entry of that name.
         let entry = placed.connection.entry_key();
-        let current = applied.placed(&placed.name)?;
+        let current = applied.server(&placed.name)?;
         if current.connection.entry_key() != entry {
             return None;
         }
@@ -296,17 +303,17 @@ impl Inner {
             standing.occupy(&caller.session().id, &placed.name);
             return Some(Arc::clone(usual));
         }
-        let spec = Spec { class, ..current.spec.clone() };
-        self.replace_usual(caller, &applied, current, spec)
+        let spec = ConnectionSpec { class, ..current.spec.clone() };
+        self.replace_default(caller, &applied, current, spec)
     }
 
     /// Puts another connection in the place of a usual one that no session uses. `None` if one does.
-    fn replace_usual(
+    fn replace_default(
         &self,
         caller: &Caller,
-        applied: &Applied,
-        current: &Placed,
-        spec: Spec,
+        applied: &AppliedState,
+        current: &AppliedServer,
+        spec: ConnectionSpec,
     ) -> Option<Arc<Connection>> {
         let (view, standing) = (caller.view(), caller.workspace());
         let usual = &current.connection;
@@ -314,27 +321,32 @@ impl Inner {
             return None;
         }
         let of = match &*view.principal {
-            LOCAL_PRINCIPAL => Of::Everyone,
-            _ => Of::Principal(Arc::clone(&view.principal)),
+            LOCAL_PRINCIPAL => HoldScope::Everyone,
+            _ => HoldScope::Principal(Arc::clone(&view.principal)),
         };
-        let holder = Holder { workspace: standing.id.clone(), server: current.name.clone(), of };
+        let holder =
+            ConnectionHolder { workspace: standing.id.clone(), server: current.name.clone(), of };
         let (before, entry_key) = (usual.key(), usual.entry_key());
         let request = HoldRequest { spec, entry_key, holder: holder.clone() };
         let connection = self.pool.hold(request, &self.listener);
-        view.replace(Arc::new(applied.with(self.number(), &current.name, &connection)));
+        view.replace(Arc::new(applied.replace_connection(
+            self.next_number(),
+            &current.name,
+            &connection,
+        )));
         self.release(|other, key| *other == holder && *key == before);
         standing.occupy(&caller.session().id, &current.name);
-        self.changed();
+        self.mark_changed();
         Some(connection)
     }
 
     /// What a further connection is to: what is wanted, unless its server has too many classes. Then with the largest
     /// class there is that promises nothing that is not wanted.
-    fn within_class_limit(&self, caller: &Caller, wanted: Spec) -> Spec {
+    fn within_class_limit(&self, caller: &Caller, wanted: ConnectionSpec) -> ConnectionSpec {
         let workspace = &caller.workspace().id;
-        let all = self.pool.of(workspace, &wanted.server);
+        let all = self.pool.connections_of(workspace, &wanted.server);
         let alike = all.iter().map(|connection| connection.spec()).filter(|spec| {
-            spec.variant == Variant::Shared
+            spec.variant == ConnectionSharing::Shared
                 && spec.principal == wanted.principal
                 && spec.era == wanted.era
         });
@@ -346,21 +358,21 @@ impl Inner {
         let fitting = classes.into_iter().filter(|class| class.is_within(wanted.class));
         // The class that promises nothing always fits, and is one more at the most.
         let class = fitting.max_by_key(|class| class.size()).unwrap_or_default();
-        Spec { class, ..wanted }
+        ConnectionSpec { class, ..wanted }
     }
 
     /// A legacy connection to a server that was reached in the modern era, if it has that era too; else the usual one.
     async fn legacy_connection(
         &self,
         caller: &Caller,
-        placed: &Placed,
-    ) -> Result<Arc<Connection>, NotReady> {
+        placed: &AppliedServer,
+    ) -> Result<Arc<Connection>, ConnectionNotReady> {
         let connection = self.class_connection(caller, placed, Some(Era::Legacy))?;
         match connection.ready().await {
             Ok(_) => {
                 placed.connection.note_legacy_too(true);
-                self.await_known(&connection).await;
-                if let Some(usual) = self.take_over(caller, placed, &connection) {
+                self.wait_for_lists(&connection).await;
+                if let Some(usual) = self.promote_to_default(caller, placed, &connection) {
                     return Ok(usual);
                 }
                 self.note_eras(caller, &connection);
@@ -379,11 +391,13 @@ impl Inner {
     }
 
     /// Waits until the lists of a connection are known, for a while.
-    async fn await_known(&self, connection: &Connection) {
+    async fn wait_for_lists(&self, connection: &Connection) {
         let mut revisions = self.revisions();
-        let known = async { while !self.knows(connection) && revisions.changed().await.is_ok() {} };
+        let known = async {
+            while !self.knows_lists_of(connection) && revisions.changed().await.is_ok() {}
+        };
         // Without them it is not made the usual one.
-        let _ = timeout(LIST_PATIENCE, known).await;
+        let _ = timeout(LIST_TIMEOUT, known).await;
     }
 
     /// Notes that a server has a connection of each era; of a local one those are two processes.
@@ -395,20 +409,20 @@ impl Inner {
     }
 
     /// Makes a legacy connection the usual one, where nobody uses the modern one that is.
-    fn take_over(
+    fn promote_to_default(
         &self,
         caller: &Caller,
-        placed: &Placed,
+        placed: &AppliedServer,
         connection: &Connection,
     ) -> Option<Arc<Connection>> {
-        let _changing = self.changing();
+        let _changing = self.lock_changes();
         let applied = caller.view().applied();
-        let current = applied.placed(&placed.name)?;
+        let current = applied.server(&placed.name)?;
         let is_same = current.connection.key() == placed.connection.key();
         let spec = connection.spec().clone();
         // Its lists are what everybody sees from then on.
-        if is_same && self.knows(connection) {
-            self.replace_usual(caller, &applied, current, spec)
+        if is_same && self.knows_lists_of(connection) {
+            self.replace_default(caller, &applied, current, spec)
         } else {
             None
         }
@@ -418,49 +432,49 @@ impl Inner {
     fn hold_for_session(
         &self,
         caller: &Caller,
-        placed: &Placed,
-        spec: Spec,
-    ) -> Result<Arc<Connection>, NotReady> {
+        placed: &AppliedServer,
+        spec: ConnectionSpec,
+    ) -> Result<Arc<Connection>, ConnectionNotReady> {
         let holder = session_holder(caller, placed);
         let entry_key = placed.connection.entry_key();
         self.claims.lock().made_from.insert(holder.clone(), entry_key);
         let request = HoldRequest { spec, entry_key, holder: holder.clone() };
         let held = self.pool.hold_within_limits(request, &self.listener);
-        let connection = held.map_err(NotReady::Limit)?;
-        if self.standing(&caller.workspace().id).is_none() {
+        let connection = held.map_err(ConnectionNotReady::Limit)?;
+        if self.workspace_state(&caller.workspace().id).is_none() {
             // It ended while this was going on, and has let go of what it knew of.
             self.release(|other, _| *other == holder);
-            return Err(NotReady::Stopped);
+            return Err(ConnectionNotReady::Stopped);
         }
         Ok(connection)
     }
 }
 
 /// Who holds the connections that a session has besides its principal's usual ones.
-fn session_holder(caller: &Caller, placed: &Placed) -> Holder {
+fn session_holder(caller: &Caller, placed: &AppliedServer) -> ConnectionHolder {
     let (principal, session) = (Arc::clone(&caller.view().principal), caller.session().id.clone());
-    Holder {
+    ConnectionHolder {
         workspace: caller.workspace().id.clone(),
         server: placed.name.clone(),
-        of: Of::Session { principal, session },
+        of: HoldScope::Session { principal, session },
     }
 }
 
 /// What is declared to a legacy server for a session: what its client can do, and what the queue answers for it.
-fn class_of(caller: &Caller, placed: &Placed) -> CapabilityClass {
+fn declared_class(caller: &Caller, placed: &AppliedServer) -> CapabilityClass {
     let class = caller.class();
     match placed.elicitation {
-        ElicitationAnswerer::Queue => class.or(CapabilityClass::QUEUE),
+        ElicitationAnswerer::Queue => class.union(CapabilityClass::QUEUE),
         ElicitationAnswerer::Client => class,
     }
 }
 
 /// Whether a session of the legacy era gets a connection of that era to a server that was reached in the modern one.
-fn wants_other_era(caller: &Caller, placed: &Placed, purpose: Purpose) -> bool {
+fn wants_other_era(caller: &Caller, placed: &AppliedServer, purpose: Purpose) -> bool {
     let usual = &placed.connection;
     let spec = usual.spec();
     // A server in this process asks over the bridge whatever is spoken with it.
-    let is_elsewhere = matches!(spec.reach, Reach::Entry(_));
+    let is_elsewhere = matches!(spec.reach, ConnectionTarget::Entry(_));
     let is_free = is_elsewhere && spec.era.is_none() && usual.has_legacy_too() != Some(false);
     // A process is started only for a call.
     let is_worth_it = purpose == Purpose::Call || !is_process(usual);
@@ -468,24 +482,26 @@ fn wants_other_era(caller: &Caller, placed: &Placed, purpose: Purpose) -> bool {
 }
 
 /// Whether a session gets a modern connection to a server of both eras whose usual connection became a legacy one.
-fn wants_modern_again(caller: &Caller, placed: &Placed) -> bool {
+fn wants_modern_again(caller: &Caller, placed: &AppliedServer) -> bool {
     let became_legacy = placed.spec.era == Some(Era::Legacy) && placed.pinned_era.is_none();
     caller.session().era != Some(Era::Legacy) && became_legacy
 }
 
 fn is_process(connection: &Connection) -> bool {
     match &connection.spec().reach {
-        Reach::Entry(entry) => matches!(entry.transport, Transport::Stdio(_)),
-        Reach::InProcess(_) => false,
+        ConnectionTarget::Entry(entry) => matches!(entry.transport, Transport::Stdio(_)),
+        ConnectionTarget::InProcess(_) => false,
     }
 }
 
 /// Whether a server said that it does not have an era.
-fn is_refusal(error: &NotReady) -> bool {
-    let NotReady::Failed(failed) = error else { return false };
+fn is_refusal(error: &ConnectionNotReady) -> bool {
+    let ConnectionNotReady::Failed(failed) = error else { return false };
     match &failed.error {
-        Error::Wire(wire::Error::Status { status, .. }) => matches!(status, 400 | 404 | 405 | 406),
-        Error::Wire(error) => matches!(
+        ConnectionError::Wire(wire::Error::Status { status, .. }) => {
+            matches!(status, 400 | 404 | 405 | 406)
+        }
+        ConnectionError::Wire(error) => matches!(
             error,
             wire::Error::Rpc(_)
                 | wire::Error::NoCommonVersion { .. }
@@ -497,12 +513,12 @@ fn is_refusal(error: &NotReady) -> bool {
 
 // === impl Applied ===
 
-impl Applied {
+impl AppliedState {
     /// The same with another connection to one server.
-    fn with(&self, number: u64, server: &str, connection: &Arc<Connection>) -> Self {
-        let instead = |placed: &Arc<Placed>| {
+    fn replace_connection(&self, number: u64, server: &str, connection: &Arc<Connection>) -> Self {
+        let instead = |placed: &Arc<AppliedServer>| {
             if placed.name == *server {
-                Arc::new(placed.at(Arc::clone(connection)))
+                Arc::new(placed.with_connection(Arc::clone(connection)))
             } else {
                 Arc::clone(placed)
             }

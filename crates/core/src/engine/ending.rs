@@ -5,26 +5,35 @@ use std::sync::Arc;
 use switchboard_config::Scope;
 
 use super::Inner;
-use super::pool::Holder;
-use super::workspace::{Departure, Left, WorkspaceId};
-use crate::connection::Key;
+use super::pool::ConnectionHolder;
+use super::workspace::{Departure, RemainingSessions, WorkspaceId};
+use crate::connection::ConnectionKey;
 
 // === impl Inner ===
 
 impl Inner {
     /// A session or a principal has left.
-    pub(super) fn left(self: &Arc<Self>, workspace: &WorkspaceId, departure: Departure<'_>) {
+    pub(super) fn handle_departure(
+        self: &Arc<Self>,
+        workspace: &WorkspaceId,
+        departure: Departure<'_>,
+    ) {
         match departure {
-            Departure::Session { session, left } => self.session_left(workspace, session, left),
+            Departure::Session { session, left } => self.end_session(workspace, session, left),
             Departure::Principal { principal, arrivals } => {
-                self.principal_left(workspace, principal, arrivals);
+                self.end_principal_later(workspace, principal, arrivals);
             }
         }
     }
 
     /// A principal has no session any more: its connections are stopped after a while.
-    fn principal_left(self: &Arc<Self>, workspace: &WorkspaceId, principal: &str, arrivals: u64) {
-        let Some(standing) = self.standing(workspace) else { return };
+    fn end_principal_later(
+        self: &Arc<Self>,
+        workspace: &WorkspaceId,
+        principal: &str,
+        arrivals: u64,
+    ) {
+        let Some(standing) = self.workspace_state(workspace) else { return };
         let (engine, linger) = (Arc::downgrade(self), self.options.principal_linger);
         let (closing, workspace) = (self.closing.clone(), workspace.clone());
         let leaving = principal.to_owned();
@@ -40,39 +49,44 @@ impl Inner {
     /// Stops a principal's connections unless it has come back. It cannot come back in between: a lease of a principal
     /// that is not known is made under the same lock.
     fn end_principal(&self, workspace: &WorkspaceId, principal: &str, arrivals: u64) {
-        let _changing = self.changing();
-        let Some(standing) = self.standing(workspace) else { return };
+        let _changing = self.lock_changes();
+        let Some(standing) = self.workspace_state(workspace) else { return };
         if standing.guests().remove(principal, arrivals) {
             self.release_principal(workspace, principal);
-            self.changed();
+            self.mark_changed();
         }
     }
 
     /// A session has ended: its own connections go. Where it was the last one the workspace goes too: at once if an
     /// agent brought servers along, which are its session's; else after a while.
-    fn session_left(self: &Arc<Self>, workspace: &WorkspaceId, session: &str, left: Left) {
+    fn end_session(
+        self: &Arc<Self>,
+        workspace: &WorkspaceId,
+        session: &str,
+        left: RemainingSessions,
+    ) {
         self.claims.leave(workspace, session);
         self.memory.forget_session(session);
-        self.unwish(self.wishes.leave(workspace, session));
+        self.end_subscriptions(self.wishes.remove_session(workspace, session));
         self.release(|holder, _| holder.workspace == *workspace && holder.of.is_session(session));
         match left {
-            Left::Others => {}
-            Left::Nobody(arrivals) if self.has_inline(workspace) => {
+            RemainingSessions::Others => {}
+            RemainingSessions::Nobody(arrivals) if self.has_agent_servers(workspace) => {
                 self.end_if_deserted(workspace, arrivals);
             }
-            Left::Nobody(arrivals) => self.end_later(workspace, arrivals),
+            RemainingSessions::Nobody(arrivals) => self.end_later(workspace, arrivals),
         }
-        self.changed();
+        self.mark_changed();
     }
 
-    fn has_inline(&self, workspace: &WorkspaceId) -> bool {
-        self.standing(workspace).is_some_and(|standing| {
+    fn has_agent_servers(&self, workspace: &WorkspaceId) -> bool {
+        self.workspace_state(workspace).is_some_and(|standing| {
             standing.applied().placed.iter().any(|placed| placed.scope == Scope::Agent)
         })
     }
 
     fn end_later(self: &Arc<Self>, workspace: &WorkspaceId, arrivals: u64) {
-        let Some(standing) = self.standing(workspace) else { return };
+        let Some(standing) = self.workspace_state(workspace) else { return };
         let (engine, linger) = (Arc::downgrade(self), self.options.linger);
         let (closing, workspace) = (self.closing.clone(), workspace.clone());
         let waiting = self.tasks.spawn(closing.run_until_cancelled_owned(async move {
@@ -81,13 +95,13 @@ impl Inner {
                 engine.end_if_deserted(&workspace, arrivals);
             }
         }));
-        standing.ends_with(waiting);
+        standing.set_ending(waiting);
     }
 
     /// Ends a workspace unless somebody has come since. Nobody can come in between: who attaches looks under the same
     /// lock.
     fn end_if_deserted(&self, workspace: &WorkspaceId, arrivals: u64) {
-        let _changing = self.changing();
+        let _changing = self.lock_changes();
         {
             let mut standing = self.lock();
             if !standing.get(workspace).is_some_and(|standing| standing.is_deserted(arrivals)) {
@@ -95,24 +109,24 @@ impl Inner {
             }
             standing.remove(workspace);
         }
-        self.let_go(workspace);
+        self.release_workspace(workspace);
     }
 
     /// Ends a workspace, whoever is there.
-    pub(super) fn end(&self, workspace: &WorkspaceId) {
-        let _changing = self.changing();
+    pub(super) fn end_workspace(&self, workspace: &WorkspaceId) {
+        let _changing = self.lock_changes();
         self.lock().remove(workspace);
-        self.let_go(workspace);
+        self.release_workspace(workspace);
     }
 
-    fn let_go(&self, workspace: &WorkspaceId) {
+    fn release_workspace(&self, workspace: &WorkspaceId) {
         self.claims.end(workspace);
         self.release(|holder, _| holder.workspace == *workspace);
-        self.changed();
+        self.mark_changed();
     }
 
     /// Lets go of the connections that `is_over` says are over, and of what was wanted of those that end with it.
-    pub(super) fn release(&self, is_over: impl Fn(&Holder, &Key) -> bool) {
-        self.wishes.forget(&self.pool.release(is_over));
+    pub(super) fn release(&self, is_over: impl Fn(&ConnectionHolder, &ConnectionKey) -> bool) {
+        self.wishes.remove_connections(&self.pool.release(is_over));
     }
 }

@@ -10,20 +10,20 @@ use std::sync::Arc;
 use switchboard_wire::client::EraCache;
 
 /// The most servers that are remembered; past it the memory begins anew.
-const MOST: usize = 10_000;
+const MAX_SERVERS_REMEMBERED: usize = 10_000;
 /// The largest file that is read.
-const LARGEST: u64 = 4 << 20;
+const MAX_ERA_FILE_BYTES: u64 = 4 << 20;
 
 /// What is known, and where it is kept.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Eras {
+pub(super) struct EraStore {
     pub(super) cache: Arc<EraCache>,
     file: Option<PathBuf>,
 }
 
 // === impl Eras ===
 
-impl Eras {
+impl EraStore {
     /// What was learnt before. A file that cannot be read is as good as none: everything in it can be found out again.
     pub(super) fn open(state: &Path) -> Self {
         let eras = Self { cache: Arc::default(), file: Some(state.join("eras.json")) };
@@ -39,8 +39,10 @@ impl Eras {
     pub(super) fn save(&self) {
         let Some(file) = &self.file else { return };
         let known = self.cache.entries().into_iter();
-        let known: BTreeMap<String, String> =
-            known.take(MOST).map(|(target, known)| (target, known.to_string())).collect();
+        let known: BTreeMap<String, String> = known
+            .take(MAX_SERVERS_REMEMBERED)
+            .map(|(target, known)| (target, known.to_string()))
+            .collect();
         if known.is_empty() || known == self.read() {
             return;
         }
@@ -51,7 +53,7 @@ impl Eras {
 
     fn read(&self) -> BTreeMap<String, String> {
         let Some(file) = &self.file else { return BTreeMap::new() };
-        let is_small = fs::metadata(file).is_ok_and(|about| about.len() <= LARGEST);
+        let is_small = fs::metadata(file).is_ok_and(|about| about.len() <= MAX_ERA_FILE_BYTES);
         let text = if is_small { fs::read(file).unwrap_or_default() } else { Vec::new() };
         serde_json::from_slice(&text).unwrap_or_default()
     }
@@ -74,14 +76,14 @@ mod tests {
     #[test]
     fn what_was_learnt_is_known_again() {
         let folder = tempfile::tempdir().unwrap();
-        let eras = Eras::open(folder.path());
+        let eras = EraStore::open(folder.path());
         let check = |target: &str, version: Version, legacy_too: Option<bool>| {
             eras.cache.put(target, version);
             if let Some(legacy_too) = legacy_too {
                 eras.cache.put_legacy_too(target, legacy_too);
             }
             eras.save();
-            let again = Eras::open(folder.path());
+            let again = EraStore::open(folder.path());
             assert_eq!(again.cache.get(target), Some(version), "{target}");
             assert_eq!(again.cache.legacy_too(target), legacy_too, "{target}");
         };
@@ -96,7 +98,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         for text in ["", "{", "[]", r#"{"a":"1999-01-01"}"#] {
             fs::write(folder.path().join("eras.json"), text).unwrap();
-            assert!(Eras::open(folder.path()).cache.entries().is_empty(), "{text}");
+            assert!(EraStore::open(folder.path()).cache.entries().is_empty(), "{text}");
         }
     }
 }

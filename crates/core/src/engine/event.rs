@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use switchboard_wire::client::List;
+use switchboard_wire::client::ListKind;
 use switchboard_wire::json::Raw;
 
 use super::workspace::WorkspaceId;
-use crate::audit::Called;
-use crate::connection::Key;
+use crate::audit::CallRecord;
+use crate::connection::ConnectionKey;
 
 /// Something that happened. A slow listener misses the oldest.
 #[derive(Debug, Clone)]
-pub struct Event {
+pub struct EngineEvent {
     /// The workspaces it concerns.
     pub workspaces: Vec<WorkspaceId>,
     /// The server, as configured there.
@@ -19,14 +19,14 @@ pub struct Event {
     /// The principal whose connection it happened on, or who called; `None`: a connection that all principals share.
     pub principal: Option<Arc<str>>,
     /// The connection it happened on.
-    pub connection: Option<Key>,
+    pub connection: Option<ConnectionKey>,
     /// What.
-    pub what: Happened,
+    pub what: EngineEventKind,
 }
 
 // === impl Event ===
 
-impl Event {
+impl EngineEvent {
     /// Whether a principal may hear of it.
     pub fn concerns(&self, principal: &str) -> bool {
         self.principal.as_deref().is_none_or(|theirs| theirs == principal)
@@ -36,13 +36,13 @@ impl Event {
 /// What happened.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub enum Happened {
+pub enum EngineEventKind {
     /// The server's state changed; [`crate::Engine::snapshot`] says to what.
     State,
     /// A list of it is not what it was, as shown.
-    List(List),
+    List(ListKind),
     /// The server says that a list of it changed; read again, it is the same.
-    ListAnnounced(List),
+    ListAnnounced(ListKind),
     /// A log message that belongs to no call.
     Log(Raw),
     /// A resource is not what it was.
@@ -53,5 +53,5 @@ pub enum Happened {
         params: Raw,
     },
     /// A call has ended; only [`crate::Engine::calls`] tells of it.
-    Called(Arc<Called>),
+    Called(Arc<CallRecord>),
 }

@@ -12,9 +12,9 @@ use super::principal::PrincipalView;
 
 /// The principals that hold a lease, or did a while ago, by name.
 #[derive(Default)]
-pub(super) struct Guests(Mutex<HashMap<Arc<str>, Guest>>);
+pub(super) struct GuestPrincipals(Mutex<HashMap<Arc<str>, GuestPrincipal>>);
 
-struct Guest {
+struct GuestPrincipal {
     view: Arc<PrincipalView>,
     leases: usize,
     /// Counts leases, so that a departure can tell whether the principal came back.
@@ -25,7 +25,7 @@ struct Guest {
 
 // === impl Guests ===
 
-impl Guests {
+impl GuestPrincipals {
     pub(super) fn views(&self) -> Vec<Arc<PrincipalView>> {
         self.lock().values().map(|guest| Arc::clone(&guest.view)).collect()
     }
@@ -33,7 +33,7 @@ impl Guests {
     /// Adds a principal with its first lease.
     pub(super) fn add(&self, view: Arc<PrincipalView>) {
         let principal = Arc::clone(&view.principal);
-        let guest = Guest { view, leases: 1, arrivals: 1, ending: None };
+        let guest = GuestPrincipal { view, leases: 1, arrivals: 1, ending: None };
         self.lock().insert(principal, guest);
     }
 
@@ -74,14 +74,14 @@ impl Guests {
         is_gone
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Guest>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, GuestPrincipal>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 // === impl Guest ===
 
-impl Guest {
+impl GuestPrincipal {
     /// Whether it has not come back since it left at this count of its arrivals.
     fn is_gone(&self, arrivals: u64) -> bool {
         self.leases == 0 && self.arrivals == arrivals

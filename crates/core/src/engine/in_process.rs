@@ -4,23 +4,27 @@ use std::fmt;
 use std::sync::Arc;
 
 use switchboard_wire::Error;
-use switchboard_wire::link::pair::{self, End};
-use switchboard_wire::server::{Changes, Handler, ServeOptions, serve};
+use switchboard_wire::link::pair::{self, LinkEnd};
+use switchboard_wire::server::{ChangeBroadcaster, ServeOptions, ServerHandler, serve};
 
 /// A server inside this process. Each connection to it is a linked pair of its own.
 #[derive(Clone)]
-pub struct InProcess {
+pub struct InProcessServer {
     pub(crate) name: String,
-    pub(crate) open: Arc<dyn Fn() -> Result<End, Error> + Send + Sync>,
+    pub(crate) open: Arc<dyn Fn() -> Result<LinkEnd, Error> + Send + Sync>,
 }
 
 // === impl InProcess ===
 
-impl InProcess {
+impl InProcessServer {
     /// Serves `handler` under `name`; what it announces through `changes` reaches every connection.
-    pub fn new<H: Handler>(name: impl Into<String>, handler: Arc<H>, changes: Changes) -> Self {
-        Self::linked(name, move || {
-            let (ours, theirs) = pair::pair();
+    pub fn new<H: ServerHandler>(
+        name: impl Into<String>,
+        handler: Arc<H>,
+        changes: ChangeBroadcaster,
+    ) -> Self {
+        Self::from_link(name, move || {
+            let (ours, theirs) = pair::link_pair();
             let (handler, changes) = (handler.clone(), changes.clone());
             // It ends with its connection: the pair closes.
             tokio::spawn(async move {
@@ -39,15 +43,15 @@ impl InProcess {
     }
 
     /// Whatever stands at the other end of a link, made anew for each connection.
-    pub fn linked(
+    pub fn from_link(
         name: impl Into<String>,
-        open: impl Fn() -> Result<End, Error> + Send + Sync + 'static,
+        open: impl Fn() -> Result<LinkEnd, Error> + Send + Sync + 'static,
     ) -> Self {
         Self { name: name.into(), open: Arc::new(open) }
     }
 }
 
-impl fmt::Debug for InProcess {
+impl fmt::Debug for InProcessServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("InProcess").field("name", &self.name).finish_non_exhaustive()
     }

@@ -3,43 +3,50 @@
 use std::sync::Arc;
 
 use super::EngineOptions;
-use super::eras::Eras;
-use crate::audit::{Audit, AuditLog};
-use crate::logs::Logs;
-use crate::permission::Memory;
-use crate::problem::{Problem, ProblemKind};
-use crate::results::Store;
-use crate::sealing::{Seal, Sealer};
+use super::eras::EraStore;
+use crate::audit::{AuditLog, AuditSink};
+use crate::logs::ServerLogs;
+use crate::permission::PermissionMemory;
+use crate::problem::{EngineProblem, EngineProblemKind};
+use crate::results::ResultStore;
+use crate::sealing::{HandleSealer, LocalSealer};
 
 /// Everything that could be opened, and what could not.
-pub(super) struct Kept {
-    pub(super) logs: Option<Logs>,
-    pub(super) store: Option<Store>,
-    pub(super) memory: Memory,
-    pub(super) eras: Eras,
-    pub(super) sealer: Arc<dyn Seal>,
-    pub(super) audit: Option<Arc<dyn Audit>>,
-    pub(super) problems: Vec<Problem>,
+pub(super) struct EngineStorage {
+    pub(super) logs: Option<ServerLogs>,
+    pub(super) store: Option<ResultStore>,
+    pub(super) memory: PermissionMemory,
+    pub(super) eras: EraStore,
+    pub(super) sealer: Arc<dyn HandleSealer>,
+    pub(super) audit: Option<Arc<dyn AuditSink>>,
+    pub(super) problems: Vec<EngineProblem>,
 }
 
 // === impl Kept ===
 
-impl Kept {
+impl EngineStorage {
     /// Opens what lies in the folder for state; without one nothing is kept.
     pub(super) async fn open(options: &EngineOptions) -> Self {
-        let Some(state) = options.state_dir.clone() else { return Self::nothing() };
-        let mut kept = Self::nothing();
-        match Store::open(state.join("results"), options.results_bytes, options.results_age).await {
+        let Some(state) = options.state_dir.clone() else { return Self::without_disk() };
+        let mut kept = Self::without_disk();
+        match ResultStore::open(state.join("results"), options.results_bytes, options.results_age)
+            .await
+        {
             Ok(store) => kept.store = Some(store),
-            Err(error) => kept.problems.push(storage(&error)),
+            Err(error) => kept.problems.push(storage_problem(&error)),
         }
         match AuditLog::open(&state.join("logs")) {
             Ok(audit) => kept.audit = Some(Arc::new(audit)),
-            Err(error) => kept.problems.push(storage(&error)),
+            Err(error) => kept.problems.push(storage_problem(&error)),
         }
         let opened = tokio::task::spawn_blocking(move || {
-            let logs = Logs::open(state.join("logs"));
-            (logs, Memory::open(&state), Eras::open(&state), Sealer::open(&state))
+            let logs = ServerLogs::open(state.join("logs"));
+            (
+                logs,
+                PermissionMemory::open(&state),
+                EraStore::open(&state),
+                LocalSealer::open(&state),
+            )
         });
         match opened.await {
             Ok((logs, (memory, unremembered), eras, (sealer, unsealed))) => {
@@ -50,28 +57,28 @@ impl Kept {
                 kept.problems.extend(unsealed);
                 match logs {
                     Ok(logs) => kept.logs = Some(logs),
-                    Err(error) => kept.problems.push(storage(&error)),
+                    Err(error) => kept.problems.push(storage_problem(&error)),
                 }
             }
-            Err(error) => kept.problems.push(storage(&error)),
+            Err(error) => kept.problems.push(storage_problem(&error)),
         }
         kept
     }
 
-    fn nothing() -> Self {
+    fn without_disk() -> Self {
         Self {
             logs: None,
             store: None,
-            memory: Memory::forgetful(),
-            eras: Eras::default(),
-            sealer: Arc::new(Sealer::fleeting()),
+            memory: PermissionMemory::in_memory(),
+            eras: EraStore::default(),
+            sealer: Arc::new(LocalSealer::ephemeral()),
             audit: None,
             problems: Vec::new(),
         }
     }
 }
 
-fn storage(error: &dyn std::error::Error) -> Problem {
+fn storage_problem(error: &dyn std::error::Error) -> EngineProblem {
     let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
-    Problem::new(ProblemKind::Storage, format!("{error}{cause}"))
+    EngineProblem::new(EngineProblemKind::Storage, format!("{error}{cause}"))
 }

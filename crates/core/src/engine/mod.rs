@@ -45,44 +45,44 @@ use tokio::sync::{broadcast, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub use caller::{Answers, ArgumentCheck, Caller, Session};
-pub use event::{Event, Happened};
-pub use in_process::InProcess;
-pub use noted::Noted;
-pub use numbers::number_problems;
-pub use options::{CredentialSource, EngineOptions, EntriesOnly};
+pub use caller::{ArgumentCheck, Caller, QuestionAnswerer, Session};
+pub use event::{EngineEvent, EngineEventKind};
+pub use in_process::InProcessServer;
+pub use noted::LocalCall;
+pub use numbers::variable_problems;
+pub use options::{CredentialSource, EngineOptions, EntryCredentials};
 pub use principal::{AttachError, LOCAL_PRINCIPAL, PrincipalLease};
-pub use queue::{Attendance, Gone, Queue, Waits};
-pub use recent::{Answer, Looking, Said};
-pub use snapshot::{Arrival, ServerView, Snapshot, Status};
-pub use workspace::{Environment, Seated, Workspace, WorkspaceId};
+pub use queue::{QuestionGone, QuestionQueue, QueueWatcher, QueuedQuestion};
+pub use recent::{CallWatcher, RecentCall, RecentCallResult};
+pub use snapshot::{ListsArrival, ServerSnapshot, ServerStatus, WorkspaceSnapshot};
+pub use workspace::{ProcessEnvironment, SessionInfo, Workspace, WorkspaceId};
 
-pub(crate) use applied::{Applied, Placed};
+pub(crate) use applied::{AppliedServer, AppliedState};
 pub(crate) use numbers::OnProgress;
-pub(crate) use recent::Heard;
-pub(crate) use workspace::Standing;
+pub(crate) use recent::CallObservation;
+pub(crate) use workspace::WorkspaceState;
 
 use choose::Claims;
-use eras::Eras;
-use kept::Kept;
-use listener::{Completed, Ear};
-use pool::{Limits, Pool};
-use recent::Recent;
-use strays::Strays;
-use under_way::UnderWay;
-use wishes::Wishes;
+use eras::EraStore;
+use kept::EngineStorage;
+use listener::{ElicitationCompletions, EngineListener};
+use pool::{ConnectionLimits, ConnectionPool};
+use recent::RecentCalls;
+use strays::SessionQuestions;
+use under_way::CallsInFlight;
+use wishes::SessionSubscriptions;
 
-use crate::audit::{Audit, Called};
-use crate::connection::{Connection, Listener, Shared, Spec};
-use crate::dispatch::{Question, Request, Running};
-use crate::logs::Logs;
-use crate::permission::Memory;
-use crate::problem::Problem;
-use crate::results::Store;
-use crate::sealing::Seal;
+use crate::audit::{AuditSink, CallRecord};
+use crate::connection::{Connection, ConnectionContext, ConnectionListener, ConnectionSpec};
+use crate::dispatch::{PendingQuestion, Request, RunningCall};
+use crate::logs::ServerLogs;
+use crate::permission::PermissionMemory;
+use crate::problem::EngineProblem;
+use crate::results::ResultStore;
+use crate::sealing::HandleSealer;
 
 /// Events kept for a slow listener.
-const EVENTS: usize = 1024;
+const EVENT_CHANNEL_CAPACITY: usize = 1024;
 
 /// The engine. Clones share it.
 #[derive(Clone)]
@@ -90,31 +90,31 @@ pub struct Engine(Arc<Inner>);
 
 pub(crate) struct Inner {
     options: EngineOptions,
-    pool: Pool,
-    listener: Arc<dyn Listener>,
-    standing: Mutex<HashMap<WorkspaceId, Arc<Standing>>>,
+    pool: ConnectionPool,
+    listener: Arc<dyn ConnectionListener>,
+    standing: Mutex<HashMap<WorkspaceId, Arc<WorkspaceState>>>,
     /// Held while workspaces change, so that no two changes mix.
     changing: Mutex<()>,
     claims: Claims,
     /// Counts up with every change of a state or a list.
     revision: watch::Sender<u64>,
-    events: broadcast::Sender<Event>,
+    events: broadcast::Sender<EngineEvent>,
     /// Calls that ended: there are many, and few want to hear of them.
-    calls: broadcast::Sender<Event>,
-    completed: Completed,
-    queue: Queue,
-    strays: Strays,
-    wishes: Wishes,
-    pub(crate) under_way: UnderWay,
-    pub(crate) recent: Arc<Recent>,
-    pub(crate) store: Option<Store>,
-    pub(crate) logs: Option<Logs>,
-    pub(crate) memory: Memory,
-    audit: Option<Arc<dyn Audit>>,
-    eras: Eras,
-    sealer: Arc<dyn Seal>,
+    calls: broadcast::Sender<EngineEvent>,
+    completed: ElicitationCompletions,
+    queue: QuestionQueue,
+    strays: SessionQuestions,
+    wishes: SessionSubscriptions,
+    pub(crate) under_way: CallsInFlight,
+    pub(crate) recent: Arc<RecentCalls>,
+    pub(crate) store: Option<ResultStore>,
+    pub(crate) logs: Option<ServerLogs>,
+    pub(crate) memory: PermissionMemory,
+    audit: Option<Arc<dyn AuditSink>>,
+    eras: EraStore,
+    sealer: Arc<dyn HandleSealer>,
     /// What is wrong with the engine's own files.
-    problems: Vec<Problem>,
+    problems: Vec<EngineProblem>,
     /// The next number for whatever has to be told from others of its kind: calls, applied states.
     next: AtomicU64,
     tasks: TaskTracker,
@@ -126,27 +126,27 @@ pub(crate) struct Inner {
 impl Engine {
     /// An engine without servers. What it cannot keep on disk is a problem in every snapshot, and nothing worse.
     pub async fn start(options: EngineOptions) -> Self {
-        let Kept { logs, store, memory, eras, sealer, audit, problems } =
-            Kept::open(&options).await;
+        let EngineStorage { logs, store, memory, eras, sealer, audit, problems } =
+            EngineStorage::open(&options).await;
         let sealer = options.sealer.clone().unwrap_or(sealer);
         let audit = options.audit.clone().or(audit);
-        let queue = Queue::new(options.patience);
+        let queue = QuestionQueue::new(options.patience);
         Self(Arc::new_cyclic(|inner| {
             let shared = Arc::new(shared(&options, logs.clone(), &eras));
             Inner {
-                pool: Pool::new(shared, limits(&options)),
-                listener: Arc::new(Ear::new(inner.clone())),
+                pool: ConnectionPool::new(shared, limits(&options)),
+                listener: Arc::new(EngineListener::new(inner.clone())),
                 standing: Mutex::default(),
                 changing: Mutex::default(),
                 claims: Claims::default(),
                 revision: watch::Sender::new(0),
-                events: broadcast::Sender::new(EVENTS),
-                calls: broadcast::Sender::new(EVENTS),
-                completed: Completed::default(),
+                events: broadcast::Sender::new(EVENT_CHANNEL_CAPACITY),
+                calls: broadcast::Sender::new(EVENT_CHANNEL_CAPACITY),
+                completed: ElicitationCompletions::default(),
                 queue,
-                strays: Strays::default(),
-                wishes: Wishes::default(),
-                under_way: UnderWay::default(),
+                strays: SessionQuestions::default(),
+                wishes: SessionSubscriptions::default(),
+                under_way: CallsInFlight::default(),
                 recent: Arc::default(),
                 store,
                 logs,
@@ -177,27 +177,27 @@ impl Engine {
     }
 
     /// Everything that happens from now on, except calls.
-    pub fn events(&self) -> broadcast::Receiver<Event> {
+    pub fn events(&self) -> broadcast::Receiver<EngineEvent> {
         self.0.events.subscribe()
     }
 
     /// Every call that ends from now on: a [`Happened::Called`].
-    pub fn calls(&self) -> broadcast::Receiver<Event> {
+    pub fn calls(&self) -> broadcast::Receiver<EngineEvent> {
         self.0.calls.subscribe()
     }
 
     /// The questions that wait for whoever watches.
-    pub fn queue(&self) -> &Queue {
+    pub fn queue(&self) -> &QuestionQueue {
         &self.0.queue
     }
 
     /// What people answered, and for how long it counts.
-    pub fn memory(&self) -> &Memory {
+    pub fn memory(&self) -> &PermissionMemory {
         &self.0.memory
     }
 
     /// Where the output of servers is kept, if anywhere.
-    pub fn logs(&self) -> Option<&Logs> {
+    pub fn logs(&self) -> Option<&ServerLogs> {
         self.0.logs.as_ref()
     }
 
@@ -209,12 +209,12 @@ impl Engine {
     }
 
     /// Where results that were too long are kept, if anywhere.
-    pub fn results(&self) -> Option<&Store> {
+    pub fn results(&self) -> Option<&ResultStore> {
         self.0.store.as_ref()
     }
 
     /// What handles for clients are sealed with.
-    pub fn sealer(&self) -> &dyn Seal {
+    pub fn sealer(&self) -> &dyn HandleSealer {
         &*self.0.sealer
     }
 
@@ -242,19 +242,19 @@ impl Engine {
 
     /// Questions of servers that belong to a session but to no call of it come out here; without it they go to
     /// whoever watches the queue.
-    pub fn strays(&self, caller: &Caller) -> mpsc::Receiver<Question> {
-        self.0.strays.take(&caller.session().id)
+    pub fn session_questions(&self, caller: &Caller) -> mpsc::Receiver<PendingQuestion> {
+        self.0.strays.subscribe(&caller.session().id)
     }
 
     /// Places a call. Nothing happens until it is polled.
-    pub fn call(&self, caller: &Caller, request: Request) -> Running {
+    pub fn call(&self, caller: &Caller, request: Request) -> RunningCall {
         crate::dispatch::start(self.0.clone(), caller.clone(), request)
     }
 
     /// Which of the logs of a server's name is the one of this workspace; `None` if none of that name is to be started.
-    pub fn log_of(&self, workspace: &WorkspaceId, server: &str) -> Option<String> {
-        let applied = self.0.standing(workspace)?.applied();
-        applied.placed(server).map(|placed| log_of(&placed.spec))
+    pub fn log_name(&self, workspace: &WorkspaceId, server: &str) -> Option<String> {
+        let applied = self.0.workspace_state(workspace)?.applied();
+        applied.server(server).map(|placed| log_name_of_spec(&placed.spec))
     }
 
     /// How many calls are under way at servers, those that wait for somebody's answer among them.
@@ -263,15 +263,15 @@ impl Engine {
     }
 
     /// Ends a workspace now.
-    pub fn end(&self, workspace: &WorkspaceId) {
-        self.0.end(workspace);
+    pub fn end_workspace(&self, workspace: &WorkspaceId) {
+        self.0.end_workspace(workspace);
     }
 
     /// Stops everything and waits until nothing is left: calls fail, processes are gone, sessions deleted.
     pub async fn shutdown(&self) {
         self.0.closing.cancel();
         {
-            let _changing = self.0.changing();
+            let _changing = self.0.lock_changes();
             self.0.lock().clear();
         }
         self.0.pool.shutdown().await;
@@ -296,44 +296,44 @@ impl std::fmt::Debug for Engine {
 // === impl Inner ===
 
 impl Inner {
-    pub(crate) fn standing(&self, workspace: &WorkspaceId) -> Option<Arc<Standing>> {
+    pub(crate) fn workspace_state(&self, workspace: &WorkspaceId) -> Option<Arc<WorkspaceState>> {
         self.lock().get(workspace).cloned()
     }
 
-    fn changing(&self) -> MutexGuard<'_, ()> {
+    fn lock_changes(&self) -> MutexGuard<'_, ()> {
         self.changing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<WorkspaceId, Arc<Standing>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<WorkspaceId, Arc<WorkspaceState>>> {
         self.standing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Says that a snapshot would look different now.
-    pub(crate) fn changed(&self) {
+    pub(crate) fn mark_changed(&self) {
         self.revision.send_modify(|revision| *revision += 1);
     }
 
-    pub(crate) fn happened(&self, event: Event) {
+    pub(crate) fn send_event(&self, event: EngineEvent) {
         // Nobody may be listening.
         let _ = self.events.send(event);
     }
 
     /// A call has ended.
-    pub(crate) fn called(&self, workspace: &WorkspaceId, called: Arc<Called>) {
+    pub(crate) fn record_call(&self, workspace: &WorkspaceId, called: Arc<CallRecord>) {
         if let Some(audit) = &self.audit {
-            audit.called(&called);
+            audit.record_call(&called);
         }
         if self.calls.receiver_count() > 0 {
             let (workspaces, server) = (vec![workspace.clone()], called.server.clone());
             let principal = Some(called.who.principal.as_str().into());
-            let what = Happened::Called(called);
-            let event = Event { workspaces, server, principal, connection: None, what };
+            let what = EngineEventKind::Called(called);
+            let event = EngineEvent { workspaces, server, principal, connection: None, what };
             // Whoever listened may have gone in between.
             let _ = self.calls.send(event);
         }
     }
 
-    pub(crate) fn queue(&self) -> &Queue {
+    pub(crate) fn queue(&self) -> &QuestionQueue {
         &self.queue
     }
 
@@ -342,18 +342,18 @@ impl Inner {
     }
 
     /// A number that nothing else has.
-    fn number(&self) -> u64 {
+    fn next_number(&self) -> u64 {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
     /// A name for a call that no other has.
     pub(crate) fn call_id(&self) -> String {
-        let number = self.number();
+        let number = self.next_number();
         ["call-", itoa::Buffer::new().format(number)].concat()
     }
 
     /// How long somebody is waited for.
-    pub(crate) fn patience(&self) -> Duration {
+    pub(crate) fn question_timeout(&self) -> Duration {
         self.options.patience
     }
 
@@ -362,31 +362,34 @@ impl Inner {
     }
 
     /// Whether what a connection offers is known.
-    pub(crate) fn knows(&self, connection: &Connection) -> bool {
-        let raw = self.pool.parsed(&connection.key()).raw;
-        raw.is_some_and(|raw| raw.known())
+    pub(crate) fn knows_lists_of(&self, connection: &Connection) -> bool {
+        let raw = self.pool.parsed_lists(&connection.key()).raw;
+        raw.is_some_and(|raw| raw.is_known())
     }
 }
 
-fn limits(options: &EngineOptions) -> Limits {
-    Limits { per_principal: options.connections_per_principal, in_all: options.connections }
+fn limits(options: &EngineOptions) -> ConnectionLimits {
+    ConnectionLimits {
+        per_principal: options.connections_per_principal,
+        in_all: options.connections,
+    }
 }
 
 /// What all connections have in common.
-fn shared(options: &EngineOptions, logs: Option<Logs>, eras: &Eras) -> Shared {
+fn shared(options: &EngineOptions, logs: Option<ServerLogs>, eras: &EraStore) -> ConnectionContext {
     let client = Implementation { name: options.name.clone(), version: options.version.clone() };
-    let mut shared = Shared::new(client, options.guard.clone(), options.timing.clone());
+    let mut shared = ConnectionContext::new(client, options.guard.clone(), options.timing.clone());
     shared.eras = eras.cache.clone();
     shared.program.clone_from(&options.program);
     if let Some(logs) = logs {
         shared.stderr = Arc::new(move |spec| StderrOptions {
-            sink: Some(logs.sink(&spec.server, &log_of(spec))),
+            sink: Some(logs.sink(&spec.server, &log_name_of_spec(spec))),
         });
     }
     shared
 }
 
 /// Which log of a server's name it is: servers of one name in two folders are two.
-pub(crate) fn log_of(spec: &Spec) -> String {
+pub(crate) fn log_name_of_spec(spec: &ConnectionSpec) -> String {
     spec.working_dir.to_string_lossy().into_owned()
 }

@@ -5,63 +5,69 @@ use std::time::{Instant, SystemTime};
 use switchboard_wire::meta::method;
 
 use super::{Caller, Engine};
-use crate::audit::{Called, Ended};
+use crate::audit::{CallEnd, CallRecord};
 
 /// Such a call, from when it is made until its answer is known. Dropped before that, it was given up.
-pub struct Noted {
+pub struct LocalCall {
     engine: Engine,
     caller: Caller,
     began: Instant,
-    called: Option<Called>,
+    called: Option<CallRecord>,
 }
 
 // === impl Engine ===
 
 impl Engine {
     /// Begins the record of a call of `name` whose parameters have so many bytes.
-    pub fn note(&self, caller: &Caller, method: &str, name: &str, sent: usize) -> Noted {
-        let so_far = Called {
+    pub fn begin_local_call(
+        &self,
+        caller: &Caller,
+        method: &str,
+        name: &str,
+        sent: usize,
+    ) -> LocalCall {
+        let so_far = CallRecord {
             at: SystemTime::now(),
-            who: caller.who().clone(),
+            who: caller.identity().clone(),
             server: String::new(),
-            method: method::kept(method),
+            method: method::intern_name(method),
             name: name.to_owned(),
             decision: None,
-            ended: Ended::Dropped,
+            ended: CallEnd::Dropped,
             took: std::time::Duration::ZERO,
             sent,
             received: 0,
             kept: None,
         };
         let (engine, caller) = (self.clone(), caller.clone());
-        Noted { engine, caller, began: Instant::now(), called: Some(so_far) }
+        LocalCall { engine, caller, began: Instant::now(), called: Some(so_far) }
     }
 }
 
 // === impl Noted ===
 
-impl Noted {
+impl LocalCall {
     /// It was answered with so many bytes.
-    pub fn answered(mut self, received: usize) {
+    pub fn finish(mut self, received: usize) {
         if let Some(called) = &mut self.called {
             called.received = received;
-            called.ended = Ended::Result;
+            called.ended = CallEnd::Result;
         }
     }
 
     /// It was not answered: the word for why.
-    pub fn failed(mut self, kind: &'static str) {
+    pub fn fail(mut self, kind: &'static str) {
         if let Some(called) = &mut self.called {
-            called.ended = Ended::Failed(kind);
+            called.ended = CallEnd::Failed(kind);
         }
     }
 }
 
-impl Drop for Noted {
+impl Drop for LocalCall {
     fn drop(&mut self) {
         if let Some(mut called) = self.called.take() {
             called.took = self.began.elapsed();
-            self.engine.0.called(&self.caller.workspace().id, called.into());
+            self.engine.0.record_call(&self.caller.workspace().id, called.into());
         }
     }
 }

@@ -5,17 +5,17 @@ use std::time::Duration;
 use switchboard_config::Desired;
 use switchboard_wire::sanitize;
 
-use super::workspace::Environment;
-use crate::problem::{Problem, ProblemKind};
+use super::workspace::ProcessEnvironment;
+use crate::problem::{EngineProblem, EngineProblemKind};
 
 /// How long a tool may take unless something says otherwise.
-const TOOL_TIMEOUT: Duration = Duration::from_millis(100_000_000);
+const DEFAULT_TOOL_TIMEOUT: Duration = Duration::from_millis(100_000_000);
 
 /// How much of a value is shown in a message.
-const SHOWN_CHARS: usize = 80;
+const MAX_SHOWN_CHARS: usize = 80;
 
 /// A variable that holds a number.
-struct Variable {
+struct NumberVariable {
     name: &'static str,
     unit: &'static str,
     /// The least number that counts.
@@ -24,15 +24,15 @@ struct Variable {
     usual: &'static str,
 }
 
-const MILLIS: Variable =
-    Variable { name: "MCP_TOOL_TIMEOUT", unit: "milliseconds", least: 1, usual: "100000000" };
+const TOOL_TIMEOUT_VARIABLE: NumberVariable =
+    NumberVariable { name: "MCP_TOOL_TIMEOUT", unit: "milliseconds", least: 1, usual: "100000000" };
 /// 0 is no limit.
-const TOKENS: Variable =
-    Variable { name: "MAX_MCP_OUTPUT_TOKENS", unit: "tokens", least: 0, usual: "25000" };
+const OUTPUT_TOKENS_VARIABLE: NumberVariable =
+    NumberVariable { name: "MAX_MCP_OUTPUT_TOKENS", unit: "tokens", least: 0, usual: "25000" };
 
 /// The numbers of one workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Numbers {
+pub(crate) struct CallLimits {
     pub(crate) tool_timeout: Duration,
     pub(crate) on_progress: OnProgress,
     /// Tokens of a result that a model takes, where somebody said.
@@ -48,52 +48,64 @@ pub(crate) enum OnProgress {
 
 // === impl Numbers ===
 
-impl Numbers {
-    pub(crate) fn of(desired: &Desired, environment: &Environment) -> Self {
+impl CallLimits {
+    pub(crate) fn from_settings(desired: &Desired, environment: &ProcessEnvironment) -> Self {
         let on_progress = match desired.settings.limits.reset_on_progress {
             Some(false) => OnProgress::GoOn,
             _ => OnProgress::StartAgain,
         };
-        let number = |variable: &Variable| variable.number(desired, environment);
+        let number = |variable: &NumberVariable| variable.number(desired, environment);
         Self {
-            tool_timeout: number(&MILLIS).map_or(TOOL_TIMEOUT, Duration::from_millis),
+            tool_timeout: number(&TOOL_TIMEOUT_VARIABLE)
+                .map_or(DEFAULT_TOOL_TIMEOUT, Duration::from_millis),
             on_progress,
-            output_tokens: number(&TOKENS)
+            output_tokens: number(&OUTPUT_TOKENS_VARIABLE)
                 .map(|tokens| usize::try_from(tokens).unwrap_or(usize::MAX)),
         }
     }
 }
 
 /// Variables of the engine that should hold a number and do not, so that the usual one is used.
-pub fn number_problems(desired: &Desired, environment: &Environment) -> Vec<Problem> {
-    let problem = |variable: &Variable| variable.problem(desired, environment);
-    [&MILLIS, &TOKENS].into_iter().filter_map(problem).collect()
+pub fn variable_problems(
+    desired: &Desired,
+    environment: &ProcessEnvironment,
+) -> Vec<EngineProblem> {
+    let problem = |variable: &NumberVariable| variable.problem(desired, environment);
+    [&TOOL_TIMEOUT_VARIABLE, &OUTPUT_TOKENS_VARIABLE].into_iter().filter_map(problem).collect()
 }
 
 // === impl Variable ===
 
-impl Variable {
+impl NumberVariable {
     /// Its number. What is no number, or too small, does not count.
-    fn number(&self, desired: &Desired, environment: &Environment) -> Option<u64> {
+    fn number(&self, desired: &Desired, environment: &ProcessEnvironment) -> Option<u64> {
         let number = self.text(desired, environment)?.trim().parse().ok()?;
         (number >= self.least).then_some(number)
     }
 
-    fn problem(&self, desired: &Desired, environment: &Environment) -> Option<Problem> {
+    fn problem(
+        &self,
+        desired: &Desired,
+        environment: &ProcessEnvironment,
+    ) -> Option<EngineProblem> {
         let text = self.text(desired, environment)?;
         if self.number(desired, environment).is_some() {
             return None;
         }
         let Self { name, unit, usual, .. } = self;
-        let shown: String = sanitize::line(text).chars().take(SHOWN_CHARS).collect();
+        let shown: String = sanitize::sanitize_line(text).chars().take(MAX_SHOWN_CHARS).collect();
         let message = format!(
             "`{name}` is `{shown}`, which is not a usable number of {unit}; {usual} is used"
         );
-        Some(Problem::new(ProblemKind::BadVariable, message))
+        Some(EngineProblem::new(EngineProblemKind::BadVariable, message))
     }
 
     /// What the settings say, else what the caller's environment says.
-    fn text<'a>(&self, desired: &'a Desired, environment: &'a Environment) -> Option<&'a str> {
+    fn text<'a>(
+        &self,
+        desired: &'a Desired,
+        environment: &'a ProcessEnvironment,
+    ) -> Option<&'a str> {
         let set = desired.settings.env.get(self.name).map(|value| value.value.as_str());
         let given = || environment.iter().rev().find(|(other, _)| other == self.name)?.1.to_str();
         set.or_else(given)
@@ -103,25 +115,31 @@ impl Variable {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use switchboard_config::{Asked, Dynamic, Platform, Surroundings, resolve};
+    use switchboard_config::{
+        DynamicConfig, HostContext, Platform, ResolveOptions, resolve_desired,
+    };
 
     /// The numbers of a user with these settings and variables, and the problems with them.
-    fn numbers(settings: &str, variables: &[(&str, &str)]) -> (Numbers, Vec<String>) {
+    fn numbers(settings: &str, variables: &[(&str, &str)]) -> (CallLimits, Vec<String>) {
         let folder = tempfile::tempdir().unwrap();
         let home = folder.path().to_str().unwrap().to_owned();
         let config = folder.path().join(".config/switchboard");
         std::fs::create_dir_all(&config).unwrap();
         std::fs::write(config.join("settings.json"), settings).unwrap();
         let env = [("HOME".to_owned(), home.clone())].into();
-        let mut surroundings = Surroundings::usual(Platform::Linux, env, home.into()).unwrap();
+        let mut surroundings =
+            HostContext::for_platform(Platform::Linux, env, home.into()).unwrap();
         surroundings.managed_dir = folder.path().join("managed");
-        let dynamic = vec![Dynamic::Text("{}".to_owned())];
-        let desired = resolve(&surroundings, &Asked { dynamic, ..Asked::default() });
+        let dynamic = vec![DynamicConfig::Text("{}".to_owned())];
+        let desired = resolve_desired(
+            &surroundings,
+            &ResolveOptions { dynamic, ..ResolveOptions::default() },
+        );
         let variables = variables.iter().map(|(name, value)| (name.into(), value.into()));
         let variables = variables.collect();
-        let problems = number_problems(&desired, &variables);
+        let problems = variable_problems(&desired, &variables);
         let problems = problems.into_iter().map(|problem| problem.message).collect();
-        (Numbers::of(&desired, &variables), problems)
+        (CallLimits::from_settings(&desired, &variables), problems)
     }
 
     #[test]
@@ -145,7 +163,7 @@ mod tests {
     fn nonsense_counts_as_nothing_and_is_a_problem() {
         let check = |settings: &str, variables: &[(&str, &str)], expected: &[&str]| {
             let (numbers, problems) = numbers(settings, variables);
-            assert_eq!((numbers.tool_timeout, numbers.output_tokens), (TOOL_TIMEOUT, None));
+            assert_eq!((numbers.tool_timeout, numbers.output_tokens), (DEFAULT_TOOL_TIMEOUT, None));
             assert_eq!(problems, expected);
         };
         let timeout = |value: &str| {

@@ -4,23 +4,23 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use switchboard_config::{Entry, Server};
-use switchboard_process::Guard;
-use switchboard_wire::http::{Credentials, NoCredentials};
+use switchboard_config::{DesiredServer, Entry};
+use switchboard_process::ProcessGuard;
+use switchboard_wire::http::{CredentialProvider, NoCredentials};
 
-use super::workspace::Environment;
-use crate::audit::Audit;
-use crate::connection::Timing;
-use crate::sealing::Seal;
+use super::workspace::ProcessEnvironment;
+use crate::audit::AuditSink;
+use crate::connection::ConnectionTiming;
+use crate::sealing::HandleSealer;
 
 /// Seconds of one.
-const DAY: u64 = 24 * 60 * 60;
+const SECONDS_PER_DAY: u64 = 24 * 60 * 60;
 
 /// What an engine is made with. Start from [`EngineOptions::new`] and change what differs.
 #[derive(Clone)]
 pub struct EngineOptions {
     /// Who sees to it that nothing is left of a process. Without one only direct children are covered.
-    pub guard: Guard,
+    pub guard: ProcessGuard,
     /// Where large results, logs and remembered answers are kept; `None` keeps nothing.
     pub state_dir: Option<PathBuf>,
     /// This program's own file, so that an entry that starts it again is found out.
@@ -32,9 +32,9 @@ pub struct EngineOptions {
     /// What servers are reached with.
     pub credentials: Arc<dyn CredentialSource>,
     /// What handles for clients are sealed with; `None`: a key in `state_dir`, else one that ends with the engine.
-    pub sealer: Option<Arc<dyn Seal>>,
+    pub sealer: Option<Arc<dyn HandleSealer>>,
     /// How long connections wait, and how many are made at once.
-    pub timing: Timing,
+    pub timing: ConnectionTiming,
     /// How long a workspace stays after its last session.
     pub linger: Duration,
     /// How long the connections of a principal other than the local one stay after its last session.
@@ -50,7 +50,7 @@ pub struct EngineOptions {
     /// For how long each of them is kept (7 days).
     pub results_age: Duration,
     /// Where the record of every call goes; `None` writes it to `logs/audit.jsonl` in `state_dir`, if there is one.
-    pub audit: Option<Arc<dyn Audit>>,
+    pub audit: Option<Arc<dyn AuditSink>>,
 }
 
 /// What a server is reached with, and what tells it apart from what another is reached with.
@@ -59,25 +59,25 @@ pub trait CredentialSource: Send + Sync {
     /// are never shared.
     fn credentials(
         &self,
-        server: &Server,
+        server: &DesiredServer,
         entry: &Entry,
-        environment: &Environment,
-    ) -> (Arc<dyn Credentials>, String);
+        environment: &ProcessEnvironment,
+    ) -> (Arc<dyn CredentialProvider>, String);
 }
 
 /// No credentials but what entries say.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct EntriesOnly;
+pub struct EntryCredentials;
 
 // === impl EntriesOnly ===
 
-impl CredentialSource for EntriesOnly {
+impl CredentialSource for EntryCredentials {
     fn credentials(
         &self,
-        _: &Server,
+        _: &DesiredServer,
         _: &Entry,
-        _: &Environment,
-    ) -> (Arc<dyn Credentials>, String) {
+        _: &ProcessEnvironment,
+    ) -> (Arc<dyn CredentialProvider>, String) {
         (Arc::new(NoCredentials), String::new())
     }
 }
@@ -86,23 +86,23 @@ impl CredentialSource for EntriesOnly {
 
 impl EngineOptions {
     /// An engine of the host application `name`, with the usual patience, that keeps nothing on disk.
-    pub fn new(name: impl Into<String>, version: impl Into<String>, guard: Guard) -> Self {
+    pub fn new(name: impl Into<String>, version: impl Into<String>, guard: ProcessGuard) -> Self {
         Self {
             guard,
             state_dir: None,
             program: None,
             name: name.into(),
             version: version.into(),
-            credentials: Arc::new(EntriesOnly),
+            credentials: Arc::new(EntryCredentials),
             sealer: None,
-            timing: Timing::default(),
+            timing: ConnectionTiming::default(),
             linger: Duration::from_secs(60),
             principal_linger: Duration::from_secs(600),
             connections_per_principal: 256,
             connections: 1024,
             patience: Duration::from_secs(600),
             results_bytes: 1 << 30,
-            results_age: Duration::from_secs(7 * DAY),
+            results_age: Duration::from_secs(7 * SECONDS_PER_DAY),
             audit: None,
         }
     }

@@ -6,22 +6,23 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio_util::task::TaskTracker;
 
 use super::workspace::WorkspaceId;
-use crate::catalog::Lists;
+use crate::catalog::ServerLists;
 use crate::connection::{
-    Connection, ConnectionLimit, EntryKey, Key, Listener, RawLists, Reach, Shared, Spec,
+    Connection, ConnectionContext, ConnectionKey, ConnectionLimit, ConnectionListener,
+    ConnectionSpec, ConnectionTarget, EntryKey, RawLists,
 };
 
 /// Who holds a connection.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Holder {
+pub(crate) struct ConnectionHolder {
     pub(crate) workspace: WorkspaceId,
     pub(crate) server: String,
-    pub(crate) of: Of,
+    pub(crate) of: HoldScope,
 }
 
 /// What of a workspace a connection is held for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) enum Of {
+pub(crate) enum HoldScope {
     /// All of it: the entry is configured there.
     Everyone,
     /// One principal other than the local one.
@@ -32,39 +33,39 @@ pub(crate) enum Of {
 
 /// A connection that is to be held, and for what.
 pub(super) struct HoldRequest {
-    pub(super) spec: Spec,
+    pub(super) spec: ConnectionSpec,
     pub(super) entry_key: EntryKey,
-    pub(super) holder: Holder,
+    pub(super) holder: ConnectionHolder,
 }
 
 /// How many connections principals and sessions may have besides those that are configured. Servers of this process do
 /// not count.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Limits {
+pub(super) struct ConnectionLimits {
     pub(super) per_principal: usize,
     pub(super) in_all: usize,
 }
 
 /// Every connection there is.
-pub(super) struct Pool {
-    shared: Arc<Shared>,
-    limits: Limits,
-    kept: Mutex<HashMap<Key, Kept>>,
+pub(super) struct ConnectionPool {
+    shared: Arc<ConnectionContext>,
+    limits: ConnectionLimits,
+    kept: Mutex<HashMap<ConnectionKey, PooledConnection>>,
     stopping: TaskTracker,
 }
 
-struct Kept {
+struct PooledConnection {
     connection: Arc<Connection>,
-    holders: HashSet<Holder>,
-    lists: Parsed,
+    holders: HashSet<ConnectionHolder>,
+    lists: ParsedLists,
     /// Held by whoever makes something of the connection's lists.
     turn: Arc<Mutex<()>>,
 }
 
 /// What was made of a connection's lists.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Parsed {
-    pub(super) lists: Arc<Lists>,
+pub(super) struct ParsedLists {
+    pub(super) lists: Arc<ServerLists>,
     /// Which of the connection's lists it was made from; 0: none yet.
     pub(super) generation: u64,
     /// Those lists.
@@ -73,8 +74,8 @@ pub(super) struct Parsed {
 
 // === impl Pool ===
 
-impl Pool {
-    pub(super) fn new(shared: Arc<Shared>, limits: Limits) -> Self {
+impl ConnectionPool {
+    pub(super) fn new(shared: Arc<ConnectionContext>, limits: ConnectionLimits) -> Self {
         Self { shared, limits, kept: Mutex::default(), stopping: TaskTracker::new() }
     }
 
@@ -82,7 +83,7 @@ impl Pool {
     pub(super) fn hold(
         &self,
         request: HoldRequest,
-        listener: &Arc<dyn Listener>,
+        listener: &Arc<dyn ConnectionListener>,
     ) -> Arc<Connection> {
         self.add(&mut self.lock(), request, listener)
     }
@@ -91,11 +92,11 @@ impl Pool {
     pub(super) fn hold_within_limits(
         &self,
         request: HoldRequest,
-        listener: &Arc<dyn Listener>,
+        listener: &Arc<dyn ConnectionListener>,
     ) -> Result<Arc<Connection>, ConnectionLimit> {
         let mut kept = self.lock();
         let key = request.spec.key_at(request.entry_key);
-        if !kept.contains_key(&key) && counts(&request.spec) {
+        if !kept.contains_key(&key) && counts_toward_limits(&request.spec) {
             self.limits.check(&kept, request.holder.of.principal())?;
         }
         Ok(self.add(&mut kept, request, listener))
@@ -103,16 +104,16 @@ impl Pool {
 
     fn add(
         &self,
-        kept: &mut HashMap<Key, Kept>,
+        kept: &mut HashMap<ConnectionKey, PooledConnection>,
         request: HoldRequest,
-        listener: &Arc<dyn Listener>,
+        listener: &Arc<dyn ConnectionListener>,
     ) -> Arc<Connection> {
         let HoldRequest { spec, entry_key, holder } = request;
         let (shared, listener) = (self.shared.clone(), listener.clone());
-        let kept = kept.entry(spec.key_at(entry_key)).or_insert_with(|| Kept {
+        let kept = kept.entry(spec.key_at(entry_key)).or_insert_with(|| PooledConnection {
             connection: Connection::start_keyed(entry_key, spec, shared, listener),
             holders: HashSet::new(),
-            lists: Parsed::default(),
+            lists: ParsedLists::default(),
             turn: Arc::default(),
         });
         kept.holders.insert(holder);
@@ -120,7 +121,10 @@ impl Pool {
     }
 
     /// Lets go of everything that `is_over` says is over; what nobody holds any more is stopped. The keys of those.
-    pub(super) fn release(&self, is_over: impl Fn(&Holder, &Key) -> bool) -> Vec<Key> {
+    pub(super) fn release(
+        &self,
+        is_over: impl Fn(&ConnectionHolder, &ConnectionKey) -> bool,
+    ) -> Vec<ConnectionKey> {
         let mut over = Vec::new();
         self.lock().retain(|key, kept| {
             kept.holders.retain(|holder| !is_over(holder, key));
@@ -143,14 +147,19 @@ impl Pool {
         self.stopping.wait().await;
     }
 
-    pub(super) fn get(&self, key: &Key) -> Option<Arc<Connection>> {
+    pub(super) fn get(&self, key: &ConnectionKey) -> Option<Arc<Connection>> {
         self.lock().get(key).map(|kept| kept.connection.clone())
     }
 
     /// Every connection that is held for a server of a workspace, the one of its entry first.
-    pub(super) fn of(&self, workspace: &WorkspaceId, server: &str) -> Vec<Arc<Connection>> {
-        let is_it = |of: &Holder| of.workspace == *workspace && of.server == server;
-        let is_own = |kept: &Kept| kept.holders.iter().all(|of| of.of != Of::Everyone);
+    pub(super) fn connections_of(
+        &self,
+        workspace: &WorkspaceId,
+        server: &str,
+    ) -> Vec<Arc<Connection>> {
+        let is_it = |of: &ConnectionHolder| of.workspace == *workspace && of.server == server;
+        let is_own =
+            |kept: &PooledConnection| kept.holders.iter().all(|of| of.of != HoldScope::Everyone);
         let mut found: Vec<_> = {
             let kept = self.lock();
             let held = kept.values().filter(|kept| kept.holders.iter().any(is_it));
@@ -164,21 +173,21 @@ impl Pool {
         self.lock().values().map(|kept| kept.connection.stats().calls_in_flight).sum()
     }
 
-    pub(super) fn holders(&self, key: &Key) -> Vec<Holder> {
+    pub(super) fn holders(&self, key: &ConnectionKey) -> Vec<ConnectionHolder> {
         self.lock().get(key).map(|kept| kept.holders.iter().cloned().collect()).unwrap_or_default()
     }
 
     /// What is held while something is made of a connection's lists.
-    pub(super) fn turn(&self, key: &Key) -> Arc<Mutex<()>> {
+    pub(super) fn parse_lock(&self, key: &ConnectionKey) -> Arc<Mutex<()>> {
         self.lock().get(key).map(|kept| kept.turn.clone()).unwrap_or_default()
     }
 
-    pub(super) fn parsed(&self, key: &Key) -> Parsed {
+    pub(super) fn parsed_lists(&self, key: &ConnectionKey) -> ParsedLists {
         self.lock().get(key).map(|kept| kept.lists.clone()).unwrap_or_default()
     }
 
     /// Keeps what was made of a connection's lists, unless something newer is there.
-    pub(super) fn keep(&self, key: &Key, parsed: Parsed) {
+    pub(super) fn store_lists(&self, key: &ConnectionKey, parsed: ParsedLists) {
         if let Some(kept) = self.lock().get_mut(key)
             && kept.lists.generation < parsed.generation
         {
@@ -186,14 +195,14 @@ impl Pool {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Kept>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<ConnectionKey, PooledConnection>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 // === impl Of ===
 
-impl Of {
+impl HoldScope {
     /// Whether it is one session's.
     pub(super) fn is_session(&self, session: &str) -> bool {
         matches!(self, Self::Session { session: other, .. } if other == session)
@@ -210,19 +219,20 @@ impl Of {
 
 // === impl Limits ===
 
-impl Limits {
+impl ConnectionLimits {
     /// Whether one more is allowed for a principal.
     fn check(
         self,
-        kept: &HashMap<Key, Kept>,
+        kept: &HashMap<ConnectionKey, PooledConnection>,
         principal: Option<&Arc<str>>,
     ) -> Result<(), ConnectionLimit> {
-        let is_extra = |kept: &&Kept| {
-            counts(kept.connection.spec())
-                && kept.holders.iter().all(|holder| holder.of != Of::Everyone)
+        let is_extra = |kept: &&PooledConnection| {
+            counts_toward_limits(kept.connection.spec())
+                && kept.holders.iter().all(|holder| holder.of != HoldScope::Everyone)
         };
-        let is_theirs =
-            |kept: &&Kept| kept.holders.iter().any(|holder| holder.of.principal() == principal);
+        let is_theirs = |kept: &&PooledConnection| {
+            kept.holders.iter().any(|holder| holder.of.principal() == principal)
+        };
         let extra = kept.values().filter(is_extra);
         if extra.clone().filter(is_theirs).count() >= self.per_principal {
             return Err(ConnectionLimit::PerPrincipal { limit: self.per_principal });
@@ -235,6 +245,6 @@ impl Limits {
 }
 
 /// Whether a connection costs a process, or a session elsewhere.
-fn counts(spec: &Spec) -> bool {
-    matches!(spec.reach, Reach::Entry(_))
+fn counts_toward_limits(spec: &ConnectionSpec) -> bool {
+    matches!(spec.reach, ConnectionTarget::Entry(_))
 }

@@ -8,12 +8,12 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use super::Inner;
-use super::applied::{Applied, ConnectionKind, Placed, Placing};
-use super::pool::{HoldRequest, Holder, Of};
-use super::seats::SeatedViews;
-use super::snapshot::Snapshot;
-use super::workspace::{Standing, WorkspaceId};
-use crate::connection::{Connection, ConnectionLimit, Spec};
+use super::applied::{AppliedServer, AppliedServers, AppliedState, ConnectionKind};
+use super::pool::{ConnectionHolder, HoldRequest, HoldScope};
+use super::seats::SessionViews;
+use super::snapshot::WorkspaceSnapshot;
+use super::workspace::{WorkspaceId, WorkspaceState};
+use crate::connection::{Connection, ConnectionLimit, ConnectionSpec};
 
 /// The person who runs the engine.
 pub const LOCAL_PRINCIPAL: &str = "local";
@@ -21,21 +21,21 @@ pub const LOCAL_PRINCIPAL: &str = "local";
 /// What one principal has of a workspace.
 pub(crate) struct PrincipalView {
     pub(super) principal: Arc<str>,
-    applied: RwLock<Arc<Applied>>,
+    applied: RwLock<Arc<AppliedState>>,
     /// The last snapshot, and the revision it was made at.
-    pub(super) shown: Mutex<Option<(u64, Arc<Snapshot>)>>,
+    pub(super) shown: Mutex<Option<(u64, Arc<WorkspaceSnapshot>)>>,
     /// What sessions see whose calls take other connections.
-    pub(super) seated: SeatedViews,
+    pub(super) seated: SessionViews,
 }
 
 /// Keeps a principal's connections in a workspace. Clones share it; some time after the last one is dropped, the
 /// connections of a principal other than the local one are stopped.
 #[derive(Clone)]
-pub struct PrincipalLease(Arc<Lease>);
+pub struct PrincipalLease(Arc<LeasedPrincipal>);
 
-struct Lease {
+struct LeasedPrincipal {
     view: Arc<PrincipalView>,
-    workspace: Arc<Standing>,
+    workspace: Arc<WorkspaceState>,
 }
 
 /// Why a session cannot be attached to a workspace.
@@ -52,20 +52,20 @@ pub enum AttachError {
 // === impl PrincipalView ===
 
 impl PrincipalView {
-    pub(super) fn new(principal: Arc<str>, applied: Arc<Applied>) -> Self {
+    pub(super) fn new(principal: Arc<str>, applied: Arc<AppliedState>) -> Self {
         Self {
             principal,
             applied: RwLock::new(applied),
             shown: Mutex::default(),
-            seated: SeatedViews::default(),
+            seated: SessionViews::default(),
         }
     }
 
-    pub(crate) fn applied(&self) -> Arc<Applied> {
+    pub(crate) fn applied(&self) -> Arc<AppliedState> {
         self.applied.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(super) fn replace(&self, applied: Arc<Applied>) {
+    pub(super) fn replace(&self, applied: Arc<AppliedState>) {
         *self.applied.write().unwrap_or_else(PoisonError::into_inner) = applied;
         *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
@@ -73,7 +73,8 @@ impl PrincipalView {
     /// Its connections, by server.
     pub(super) fn connections(&self) -> Vec<(String, Arc<Connection>)> {
         let applied = self.applied();
-        let of = |placed: &Arc<Placed>| (placed.name.clone(), Arc::clone(&placed.connection));
+        let of =
+            |placed: &Arc<AppliedServer>| (placed.name.clone(), Arc::clone(&placed.connection));
         applied.placed.iter().map(of).collect()
     }
 }
@@ -81,15 +82,15 @@ impl PrincipalView {
 // === impl PrincipalLease ===
 
 impl PrincipalLease {
-    pub(super) fn new(view: Arc<PrincipalView>, workspace: Arc<Standing>) -> Self {
-        Self(Arc::new(Lease { view, workspace }))
+    pub(super) fn new(view: Arc<PrincipalView>, workspace: Arc<WorkspaceState>) -> Self {
+        Self(Arc::new(LeasedPrincipal { view, workspace }))
     }
 
     pub(crate) fn view(&self) -> &Arc<PrincipalView> {
         &self.0.view
     }
 
-    pub(crate) fn workspace(&self) -> &Arc<Standing> {
+    pub(crate) fn workspace(&self) -> &Arc<WorkspaceState> {
         &self.0.workspace
     }
 }
@@ -100,7 +101,7 @@ impl fmt::Debug for PrincipalLease {
     }
 }
 
-impl Drop for Lease {
+impl Drop for LeasedPrincipal {
     fn drop(&mut self) {
         self.workspace.return_lease(&self.view.principal);
     }
@@ -118,17 +119,17 @@ impl Inner {
         if let Some(lease) = self.known_principal(workspace, principal)? {
             return Ok(lease);
         }
-        let _changing = self.changing();
+        let _changing = self.lock_changes();
         if let Some(lease) = self.known_principal(workspace, principal)? {
             return Ok(lease);
         }
-        let standing = self.standing(workspace).ok_or(AttachError::Ended)?;
+        let standing = self.workspace_state(workspace).ok_or(AttachError::Ended)?;
         let principal: Arc<str> = principal.into();
         let hold = |request| self.pool.hold_within_limits(request, &self.listener);
         let applied = standing.applied().for_principal(workspace, &principal, None, hold);
         let applied = applied.inspect_err(|_| self.release_principal(workspace, &principal))?;
         let lease = standing.add_guest(PrincipalView::new(principal, Arc::new(applied)));
-        self.changed();
+        self.mark_changed();
         Ok(lease)
     }
 
@@ -147,14 +148,14 @@ impl Inner {
         self.release(|holder, _| {
             let of = &holder.of;
             holder.workspace == *workspace
-                && matches!(of, Of::Principal(other) if **other == *principal)
+                && matches!(of, HoldScope::Principal(other) if **other == *principal)
         });
     }
 }
 
 // === impl Applied ===
 
-impl Applied {
+impl AppliedState {
     /// The same with one principal's connections, which `hold` gives; servers that all principals share stay as they are.
     /// Where the principal has connections already, their capability classes stay.
     pub(super) fn for_principal<E>(
@@ -164,25 +165,26 @@ impl Applied {
         before: Option<&Self>,
         hold: impl Fn(HoldRequest) -> Result<Arc<Connection>, E>,
     ) -> Result<Self, E> {
-        let own = |placed: &Arc<Placed>| {
+        let own = |placed: &Arc<AppliedServer>| {
             if placed.spec.principal.is_none() {
                 return Ok(Arc::clone(placed));
             }
             let entry_key = placed.connection.entry_key();
             let known = before.and_then(|before| before.kind_of(&placed.name, entry_key));
-            let mut spec = Spec { principal: Some(Arc::clone(principal)), ..placed.spec.clone() };
+            let mut spec =
+                ConnectionSpec { principal: Some(Arc::clone(principal)), ..placed.spec.clone() };
             if let Some(ConnectionKind { era, class }) = known {
                 (spec.era, spec.class) = (era, class);
             }
-            let holder = Holder {
+            let holder = ConnectionHolder {
                 workspace: workspace.clone(),
                 server: placed.name.clone(),
-                of: Of::Principal(Arc::clone(principal)),
+                of: HoldScope::Principal(Arc::clone(principal)),
             };
             let connection = hold(HoldRequest { spec, entry_key, holder })?;
-            Ok(Arc::new(placed.at(connection)))
+            Ok(Arc::new(placed.with_connection(connection)))
         };
-        let placed: Placing = self.placed.iter().map(own).collect::<Result<_, E>>()?;
+        let placed: AppliedServers = self.placed.iter().map(own).collect::<Result<_, E>>()?;
         Ok(Self { placed, ..self.clone() })
     }
 }

@@ -11,39 +11,39 @@ use serde::Serialize;
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, timeout};
 
-use crate::dispatch::{About, Question, Reply};
+use crate::dispatch::{PendingQuestion, QuestionAnswer, QuestionKind};
 
 /// The most questions that wait at once; past it they are cancelled.
-const CAPACITY: usize = 256;
+const MAX_QUEUED_QUESTIONS: usize = 256;
 
 /// The questions that wait, and those who watch. Clones share it.
 #[derive(Debug, Clone)]
-pub struct Queue(Arc<Inner>);
+pub struct QuestionQueue(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     patience: Duration,
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<QuestionQueueState>,
     /// Counts up with every change.
     changes: watch::Sender<u64>,
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct QuestionQueueState {
     last: u64,
     watching: usize,
-    questions: BTreeMap<u64, Held>,
+    questions: BTreeMap<u64, QueueEntry>,
 }
 
 #[derive(Debug)]
-struct Held {
-    question: Question,
+struct QueueEntry {
+    question: PendingQuestion,
     asked: Instant,
 }
 
 /// A question as those who watch see it.
 #[derive(Debug, Clone, Serialize)]
-pub struct Waits {
+pub struct QueuedQuestion {
     /// Names it.
     pub id: u64,
     /// The server it comes from.
@@ -51,7 +51,7 @@ pub struct Waits {
     /// The client whose call it is, as it calls itself, where that is known.
     pub client: Option<String>,
     /// What is asked.
-    pub about: About,
+    pub about: QuestionKind,
     /// How long it has waited.
     #[serde(skip)]
     pub waited: Duration,
@@ -62,31 +62,31 @@ pub struct Waits {
 
 /// Somebody who watches the queue, until it is dropped.
 #[derive(Debug)]
-pub struct Attendance(Queue);
+pub struct QueueWatcher(QuestionQueue);
 
 /// There is no such question any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the question is no longer waiting")]
-pub struct Gone;
+pub struct QuestionGone;
 
 // === impl Queue ===
 
-impl Queue {
+impl QuestionQueue {
     pub(crate) fn new(patience: Duration) -> Self {
         let changes = watch::Sender::new(0);
         Self(Arc::new(Inner { patience, waiting: Mutex::default(), changes }))
     }
 
     /// Watches the queue from now on.
-    pub fn attend(&self) -> Attendance {
+    pub fn watch(&self) -> QueueWatcher {
         self.change(|waiting| waiting.watching += 1);
-        Attendance(self.clone())
+        QueueWatcher(self.clone())
     }
 
     /// Everything that waits, oldest first.
-    pub fn waiting(&self) -> Vec<Waits> {
+    pub fn questions(&self) -> Vec<QueuedQuestion> {
         let waiting = self.lock();
-        let shown = |(id, held): (&u64, &Held)| Waits {
+        let shown = |(id, held): (&u64, &QueueEntry)| QueuedQuestion {
             id: *id,
             server: held.question.server.clone(),
             client: held.question.client.clone(),
@@ -103,10 +103,10 @@ impl Queue {
     }
 
     /// Answers a question.
-    pub fn answer(&self, id: u64, reply: Reply) -> Result<(), Gone> {
-        let held = self.change(|waiting| waiting.questions.remove(&id)).ok_or(Gone)?;
+    pub fn answer(&self, id: u64, reply: QuestionAnswer) -> Result<(), QuestionGone> {
+        let held = self.change(|waiting| waiting.questions.remove(&id)).ok_or(QuestionGone)?;
         if held.question.is_moot() {
-            return Err(Gone);
+            return Err(QuestionGone);
         }
         held.question.answer(reply);
         Ok(())
@@ -114,58 +114,58 @@ impl Queue {
 
     /// Puts a question that its own asker's client cannot be asked to those who watch, and passes their answer on.
     /// Where nobody watches it counts as cancelled. Dropped, the question is taken back.
-    pub async fn relay(&self, question: Question) {
-        let (asked, answer) = Question::new(&question.server, question.about.clone());
+    pub async fn relay(&self, question: PendingQuestion) {
+        let (asked, answer) = PendingQuestion::new(&question.server, question.about.clone());
         let asked = asked.of_client(question.client.as_deref().unwrap_or_default());
         let reply = self.ask((asked, answer)).await;
-        question.answer(reply.unwrap_or(Reply::Cancel));
+        question.answer(reply.unwrap_or(QuestionAnswer::Cancel));
     }
 
     /// Whether somebody watches.
-    pub fn is_attended(&self) -> bool {
+    pub fn is_watched(&self) -> bool {
         self.lock().watching > 0
     }
 
     /// Puts a question to those who watch. `None` if nobody does; a reply that does not come in time is *cancel*.
     pub(crate) async fn ask(
         &self,
-        (question, answer): (Question, oneshot::Receiver<Reply>),
-    ) -> Option<Reply> {
+        (question, answer): (PendingQuestion, oneshot::Receiver<QuestionAnswer>),
+    ) -> Option<QuestionAnswer> {
         let id = self.put(question)?;
-        let _leaves = Leaves { queue: self, id };
+        let _leaves = RemoveOnDrop { queue: self, id };
         match timeout(self.0.patience, answer).await {
             Ok(Ok(reply)) => Some(reply),
             // Put away by whoever watched, or never answered.
-            Ok(Err(_)) | Err(_) => Some(Reply::Cancel),
+            Ok(Err(_)) | Err(_) => Some(QuestionAnswer::Cancel),
         }
     }
 
-    fn put(&self, question: Question) -> Option<u64> {
+    fn put(&self, question: PendingQuestion) -> Option<u64> {
         self.change(|waiting| {
-            if waiting.watching == 0 || waiting.questions.len() >= CAPACITY {
+            if waiting.watching == 0 || waiting.questions.len() >= MAX_QUEUED_QUESTIONS {
                 return None;
             }
             waiting.last += 1;
-            let held = Held { question, asked: Instant::now() };
+            let held = QueueEntry { question, asked: Instant::now() };
             waiting.questions.insert(waiting.last, held);
             Some(waiting.last)
         })
     }
 
-    fn change<T>(&self, change: impl FnOnce(&mut Waiting) -> T) -> T {
+    fn change<T>(&self, change: impl FnOnce(&mut QuestionQueueState) -> T) -> T {
         let changed = change(&mut self.lock());
         self.0.changes.send_modify(|count| *count += 1);
         changed
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, QuestionQueueState> {
         self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 // === impl Attendance ===
 
-impl Drop for Attendance {
+impl Drop for QueueWatcher {
     /// The last one to leave takes the questions along: each counts as cancelled.
     fn drop(&mut self) {
         self.0.change(|waiting| {
@@ -178,12 +178,12 @@ impl Drop for Attendance {
 }
 
 /// Takes a question back when its call ends.
-struct Leaves<'a> {
-    queue: &'a Queue,
+struct RemoveOnDrop<'a> {
+    queue: &'a QuestionQueue,
     id: u64,
 }
 
-impl Drop for Leaves<'_> {
+impl Drop for RemoveOnDrop<'_> {
     fn drop(&mut self) {
         let was_there = self.queue.lock().questions.remove(&self.id).is_some();
         if was_there {
@@ -195,80 +195,85 @@ impl Drop for Leaves<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::permission::Remember;
+    use crate::permission::AnswerLifetime;
     use switchboard_wire::json::Raw;
 
-    fn about() -> About {
-        About::Elicitation { params: Raw::empty_object() }
+    fn about() -> QuestionKind {
+        QuestionKind::Elicitation { params: Raw::empty_object() }
     }
 
-    fn queue() -> Queue {
-        Queue::new(Duration::from_secs(600))
+    fn queue() -> QuestionQueue {
+        QuestionQueue::new(Duration::from_secs(600))
     }
 
     #[tokio::test(start_paused = true)]
     async fn nobody_is_waited_for_where_nobody_watches() {
-        assert!(queue().ask(Question::new("x", about())).await.is_none());
+        assert!(queue().ask(PendingQuestion::new("x", about())).await.is_none());
     }
 
     #[tokio::test(start_paused = true)]
     async fn an_answer_reaches_its_question_once() {
         let queue = queue();
-        let _watching = queue.attend();
+        let _watching = queue.watch();
         let asking = tokio::spawn({
             let queue = queue.clone();
-            async move { queue.ask(Question::new("x", about())).await }
+            async move { queue.ask(PendingQuestion::new("x", about())).await }
         });
         let mut changes = queue.changes();
-        changes.wait_for(|_| queue.waiting().len() == 1).await.unwrap();
-        let id = queue.waiting()[0].id;
-        assert_eq!(queue.answer(id, Reply::Result(Ok(Raw::null()))), Ok(()));
-        assert!(matches!(asking.await.unwrap(), Some(Reply::Result(Ok(_)))));
-        assert_eq!(queue.answer(id, Reply::Cancel), Err(Gone));
+        changes.wait_for(|_| queue.questions().len() == 1).await.unwrap();
+        let id = queue.questions()[0].id;
+        assert_eq!(queue.answer(id, QuestionAnswer::Result(Ok(Raw::null()))), Ok(()));
+        assert!(matches!(asking.await.unwrap(), Some(QuestionAnswer::Result(Ok(_)))));
+        assert_eq!(queue.answer(id, QuestionAnswer::Cancel), Err(QuestionGone));
     }
 
     #[tokio::test(start_paused = true)]
     async fn an_answer_is_passed_on_and_nobody_is_as_good_as_cancel() {
         let queue = queue();
-        let (question, reply) = Question::new("x", about());
+        let (question, reply) = PendingQuestion::new("x", about());
         queue.relay(question).await;
-        assert!(matches!(reply.await, Ok(Reply::Cancel)));
-        let _watching = queue.attend();
-        let (question, reply) = Question::new("x", about());
+        assert!(matches!(reply.await, Ok(QuestionAnswer::Cancel)));
+        let _watching = queue.watch();
+        let (question, reply) = PendingQuestion::new("x", about());
         let relaying = queue.relay(question);
         let answering = async {
-            queue.changes().wait_for(|_| queue.waiting().len() == 1).await.unwrap();
-            assert_eq!(queue.waiting()[0].left, Duration::from_secs(600));
-            queue.answer(queue.waiting()[0].id, Reply::Deny(Remember::Once)).unwrap();
+            queue.changes().wait_for(|_| queue.questions().len() == 1).await.unwrap();
+            assert_eq!(queue.questions()[0].left, Duration::from_secs(600));
+            queue
+                .answer(queue.questions()[0].id, QuestionAnswer::Deny(AnswerLifetime::Once))
+                .unwrap();
         };
         tokio::join!(relaying, answering);
-        assert!(matches!(reply.await, Ok(Reply::Deny(_))));
+        assert!(matches!(reply.await, Ok(QuestionAnswer::Deny(_))));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_question_waits_ten_minutes_and_is_gone() {
         let queue = queue();
-        let _watching = queue.attend();
+        let _watching = queue.watch();
         let started = Instant::now();
-        assert!(matches!(queue.ask(Question::new("x", about())).await, Some(Reply::Cancel)));
+        assert!(matches!(
+            queue.ask(PendingQuestion::new("x", about())).await,
+            Some(QuestionAnswer::Cancel)
+        ));
         assert_eq!(started.elapsed(), Duration::from_secs(600));
-        assert!(queue.waiting().is_empty());
+        assert!(queue.questions().is_empty());
     }
 
     #[tokio::test(start_paused = true)]
     async fn questions_leave_with_the_last_who_watches_and_with_their_call() {
         let queue = queue();
-        let watching = queue.attend();
+        let watching = queue.watch();
         let ask = || {
             let queue = queue.clone();
-            tokio::spawn(async move { queue.ask(Question::new("x", about())).await })
+            tokio::spawn(async move { queue.ask(PendingQuestion::new("x", about())).await })
         };
         let (first, second) = (ask(), ask());
-        queue.changes().wait_for(|_| queue.waiting().len() == 2).await.unwrap();
+        queue.changes().wait_for(|_| queue.questions().len() == 2).await.unwrap();
         second.abort();
         let _ = second.await;
-        assert_eq!(queue.waiting().len(), 1);
+        assert_eq!(queue.questions().len(), 1);
         drop(watching);
-        assert!(matches!(first.await.unwrap(), Some(Reply::Cancel)));
+        assert!(matches!(first.await.unwrap(), Some(QuestionAnswer::Cancel)));
     }
 }

@@ -7,24 +7,24 @@ use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use super::applied::{Applied, Placed};
-use super::snapshot::Snapshot;
-use crate::connection::{Connection, EntryKey, Key, State};
+use super::applied::{AppliedServer, AppliedState};
+use super::snapshot::WorkspaceSnapshot;
+use crate::connection::{Connection, ConnectionKey, ConnectionState, EntryKey};
 
 /// The connections of one session, by server.
 #[derive(Default)]
-pub(super) struct Seats(Mutex<Taken>);
+pub(super) struct SessionBindings(Mutex<BindingTable>);
 
 #[derive(Default)]
-struct Taken {
-    seats: BTreeMap<String, Seat>,
+struct BindingTable {
+    seats: BTreeMap<String, SessionBinding>,
     /// What is seen from these seats, once all that is to be seen there is known.
-    view: Option<Arc<SeatedView>>,
+    view: Option<Arc<SessionView>>,
 }
 
 /// Where a session's calls of one server go.
 #[derive(Clone)]
-pub(super) struct Seat {
+pub(super) struct SessionBinding {
     /// The connection of the session's kind; the usual one where they are the same.
     pub(super) kind: Arc<Connection>,
     /// The connection that the session has to itself, once it has one.
@@ -32,61 +32,61 @@ pub(super) struct Seat {
 }
 
 /// What is seen from equal seats.
-pub(crate) struct SeatedView {
+pub(crate) struct SessionView {
     /// Names it among the views of its principal.
     pub(super) id: u64,
     /// Which applied state it was made of.
     number: u64,
-    pub(super) applied: Arc<Applied>,
+    pub(super) applied: Arc<AppliedState>,
     /// The last snapshot, and the revision it was made at.
-    pub(super) shown: Mutex<Option<(u64, Arc<Snapshot>)>>,
+    pub(super) shown: Mutex<Option<(u64, Arc<WorkspaceSnapshot>)>>,
 }
 
 /// The views that sessions of one principal have, by the connections that differ from the usual ones.
 #[derive(Default)]
-pub(super) struct SeatedViews(Mutex<HashMap<Connections, Weak<SeatedView>>>);
+pub(super) struct SessionViews(Mutex<HashMap<SessionViewKey, Weak<SessionView>>>);
 
 /// Servers, each with the connection that is seen in place of the usual one.
-type Connections = Vec<(String, Key)>;
+type SessionViewKey = Vec<(String, ConnectionKey)>;
 
 // === impl Seat ===
 
-impl Seat {
+impl SessionBinding {
     /// The connection that calls take.
     pub(super) fn connection(&self) -> &Arc<Connection> {
         self.own.as_ref().unwrap_or(&self.kind)
     }
 
     /// The connection whose lists are seen: the one that calls take, once they are known.
-    fn seen(&self, knows: impl Fn(&Connection) -> bool) -> Option<&Arc<Connection>> {
+    fn visible_connection(&self, knows: impl Fn(&Connection) -> bool) -> Option<&Arc<Connection>> {
         let mut candidates = self.own.iter().chain([&self.kind]);
         candidates.find(|connection| knows(connection))
     }
 
-    fn is_of(&self, entry: EntryKey) -> bool {
+    fn is_for_entry(&self, entry: EntryKey) -> bool {
         self.kind.entry_key() == entry
     }
 }
 
 // === impl Seats ===
 
-impl Seats {
+impl SessionBindings {
     /// The seat at a server, unless its entry has become another one.
-    pub(super) fn get(&self, placed: &Placed) -> Option<Seat> {
+    pub(super) fn get(&self, placed: &AppliedServer) -> Option<SessionBinding> {
         let taken = self.lock();
         let seat = taken.seats.get(&placed.name)?;
-        let is_over = matches!(seat.connection().state(), State::Stopped);
-        (seat.is_of(placed.connection.entry_key()) && !is_over).then(|| seat.clone())
+        let is_over = matches!(seat.connection().state(), ConnectionState::Stopped);
+        (seat.is_for_entry(placed.connection.entry_key()) && !is_over).then(|| seat.clone())
     }
 
-    pub(super) fn put(&self, server: &str, seat: Seat) {
+    pub(super) fn put(&self, server: &str, seat: SessionBinding) {
         let mut taken = self.lock();
         taken.seats.insert(server.to_owned(), seat);
         taken.view = None;
     }
 
     /// Whether calls take the connection with this number; `None` where nothing is known of it here.
-    pub(super) fn takes(&self, number: u64, server: Option<&str>) -> Option<bool> {
+    pub(super) fn uses_connection(&self, number: u64, server: Option<&str>) -> Option<bool> {
         let taken = self.lock();
         if taken.seats.values().any(|seat| seat.connection().key().number() == number) {
             return Some(true);
@@ -98,10 +98,10 @@ impl Seats {
     /// What is seen; `None` where everything is as usual. `knows` says whether a connection's lists are known.
     pub(super) fn view(
         &self,
-        applied: &Arc<Applied>,
-        views: &SeatedViews,
+        applied: &Arc<AppliedState>,
+        views: &SessionViews,
         knows: impl Fn(&Connection) -> bool,
-    ) -> Option<Arc<SeatedView>> {
+    ) -> Option<Arc<SessionView>> {
         let mut taken = self.lock();
         if taken.seats.is_empty() {
             return None;
@@ -109,10 +109,10 @@ impl Seats {
         if let Some(view) = taken.view.as_ref().filter(|view| view.number == applied.number) {
             return Some(Arc::clone(view));
         }
-        let differs = |(server, seat): (&String, &Seat)| {
-            let usual = applied.placed(server)?;
-            let connection = seat.seen(&knows)?;
-            let is_current = seat.is_of(usual.connection.entry_key());
+        let differs = |(server, seat): (&String, &SessionBinding)| {
+            let usual = applied.server(server)?;
+            let connection = seat.visible_connection(&knows)?;
+            let is_current = seat.is_for_entry(usual.connection.entry_key());
             (is_current && connection.key() != usual.connection.key())
                 .then(|| (server.clone(), Arc::clone(connection)))
         };
@@ -120,19 +120,19 @@ impl Seats {
         if differing.is_empty() {
             return None;
         }
-        let view = views.of(applied, &differing);
+        let view = views.view_for(applied, &differing);
         if taken.seats.values().all(|seat| knows(seat.connection())) {
             taken.view = Some(Arc::clone(&view));
         }
         Some(view)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Taken> {
+    fn lock(&self) -> MutexGuard<'_, BindingTable> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl std::fmt::Debug for Seats {
+impl std::fmt::Debug for SessionBindings {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_list().entries(self.lock().seats.keys()).finish()
     }
@@ -140,13 +140,13 @@ impl std::fmt::Debug for Seats {
 
 // === impl SeatedViews ===
 
-impl SeatedViews {
+impl SessionViews {
     /// The view in which these connections stand in place of the usual ones.
-    fn of(
+    fn view_for(
         &self,
-        applied: &Arc<Applied>,
+        applied: &Arc<AppliedState>,
         connections: &[(String, Arc<Connection>)],
-    ) -> Arc<SeatedView> {
+    ) -> Arc<SessionView> {
         let key: Vec<_> = connections
             .iter()
             .map(|(server, connection)| (server.clone(), connection.key()))
@@ -157,20 +157,20 @@ impl SeatedViews {
             return view;
         }
         views.retain(|_, view| view.strong_count() > 0);
-        let instead = |placed: &Arc<Placed>| {
+        let instead = |placed: &Arc<AppliedServer>| {
             let other = connections.iter().find(|(server, _)| *server == placed.name);
             match other {
                 None => Arc::clone(placed),
-                Some((_, connection)) => Arc::new(placed.at(Arc::clone(connection))),
+                Some((_, connection)) => Arc::new(placed.with_connection(Arc::clone(connection))),
             }
         };
         let placed = applied.placed.iter().map(instead).collect();
         let mut hasher = DefaultHasher::new();
         key.hash(&mut hasher);
-        let view = Arc::new(SeatedView {
+        let view = Arc::new(SessionView {
             id: hasher.finish(),
             number: applied.number,
-            applied: Arc::new(Applied { placed, ..(**applied).clone() }),
+            applied: Arc::new(AppliedState { placed, ..(**applied).clone() }),
             shown: Mutex::default(),
         });
         views.insert(key, Arc::downgrade(&view));

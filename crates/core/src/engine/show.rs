@@ -6,73 +6,76 @@ use std::time::Duration;
 
 use switchboard_config::Scope;
 
-use super::applied::{Applied, Placed};
-use super::pool::Parsed;
+use super::applied::{AppliedServer, AppliedState};
+use super::pool::ParsedLists;
 use super::principal::{PrincipalLease, PrincipalView};
-use super::seats::SeatedView;
-use super::snapshot::{self, Arrival, Snapshot};
-use super::{Caller, Engine, Inner, Standing, WorkspaceId};
-use crate::catalog::{Catalog, Configured, Member, View, authenticate};
-use crate::connection::{Connection, LISTS, RawLists, State};
-use crate::problem::{Problem, ProblemKind};
+use super::seats::SessionView;
+use super::snapshot::{self, ListsArrival, WorkspaceSnapshot};
+use super::{Caller, Engine, Inner, WorkspaceId, WorkspaceState};
+use crate::catalog::{Catalog, CatalogMember, CatalogView, ConfiguredServer, authenticate};
+use crate::connection::{ALL_LISTS, Connection, ConnectionState, RawLists};
+use crate::problem::{EngineProblem, EngineProblemKind};
 
 /// No connection reads its lists so often.
-const SIGNING_IN: u64 = 1 << 63;
+const SIGN_IN_GENERATION_BIT: u64 = 1 << 63;
 
 // === impl Engine ===
 
 impl Engine {
     /// What a workspace looks like now to the local principal. `None` if nothing was applied to it, or it has ended.
-    pub fn snapshot(&self, workspace: &WorkspaceId) -> Option<Arc<Snapshot>> {
-        let standing = self.0.standing(workspace)?;
+    pub fn snapshot(&self, workspace: &WorkspaceId) -> Option<Arc<WorkspaceSnapshot>> {
+        let standing = self.0.workspace_state(workspace)?;
         Some(self.0.fresh_snapshot(&standing, standing.local()))
     }
 
     /// What a workspace looks like now to one principal. `None` if it has ended.
-    pub fn snapshot_for(&self, principal: &PrincipalLease) -> Option<Arc<Snapshot>> {
-        let standing = self.0.standing(&principal.workspace().id)?;
+    pub fn snapshot_for(&self, principal: &PrincipalLease) -> Option<Arc<WorkspaceSnapshot>> {
+        let standing = self.0.workspace_state(&principal.workspace().id)?;
         Some(self.0.fresh_snapshot(&standing, principal.view()))
     }
 
     /// What the agent of a workspace is told, if the workspace is an agent's.
     pub fn agent_prompt(&self, workspace: &WorkspaceId) -> Option<String> {
-        let standing = self.0.standing(workspace)?;
+        let standing = self.0.workspace_state(workspace)?;
         standing.applied().desired.agent_prompt().map(str::to_owned)
     }
 
     /// What the servers of a workspace offer to one principal, without all the rest of a snapshot.
     pub fn catalog_for(&self, principal: &PrincipalLease) -> Option<Arc<Catalog>> {
-        let standing = self.0.standing(&principal.workspace().id)?;
+        let standing = self.0.workspace_state(&principal.workspace().id)?;
         Some(Arc::clone(&self.0.snapshot(&standing, principal.view()).catalog))
     }
 
     /// What a workspace looks like now to one session: its lists are those of the connections that its calls take.
     /// `None` if the workspace has ended.
-    pub fn snapshot_of(&self, caller: &Caller) -> Option<Arc<Snapshot>> {
-        let standing = self.0.standing(&caller.workspace().id)?;
-        let last = self.0.seated_snapshot(caller);
-        let applied = self.0.seated_view(caller).map(|view| Arc::clone(&view.applied));
+    pub fn snapshot_of(&self, caller: &Caller) -> Option<Arc<WorkspaceSnapshot>> {
+        let standing = self.0.workspace_state(&caller.workspace().id)?;
+        let last = self.0.session_snapshot(caller);
+        let applied = self.0.session_view(caller).map(|view| Arc::clone(&view.applied));
         let applied = applied.unwrap_or_else(|| caller.applied());
-        Some(Arc::new(self.0.show(&applied, &standing, Some(&last))))
+        Some(Arc::new(self.0.build_snapshot(&applied, &standing, Some(&last))))
     }
 
     /// What the servers of a workspace offer to one session, without all the rest of a snapshot.
     pub fn catalog_of(&self, caller: &Caller) -> Option<Arc<Catalog>> {
-        self.0.standing(&caller.workspace().id)?;
-        Some(Arc::clone(&self.0.seated_snapshot(caller).catalog))
+        self.0.workspace_state(&caller.workspace().id)?;
+        Some(Arc::clone(&self.0.session_snapshot(caller).catalog))
     }
 
     /// Gives a session the connections of its kind, so that it sees what their servers show to such clients, and waits
     /// for their lists for as long as `patience`.
-    pub async fn seat(&self, caller: &Caller, patience: Duration) {
-        let new = self.0.seat(caller).await;
+    pub async fn bind_session(&self, caller: &Caller, patience: Duration) {
+        let new = self.0.bind_session(caller).await;
         if new.is_empty() {
             return;
         }
         let mut changes = self.changes();
         let is_coming = |connection: &Arc<Connection>| {
-            let is_open = matches!(connection.state(), State::Pending(_) | State::Connected(_));
-            is_open && !self.0.knows(connection)
+            let is_open = matches!(
+                connection.state(),
+                ConnectionState::Pending(_) | ConnectionState::Connected(_)
+            );
+            is_open && !self.0.knows_lists_of(connection)
         };
         let known = async { while new.iter().any(is_coming) && changes.changed().await.is_ok() {} };
         // What is not there by then is shown as on the usual connections.
@@ -80,51 +83,52 @@ impl Engine {
     }
 
     /// Names what a session sees: sessions of one principal with equal numbers see the same. 0: what is usual.
-    pub fn seen_number(&self, caller: &Caller) -> u64 {
-        self.0.seated_view(caller).map_or(0, |view| view.id)
+    pub fn view_number(&self, caller: &Caller) -> u64 {
+        self.0.session_view(caller).map_or(0, |view| view.id)
     }
 
     /// Whether the calls of a session take the connection with this number: [`Key::number`](crate::connection::Key::number).
-    pub fn takes(&self, caller: &Caller, number: u64) -> bool {
+    pub fn uses_connection(&self, caller: &Caller, number: u64) -> bool {
         let applied = caller.applied();
         let usual = applied.placed.iter().find(|placed| placed.connection.key().number() == number);
-        let seated = caller.seats().takes(number, usual.map(|placed| placed.name.as_str()));
+        let seated =
+            caller.bindings().uses_connection(number, usual.map(|placed| placed.name.as_str()));
         seated.unwrap_or(usual.is_some())
     }
 
     /// Whether one of a principal's usual connections has this number.
-    pub fn takes_usually(&self, principal: &PrincipalLease, number: u64) -> bool {
+    pub fn uses_connection_by_default(&self, principal: &PrincipalLease, number: u64) -> bool {
         let applied = principal.view().applied();
         applied.placed.iter().any(|placed| placed.connection.key().number() == number)
     }
 
     /// Waits until nothing more is expected of a workspace's servers, or `patience` has passed; what it looks like
     /// then to the local principal.
-    pub async fn settled(
+    pub async fn settled_snapshot(
         &self,
         workspace: &WorkspaceId,
         patience: Duration,
-    ) -> Option<Arc<Snapshot>> {
-        self.settle(|| self.snapshot(workspace), patience).await
+    ) -> Option<Arc<WorkspaceSnapshot>> {
+        self.wait_until_settled(|| self.snapshot(workspace), patience).await
     }
 
     /// The same, for one principal.
-    pub async fn settled_for(
+    pub async fn settled_snapshot_for(
         &self,
         principal: &PrincipalLease,
         patience: Duration,
-    ) -> Option<Arc<Snapshot>> {
-        self.settle(|| self.snapshot_for(principal), patience).await
+    ) -> Option<Arc<WorkspaceSnapshot>> {
+        self.wait_until_settled(|| self.snapshot_for(principal), patience).await
     }
 
-    async fn settle(
+    async fn wait_until_settled(
         &self,
-        snapshot: impl Fn() -> Option<Arc<Snapshot>>,
+        snapshot: impl Fn() -> Option<Arc<WorkspaceSnapshot>>,
         patience: Duration,
-    ) -> Option<Arc<Snapshot>> {
+    ) -> Option<Arc<WorkspaceSnapshot>> {
         let mut changes = self.changes();
         let settling = async {
-            while snapshot()?.coming().next().is_some() {
+            while snapshot()?.servers_coming().next().is_some() {
                 changes.changed().await.ok()?;
             }
             Some(())
@@ -139,36 +143,44 @@ impl Engine {
 
 impl Inner {
     /// The snapshot of now. Counts and times move without anything having changed; the catalog is taken as it is.
-    fn fresh_snapshot(&self, standing: &Standing, view: &PrincipalView) -> Arc<Snapshot> {
+    fn fresh_snapshot(
+        &self,
+        standing: &WorkspaceState,
+        view: &PrincipalView,
+    ) -> Arc<WorkspaceSnapshot> {
         let last = self.snapshot(standing, view);
-        Arc::new(self.show(&view.applied(), standing, Some(&last)))
+        Arc::new(self.build_snapshot(&view.applied(), standing, Some(&last)))
     }
 
     /// The snapshot of now, made anew only if something changed since the last.
-    pub(crate) fn snapshot(&self, standing: &Standing, view: &PrincipalView) -> Arc<Snapshot> {
-        self.current(standing, &view.applied(), &view.shown)
+    pub(crate) fn snapshot(
+        &self,
+        standing: &WorkspaceState,
+        view: &PrincipalView,
+    ) -> Arc<WorkspaceSnapshot> {
+        self.cached_snapshot(standing, &view.applied(), &view.shown)
     }
 
     /// The same as one session sees it.
-    pub(crate) fn seated_snapshot(&self, caller: &Caller) -> Arc<Snapshot> {
-        match self.seated_view(caller) {
+    pub(crate) fn session_snapshot(&self, caller: &Caller) -> Arc<WorkspaceSnapshot> {
+        match self.session_view(caller) {
             None => self.snapshot(caller.workspace(), caller.view()),
-            Some(view) => self.current(caller.workspace(), &view.applied, &view.shown),
+            Some(view) => self.cached_snapshot(caller.workspace(), &view.applied, &view.shown),
         }
     }
 
     /// What a session sees; `None` where that is what its principal usually sees.
-    fn seated_view(&self, caller: &Caller) -> Option<Arc<SeatedView>> {
+    fn session_view(&self, caller: &Caller) -> Option<Arc<SessionView>> {
         let (applied, views) = (caller.applied(), &caller.view().seated);
-        caller.seats().view(&applied, views, |connection| self.knows(connection))
+        caller.bindings().view(&applied, views, |connection| self.knows_lists_of(connection))
     }
 
-    fn current(
+    fn cached_snapshot(
         &self,
-        standing: &Standing,
-        applied: &Applied,
-        shown: &Mutex<Option<(u64, Arc<Snapshot>)>>,
-    ) -> Arc<Snapshot> {
+        standing: &WorkspaceState,
+        applied: &AppliedState,
+        shown: &Mutex<Option<(u64, Arc<WorkspaceSnapshot>)>>,
+    ) -> Arc<WorkspaceSnapshot> {
         let revision = *self.revision.borrow();
         let last = {
             let shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
@@ -180,31 +192,35 @@ impl Inner {
             return snapshot.clone();
         }
         let last = last.map(|(_, snapshot)| snapshot);
-        let snapshot = Arc::new(self.show(applied, standing, last.as_deref()));
+        let snapshot = Arc::new(self.build_snapshot(applied, standing, last.as_deref()));
         let mut shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
         *shown = Some((revision, snapshot.clone()));
         snapshot
     }
 
-    pub(super) fn show(
+    pub(super) fn build_snapshot(
         &self,
-        applied: &Applied,
-        standing: &Standing,
-        last: Option<&Snapshot>,
-    ) -> Snapshot {
-        let parsed = self.parsed(applied);
+        applied: &AppliedState,
+        standing: &WorkspaceState,
+        last: Option<&WorkspaceSnapshot>,
+    ) -> WorkspaceSnapshot {
+        let parsed = self.parsed_lists(applied);
         let generations = parsed.iter().map(|parsed| parsed.generation);
         let made_of: Vec<u64> = std::iter::once(applied.number).chain(generations).collect();
         let catalog = match last.filter(|last| last.made_of == made_of) {
             Some(last) => last.catalog.clone(),
-            None => Arc::new(compose(applied, &parsed, Filter::AsSeen)),
+            None => Arc::new(compose_catalog(applied, &parsed, CatalogFilter::AsSeen)),
         };
-        let arrival = |placed: &Placed| {
+        let arrival = |placed: &AppliedServer| {
             let at = applied.placed.position(&placed.name);
             let lists = at.and_then(|at| parsed[at].raw.as_ref());
-            if lists.is_some_and(|lists| lists.known()) { Arrival::There } else { Arrival::Coming }
+            if lists.is_some_and(|lists| lists.is_known()) {
+                ListsArrival::There
+            } else {
+                ListsArrival::Coming
+            }
         };
-        let mut servers = snapshot::servers(applied, arrival);
+        let mut servers = snapshot::server_snapshots(applied, arrival);
         let costs: HashMap<&str, usize> = catalog.cost().into_iter().collect();
         let mut counts: HashMap<&str, usize> = HashMap::new();
         for listed in catalog.tools() {
@@ -216,52 +232,56 @@ impl Inner {
         }
         let mut problems = applied.problems.clone();
         problems.extend(catalog.problems().iter().cloned());
-        problems.extend(stale(applied, &parsed));
+        problems.extend(stale_list_problems(applied, &parsed));
         problems.extend(self.claims.problems(&standing.id));
         problems.extend(self.problems.iter().cloned());
         problems.extend(self.audit.as_ref().and_then(|audit| audit.problem()));
-        Snapshot { servers, catalog, problems, sessions: standing.sessions(), made_of }
+        WorkspaceSnapshot { servers, catalog, problems, sessions: standing.sessions(), made_of }
     }
 
     /// The catalog with nothing hidden, to tell what is hidden from what is not there.
-    pub(crate) fn unfiltered(&self, applied: &Applied) -> Catalog {
-        compose(applied, &self.parsed(applied), Filter::Nothing)
+    pub(crate) fn unfiltered_catalog(&self, applied: &AppliedState) -> Catalog {
+        compose_catalog(applied, &self.parsed_lists(applied), CatalogFilter::Nothing)
     }
 
-    fn parsed(&self, applied: &Applied) -> Vec<Parsed> {
-        let parsed = |placed: &Arc<Placed>| {
-            let parsed = self.pool.parsed(&placed.connection.key());
-            if placed.connection.awaits_sign_in() { awaiting_sign_in(parsed) } else { parsed }
+    fn parsed_lists(&self, applied: &AppliedState) -> Vec<ParsedLists> {
+        let parsed = |placed: &Arc<AppliedServer>| {
+            let parsed = self.pool.parsed_lists(&placed.connection.key());
+            if placed.connection.awaits_sign_in() { with_sign_in_tool(parsed) } else { parsed }
         };
         applied.placed.iter().map(parsed).collect()
     }
 }
 
 /// What is shown of a server that somebody has to sign in to first: how to.
-fn awaiting_sign_in(parsed: Parsed) -> Parsed {
-    let lists = Arc::new(authenticate::lists(&parsed.lists));
+fn with_sign_in_tool(parsed: ParsedLists) -> ParsedLists {
+    let lists = Arc::new(authenticate::sign_in_lists(&parsed.lists));
     // Its own number, so that a catalog made before or after is another.
-    Parsed { lists, generation: parsed.generation | SIGNING_IN, raw: parsed.raw }
+    ParsedLists { lists, generation: parsed.generation | SIGN_IN_GENERATION_BIT, raw: parsed.raw }
 }
 
 /// What a catalog leaves out.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Filter {
+enum CatalogFilter {
     AsSeen,
     Nothing,
 }
 
-fn compose(applied: &Applied, parsed: &[Parsed], filter: Filter) -> Catalog {
-    let configured: Vec<Configured<'_>> = applied
+fn compose_catalog(
+    applied: &AppliedState,
+    parsed: &[ParsedLists],
+    filter: CatalogFilter,
+) -> Catalog {
+    let configured: Vec<ConfiguredServer<'_>> = applied
         .configured
         .iter()
-        .map(|(name, scope): &(String, Scope)| Configured { name, scope: *scope })
+        .map(|(name, scope): &(String, Scope)| ConfiguredServer { name, scope: *scope })
         .collect();
-    let members: Vec<Member<'_>> = applied
+    let members: Vec<CatalogMember<'_>> = applied
         .placed
         .iter()
         .zip(parsed)
-        .map(|(placed, parsed)| Member {
+        .map(|(placed, parsed)| CatalogMember {
             server: &placed.name,
             scope: placed.scope,
             lists: parsed.lists.clone(),
@@ -269,12 +289,12 @@ fn compose(applied: &Applied, parsed: &[Parsed], filter: Filter) -> Catalog {
             always_load: placed.always_load,
         })
         .collect();
-    if filter == Filter::Nothing {
-        return Catalog::compose(&configured, &members, &View::everything());
+    if filter == CatalogFilter::Nothing {
+        return Catalog::compose(&configured, &members, &CatalogView::everything());
     }
     let rules = &applied.permissions;
     let agent = applied.desired.agent.as_ref().map(|agent| &agent.tools);
-    let view = View {
+    let view = CatalogView {
         agent: agent.filter(|tools| !tools.is_empty()),
         hides_tool: &|server, tool| rules.hides_tool(server, tool),
         hides_server: &|server| rules.hides_server(server),
@@ -283,18 +303,23 @@ fn compose(applied: &Applied, parsed: &[Parsed], filter: Filter) -> Catalog {
 }
 
 /// Lists that could not be read again; what was read before is still shown.
-fn stale(applied: &Applied, parsed: &[Parsed]) -> Vec<Problem> {
-    let of = |(placed, parsed): (&Arc<Placed>, &Parsed)| {
+fn stale_list_problems(applied: &AppliedState, parsed: &[ParsedLists]) -> Vec<EngineProblem> {
+    let of = |(placed, parsed): (&Arc<AppliedServer>, &ParsedLists)| {
         let lists: Option<&RawLists> = parsed.raw.as_deref();
-        let lists = lists.into_iter().flat_map(|lists| LISTS.map(|list| (list, lists.get(list))));
+        let lists =
+            lists.into_iter().flat_map(|lists| ALL_LISTS.map(|list| (list, lists.get(list))));
         let wrong = lists.filter_map(|(list, read)| Some((list, read.problem.as_ref()?)));
-        let problem =
-            |(list, error): (switchboard_wire::client::List, &crate::connection::Error)| {
-                let what = list.member();
-                let message = format!("its {what} could not be read: {error}");
-                let message = switchboard_wire::sanitize::line(&message).into_owned();
-                Problem::new(ProblemKind::StaleList, message).of_server(&placed.name).of_item(what)
-            };
+        let problem = |(list, error): (
+            switchboard_wire::client::ListKind,
+            &crate::connection::ConnectionError,
+        )| {
+            let what = list.member();
+            let message = format!("its {what} could not be read: {error}");
+            let message = switchboard_wire::sanitize::sanitize_line(&message).into_owned();
+            EngineProblem::new(EngineProblemKind::StaleList, message)
+                .of_server(&placed.name)
+                .of_item(what)
+        };
         wrong.map(problem).collect::<Vec<_>>()
     };
     applied.placed.iter().zip(parsed).flat_map(of).collect()

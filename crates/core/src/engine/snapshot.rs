@@ -4,27 +4,27 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
-use switchboard_config::{Location, Scope, State as Configuration};
+use switchboard_config::{Scope, ServerReadiness as Configuration, SourceLocation};
 use switchboard_wire::Remedy;
 use switchboard_wire::client::ServerFacts;
 
 use tokio::time::Instant;
 
 use crate::catalog::Catalog;
-use crate::connection::{Error, State, Stats};
-use crate::problem::Problem;
+use crate::connection::{ConnectionError, ConnectionState, ConnectionStats};
+use crate::problem::EngineProblem;
 
-use super::applied::{Applied, Placed};
+use super::applied::{AppliedServer, AppliedState};
 
 /// A workspace at one moment. It never changes; ask for another.
 #[derive(Debug, Clone, Default)]
-pub struct Snapshot {
+pub struct WorkspaceSnapshot {
     /// Every server that is shown, greatest precedence first.
-    pub servers: Vec<ServerView>,
+    pub servers: Vec<ServerSnapshot>,
     /// Their tools, prompts and resources.
     pub catalog: Arc<Catalog>,
     /// Everything that is wrong with servers' lists, hooks and rules.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<EngineProblem>,
     /// The sessions that are there.
     pub sessions: Vec<String>,
     /// What was applied, and which lists, the catalog was made of.
@@ -33,17 +33,17 @@ pub struct Snapshot {
 
 /// One server.
 #[derive(Debug, Clone)]
-pub struct ServerView {
+pub struct ServerSnapshot {
     /// Its name.
     pub name: String,
     /// Where it comes from.
     pub scope: Scope,
     /// Where its entry stands, or where it was found.
-    pub at: Option<Location>,
+    pub at: Option<SourceLocation>,
     /// How it is reached; absent where the entry cannot be used.
     pub transport: Option<&'static str>,
     /// Its state.
-    pub status: Status,
+    pub status: ServerStatus,
     /// What it said of itself, while connected.
     pub facts: Option<Arc<ServerFacts>>,
     /// How long connecting took, while connected.
@@ -51,19 +51,19 @@ pub struct ServerView {
     /// Since when it has answered nothing, of one that is connected and was asked.
     pub silent_since: Option<SystemTime>,
     /// Counts and times; absent for one that is never started.
-    pub stats: Option<Stats>,
+    pub stats: Option<ConnectionStats>,
     /// How many tools are shown of it.
     pub tools: usize,
     /// What their definitions cost, in estimated tokens.
     pub cost: usize,
     /// Whether its lists are there.
-    pub lists: Arrival,
+    pub lists: ListsArrival,
 }
 
 /// Whether something has arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Arrival {
+pub enum ListsArrival {
     /// It is there.
     There,
     /// It is on its way.
@@ -74,7 +74,7 @@ pub enum Arrival {
 
 /// The state of a server.
 #[derive(Debug, Clone)]
-pub enum Status {
+pub enum ServerStatus {
     /// It is being connected to.
     Pending,
     /// It is connected.
@@ -82,7 +82,7 @@ pub enum Status {
     /// It could not be reached, or was lost.
     Failed {
         /// Why.
-        error: Error,
+        error: ConnectionError,
         /// When it was last tried.
         last_tried: SystemTime,
         /// When it is tried again; absent where it is not tried by itself.
@@ -107,7 +107,7 @@ pub enum Status {
 
 // === impl Status ===
 
-impl Status {
+impl ServerStatus {
     /// A stable word for it.
     pub fn word(&self) -> &'static str {
         match self {
@@ -123,20 +123,20 @@ impl Status {
         }
     }
 
-    fn of(state: &State) -> Self {
+    fn from_connection(state: &ConnectionState) -> Self {
         match state {
-            State::Pending(_) | State::Stopped => Self::Pending,
-            State::Connected(_) => Self::Connected,
-            State::Failed(failed) => Self::Failed {
+            ConnectionState::Pending(_) | ConnectionState::Stopped => Self::Pending,
+            ConnectionState::Connected(_) => Self::Connected,
+            ConnectionState::Failed(failed) => Self::Failed {
                 error: failed.error.clone(),
                 last_tried: system_time(failed.since),
                 retry_in: failed.retry_at.map(|at| at.saturating_duration_since(Instant::now())),
             },
-            State::NeedsAuth(needs) => Self::NeedsAuth { reason: needs.reason.clone() },
+            ConnectionState::NeedsAuth(needs) => Self::NeedsAuth { reason: needs.reason.clone() },
         }
     }
 
-    fn of_configuration(state: &Configuration) -> Self {
+    fn from_configuration(state: &Configuration) -> Self {
         let why = state.reason().map(|reason| reason.why.clone());
         match state {
             Configuration::Ready(_) => Self::Pending,
@@ -151,9 +151,9 @@ impl Status {
 
 // === impl Snapshot ===
 
-impl Snapshot {
+impl WorkspaceSnapshot {
     /// The servers that something is still expected of: a connection, or its lists.
-    pub fn coming(&self) -> impl Iterator<Item = &ServerView> {
+    pub fn servers_coming(&self) -> impl Iterator<Item = &ServerSnapshot> {
         self.servers.iter().filter(|server| server.is_coming())
     }
 
@@ -161,7 +161,7 @@ impl Snapshot {
     pub fn servers_with_resources(&self) -> impl Iterator<Item = &str> {
         let declares = |name: &str| {
             let facts = self.server(name).and_then(|view| view.facts.as_ref());
-            facts.is_some_and(|facts| facts.offers(&["resources"]))
+            facts.is_some_and(|facts| facts.has_capability(&["resources"]))
         };
         self.catalog
             .servers()
@@ -169,7 +169,7 @@ impl Snapshot {
     }
 
     /// What is shown under this name and counts.
-    pub fn server(&self, name: &str) -> Option<&ServerView> {
+    pub fn server(&self, name: &str) -> Option<&ServerSnapshot> {
         let mut named = self.servers.iter().filter(|server| server.name == name);
         let first = named.clone().next();
         named.find(|server| server.stats.is_some()).or(first)
@@ -178,12 +178,14 @@ impl Snapshot {
 
 // === impl ServerView ===
 
-impl ServerView {
+impl ServerSnapshot {
     /// Whether a connection or lists are still on their way.
     pub fn is_coming(&self) -> bool {
         match self.status {
-            Status::Pending => self.stats.is_some(),
-            Status::Connected => self.lists == Arrival::Coming && self.silent_since.is_none(),
+            ServerStatus::Pending => self.stats.is_some(),
+            ServerStatus::Connected => {
+                self.lists == ListsArrival::Coming && self.silent_since.is_none()
+            }
             _ => false,
         }
     }
@@ -191,59 +193,62 @@ impl ServerView {
     /// What would help a server that failed.
     pub fn remedy(&self) -> Option<Remedy> {
         match &self.status {
-            Status::Failed { error, .. } => Some(error.remedy()),
-            Status::NeedsAuth { .. } => Some(Remedy::SignIn),
+            ServerStatus::Failed { error, .. } => Some(error.remedy()),
+            ServerStatus::NeedsAuth { .. } => Some(Remedy::SignIn),
             _ => None,
         }
     }
 }
 
 /// What a workspace's servers look like, but for their tools.
-pub(super) fn servers(applied: &Applied, lists: impl Fn(&Placed) -> Arrival) -> Vec<ServerView> {
-    let mut views: Vec<ServerView> = Vec::new();
+pub(super) fn server_snapshots(
+    applied: &AppliedState,
+    lists: impl Fn(&AppliedServer) -> ListsArrival,
+) -> Vec<ServerSnapshot> {
+    let mut views: Vec<ServerSnapshot> = Vec::new();
     for server in &applied.desired.servers {
-        let placed = server.entry().and_then(|_| applied.placed(&server.name));
+        let placed = server.entry().and_then(|_| applied.server(&server.name));
         let view = match placed {
-            Some(placed) => of_placed(placed, lists(placed)),
-            None => ServerView {
+            Some(placed) => running_server(placed, lists(placed)),
+            None => ServerSnapshot {
                 name: server.name.clone(),
                 scope: server.scope,
                 at: None,
                 transport: None,
-                status: Status::of_configuration(&server.state),
+                status: ServerStatus::from_configuration(&server.state),
                 facts: None,
                 connect_took: None,
                 silent_since: None,
                 stats: None,
                 tools: 0,
                 cost: 0,
-                lists: Arrival::Never,
+                lists: ListsArrival::Never,
             },
         };
-        views.push(ServerView { at: Some(server.at.clone()), ..view });
+        views.push(ServerSnapshot { at: Some(server.at.clone()), ..view });
     }
     views
 }
 
-fn of_placed(placed: &Placed, lists: Arrival) -> ServerView {
+fn running_server(placed: &AppliedServer, lists: ListsArrival) -> ServerSnapshot {
     let state = placed.connection.state();
     let live = match &state {
-        State::Connected(live) => Some(live),
+        ConnectionState::Connected(live) => Some(live),
         _ => None,
     };
-    ServerView {
+    ServerSnapshot {
         name: placed.name.clone(),
         scope: placed.scope,
         at: None,
         transport: Some(placed.transport),
-        status: Status::of(&state),
+        status: ServerStatus::from_connection(&state),
         facts: live.map(|live| live.facts.clone()),
         connect_took: live.map(|live| live.connect_took),
         silent_since: live.and_then(|live| live.silent_since()).map(system_time),
         stats: Some(placed.connection.stats()),
         tools: 0,
         cost: 0,
-        lists: if live.is_some() { lists } else { Arrival::Never },
+        lists: if live.is_some() { lists } else { ListsArrival::Never },
     }
 }
 

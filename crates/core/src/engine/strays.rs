@@ -7,43 +7,48 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use crate::dispatch::{About, Question, Reply};
+use crate::dispatch::{PendingQuestion, QuestionAnswer, QuestionKind};
 
 /// Questions of one session that may wait.
-const QUEUE: usize = 16;
+const MAX_SESSION_QUESTIONS: usize = 16;
 
 /// The sessions that take questions outside of calls.
 #[derive(Debug, Default)]
-pub(super) struct Strays(Mutex<HashMap<String, mpsc::Sender<Question>>>);
+pub(super) struct SessionQuestions(Mutex<HashMap<String, mpsc::Sender<PendingQuestion>>>);
 
 /// Where to put a question for one session.
 #[derive(Debug)]
-pub(super) struct Stray(mpsc::Sender<Question>);
+pub(super) struct SessionQuestionSender(mpsc::Sender<PendingQuestion>);
 
 // === impl Strays ===
 
-impl Strays {
+impl SessionQuestions {
     /// From now on such questions of `session` come out here.
-    pub(super) fn take(&self, session: &str) -> mpsc::Receiver<Question> {
-        let (sender, questions) = mpsc::channel(QUEUE);
+    pub(super) fn subscribe(&self, session: &str) -> mpsc::Receiver<PendingQuestion> {
+        let (sender, questions) = mpsc::channel(MAX_SESSION_QUESTIONS);
         let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         open.retain(|_, sender| !sender.is_closed());
         open.insert(session.to_owned(), sender);
         questions
     }
 
-    pub(super) fn of(&self, session: &str) -> Option<Stray> {
+    pub(super) fn sender(&self, session: &str) -> Option<SessionQuestionSender> {
         let open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        open.get(session).filter(|sender| !sender.is_closed()).cloned().map(Stray)
+        open.get(session).filter(|sender| !sender.is_closed()).cloned().map(SessionQuestionSender)
     }
 }
 
 // === impl Stray ===
 
-impl Stray {
+impl SessionQuestionSender {
     /// Asks, and waits no longer than `patience`. `None` if the session does not take it.
-    pub(super) async fn ask(self, server: &str, about: About, patience: Duration) -> Option<Reply> {
-        let (question, answer) = Question::new(server, about);
+    pub(super) async fn ask(
+        self,
+        server: &str,
+        about: QuestionKind,
+        patience: Duration,
+    ) -> Option<QuestionAnswer> {
+        let (question, answer) = PendingQuestion::new(server, about);
         self.0.try_send(question).ok()?;
         timeout(patience, answer).await.ok()?.ok()
     }

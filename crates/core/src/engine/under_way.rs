@@ -5,42 +5,42 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use slab::Slab;
 use switchboard_wire::queue;
 
-use crate::connection::Key;
+use crate::connection::ConnectionKey;
 use crate::dispatch::CallEvent;
 
 /// Calls under way.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct UnderWay(Arc<Mutex<Slab<Call>>>);
+pub(crate) struct CallsInFlight(Arc<Mutex<Slab<CallInFlight>>>);
 
 #[derive(Debug)]
-struct Call {
-    key: Key,
+struct CallInFlight {
+    key: ConnectionKey,
     session: Arc<str>,
-    events: queue::Sender<CallEvent>,
+    events: queue::QueueSender<CallEvent>,
 }
 
 /// A call's place, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Place {
-    calls: UnderWay,
+pub(crate) struct CallInFlightLease {
+    calls: CallsInFlight,
     at: usize,
 }
 
 // === impl UnderWay ===
 
-impl UnderWay {
-    pub(crate) fn enter(
+impl CallsInFlight {
+    pub(crate) fn add(
         &self,
-        key: Key,
+        key: ConnectionKey,
         session: Arc<str>,
-        events: queue::Sender<CallEvent>,
-    ) -> Place {
-        let at = self.lock().insert(Call { key, session, events });
-        Place { calls: self.clone(), at }
+        events: queue::QueueSender<CallEvent>,
+    ) -> CallInFlightLease {
+        let at = self.lock().insert(CallInFlight { key, session, events });
+        CallInFlightLease { calls: self.clone(), at }
     }
 
     /// Tells the call of a connection something, if all its calls are of one session. `false`: nobody was told.
-    pub(crate) fn tell(&self, key: Key, event: CallEvent) -> bool {
+    pub(crate) fn send(&self, key: ConnectionKey, event: CallEvent) -> bool {
         let calls = self.lock();
         let mut there = calls.iter().map(|(_, call)| call).filter(|call| call.key == key);
         let Some(first) = there.next() else { return false };
@@ -50,18 +50,18 @@ impl UnderWay {
     }
 
     /// How many are of this session.
-    pub(super) fn of(&self, session: &str) -> usize {
+    pub(super) fn count_of_session(&self, session: &str) -> usize {
         self.lock().iter().filter(|(_, call)| *call.session == *session).count()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Slab<Call>> {
+    fn lock(&self) -> MutexGuard<'_, Slab<CallInFlight>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 // === impl Place ===
 
-impl Drop for Place {
+impl Drop for CallInFlightLease {
     fn drop(&mut self) {
         let call = self.calls.lock().try_remove(self.at);
         // Not under the lock: who hears of its end may look here.

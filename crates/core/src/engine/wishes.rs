@@ -8,19 +8,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use switchboard_wire::{Era, Error};
 
 use super::{Caller, Inner, WorkspaceId};
-use crate::connection::{Connection, Key, Live, State};
+use crate::connection::{Connection, ConnectionKey, ConnectionState, LiveSession};
 
 /// Log levels, least severe first.
-const LEVELS: [&str; 8] =
+const LOG_LEVELS: [&str; 8] =
     ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 
 /// What sessions want to hear of.
 #[derive(Debug, Default)]
-pub(super) struct Wishes(Mutex<HashMap<Key, Wish>>);
+pub(super) struct SessionSubscriptions(Mutex<HashMap<ConnectionKey, ConnectionSubscriptions>>);
 
 /// What is wanted of one connection.
 #[derive(Debug, Default)]
-struct Wish {
+struct ConnectionSubscriptions {
     /// Resources, and who wants to hear of them.
     resources: HashMap<String, HashSet<(WorkspaceId, String)>>,
     /// The level that each session asked for last.
@@ -31,22 +31,22 @@ struct Wish {
 
 /// What no session wants any more of servers, now that one has left.
 #[derive(Debug, Default)]
-pub(super) struct Unwanted {
+pub(super) struct EndedSubscriptions {
     /// Resources, by connection.
-    resources: Vec<(Key, String)>,
+    resources: Vec<(ConnectionKey, String)>,
     /// Levels that are now the most detailed ones wanted, by connection.
-    levels: Vec<(Key, usize)>,
+    levels: Vec<(ConnectionKey, usize)>,
 }
 
 // === impl Wishes ===
 
-impl Wishes {
-    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Wish>> {
+impl SessionSubscriptions {
+    fn lock(&self) -> MutexGuard<'_, HashMap<ConnectionKey, ConnectionSubscriptions>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Forgets what was wanted of connections that have ended.
-    pub(super) fn forget(&self, ended: &[Key]) {
+    pub(super) fn remove_connections(&self, ended: &[ConnectionKey]) {
         let mut wishes = self.lock();
         for key in ended {
             wishes.remove(key);
@@ -54,9 +54,13 @@ impl Wishes {
     }
 
     /// Forgets what a session wanted.
-    pub(super) fn leave(&self, workspace: &WorkspaceId, session: &str) -> Unwanted {
+    pub(super) fn remove_session(
+        &self,
+        workspace: &WorkspaceId,
+        session: &str,
+    ) -> EndedSubscriptions {
         let who = (workspace.clone(), session.to_owned());
-        let mut unwanted = Unwanted::default();
+        let mut unwanted = EndedSubscriptions::default();
         for (key, wish) in self.lock().iter_mut() {
             wish.resources.retain(|uri, wanted| {
                 if wanted.remove(&who) && wanted.is_empty() {
@@ -77,14 +81,14 @@ impl Wishes {
 
 // === impl Wish ===
 
-impl Wish {
+impl ConnectionSubscriptions {
     /// The most detailed level that any session wants.
     fn level(&self) -> Option<usize> {
         self.levels.values().min().copied()
     }
 
     /// Notes that the server is being told a level; `false` if it knows.
-    fn tell_level(&mut self, live: &Live, level: usize) -> bool {
+    fn note_level_sent(&mut self, live: &LiveSession, level: usize) -> bool {
         let told = Some((live.number(), level));
         std::mem::replace(&mut self.told_level, told) != told
     }
@@ -98,7 +102,7 @@ impl Inner {
         &self,
         caller: &Caller,
         connection: &Connection,
-        live: &Live,
+        live: &LiveSession,
         uri: &str,
     ) -> Result<(), Error> {
         live.client.subscribe(uri).await?;
@@ -114,7 +118,7 @@ impl Inner {
         &self,
         caller: &Caller,
         connection: &Connection,
-        live: &Live,
+        live: &LiveSession,
         uri: &str,
     ) -> Result<(), Error> {
         let who = (caller.workspace().id.clone(), caller.session().id.clone());
@@ -129,36 +133,39 @@ impl Inner {
 
     /// A call of a session wants log messages from `level` up: the level that its server has to be told, if any. A legacy
     /// server is told the most detailed level that any session wants; a modern one hears it with each call.
-    pub(crate) fn level_to_tell(
+    pub(crate) fn level_to_set(
         &self,
         caller: &Caller,
         connection: &Connection,
-        live: &Live,
+        live: &LiveSession,
         level: &str,
     ) -> Option<&'static str> {
-        if live.facts.era() == Era::Modern || !live.facts.offers(&["logging"]) {
+        if live.facts.era() == Era::Modern || !live.facts.has_capability(&["logging"]) {
             return None;
         }
-        let asked = LEVELS.iter().position(|known| *known == level)?;
+        let asked = LOG_LEVELS.iter().position(|known| *known == level)?;
         let who = (caller.workspace().id.clone(), caller.session().id.clone());
         let mut wishes = self.wishes.lock();
         let wish = wishes.entry(connection.key()).or_default();
         wish.levels.insert(who, asked);
         let level = wish.level().unwrap_or(asked);
-        wish.tell_level(live, level).then_some(LEVELS[level])
+        wish.note_level_sent(live, level).then_some(LOG_LEVELS[level])
     }
 
     /// Tells servers of what no session wants to hear any more.
-    pub(super) fn unwish(self: &Arc<Self>, unwanted: Unwanted) {
+    pub(super) fn end_subscriptions(self: &Arc<Self>, unwanted: EndedSubscriptions) {
         for (key, level) in unwanted.levels {
             let Some(connection) = self.pool.get(&key) else { continue };
-            let State::Connected(live) = connection.state() else { continue };
-            let is_news =
-                self.wishes.lock().get_mut(&key).is_some_and(|wish| wish.tell_level(&live, level));
+            let ConnectionState::Connected(live) = connection.state() else { continue };
+            let is_news = self
+                .wishes
+                .lock()
+                .get_mut(&key)
+                .is_some_and(|wish| wish.note_level_sent(&live, level));
             if is_news {
                 let closing = self.closing.clone();
                 self.tasks.spawn(closing.run_until_cancelled_owned(async move {
-                    if let Err(error) = live.client.set_log_level(LEVELS[level]).await {
+                    if let Err(error) = live.client.set_log_level(LOG_LEVELS[level]).await {
                         tracing::debug!(%error, "a server does not take a log level");
                     }
                 }));
@@ -166,7 +173,7 @@ impl Inner {
         }
         for (key, uri) in unwanted.resources {
             let Some(connection) = self.pool.get(&key) else { continue };
-            let State::Connected(live) = connection.state() else { continue };
+            let ConnectionState::Connected(live) = connection.state() else { continue };
             let closing = self.closing.clone();
             self.tasks.spawn(closing.run_until_cancelled_owned(async move {
                 if let Err(error) = live.client.unsubscribe(&uri).await {
@@ -177,13 +184,17 @@ impl Inner {
     }
 
     /// A connection is up again: the server is told everything anew.
-    pub(super) fn tell_wishes(self: &Arc<Self>, connection: &Arc<Connection>, live: Arc<Live>) {
+    pub(super) fn renew_subscriptions(
+        self: &Arc<Self>,
+        connection: &Arc<Connection>,
+        live: Arc<LiveSession>,
+    ) {
         let (uris, level) = {
             let mut wishes = self.wishes.lock();
             let Some(wish) = wishes.get_mut(&connection.key()) else { return };
             let uris: BTreeSet<String> = wish.resources.keys().cloned().collect();
-            let level = wish.level().filter(|level| wish.tell_level(&live, *level));
-            (uris, level.map(|level| LEVELS[level]))
+            let level = wish.level().filter(|level| wish.note_level_sent(&live, *level));
+            (uris, level.map(|level| LOG_LEVELS[level]))
         };
         let closing = self.closing.clone();
         self.tasks.spawn(closing.run_until_cancelled_owned(async move {

@@ -9,18 +9,18 @@ use std::time::SystemTime;
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use sha2::{Digest, Sha256};
-use switchboard_config::{Desired, Server};
+use switchboard_config::{Desired, DesiredServer};
 use tokio::task::JoinHandle;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::applied::Applied;
-use super::guests::Guests;
-use super::in_process::InProcess;
+use super::applied::AppliedState;
+use super::guests::GuestPrincipals;
+use super::in_process::InProcessServer;
 use super::principal::{LOCAL_PRINCIPAL, PrincipalLease, PrincipalView};
-use crate::audit::Who;
+use crate::audit::CallerIdentity;
 
 /// The caller's variables, with what settings put on top of them.
-pub type Environment = Arc<[(OsString, OsString)]>;
+pub type ProcessEnvironment = Arc<[(OsString, OsString)]>;
 
 /// Tells workspaces apart. Equal ids share everything.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -32,60 +32,60 @@ pub struct Workspace {
     /// Tells it apart.
     pub id: WorkspaceId,
     /// The caller's environment.
-    pub environment: Environment,
+    pub environment: ProcessEnvironment,
     /// Servers of the host application itself.
-    pub in_process: Vec<InProcess>,
+    pub in_process: Vec<InProcessServer>,
 }
 
 // === impl Workspace ===
 
 impl Workspace {
     /// The way to a server inside this process; `None` for every other, and for one that nobody gave.
-    pub(super) fn in_process(&self, server: &Server) -> Option<&InProcess> {
+    pub(super) fn in_process(&self, server: &DesiredServer) -> Option<&InProcessServer> {
         let given = self.in_process.iter().find(|given| given.name == server.name);
         given.filter(|_| server.is_in_process())
     }
 }
 
 /// A workspace as it stands.
-pub(crate) struct Standing {
+pub(crate) struct WorkspaceState {
     pub(crate) id: WorkspaceId,
     /// As the person who runs the engine has it.
     local: Arc<PrincipalView>,
     /// As every other principal has it that holds a lease, or did a while ago.
-    guests: Guests,
-    callers: Mutex<Callers>,
+    guests: GuestPrincipals,
+    callers: Mutex<AttachedSessions>,
     /// Who mentioned a resource last, by session and URI.
     mentions: Mutex<Mentions>,
     /// Called when a session or a principal has left.
-    left: Box<Farewell>,
+    left: Box<DepartureHandler>,
     /// Waits to end it; the latest one counts.
     ending: Mutex<Option<AbortOnDropHandle<Option<()>>>>,
 }
 
-type Farewell = dyn Fn(&WorkspaceId, Departure<'_>) + Send + Sync;
+type DepartureHandler = dyn Fn(&WorkspaceId, Departure<'_>) + Send + Sync;
 
 /// What has left a workspace.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Departure<'a> {
     /// A session.
-    Session { session: &'a str, left: Left },
+    Session { session: &'a str, left: RemainingSessions },
     /// The last lease of a principal, at this count of its arrivals.
     Principal { principal: &'a str, arrivals: u64 },
 }
 
 /// Who is there.
 #[derive(Debug, Default)]
-struct Callers {
-    sessions: HashMap<String, Present>,
+struct AttachedSessions {
+    sessions: HashMap<String, AttachedSession>,
     /// Counts arrivals, so that a farewell can tell whether somebody came back.
     arrivals: u64,
 }
 
 /// A session that is there.
 #[derive(Debug)]
-struct Present {
-    who: Arc<Who>,
+struct AttachedSession {
+    who: Arc<CallerIdentity>,
     since: SystemTime,
     handles: usize,
     /// The servers it has called, each with how often.
@@ -96,9 +96,9 @@ struct Present {
 
 /// A session that has calls to make, and what it has called so far.
 #[derive(Debug, Clone)]
-pub struct Seated {
+pub struct SessionInfo {
     /// Whose it is.
-    pub who: Arc<Who>,
+    pub who: Arc<CallerIdentity>,
     /// Since when it is there.
     pub since: SystemTime,
     /// The servers it has called, each with how often.
@@ -107,7 +107,7 @@ pub struct Seated {
 
 /// What is left of a workspace's callers once one has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Left {
+pub(super) enum RemainingSessions {
     /// Others are there.
     Others,
     /// Nobody, at this count of arrivals.
@@ -115,8 +115,8 @@ pub(super) enum Left {
 }
 
 /// Holds a session's place until it is dropped.
-pub(crate) struct Lease {
-    standing: Weak<Standing>,
+pub(crate) struct SessionLease {
+    standing: Weak<WorkspaceState>,
     session: String,
 }
 
@@ -141,14 +141,14 @@ const WORKSPACE_VARIABLES: [&str; 9] = [
 ];
 
 /// Mentions remembered per workspace.
-const MENTIONS: usize = 4096;
+const MAX_MENTIONS: usize = 4096;
 
 // === impl WorkspaceId ===
 
 impl WorkspaceId {
     /// The workspace of a desired state: its root, its agent, configuration given for this run, and the values of
     /// `PATH`, of the proxies and of the variables that its files name.
-    pub fn of(desired: &Desired, environment: &Environment, given: &str) -> Self {
+    pub fn from_desired(desired: &Desired, environment: &ProcessEnvironment, given: &str) -> Self {
         let agent = desired.agent.as_ref().map(|agent| agent.name.as_str());
         Self::new(&desired.root, agent, given, environment, &desired.variables)
     }
@@ -157,7 +157,7 @@ impl WorkspaceId {
         root: &Path,
         agent: Option<&str>,
         given: &str,
-        environment: &Environment,
+        environment: &ProcessEnvironment,
         variables: &BTreeSet<String>,
     ) -> Self {
         let mut digest = Sha256::new();
@@ -197,16 +197,16 @@ impl From<&str> for WorkspaceId {
 
 // === impl Standing ===
 
-impl Standing {
+impl WorkspaceState {
     pub(super) fn new(
-        applied: Arc<Applied>,
+        applied: Arc<AppliedState>,
         id: WorkspaceId,
         left: impl Fn(&WorkspaceId, Departure<'_>) + Send + Sync + 'static,
     ) -> Self {
         Self {
             id,
             local: Arc::new(PrincipalView::new(LOCAL_PRINCIPAL.into(), applied)),
-            guests: Guests::default(),
+            guests: GuestPrincipals::default(),
             callers: Mutex::default(),
             mentions: Mutex::default(),
             left: Box::new(left),
@@ -215,7 +215,7 @@ impl Standing {
     }
 
     /// What was applied, as the local principal has it.
-    pub(crate) fn applied(&self) -> Arc<Applied> {
+    pub(crate) fn applied(&self) -> Arc<AppliedState> {
         self.local.applied()
     }
 
@@ -251,14 +251,14 @@ impl Standing {
         }
     }
 
-    pub(super) fn guests(&self) -> &Guests {
+    pub(super) fn guests(&self) -> &GuestPrincipals {
         &self.guests
     }
 
-    pub(super) fn lease(self: &Arc<Self>, who: &Arc<Who>) -> Lease {
+    pub(super) fn lease(self: &Arc<Self>, who: &Arc<CallerIdentity>) -> SessionLease {
         let mut callers = self.callers();
         callers.arrivals += 1;
-        let new = || Present {
+        let new = || AttachedSession {
             who: who.clone(),
             since: SystemTime::now(),
             handles: 0,
@@ -266,7 +266,7 @@ impl Standing {
             occupied: BTreeSet::new(),
         };
         callers.sessions.entry(who.session.clone()).or_insert_with(new).handles += 1;
-        Lease { standing: Arc::downgrade(self), session: who.session.clone() }
+        SessionLease { standing: Arc::downgrade(self), session: who.session.clone() }
     }
 
     /// The sessions that are there.
@@ -277,8 +277,8 @@ impl Standing {
     }
 
     /// The same, with all that is known of them.
-    pub(super) fn seated(&self) -> Vec<Seated> {
-        let told = |present: &Present| Seated {
+    pub(super) fn session_infos(&self) -> Vec<SessionInfo> {
+        let told = |present: &AttachedSession| SessionInfo {
             who: present.who.clone(),
             since: present.since,
             used: present.used.clone(),
@@ -287,7 +287,7 @@ impl Standing {
     }
 
     /// Notes that a session calls a server.
-    pub(crate) fn uses(&self, session: &str, server: &str) {
+    pub(crate) fn count_use(&self, session: &str, server: &str) {
         let mut callers = self.callers();
         let Some(present) = callers.sessions.get_mut(session) else { return };
         match present.used.get_mut(server) {
@@ -321,7 +321,7 @@ impl Standing {
     }
 
     /// Has `waiting` end it in place of whatever would have before.
-    pub(super) fn ends_with(&self, waiting: JoinHandle<Option<()>>) {
+    pub(super) fn set_ending(&self, waiting: JoinHandle<Option<()>>) {
         let waiting = AbortOnDropHandle::new(waiting);
         *self.ending.lock().unwrap_or_else(PoisonError::into_inner) = Some(waiting);
     }
@@ -333,22 +333,22 @@ impl Standing {
     }
 
     /// Remembers that a server mentioned a resource to a session.
-    pub(crate) fn mention(&self, session: &str, uri: &str, server: &str) {
+    pub(crate) fn remember_mention(&self, session: &str, uri: &str, server: &str) {
         let mut mentions = self.mentions.lock().unwrap_or_else(PoisonError::into_inner);
         mentions.note((session.to_owned(), uri.to_owned()), server);
     }
 
     /// Who mentioned a resource to a session last.
-    pub(crate) fn mentioned(&self, session: &str, uri: &str) -> Option<String> {
+    pub(crate) fn mentioning_server(&self, session: &str, uri: &str) -> Option<String> {
         let mentions = self.mentions.lock().unwrap_or_else(PoisonError::into_inner);
         mentions.servers.get(&(session.to_owned(), uri.to_owned())).cloned()
     }
 
-    fn callers(&self) -> MutexGuard<'_, Callers> {
+    fn callers(&self) -> MutexGuard<'_, AttachedSessions> {
         self.callers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn leave(&self, session: &str) {
+    fn release_session(&self, session: &str) {
         let left = {
             let mut callers = self.callers();
             let Some(present) = callers.sessions.get_mut(session) else { return };
@@ -357,13 +357,17 @@ impl Standing {
                 return;
             }
             callers.sessions.remove(session);
-            if callers.sessions.is_empty() { Left::Nobody(callers.arrivals) } else { Left::Others }
+            if callers.sessions.is_empty() {
+                RemainingSessions::Nobody(callers.arrivals)
+            } else {
+                RemainingSessions::Others
+            }
         };
         (self.left)(&self.id, Departure::Session { session, left });
     }
 }
 
-impl fmt::Debug for Standing {
+impl fmt::Debug for WorkspaceState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Standing").field("id", &self.id).finish_non_exhaustive()
     }
@@ -376,7 +380,7 @@ impl Mentions {
         if self.servers.insert(at.clone(), server.to_owned()).is_none() {
             self.order.push_back(at);
         }
-        if self.order.len() > MENTIONS
+        if self.order.len() > MAX_MENTIONS
             && let Some(oldest) = self.order.pop_front()
         {
             self.servers.remove(&oldest);
@@ -386,15 +390,15 @@ impl Mentions {
 
 // === impl Lease ===
 
-impl Drop for Lease {
+impl Drop for SessionLease {
     fn drop(&mut self) {
         if let Some(standing) = self.standing.upgrade() {
-            standing.leave(&self.session);
+            standing.release_session(&self.session);
         }
     }
 }
 
-impl fmt::Debug for Lease {
+impl fmt::Debug for SessionLease {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Lease({})", self.session)
     }

@@ -2,20 +2,20 @@
 
 use serde::Deserialize;
 use switchboard_config::{Hook, HookEvent};
-use switchboard_process::Exit;
+use switchboard_process::ProcessExit;
 use switchboard_wire::json::{JsonKind, Raw};
 use switchboard_wire::sanitize;
 
-use super::runner::{Ran, RunError};
-use super::{HookNote, NoteKind};
+use super::runner::{CommandOutput, HookRunError};
+use super::{HookNote, HookNoteKind};
 
 /// As many characters of a hook's words as are passed on.
-const LONGEST: usize = 10_000;
+const MAX_WORDS_CHARS: usize = 10_000;
 
 #[derive(Debug)]
-pub(super) enum Answer {
+pub(super) enum HookAnswer {
     /// A JSON object.
-    Said(Box<Said>),
+    Said(Box<HookOutput>),
     /// It ended well and had nothing to decide.
     Nothing,
     /// It exited with 2; the reason, safe to show.
@@ -29,7 +29,7 @@ pub(super) enum Answer {
 /// The members of an answer, of all events.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct Said {
+pub(super) struct HookOutput {
     #[serde(rename = "continue")]
     goes_on: Option<bool>,
     stop_reason: Option<String>,
@@ -38,13 +38,13 @@ pub(super) struct Said {
     pub(super) decision: Option<String>,
     reason: Option<String>,
     #[serde(rename = "hookSpecificOutput")]
-    pub(super) specific: Specific,
+    pub(super) specific: HookSpecificOutput,
 }
 
 /// The members that belong to one event.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct Specific {
+pub(super) struct HookSpecificOutput {
     hook_event_name: Option<String>,
     pub(super) permission_decision: Option<String>,
     permission_decision_reason: Option<String>,
@@ -53,37 +53,41 @@ pub(super) struct Specific {
     #[serde(rename = "updatedMCPToolOutput")]
     updated_mcp_tool_output: Option<Raw>,
     updated_tool_output: Option<Raw>,
-    pub(super) decision: Option<Decision>,
-    pub(super) action: Option<super::Action>,
+    pub(super) decision: Option<HookDecision>,
+    pub(super) action: Option<super::ElicitationAction>,
     pub(super) content: Option<Raw>,
 }
 
 /// What a hook decides in place of a person.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Decision {
-    pub(super) behavior: Behavior,
+pub(super) struct HookDecision {
+    pub(super) behavior: HookBehavior,
     pub(super) updated_input: Option<Raw>,
     message: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Behavior {
+pub(super) enum HookBehavior {
     Allow,
     Deny,
 }
 
 // === impl Answer ===
 
-impl Answer {
-    pub(super) fn of(event: HookEvent, ran: Result<Ran, RunError>) -> Self {
+impl HookAnswer {
+    pub(super) fn of(event: HookEvent, ran: Result<CommandOutput, HookRunError>) -> Self {
         match ran {
-            Ok(Ran { exit: Exit::Code(0), stdout, .. }) => Self::read(event, stdout.trim_ascii()),
-            Ok(Ran { exit: Exit::Code(2), stderr, .. }) => Self::Blocked(shown(&stderr)),
-            Ok(Ran { exit, stderr, .. }) => Self::Failed(ended(exit, &stderr)),
-            Err(error @ RunError::TooMuch) => Self::Unreadable(error.to_string()),
-            Err(error) => Self::Failed(shown(&error.to_string())),
+            Ok(CommandOutput { exit: ProcessExit::Code(0), stdout, .. }) => {
+                Self::read(event, stdout.trim_ascii())
+            }
+            Ok(CommandOutput { exit: ProcessExit::Code(2), stderr, .. }) => {
+                Self::Blocked(sanitize_words(&stderr))
+            }
+            Ok(CommandOutput { exit, stderr, .. }) => Self::Failed(exit_text(exit, &stderr)),
+            Err(error @ HookRunError::TooMuch) => Self::Unreadable(error.to_string()),
+            Err(error) => Self::Failed(sanitize_words(&error.to_string())),
         }
     }
 
@@ -94,17 +98,17 @@ impl Answer {
         }
         match serde_json::from_slice(stdout) {
             Ok(said) => Self::check(event, said),
-            Err(error) => Self::Unreadable(shown(&format!("its answer: {error}"))),
+            Err(error) => Self::Unreadable(sanitize_words(&format!("its answer: {error}"))),
         }
     }
 
-    fn check(event: HookEvent, said: Said) -> Self {
+    fn check(event: HookEvent, said: HookOutput) -> Self {
         let decided = said.specific.decision.as_ref().and_then(|it| it.updated_input.as_ref());
         let inputs = [said.specific.updated_input.as_ref(), decided];
         let not_an_object = |input: &Raw| input.kind() != JsonKind::Object;
         match said.specific.hook_event_name.as_deref() {
             Some(other) if other != event.word() => {
-                Self::Unreadable(shown(&format!("its answer: it is for `{other}`")))
+                Self::Unreadable(sanitize_words(&format!("its answer: it is for `{other}`")))
             }
             _ if inputs.into_iter().flatten().any(not_an_object) => {
                 Self::Unreadable("its answer: `updatedInput` is not an object".to_owned())
@@ -117,11 +121,11 @@ impl Answer {
     pub(super) fn note(&self, hook: &Hook) -> Option<HookNote> {
         match self {
             Self::Said(said) => {
-                let message = shown(said.system_message.as_deref()?);
-                Some(HookNote::new(hook, NoteKind::Message, message))
+                let message = sanitize_words(said.system_message.as_deref()?);
+                Some(HookNote::new(hook, HookNoteKind::Message, message))
             }
-            Self::Failed(why) => Some(HookNote::new(hook, NoteKind::Failed, why)),
-            Self::Unreadable(what) => Some(HookNote::new(hook, NoteKind::Unreadable, what)),
+            Self::Failed(why) => Some(HookNote::new(hook, HookNoteKind::Failed, why)),
+            Self::Unreadable(what) => Some(HookNote::new(hook, HookNoteKind::Unreadable, what)),
             Self::Nothing | Self::Blocked(_) => None,
         }
     }
@@ -142,10 +146,10 @@ impl Answer {
     /// Why it blocks, for the person, where the event has no other place for a reason.
     pub(super) fn block_note(&self, hook: &Hook) -> Option<HookNote> {
         let reason = self.block().filter(|reason| !reason.is_empty())?;
-        Some(HookNote::new(hook, NoteKind::Message, reason))
+        Some(HookNote::new(hook, HookNoteKind::Message, reason))
     }
 
-    pub(super) fn said(&self) -> Option<&Said> {
+    pub(super) fn output(&self) -> Option<&HookOutput> {
         match self {
             Self::Said(said) => Some(said),
             _ => None,
@@ -153,17 +157,17 @@ impl Answer {
     }
 }
 
-fn ended(exit: Exit, stderr: &str) -> String {
-    match shown(stderr) {
+fn exit_text(exit: ProcessExit, stderr: &str) -> String {
+    match sanitize_words(stderr) {
         words if words.is_empty() => exit.to_string(),
         words => format!("{exit}: {words}"),
     }
 }
 
 /// Words of a hook, made safe to show.
-pub(super) fn shown(words: &str) -> String {
-    let words = sanitize::block(words.trim());
-    match words.char_indices().nth(LONGEST) {
+pub(super) fn sanitize_words(words: &str) -> String {
+    let words = sanitize::sanitize_block(words.trim());
+    match words.char_indices().nth(MAX_WORDS_CHARS) {
         Some((cut, _)) => format!("{}…", &words[..cut]),
         None => words.into_owned(),
     }
@@ -171,17 +175,17 @@ pub(super) fn shown(words: &str) -> String {
 
 // === impl Said ===
 
-impl Said {
+impl HookOutput {
     pub(super) fn stops(&self) -> bool {
         self.goes_on == Some(false)
     }
 
     pub(super) fn stop_reason(&self) -> String {
-        first_shown([&self.stop_reason, &self.reason])
+        first_sanitized([&self.stop_reason, &self.reason])
     }
 
     pub(super) fn reason(&self) -> String {
-        first_shown([&self.specific.permission_decision_reason, &self.reason])
+        first_sanitized([&self.specific.permission_decision_reason, &self.reason])
     }
 
     /// For the model, not for a screen: as it was written.
@@ -195,14 +199,14 @@ impl Said {
     }
 }
 
-fn first_shown(words: [&Option<String>; 2]) -> String {
-    words.into_iter().flatten().next().map(|words| shown(words)).unwrap_or_default()
+fn first_sanitized(words: [&Option<String>; 2]) -> String {
+    words.into_iter().flatten().next().map(|words| sanitize_words(words)).unwrap_or_default()
 }
 
 // === impl Decision ===
 
-impl Decision {
+impl HookDecision {
     pub(super) fn message(&self) -> String {
-        self.message.as_deref().map(shown).unwrap_or_default()
+        self.message.as_deref().map(sanitize_words).unwrap_or_default()
     }
 }

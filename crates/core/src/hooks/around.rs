@@ -3,10 +3,10 @@
 use switchboard_config::HookEvent;
 use switchboard_wire::json::Raw;
 
-use super::answer::{Answer, Behavior, Said};
-use super::input::AboutTool;
+use super::answer::{HookAnswer, HookBehavior, HookOutput};
+use super::input::ToolSubject;
 use super::{HookNote, Hooks, ToolUse};
-use crate::permission::{Because, HookVerdict};
+use crate::permission::{DecisionReason, HookVerdict};
 
 /// What the hooks before a call say together.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -64,7 +64,8 @@ impl Hooks {
     /// Runs the hooks before a call.
     pub async fn pre_tool_use(&self, tool_use: &ToolUse<'_>) -> PreToolUse {
         let mut outcome = PreToolUse::default();
-        for (hook, answer) in self.around(HookEvent::PreToolUse, tool_use, tool_use.placed()).await
+        for (hook, answer) in
+            self.run_tool_hooks(HookEvent::PreToolUse, tool_use, tool_use.before_call()).await
         {
             outcome.notes.extend(answer.note(hook));
             outcome.add(&answer);
@@ -77,12 +78,12 @@ impl Hooks {
 
     /// Runs the hooks after a call that was answered with `response`.
     pub async fn post_tool_use(&self, tool_use: &ToolUse<'_>, response: &Raw) -> PostToolUse {
-        let about = tool_use.answered(response);
+        let about = tool_use.after_call(response);
         let mut outcome = PostToolUse::default();
-        for (hook, answer) in self.around(HookEvent::PostToolUse, tool_use, about).await {
+        for (hook, answer) in self.run_tool_hooks(HookEvent::PostToolUse, tool_use, about).await {
             outcome.notes.extend(answer.note(hook));
             outcome.blocked = outcome.blocked.or(answer.block());
-            if let Some(said) = answer.said() {
+            if let Some(said) = answer.output() {
                 outcome.context.extend(said.context().map(str::to_owned));
                 outcome.updated_output = said.updated_output().cloned().or(outcome.updated_output);
             }
@@ -94,12 +95,12 @@ impl Hooks {
     pub async fn permission_request(
         &self,
         tool_use: &ToolUse<'_>,
-        because: &Because,
+        because: &DecisionReason,
     ) -> PermissionRequest {
         let event = HookEvent::PermissionRequest;
-        let about = tool_use.doubted(because);
+        let about = tool_use.before_question(because);
         let mut outcome = PermissionRequest::default();
-        for (hook, answer) in self.around(event, tool_use, about).await {
+        for (hook, answer) in self.run_tool_hooks(event, tool_use, about).await {
             outcome.notes.extend(answer.note(hook));
             outcome.answer = match (outcome.answer, PermissionAnswer::of(&answer)) {
                 (Some(PermissionAnswer::Deny { reason }), _) => {
@@ -111,28 +112,28 @@ impl Hooks {
         outcome
     }
 
-    async fn around(
+    async fn run_tool_hooks(
         &self,
         event: HookEvent,
         tool_use: &ToolUse<'_>,
-        about: AboutTool<'_>,
-    ) -> Vec<(&switchboard_config::Hook, Answer)> {
+        about: ToolSubject<'_>,
+    ) -> Vec<(&switchboard_config::Hook, HookAnswer)> {
         if !self.has(event, tool_use.tool) {
             return Vec::new();
         }
-        self.run(event, tool_use.tool, tool_use.told(event, &self.runner.project, about)).await
+        self.run(event, tool_use.tool, tool_use.encode(event, &self.runner.project, about)).await
     }
 }
 
 // === impl PreToolUse ===
 
 impl PreToolUse {
-    fn add(&mut self, answer: &Answer) {
+    fn add(&mut self, answer: &HookAnswer) {
         let verdict = verdict(answer);
         if strength(&verdict) > strength(&self.verdict) {
             self.verdict = verdict;
         }
-        if let Some(said) = answer.said() {
+        if let Some(said) = answer.output() {
             self.context.extend(said.context().map(str::to_owned));
             if let Some(input) = &said.specific.updated_input {
                 self.updated_input = Some(input.clone());
@@ -151,20 +152,20 @@ fn strength(verdict: &HookVerdict) -> u8 {
     }
 }
 
-fn verdict(answer: &Answer) -> HookVerdict {
+fn verdict(answer: &HookAnswer) -> HookVerdict {
     match answer {
-        Answer::Said(said) if said.stops() => HookVerdict::Deny { reason: said.stop_reason() },
-        Answer::Said(said) => decision(said),
-        Answer::Blocked(reason) => HookVerdict::Deny { reason: reason.clone() },
-        Answer::Unreadable(what) => {
+        HookAnswer::Said(said) if said.stops() => HookVerdict::Deny { reason: said.stop_reason() },
+        HookAnswer::Said(said) => decision(said),
+        HookAnswer::Blocked(reason) => HookVerdict::Deny { reason: reason.clone() },
+        HookAnswer::Unreadable(what) => {
             HookVerdict::Ask { reason: format!("a hook cannot be understood, {what}") }
         }
-        Answer::Nothing | Answer::Failed(_) => HookVerdict::None,
+        HookAnswer::Nothing | HookAnswer::Failed(_) => HookVerdict::None,
     }
 }
 
 /// A word that is no decision was meant as one.
-fn decision(said: &Said) -> HookVerdict {
+fn decision(said: &HookOutput) -> HookVerdict {
     let reason = said.reason();
     let word = said.specific.permission_decision.as_ref().or(said.decision.as_ref());
     match word.map(String::as_str) {
@@ -173,7 +174,7 @@ fn decision(said: &Said) -> HookVerdict {
         Some("deny" | "block") => HookVerdict::Deny { reason },
         Some("ask") => HookVerdict::Ask { reason },
         Some(other) => {
-            let other = super::answer::shown(other);
+            let other = super::answer::sanitize_words(other);
             let reason = format!("a hook cannot be understood, it decides `{other}`");
             HookVerdict::Ask { reason }
         }
@@ -183,14 +184,14 @@ fn decision(said: &Said) -> HookVerdict {
 // === impl PermissionAnswer ===
 
 impl PermissionAnswer {
-    fn of(answer: &Answer) -> Option<Self> {
+    fn of(answer: &HookAnswer) -> Option<Self> {
         if let Some(reason) = answer.block() {
             return Some(Self::Deny { reason });
         }
-        let decision = answer.said()?.specific.decision.as_ref()?;
+        let decision = answer.output()?.specific.decision.as_ref()?;
         Some(match decision.behavior {
-            Behavior::Allow => Self::Allow { updated_input: decision.updated_input.clone() },
-            Behavior::Deny => Self::Deny { reason: decision.message() },
+            HookBehavior::Allow => Self::Allow { updated_input: decision.updated_input.clone() },
+            HookBehavior::Deny => Self::Deny { reason: decision.message() },
         })
     }
 }

@@ -4,14 +4,14 @@ use serde::{Deserialize, Serialize};
 use switchboard_config::{Hook, HookEvent};
 use switchboard_wire::json::Raw;
 
-use super::answer::Answer;
-use super::input::AboutElicitation;
-use super::{Elicitation, HookNote, Hooks};
+use super::answer::HookAnswer;
+use super::input::ElicitationSubject;
+use super::{HookElicitation, HookNote, Hooks};
 
 /// What becomes of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Action {
+pub enum ElicitationAction {
     /// It is answered.
     Accept,
     /// It is put aside.
@@ -24,7 +24,7 @@ pub enum Action {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ElicitationAnswer {
     /// What becomes of the question.
-    pub action: Action,
+    pub action: ElicitationAction,
     /// What was filled in; only of one that is accepted. Not validated.
     pub content: Option<Raw>,
 }
@@ -44,8 +44,10 @@ pub struct ElicitationOutcome {
 
 impl Hooks {
     /// Runs the hooks that may answer a server's question in place of a person.
-    pub async fn elicitation(&self, question: &Elicitation<'_>) -> ElicitationOutcome {
-        let answers = self.question(HookEvent::Elicitation, question, question.asked()).await;
+    pub async fn elicitation(&self, question: &HookElicitation<'_>) -> ElicitationOutcome {
+        let answers = self
+            .run_elicitation_hooks(HookEvent::Elicitation, question, question.before_answer())
+            .await;
         ElicitationOutcome::of(answers, |answer| {
             let specific = &answer.specific;
             Some(ElicitationAnswer::new(specific.action?, specific.content.as_ref()))
@@ -55,11 +57,12 @@ impl Hooks {
     /// Runs the hooks that may change a person's answer before the server sees it.
     pub async fn elicitation_result(
         &self,
-        question: &Elicitation<'_>,
+        question: &HookElicitation<'_>,
         given: &ElicitationAnswer,
     ) -> ElicitationOutcome {
-        let about = question.answered(given);
-        let answers = self.question(HookEvent::ElicitationResult, question, about).await;
+        let about = question.after_answer(given);
+        let answers =
+            self.run_elicitation_hooks(HookEvent::ElicitationResult, question, about).await;
         ElicitationOutcome::of(answers, |answer| {
             let specific = &answer.specific;
             if specific.action.is_none() && specific.content.is_none() {
@@ -70,16 +73,16 @@ impl Hooks {
         })
     }
 
-    async fn question(
+    async fn run_elicitation_hooks(
         &self,
         event: HookEvent,
-        question: &Elicitation<'_>,
-        about: AboutElicitation<'_>,
-    ) -> Vec<(&Hook, Answer)> {
+        question: &HookElicitation<'_>,
+        about: ElicitationSubject<'_>,
+    ) -> Vec<(&Hook, HookAnswer)> {
         if !self.has(event, question.server) {
             return Vec::new();
         }
-        self.run(event, question.server, question.told(event, &self.runner.project, about)).await
+        self.run(event, question.server, question.encode(event, &self.runner.project, about)).await
     }
 }
 
@@ -87,15 +90,15 @@ impl Hooks {
 
 impl ElicitationOutcome {
     fn of(
-        answers: Vec<(&Hook, Answer)>,
-        read: impl Fn(&super::answer::Said) -> Option<ElicitationAnswer>,
+        answers: Vec<(&Hook, HookAnswer)>,
+        read: impl Fn(&super::answer::HookOutput) -> Option<ElicitationAnswer>,
     ) -> Self {
         let mut outcome = Self::default();
         for (hook, answer) in answers {
             outcome.notes.extend(answer.note(hook));
             let said = match answer.block() {
-                Some(_) => Some(ElicitationAnswer::new(Action::Decline, None)),
-                None => answer.said().and_then(&read),
+                Some(_) => Some(ElicitationAnswer::new(ElicitationAction::Decline, None)),
+                None => answer.output().and_then(&read),
             };
             outcome.notes.extend(answer.block_note(hook));
             outcome.answer = match (outcome.answer, said) {
@@ -110,8 +113,8 @@ impl ElicitationOutcome {
 // === impl ElicitationAnswer ===
 
 impl ElicitationAnswer {
-    fn new(action: Action, content: Option<&Raw>) -> Self {
-        let content = content.filter(|_| action == Action::Accept).cloned();
+    fn new(action: ElicitationAction, content: Option<&Raw>) -> Self {
+        let content = content.filter(|_| action == ElicitationAction::Accept).cloned();
         Self { action, content }
     }
 }

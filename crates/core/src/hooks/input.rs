@@ -7,8 +7,8 @@ use serde::Serialize;
 use switchboard_config::{HookEvent, Mode};
 use switchboard_wire::json::Raw;
 
-use super::{Action, ElicitationAnswer};
-use crate::permission::Because;
+use super::{ElicitationAction, ElicitationAnswer};
+use crate::permission::DecisionReason;
 
 /// A call, as hooks see it.
 #[derive(Debug, Clone, Copy)]
@@ -27,7 +27,7 @@ pub struct ToolUse<'a> {
 
 /// A question of a server, as hooks see it.
 #[derive(Debug, Clone, Copy)]
-pub struct Elicitation<'a> {
+pub struct HookElicitation<'a> {
     /// The session that would be asked.
     pub session: &'a str,
     /// The mode that counts.
@@ -37,14 +37,14 @@ pub struct Elicitation<'a> {
     /// What it says.
     pub message: &'a str,
     /// What it wants.
-    pub kind: ElicitationKind<'a>,
+    pub kind: HookElicitationKind<'a>,
     /// Its name for the question, where it gave one.
     pub id: Option<&'a str>,
 }
 
 /// What a question wants.
 #[derive(Debug, Clone, Copy)]
-pub enum ElicitationKind<'a> {
+pub enum HookElicitationKind<'a> {
     /// A form filled in.
     Form {
         /// Its schema.
@@ -59,7 +59,7 @@ pub enum ElicitationKind<'a> {
 
 /// One JSON object; what does not belong to an event is left out.
 #[derive(Serialize)]
-pub(super) struct Input<'a> {
+pub(super) struct HookInput<'a> {
     session_id: &'a str,
     /// There is no transcript here, but hooks expect the member.
     transcript_path: &'static str,
@@ -67,18 +67,18 @@ pub(super) struct Input<'a> {
     permission_mode: &'static str,
     hook_event_name: &'static str,
     #[serde(flatten)]
-    about: About<'a>,
+    about: HookSubject<'a>,
 }
 
 #[derive(Serialize)]
 #[serde(untagged)]
-pub(super) enum About<'a> {
-    Tool(AboutTool<'a>),
-    Elicitation(AboutElicitation<'a>),
+pub(super) enum HookSubject<'a> {
+    Tool(ToolSubject<'a>),
+    Elicitation(ElicitationSubject<'a>),
 }
 
 #[derive(Serialize)]
-pub(super) struct AboutTool<'a> {
+pub(super) struct ToolSubject<'a> {
     tool_name: &'a str,
     tool_input: &'a Raw,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -90,7 +90,7 @@ pub(super) struct AboutTool<'a> {
 }
 
 #[derive(Serialize)]
-pub(super) struct AboutElicitation<'a> {
+pub(super) struct ElicitationSubject<'a> {
     mcp_server_name: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<&'a str>,
@@ -102,7 +102,7 @@ pub(super) struct AboutElicitation<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     requested_schema: Option<&'a Raw>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    action: Option<Action>,
+    action: Option<ElicitationAction>,
     #[serde(skip_serializing_if = "Option::is_none")]
     content: Option<&'a Raw>,
 }
@@ -111,8 +111,8 @@ pub(super) struct AboutElicitation<'a> {
 
 impl<'a> ToolUse<'a> {
     /// Before the call.
-    pub(super) fn placed(&self) -> AboutTool<'a> {
-        AboutTool {
+    pub(super) fn before_call(&self) -> ToolSubject<'a> {
+        ToolSubject {
             tool_name: self.tool,
             tool_input: self.input,
             tool_response: None,
@@ -122,45 +122,50 @@ impl<'a> ToolUse<'a> {
     }
 
     /// After it.
-    pub(super) fn answered(&self, response: &'a Raw) -> AboutTool<'a> {
-        AboutTool { tool_response: Some(response), ..self.placed() }
+    pub(super) fn after_call(&self, response: &'a Raw) -> ToolSubject<'a> {
+        ToolSubject { tool_response: Some(response), ..self.before_call() }
     }
 
     /// When a person is about to be asked.
-    pub(super) fn doubted(&self, because: &Because) -> AboutTool<'a> {
-        AboutTool { reason: Some(because.to_string()), ..self.placed() }
+    pub(super) fn before_question(&self, because: &DecisionReason) -> ToolSubject<'a> {
+        ToolSubject { reason: Some(because.to_string()), ..self.before_call() }
     }
 
-    pub(super) fn told(&self, event: HookEvent, cwd: &Path, about: AboutTool<'_>) -> Told {
-        told(self.session, self.mode, event, cwd, About::Tool(about))
+    pub(super) fn encode(
+        &self,
+        event: HookEvent,
+        cwd: &Path,
+        about: ToolSubject<'_>,
+    ) -> EncodedInput {
+        encode_input(self.session, self.mode, event, cwd, HookSubject::Tool(about))
     }
 }
 
 // === impl Elicitation ===
 
-impl<'a> Elicitation<'a> {
+impl<'a> HookElicitation<'a> {
     /// Before anybody was asked.
-    pub(super) fn asked(&self) -> AboutElicitation<'a> {
+    pub(super) fn before_answer(&self) -> ElicitationSubject<'a> {
         let (url, requested_schema) = match self.kind {
-            ElicitationKind::Form { schema } => (None, Some(schema)),
-            ElicitationKind::Url { url } => (Some(url), None),
+            HookElicitationKind::Form { schema } => (None, Some(schema)),
+            HookElicitationKind::Url { url } => (Some(url), None),
         };
-        AboutElicitation { message: Some(self.message), url, requested_schema, ..self.bare() }
+        ElicitationSubject { message: Some(self.message), url, requested_schema, ..self.bare() }
     }
 
     /// After somebody answered.
-    pub(super) fn answered(&self, given: &'a ElicitationAnswer) -> AboutElicitation<'a> {
+    pub(super) fn after_answer(&self, given: &'a ElicitationAnswer) -> ElicitationSubject<'a> {
         let content = given.content.as_ref();
-        AboutElicitation { action: Some(given.action), content, ..self.bare() }
+        ElicitationSubject { action: Some(given.action), content, ..self.bare() }
     }
 
-    fn bare(&self) -> AboutElicitation<'a> {
-        AboutElicitation {
+    fn bare(&self) -> ElicitationSubject<'a> {
+        ElicitationSubject {
             mcp_server_name: self.server,
             message: None,
             mode: match self.kind {
-                ElicitationKind::Form { .. } => "form",
-                ElicitationKind::Url { .. } => "url",
+                HookElicitationKind::Form { .. } => "form",
+                HookElicitationKind::Url { .. } => "url",
             },
             url: None,
             elicitation_id: self.id,
@@ -170,27 +175,38 @@ impl<'a> Elicitation<'a> {
         }
     }
 
-    pub(super) fn told(&self, event: HookEvent, cwd: &Path, about: AboutElicitation<'_>) -> Told {
-        told(self.session, self.mode, event, cwd, About::Elicitation(about))
+    pub(super) fn encode(
+        &self,
+        event: HookEvent,
+        cwd: &Path,
+        about: ElicitationSubject<'_>,
+    ) -> EncodedInput {
+        encode_input(self.session, self.mode, event, cwd, HookSubject::Elicitation(about))
     }
 }
 
 /// The object, or why there is none.
-pub(super) type Told = Result<Raw, serde_json::Error>;
+pub(super) type EncodedInput = Result<Raw, serde_json::Error>;
 
-fn told(session: &str, mode: Mode, event: HookEvent, cwd: &Path, about: About<'_>) -> Told {
-    Raw::of(&Input {
+fn encode_input(
+    session: &str,
+    mode: Mode,
+    event: HookEvent,
+    cwd: &Path,
+    about: HookSubject<'_>,
+) -> EncodedInput {
+    Raw::from_value(&HookInput {
         session_id: session,
         transcript_path: "",
         cwd: cwd.to_string_lossy(),
-        permission_mode: known_word(mode),
+        permission_mode: mode_word(mode),
         hook_event_name: event.word(),
         about,
     })
 }
 
 /// Hooks know no mode in which the client decides; to them it is the usual one.
-fn known_word(mode: Mode) -> &'static str {
+fn mode_word(mode: Mode) -> &'static str {
     match mode {
         Mode::Client => Mode::Default.word(),
         known => known.word(),

@@ -7,7 +7,7 @@ use regex::Regex;
 use switchboard_config::HookEvent;
 
 #[derive(Debug)]
-pub(super) enum Matcher {
+pub(super) enum HookMatcher {
     All,
     Names(Vec<String>),
     Pattern(Regex),
@@ -17,7 +17,7 @@ pub(super) enum Matcher {
 
 // === impl Matcher ===
 
-impl Matcher {
+impl HookMatcher {
     pub(super) fn read(text: Option<&str>) -> Self {
         match text.map(str::trim) {
             None | Some("" | "*") => Self::All,
@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn names_match_whole_and_patterns_anywhere() {
         let check = |matcher: Option<&str>, name: &str, expected| {
-            assert_eq!(Matcher::read(matcher).matches(name), expected, "{matcher:?} {name}");
+            assert_eq!(HookMatcher::read(matcher).matches(name), expected, "{matcher:?} {name}");
         };
         for all in [None, Some(""), Some(" "), Some("*"), Some(".*")] {
             check(all, "mcp__github__create_issue", true);
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn a_matcher_that_does_nothing_is_a_flaw() {
         let check = |matcher: &str, event, expected: Option<&str>| {
-            let flaw = Matcher::read(Some(matcher)).flaw(event);
+            let flaw = HookMatcher::read(Some(matcher)).flaw(event);
             assert_eq!(flaw.as_deref(), expected, "{matcher}");
         };
         check("mcp__a__x", HookEvent::PreToolUse, None);

@@ -28,48 +28,48 @@ use futures_util::future::join_all;
 use switchboard_config::{Hook, HookEvent};
 
 pub use around::{PermissionAnswer, PermissionRequest, PostToolUse, PreToolUse};
-pub use elicit::{Action, ElicitationAnswer, ElicitationOutcome};
-pub use input::{Elicitation, ElicitationKind, ToolUse};
-pub use note::{HookNote, NoteKind};
-pub use runner::{Ran, RunError, Runner};
+pub use elicit::{ElicitationAction, ElicitationAnswer, ElicitationOutcome};
+pub use input::{HookElicitation, HookElicitationKind, ToolUse};
+pub use note::{HookNote, HookNoteKind};
+pub use runner::{CommandOutput, HookRunError, HookRunner};
 
-use crate::{Problem, ProblemKind};
-use answer::Answer;
-use input::Told;
-use matcher::Matcher;
+use crate::{EngineProblem, EngineProblemKind};
+use answer::HookAnswer;
+use input::EncodedInput;
+use matcher::HookMatcher;
 
 /// The hooks of a workspace.
 #[derive(Debug)]
 pub struct Hooks {
     /// In the order they were configured.
-    hooks: Vec<Ready>,
-    runner: Runner,
+    hooks: Vec<CompiledHook>,
+    runner: HookRunner,
 }
 
 /// A hook whose matcher was read, or not.
 #[derive(Debug)]
-struct Ready {
+struct CompiledHook {
     hook: Hook,
-    matcher: Matcher,
+    matcher: HookMatcher,
 }
 
 // === impl Hooks ===
 
 impl Hooks {
     /// Reads the matchers, once.
-    pub fn new(hooks: &[Hook], runner: Runner) -> (Self, Vec<Problem>) {
+    pub fn new(hooks: &[Hook], runner: HookRunner) -> (Self, Vec<EngineProblem>) {
         let mut problems = Vec::new();
         let mut read = |hook: &Hook| {
-            let matcher = Matcher::read(hook.matcher.as_deref());
+            let matcher = HookMatcher::read(hook.matcher.as_deref());
             problems.extend(matcher.flaw(hook.event).map(|flaw| problem(hook, &flaw)));
-            Ready { hook: hook.clone(), matcher }
+            CompiledHook { hook: hook.clone(), matcher }
         };
         let hooks = hooks.iter().map(&mut read).collect();
         (Self { hooks, runner }, problems)
     }
 
     /// What commands run with.
-    pub fn runner(&self) -> &Runner {
+    pub fn runner(&self) -> &HookRunner {
         &self.runner
     }
 
@@ -81,8 +81,13 @@ impl Hooks {
 
     /// Runs every hook that matches, all at once, and returns what they say in the order they stand. A
     /// command that stands twice runs once.
-    async fn run(&self, event: HookEvent, name: &str, told: Told) -> Vec<(&Hook, Answer)> {
-        let mut matching: Vec<&Ready> = Vec::new();
+    async fn run(
+        &self,
+        event: HookEvent,
+        name: &str,
+        told: EncodedInput,
+    ) -> Vec<(&Hook, HookAnswer)> {
+        let mut matching: Vec<&CompiledHook> = Vec::new();
         for ready in self.hooks.iter().filter(|ready| ready.hook.event == event) {
             if ready.concerns(name) && !matching.iter().any(|known| known.runs_same(ready)) {
                 matching.push(ready);
@@ -96,15 +101,15 @@ impl Hooks {
     }
 }
 
-fn problem(hook: &Hook, flaw: &str) -> Problem {
+fn problem(hook: &Hook, flaw: &str) -> EngineProblem {
     let event = hook.event.word();
     let message = format!("the {event} hook at {} {flaw}", hook.at);
-    Problem::new(ProblemKind::BadHook, message).of_item(&hook.command)
+    EngineProblem::new(EngineProblemKind::BadHook, message).of_item(&hook.command)
 }
 
 // === impl Ready ===
 
-impl Ready {
+impl CompiledHook {
     /// A matcher that cannot be read matches everything before a call, where it leads to a question, and
     /// nothing elsewhere.
     fn concerns(&self, name: &str) -> bool {
@@ -120,15 +125,15 @@ impl Ready {
             && !other.matcher.is_unreadable()
     }
 
-    async fn run(&self, runner: &Runner, told: &Told) -> Answer {
+    async fn run(&self, runner: &HookRunner, told: &EncodedInput) -> HookAnswer {
         match told {
-            _ if self.matcher.is_unreadable() => Answer::Unreadable("its matcher".to_owned()),
-            Err(error) => Answer::Failed(format!("it could not be told of the event: {error}")),
+            _ if self.matcher.is_unreadable() => HookAnswer::Unreadable("its matcher".to_owned()),
+            Err(error) => HookAnswer::Failed(format!("it could not be told of the event: {error}")),
             Ok(input) => {
                 let ran = runner
                     .run(&self.hook.command, &self.hook.start_folder, input, self.hook.timeout)
                     .await;
-                Answer::of(self.hook.event, ran)
+                HookAnswer::of(self.hook.event, ran)
             }
         }
     }

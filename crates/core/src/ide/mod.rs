@@ -10,21 +10,21 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use switchboard_config::{
-    Asked, Desired, EDITOR_SERVER, Entry, FoundServer, Ide, Location, Member, Node, Origin, Scope,
-    Surroundings, Transport, Value,
+    ConfigMember, ConfigNode, ConfigValue, Desired, DiscoveredServer, EDITOR_SERVER, Entry,
+    HostContext, Ide, ResolveOptions, Scope, SourceLocation, SourceOrigin, Transport,
 };
 use switchboard_wire::sanitize;
 
-use crate::problem::{Problem, ProblemKind};
+use crate::problem::{EngineProblem, EngineProblemKind};
 
 /// The largest file that is read; a longer one is not of this kind.
-const LARGEST: u64 = 64 * 1024;
+const MAX_LOCK_FILE_BYTES: u64 = 64 * 1024;
 /// Files that are looked at.
-const FILES: usize = 256;
+const MAX_LOCK_FILES: usize = 256;
 
 /// An editor that is open.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Editor {
+pub struct OpenEditor {
     /// What it calls itself.
     pub name: String,
     /// The folders that are open in it.
@@ -38,7 +38,7 @@ pub struct Editor {
 /// What such a file says.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Lock {
+struct EditorLockFile {
     pid: Option<i32>,
     #[serde(default)]
     workspace_folders: Vec<PathBuf>,
@@ -49,7 +49,7 @@ struct Lock {
 }
 
 /// Where extensions of editors say how they are reached.
-pub fn lock_folder(surroundings: &Surroundings) -> PathBuf {
+pub fn lock_folder(surroundings: &HostContext) -> PathBuf {
     let named = surroundings.env.get("SWITCHBOARD_IDE_DIR");
     match named.filter(|folder| !folder.trim().is_empty()) {
         Some(folder) => folder.into(),
@@ -61,29 +61,29 @@ pub fn lock_folder(surroundings: &Surroundings) -> PathBuf {
 /// for this run counts. Whoever watches files is told of those that editors leave. Gives the files that cannot be read.
 pub fn add_editor(
     desired: &mut Desired,
-    surroundings: &Surroundings,
-    asked: &Asked,
-) -> Vec<Problem> {
-    if desired.exclusive || asked.strict || desired.named(EDITOR_SERVER).next().is_some() {
+    surroundings: &HostContext,
+    asked: &ResolveOptions,
+) -> Vec<EngineProblem> {
+    if desired.exclusive || asked.strict || desired.servers_named(EDITOR_SERVER).next().is_some() {
         return Vec::new();
     }
     let folder = lock_folder(surroundings);
-    let (editors, problems) = editors(&folder, &desired.root);
-    desired.watched.extend(locks(&folder));
+    let (editors, problems) = find_editors(&folder, &desired.root);
+    desired.watched.extend(lock_files(&folder));
     desired.watched.push(folder);
     if let Some(editor) = editors.first() {
-        desired.add_found(editor.to_found());
+        desired.add_discovered(editor.to_found_server());
     }
     problems
 }
 
 /// The editors in which the project at `root` is open, best fit first, and files that cannot be read.
-pub fn editors(folder: &Path, root: &Path) -> (Vec<Editor>, Vec<Problem>) {
+pub fn find_editors(folder: &Path, root: &Path) -> (Vec<OpenEditor>, Vec<EngineProblem>) {
     let (mut editors, mut problems) = (Vec::new(), Vec::new());
-    for file in locks(folder) {
-        match read(&file) {
-            Ok(lock) => editors.extend(Editor::of(lock, file, root)),
-            Err(reason) => problems.push(unusable(&file, &reason)),
+    for file in lock_files(folder) {
+        match read_lock_file(&file) {
+            Ok(lock) => editors.extend(OpenEditor::of(lock, file, root)),
+            Err(reason) => problems.push(lock_file_problem(&file, &reason)),
         }
     }
     editors.sort_by(|a, b| b.fits.cmp(&a.fits).then_with(|| a.file.cmp(&b.file)));
@@ -92,10 +92,10 @@ pub fn editors(folder: &Path, root: &Path) -> (Vec<Editor>, Vec<Problem>) {
 
 // === impl Editor ===
 
-impl Editor {
-    fn of(lock: Lock, file: PathBuf, root: &Path) -> Option<Self> {
+impl OpenEditor {
+    fn of(lock: EditorLockFile, file: PathBuf, root: &Path) -> Option<Self> {
         let port: u16 = file.file_stem()?.to_str()?.parse().ok()?;
-        if !lock.pid.is_none_or(runs) {
+        if !lock.pid.is_none_or(is_running) {
             return None;
         }
         let fit = |folder: &PathBuf| {
@@ -103,7 +103,7 @@ impl Editor {
             holds.then(|| folder.components().count())
         };
         let fits = lock.workspace_folders.iter().filter_map(fit).max()?;
-        let name = sanitize::line(&lock.ide_name).into_owned();
+        let name = sanitize::sanitize_line(&lock.ide_name).into_owned();
         let ide = |scheme: &str, path: &str| Ide {
             url: format!("{scheme}://127.0.0.1:{port}{path}"),
             ide_name: Some(name.clone()),
@@ -117,9 +117,9 @@ impl Editor {
     }
 
     /// The editor as a server, for [`Desired::add_found`](switchboard_config::Desired::add_found) to judge.
-    pub fn to_found(&self) -> FoundServer {
-        let at = Origin::file(&self.file).start();
-        FoundServer {
+    pub fn to_found_server(&self) -> DiscoveredServer {
+        let at = SourceOrigin::file(&self.file).start();
+        DiscoveredServer {
             name: EDITOR_SERVER.to_owned(),
             scope: Scope::Dynamic,
             template: self.template(&at),
@@ -129,11 +129,11 @@ impl Editor {
     }
 
     /// The entry as it would be written, without its token.
-    fn template(&self, at: &Location) -> Node {
-        let text = |name: &str, text: &str| Member {
+    fn template(&self, at: &SourceLocation) -> ConfigNode {
+        let text = |name: &str, text: &str| ConfigMember {
             key: name.to_owned(),
             at: at.clone(),
-            value: Node { value: Value::String(text.to_owned()), at: at.clone() },
+            value: ConfigNode { value: ConfigValue::String(text.to_owned()), at: at.clone() },
         };
         let url = self.transport.url().unwrap_or_default();
         let members = vec![
@@ -141,11 +141,11 @@ impl Editor {
             text("url", url),
             text("ideName", &self.name),
         ];
-        Node { value: Value::Object(members), at: at.clone() }
+        ConfigNode { value: ConfigValue::Object(members), at: at.clone() }
     }
 }
 
-impl std::fmt::Debug for Editor {
+impl std::fmt::Debug for OpenEditor {
     // The token is a secret.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Editor")
@@ -156,21 +156,21 @@ impl std::fmt::Debug for Editor {
 }
 
 /// The files, in a stable order. A folder that is not there holds none.
-fn locks(folder: &Path) -> Vec<PathBuf> {
+fn lock_files(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let files = entries.flatten().map(|entry| entry.path());
     let is_lock = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "lock");
-    let mut files: Vec<_> = files.filter(is_lock).take(FILES).collect();
+    let mut files: Vec<_> = files.filter(is_lock).take(MAX_LOCK_FILES).collect();
     files.sort();
     files
 }
 
 /// Only what this user owns: whoever else could write there would be given our calls.
-fn read(file: &Path) -> Result<Lock, String> {
+fn read_lock_file(file: &Path) -> Result<EditorLockFile, String> {
     use std::os::unix::fs::MetadataExt as _;
 
     let about = fs::symlink_metadata(file).map_err(|error| error.to_string())?;
-    if !about.is_file() || about.len() > LARGEST {
+    if !about.is_file() || about.len() > MAX_LOCK_FILE_BYTES {
         return Err("it is not a small plain file".to_owned());
     }
     if about.uid() != nix::unistd::geteuid().as_raw() {
@@ -180,14 +180,14 @@ fn read(file: &Path) -> Result<Lock, String> {
     serde_json::from_slice(&text).map_err(|error| error.to_string())
 }
 
-fn runs(pid: i32) -> bool {
+fn is_running(pid: i32) -> bool {
     pid > 0 && nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), None).is_ok()
 }
 
-fn unusable(file: &Path, reason: &str) -> Problem {
+fn lock_file_problem(file: &Path, reason: &str) -> EngineProblem {
     let message = format!("the editor's file {} cannot be used: {reason}", file.display());
-    let message = sanitize::line(&message).into_owned();
-    Problem::new(ProblemKind::Editor, message).of_server(EDITOR_SERVER)
+    let message = sanitize::sanitize_line(&message).into_owned();
+    EngineProblem::new(EngineProblemKind::Editor, message).of_server(EDITOR_SERVER)
 }
 
 #[cfg(test)]
@@ -200,9 +200,9 @@ mod tests {
         for (name, text) in files {
             fs::write(folder.path().join(name), text).unwrap();
         }
-        let (editors, problems) = editors(folder.path(), Path::new("/work/app"));
-        let shown = |editor: &Editor| {
-            let transport = editor.to_found().entry.transport;
+        let (editors, problems) = find_editors(folder.path(), Path::new("/work/app"));
+        let shown = |editor: &OpenEditor| {
+            let transport = editor.to_found_server().entry.transport;
             format!("{} {}", transport.name(), transport.url().unwrap())
         };
         (editors.iter().map(shown).collect(), problems.len())

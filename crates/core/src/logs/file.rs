@@ -9,15 +9,15 @@ use std::{
 };
 
 use super::{
-    aged,
-    queue::{Batch, Entry},
-    stamp::stamp,
+    queue::{LogBatch, LogEntry},
+    rotated_path,
+    stamp::format_timestamp,
 };
 
 /// How large a file may become.
-const MOST_BYTES: u64 = 16 * 1024 * 1024;
+const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
 /// How many files a log has, the one written to included.
-pub(crate) const FILES: usize = 4;
+pub(crate) const FILES_PER_LOG: usize = 4;
 
 /// The file written to.
 #[derive(Debug)]
@@ -41,13 +41,13 @@ impl LogFile {
     }
 
     /// Writes what waited. All of it is in the file when this returns.
-    pub(super) fn write(&mut self, batch: &Batch) -> io::Result<()> {
-        let stamp = stamp(SystemTime::now());
+    pub(super) fn write(&mut self, batch: &LogBatch) -> io::Result<()> {
+        let stamp = format_timestamp(SystemTime::now());
         for entry in &batch.entries {
             match entry {
-                Entry::Output(bytes) => self.output(&stamp, bytes)?,
-                Entry::Note(text) => self.own_line(&stamp, text)?,
-                Entry::Dropped(count) => {
+                LogEntry::Output(bytes) => self.output(&stamp, bytes)?,
+                LogEntry::Note(text) => self.own_line(&stamp, text)?,
+                LogEntry::Dropped(count) => {
                     self.own_line(
                         &stamp,
                         &format!("{count} bytes came too fast and were dropped"),
@@ -66,7 +66,7 @@ impl LogFile {
             self.put(line)?;
             self.in_line = line.last() != Some(&b'\n');
             // A line without end must not make a file without end.
-            if self.in_line && self.bytes > MOST_BYTES {
+            if self.in_line && self.bytes > MAX_FILE_BYTES {
                 self.end_line()?;
             }
         }
@@ -89,7 +89,7 @@ impl LogFile {
 
     /// Files are changed between lines, so that each one can be read alone.
     fn begin(&mut self, stamp: &str) -> io::Result<()> {
-        if self.bytes >= MOST_BYTES {
+        if self.bytes >= MAX_FILE_BYTES {
             self.rotate()?;
         }
         self.put(stamp.as_bytes())?;
@@ -104,8 +104,8 @@ impl LogFile {
 
     fn rotate(&mut self) -> io::Result<()> {
         self.out.flush()?;
-        for age in (1..FILES).rev() {
-            match fs::rename(aged(&self.path, age - 1), aged(&self.path, age)) {
+        for age in (1..FILES_PER_LOG).rev() {
+            match fs::rename(rotated_path(&self.path, age - 1), rotated_path(&self.path, age)) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => {}
             }

@@ -10,31 +10,31 @@ use std::{
 
 use tokio::task::JoinHandle;
 
-use super::{PATIENCE, aged, file::FILES, off_the_runtime};
+use super::{READ_TIMEOUT, file::FILES_PER_LOG, off_the_runtime, rotated_path};
 
 /// How often a file is looked at that does not grow.
-const EVERY: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 /// The most that is read at once.
-const BLOCK: u64 = 256 * 1024;
+const MAX_READ_BYTES: u64 = 256 * 1024;
 /// A line that is longer is handed out in parts.
-const LONGEST_LINE: usize = 64 * 1024;
+const MAX_LINE_BYTES: usize = 64 * 1024;
 
 /// A reader that waits for more.
 #[derive(Debug)]
-pub struct Follow {
-    state: State,
+pub struct LogFollower {
+    state: FollowState,
 }
 
 /// Whoever drops a wait and waits again finds the read where it was.
 #[derive(Debug)]
-enum State {
-    Resting(Reader),
-    Reading(JoinHandle<(Reader, io::Result<Vec<String>>)>),
+enum FollowState {
+    Resting(LogReader),
+    Reading(JoinHandle<(LogReader, io::Result<Vec<String>>)>),
     Lost,
 }
 
 #[derive(Debug)]
-struct Reader {
+struct LogReader {
     path: PathBuf,
     file: Option<File>,
     /// The beginning of a line whose end has not been written.
@@ -43,17 +43,17 @@ struct Reader {
 
 // === impl Follow ===
 
-impl Follow {
+impl LogFollower {
     /// Follows the log at `path` from its end on. It need not be there yet.
     pub(crate) async fn open(path: PathBuf) -> io::Result<Self> {
         let reader = off_the_runtime(move || {
-            let mut file = opened(&path)?;
+            let mut file = open_if_present(&path)?;
             if let Some(file) = &mut file {
                 file.seek(SeekFrom::End(0))?;
             }
-            Ok(Reader { path, file, rest: Vec::new() })
+            Ok(LogReader { path, file, rest: Vec::new() })
         });
-        Ok(Self { state: State::Resting(reader.await?) })
+        Ok(Self { state: FollowState::Resting(reader.await?) })
     }
 
     /// Waits for lines and returns them, at least one. May be dropped while it waits.
@@ -63,29 +63,31 @@ impl Follow {
             if !lines.is_empty() {
                 return Ok(lines);
             }
-            tokio::time::sleep(EVERY).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 
     async fn read(&mut self) -> io::Result<Vec<String>> {
-        self.state = match std::mem::replace(&mut self.state, State::Lost) {
-            State::Resting(mut reader) => State::Reading(tokio::task::spawn_blocking(move || {
-                let lines = reader.read();
-                (reader, lines)
-            })),
+        self.state = match std::mem::replace(&mut self.state, FollowState::Lost) {
+            FollowState::Resting(mut reader) => {
+                FollowState::Reading(tokio::task::spawn_blocking(move || {
+                    let lines = reader.read();
+                    (reader, lines)
+                }))
+            }
             other => other,
         };
-        let State::Reading(reading) = &mut self.state else {
+        let FollowState::Reading(reading) = &mut self.state else {
             return Err(io::Error::other("the log can no longer be followed"));
         };
-        let read = tokio::time::timeout(PATIENCE, reading).await;
+        let read = tokio::time::timeout(READ_TIMEOUT, reading).await;
         match read.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))? {
             Ok((reader, lines)) => {
-                self.state = State::Resting(reader);
+                self.state = FollowState::Resting(reader);
                 lines
             }
             Err(error) => {
-                self.state = State::Lost;
+                self.state = FollowState::Lost;
                 Err(io::Error::other(error))
             }
         }
@@ -94,35 +96,39 @@ impl Follow {
 
 // === impl Reader ===
 
-impl Reader {
+impl LogReader {
     /// The lines that are there now.
     fn read(&mut self) -> io::Result<Vec<String>> {
         if self.file.is_none() {
-            self.file = opened(&self.path)?;
+            self.file = open_if_present(&self.path)?;
         }
         let Some(file) = &mut self.file else { return Ok(Vec::new()) };
-        let read = file.by_ref().take(BLOCK).read_to_end(&mut self.rest)?;
+        let read = file.by_ref().take(MAX_READ_BYTES).read_to_end(&mut self.rest)?;
         if read == 0 {
-            self.turn_over()?;
+            self.follow_rotation()?;
         }
         Ok(self.lines())
     }
 
     /// At a file's end: goes on with the one that came after it, if one did.
-    fn turn_over(&mut self) -> io::Result<()> {
+    fn follow_rotation(&mut self) -> io::Result<()> {
         let Some(file) = &mut self.file else { return Ok(()) };
         let ours = file.metadata()?;
         if file.stream_position()? > ours.len() {
             file.seek(SeekFrom::Start(0))?;
         }
-        let age = (0..FILES).find(|age| is(&aged(&self.path, *age), ours.ino()));
+        let age = (0..FILES_PER_LOG)
+            .find(|age| is_same_file(&rotated_path(&self.path, *age), ours.ino()));
         match age {
             Some(0) => {}
-            Some(age) => self.file = opened(&aged(&self.path, age - 1))?,
+            Some(age) => self.file = open_if_present(&rotated_path(&self.path, age - 1))?,
             // It is gone altogether; the oldest that is left comes next.
             None => {
-                let oldest = (0..FILES).rev().map(|age| aged(&self.path, age)).find(|p| p.exists());
-                self.file = opened(oldest.as_deref().unwrap_or(&self.path))?;
+                let oldest = (0..FILES_PER_LOG)
+                    .rev()
+                    .map(|age| rotated_path(&self.path, age))
+                    .find(|p| p.exists());
+                self.file = open_if_present(oldest.as_deref().unwrap_or(&self.path))?;
             }
         }
         Ok(())
@@ -132,7 +138,7 @@ impl Reader {
     fn lines(&mut self) -> Vec<String> {
         let whole = match memchr::memrchr(b'\n', &self.rest) {
             Some(end) => end + 1,
-            None if self.rest.len() > LONGEST_LINE => self.rest.len(),
+            None if self.rest.len() > MAX_LINE_BYTES => self.rest.len(),
             None => return Vec::new(),
         };
         let lines: Vec<u8> = self.rest.drain(..whole).collect();
@@ -140,7 +146,7 @@ impl Reader {
     }
 }
 
-fn opened(path: &Path) -> io::Result<Option<File>> {
+fn open_if_present(path: &Path) -> io::Result<Option<File>> {
     match File::open(path) {
         Ok(file) => Ok(Some(file)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -148,6 +154,6 @@ fn opened(path: &Path) -> io::Result<Option<File>> {
     }
 }
 
-fn is(path: &Path, inode: u64) -> bool {
+fn is_same_file(path: &Path, inode: u64) -> bool {
     fs::metadata(path).is_ok_and(|facts| facts.ino() == inode)
 }

@@ -22,42 +22,42 @@ use std::{
 };
 
 use sha2::{Digest as _, Sha256};
-use switchboard_config::name::normalize;
+use switchboard_config::name::normalize_server_name;
 use switchboard_process::StderrSink;
 
-use crate::{Problem, ProblemKind};
+use crate::{EngineProblem, EngineProblemKind};
 
-pub use follow::Follow;
-pub use stamp::stamp;
-pub(crate) use stamp::stamped;
+pub use follow::LogFollower;
+pub use stamp::format_timestamp;
+pub(crate) use stamp::timestamp_bytes;
 
-pub(crate) use file::FILES;
+pub(crate) use file::FILES_PER_LOG;
 
-use queue::Queues;
+use queue::LogQueues;
 
 /// How much of a server's name stands in its file's name.
-const NAME_LENGTH: usize = 64;
+const MAX_NAME_CHARS: usize = 64;
 /// How long a reader waits for lines that are on their way to the disk.
-const SETTLE: Duration = Duration::from_secs(1);
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How long a read may take.
-const PATIENCE: Duration = Duration::from_secs(30);
+const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The logs of all servers. Clones share them; the last one to go ends the writing once all is written.
 #[derive(Debug, Clone)]
-pub struct Logs {
-    inner: Arc<Inner>,
+pub struct ServerLogs {
+    inner: Arc<LogsInner>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct LogsInner {
     dir: PathBuf,
-    queues: Arc<Queues>,
+    queues: Arc<LogQueues>,
 }
 
 /// One server's way into its log.
-struct Sink {
-    queues: Arc<Queues>,
+struct LogSink {
+    queues: Arc<LogQueues>,
     path: PathBuf,
 }
 
@@ -74,18 +74,18 @@ pub struct LogsError {
 
 // === impl Logs ===
 
-impl Logs {
+impl ServerLogs {
     /// Opens the logs in `dir`, which is made, private, if it is not there.
     pub fn open(dir: impl Into<PathBuf>) -> Result<Self, LogsError> {
         let dir = dir.into();
         let opened =
             fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir).and_then(|()| {
-                let queues = Arc::new(Queues::default());
+                let queues = Arc::new(LogQueues::default());
                 writer::start(Arc::clone(&queues))?;
                 Ok(queues)
             });
         match opened {
-            Ok(queues) => Ok(Self { inner: Arc::new(Inner { dir, queues }) }),
+            Ok(queues) => Ok(Self { inner: Arc::new(LogsInner { dir, queues }) }),
             Err(source) => Err(LogsError { dir, source }),
         }
     }
@@ -98,11 +98,11 @@ impl Logs {
     /// Where a server's standard error goes. It takes chunks without waiting.
     pub fn sink(&self, server: &str, workspace: &str) -> Arc<dyn StderrSink> {
         let path = self.path(server, workspace);
-        Arc::new(Sink { queues: Arc::clone(&self.inner.queues), path })
+        Arc::new(LogSink { queues: Arc::clone(&self.inner.queues), path })
     }
 
     /// A note of our own in a server's log, on a line of its own.
-    pub fn line(&self, server: &str, workspace: &str, text: &str) {
+    pub fn write_note(&self, server: &str, workspace: &str, text: &str) {
         let text = text.replace(['\n', '\r'], " ");
         self.inner.queues.push_line(&self.path(server, workspace), &text);
     }
@@ -111,7 +111,7 @@ impl Logs {
     pub fn path(&self, server: &str, workspace: &str) -> PathBuf {
         let digest = Sha256::digest(format!("{server}\0{workspace}"));
         let hash = digest.first_chunk().map_or(0, |start| u32::from_be_bytes(*start));
-        let name: String = normalize(server).chars().take(NAME_LENGTH).collect();
+        let name: String = normalize_server_name(server).chars().take(MAX_NAME_CHARS).collect();
         self.inner.dir.join(format!("{name}-{hash:08x}.log"))
     }
 
@@ -128,30 +128,33 @@ impl Logs {
     }
 
     /// Follows a server's log from its end on.
-    pub async fn follow(&self, server: &str, workspace: &str) -> io::Result<Follow> {
+    pub async fn follow(&self, server: &str, workspace: &str) -> io::Result<LogFollower> {
         self.settle().await;
-        Follow::open(self.path(server, workspace)).await
+        LogFollower::open(self.path(server, workspace)).await
     }
 
     /// Waits, for a moment at most, until what was taken so far is in the files.
     pub async fn settle(&self) {
         let queues = Arc::clone(&self.inner.queues);
-        let waited = tokio::task::spawn_blocking(move || queues.wait_written(SETTLE)).await;
+        let waited = tokio::task::spawn_blocking(move || queues.wait_written(SETTLE_TIMEOUT)).await;
         if !waited.unwrap_or(false) {
             tracing::debug!("logs are still being written");
         }
     }
 
     /// What went wrong with the disk last, if it has not worked since.
-    pub fn problem(&self) -> Option<Problem> {
+    pub fn problem(&self) -> Option<EngineProblem> {
         let message = self.inner.queues.trouble()?;
-        Some(Problem::new(ProblemKind::Storage, format!("logs are not written: {message}")))
+        Some(EngineProblem::new(
+            EngineProblemKind::Storage,
+            format!("logs are not written: {message}"),
+        ))
     }
 }
 
 // === impl Inner ===
 
-impl Drop for Inner {
+impl Drop for LogsInner {
     fn drop(&mut self) {
         self.queues.close();
     }
@@ -159,7 +162,7 @@ impl Drop for Inner {
 
 // === impl Sink ===
 
-impl StderrSink for Sink {
+impl StderrSink for LogSink {
     fn write(&self, chunk: &[u8]) {
         self.queues.push(&self.path, chunk);
     }
@@ -169,14 +172,14 @@ impl StderrSink for Sink {
 pub(crate) async fn off_the_runtime<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
-    match tokio::time::timeout(PATIENCE, tokio::task::spawn_blocking(work)).await {
+    match tokio::time::timeout(READ_TIMEOUT, tokio::task::spawn_blocking(work)).await {
         Ok(done) => done.map_err(io::Error::other)?,
         Err(_) => Err(io::ErrorKind::TimedOut.into()),
     }
 }
 
 /// The file that is `age` rotations old; the one written to is 0.
-pub(crate) fn aged(path: &Path, age: usize) -> PathBuf {
+pub(crate) fn rotated_path(path: &Path, age: usize) -> PathBuf {
     if age == 0 {
         return path.to_owned();
     }

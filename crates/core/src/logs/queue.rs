@@ -8,14 +8,14 @@ use std::{
 };
 
 /// How much of one log may wait.
-const MOST_WAITING: usize = 1024 * 1024;
+const MAX_WAITING_BYTES: usize = 1024 * 1024;
 /// How much of our own notes may wait beside it: how a loud server ended must not drown in its output.
-const MOST_NOTES: usize = 64 * 1024;
+const MAX_NOTE_BYTES: usize = 64 * 1024;
 
 /// All logs' queues. Pushing takes a lock for as long as copying a chunk takes, and never waits for the disk.
 #[derive(Debug, Default)]
-pub(super) struct Queues {
-    state: Mutex<State>,
+pub(super) struct LogQueues {
+    state: Mutex<LogQueueState>,
     /// Something waits, or nothing more will.
     filled: Condvar,
     /// All that waited is written.
@@ -23,8 +23,8 @@ pub(super) struct Queues {
 }
 
 #[derive(Debug, Default)]
-struct State {
-    waiting: HashMap<PathBuf, Batch>,
+struct LogQueueState {
+    waiting: HashMap<PathBuf, LogBatch>,
     /// The writer has something in its hands.
     writing: bool,
     closed: bool,
@@ -33,15 +33,15 @@ struct State {
 
 /// What waits for one log, in order.
 #[derive(Debug, Default)]
-pub(super) struct Batch {
-    pub(super) entries: Vec<Entry>,
+pub(super) struct LogBatch {
+    pub(super) entries: Vec<LogEntry>,
     output: usize,
     notes: usize,
 }
 
 /// Something to write.
 #[derive(Debug)]
-pub(super) enum Entry {
+pub(super) enum LogEntry {
     /// Output of the server, cut anywhere.
     Output(Vec<u8>),
     /// A note of our own.
@@ -52,7 +52,7 @@ pub(super) enum Entry {
 
 // === impl Queues ===
 
-impl Queues {
+impl LogQueues {
     /// Adds a chunk of a server's output; what does not fit is counted and dropped.
     pub(super) fn push(&self, path: &Path, chunk: &[u8]) {
         self.add(path, |batch| batch.push(chunk));
@@ -63,7 +63,7 @@ impl Queues {
         self.add(path, |batch| batch.push_note(text));
     }
 
-    fn add(&self, path: &Path, add: impl FnOnce(&mut Batch)) {
+    fn add(&self, path: &Path, add: impl FnOnce(&mut LogBatch)) {
         let mut state = self.state();
         if state.closed {
             return;
@@ -77,7 +77,7 @@ impl Queues {
     }
 
     /// Waits for something to write; `None` once all is written and nothing more will come.
-    pub(super) fn take(&self) -> Option<HashMap<PathBuf, Batch>> {
+    pub(super) fn take(&self) -> Option<HashMap<PathBuf, LogBatch>> {
         let mut state = self.state();
         state.writing = false;
         self.written.notify_all();
@@ -121,22 +121,22 @@ impl Queues {
         self.state().trouble.clone()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, LogQueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 // === impl Batch ===
 
-impl Batch {
+impl LogBatch {
     fn push(&mut self, chunk: &[u8]) {
-        let room = MOST_WAITING - self.output;
+        let room = MAX_WAITING_BYTES - self.output;
         let (taken, rest) = chunk.split_at(chunk.len().min(room));
         if !taken.is_empty() {
             self.output += taken.len();
             match self.entries.last_mut() {
-                Some(Entry::Output(bytes)) => bytes.extend_from_slice(taken),
-                _ => self.entries.push(Entry::Output(taken.to_vec())),
+                Some(LogEntry::Output(bytes)) => bytes.extend_from_slice(taken),
+                _ => self.entries.push(LogEntry::Output(taken.to_vec())),
             }
         }
         if !rest.is_empty() {
@@ -145,17 +145,17 @@ impl Batch {
     }
 
     fn push_note(&mut self, text: &str) {
-        if self.notes + text.len() > MOST_NOTES {
+        if self.notes + text.len() > MAX_NOTE_BYTES {
             return self.drop_bytes(text.len());
         }
         self.notes += text.len();
-        self.entries.push(Entry::Note(text.to_owned()));
+        self.entries.push(LogEntry::Note(text.to_owned()));
     }
 
     fn drop_bytes(&mut self, count: usize) {
         match self.entries.last_mut() {
-            Some(Entry::Dropped(dropped)) => *dropped += count as u64,
-            _ => self.entries.push(Entry::Dropped(count as u64)),
+            Some(LogEntry::Dropped(dropped)) => *dropped += count as u64,
+            _ => self.entries.push(LogEntry::Dropped(count as u64)),
         }
     }
 }

@@ -3,12 +3,12 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A moment as RFC 3339 has it: `2026-07-28T09:05:07.042Z`.
-pub fn stamp(at: SystemTime) -> String {
-    stamped(at).into_iter().map(char::from).collect()
+pub fn format_timestamp(at: SystemTime) -> String {
+    timestamp_bytes(at).into_iter().map(char::from).collect()
 }
 
 /// The bytes of [`stamp`]. There is one for every call.
-pub(crate) fn stamped(at: SystemTime) -> [u8; 24] {
+pub(crate) fn timestamp_bytes(at: SystemTime) -> [u8; 24] {
     // Before 1970 only a broken clock is.
     let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
     let (second, millis) = (since.as_secs() % 86_400, u64::from(since.subsec_millis()));
@@ -39,9 +39,9 @@ fn digits(number: u64) -> [u8; 2] {
 
 /// The date that is `days` after 1970-01-01. Years are counted from March, so that a leap day is a year's last.
 fn date(days: u64) -> (u64, u64, u64) {
-    const ERA: u64 = 146_097; // days in 400 years
+    const DAYS_PER_400_YEARS: u64 = 146_097; // days in 400 years
     let days = days + 719_468; // since 0000-03-01
-    let (era, day) = (days / ERA, days % ERA);
+    let (era, day) = (days / DAYS_PER_400_YEARS, days % DAYS_PER_400_YEARS);
     let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
     let day = day - (365 * year + year / 4 - year / 100);
     let month = (5 * day + 2) / 153;
@@ -66,7 +66,7 @@ mod tests {
             (1_785_229_507_042, "2026-07-28T09:05:07.042Z"),
             (4_107_542_400_000, "2100-03-01T00:00:00.000Z"),
         ] {
-            assert_eq!(super::stamp(UNIX_EPOCH + Duration::from_millis(millis)), text);
+            assert_eq!(super::format_timestamp(UNIX_EPOCH + Duration::from_millis(millis)), text);
         }
     }
 }

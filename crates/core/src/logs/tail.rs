@@ -6,18 +6,18 @@ use std::{
     path::Path,
 };
 
-use super::{aged, file::FILES};
+use super::{file::FILES_PER_LOG, rotated_path};
 
 /// How much is read at a time.
-const BLOCK: u64 = 64 * 1024;
+const BLOCK_BYTES: u64 = 64 * 1024;
 /// How much is read in all; nobody reads more lines than that.
-const MOST: usize = 8 * 1024 * 1024;
+const MAX_TAIL_BYTES: usize = 8 * 1024 * 1024;
 
 /// The last `lines` lines of the log at `path`, oldest first.
 pub(super) fn tail(path: &Path, lines: usize) -> io::Result<Vec<String>> {
     let mut bytes = Vec::new();
-    for age in 0..FILES {
-        match File::open(aged(path, age)) {
+    for age in 0..FILES_PER_LOG {
+        match File::open(rotated_path(path, age)) {
             Ok(file) => prepend(file, lines, &mut bytes)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => break,
             Err(error) => return Err(error),
@@ -36,7 +36,7 @@ pub(super) fn tail(path: &Path, lines: usize) -> io::Result<Vec<String>> {
 fn prepend(mut file: File, lines: usize, bytes: &mut Vec<u8>) -> io::Result<()> {
     let mut at = file.metadata()?.len();
     while at > 0 && !enough(bytes, lines) {
-        let length = at.min(BLOCK);
+        let length = at.min(BLOCK_BYTES);
         at -= length;
         file.seek(SeekFrom::Start(at))?;
         let mut block = Vec::new();
@@ -49,5 +49,5 @@ fn prepend(mut file: File, lines: usize, bytes: &mut Vec<u8>) -> io::Result<()> 
 
 /// One break more than lines: the first line has to be whole.
 fn enough(bytes: &[u8], lines: usize) -> bool {
-    bytes.len() >= MOST || memchr::memchr_iter(b'\n', bytes).count() > lines
+    bytes.len() >= MAX_TAIL_BYTES || memchr::memchr_iter(b'\n', bytes).count() > lines
 }

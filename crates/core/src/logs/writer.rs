@@ -10,14 +10,14 @@ use std::{
 
 use super::{
     file::LogFile,
-    queue::{Batch, Queues},
+    queue::{LogBatch, LogQueues},
 };
 
 /// How many files are held open; the rest is opened again when it is written to.
-const MOST_OPEN: usize = 64;
+const MAX_OPEN_FILES: usize = 64;
 
 /// Starts the thread.
-pub(super) fn start(queues: Arc<Queues>) -> io::Result<()> {
+pub(super) fn start(queues: Arc<LogQueues>) -> io::Result<()> {
     let write = move || {
         let mut files = HashMap::new();
         while let Some(batches) = queues.take() {
@@ -35,9 +35,9 @@ pub(super) fn start(queues: Arc<Queues>) -> io::Result<()> {
     thread::Builder::new().name("logs".to_owned()).spawn(write).map(|_| ())
 }
 
-fn write(files: &mut HashMap<PathBuf, LogFile>, path: &Path, batch: &Batch) -> io::Result<()> {
+fn write(files: &mut HashMap<PathBuf, LogFile>, path: &Path, batch: &LogBatch) -> io::Result<()> {
     if !files.contains_key(path) {
-        if files.len() == MOST_OPEN {
+        if files.len() == MAX_OPEN_FILES {
             files.clear();
         }
         files.insert(path.to_owned(), LogFile::open(path)?);

@@ -5,16 +5,16 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use switchboard_config::{Location, Mode, PermissionRule, Scope};
+use switchboard_config::{Mode, PermissionRule, Scope, SourceLocation};
 
-use super::Remember;
+use super::AnswerLifetime;
 
 /// Why a verdict is what it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "by", rename_all = "kebab-case")]
-pub enum Because {
+pub enum DecisionReason {
     /// A rule says so.
-    Rule(Cited),
+    Rule(CitedRule),
     /// A hook says so.
     Hook {
         /// What it said, safe to show; may be empty.
@@ -30,7 +30,7 @@ pub enum Because {
     /// A person answered this question before.
     Remembered {
         /// For how long the answer counts.
-        answer: Remember,
+        answer: AnswerLifetime,
     },
     /// A person answered just now.
     Person,
@@ -48,27 +48,27 @@ pub enum Because {
     /// There was a reason to ask, and the mode asks nobody.
     NobodyAsked {
         /// The reason to ask.
-        ask: Box<Because>,
+        ask: Box<DecisionReason>,
     },
 }
 
 /// A rule, and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Cited {
+pub struct CitedRule {
     /// As written.
     #[serde(with = "shared")]
     pub text: Arc<str>,
     /// Where it comes from.
     pub scope: Scope,
     /// Where it stands.
-    pub at: Location,
+    pub at: SourceLocation,
 }
 
 /// What an answer can be remembered for. An answer counts for exactly the question it was given to: a
 /// yes to "nothing decides this" does not silence an ask rule that somebody adds later.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Question {
+pub enum AskReason {
     /// No rule or hook decides.
     Undecided,
     /// This rule asks, as written.
@@ -92,13 +92,13 @@ mod shared {
 
 // === impl Because ===
 
-impl Because {
+impl DecisionReason {
     /// The question this asks, if an answer to it can be remembered. A hook looks at each call anew, and
     /// a tool that wants a person to look at each call means each: neither can be answered in advance.
-    pub fn question(&self) -> Option<Question> {
+    pub fn question(&self) -> Option<AskReason> {
         match self {
-            Self::Rule(rule) => Some(Question::Rule(rule.text.to_string())),
-            Self::Mode { .. } | Self::Classifier { .. } => Some(Question::Undecided),
+            Self::Rule(rule) => Some(AskReason::Rule(rule.text.to_string())),
+            Self::Mode { .. } | Self::Classifier { .. } => Some(AskReason::Undecided),
             Self::NobodyAsked { ask } => ask.question(),
             Self::Hook { .. }
             | Self::Client
@@ -159,12 +159,12 @@ impl Because {
         Self::Hook { reason: reason.to_owned() }
     }
 
-    pub(super) fn rule(rule: &Cited) -> Self {
+    pub(super) fn rule(rule: &CitedRule) -> Self {
         Self::Rule(rule.clone())
     }
 }
 
-impl fmt::Display for Because {
+impl fmt::Display for DecisionReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Rule(rule) => rule.fmt(f),
@@ -185,13 +185,13 @@ impl fmt::Display for Because {
 
 // === impl Cited ===
 
-impl From<&PermissionRule> for Cited {
+impl From<&PermissionRule> for CitedRule {
     fn from(rule: &PermissionRule) -> Self {
         Self { text: rule.text.as_str().into(), scope: rule.scope, at: rule.at.clone() }
     }
 }
 
-impl fmt::Display for Cited {
+impl fmt::Display for CitedRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "rule `{}` ({} scope, {})", self.text, self.scope, self.at)
     }

@@ -8,19 +8,19 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use switchboard_process::Exit;
+use switchboard_process::ProcessExit;
 use switchboard_wire::json::Raw;
 use switchboard_wire::sanitize;
 
-use super::{Annotations, Because, Verdict};
-use crate::hooks::{Ran, Runner};
+use super::{DecisionReason, PermissionVerdict, ToolAnnotations};
+use crate::hooks::{CommandOutput, HookRunner};
 
 /// How long the command may take.
-const TIME: Duration = Duration::from_secs(10);
+const CLASSIFIER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Decides what the `auto` mode leaves open.
 #[derive(Debug, Clone)]
-pub enum Classifier {
+pub enum CallClassifier {
     /// By the tool's own hints.
     Hints,
     /// By a command.
@@ -30,17 +30,17 @@ pub enum Classifier {
         /// Where it starts.
         start_folder: PathBuf,
         /// What runs it.
-        runner: Runner,
+        runner: HookRunner,
     },
 }
 
 /// One call, as the command sees it.
 #[derive(Debug, Clone, Copy, Serialize)]
-pub struct Inquiry<'a> {
+pub struct ClassifierInput<'a> {
     /// The tool, as the server calls it.
     pub tool: &'a str,
     /// What it says about itself.
-    pub annotations: &'a Annotations,
+    pub annotations: &'a ToolAnnotations,
     /// What it is called with.
     pub input: &'a Raw,
     /// The server's name, as configured.
@@ -50,15 +50,15 @@ pub struct Inquiry<'a> {
 }
 
 #[derive(Deserialize)]
-struct Answer {
-    decision: Decision,
+struct ClassifierOutput {
+    decision: ClassifierDecision,
     #[serde(default)]
     reason: String,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Decision {
+enum ClassifierDecision {
     Allow,
     Ask,
     Deny,
@@ -66,54 +66,57 @@ enum Decision {
 
 // === impl Classifier ===
 
-impl Classifier {
+impl CallClassifier {
     /// Decides about a call; never [`Verdict::Classify`].
-    pub async fn classify(&self, inquiry: &Inquiry<'_>) -> Verdict {
+    pub async fn classify(&self, inquiry: &ClassifierInput<'_>) -> PermissionVerdict {
         match self {
-            Self::Hints => by_hints(*inquiry.annotations),
+            Self::Hints => classify_by_hints(*inquiry.annotations),
             Self::Command { command, start_folder, runner } => {
                 match ask(command, start_folder, runner, inquiry).await {
                     Ok(answer) => answer.into(),
-                    Err(failure) => {
-                        asking(&format!("its command failed: {}", sanitize::line(&failure)))
-                    }
+                    Err(failure) => ask_verdict(&format!(
+                        "its command failed: {}",
+                        sanitize::sanitize_line(&failure)
+                    )),
                 }
             }
         }
     }
 }
 
-fn by_hints(hints: Annotations) -> Verdict {
+fn classify_by_hints(hints: ToolAnnotations) -> PermissionVerdict {
     if hints.is_destructive() {
-        asking("the tool may destroy something")
+        ask_verdict("the tool may destroy something")
     } else if !hints.is_read_only() {
-        asking("the tool changes something")
+        ask_verdict("the tool changes something")
     } else if hints.is_open_world() {
-        asking("the tool reaches out into the open")
+        ask_verdict("the tool reaches out into the open")
     } else {
         let reason = "the tool only reads, in a closed world".to_owned();
-        Verdict::Allow { because: Because::Classifier { reason } }
+        PermissionVerdict::Allow { because: DecisionReason::Classifier { reason } }
     }
 }
 
-fn asking(reason: &str) -> Verdict {
-    Verdict::Ask { because: Because::Classifier { reason: reason.to_owned() } }
+fn ask_verdict(reason: &str) -> PermissionVerdict {
+    PermissionVerdict::Ask { because: DecisionReason::Classifier { reason: reason.to_owned() } }
 }
 
 async fn ask(
     command: &str,
     start_folder: &Path,
-    runner: &Runner,
-    inquiry: &Inquiry<'_>,
-) -> Result<Answer, String> {
-    let input = Raw::of(inquiry).map_err(|error| error.to_string())?;
-    let ran =
-        runner.run(command, start_folder, &input, TIME).await.map_err(|error| error.to_string())?;
+    runner: &HookRunner,
+    inquiry: &ClassifierInput<'_>,
+) -> Result<ClassifierOutput, String> {
+    let input = Raw::from_value(inquiry).map_err(|error| error.to_string())?;
+    let ran = runner
+        .run(command, start_folder, &input, CLASSIFIER_TIMEOUT)
+        .await
+        .map_err(|error| error.to_string())?;
     read(&ran)
 }
 
-fn read(ran: &Ran) -> Result<Answer, String> {
-    if ran.exit != Exit::Code(0) {
+fn read(ran: &CommandOutput) -> Result<ClassifierOutput, String> {
+    if ran.exit != ProcessExit::Code(0) {
         return Err(ran.exit.to_string());
     }
     serde_json::from_slice(&ran.stdout).map_err(|error| format!("its answer is none: {error}"))
@@ -121,13 +124,15 @@ fn read(ran: &Ran) -> Result<Answer, String> {
 
 // === impl Answer ===
 
-impl From<Answer> for Verdict {
-    fn from(answer: Answer) -> Self {
-        let because = Because::Classifier { reason: sanitize::line(&answer.reason).into_owned() };
+impl From<ClassifierOutput> for PermissionVerdict {
+    fn from(answer: ClassifierOutput) -> Self {
+        let because = DecisionReason::Classifier {
+            reason: sanitize::sanitize_line(&answer.reason).into_owned(),
+        };
         match answer.decision {
-            Decision::Allow => Self::Allow { because },
-            Decision::Ask => Self::Ask { because },
-            Decision::Deny => Self::Deny { because },
+            ClassifierDecision::Allow => Self::Allow { because },
+            ClassifierDecision::Ask => Self::Ask { because },
+            ClassifierDecision::Deny => Self::Deny { because },
         }
     }
 }

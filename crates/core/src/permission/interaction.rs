@@ -4,7 +4,7 @@ use switchboard_wire::json::Raw;
 
 /// Whether a tool wants a person to look at each call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Interaction {
+pub enum ToolInteraction {
     /// It does.
     Required,
     /// It does not care.
@@ -12,14 +12,14 @@ pub enum Interaction {
     Free,
 }
 
-const INTERACTION: &str = "anthropic/requiresUserInteraction";
+const INTERACTION_META_KEY: &str = "anthropic/requiresUserInteraction";
 
 // === impl Interaction ===
 
-impl Interaction {
+impl ToolInteraction {
     /// What a tool's definition asks for.
-    pub fn of(tool: &Raw) -> Self {
-        match flag(tool, &["_meta", INTERACTION]) {
+    pub fn from_tool(tool: &Raw) -> Self {
+        match flag(tool, &["_meta", INTERACTION_META_KEY]) {
             Some(true) => Self::Required,
             _ => Self::Free,
         }
@@ -39,10 +39,10 @@ mod tests {
     fn interaction_is_asked_for_by_a_true_alone() {
         let check = |meta: &str, expected| {
             let tool = Raw::parse(format!(r#"{{"_meta":{meta}}}"#)).unwrap();
-            assert_eq!(Interaction::of(&tool), expected, "{meta}");
+            assert_eq!(ToolInteraction::from_tool(&tool), expected, "{meta}");
         };
-        check(r#"{"anthropic/requiresUserInteraction":true}"#, Interaction::Required);
-        check(r#"{"anthropic/requiresUserInteraction":false}"#, Interaction::Free);
-        check("{}", Interaction::Free);
+        check(r#"{"anthropic/requiresUserInteraction":true}"#, ToolInteraction::Required);
+        check(r#"{"anthropic/requiresUserInteraction":false}"#, ToolInteraction::Free);
+        check("{}", ToolInteraction::Free);
     }
 }

@@ -9,30 +9,32 @@ use std::fmt;
 use serde::Serialize;
 use switchboard_config::Mode;
 
-use super::{Annotations, Because, Interaction, Permissions, Remembered, Ruling};
+use super::{
+    DecisionReason, RuleMatches, ToolAnnotations, ToolInteraction, ToolMemory, WorkspacePermissions,
+};
 
 /// One call, as far as permission cares.
 #[derive(Debug, Clone, Copy)]
-pub struct Subject<'a> {
+pub struct PermissionSubject<'a> {
     /// The rules and the mode.
-    pub permissions: &'a Permissions,
+    pub permissions: &'a WorkspacePermissions,
     /// The server, normalised and not cut.
     pub server: &'a str,
     /// The tool, normalised and not cut.
     pub tool: &'a str,
     /// What the tool says about itself.
-    pub annotations: Annotations,
+    pub annotations: ToolAnnotations,
     /// Whether it wants a person to look.
-    pub interaction: Interaction,
+    pub interaction: ToolInteraction,
     /// Whose tool it is.
-    pub origin: Origin,
+    pub origin: ToolOrigin,
     /// Whether a person stands behind exactly this call.
-    pub consent: Consent,
+    pub consent: UserConsent,
 }
 
 /// Whose tool is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
+pub enum ToolOrigin {
     /// A server's.
     Server,
     /// Ours: listing resources, signing in.
@@ -41,7 +43,7 @@ pub enum Origin {
 
 /// Whether a person stands behind a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Consent {
+pub enum UserConsent {
     /// A person typed it.
     Typed,
     /// A model made it, or nobody knows.
@@ -71,111 +73,127 @@ pub enum HookVerdict {
 /// What becomes of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "verdict", rename_all = "kebab-case")]
-pub enum Verdict {
+pub enum PermissionVerdict {
     /// It happens.
     Allow {
         /// Why.
-        because: Because,
+        because: DecisionReason,
     },
     /// It does not happen.
     Deny {
         /// Why.
-        because: Because,
+        because: DecisionReason,
     },
     /// A person decides.
     Ask {
         /// Why.
-        because: Because,
+        because: DecisionReason,
     },
     /// The classifier decides.
     Classify,
 }
 
 /// Decides about a call.
-pub fn judge(subject: &Subject<'_>, hook: &HookVerdict, remembered: &Remembered) -> Verdict {
+pub fn judge_call(
+    subject: &PermissionSubject<'_>,
+    hook: &HookVerdict,
+    remembered: &ToolMemory,
+) -> PermissionVerdict {
     let ruling = subject.permissions.ruling(subject.server, subject.tool);
-    if let Some(because) = denied(subject, ruling, hook, remembered) {
-        return Verdict::Deny { because };
+    if let Some(because) = deny_reason(subject, ruling, hook, remembered) {
+        return PermissionVerdict::Deny { because };
     }
-    if subject.origin == Origin::BuiltIn {
-        return Verdict::Allow { because: Because::BuiltIn };
+    if subject.origin == ToolOrigin::BuiltIn {
+        return PermissionVerdict::Allow { because: DecisionReason::BuiltIn };
     }
-    if let Some(ask) = asked(subject, ruling, hook) {
+    if let Some(ask) = ask_reason(subject, ruling, hook) {
         return match ask.question().and_then(|question| remembered.yes_to(&question)) {
-            Some(answer) => Verdict::Allow { because: Because::Remembered { answer } },
-            None => ask_of(subject, ask),
+            Some(answer) => {
+                PermissionVerdict::Allow { because: DecisionReason::Remembered { answer } }
+            }
+            None => ask_or_deny(subject, ask),
         };
     }
-    match allowed(ruling, hook, remembered) {
-        Some(because) => Verdict::Allow { because },
-        None => undecided(subject),
+    match allow_reason(ruling, hook, remembered) {
+        Some(because) => PermissionVerdict::Allow { because },
+        None => decide_by_mode(subject),
     }
 }
 
-fn denied(
-    subject: &Subject<'_>,
-    ruling: Ruling<'_>,
+fn deny_reason(
+    subject: &PermissionSubject<'_>,
+    ruling: RuleMatches<'_>,
     hook: &HookVerdict,
-    remembered: &Remembered,
-) -> Option<Because> {
+    remembered: &ToolMemory,
+) -> Option<DecisionReason> {
     let mode = subject.permissions.mode();
-    let writes = subject.origin == Origin::Server && !subject.annotations.is_read_only();
+    let writes = subject.origin == ToolOrigin::Server && !subject.annotations.is_read_only();
     match hook {
-        _ if ruling.deny.is_some() => ruling.deny.map(Because::rule),
-        HookVerdict::Deny { reason } => Some(Because::hook(reason)),
-        _ if remembered.is_no() => Some(Because::Remembered { answer: super::Remember::Never }),
-        _ if mode == Mode::Plan && writes => Some(Because::mode(mode)),
+        _ if ruling.deny.is_some() => ruling.deny.map(DecisionReason::rule),
+        HookVerdict::Deny { reason } => Some(DecisionReason::hook(reason)),
+        _ if remembered.is_no() => {
+            Some(DecisionReason::Remembered { answer: super::AnswerLifetime::Never })
+        }
+        _ if mode == Mode::Plan && writes => Some(DecisionReason::mode(mode)),
         _ => None,
     }
 }
 
 /// The strongest reason to ask first: those that no remembered answer settles.
-fn asked(subject: &Subject<'_>, ruling: Ruling<'_>, hook: &HookVerdict) -> Option<Because> {
+fn ask_reason(
+    subject: &PermissionSubject<'_>,
+    ruling: RuleMatches<'_>,
+    hook: &HookVerdict,
+) -> Option<DecisionReason> {
     match hook {
-        _ if subject.interaction == Interaction::Required => Some(Because::Interaction),
-        HookVerdict::Ask { reason } => Some(Because::hook(reason)),
-        _ => ruling.ask.map(Because::rule),
+        _ if subject.interaction == ToolInteraction::Required => Some(DecisionReason::Interaction),
+        HookVerdict::Ask { reason } => Some(DecisionReason::hook(reason)),
+        _ => ruling.ask.map(DecisionReason::rule),
     }
 }
 
-fn ask_of(subject: &Subject<'_>, ask: Because) -> Verdict {
+fn ask_or_deny(subject: &PermissionSubject<'_>, ask: DecisionReason) -> PermissionVerdict {
     match (subject.consent, subject.permissions.mode()) {
-        (Consent::Typed, _) => Verdict::Allow { because: Because::Typed },
-        (Consent::None, Mode::DontAsk) => {
-            Verdict::Deny { because: Because::NobodyAsked { ask: Box::new(ask) } }
+        (UserConsent::Typed, _) => PermissionVerdict::Allow { because: DecisionReason::Typed },
+        (UserConsent::None, Mode::DontAsk) => {
+            PermissionVerdict::Deny { because: DecisionReason::NobodyAsked { ask: Box::new(ask) } }
         }
-        (Consent::None, _) => Verdict::Ask { because: ask },
+        (UserConsent::None, _) => PermissionVerdict::Ask { because: ask },
     }
 }
 
-fn allowed(ruling: Ruling<'_>, hook: &HookVerdict, remembered: &Remembered) -> Option<Because> {
+fn allow_reason(
+    ruling: RuleMatches<'_>,
+    hook: &HookVerdict,
+    remembered: &ToolMemory,
+) -> Option<DecisionReason> {
     if let Some(rule) = ruling.allow {
-        return Some(Because::rule(rule));
+        return Some(DecisionReason::rule(rule));
     }
     if *hook == HookVerdict::Allow {
-        return Some(Because::hook(""));
+        return Some(DecisionReason::hook(""));
     }
-    let answer = remembered.yes_to(&super::Question::Undecided)?;
-    Some(Because::Remembered { answer })
+    let answer = remembered.yes_to(&super::AskReason::Undecided)?;
+    Some(DecisionReason::Remembered { answer })
 }
 
-fn undecided(subject: &Subject<'_>) -> Verdict {
+fn decide_by_mode(subject: &PermissionSubject<'_>) -> PermissionVerdict {
     let mode = subject.permissions.mode();
-    let because = Because::mode(mode);
+    let because = DecisionReason::mode(mode);
     match (mode, subject.consent) {
-        (Mode::Client, _) => Verdict::Allow { because: Because::Client },
+        (Mode::Client, _) => PermissionVerdict::Allow { because: DecisionReason::Client },
         // What plan refuses was refused long before.
-        (Mode::BypassPermissions | Mode::Plan, _) => Verdict::Allow { because },
-        (_, Consent::Typed) => Verdict::Allow { because: Because::Typed },
-        (Mode::Default, Consent::None) => Verdict::Ask { because },
-        (Mode::DontAsk, Consent::None) => Verdict::Deny { because },
-        (Mode::Auto, Consent::None) => Verdict::Classify,
+        (Mode::BypassPermissions | Mode::Plan, _) => PermissionVerdict::Allow { because },
+        (_, UserConsent::Typed) => PermissionVerdict::Allow { because: DecisionReason::Typed },
+        (Mode::Default, UserConsent::None) => PermissionVerdict::Ask { because },
+        (Mode::DontAsk, UserConsent::None) => PermissionVerdict::Deny { because },
+        (Mode::Auto, UserConsent::None) => PermissionVerdict::Classify,
     }
 }
 
 // === impl Verdict ===
 
-impl fmt::Display for Verdict {
+impl fmt::Display for PermissionVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Allow { because } => write!(f, "allow: {because}"),

@@ -16,20 +16,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use super::Question;
-pub use super::store::AnswerError;
-use super::store::{Answer, FileStamp, Kept, Store};
-use crate::Problem;
+use super::AskReason;
+pub use super::store::AnswerStoreError;
+use super::store::{AnswerStore, FileStamp, StoredAnswer, StoredAnswers};
+use crate::EngineProblem;
 
 /// Sessions whose answers are kept.
-const SESSIONS: usize = 1024;
+const MAX_SESSIONS: usize = 1024;
 /// Answers kept of one session.
-const PER_SESSION: usize = 1024;
+const MAX_ANSWERS_PER_SESSION: usize = 1024;
 
 /// For how long an answer counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Remember {
+pub enum AnswerLifetime {
     /// Yes, this time.
     Once,
     /// Yes, until the session ends.
@@ -44,7 +44,7 @@ pub enum Remember {
 
 /// The tool an answer is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Target<'a> {
+pub struct AnswerTarget<'a> {
     /// The root of the project.
     pub project: &'a Path,
     /// The server's name, as configured.
@@ -57,9 +57,9 @@ pub struct Target<'a> {
 
 /// What is remembered about one tool.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Remembered {
+pub struct ToolMemory {
     no: bool,
-    yes: Vec<(Question, Remember)>,
+    yes: Vec<(AskReason, AnswerLifetime)>,
 }
 
 /// An answer that lasts beyond its session, for people to look at and take back.
@@ -68,7 +68,7 @@ pub struct LastingAnswer {
     /// Names this answer; the same in every process.
     pub id: String,
     /// For how long it counts: for this project, always, or never.
-    pub answer: Remember,
+    pub answer: AnswerLifetime,
     /// The root of the only project it counts in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
@@ -77,59 +77,63 @@ pub struct LastingAnswer {
     /// The tool, as the server calls it.
     pub tool: String,
     /// The question that was answered.
-    pub question: Question,
+    pub question: AskReason,
 }
 
 /// Everything that is remembered. A handle: clones share it.
 #[derive(Debug, Clone)]
-pub struct Memory {
+pub struct PermissionMemory {
     /// Where the lasting ones are kept; without it they last as long as this does.
-    store: Option<Store>,
-    shared: Arc<Mutex<Shared>>,
+    store: Option<AnswerStore>,
+    shared: Arc<Mutex<MemoryState>>,
 }
 
 #[derive(Debug)]
-struct Shared {
-    kept: Kept,
+struct MemoryState {
+    kept: StoredAnswers,
     /// The file that `kept` was read from, as it was then.
     stamp: Option<FileStamp>,
-    sessions: Sessions,
+    sessions: SessionAnswers,
 }
 
 #[derive(Debug, Default)]
-struct Sessions {
+struct SessionAnswers {
     /// Oldest first.
     order: VecDeque<String>,
-    answers: HashMap<String, VecDeque<Answer>>,
+    answers: HashMap<String, VecDeque<StoredAnswer>>,
 }
 
 // === impl Memory ===
 
-impl Memory {
+impl PermissionMemory {
     /// What user state remembers. A file that cannot be read is a problem and counts as empty. Reads a
     /// small file: call it where blocking is fine.
-    pub fn open(state_dir: &Path) -> (Self, Vec<Problem>) {
-        let store = Store::new(state_dir);
+    pub fn open(state_dir: &Path) -> (Self, Vec<EngineProblem>) {
+        let store = AnswerStore::new(state_dir);
         let stamp = store.stamp();
         let (kept, problems) = match store.load() {
             Ok(kept) => (kept, Vec::new()),
-            Err(error) => (Kept::default(), vec![error.problem()]),
+            Err(error) => (StoredAnswers::default(), vec![error.problem()]),
         };
-        let shared = Shared { kept, stamp, sessions: Sessions::default() };
+        let shared = MemoryState { kept, stamp, sessions: SessionAnswers::default() };
         (Self { store: Some(store), shared: Arc::new(Mutex::new(shared)) }, problems)
     }
 
     /// A memory that keeps nothing on disk: what would last lasts as long as this does.
-    pub fn forgetful() -> Self {
-        let shared = Shared { kept: Kept::default(), stamp: None, sessions: Sessions::default() };
+    pub fn in_memory() -> Self {
+        let shared = MemoryState {
+            kept: StoredAnswers::default(),
+            stamp: None,
+            sessions: SessionAnswers::default(),
+        };
         Self { store: None, shared: Arc::new(Mutex::new(shared)) }
     }
 
     /// What is remembered about a tool, in this session.
-    pub fn recall(&self, session: &str, target: &Target<'_>) -> Remembered {
+    pub fn recall(&self, session: &str, target: &AnswerTarget<'_>) -> ToolMemory {
         self.follow_file();
         let shared = self.shared();
-        let mut remembered = Remembered::default();
+        let mut remembered = ToolMemory::default();
         let of_session = shared.sessions.answers.get(session).into_iter().flatten();
         for answer in of_session.chain(shared.kept.about(target.server)) {
             if answer.is_about(target) {
@@ -144,18 +148,20 @@ impl Memory {
     pub async fn remember(
         &self,
         session: &str,
-        target: &Target<'_>,
-        question: Question,
-        answer: Remember,
-    ) -> Result<(), AnswerError> {
-        let answer = Answer::new(target, question, answer)?;
+        target: &AnswerTarget<'_>,
+        question: AskReason,
+        answer: AnswerLifetime,
+    ) -> Result<(), AnswerStoreError> {
+        let answer = StoredAnswer::new(target, question, answer)?;
         match answer.remember {
-            Remember::Once => Ok(()),
-            Remember::Session => {
+            AnswerLifetime::Once => Ok(()),
+            AnswerLifetime::Session => {
                 self.shared().sessions.add(session, answer);
                 Ok(())
             }
-            Remember::Project | Remember::Always | Remember::Never => self.keep(answer).await,
+            AnswerLifetime::Project | AnswerLifetime::Always | AnswerLifetime::Never => {
+                self.keep(answer).await
+            }
         }
     }
 
@@ -165,9 +171,9 @@ impl Memory {
     }
 
     /// Every answer that lasts, by server and tool.
-    pub fn lasting(&self) -> Vec<LastingAnswer> {
+    pub fn lasting_answers(&self) -> Vec<LastingAnswer> {
         self.follow_file();
-        self.shared().kept.lasting()
+        self.shared().kept.lasting_answers()
     }
 
     /// Takes lasting answers back: those that `is_meant` picks. Gives the ones that were there. From the next
@@ -175,23 +181,24 @@ impl Memory {
     pub async fn forget(
         &self,
         is_meant: impl Fn(&LastingAnswer) -> bool + Send + 'static,
-    ) -> Result<Vec<LastingAnswer>, AnswerError> {
+    ) -> Result<Vec<LastingAnswer>, AnswerStoreError> {
         let Some(store) = self.store.clone() else {
-            return Ok(self.shared().kept.drop_those(is_meant));
+            return Ok(self.shared().kept.remove_matching(is_meant));
         };
         let memory = self.clone();
-        let forget =
-            move || store.drop_those(is_meant, |kept, stamp| memory.take_over(kept, stamp));
+        let forget = move || {
+            store.remove_matching(is_meant, |kept, stamp| memory.replace_stored(kept, stamp))
+        };
         tokio::task::spawn_blocking(forget).await?
     }
 
-    async fn keep(&self, answer: Answer) -> Result<(), AnswerError> {
+    async fn keep(&self, answer: StoredAnswer) -> Result<(), AnswerStoreError> {
         let Some(store) = self.store.clone() else {
             self.shared().kept.add(answer);
             return Ok(());
         };
         let memory = self.clone();
-        let keep = move || store.add(answer, |kept, stamp| memory.take_over(kept, stamp));
+        let keep = move || store.add(answer, |kept, stamp| memory.replace_stored(kept, stamp));
         tokio::task::spawn_blocking(keep).await?
     }
 
@@ -204,7 +211,7 @@ impl Memory {
             return;
         }
         match store.load() {
-            Ok(kept) => self.take_over(kept, stamp),
+            Ok(kept) => self.replace_stored(kept, stamp),
             Err(error) => {
                 tracing::warn!(%error, "remembered answers stay as they were");
                 self.shared().stamp = stamp;
@@ -212,35 +219,35 @@ impl Memory {
         }
     }
 
-    fn take_over(&self, kept: Kept, stamp: Option<FileStamp>) {
+    fn replace_stored(&self, kept: StoredAnswers, stamp: Option<FileStamp>) {
         let mut shared = self.shared();
         shared.kept = kept;
         shared.stamp = stamp;
     }
 
-    fn shared(&self) -> std::sync::MutexGuard<'_, Shared> {
+    fn shared(&self) -> std::sync::MutexGuard<'_, MemoryState> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 // === impl Sessions ===
 
-impl Sessions {
-    fn add(&mut self, session: &str, answer: Answer) {
+impl SessionAnswers {
+    fn add(&mut self, session: &str, answer: StoredAnswer) {
         if !self.answers.contains_key(session) {
             self.make_room();
             self.order.push_back(session.to_owned());
         }
         let answers = self.answers.entry(session.to_owned()).or_default();
         answers.retain(|known| *known != answer);
-        if answers.len() == PER_SESSION {
+        if answers.len() == MAX_ANSWERS_PER_SESSION {
             answers.pop_front();
         }
         answers.push_back(answer);
     }
 
     fn make_room(&mut self) {
-        if self.order.len() == SESSIONS
+        if self.order.len() == MAX_SESSIONS
             && let Some(oldest) = self.order.pop_front()
         {
             self.answers.remove(&oldest);
@@ -266,14 +273,14 @@ impl LastingAnswer {
 
 // === impl Remembered ===
 
-impl Remembered {
+impl ToolMemory {
     /// Nothing is remembered.
     pub fn nothing() -> Self {
         Self::default()
     }
 
     /// A person said yes to this question.
-    pub fn yes(question: Question, answer: Remember) -> Self {
+    pub fn yes(question: AskReason, answer: AnswerLifetime) -> Self {
         Self { no: false, yes: vec![(question, answer)] }
     }
 
@@ -288,13 +295,13 @@ impl Remembered {
     }
 
     /// For how long a person said yes to this question, if one did.
-    pub fn yes_to(&self, question: &Question) -> Option<Remember> {
+    pub fn yes_to(&self, question: &AskReason) -> Option<AnswerLifetime> {
         self.yes.iter().find(|(answered, _)| answered == question).map(|(_, answer)| *answer)
     }
 
-    fn add(&mut self, answer: &Answer) {
+    fn add(&mut self, answer: &StoredAnswer) {
         match answer.remember {
-            Remember::Never => self.no = true,
+            AnswerLifetime::Never => self.no = true,
             lasting => self.yes.push((answer.question.clone(), lasting)),
         }
     }
@@ -302,7 +309,7 @@ impl Remembered {
 
 // === impl Remember ===
 
-impl fmt::Display for Remember {
+impl fmt::Display for AnswerLifetime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Once => "once",
@@ -318,31 +325,31 @@ impl fmt::Display for Remember {
 mod tests {
     use super::*;
 
-    fn answer(tool: &str) -> Answer {
-        let target = Target { project: Path::new("/p"), server: "s", signature: "x", tool };
-        Answer::new(&target, Question::Undecided, Remember::Session).unwrap()
+    fn answer(tool: &str) -> StoredAnswer {
+        let target = AnswerTarget { project: Path::new("/p"), server: "s", signature: "x", tool };
+        StoredAnswer::new(&target, AskReason::Undecided, AnswerLifetime::Session).unwrap()
     }
 
     #[test]
     fn sessions_and_their_answers_are_bounded_and_the_oldest_go_first() {
-        let mut sessions = Sessions::default();
-        for number in 0..=SESSIONS {
+        let mut sessions = SessionAnswers::default();
+        for number in 0..=MAX_SESSIONS {
             sessions.add(&number.to_string(), answer("t"));
         }
-        assert_eq!((sessions.answers.len(), sessions.order.len()), (SESSIONS, SESSIONS));
+        assert_eq!((sessions.answers.len(), sessions.order.len()), (MAX_SESSIONS, MAX_SESSIONS));
         assert!(!sessions.answers.contains_key("0") && sessions.answers.contains_key("1"));
 
-        for number in 0..=PER_SESSION {
+        for number in 0..=MAX_ANSWERS_PER_SESSION {
             sessions.add("1", answer(&number.to_string()));
         }
         let kept = &sessions.answers["1"];
-        assert_eq!(kept.len(), PER_SESSION);
+        assert_eq!(kept.len(), MAX_ANSWERS_PER_SESSION);
         assert!(!kept.contains(&answer("0")) && kept.contains(&answer("1")));
     }
 
     #[test]
     fn a_session_that_ended_leaves_nothing() {
-        let mut sessions = Sessions::default();
+        let mut sessions = SessionAnswers::default();
         sessions.add("a", answer("t"));
         sessions.add("a", answer("t"));
         assert_eq!(sessions.answers["a"].len(), 1);

@@ -14,11 +14,15 @@ mod memory;
 mod rules;
 mod store;
 
-pub use because::{Because, Cited, Question};
-pub use classifier::{Classifier, Inquiry};
-pub use interaction::Interaction;
-pub use judge::{Consent, HookVerdict, Origin, Subject, Verdict, judge};
-pub use memory::{AnswerError, LastingAnswer, Memory, Remember, Remembered, Target};
-pub use rules::{Permissions, Ruling};
+pub use because::{AskReason, CitedRule, DecisionReason};
+pub use classifier::{CallClassifier, ClassifierInput};
+pub use interaction::ToolInteraction;
+pub use judge::{
+    HookVerdict, PermissionSubject, PermissionVerdict, ToolOrigin, UserConsent, judge_call,
+};
+pub use memory::{
+    AnswerLifetime, AnswerStoreError, AnswerTarget, LastingAnswer, PermissionMemory, ToolMemory,
+};
+pub use rules::{RuleMatches, WorkspacePermissions};
 
-pub use crate::catalog::Annotations;
+pub use crate::catalog::ToolAnnotations;

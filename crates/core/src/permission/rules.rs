@@ -6,21 +6,21 @@
 
 use std::sync::Arc;
 
-use switchboard_config::{Mode, PermissionRule, Rules, glob};
+use switchboard_config::{Mode, PermissionRule, PermissionRules, glob_matches};
 
-use super::Cited;
-use crate::{Problem, ProblemKind};
+use super::CitedRule;
+use crate::{EngineProblem, EngineProblemKind};
 
 /// The rules of a workspace, and what happens where they are silent. Clones share the rules.
 #[derive(Debug, Clone)]
-pub struct Permissions {
+pub struct WorkspacePermissions {
     mode: Mode,
-    written: Arc<Written>,
+    written: Arc<CompiledRules>,
 }
 
 /// The rules, whatever the mode.
 #[derive(Debug)]
-struct Written {
+struct CompiledRules {
     deny: Vec<Restriction>,
     ask: Vec<Restriction>,
     allow: Vec<Allowance>,
@@ -29,20 +29,20 @@ struct Written {
 
 /// The rules that reach one tool, the first of each kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ruling<'a> {
+pub struct RuleMatches<'a> {
     /// One that denies it.
-    pub deny: Option<&'a Cited>,
+    pub deny: Option<&'a CitedRule>,
     /// One that asks about it.
-    pub ask: Option<&'a Cited>,
+    pub ask: Option<&'a CitedRule>,
     /// One that allows it.
-    pub allow: Option<&'a Cited>,
+    pub allow: Option<&'a CitedRule>,
 }
 
 /// A rule that takes away: it reaches every tool whose name it matches as text.
 #[derive(Debug, Clone)]
 struct Restriction {
     pattern: String,
-    rule: Cited,
+    rule: CitedRule,
 }
 
 /// A rule that permits: one server, and a glob for its tools.
@@ -50,16 +50,20 @@ struct Restriction {
 struct Allowance {
     server: String,
     tools: String,
-    rule: Cited,
+    rule: CitedRule,
 }
 
 // === impl Permissions ===
 
-impl Permissions {
+impl WorkspacePermissions {
     /// The rules as they apply where these servers are configured. `mode` is the one that counts, whoever
     /// chose it. `configured` holds the normalised name of each configured server once: two equal names
     /// there are two servers, and no allow rule can tell them apart.
-    pub fn new(rules: &Rules, mode: Mode, configured: &[String]) -> (Self, Vec<Problem>) {
+    pub fn new(
+        rules: &PermissionRules,
+        mode: Mode,
+        configured: &[String],
+    ) -> (Self, Vec<EngineProblem>) {
         let mut problems = Vec::new();
         let mut allow = Vec::new();
         for rule in &rules.allow {
@@ -67,12 +71,14 @@ impl Permissions {
                 // A rule for a server that is configured elsewhere.
                 [] => {}
                 [(server, tools)] => allow.push(Allowance::new(server, tools, rule)),
-                [(one, _), .., (other, _)] => problems.push(ambiguous(rule, one, other)),
+                [(one, _), .., (other, _)] => {
+                    problems.push(ambiguous_rule_problem(rule, one, other))
+                }
             }
         }
         let deny = rules.deny.iter().map(Restriction::from).collect();
         let ask = rules.ask.iter().map(Restriction::from).collect();
-        let written = Written { deny, ask, allow, configured: configured.to_vec() };
+        let written = CompiledRules { deny, ask, allow, configured: configured.to_vec() };
         (Self { mode, written: Arc::new(written) }, problems)
     }
 
@@ -88,11 +94,11 @@ impl Permissions {
     }
 
     /// The rules that reach a tool. Both names are normalised and not cut.
-    pub fn ruling(&self, server: &str, tool: &str) -> Ruling<'_> {
+    pub fn ruling(&self, server: &str, tool: &str) -> RuleMatches<'_> {
         let name = [server, "__", tool].concat();
         let written = &*self.written;
         let allow = written.allow.iter().find(|rule| rule.reaches(server, tool));
-        Ruling {
+        RuleMatches {
             deny: first(&written.deny, server, &name),
             ask: first(&written.ask, server, &name),
             allow: allow.map(|found| &found.rule),
@@ -110,7 +116,7 @@ impl Permissions {
     }
 
     /// The rule that would allow exactly this tool; none where its name could mean another server's.
-    pub fn allowing(&self, server: &str, tool: &str) -> Option<String> {
+    pub fn allow_rule_for(&self, server: &str, tool: &str) -> Option<String> {
         let name = format!("{server}__{tool}");
         match readings(&name, &self.written.configured).as_slice() {
             [(only, _)] if *only == server => Some(format!("mcp__{name}")),
@@ -119,7 +125,7 @@ impl Permissions {
     }
 }
 
-fn first<'a>(rules: &'a [Restriction], server: &str, name: &str) -> Option<&'a Cited> {
+fn first<'a>(rules: &'a [Restriction], server: &str, name: &str) -> Option<&'a CitedRule> {
     rules.iter().find(|rule| rule.reaches(server, name)).map(|found| &found.rule)
 }
 
@@ -141,7 +147,7 @@ fn readings<'a>(pattern: &'a str, configured: &'a [String]) -> Vec<(&'a str, &'a
     configured.iter().filter_map(read).collect()
 }
 
-fn ambiguous(rule: &PermissionRule, one: &str, other: &str) -> Problem {
+fn ambiguous_rule_problem(rule: &PermissionRule, one: &str, other: &str) -> EngineProblem {
     let what = if one == other {
         format!("`{one}`, a name that two servers have")
     } else {
@@ -149,7 +155,7 @@ fn ambiguous(rule: &PermissionRule, one: &str, other: &str) -> Problem {
     };
     let message =
         format!("the rule `{}` ({}) could mean {what}, and so allows nothing", rule.text, rule.at);
-    Problem::new(ProblemKind::AmbiguousRule, message).of_item(&rule.text)
+    EngineProblem::new(EngineProblemKind::AmbiguousRule, message).of_item(&rule.text)
 }
 
 // === impl Restriction ===
@@ -163,13 +169,14 @@ impl From<&PermissionRule> for Restriction {
 impl Restriction {
     /// As text, a rule matches whatever any of its readings matches.
     fn reaches(&self, server: &str, name: &str) -> bool {
-        self.pattern == server || glob(&self.pattern, name)
+        self.pattern == server || glob_matches(&self.pattern, name)
     }
 
     /// Whether it reaches every tool that could be there.
     fn covers(&self, server: &str) -> bool {
         let open_ended = self.pattern.ends_with('*');
-        self.pattern == server || (open_ended && glob(&self.pattern, &format!("{server}__")))
+        self.pattern == server
+            || (open_ended && glob_matches(&self.pattern, &format!("{server}__")))
     }
 }
 
@@ -181,6 +188,6 @@ impl Allowance {
     }
 
     fn reaches(&self, server: &str, tool: &str) -> bool {
-        self.server == server && glob(&self.tools, tool)
+        self.server == server && glob_matches(&self.tools, tool)
     }
 }

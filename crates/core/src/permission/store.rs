@@ -12,22 +12,22 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::{LastingAnswer, Question, Remember, Target};
-use crate::{Problem, ProblemKind};
+use super::{AnswerLifetime, AnswerTarget, AskReason, LastingAnswer};
+use crate::{EngineProblem, EngineProblemKind};
 
 /// The form of the file.
-const VERSION: u32 = 1;
+const FILE_VERSION: u32 = 1;
 /// More answers than a person gives.
-const MOST: usize = 10_000;
+const MAX_ANSWERS: usize = 10_000;
 /// How long another writer may hold the lock.
-const PATIENCE: Duration = Duration::from_secs(2);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 /// How often the lock is tried meanwhile.
-const LOOK: Duration = Duration::from_millis(10);
+const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Why answers could not be read or kept.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum AnswerError {
+pub enum AnswerStoreError {
     /// The disk refused.
     #[error("cannot {doing} `{}`", path.display())]
     Io {
@@ -51,7 +51,7 @@ pub enum AnswerError {
     },
     /// The file is of another version.
     #[error(
-        "`{}` is of version {found}, not {VERSION}, so no answer in it counts; it is moved aside when the next \
+        "`{}` is of version {found}, not {FILE_VERSION}, so no answer in it counts; it is moved aside when the next \
          one is kept",
         path.display()
     )]
@@ -68,7 +68,7 @@ pub enum AnswerError {
         path: PathBuf,
     },
     /// There are too many.
-    #[error("`{}` holds {MOST} answers, which is as many as are kept", path.display())]
+    #[error("`{}` holds {MAX_ANSWERS} answers, which is as many as are kept", path.display())]
     Full {
         /// The file.
         path: PathBuf,
@@ -86,24 +86,24 @@ pub enum AnswerError {
 
 /// One answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Answer {
+pub(super) struct StoredAnswer {
     #[serde(rename = "answer")]
-    pub(super) remember: Remember,
+    pub(super) remember: AnswerLifetime,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     project: Option<String>,
     server: String,
     signature: String,
     tool: String,
-    pub(super) question: Question,
+    pub(super) question: AskReason,
 }
 
 /// The answers that are kept, by server.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Kept(HashMap<String, Vec<Answer>>);
+pub(super) struct StoredAnswers(HashMap<String, Vec<StoredAnswer>>);
 
 /// The place they are kept at.
 #[derive(Debug, Clone)]
-pub(super) struct Store {
+pub(super) struct AnswerStore {
     folder: PathBuf,
 }
 
@@ -116,21 +116,21 @@ pub(super) struct FileStamp {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Content {
+struct AnswerFile {
     version: u32,
-    answers: Vec<Answer>,
+    answers: Vec<StoredAnswer>,
 }
 
 // === impl Store ===
 
-impl Store {
+impl AnswerStore {
     pub(super) fn new(state_dir: &Path) -> Self {
         Self { folder: state_dir.to_owned() }
     }
 
     /// What is kept; no file keeps nothing.
-    pub(super) fn load(&self) -> Result<Kept, AnswerError> {
-        self.read().map(Kept::from)
+    pub(super) fn load(&self) -> Result<StoredAnswers, AnswerStoreError> {
+        self.read().map(StoredAnswers::from)
     }
 
     /// The file as it is now; `None` where there is none.
@@ -143,10 +143,10 @@ impl Store {
     /// Keeps one more. The newest word counts: what contradicts it is dropped.
     pub(super) fn add(
         &self,
-        answer: Answer,
-        publish: impl FnOnce(Kept, Option<FileStamp>),
-    ) -> Result<(), AnswerError> {
-        let edit = |answers: &mut Vec<Answer>| {
+        answer: StoredAnswer,
+        publish: impl FnOnce(StoredAnswers, Option<FileStamp>),
+    ) -> Result<(), AnswerStoreError> {
+        let edit = |answers: &mut Vec<StoredAnswer>| {
             answers.retain(|known| *known != answer && !known.contradicts(&answer));
             answers.push(answer);
         };
@@ -154,14 +154,14 @@ impl Store {
     }
 
     /// Drops every answer that `is_meant` picks, and gives those.
-    pub(super) fn drop_those(
+    pub(super) fn remove_matching(
         &self,
         is_meant: impl Fn(&LastingAnswer) -> bool,
-        publish: impl FnOnce(Kept, Option<FileStamp>),
-    ) -> Result<Vec<LastingAnswer>, AnswerError> {
+        publish: impl FnOnce(StoredAnswers, Option<FileStamp>),
+    ) -> Result<Vec<LastingAnswer>, AnswerStoreError> {
         let mut dropped = Vec::new();
-        let edit = |answers: &mut Vec<Answer>| {
-            dropped = drop_those(answers, is_meant);
+        let edit = |answers: &mut Vec<StoredAnswer>| {
+            dropped = remove_matching(answers, is_meant);
         };
         self.change(edit, publish)?;
         Ok(dropped)
@@ -171,27 +171,27 @@ impl Store {
     /// later one is published last. Waits for another writer, so not for async code.
     fn change(
         &self,
-        edit: impl FnOnce(&mut Vec<Answer>),
-        publish: impl FnOnce(Kept, Option<FileStamp>),
-    ) -> Result<(), AnswerError> {
+        edit: impl FnOnce(&mut Vec<StoredAnswer>),
+        publish: impl FnOnce(StoredAnswers, Option<FileStamp>),
+    ) -> Result<(), AnswerStoreError> {
         let path = self.path();
         self.make_folder()?;
         let _lock = self.lock()?;
         let mut answers = match self.read() {
             Ok(answers) => answers,
-            Err(AnswerError::Corrupt { .. } | AnswerError::Version { .. }) => {
+            Err(AnswerStoreError::Corrupt { .. } | AnswerStoreError::Version { .. }) => {
                 self.move_aside()?;
                 Vec::new()
             }
             Err(error) => return Err(error),
         };
         edit(&mut answers);
-        if answers.len() > MOST {
-            return Err(AnswerError::Full { path });
+        if answers.len() > MAX_ANSWERS {
+            return Err(AnswerStoreError::Full { path });
         }
-        let content = Content { version: VERSION, answers };
-        self.write(&content).map_err(failed("write", &path))?;
-        publish(Kept::from(content.answers), self.stamp());
+        let content = AnswerFile { version: FILE_VERSION, answers };
+        self.write(&content).map_err(io_error("write", &path))?;
+        publish(StoredAnswers::from(content.answers), self.stamp());
         Ok(())
     }
 
@@ -199,21 +199,21 @@ impl Store {
         self.folder.join("answers.json")
     }
 
-    fn read(&self) -> Result<Vec<Answer>, AnswerError> {
+    fn read(&self) -> Result<Vec<StoredAnswer>, AnswerStoreError> {
         let path = self.path();
         let text = match fs::read(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(source) => return Err(failed("read", &path)(source)),
+            Err(source) => return Err(io_error("read", &path)(source)),
         };
         match serde_json::from_slice(&text) {
-            Ok(Content { version: VERSION, answers }) => Ok(answers),
-            Ok(Content { version: found, .. }) => Err(AnswerError::Version { path, found }),
-            Err(source) => Err(AnswerError::Corrupt { path, source }),
+            Ok(AnswerFile { version: FILE_VERSION, answers }) => Ok(answers),
+            Ok(AnswerFile { version: found, .. }) => Err(AnswerStoreError::Version { path, found }),
+            Err(source) => Err(AnswerStoreError::Corrupt { path, source }),
         }
     }
 
-    fn write(&self, content: &Content) -> io::Result<()> {
+    fn write(&self, content: &AnswerFile) -> io::Result<()> {
         // Made with mode 0600 by the library.
         let mut staged = tempfile::NamedTempFile::new_in(&self.folder)?;
         serde_json::to_writer_pretty(&mut staged, content)?;
@@ -224,7 +224,7 @@ impl Store {
     }
 
     /// Under a name that is free, so that what was moved aside before stays too.
-    fn move_aside(&self) -> Result<(), AnswerError> {
+    fn move_aside(&self) -> Result<(), AnswerStoreError> {
         let path = self.path();
         let name = |number: u32| match number {
             1 => "answers.json.corrupt".to_owned(),
@@ -232,39 +232,39 @@ impl Store {
         };
         let free = (1..=u32::MAX).map(|number| self.folder.join(name(number)));
         let Some(aside) = free.into_iter().find(|aside| !aside.exists()) else {
-            return Err(AnswerError::Full { path });
+            return Err(AnswerStoreError::Full { path });
         };
         tracing::warn!(aside = %aside.display(), "answers that cannot be understood are moved aside");
-        fs::rename(&path, aside).map_err(failed("move aside", &path))
+        fs::rename(&path, aside).map_err(io_error("move aside", &path))
     }
 
-    fn make_folder(&self) -> Result<(), AnswerError> {
+    fn make_folder(&self) -> Result<(), AnswerStoreError> {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(&self.folder);
-        made.map_err(failed("create", &self.folder))
+        made.map_err(io_error("create", &self.folder))
     }
 
     /// A file of its own: a lock on one that is replaced would be lost with it.
-    fn lock(&self) -> Result<File, AnswerError> {
+    fn lock(&self) -> Result<File, AnswerStoreError> {
         let path = self.folder.join("answers.lock");
         let mut options = OpenOptions::new();
         options.create(true).truncate(false).write(true).mode(0o600);
-        let file = options.open(&path).map_err(failed("lock", &path))?;
-        let deadline = Instant::now() + PATIENCE;
+        let file = options.open(&path).map_err(io_error("lock", &path))?;
+        let deadline = Instant::now() + LOCK_TIMEOUT;
         loop {
             match file.try_lock() {
                 Ok(()) => return Ok(file),
                 Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
-                    std::thread::sleep(LOOK);
+                    std::thread::sleep(LOCK_POLL_INTERVAL);
                 }
-                Err(TryLockError::WouldBlock) => return Err(AnswerError::Locked { path }),
-                Err(TryLockError::Error(source)) => return Err(failed("lock", &path)(source)),
+                Err(TryLockError::WouldBlock) => return Err(AnswerStoreError::Locked { path }),
+                Err(TryLockError::Error(source)) => return Err(io_error("lock", &path)(source)),
             }
         }
     }
 }
 
-fn drop_those(
-    answers: &mut Vec<Answer>,
+fn remove_matching(
+    answers: &mut Vec<StoredAnswer>,
     is_meant: impl Fn(&LastingAnswer) -> bool,
 ) -> Vec<LastingAnswer> {
     let mut dropped = Vec::new();
@@ -279,24 +279,24 @@ fn drop_those(
     dropped
 }
 
-fn failed(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> AnswerError {
+fn io_error(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> AnswerStoreError {
     let path = path.to_owned();
-    move |source| AnswerError::Io { doing, path, source }
+    move |source| AnswerStoreError::Io { doing, path, source }
 }
 
 // === impl Answer ===
 
-impl Answer {
+impl StoredAnswer {
     pub(super) fn new(
-        target: &Target<'_>,
-        question: Question,
-        remember: Remember,
-    ) -> Result<Self, AnswerError> {
+        target: &AnswerTarget<'_>,
+        question: AskReason,
+        remember: AnswerLifetime,
+    ) -> Result<Self, AnswerStoreError> {
         let project = match (remember, target.project.to_str()) {
-            (Remember::Project, None) => {
-                return Err(AnswerError::PathNotText { path: target.project.to_owned() });
+            (AnswerLifetime::Project, None) => {
+                return Err(AnswerStoreError::PathNotText { path: target.project.to_owned() });
             }
-            (Remember::Project, Some(path)) => Some(path.to_owned()),
+            (AnswerLifetime::Project, Some(path)) => Some(path.to_owned()),
             _ => None,
         };
         Ok(Self {
@@ -314,8 +314,8 @@ impl Answer {
         let Self { remember, project, server, signature, tool, question } = self;
         let mut digest = Sha256::new();
         let (kind, asked) = match question {
-            Question::Undecided => ("undecided", ""),
-            Question::Rule(text) => ("rule", text.as_str()),
+            AskReason::Undecided => ("undecided", ""),
+            AskReason::Rule(text) => ("rule", text.as_str()),
         };
         let project_text = project.as_deref().unwrap_or_default();
         let lasts = remember.to_string();
@@ -337,17 +337,18 @@ impl Answer {
 
     /// Whether one is a no and the other a yes, about the same tool.
     fn contradicts(&self, other: &Self) -> bool {
-        let is_no = |answer: &Self| answer.remember == Remember::Never;
+        let is_no = |answer: &Self| answer.remember == AnswerLifetime::Never;
         self.server == other.server && self.tool == other.tool && is_no(self) != is_no(other)
     }
 
     /// Whether it counts for a tool. A no counts whatever became of the server behind its name.
-    pub(super) fn is_about(&self, target: &Target<'_>) -> bool {
+    pub(super) fn is_about(&self, target: &AnswerTarget<'_>) -> bool {
         let same_tool = self.server == target.server && self.tool == target.tool;
-        let same_server = self.remember == Remember::Never || self.signature == target.signature;
+        let same_server =
+            self.remember == AnswerLifetime::Never || self.signature == target.signature;
         let here = match (self.remember, &self.project) {
-            (Remember::Project, None) => false,
-            (Remember::Project, Some(project)) => target.project.to_str() == Some(project),
+            (AnswerLifetime::Project, None) => false,
+            (AnswerLifetime::Project, Some(project)) => target.project.to_str() == Some(project),
             _ => true,
         };
         same_tool && same_server && here
@@ -356,40 +357,41 @@ impl Answer {
 
 // === impl Kept ===
 
-impl Kept {
-    pub(super) fn add(&mut self, answer: Answer) {
+impl StoredAnswers {
+    pub(super) fn add(&mut self, answer: StoredAnswer) {
         let answers = self.0.entry(answer.server.clone()).or_default();
         answers.retain(|known| *known != answer && !known.contradicts(&answer));
         answers.push(answer);
     }
 
-    pub(super) fn drop_those(
+    pub(super) fn remove_matching(
         &mut self,
         is_meant: impl Fn(&LastingAnswer) -> bool,
     ) -> Vec<LastingAnswer> {
-        self.0.values_mut().flat_map(|answers| drop_those(answers, &is_meant)).collect()
+        self.0.values_mut().flat_map(|answers| remove_matching(answers, &is_meant)).collect()
     }
 
     /// By server and tool.
-    pub(super) fn lasting(&self) -> Vec<LastingAnswer> {
-        let mut lasting: Vec<_> = self.0.values().flatten().map(Answer::to_lasting).collect();
+    pub(super) fn lasting_answers(&self) -> Vec<LastingAnswer> {
+        let mut lasting: Vec<_> = self.0.values().flatten().map(StoredAnswer::to_lasting).collect();
         lasting.sort_by(|one, other| {
             (&one.server, &one.tool, &one.id).cmp(&(&other.server, &other.tool, &other.id))
         });
         lasting
     }
 
-    pub(super) fn about(&self, server: &str) -> impl Iterator<Item = &Answer> {
+    pub(super) fn about(&self, server: &str) -> impl Iterator<Item = &StoredAnswer> {
         self.0.get(server).into_iter().flatten()
     }
 }
 
-impl From<Vec<Answer>> for Kept {
-    fn from(answers: Vec<Answer>) -> Self {
-        let mut kept: HashMap<String, Vec<Answer>> = HashMap::new();
+impl From<Vec<StoredAnswer>> for StoredAnswers {
+    fn from(answers: Vec<StoredAnswer>) -> Self {
+        let mut kept: HashMap<String, Vec<StoredAnswer>> = HashMap::new();
         // A file may say anything; what counts for one call or one session has no place in it.
-        let lasting =
-            |answer: &Answer| !matches!(answer.remember, Remember::Once | Remember::Session);
+        let lasting = |answer: &StoredAnswer| {
+            !matches!(answer.remember, AnswerLifetime::Once | AnswerLifetime::Session)
+        };
         for answer in answers.into_iter().filter(lasting) {
             kept.entry(answer.server.clone()).or_default().push(answer);
         }
@@ -399,14 +401,14 @@ impl From<Vec<Answer>> for Kept {
 
 // === impl AnswerError ===
 
-impl AnswerError {
+impl AnswerStoreError {
     /// As something to show beside what works.
-    pub fn problem(&self) -> Problem {
+    pub fn problem(&self) -> EngineProblem {
         let cause = std::error::Error::source(self);
         let message = match cause {
             Some(cause) => format!("{self}: {cause}"),
             None => self.to_string(),
         };
-        Problem::new(ProblemKind::Storage, message)
+        EngineProblem::new(EngineProblemKind::Storage, message)
     }
 }

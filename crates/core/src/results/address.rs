@@ -4,20 +4,20 @@ use std::fmt;
 
 use url::Url;
 
-use super::Pattern;
+use super::SearchPattern;
 
 /// A spilled result, or a part of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Address {
+pub struct ResultAddress {
     /// Which result.
     pub id: String,
     /// What of it.
-    pub want: Want,
+    pub want: ResultQuery,
 }
 
 /// What is wanted of a spilled result.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Want {
+pub enum ResultQuery {
     /// All of it, as far as it fits.
     Whole,
     /// A part, in bytes.
@@ -28,15 +28,15 @@ pub enum Want {
         length: usize,
     },
     /// The lines that match.
-    Search(Pattern),
+    Search(SearchPattern),
 }
 
 // === impl Address ===
 
-impl Address {
+impl ResultAddress {
     /// All of the result `id`.
     pub fn whole(id: &str) -> Self {
-        Self { id: id.to_owned(), want: Want::Whole }
+        Self { id: id.to_owned(), want: ResultQuery::Whole }
     }
 
     /// Reads a URI; `None` if it names no result.
@@ -49,13 +49,13 @@ impl Address {
         let value = |key: &str| url.query_pairs().find(|(name, _)| name == key);
         let number = |key: &str| value(key).map(|(_, text)| text.parse::<u64>());
         let want = if let Some((_, text)) = value("search") {
-            Want::Search(Pattern::Text(text.into_owned()))
+            ResultQuery::Search(SearchPattern::Text(text.into_owned()))
         } else if let Some((_, regex)) = value("regex") {
-            Want::Search(Pattern::Regex(regex.into_owned()))
+            ResultQuery::Search(SearchPattern::Regex(regex.into_owned()))
         } else {
             match (number("offset").transpose().ok()?, number("length").transpose().ok()?) {
-                (None, None) => Want::Whole,
-                (offset, length) => Want::Part {
+                (None, None) => ResultQuery::Whole,
+                (offset, length) => ResultQuery::Part {
                     offset: offset.unwrap_or(0),
                     length: usize::try_from(length.unwrap_or(u64::MAX)).unwrap_or(usize::MAX),
                 },
@@ -74,7 +74,7 @@ impl Address {
 }
 
 /// Without what is wanted of it.
-impl fmt::Display for Address {
+impl fmt::Display for ResultAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "switchboard://results/{}", self.id)
     }
@@ -86,14 +86,14 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        let address = Address::whole("abc");
-        let want = |uri: &str| Address::parse(uri).map(|address| address.want);
-        assert_eq!(Address::parse(&address.to_string()), Some(address.clone()));
-        assert_eq!(want(&address.part(5, 7)), Some(Want::Part { offset: 5, length: 7 }));
-        let text = Pattern::Text("a b".into());
-        assert_eq!(want(&address.search("a%20b")), Some(Want::Search(text)));
+        let address = ResultAddress::whole("abc");
+        let want = |uri: &str| ResultAddress::parse(uri).map(|address| address.want);
+        assert_eq!(ResultAddress::parse(&address.to_string()), Some(address.clone()));
+        assert_eq!(want(&address.part(5, 7)), Some(ResultQuery::Part { offset: 5, length: 7 }));
+        let text = SearchPattern::Text("a b".into());
+        assert_eq!(want(&address.search("a%20b")), Some(ResultQuery::Search(text)));
         for other in ["switchboard://other/x", "file:///x", "switchboard://results/x?offset=-1"] {
-            assert_eq!(Address::parse(other), None, "{other}");
+            assert_eq!(ResultAddress::parse(other), None, "{other}");
         }
     }
 }

@@ -4,14 +4,14 @@ use base64::Engine as _;
 use switchboard_wire::sanitize;
 
 use super::{
-    Place, Spilled, StoreError,
-    content::{Content, PartKind},
-    size::grouped,
+    ResultStoreError, SpillTarget, SpilledFile,
+    content::{PartKind, ResultContent},
+    size::group_thousands,
     text,
 };
 
 /// The kinds that are named by what their file is called.
-const EXTENSIONS: [(&str, &str); 22] = [
+const EXTENSIONS_BY_MIME: [(&str, &str); 22] = [
     ("application/pdf", "pdf"),
     ("application/zip", "zip"),
     ("application/gzip", "gz"),
@@ -37,7 +37,7 @@ const EXTENSIONS: [(&str, &str); 22] = [
 ];
 
 /// How files of some kinds begin.
-const BEGINNINGS: [(&[u8], &str); 9] = [
+const MAGIC_BYTES: [(&[u8], &str); 9] = [
     (b"%PDF-", "pdf"),
     (b"PK\x03\x04", "zip"),
     (b"\x1f\x8b", "gz"),
@@ -51,10 +51,13 @@ const BEGINNINGS: [(&[u8], &str); 9] = [
 
 /// Writes every blob of `content` to a file and puts a note in its place. One that is no base64 stays. At the
 /// first failure of the disk the rest stays too.
-pub(super) fn to_disk(content: &mut Content<'_>, place: &Place) -> Result<(), StoreError> {
+pub(super) fn spill_blobs(
+    content: &mut ResultContent<'_>,
+    place: &SpillTarget,
+) -> Result<(), ResultStoreError> {
     for at in 0..content.parts.len() {
         let PartKind::Blob { blob, mime, uri } = &content.parts[at].kind else { continue };
-        let Some(bytes) = decoded(blob) else { continue };
+        let Some(bytes) = decode_base64(blob) else { continue };
         let extension = extension(mime, &bytes);
         let spilled = place.store.keep(&place.owner, extension, |out| out.write_all(&bytes))?;
         let (note, uri) = (note(&spilled, mime, uri), uri.clone());
@@ -63,31 +66,31 @@ pub(super) fn to_disk(content: &mut Content<'_>, place: &Place) -> Result<(), St
     Ok(())
 }
 
-fn note(spilled: &Spilled, mime: &str, uri: &str) -> String {
+fn note(spilled: &SpilledFile, mime: &str, uri: &str) -> String {
     let kind = if mime.is_empty() { "binary data" } else { mime };
     format!(
         "{} ({}, {} bytes) is in {}",
-        sanitize::line(uri),
-        sanitize::line(kind),
-        grouped(spilled.bytes),
+        sanitize::sanitize_line(uri),
+        sanitize::sanitize_line(kind),
+        group_thousands(spilled.bytes),
         spilled.path.display()
     )
 }
 
 /// The bytes of a JSON string that holds base64.
-pub(super) fn decoded(quoted: &str) -> Option<Vec<u8>> {
+pub(super) fn decode_base64(quoted: &str) -> Option<Vec<u8>> {
     let inner = quoted.trim_matches('"');
     if memchr::memchr2(b'\\', b'\n', inner.as_bytes()).is_none() {
-        return LENIENT.decode(inner).ok();
+        return LENIENT_BASE64.decode(inner).ok();
     }
     // Line breaks and escaped slashes: rare, and still base64.
     let mut plain = text::start(quoted, usize::MAX);
     plain.retain(|c| !c.is_ascii_whitespace());
-    LENIENT.decode(plain).ok()
+    LENIENT_BASE64.decode(plain).ok()
 }
 
 /// Servers disagree about padding.
-const LENIENT: base64::engine::GeneralPurpose = base64::engine::GeneralPurpose::new(
+const LENIENT_BASE64: base64::engine::GeneralPurpose = base64::engine::GeneralPurpose::new(
     &base64::alphabet::STANDARD,
     base64::engine::GeneralPurposeConfig::new()
         .with_decode_padding_mode(base64::engine::DecodePaddingMode::Indifferent),
@@ -95,8 +98,8 @@ const LENIENT: base64::engine::GeneralPurpose = base64::engine::GeneralPurpose::
 
 fn extension(mime: &str, bytes: &[u8]) -> &'static str {
     let mime = mime.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    let named = EXTENSIONS.iter().find(|(name, _)| *name == mime);
-    let begun = || BEGINNINGS.iter().find(|(start, _)| bytes.starts_with(start));
+    let named = EXTENSIONS_BY_MIME.iter().find(|(name, _)| *name == mime);
+    let begun = || MAGIC_BYTES.iter().find(|(start, _)| bytes.starts_with(start));
     named.map(|(_, extension)| *extension).or_else(|| begun().map(|(_, e)| *e)).unwrap_or("bin")
 }
 
@@ -120,9 +123,9 @@ mod tests {
     #[test]
     fn base64_of_any_manner() {
         for text in [r#""aGk=""#, r#""aGk""#, r#""aG\nk=""#] {
-            assert_eq!(decoded(text).as_deref(), Some(&b"hi"[..]), "{text}");
+            assert_eq!(decode_base64(text).as_deref(), Some(&b"hi"[..]), "{text}");
         }
-        assert_eq!(decoded(r#""Pz8\/""#).as_deref(), Some(&b"???"[..]));
-        assert_eq!(decoded(r#""***""#), None);
+        assert_eq!(decode_base64(r#""Pz8\/""#).as_deref(), Some(&b"???"[..]));
+        assert_eq!(decode_base64(r#""***""#), None);
     }
 }

@@ -2,21 +2,21 @@
 
 use std::borrow::Cow;
 
-use switchboard_wire::json::{Edit, Elements, Members, Raw, decode_string};
+use switchboard_wire::json::{JsonEdit, JsonElements, JsonMembers, Raw, decode_string};
 
-use super::{Kept, Shape, size::Size, text};
+use super::{LimitedResult, ResultShape, size::TextSize, text};
 
 /// A result taken apart. A large one is walked over as seldom as can be, and never copied.
-pub(super) struct Content<'r> {
-    shape: Shape,
-    pub(super) parts: Vec<Part<'r>>,
+pub(super) struct ResultContent<'r> {
+    shape: ResultShape,
+    pub(super) parts: Vec<ContentPart<'r>>,
     /// `structuredContent`, if there is any.
     pub(super) structured: Option<&'r str>,
     changed: bool,
 }
 
 /// One content item.
-pub(super) struct Part<'r> {
+pub(super) struct ContentPart<'r> {
     /// The item as it stands in the result.
     pub(super) item: Cow<'r, str>,
     pub(super) kind: PartKind<'r>,
@@ -32,7 +32,7 @@ pub(super) enum PartKind<'r> {
 
 /// The members of an item that matter, as written.
 #[derive(Default)]
-struct Facts<'r> {
+struct PartMembers<'r> {
     kind: Option<&'r str>,
     text: Option<&'r str>,
     data: Option<&'r str>,
@@ -44,14 +44,14 @@ struct Facts<'r> {
 
 // === impl Content ===
 
-impl<'r> Content<'r> {
+impl<'r> ResultContent<'r> {
     /// The parts of `result`; `None` if it has none that can be told apart.
-    pub(super) fn of(result: &'r Raw, shape: Shape) -> Option<Self> {
+    pub(super) fn of(result: &'r Raw, shape: ResultShape) -> Option<Self> {
         let (mut items, mut structured) = (None, None);
         for found in result.members() {
-            let place = if found.is(member(shape)) {
+            let place = if found.is_named(member(shape)) {
                 &mut items
-            } else if shape == Shape::Tool && found.is("structuredContent") {
+            } else if shape == ResultShape::Tool && found.is_named("structuredContent") {
                 &mut structured
             } else {
                 continue;
@@ -64,21 +64,22 @@ impl<'r> Content<'r> {
         if items.is_none() && structured.is_none() {
             return None;
         }
-        let items = items.into_iter().flat_map(Elements::of);
-        let part = |item| Part { item: Cow::Borrowed(item), kind: PartKind::of(item, shape) };
+        let items = items.into_iter().flat_map(JsonElements::of);
+        let part =
+            |item| ContentPart { item: Cow::Borrowed(item), kind: PartKind::of(item, shape) };
         Some(Self { shape, parts: items.map(part).collect(), structured, changed: false })
     }
 
     /// How much text there is. Images, sound and blobs are none.
-    pub(super) fn size(&self) -> Size {
-        let mut size = Size::default();
+    pub(super) fn size(&self) -> TextSize {
+        let mut size = TextSize::default();
         for part in &self.parts {
             if let PartKind::Text { text } = &part.kind {
                 size += text::size(text);
             }
         }
         if let Some(structured) = self.structured {
-            size += Size::of(structured);
+            size += TextSize::of(structured);
         }
         size
     }
@@ -86,7 +87,7 @@ impl<'r> Content<'r> {
     /// Puts a smaller image in the place of one.
     pub(super) fn replace(&mut self, at: usize, item: String) {
         let kind = PartKind::Other { kind: "image".to_owned() };
-        self.parts[at] = Part { item: Cow::Owned(item), kind };
+        self.parts[at] = ContentPart { item: Cow::Owned(item), kind };
         self.changed = true;
     }
 
@@ -94,73 +95,75 @@ impl<'r> Content<'r> {
     pub(super) fn replace_by_text(&mut self, at: usize, words: &str, uri: &str) {
         let item = Cow::Owned(self.text_item_of(words, uri).to_string());
         let text = Cow::Owned(Raw::string(words).to_string());
-        self.parts[at] = Part { item, kind: PartKind::Text { text } };
+        self.parts[at] = ContentPart { item, kind: PartKind::Text { text } };
         self.changed = true;
     }
 
     /// An item that says `text`.
     pub(super) fn text_item(&self, text: &str) -> Raw {
         match self.shape {
-            Shape::Tool => self.text_item_of(text, ""),
-            Shape::Resource => self.text_item_of(text, &self.first_uri()),
+            ResultShape::Tool => self.text_item_of(text, ""),
+            ResultShape::Resource => self.text_item_of(text, &self.first_uri()),
         }
     }
 
     /// The same, about the resource at `uri`.
     fn text_item_of(&self, text: &str, uri: &str) -> Raw {
         let (text, uri) = (Raw::string(text), Raw::string(uri));
-        let edits: &[Edit<'_>] = match self.shape {
-            Shape::Tool => &[Edit::set(&["type"], "\"text\""), Edit::set(&["text"], text.as_str())],
-            Shape::Resource => &[
-                Edit::set(&["uri"], uri.as_str()),
-                Edit::set(&["mimeType"], "\"text/plain\""),
-                Edit::set(&["text"], text.as_str()),
+        let edits: &[JsonEdit<'_>] = match self.shape {
+            ResultShape::Tool => {
+                &[JsonEdit::set(&["type"], "\"text\""), JsonEdit::set(&["text"], text.as_str())]
+            }
+            ResultShape::Resource => &[
+                JsonEdit::set(&["uri"], uri.as_str()),
+                JsonEdit::set(&["mimeType"], "\"text/plain\""),
+                JsonEdit::set(&["text"], text.as_str()),
             ],
         };
         // An empty object takes any member; the quoted text alone would be well formed too.
-        Raw::empty_object().with(edits).unwrap_or(text)
+        Raw::empty_object().with_edits(edits).unwrap_or(text)
     }
 
     /// A note about a whole resource goes under its name.
     fn first_uri(&self) -> String {
-        let uri = |part: &Part<'_>| Facts::of(&part.item).uri.map(word);
+        let uri = |part: &ContentPart<'_>| PartMembers::of(&part.item).uri.map(word);
         self.parts.iter().find_map(uri).unwrap_or_default()
     }
 
     /// The result with the items as they are now; the very same if none was replaced.
-    pub(super) fn changed_in(&self, kept: Kept) -> Kept {
+    pub(super) fn with_replacements(&self, kept: LimitedResult) -> LimitedResult {
         if !self.changed {
             return kept;
         }
         let items = self.parts.iter().map(|part| part.item.as_ref());
-        self.with_items(items, Structured::Stays, kept)
+        self.with_items(items, StructuredContent::Stays, kept)
     }
 
     /// The result with one note in the place of all text.
-    pub(super) fn replaced_by(&self, note: &str, mut kept: Kept) -> Kept {
+    pub(super) fn with_note(&self, note: &str, mut kept: LimitedResult) -> LimitedResult {
         let item = self.text_item(note);
         let others = self.parts.iter().filter(|part| !part.is_text());
         let items = std::iter::once(item.as_str()).chain(others.map(|part| part.item.as_ref()));
         kept.note = Some(note.to_owned());
-        self.with_items(items, Structured::Goes, kept)
+        self.with_items(items, StructuredContent::Goes, kept)
     }
 
     /// The result with these items.
     pub(super) fn with_items<'i>(
         &self,
         items: impl Iterator<Item = &'i str>,
-        structured: Structured,
-        mut kept: Kept,
-    ) -> Kept {
+        structured: StructuredContent,
+        mut kept: LimitedResult,
+    ) -> LimitedResult {
         let array = format!("[{}]", items.collect::<Vec<_>>().join(","));
         let path = [member(self.shape)];
-        let set = Edit::set(&path, &array);
-        let edits: &[Edit<'_>] = match structured {
-            Structured::Stays => &[set],
-            Structured::Goes => &[set, Edit::remove(&["structuredContent"])],
+        let set = JsonEdit::set(&path, &array);
+        let edits: &[JsonEdit<'_>] = match structured {
+            StructuredContent::Stays => &[set],
+            StructuredContent::Goes => &[set, JsonEdit::remove(&["structuredContent"])],
         };
         // The members were read before and none stood twice, so nothing is left that could refuse.
-        if let Ok(result) = kept.result.with(edits) {
+        if let Ok(result) = kept.result.with_edits(edits) {
             kept.result = compact(result);
         }
         kept
@@ -169,14 +172,14 @@ impl<'r> Content<'r> {
 
 /// Whether `structuredContent` is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Structured {
+pub(super) enum StructuredContent {
     Stays,
     Goes,
 }
 
 // === impl Part ===
 
-impl Part<'_> {
+impl ContentPart<'_> {
     pub(super) fn is_text(&self) -> bool {
         matches!(self.kind, PartKind::Text { .. })
     }
@@ -185,21 +188,23 @@ impl Part<'_> {
 // === impl PartKind ===
 
 impl<'r> PartKind<'r> {
-    fn of(item: &'r str, shape: Shape) -> Self {
-        let facts = Facts::of(item);
-        if shape == Shape::Resource {
+    fn of(item: &'r str, shape: ResultShape) -> Self {
+        let facts = PartMembers::of(item);
+        if shape == ResultShape::Resource {
             return Self::of_resource(&facts, "resource".to_owned());
         }
         let kind = facts.kind.map(word).unwrap_or_default();
         match (kind.as_str(), facts.text, facts.data, facts.resource) {
             ("text", Some(text), _, _) => Self::Text { text: text.into() },
             ("image", _, Some(data), _) => Self::Image { data, mime: facts.mime() },
-            ("resource", _, _, Some(resource)) => Self::of_resource(&Facts::of(resource), kind),
+            ("resource", _, _, Some(resource)) => {
+                Self::of_resource(&PartMembers::of(resource), kind)
+            }
             _ => Self::Other { kind },
         }
     }
 
-    fn of_resource(facts: &Facts<'r>, kind: String) -> Self {
+    fn of_resource(facts: &PartMembers<'r>, kind: String) -> Self {
         match (facts.text, facts.blob) {
             (Some(text), _) => Self::Text { text: text.into() },
             (None, Some(blob)) => {
@@ -213,11 +218,11 @@ impl<'r> PartKind<'r> {
 
 // === impl Facts ===
 
-impl<'r> Facts<'r> {
+impl<'r> PartMembers<'r> {
     /// One walk over the members. Of a member that stands twice the first counts.
     fn of(item: &'r str) -> Self {
         let mut facts = Self::default();
-        for found in Members::of(item) {
+        for found in JsonMembers::of(item) {
             let (place, opening) = match found.key {
                 "\"type\"" => (&mut facts.kind, '"'),
                 "\"text\"" => (&mut facts.text, '"'),
@@ -240,10 +245,10 @@ impl<'r> Facts<'r> {
     }
 }
 
-fn member(shape: Shape) -> &'static str {
+fn member(shape: ResultShape) -> &'static str {
     match shape {
-        Shape::Tool => "content",
-        Shape::Resource => "contents",
+        ResultShape::Tool => "content",
+        ResultShape::Resource => "contents",
     }
 }
 

@@ -3,16 +3,21 @@
 use std::borrow::Cow;
 
 use super::{
-    Kept,
-    content::{Content, PartKind, Structured},
+    LimitedResult,
+    content::{PartKind, ResultContent, StructuredContent},
     note,
-    size::Size,
+    size::TextSize,
     text,
 };
 
 /// The result with as much text as the limit allows beside a marker.
-pub(super) fn cut(content: &Content, size: Size, limit: usize, mut kept: Kept) -> Kept {
-    let longest_marker = note::cut(size.chars, size.chars).chars().count();
+pub(super) fn cut(
+    content: &ResultContent,
+    size: TextSize,
+    limit: usize,
+    mut kept: LimitedResult,
+) -> LimitedResult {
+    let longest_marker = note::cut_note(size.chars, size.chars).chars().count();
     let room = limit.saturating_sub(longest_marker);
     let mut left = room;
     let mut items: Vec<Cow<'_, str>> = Vec::new();
@@ -32,14 +37,14 @@ pub(super) fn cut(content: &Content, size: Size, limit: usize, mut kept: Kept) -
     }
     // Half a structure is none.
     let structured = match content.structured {
-        Some(json) if Size::of(json).chars > left => Structured::Goes,
+        Some(json) if TextSize::of(json).chars > left => StructuredContent::Goes,
         Some(json) => {
-            left -= Size::of(json).chars;
-            Structured::Stays
+            left -= TextSize::of(json).chars;
+            StructuredContent::Stays
         }
-        None => Structured::Stays,
+        None => StructuredContent::Stays,
     };
-    let marker = note::cut(room - left, size.chars);
+    let marker = note::cut_note(room - left, size.chars);
     items.push(content.text_item(&marker).to_string().into());
     kept.truncated = true;
     kept.note = Some(marker);

@@ -11,25 +11,25 @@ use image::{
     DynamicImage, ImageFormat, ImageReader, Limits,
     codecs::{jpeg::JpegEncoder, png::PngEncoder},
 };
-use switchboard_wire::json::{Edit, Raw, splice};
+use switchboard_wire::json::{JsonEdit, Raw, splice};
 
 use super::{
     ImagePolicy, blob,
-    content::{Content, PartKind},
-    size::grouped,
+    content::{PartKind, ResultContent},
+    size::group_thousands,
 };
 
 /// The longest side that is decoded.
-const LONGEST_SIDE: u32 = 16_384;
+const MAX_SIDE_PIXELS: u32 = 16_384;
 /// The most memory that decoding may take.
-const MOST_MEMORY: u64 = 256 * 1024 * 1024;
+const MAX_DECODE_BYTES: u64 = 256 * 1024 * 1024;
 /// The quality of a JPEG that is written.
-const QUALITY: u8 = 85;
+const JPEG_QUALITY: u8 = 85;
 /// How often an image is made smaller still, by a quarter each time, if it has too many bytes.
-const TRIES: u32 = 8;
+const MAX_SHRINK_ATTEMPTS: u32 = 8;
 
 /// What is to be done with an image.
-enum Fit {
+enum ImageFit {
     /// It passes.
     Same,
     /// It is replaced by a smaller one.
@@ -39,18 +39,20 @@ enum Fit {
 }
 
 /// Makes every image of `content` fit; how many did not.
-pub(super) fn fit_all(content: &mut Content<'_>, policy: ImagePolicy) -> usize {
+pub(super) fn fit_images(content: &mut ResultContent<'_>, policy: ImagePolicy) -> usize {
     let ImagePolicy::Scale { pixels, bytes } = policy else { return 0 };
     let mut changed = 0;
     for at in 0..content.parts.len() {
         let PartKind::Image { data, mime } = &content.parts[at].kind else { continue };
         match fit(data, mime, pixels, bytes) {
-            Fit::Same => continue,
-            Fit::Scaled { data, mime } => match with_data(&content.parts[at].item, &data, mime) {
-                Some(item) => content.replace(at, item),
-                None => continue,
-            },
-            Fit::Gone(note) => content.replace_by_text(at, &note, ""),
+            ImageFit::Same => continue,
+            ImageFit::Scaled { data, mime } => {
+                match with_data(&content.parts[at].item, &data, mime) {
+                    Some(item) => content.replace(at, item),
+                    None => continue,
+                }
+            }
+            ImageFit::Gone(note) => content.replace_by_text(at, &note, ""),
         }
         changed += 1;
     }
@@ -60,33 +62,34 @@ pub(super) fn fit_all(content: &mut Content<'_>, policy: ImagePolicy) -> usize {
 /// The same item with other pixels; its annotations and `_meta` stay.
 fn with_data(item: &str, data: &str, mime: &str) -> Option<String> {
     let (data, mime) = (Raw::string(data), Raw::string(mime));
-    let edits = [Edit::set(&["data"], data.as_str()), Edit::set(&["mimeType"], mime.as_str())];
+    let edits =
+        [JsonEdit::set(&["data"], data.as_str()), JsonEdit::set(&["mimeType"], mime.as_str())];
     splice(item, &edits).ok()
 }
 
-fn fit(data: &str, mime: &str, pixels: u32, bytes: usize) -> Fit {
+fn fit(data: &str, mime: &str, pixels: u32, bytes: usize) -> ImageFit {
     let encoded = data.len().saturating_sub(2);
     let unread = |why: &str| {
         if encoded <= bytes {
-            return Fit::Same;
+            return ImageFit::Same;
         }
-        let kind = switchboard_wire::sanitize::line(mime);
-        let size = grouped(encoded as u64);
-        Fit::Gone(format!("[an image ({kind}, {size} bytes) was left out: {why}]"))
+        let kind = switchboard_wire::sanitize::sanitize_line(mime);
+        let size = group_thousands(encoded as u64);
+        ImageFit::Gone(format!("[an image ({kind}, {size} bytes) was left out: {why}]"))
     };
-    let Some(file) = blob::decoded(data) else { return unread("it is not base64") };
+    let Some(file) = blob::decode_base64(data) else { return unread("it is not base64") };
     let Some((format, width, height)) = facts(&file) else {
         return unread("it cannot be read");
     };
     if width.max(height) <= pixels && encoded <= bytes {
-        return Fit::Same;
+        return ImageFit::Same;
     }
-    if width.max(height) > LONGEST_SIDE {
-        return Fit::Gone(format!("[an image of {width} × {height} pixels was left out]"));
+    if width.max(height) > MAX_SIDE_PIXELS {
+        return ImageFit::Gone(format!("[an image of {width} × {height} pixels was left out]"));
     }
     match decode(&file, format) {
-        Some(image) => scaled(&image, format, pixels, bytes),
-        None => Fit::Gone(format!(
+        Some(image) => scale_image(&image, format, pixels, bytes),
+        None => ImageFit::Gone(format!(
             "[an image of {width} × {height} pixels was left out: it cannot be read]"
         )),
     }
@@ -102,9 +105,9 @@ fn facts(file: &[u8]) -> Option<(ImageFormat, u32, u32)> {
 
 fn decode(file: &[u8], format: ImageFormat) -> Option<DynamicImage> {
     let mut limits = Limits::default();
-    limits.max_image_width = Some(LONGEST_SIDE);
-    limits.max_image_height = Some(LONGEST_SIDE);
-    limits.max_alloc = Some(MOST_MEMORY);
+    limits.max_image_width = Some(MAX_SIDE_PIXELS);
+    limits.max_image_height = Some(MAX_SIDE_PIXELS);
+    limits.max_alloc = Some(MAX_DECODE_BYTES);
     let mut reader = ImageReader::with_format(Cursor::new(file), format);
     reader.limits(limits);
     let image = reader.decode().ok()?;
@@ -116,24 +119,24 @@ fn decode(file: &[u8], format: ImageFormat) -> Option<DynamicImage> {
     })
 }
 
-fn scaled(image: &DynamicImage, format: ImageFormat, pixels: u32, bytes: usize) -> Fit {
+fn scale_image(image: &DynamicImage, format: ImageFormat, pixels: u32, bytes: usize) -> ImageFit {
     let long = image.width().max(image.height());
     let mut side = long.min(pixels);
-    for _ in 0..TRIES {
-        let Some((data, mime)) = resized(image, side).and_then(|small| write(&small, format))
+    for _ in 0..MAX_SHRINK_ATTEMPTS {
+        let Some((data, mime)) = resize_image(image, side).and_then(|small| write(&small, format))
         else {
             break;
         };
         if data.len() <= bytes {
-            return Fit::Scaled { data, mime };
+            return ImageFit::Scaled { data, mime };
         }
         side = (side - side / 4).max(1);
     }
-    Fit::Gone("[an image was left out: it could not be made small enough]".to_owned())
+    ImageFit::Gone("[an image was left out: it could not be made small enough]".to_owned())
 }
 
 /// The image with its long side `side` pixels long.
-fn resized(image: &DynamicImage, side: u32) -> Option<DynamicImage> {
+fn resize_image(image: &DynamicImage, side: u32) -> Option<DynamicImage> {
     let long = image.width().max(image.height());
     if side == long {
         return Some(image.clone());
@@ -154,7 +157,10 @@ fn write(image: &DynamicImage, format: ImageFormat) -> Option<(String, &'static 
     let (written, mime) = if exact {
         (image.write_with_encoder(PngEncoder::new(&mut file)), "image/png")
     } else {
-        (image.write_with_encoder(JpegEncoder::new_with_quality(&mut file, QUALITY)), "image/jpeg")
+        (
+            image.write_with_encoder(JpegEncoder::new_with_quality(&mut file, JPEG_QUALITY)),
+            "image/jpeg",
+        )
     };
     written.ok()?;
     Some((base64::engine::general_purpose::STANDARD.encode(&file), mime))

@@ -25,37 +25,37 @@ use serde::Serialize;
 use switchboard_wire::json::Raw;
 use tokio::sync::Semaphore;
 
-use crate::{Problem, ProblemKind, catalog::Tool};
+use crate::{EngineProblem, EngineProblemKind, catalog::Tool};
 
-pub use address::{Address, Want};
-pub use place::Place;
-pub use store::{Hit, Pattern, Slice, Store, StoreError};
+pub use address::{ResultAddress, ResultQuery};
+pub use place::SpillTarget;
+pub use store::{LineHit, ResultSlice, ResultStore, ResultStoreError, SearchPattern};
 
-use content::Content;
+use content::ResultContent;
 
 /// How many characters of text a result may have.
 pub const MAX_CHARS: usize = 100_000;
 /// How many tokens.
 pub const MAX_TOKENS: usize = 25_000;
 /// How many characters a tool may ask for.
-pub const MOST_CHARS_OF_A_TOOL: usize = 500_000;
+pub const MAX_TOOL_CHARS: usize = 500_000;
 /// How long an image's long side may be, in pixels.
-pub const IMAGE_PIXELS: u32 = 1_568;
+pub const MAX_IMAGE_PIXELS: u32 = 1_568;
 /// How many bytes an image may have, encoded as it is in the result.
-pub const IMAGE_BYTES: usize = 5_000_000;
+pub const MAX_IMAGE_BYTES: usize = 5_000_000;
 
 /// A token is about four characters.
 const CHARS_PER_TOKEN: usize = 4;
 /// How long files and images may take before the result is cut instead.
-const PATIENCE: Duration = Duration::from_secs(60);
+const WORK_TIMEOUT: Duration = Duration::from_secs(60);
 /// How many bytes earn a second more; the slowest disk writes as many.
-const BYTES_PER_SECOND: u64 = 4 * 1024 * 1024;
+const MIN_DISK_BYTES_PER_SECOND: u64 = 4 * 1024 * 1024;
 /// Results that are worked on at once; each may be large.
-static AT_WORK: Semaphore = Semaphore::const_new(4);
+static WORK_PERMITS: Semaphore = Semaphore::const_new(4);
 
 /// What a result is the answer to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shape {
+pub enum ResultShape {
     /// `tools/call`: `content` and `structuredContent`.
     Tool,
     /// `resources/read`: `contents`.
@@ -64,7 +64,7 @@ pub enum Shape {
 
 /// What is done to results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Policy {
+pub struct ResultPolicy {
     /// How many characters of text may stay.
     pub max_chars: usize,
     /// How many tokens may stay.
@@ -74,7 +74,7 @@ pub struct Policy {
     /// What becomes of binary blobs.
     pub blobs: BlobPolicy,
     /// Where text goes that is too long.
-    pub spill: Spill,
+    pub spill: SpillMode,
     /// Whether the tool promises a structure. A promise that a client checks is not broken by the gateway:
     /// with [`Spill::Uri`] such a result passes whole.
     pub has_output_schema: bool,
@@ -105,7 +105,7 @@ pub enum BlobPolicy {
 
 /// Where text goes that is too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Spill {
+pub enum SpillMode {
     /// To a file that the result names by its path, for a reader on this machine.
     Path,
     /// To a file that the result names by a URI, for a reader who has only us.
@@ -116,24 +116,24 @@ pub enum Spill {
 
 /// A result, as it may be passed on.
 #[derive(Debug, Clone)]
-pub struct Kept {
+pub struct LimitedResult {
     /// The result. The same bytes as before if nothing had to be done.
     pub result: Raw,
     /// What was put in the place of what is gone.
     pub note: Option<String>,
     /// Where the text went.
-    pub spilled: Option<Spilled>,
+    pub spilled: Option<SpilledFile>,
     /// How many images were scaled or taken out.
     pub images_scaled: usize,
     /// Whether text was lost.
     pub truncated: bool,
     /// What went wrong with the disk.
-    pub problem: Option<Problem>,
+    pub problem: Option<EngineProblem>,
 }
 
 /// Text that became a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Spilled {
+pub struct SpilledFile {
     /// Its name in the store.
     pub id: String,
     /// The file.
@@ -144,29 +144,30 @@ pub struct Spilled {
 
 /// Applies `policy` to a result. Files and images are worked on off the runtime's threads. Without a place there
 /// are no files: what is too long is cut, and blobs pass.
-pub async fn keep(
+pub async fn limit_result(
     result: Raw,
-    shape: Shape,
-    policy: &Policy,
-    place: impl FnOnce() -> Option<Place>,
-) -> Kept {
+    shape: ResultShape,
+    policy: &ResultPolicy,
+    place: impl FnOnce() -> Option<SpillTarget>,
+) -> LimitedResult {
     if policy.surely_passes(result.as_str()) {
-        return Kept::whole(result);
+        return LimitedResult::whole(result);
     }
     let place = place();
     let work = {
         let (result, policy) = (result.clone(), *policy);
         async move {
-            let turn = AT_WORK.acquire().await;
+            let turn = WORK_PERMITS.acquire().await;
             let work = move || {
                 // Held by the work and not by whoever waits: a disk that hangs must not gather threads.
                 let _turn = turn;
-                treat(&result, shape, &policy, place.as_ref())
+                apply_policy(&result, shape, &policy, place.as_ref())
             };
             tokio::task::spawn_blocking(work).await
         }
     };
-    let patience = PATIENCE + Duration::from_secs(result.as_str().len() as u64 / BYTES_PER_SECOND);
+    let patience = WORK_TIMEOUT
+        + Duration::from_secs(result.as_str().len() as u64 / MIN_DISK_BYTES_PER_SECOND);
     match Box::pin(tokio::time::timeout(patience, work)).await {
         Ok(Ok(kept)) => kept,
         Ok(Err(_)) => without_disk(&result, shape, policy, "the work on a result was given up"),
@@ -175,37 +176,48 @@ pub async fn keep(
 }
 
 /// The whole of the policy, on this thread.
-fn treat(result: &Raw, shape: Shape, policy: &Policy, place: Option<&Place>) -> Kept {
-    let mut kept = Kept::whole(result.clone());
-    let Some(mut content) = Content::of(result, shape) else { return kept };
-    kept.images_scaled = image::fit_all(&mut content, policy.images);
+fn apply_policy(
+    result: &Raw,
+    shape: ResultShape,
+    policy: &ResultPolicy,
+    place: Option<&SpillTarget>,
+) -> LimitedResult {
+    let mut kept = LimitedResult::whole(result.clone());
+    let Some(mut content) = ResultContent::of(result, shape) else { return kept };
+    kept.images_scaled = image::fit_images(&mut content, policy.images);
     if let (BlobPolicy::ToDisk, Some(place)) = (policy.blobs, place) {
-        kept.problem = blob::to_disk(&mut content, place).err().map(|error| storage(&error));
+        kept.problem =
+            blob::spill_blobs(&mut content, place).err().map(|error| storage_problem(&error));
     }
     let size = content.size();
     if size.chars <= policy.limit() || policy.is_promised() {
-        return content.changed_in(kept);
+        return content.with_replacements(kept);
     }
-    let Some(place) = place.filter(|_| policy.spill != Spill::Off) else {
+    let Some(place) = place.filter(|_| policy.spill != SpillMode::Off) else {
         return cut::cut(&content, size, policy.limit(), kept);
     };
     match spill::spill(&content, size, policy.spill, place, policy.limit()) {
         Ok((note, spilled)) => {
             kept.spilled = Some(spilled);
-            content.replaced_by(&note, kept)
+            content.with_note(&note, kept)
         }
         Err(error) => {
-            kept.problem = Some(storage(&error));
+            kept.problem = Some(storage_problem(&error));
             cut::cut(&content, size, policy.limit(), kept)
         }
     }
 }
 
 /// What can be done in memory alone.
-fn without_disk(result: &Raw, shape: Shape, policy: &Policy, why: &str) -> Kept {
-    let mut kept = Kept::whole(result.clone());
-    kept.problem = Some(Problem::new(ProblemKind::Storage, why));
-    let Some(content) = Content::of(result, shape) else { return kept };
+fn without_disk(
+    result: &Raw,
+    shape: ResultShape,
+    policy: &ResultPolicy,
+    why: &str,
+) -> LimitedResult {
+    let mut kept = LimitedResult::whole(result.clone());
+    kept.problem = Some(EngineProblem::new(EngineProblemKind::Storage, why));
+    let Some(content) = ResultContent::of(result, shape) else { return kept };
     let size = content.size();
     if size.chars <= policy.limit() || policy.is_promised() {
         return kept;
@@ -213,34 +225,34 @@ fn without_disk(result: &Raw, shape: Shape, policy: &Policy, why: &str) -> Kept 
     cut::cut(&content, size, policy.limit(), kept)
 }
 
-fn storage(error: &StoreError) -> Problem {
+fn storage_problem(error: &ResultStoreError) -> EngineProblem {
     let cause = std::error::Error::source(error).map(|cause| format!(": {cause}"));
-    Problem::new(ProblemKind::Storage, format!("{error}{}", cause.unwrap_or_default()))
+    EngineProblem::new(EngineProblemKind::Storage, format!("{error}{}", cause.unwrap_or_default()))
 }
 
 // === impl Policy ===
 
-impl Policy {
+impl ResultPolicy {
     /// For a reader on this machine: everything at its usual limit.
     pub fn local() -> Self {
         Self {
             max_chars: MAX_CHARS,
             max_tokens: MAX_TOKENS,
-            images: ImagePolicy::Scale { pixels: IMAGE_PIXELS, bytes: IMAGE_BYTES },
+            images: ImagePolicy::Scale { pixels: MAX_IMAGE_PIXELS, bytes: MAX_IMAGE_BYTES },
             blobs: BlobPolicy::ToDisk,
-            spill: Spill::Path,
+            spill: SpillMode::Path,
             has_output_schema: false,
         }
     }
 
     /// For the gateway's clients: text and images are limited, other data passes.
     pub fn gateway() -> Self {
-        Self { blobs: BlobPolicy::Leave, spill: Spill::Uri, ..Self::local() }
+        Self { blobs: BlobPolicy::Leave, spill: SpillMode::Uri, ..Self::local() }
     }
 
     /// For clients of the gateway that take results of any size.
     pub fn unlimited() -> Self {
-        Self { images: ImagePolicy::Leave, spill: Spill::Off, ..Self::gateway().with_tokens(0) }
+        Self { images: ImagePolicy::Leave, spill: SpillMode::Off, ..Self::gateway().with_tokens(0) }
     }
 
     /// The same with `MAX_MCP_OUTPUT_TOKENS` of the environment, unless a client of the gateway chose a limit
@@ -248,9 +260,11 @@ impl Policy {
     #[must_use]
     pub fn with_usual_tokens(self, tokens: usize) -> Self {
         match (self.spill, self.max_tokens, tokens) {
-            (Spill::Uri, MAX_TOKENS, 0) => Self::unlimited(),
-            (Spill::Path, _, tokens) | (Spill::Uri, MAX_TOKENS, tokens) => self.with_tokens(tokens),
-            (Spill::Uri | Spill::Off, ..) => self,
+            (SpillMode::Uri, MAX_TOKENS, 0) => Self::unlimited(),
+            (SpillMode::Path, _, tokens) | (SpillMode::Uri, MAX_TOKENS, tokens) => {
+                self.with_tokens(tokens)
+            }
+            (SpillMode::Uri | SpillMode::Off, ..) => self,
         }
     }
 
@@ -279,7 +293,7 @@ impl Policy {
     /// both limits.
     #[must_use]
     pub fn with_tool_chars(mut self, chars: usize) -> Self {
-        self.max_chars = chars.min(MOST_CHARS_OF_A_TOOL);
+        self.max_chars = chars.min(MAX_TOOL_CHARS);
         self.max_tokens = usize::MAX;
         self
     }
@@ -300,7 +314,7 @@ impl Policy {
     }
 
     fn is_promised(&self) -> bool {
-        self.has_output_schema && self.spill == Spill::Uri
+        self.has_output_schema && self.spill == SpillMode::Uri
     }
 
     /// Whether a look at the whole text is enough: a text has at most as many characters as its JSON has bytes.
@@ -314,7 +328,7 @@ impl Policy {
 
 // === impl Kept ===
 
-impl Kept {
+impl LimitedResult {
     fn whole(result: Raw) -> Self {
         Self {
             result,

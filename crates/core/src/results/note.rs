@@ -1,28 +1,28 @@
 //! What a result says in the place of what is gone. A model reads it first, a person second.
 
 use super::{
-    Address, Spill, Spilled,
-    content::{Content, PartKind},
-    size::{Size, grouped},
+    ResultAddress, SpillMode, SpilledFile,
+    content::{PartKind, ResultContent},
+    size::{TextSize, group_thousands},
     text,
 };
 
 /// How many characters of the text are shown at most.
-const PREVIEW: usize = 2_000;
+const MAX_PREVIEW_CHARS: usize = 2_000;
 /// And at least, where any are.
-const MIN_PREVIEW: usize = 20;
+const MIN_PREVIEW_CHARS: usize = 20;
 
 /// The note for text that became a file, as much of it as `limit` characters hold, and never less than its place.
-pub(super) fn spilled(
-    content: &Content,
-    size: Size,
-    spill: Spill,
-    spilled: &Spilled,
+pub(super) fn spill_note(
+    content: &ResultContent,
+    size: TextSize,
+    spill: SpillMode,
+    spilled: &SpilledFile,
     limit: usize,
 ) -> String {
     let (place, advice) = match spill {
-        Spill::Uri => {
-            let uri = Address::whole(&spilled.id);
+        SpillMode::Uri => {
+            let uri = ResultAddress::whole(&spilled.id);
             let advice = format!(
                 "All of it is at {uri}\nTo read more, read that resource in parts: {}, or search it: {}",
                 uri.part(0, 50_000),
@@ -30,7 +30,7 @@ pub(super) fn spilled(
             );
             (uri.to_string(), advice)
         }
-        Spill::Path | Spill::Off => {
+        SpillMode::Path | SpillMode::Off => {
             let path = spilled.path.display().to_string();
             let advice = format!(
                 "All of it is in {path}\nTo read more, read that file in parts or search it."
@@ -50,16 +50,16 @@ pub(super) fn spilled(
 }
 
 /// The note, and below it as much of the beginning of the text as there is room for.
-fn with_preview(note: &str, content: &Content, limit: usize) -> Option<String> {
+fn with_preview(note: &str, content: &ResultContent, limit: usize) -> Option<String> {
     let label = |chars| format!("\n\nThe first {} characters:\n", count(chars));
-    let frame = note.chars().count() + label(PREVIEW).chars().count();
-    let room = limit.checked_sub(frame).filter(|room| *room >= MIN_PREVIEW)?;
-    let shown = preview(content, room.min(PREVIEW));
+    let frame = note.chars().count() + label(MAX_PREVIEW_CHARS).chars().count();
+    let room = limit.checked_sub(frame).filter(|room| *room >= MIN_PREVIEW_CHARS)?;
+    let shown = preview(content, room.min(MAX_PREVIEW_CHARS));
     Some(format!("{note}{}{shown}", label(shown.chars().count())))
 }
 
 /// The beginning of the text, cut at the end of a line where that leaves most of it.
-fn preview(content: &Content, most: usize) -> String {
+fn preview(content: &ResultContent, most: usize) -> String {
     let texts = content.parts.iter().filter_map(|part| match &part.kind {
         PartKind::Text { text } => Some(text),
         _ => None,
@@ -76,10 +76,10 @@ fn preview(content: &Content, most: usize) -> String {
 }
 
 /// The marker at the end of text that was cut.
-pub(super) fn cut(shown: usize, all: usize) -> String {
+pub(super) fn cut_note(shown: usize, all: usize) -> String {
     format!("[output truncated: {} of {} characters shown]", count(shown), count(all))
 }
 
 fn count(number: usize) -> String {
-    grouped(number as u64)
+    group_thousands(number as u64)
 }

@@ -4,14 +4,14 @@ use std::ops::AddAssign;
 
 /// The length of a text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Size {
+pub(super) struct TextSize {
     pub(super) chars: usize,
     pub(super) breaks: usize,
 }
 
 // === impl Size ===
 
-impl Size {
+impl TextSize {
     pub(super) fn of(text: &str) -> Self {
         let breaks = memchr::memchr_iter(b'\n', text.as_bytes()).count();
         Self { chars: text.chars().count(), breaks }
@@ -22,7 +22,7 @@ impl Size {
     }
 }
 
-impl AddAssign for Size {
+impl AddAssign for TextSize {
     fn add_assign(&mut self, other: Self) {
         self.chars += other.chars;
         self.breaks += other.breaks;
@@ -30,7 +30,7 @@ impl AddAssign for Size {
 }
 
 /// A number with its thousands set apart.
-pub(super) fn grouped(number: u64) -> String {
+pub(super) fn group_thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::with_capacity(digits.len() * 4 / 3);
     for (at, digit) in digits.chars().enumerate() {
@@ -50,7 +50,7 @@ mod tests {
     fn thousands_stand_apart() {
         for (number, text) in [(0, "0"), (999, "999"), (1000, "1,000"), (12_345_678, "12,345,678")]
         {
-            assert_eq!(grouped(number), text);
+            assert_eq!(group_thousands(number), text);
         }
     }
 }

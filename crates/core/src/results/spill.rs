@@ -3,30 +3,30 @@
 use std::io::{self, Write};
 
 use super::{
-    Place, Spill, Spilled, StoreError,
-    content::{Content, PartKind},
+    ResultStoreError, SpillMode, SpillTarget, SpilledFile,
+    content::{PartKind, ResultContent},
     note, pretty,
-    size::Size,
+    size::TextSize,
     text,
 };
 
 /// Writes all text of `content`; the note that takes its place, within `limit` characters where they hold one, and where
 /// it went.
 pub(super) fn spill(
-    content: &Content,
-    size: Size,
-    form: Spill,
-    place: &Place,
+    content: &ResultContent,
+    size: TextSize,
+    form: SpillMode,
+    place: &SpillTarget,
     limit: usize,
-) -> Result<(String, Spilled), StoreError> {
-    let has_text = content.parts.iter().any(super::content::Part::is_text);
+) -> Result<(String, SpilledFile), ResultStoreError> {
+    let has_text = content.parts.iter().any(super::content::ContentPart::is_text);
     let extension = if has_text { "txt" } else { "json" };
     let spilled = place.store.keep(&place.owner, extension, |out| write(content, out))?;
-    Ok((note::spilled(content, size, form, &spilled, limit), spilled))
+    Ok((note::spill_note(content, size, form, &spilled, limit), spilled))
 }
 
 /// One text stands alone, byte for byte; several are set apart and numbered.
-fn write(content: &Content, out: &mut dyn Write) -> io::Result<()> {
+fn write(content: &ResultContent, out: &mut dyn Write) -> io::Result<()> {
     let mut out = out;
     let several = content.parts.len() + usize::from(content.structured.is_some()) > 1;
     for (at, part) in content.parts.iter().enumerate() {

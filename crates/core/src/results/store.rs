@@ -18,37 +18,37 @@ use std::{
 
 use tokio::sync::Semaphore;
 
-pub use read::{Hit, Pattern, Slice};
+pub use read::{LineHit, ResultSlice, SearchPattern};
 
-use super::Spilled;
-use entry::{Card, is_id};
+use super::SpilledFile;
+use entry::{OwnerCard, is_id};
 
 /// How often old files are looked for.
-const SWEEP_EVERY: Duration = Duration::from_secs(60);
+const SWEEP_INTERVAL: Duration = Duration::from_secs(60);
 /// About how long a card is, and more than that.
-const CARD_BYTES: u64 = 128;
+const MAX_CARD_BYTES: u64 = 128;
 /// Readers at once.
-const READERS: usize = 4;
+const MAX_READERS: usize = 4;
 /// How long a reader waits, for its turn and for the disk.
-const PATIENCE: Duration = Duration::from_secs(30);
+const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The results of one user, on this machine.
 #[derive(Debug, Clone)]
-pub struct Store {
-    inner: Arc<Inner>,
+pub struct ResultStore {
+    inner: Arc<ResultStoreInner>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct ResultStoreInner {
     dir: PathBuf,
     cap: u64,
     keep: Duration,
-    state: Mutex<State>,
+    state: Mutex<ResultStoreState>,
     readers: Arc<Semaphore>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct ResultStoreState {
     swept: Option<Instant>,
     /// About how much there is; other processes may add to it.
     bytes: u64,
@@ -57,7 +57,7 @@ struct State {
 /// Why a result could not be kept or read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum StoreError {
+pub enum ResultStoreError {
     /// The disk refused.
     #[error("cannot {doing} {}", .path.display())]
     Io {
@@ -82,16 +82,16 @@ pub enum StoreError {
 
 // === impl Store ===
 
-impl Store {
+impl ResultStore {
     /// Opens the store in `dir`, which is made if it is not there: at most `cap` bytes, each file for at most
     /// `keep`.
-    pub async fn open(dir: PathBuf, cap: u64, keep: Duration) -> Result<Self, StoreError> {
-        let inner = Inner {
+    pub async fn open(dir: PathBuf, cap: u64, keep: Duration) -> Result<Self, ResultStoreError> {
+        let inner = ResultStoreInner {
             dir,
             cap,
             keep,
             state: Mutex::default(),
-            readers: Arc::new(Semaphore::new(READERS)),
+            readers: Arc::new(Semaphore::new(MAX_READERS)),
         };
         let store = Self { inner: Arc::new(inner) };
         let opened = store.clone();
@@ -99,10 +99,10 @@ impl Store {
         Ok(store)
     }
 
-    fn prepare(&self) -> Result<(), StoreError> {
+    fn prepare(&self) -> Result<(), ResultStoreError> {
         let dir = &self.inner.dir;
         let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(dir);
-        made.map_err(|source| failed("make", dir, source))?;
+        made.map_err(|source| io_error("make", dir, source))?;
         self.sweep(None);
         Ok(())
     }
@@ -113,26 +113,26 @@ impl Store {
         owner: &str,
         extension: &str,
         write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-    ) -> Result<Spilled, StoreError> {
+    ) -> Result<SpilledFile, ResultStoreError> {
         let dir = &self.inner.dir;
-        let id = new_id().map_err(|source| failed("name a file in", dir, source))?;
+        let id = new_id().map_err(|source| io_error("name a file in", dir, source))?;
         let part = dir.join(format!("{id}.part"));
         let written = self.write_part(&part, write).and_then(|bytes| {
             let file = format!("{id}.{extension}");
             // Whose it is stands there before it can be found.
-            Card { owner: owner.to_owned(), file: file.clone() }.write(dir, &id)?;
+            OwnerCard { owner: owner.to_owned(), file: file.clone() }.write(dir, &id)?;
             let path = dir.join(file);
             fs::rename(&part, &path)?;
-            Ok(Spilled { id: id.clone(), path, bytes })
+            Ok(SpilledFile { id: id.clone(), path, bytes })
         });
         match written {
             Ok(spilled) => {
-                self.wrote(&id, spilled.bytes);
+                self.sweep_if_due(&id, spilled.bytes);
                 Ok(spilled)
             }
             Err(source) => {
                 entry::remove(dir, &id);
-                Err(failed("write a result to", dir, source))
+                Err(io_error("write a result to", dir, source))
             }
         }
     }
@@ -143,18 +143,18 @@ impl Store {
         write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     ) -> io::Result<u64> {
         let file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(part)?;
-        let mut out = BufWriter::new(Capped { file, left: self.inner.cap });
+        let mut out = BufWriter::new(CappedFile { file, left: self.inner.cap });
         write(&mut out)?;
         let out = out.into_inner().map_err(io::IntoInnerError::into_error)?;
         Ok(self.inner.cap - out.left)
     }
 
     /// Removes what is too old or too much, if it is time or there is too much.
-    fn wrote(&self, id: &str, bytes: u64) {
+    fn sweep_if_due(&self, id: &str, bytes: u64) {
         let due = {
             let mut state = self.state();
-            state.bytes += bytes + CARD_BYTES;
-            let rested = state.swept.is_some_and(|at| at.elapsed() < SWEEP_EVERY);
+            state.bytes += bytes + MAX_CARD_BYTES;
+            let rested = state.swept.is_some_and(|at| at.elapsed() < SWEEP_INTERVAL);
             !rested || state.bytes > self.inner.cap
         };
         if due {
@@ -164,7 +164,7 @@ impl Store {
 
     fn sweep(&self, writing: Option<&str>) {
         let left = sweep::sweep(&self.inner.dir, self.inner.cap, self.inner.keep, writing);
-        *self.state() = State { swept: Some(Instant::now()), bytes: left };
+        *self.state() = ResultStoreState { swept: Some(Instant::now()), bytes: left };
     }
 
     /// A part of the result `id`, from about byte `offset` on, about `length` bytes long: both are moved to
@@ -175,11 +175,11 @@ impl Store {
         id: &str,
         offset: u64,
         length: usize,
-    ) -> Result<Slice, StoreError> {
+    ) -> Result<ResultSlice, ResultStoreError> {
         let (store, owner, id) = (self.clone(), owner.to_owned(), id.to_owned());
         self.off_the_runtime(move || {
             let path = store.find(&owner, &id)?;
-            read::slice(&path, offset, length).map_err(|source| failed("read", &path, source))
+            read::slice(&path, offset, length).map_err(|source| io_error("read", &path, source))
         })
         .await
     }
@@ -189,34 +189,34 @@ impl Store {
         &self,
         owner: &str,
         id: &str,
-        pattern: Pattern,
+        pattern: SearchPattern,
         limit: usize,
-    ) -> Result<Vec<Hit>, StoreError> {
+    ) -> Result<Vec<LineHit>, ResultStoreError> {
         let (store, owner, id) = (self.clone(), owner.to_owned(), id.to_owned());
         self.off_the_runtime(move || {
             let path = store.find(&owner, &id)?;
             let regex = pattern.compile()?;
-            read::search(&path, &regex, limit).map_err(|source| failed("read", &path, source))
+            read::search(&path, &regex, limit).map_err(|source| io_error("read", &path, source))
         })
         .await
     }
 
     /// The file of result `id`, if `owner` may see it. Whose it is not learns nothing.
-    fn find(&self, owner: &str, id: &str) -> Result<PathBuf, StoreError> {
+    fn find(&self, owner: &str, id: &str) -> Result<PathBuf, ResultStoreError> {
         if !is_id(id) {
-            return Err(StoreError::Missing);
+            return Err(ResultStoreError::Missing);
         }
-        let card = Card::read(&self.inner.dir, id).ok_or(StoreError::Missing)?;
+        let card = OwnerCard::read(&self.inner.dir, id).ok_or(ResultStoreError::Missing)?;
         if card.owner != owner {
-            return Err(StoreError::Missing);
+            return Err(ResultStoreError::Missing);
         }
         Ok(self.inner.dir.join(card.file))
     }
 
     async fn off_the_runtime<T: Send + 'static>(
         &self,
-        work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
-    ) -> Result<T, StoreError> {
+        work: impl FnOnce() -> Result<T, ResultStoreError> + Send + 'static,
+    ) -> Result<T, ResultStoreError> {
         let turn = async {
             let turn = Arc::clone(&self.inner.readers).acquire_owned().await;
             let work = move || {
@@ -226,26 +226,26 @@ impl Store {
             };
             tokio::task::spawn_blocking(work).await
         };
-        match tokio::time::timeout(PATIENCE, turn).await {
+        match tokio::time::timeout(READ_TIMEOUT, turn).await {
             Ok(Ok(done)) => done,
-            Ok(Err(_)) | Err(_) => Err(StoreError::Timeout),
+            Ok(Err(_)) | Err(_) => Err(ResultStoreError::Timeout),
         }
     }
 
-    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+    fn state(&self) -> std::sync::MutexGuard<'_, ResultStoreState> {
         self.inner.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A file that may not grow past what the whole store may hold.
-struct Capped {
+struct CappedFile {
     file: fs::File,
     left: u64,
 }
 
 // === impl Capped ===
 
-impl Write for Capped {
+impl Write for CappedFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if bytes.len() as u64 > self.left {
             return Err(io::Error::new(
@@ -263,8 +263,8 @@ impl Write for Capped {
     }
 }
 
-fn failed(doing: &'static str, path: &Path, source: io::Error) -> StoreError {
-    StoreError::Io { doing, path: path.to_owned(), source }
+fn io_error(doing: &'static str, path: &Path, source: io::Error) -> ResultStoreError {
+    ResultStoreError::Io { doing, path: path.to_owned(), source }
 }
 
 /// 128 bits that nobody can guess, in hex.

@@ -1,6 +1,6 @@
 //! The text of a JSON string in pieces, so that a large one is never copied whole.
 
-use super::size::Size;
+use super::size::TextSize;
 
 /// Calls `take` with the decoded text of `quoted`, a well-formed JSON string with its quotes, piece by piece.
 /// Half a surrogate pair becomes a replacement character.
@@ -21,10 +21,10 @@ pub(super) fn each_piece<E>(
 }
 
 /// How long the text of `quoted` is.
-pub(super) fn size(quoted: &str) -> Size {
-    let mut size = Size::default();
+pub(super) fn size(quoted: &str) -> TextSize {
+    let mut size = TextSize::default();
     let Ok(()) = each_piece(quoted, |piece| {
-        size += Size::of(piece);
+        size += TextSize::of(piece);
         Ok::<_, std::convert::Infallible>(())
     });
     size

@@ -8,26 +8,26 @@ use serde_json::Value;
 use switchboard_wire::json::Raw;
 
 use super::{
-    Invalid, Mistake,
-    built::Built,
-    mistake::{MOST, names, quoted, unknown_name},
+    ArgumentMistake, InvalidArguments,
+    built::ArgumentBuilder,
+    mistake::{MAX_MISTAKES, names, quoted, unknown_name},
 };
 
 /// How far `$ref`s and dots are followed.
-const MOST_STEPS: usize = 32;
+const MAX_REFERENCE_STEPS: usize = 32;
 
 /// One argument as typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Argument {
+pub struct TypedArgument {
     /// The property; dots reach into objects.
     pub key: String,
     /// What it is to be.
-    pub form: Form,
+    pub form: ArgumentForm,
 }
 
 /// How a value was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Form {
+pub enum ArgumentForm {
     /// `key=value`: the schema says what the text means.
     Text(String),
     /// `key:=json`: JSON as it stands.
@@ -36,7 +36,7 @@ pub enum Form {
 
 /// What a property is to be made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ValueKind {
     Text,
     Integer,
     Number,
@@ -48,19 +48,22 @@ enum Kind {
 
 // === impl Argument ===
 
-impl Argument {
+impl TypedArgument {
     /// Reads `key=value` or `key:=json`.
-    pub fn parse(word: &str) -> Result<Self, Mistake> {
+    pub fn parse(word: &str) -> Result<Self, ArgumentMistake> {
         let Some((key, value)) = word.split_once('=') else {
             let how = "write `key=value`, or `key:=json` for JSON";
-            return Err(Mistake::new("", format!("{} is not an argument; {how}", quoted(word))));
+            return Err(ArgumentMistake::new(
+                "",
+                format!("{} is not an argument; {how}", quoted(word)),
+            ));
         };
         let (key, form) = match key.strip_suffix(':') {
-            Some(key) => (key, Form::Json(json(key, value)?)),
-            None => (key, Form::Text(value.to_owned())),
+            Some(key) => (key, ArgumentForm::Json(json(key, value)?)),
+            None => (key, ArgumentForm::Text(value.to_owned())),
         };
         if key.is_empty() {
-            return Err(Mistake::new("", "an argument has no name; write `key=value`"));
+            return Err(ArgumentMistake::new("", "an argument has no name; write `key=value`"));
         }
         Ok(Self { key: key.to_owned(), form })
     }
@@ -68,9 +71,9 @@ impl Argument {
 
 /// The arguments object that `arguments` describe, by `schema`. Only what has to be known to read them is
 /// checked: names, types, and what is required at the top; the rest is [`super::Validator`]'s.
-pub fn arguments_from(arguments: &[Argument], schema: &Raw) -> Result<Raw, Invalid> {
-    let root = super::read(schema).map_err(|bad| Invalid::one("", bad.to_string()))?;
-    let mut built = Built::default();
+pub fn build_arguments(arguments: &[TypedArgument], schema: &Raw) -> Result<Raw, InvalidArguments> {
+    let root = super::read(schema).map_err(|bad| InvalidArguments::one("", bad.to_string()))?;
+    let mut built = ArgumentBuilder::default();
     let mut problems = Vec::new();
     for argument in arguments {
         if let Err(mistake) = place(&mut built, argument, &root) {
@@ -78,119 +81,125 @@ pub fn arguments_from(arguments: &[Argument], schema: &Raw) -> Result<Raw, Inval
         }
     }
     if problems.is_empty() {
-        problems.extend(missing(&built, &root));
+        problems.extend(missing_property_mistakes(&built, &root));
     }
-    problems.truncate(MOST);
+    problems.truncate(MAX_MISTAKES);
     if !problems.is_empty() {
-        return Err(Invalid { problems });
+        return Err(InvalidArguments { problems });
     }
-    Raw::parse(built.text()).map_err(|error| Invalid::one("", error.to_string()))
+    Raw::parse(built.text()).map_err(|error| InvalidArguments::one("", error.to_string()))
 }
 
-fn place(built: &mut Built, argument: &Argument, root: &Value) -> Result<(), Mistake> {
-    let mut schema = followed(root, root);
+fn place(
+    built: &mut ArgumentBuilder,
+    argument: &TypedArgument,
+    root: &Value,
+) -> Result<(), ArgumentMistake> {
+    let mut schema = follow_references(root, root);
     let mut built = built;
     let mut key = argument.key.as_str();
-    for _ in 0..MOST_STEPS {
+    for _ in 0..MAX_REFERENCE_STEPS {
         match property(schema, key) {
-            Some(found) => return set(built, key, argument, followed(found, root), root),
+            Some(found) => return set(built, key, argument, follow_references(found, root), root),
             // A dot reaches into an object, unless the name itself has it.
             None => match key.split_once('.').and_then(|(outer, inner)| {
-                let found = followed(property(schema, outer)?, root);
-                kinds(found, root).contains(&Kind::Object).then_some((outer, inner, found))
+                let found = follow_references(property(schema, outer)?, root);
+                kinds(found, root).contains(&ValueKind::Object).then_some((outer, inner, found))
             }) {
                 Some((outer, inner, found)) => {
-                    built = built.object(outer).ok_or_else(|| twice(argument))?;
+                    built = built.object(outer).ok_or_else(|| duplicate_mistake(argument))?;
                     (key, schema) = (inner, found);
                 }
                 None if is_open(schema) => return set(built, key, argument, &Value::Null, root),
-                None => return Err(stranger(argument, key, schema)),
+                None => return Err(unknown_property_mistake(argument, key, schema)),
             },
         }
     }
-    Err(Mistake::new("", format!("{} reaches too deep", quoted(&argument.key))))
+    Err(ArgumentMistake::new("", format!("{} reaches too deep", quoted(&argument.key))))
 }
 
 fn set(
-    built: &mut Built,
+    built: &mut ArgumentBuilder,
     key: &str,
-    argument: &Argument,
+    argument: &TypedArgument,
     schema: &Value,
     root: &Value,
-) -> Result<(), Mistake> {
+) -> Result<(), ArgumentMistake> {
     let text = match &argument.form {
-        Form::Json(json) => return built.put(key, json.to_string()).ok_or_else(|| twice(argument)),
-        Form::Text(text) => text,
+        ArgumentForm::Json(json) => {
+            return built.put(key, json.to_string()).ok_or_else(|| duplicate_mistake(argument));
+        }
+        ArgumentForm::Text(text) => text,
     };
     let kinds = kinds(schema, root);
-    if kinds.contains(&Kind::List) && !(text.starts_with('[') && is_json(text)) {
-        let item = schema.get("items").map_or(&Value::Null, |items| followed(items, root));
+    if kinds.contains(&ValueKind::List) && !(text.starts_with('[') && is_json(text)) {
+        let item = schema.get("items").map_or(&Value::Null, |items| follow_references(items, root));
         let kinds = self::kinds(item, root);
         // Commas separate scalars only: they are part of objects and lists.
         let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
-        let items: Result<Vec<String>, Mistake> =
+        let items: Result<Vec<String>, ArgumentMistake> =
             parts.map(|part| read(part, &kinds, &argument.key)).collect();
-        return built.extend(key, items?).ok_or_else(|| twice(argument));
+        return built.extend(key, items?).ok_or_else(|| duplicate_mistake(argument));
     }
     let json = read(text, &kinds, &argument.key)?;
-    built.put(key, json).ok_or_else(|| twice(argument))
+    built.put(key, json).ok_or_else(|| duplicate_mistake(argument))
 }
 
 /// `text` as the first of `kinds` that it can be; text if the schema does not say.
-fn read(text: &str, kinds: &[Kind], key: &str) -> Result<String, Mistake> {
+fn read(text: &str, kinds: &[ValueKind], key: &str) -> Result<String, ArgumentMistake> {
     // Text fits anything, so whatever is more particular has its turn before.
-    let particular = kinds.iter().filter(|kind| **kind != Kind::Text);
+    let particular = kinds.iter().filter(|kind| **kind != ValueKind::Text);
     if let Some(json) = particular.into_iter().find_map(|kind| read_as(text, *kind)) {
         return Ok(json);
     }
-    if kinds.is_empty() || kinds.contains(&Kind::Text) {
+    if kinds.is_empty() || kinds.contains(&ValueKind::Text) {
         return Ok(Raw::string(text).to_string());
     }
     let wanted: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
     let how = kinds.first().map_or("", |kind| kind.example());
     let message =
         format!("expected {}; write `{}{how}`", wanted.join(" or "), super::shortened(key));
-    Err(Mistake::new(&pointer(key), message))
+    Err(ArgumentMistake::new(&pointer(key), message))
 }
 
-fn read_as(text: &str, kind: Kind) -> Option<String> {
+fn read_as(text: &str, kind: ValueKind) -> Option<String> {
     let fits = match kind {
-        Kind::Text => return Some(Raw::string(text).to_string()),
-        Kind::Boolean => matches!(text, "true" | "false"),
-        Kind::Null => text == "null",
-        Kind::Integer => is_number(text) && is_whole(text),
-        Kind::Number => is_number(text),
-        Kind::List => text.starts_with('[') && is_json(text),
-        Kind::Object => text.starts_with('{') && is_json(text),
+        ValueKind::Text => return Some(Raw::string(text).to_string()),
+        ValueKind::Boolean => matches!(text, "true" | "false"),
+        ValueKind::Null => text == "null",
+        ValueKind::Integer => is_number(text) && is_whole(text),
+        ValueKind::Number => is_number(text),
+        ValueKind::List => text.starts_with('[') && is_json(text),
+        ValueKind::Object => text.starts_with('{') && is_json(text),
     };
     fits.then(|| text.to_owned())
 }
 
 /// What the schema says a value may be, in the order it says it; nothing if it does not say.
-fn kinds(schema: &Value, root: &Value) -> Vec<Kind> {
+fn kinds(schema: &Value, root: &Value) -> Vec<ValueKind> {
     let mut found = Vec::new();
     match schema.get("type") {
-        Some(Value::String(name)) => found.extend(Kind::named(name)),
+        Some(Value::String(name)) => found.extend(ValueKind::named(name)),
         Some(Value::Array(names)) => {
-            found.extend(names.iter().filter_map(Value::as_str).filter_map(Kind::named));
+            found.extend(names.iter().filter_map(Value::as_str).filter_map(ValueKind::named));
         }
         _ => {}
     }
     if found.is_empty() && schema.get("properties").is_some() {
-        found.push(Kind::Object);
+        found.push(ValueKind::Object);
     }
     let allowed = schema.get("enum").and_then(Value::as_array).map(Vec::as_slice);
     if found.is_empty() {
         let single = schema.get("const").map(std::slice::from_ref);
-        found.extend(allowed.or(single).unwrap_or_default().iter().map(Kind::of));
+        found.extend(allowed.or(single).unwrap_or_default().iter().map(ValueKind::of));
     }
     if found.is_empty() {
         for keyword in ["anyOf", "oneOf"] {
             let forms = schema.get(keyword).and_then(Value::as_array).into_iter().flatten();
             // One level is what generators write for optional values.
-            found.extend(forms.map(|form| followed(form, root)).filter_map(|form| {
+            found.extend(forms.map(|form| follow_references(form, root)).filter_map(|form| {
                 let name = form.get("type").and_then(Value::as_str);
-                name.and_then(Kind::named)
+                name.and_then(ValueKind::named)
             }));
         }
     }
@@ -198,9 +207,9 @@ fn kinds(schema: &Value, root: &Value) -> Vec<Kind> {
 }
 
 /// The schema behind local references.
-fn followed<'s>(schema: &'s Value, root: &'s Value) -> &'s Value {
+fn follow_references<'s>(schema: &'s Value, root: &'s Value) -> &'s Value {
     let mut schema = schema;
-    for _ in 0..MOST_STEPS {
+    for _ in 0..MAX_REFERENCE_STEPS {
         let reference = schema.get("$ref").and_then(Value::as_str);
         match reference.and_then(|r| r.strip_prefix('#')).and_then(|at| root.pointer(at)) {
             Some(target) => schema = target,
@@ -214,7 +223,7 @@ fn property<'s>(schema: &'s Value, key: &str) -> Option<&'s Value> {
     schema.get("properties")?.get(key)
 }
 
-fn known(schema: &Value) -> Vec<&String> {
+fn known_properties(schema: &Value) -> Vec<&String> {
     let properties = schema.get("properties").and_then(Value::as_object);
     properties.map(|map| map.keys().collect()).unwrap_or_default()
 }
@@ -225,47 +234,55 @@ fn is_open(schema: &Value) -> bool {
     match schema.get("additionalProperties") {
         Some(Value::Bool(false)) => false,
         Some(_) => true,
-        None => known(schema).is_empty() || schema.get("patternProperties").is_some(),
+        None => known_properties(schema).is_empty() || schema.get("patternProperties").is_some(),
     }
 }
 
-fn stranger(argument: &Argument, key: &str, schema: &Value) -> Mistake {
-    let known = known(schema);
+fn unknown_property_mistake(
+    argument: &TypedArgument,
+    key: &str,
+    schema: &Value,
+) -> ArgumentMistake {
+    let known = known_properties(schema);
     let mut message = unknown_name(key, &known);
     if message.ends_with('?') {
         message = format!("{message} It takes {}", names(&known));
     }
-    Mistake::new(&pointer(&argument.key), message)
+    ArgumentMistake::new(&pointer(&argument.key), message)
 }
 
-fn missing(built: &Built, root: &Value) -> Vec<Mistake> {
-    let schema = followed(root, root);
+fn missing_property_mistakes(built: &ArgumentBuilder, root: &Value) -> Vec<ArgumentMistake> {
+    let schema = follow_references(root, root);
     let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
     required
         .filter_map(Value::as_str)
         .filter(|name| !built.has(name))
         .map(|name| {
-            let kinds = property(schema, name).map(|found| kinds(followed(found, root), root));
+            let kinds =
+                property(schema, name).map(|found| kinds(follow_references(found, root), root));
             let how = kinds.and_then(|kinds| kinds.first().map(|kind| kind.example()));
             let how = format!("{}{}", super::shortened(name), how.unwrap_or("=…"));
-            Mistake::new(&pointer(name), format!("{} is required; write `{how}`", quoted(name)))
+            ArgumentMistake::new(
+                &pointer(name),
+                format!("{} is required; write `{how}`", quoted(name)),
+            )
         })
         .collect()
 }
 
-fn twice(argument: &Argument) -> Mistake {
+fn duplicate_mistake(argument: &TypedArgument) -> ArgumentMistake {
     let message = format!("{} is given more than once", quoted(&argument.key));
-    Mistake::new(&pointer(&argument.key), message)
+    ArgumentMistake::new(&pointer(&argument.key), message)
 }
 
 fn pointer(key: &str) -> String {
     format!("/{}", super::shortened(key))
 }
 
-fn json(key: &str, text: &str) -> Result<Raw, Mistake> {
+fn json(key: &str, text: &str) -> Result<Raw, ArgumentMistake> {
     Raw::parse(text.to_owned()).map_err(|error| {
         let message = format!("after `:=` JSON is expected: {error}; for plain text write `=`");
-        Mistake::new(&pointer(key), message)
+        ArgumentMistake::new(&pointer(key), message)
     })
 }
 
@@ -286,7 +303,7 @@ fn is_whole(text: &str) -> bool {
 
 // === impl Kind ===
 
-impl Kind {
+impl ValueKind {
     fn named(name: &str) -> Option<Self> {
         Some(match name {
             "string" => Self::Text,

@@ -4,29 +4,29 @@
 //! one that it can, and half a surrogate pair becomes a replacement character.
 
 use serde_json::{Map, Number, Value};
-use switchboard_wire::json::{Elements, Members, decode_string};
+use switchboard_wire::json::{JsonElements, JsonMembers, decode_string};
 
 /// How deep arguments and schemas may nest before nobody looks at them.
 pub(super) const MAX_DEPTH: usize = 128;
 
 /// Nested too deep to be looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct TooDeep;
+pub(super) struct NestingTooDeep;
 
 /// The value of `text`, one well-formed JSON value.
-pub(super) fn value(text: &str) -> Result<Value, TooDeep> {
+pub(super) fn value(text: &str) -> Result<Value, NestingTooDeep> {
     // The common case is what the library reads; it is also much faster.
-    serde_json::from_str(text).or_else(|_| slowly(text, 0))
+    serde_json::from_str(text).or_else(|_| decode_leniently(text, 0))
 }
 
-fn slowly(text: &str, depth: usize) -> Result<Value, TooDeep> {
+fn decode_leniently(text: &str, depth: usize) -> Result<Value, NestingTooDeep> {
     if depth == MAX_DEPTH {
-        return Err(TooDeep);
+        return Err(NestingTooDeep);
     }
     Ok(match text.as_bytes().first() {
         Some(b'{') => Value::Object(members(text, depth)?),
         Some(b'[') => {
-            let items = Elements::of(text).map(|item| slowly(item, depth + 1));
+            let items = JsonElements::of(text).map(|item| decode_leniently(item, depth + 1));
             Value::Array(items.collect::<Result<_, _>>()?)
         }
         Some(b'"') => Value::String(string(text)),
@@ -37,9 +37,9 @@ fn slowly(text: &str, depth: usize) -> Result<Value, TooDeep> {
     })
 }
 
-fn members(text: &str, depth: usize) -> Result<Map<String, Value>, TooDeep> {
-    Members::of(text)
-        .map(|member| Ok((string(member.key), slowly(member.value, depth + 1)?)))
+fn members(text: &str, depth: usize) -> Result<Map<String, Value>, NestingTooDeep> {
+    JsonMembers::of(text)
+        .map(|member| Ok((string(member.key), decode_leniently(member.value, depth + 1)?)))
         .collect()
 }
 
@@ -86,6 +86,6 @@ mod tests {
     fn depth_is_bounded() {
         let nested = |levels: usize| format!("{}1e400{}", "[".repeat(levels), "]".repeat(levels));
         assert!(value(&nested(MAX_DEPTH - 1)).is_ok());
-        assert_eq!(value(&nested(MAX_DEPTH)), Err(TooDeep));
+        assert_eq!(value(&nested(MAX_DEPTH)), Err(NestingTooDeep));
     }
 }

@@ -6,31 +6,35 @@
 
 use serde_json::Value;
 
-use super::graph::{Graph, Node};
+use super::graph::{SchemaGraph, SchemaNode};
 
 /// How many times a schema may meet a value in one check; a tenth of a second's work.
-const MOST_STEPS: usize = 200_000;
+const MAX_CHECK_STEPS: usize = 200_000;
 /// How many more for each byte that is checked: long lists are honest work.
 const STEPS_PER_BYTE: usize = 10;
 /// How deep the check may call itself. Each level costs stack.
-const MOST_LEVELS: usize = 320;
+const MAX_CHECK_LEVELS: usize = 320;
 
 /// The check would take too long or too much stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct TooMuch;
+pub(super) struct TooMuchWork;
 
 /// Whether checking `value`, written in `bytes`, is a bounded piece of work.
-pub(super) fn bounded(graph: &Graph, value: &Value, bytes: usize) -> Result<(), TooMuch> {
+pub(super) fn check_effort(
+    graph: &SchemaGraph,
+    value: &Value,
+    bytes: usize,
+) -> Result<(), TooMuchWork> {
     // A tree of schemas meets each value at most once.
     if !graph.unfolds {
         return Ok(());
     }
-    let left = MOST_STEPS + STEPS_PER_BYTE * bytes;
-    Walk { graph, left, level: 0, path: Vec::new() }.meet(0, value)
+    let left = MAX_CHECK_STEPS + STEPS_PER_BYTE * bytes;
+    EffortWalk { graph, left, level: 0, path: Vec::new() }.meet(0, value)
 }
 
-struct Walk<'g> {
-    graph: &'g Graph,
+struct EffortWalk<'g> {
+    graph: &'g SchemaGraph,
     left: usize,
     level: usize,
     /// The schemas and values on the way here.
@@ -39,15 +43,15 @@ struct Walk<'g> {
 
 // === impl Walk ===
 
-impl Walk<'_> {
-    fn meet(&mut self, schema: usize, value: &Value) -> Result<(), TooMuch> {
+impl EffortWalk<'_> {
+    fn meet(&mut self, schema: usize, value: &Value) -> Result<(), TooMuchWork> {
         let identity = std::ptr::from_ref(value).addr();
         let mut same_value = self.path.iter().rev().take_while(|(_, at)| *at == identity);
         if same_value.any(|(at, _)| *at == schema) {
             return Ok(());
         }
-        if self.left == 0 || self.level == MOST_LEVELS {
-            return Err(TooMuch);
+        if self.left == 0 || self.level == MAX_CHECK_LEVELS {
+            return Err(TooMuchWork);
         }
         self.left -= 1;
         self.level += 1;
@@ -58,7 +62,7 @@ impl Walk<'_> {
         met
     }
 
-    fn descend(&mut self, node: &Node, value: &Value) -> Result<(), TooMuch> {
+    fn descend(&mut self, node: &SchemaNode, value: &Value) -> Result<(), TooMuchWork> {
         // Once to check, once to tell which branches hold, once to collect what they looked at.
         let rounds = if node.asks_again { 3 } else { 1 };
         for _ in 0..rounds {
@@ -74,7 +78,7 @@ impl Walk<'_> {
         }
     }
 
-    fn all(&mut self, schemas: &[usize], value: &Value) -> Result<(), TooMuch> {
+    fn all(&mut self, schemas: &[usize], value: &Value) -> Result<(), TooMuchWork> {
         schemas.iter().try_for_each(|schema| self.meet(*schema, value))
     }
 }

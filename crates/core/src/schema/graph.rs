@@ -9,26 +9,26 @@ use serde_json::{Map, Value};
 use url::Url;
 
 use super::{
-    BadSchema,
-    keywords::{Applies, below},
+    SchemaError,
+    keywords::{AppliesTo, subschemas},
 };
 
 /// A document without an id of its own.
-const NAMELESS: &str = "json-schema:///";
+const NAMELESS_BASE_URL: &str = "json-schema:///";
 /// The keywords that lead to another schema by name.
-const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
+const REFERENCE_KEYWORDS: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 
 /// All schemas of a document; the first is the root.
 #[derive(Debug)]
-pub(super) struct Graph {
-    pub(super) nodes: Vec<Node>,
+pub(super) struct SchemaGraph {
+    pub(super) nodes: Vec<SchemaNode>,
     /// Whether a value can meet the same schema more than once.
     pub(super) unfolds: bool,
 }
 
 /// One schema and where it leads.
 #[derive(Debug, Default)]
-pub(super) struct Node {
+pub(super) struct SchemaNode {
     pub(super) here: Vec<usize>,
     pub(super) members: HashMap<String, Vec<usize>>,
     pub(super) every_member: Vec<usize>,
@@ -38,7 +38,7 @@ pub(super) struct Node {
 }
 
 /// What stands under which name in the document.
-struct Names<'s> {
+struct SchemaNames<'s> {
     /// Schemas that have an id of their own, by that id.
     resources: HashMap<String, &'s Value>,
     /// Anchors, by the id of their resource and their name.
@@ -47,33 +47,33 @@ struct Names<'s> {
 
 /// A schema, and the id that its references are relative to.
 #[derive(Clone)]
-struct Place<'s> {
+struct SchemaLocation<'s> {
     schema: &'s Value,
     base: Url,
 }
 
 /// The graph under construction.
-struct Builder<'s> {
-    names: Names<'s>,
+struct GraphBuilder<'s> {
+    names: SchemaNames<'s>,
     known: HashMap<usize, usize>,
-    waiting: Vec<(usize, Place<'s>)>,
-    graph: Graph,
+    waiting: Vec<(usize, SchemaLocation<'s>)>,
+    graph: SchemaGraph,
 }
 
 // === impl Graph ===
 
-impl Graph {
+impl SchemaGraph {
     /// Reads `schema`. A reference that leads out of the document is an error.
-    pub(super) fn of(schema: &Value) -> Result<Self, BadSchema> {
-        let root = Place { schema, base: nameless()? }.entered();
-        let mut names = Names { resources: HashMap::new(), anchors: HashMap::new() };
+    pub(super) fn of(schema: &Value) -> Result<Self, SchemaError> {
+        let root = SchemaLocation { schema, base: nameless()? }.with_own_id();
+        let mut names = SchemaNames { resources: HashMap::new(), anchors: HashMap::new() };
         names.resources.insert(plain(&root.base), schema);
         names.collect(&root);
         if names.resources.len() > 1 && has_dynamic(schema) {
-            return Err(BadSchema::Dynamic);
+            return Err(SchemaError::Dynamic);
         }
         let graph = Self { nodes: Vec::new(), unfolds: false };
-        let mut builder = Builder { names, known: HashMap::new(), waiting: Vec::new(), graph };
+        let mut builder = GraphBuilder { names, known: HashMap::new(), waiting: Vec::new(), graph };
         builder.node(root);
         while let Some((at, place)) = builder.waiting.pop() {
             builder.read(at, &place)?;
@@ -84,8 +84,8 @@ impl Graph {
 
 // === impl Names ===
 
-impl<'s> Names<'s> {
-    fn collect(&mut self, place: &Place<'s>) {
+impl<'s> SchemaNames<'s> {
+    fn collect(&mut self, place: &SchemaLocation<'s>) {
         let Value::Object(map) = place.schema else { return };
         for keyword in ["$anchor", "$dynamicAnchor"] {
             if let Some(Value::String(name)) = map.get(keyword) {
@@ -96,8 +96,9 @@ impl<'s> Names<'s> {
         if let Some(name) = id_of(place.schema).and_then(|id| id.strip_prefix('#')) {
             self.anchors.insert((plain(&place.base), name.to_owned()), place.schema);
         }
-        for below in below(map) {
-            let inner = Place { schema: below.schema, base: place.base.clone() }.entered();
+        for below in subschemas(map) {
+            let inner =
+                SchemaLocation { schema: below.schema, base: place.base.clone() }.with_own_id();
             if inner.base != place.base {
                 self.resources.insert(plain(&inner.base), inner.schema);
             }
@@ -106,22 +107,28 @@ impl<'s> Names<'s> {
     }
 
     /// What `reference`, written inside `from`, leads to.
-    fn resolve(&self, from: &Place<'s>, reference: &str) -> Result<Place<'s>, BadSchema> {
-        let target = from.base.join(reference).map_err(|_| missing(reference))?;
+    fn resolve(
+        &self,
+        from: &SchemaLocation<'s>,
+        reference: &str,
+    ) -> Result<SchemaLocation<'s>, SchemaError> {
+        let target = from.base.join(reference).map_err(|_| missing_reference(reference))?;
         let fragment = target.fragment().unwrap_or_default().to_owned();
         let base = without_fragment(target);
         let Some(schema) = self.resources.get(base.as_str()).copied() else {
-            return Err(BadSchema::Remote(shown(reference)));
+            return Err(SchemaError::Remote(shown(reference)));
         };
         if fragment.is_empty() {
-            return Ok(Place { schema, base });
+            return Ok(SchemaLocation { schema, base });
         }
         let fragment = percent_decoded(&fragment);
         if !fragment.starts_with('/') {
             let found = self.anchors.get(&(plain(&base), fragment)).copied();
-            return found.map(|schema| Place { schema, base }).ok_or_else(|| missing(reference));
+            return found
+                .map(|schema| SchemaLocation { schema, base })
+                .ok_or_else(|| missing_reference(reference));
         }
-        let mut place = Place { schema, base };
+        let mut place = SchemaLocation { schema, base };
         for step in fragment.split('/').skip(1) {
             let step = step.replace("~1", "/").replace("~0", "~");
             let inner = match place.schema {
@@ -129,8 +136,8 @@ impl<'s> Names<'s> {
                 Value::Array(list) => step.parse().ok().and_then(|at: usize| list.get(at)),
                 _ => None,
             };
-            let schema = inner.ok_or_else(|| missing(reference))?;
-            place = Place { schema, ..place }.entered();
+            let schema = inner.ok_or_else(|| missing_reference(reference))?;
+            place = SchemaLocation { schema, ..place }.with_own_id();
         }
         Ok(place)
     }
@@ -138,9 +145,9 @@ impl<'s> Names<'s> {
 
 // === impl Place ===
 
-impl Place<'_> {
+impl SchemaLocation<'_> {
     /// The same schema, its own id taken into account.
-    fn entered(mut self) -> Self {
+    fn with_own_id(mut self) -> Self {
         let id = id_of(self.schema).filter(|id| !id.starts_with('#'));
         if let Some(base) = id.and_then(|id| self.base.join(id).ok()) {
             self.base = without_fragment(base);
@@ -151,21 +158,21 @@ impl Place<'_> {
 
 // === impl Builder ===
 
-impl<'s> Builder<'s> {
+impl<'s> GraphBuilder<'s> {
     /// The number of the schema at `place`; it is read later.
-    fn node(&mut self, place: Place<'s>) -> usize {
+    fn node(&mut self, place: SchemaLocation<'s>) -> usize {
         let next = self.graph.nodes.len();
         let at = *self.known.entry(std::ptr::from_ref(place.schema).addr()).or_insert(next);
         if at == next {
-            self.graph.nodes.push(Node::default());
+            self.graph.nodes.push(SchemaNode::default());
             self.waiting.push((at, place));
         }
         at
     }
 
-    fn read(&mut self, at: usize, place: &Place<'s>) -> Result<(), BadSchema> {
+    fn read(&mut self, at: usize, place: &SchemaLocation<'s>) -> Result<(), SchemaError> {
         let Value::Object(map) = place.schema else { return Ok(()) };
-        for keyword in REFERENCES {
+        for keyword in REFERENCE_KEYWORDS {
             if let Some(Value::String(reference)) = map.get(keyword) {
                 let target = self.names.resolve(place, reference)?;
                 let target = self.node(target);
@@ -177,19 +184,20 @@ impl<'s> Builder<'s> {
             self.graph.nodes[at].asks_again = true;
             self.graph.unfolds = true;
         }
-        for below in below(map) {
-            let inner = Place { schema: below.schema, base: place.base.clone() }.entered();
+        for below in subschemas(map) {
+            let inner =
+                SchemaLocation { schema: below.schema, base: place.base.clone() }.with_own_id();
             let inner = self.node(inner);
             let node = &mut self.graph.nodes[at];
             match (below.applies, below.name) {
-                (Applies::Here, _) => node.here.push(inner),
-                (Applies::Member, Some(name)) => {
+                (AppliesTo::Here, _) => node.here.push(inner),
+                (AppliesTo::Member, Some(name)) => {
                     node.members.entry(name.to_owned()).or_default().push(inner);
                 }
-                (Applies::Member | Applies::EveryMember, _) => node.every_member.push(inner),
-                (Applies::EveryItem, _) => node.every_item.push(inner),
+                (AppliesTo::Member | AppliesTo::EveryMember, _) => node.every_member.push(inner),
+                (AppliesTo::EveryItem, _) => node.every_item.push(inner),
                 // Read all the same: a broken reference in there is a broken schema.
-                (Applies::Nowhere, _) => {}
+                (AppliesTo::Nowhere, _) => {}
             }
         }
         Ok(())
@@ -207,11 +215,11 @@ fn has_dynamic(schema: &Value) -> bool {
     let here = |map: &Map<String, Value>| {
         map.contains_key("$dynamicRef") || map.contains_key("$recursiveRef")
     };
-    here(map) || below(map).iter().any(|below| has_dynamic(below.schema))
+    here(map) || subschemas(map).iter().any(|below| has_dynamic(below.schema))
 }
 
-fn nameless() -> Result<Url, BadSchema> {
-    Url::parse(NAMELESS).map_err(|error| BadSchema::Invalid(error.to_string()))
+fn nameless() -> Result<Url, SchemaError> {
+    Url::parse(NAMELESS_BASE_URL).map_err(|error| SchemaError::Invalid(error.to_string()))
 }
 
 fn without_fragment(mut url: Url) -> Url {
@@ -243,8 +251,8 @@ fn percent_decoded(text: &str) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-fn missing(reference: &str) -> BadSchema {
-    BadSchema::Unresolved(shown(reference))
+fn missing_reference(reference: &str) -> SchemaError {
+    SchemaError::Unresolved(shown(reference))
 }
 
 /// A reference as a person may see it.

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 /// What the schemas under a keyword are applied to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Applies {
+pub(super) enum AppliesTo {
     /// The very value the keyword stands for.
     Here,
     /// The member of that name.
@@ -21,7 +21,7 @@ pub(super) enum Applies {
 
 /// How schemas stand under a keyword.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Holds {
+enum KeywordShape {
     One,
     List,
     Map,
@@ -30,58 +30,58 @@ enum Holds {
 }
 
 /// Every keyword that holds schemas, in any draft that is honoured.
-const KEYWORDS: [(&str, Holds, Applies); 24] = [
-    ("allOf", Holds::List, Applies::Here),
-    ("anyOf", Holds::List, Applies::Here),
-    ("oneOf", Holds::List, Applies::Here),
-    ("not", Holds::One, Applies::Here),
-    ("if", Holds::One, Applies::Here),
-    ("then", Holds::One, Applies::Here),
-    ("else", Holds::One, Applies::Here),
-    ("dependentSchemas", Holds::Map, Applies::Here),
-    ("dependencies", Holds::Map, Applies::Here),
-    ("properties", Holds::Map, Applies::Member),
-    ("patternProperties", Holds::Map, Applies::EveryMember),
-    ("additionalProperties", Holds::One, Applies::EveryMember),
-    ("unevaluatedProperties", Holds::One, Applies::EveryMember),
+const KEYWORDS: [(&str, KeywordShape, AppliesTo); 24] = [
+    ("allOf", KeywordShape::List, AppliesTo::Here),
+    ("anyOf", KeywordShape::List, AppliesTo::Here),
+    ("oneOf", KeywordShape::List, AppliesTo::Here),
+    ("not", KeywordShape::One, AppliesTo::Here),
+    ("if", KeywordShape::One, AppliesTo::Here),
+    ("then", KeywordShape::One, AppliesTo::Here),
+    ("else", KeywordShape::One, AppliesTo::Here),
+    ("dependentSchemas", KeywordShape::Map, AppliesTo::Here),
+    ("dependencies", KeywordShape::Map, AppliesTo::Here),
+    ("properties", KeywordShape::Map, AppliesTo::Member),
+    ("patternProperties", KeywordShape::Map, AppliesTo::EveryMember),
+    ("additionalProperties", KeywordShape::One, AppliesTo::EveryMember),
+    ("unevaluatedProperties", KeywordShape::One, AppliesTo::EveryMember),
     // It sees names, not values; a member is the nearest thing that is as many.
-    ("propertyNames", Holds::One, Applies::EveryMember),
-    ("prefixItems", Holds::List, Applies::EveryItem),
-    ("items", Holds::OneOrList, Applies::EveryItem),
-    ("additionalItems", Holds::One, Applies::EveryItem),
-    ("unevaluatedItems", Holds::One, Applies::EveryItem),
-    ("contains", Holds::One, Applies::EveryItem),
-    ("contentSchema", Holds::One, Applies::Nowhere),
-    ("$defs", Holds::Map, Applies::Nowhere),
-    ("definitions", Holds::Map, Applies::Nowhere),
-    ("extends", Holds::OneOrList, Applies::Here),
-    ("disallow", Holds::OneOrList, Applies::Here),
+    ("propertyNames", KeywordShape::One, AppliesTo::EveryMember),
+    ("prefixItems", KeywordShape::List, AppliesTo::EveryItem),
+    ("items", KeywordShape::OneOrList, AppliesTo::EveryItem),
+    ("additionalItems", KeywordShape::One, AppliesTo::EveryItem),
+    ("unevaluatedItems", KeywordShape::One, AppliesTo::EveryItem),
+    ("contains", KeywordShape::One, AppliesTo::EveryItem),
+    ("contentSchema", KeywordShape::One, AppliesTo::Nowhere),
+    ("$defs", KeywordShape::Map, AppliesTo::Nowhere),
+    ("definitions", KeywordShape::Map, AppliesTo::Nowhere),
+    ("extends", KeywordShape::OneOrList, AppliesTo::Here),
+    ("disallow", KeywordShape::OneOrList, AppliesTo::Here),
 ];
 
 /// One schema below another.
-pub(super) struct Below<'s> {
+pub(super) struct Subschema<'s> {
     /// Its name, if the keyword holds several by name.
     pub(super) name: Option<&'s str>,
     /// On what it is applied.
-    pub(super) applies: Applies,
+    pub(super) applies: AppliesTo,
     /// The schema.
     pub(super) schema: &'s Value,
 }
 
 /// The schemas one level below `schema`.
-pub(super) fn below(schema: &Map<String, Value>) -> Vec<Below<'_>> {
+pub(super) fn subschemas(schema: &Map<String, Value>) -> Vec<Subschema<'_>> {
     let mut found = Vec::new();
     for (keyword, holds, applies) in KEYWORDS {
         let Some(value) = schema.get(keyword) else { continue };
-        let one = |name, schema| Below { name, applies, schema };
+        let one = |name, schema| Subschema { name, applies, schema };
         match (holds, value) {
-            (Holds::List | Holds::OneOrList, Value::Array(list)) => {
+            (KeywordShape::List | KeywordShape::OneOrList, Value::Array(list)) => {
                 found.extend(list.iter().map(|schema| one(None, schema)));
             }
-            (Holds::Map, Value::Object(map)) => {
+            (KeywordShape::Map, Value::Object(map)) => {
                 found.extend(map.iter().map(|(name, schema)| one(Some(name.as_str()), schema)));
             }
-            (Holds::One | Holds::OneOrList, _) => found.push(one(None, value)),
+            (KeywordShape::One | KeywordShape::OneOrList, _) => found.push(one(None, value)),
             _ => {}
         }
     }
@@ -95,17 +95,19 @@ pub(super) fn for_each_mut(schema: &mut Value, change: &mut impl FnMut(&mut Map<
     change(map);
     for (keyword, holds, _) in KEYWORDS {
         match (holds, map.get_mut(keyword)) {
-            (Holds::List | Holds::OneOrList, Some(Value::Array(list))) => {
+            (KeywordShape::List | KeywordShape::OneOrList, Some(Value::Array(list))) => {
                 for inner in list {
                     for_each_mut(inner, change);
                 }
             }
-            (Holds::Map, Some(Value::Object(inner))) => {
+            (KeywordShape::Map, Some(Value::Object(inner))) => {
                 for inner in inner.values_mut() {
                     for_each_mut(inner, change);
                 }
             }
-            (Holds::One | Holds::OneOrList, Some(inner)) => for_each_mut(inner, change),
+            (KeywordShape::One | KeywordShape::OneOrList, Some(inner)) => {
+                for_each_mut(inner, change)
+            }
             _ => {}
         }
     }

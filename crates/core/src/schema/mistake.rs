@@ -13,52 +13,52 @@ use switchboard_wire::sanitize;
 use super::nearest::nearest;
 
 /// How many mistakes are told at once.
-pub(super) const MOST: usize = 5;
+pub(super) const MAX_MISTAKES: usize = 5;
 /// How many names or allowed values are listed in one message.
-const LISTED: usize = 20;
+const MAX_NAMES_LISTED: usize = 20;
 /// How much of a name or an allowed value is shown.
-const SHOWN: usize = 80;
+const MAX_NAME_CHARS: usize = 80;
 
 /// How much of a path is shown.
-const PATH_SHOWN: usize = 200;
+const MAX_PATH_CHARS: usize = 200;
 
 /// Arguments that do not fit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
-#[error("{}", Listed(.problems))]
-pub struct Invalid {
+#[error("{}", MistakeList(.problems))]
+pub struct InvalidArguments {
     /// The first few mistakes, at least one.
-    pub problems: Vec<Mistake>,
+    pub problems: Vec<ArgumentMistake>,
 }
 
 /// One mistake.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Mistake {
+pub struct ArgumentMistake {
     /// Where, as a JSON pointer; empty for the arguments as a whole.
     pub path: String,
     /// What was expected there and what was found.
     pub message: String,
 }
 
-struct Listed<'a>(&'a [Mistake]);
+struct MistakeList<'a>(&'a [ArgumentMistake]);
 
 // === impl Invalid ===
 
-impl Invalid {
+impl InvalidArguments {
     /// One mistake alone.
     pub(super) fn one(path: &str, message: impl Into<String>) -> Self {
-        Self { problems: vec![Mistake::new(path, message)] }
+        Self { problems: vec![ArgumentMistake::new(path, message)] }
     }
 }
 
 // === impl Mistake ===
 
-impl Mistake {
+impl ArgumentMistake {
     pub(super) fn new(path: &str, message: impl Into<String>) -> Self {
-        Self { path: cut(path, PATH_SHOWN), message: message.into() }
+        Self { path: cut(path, MAX_PATH_CHARS), message: message.into() }
     }
 }
 
-impl fmt::Display for Mistake {
+impl fmt::Display for ArgumentMistake {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.path.as_str() {
             "" => f.write_str(&self.message),
@@ -69,7 +69,7 @@ impl fmt::Display for Mistake {
 
 // === impl Listed ===
 
-impl fmt::Display for Listed<'_> {
+impl fmt::Display for MistakeList<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, mistake) in self.0.iter().enumerate() {
             let separator = if at == 0 { "" } else { "; " };
@@ -80,10 +80,10 @@ impl fmt::Display for Listed<'_> {
 }
 
 /// What `error` says, against `schema`.
-pub(super) fn mistakes(error: &ValidationError<'_>, schema: &Value) -> Vec<Mistake> {
+pub(super) fn mistakes(error: &ValidationError<'_>, schema: &Value) -> Vec<ArgumentMistake> {
     let path = error.instance_path().as_str();
     let got = || kind_of(error.instance());
-    let is = |message: String| vec![Mistake::new(path, message)];
+    let is = |message: String| vec![ArgumentMistake::new(path, message)];
     match error.kind() {
         Kind::Type { kind } => is(format!("expected {}, got {}", types(kind), got())),
         Kind::Required { property } => is(required(error, property, schema)),
@@ -95,18 +95,18 @@ pub(super) fn mistakes(error: &ValidationError<'_>, schema: &Value) -> Vec<Mista
             is(format!("expected {}, got {}", value(expected_value), other(expected_value, error)))
         }
         Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
-            none_fits(path, context, schema, error.instance())
+            closest_form_mistakes(path, context, schema, error.instance())
         }
         Kind::PropertyNames { error: inner } => {
             let inner = mistakes(inner, schema).into_iter().map(|mistake| mistake.message).next();
             is(format!("has a property name that is not allowed: {}", inner.unwrap_or_default()))
         }
-        kind => is(plainly(kind, &got())),
+        kind => is(simple_message(kind, &got())),
     }
 }
 
 /// The messages that need no look at the schema.
-fn plainly(kind: &Kind, got: &str) -> String {
+fn simple_message(kind: &Kind, got: &str) -> String {
     let at =
         |relation: &str, limit: &Value| format!("expected a number {relation} {}", value(limit));
     match kind {
@@ -146,10 +146,10 @@ fn required(error: &ValidationError<'_>, property: &Value, schema: &Value) -> St
     }
 }
 
-fn unknown(path: &str, name: &str, error: &ValidationError<'_>, schema: &Value) -> Mistake {
+fn unknown(path: &str, name: &str, error: &ValidationError<'_>, schema: &Value) -> ArgumentMistake {
     let known = known_beside(error, schema);
     let at = format!("{path}/{}", name.replace('~', "~0").replace('/', "~1"));
-    Mistake::new(&at, unknown_name(name, &known))
+    ArgumentMistake::new(&at, unknown_name(name, &known))
 }
 
 /// The sentence for a property that does not exist among `known`.
@@ -171,30 +171,30 @@ fn known_beside<'s>(error: &ValidationError<'_>, schema: &'s Value) -> Vec<&'s S
 }
 
 /// Of several forms that all fail, the one that was most likely meant is explained.
-fn none_fits(
+fn closest_form_mistakes(
     path: &str,
     forms: &[Vec<ValidationError<'_>>],
     schema: &Value,
     instance: &Value,
-) -> Vec<Mistake> {
+) -> Vec<ArgumentMistake> {
     let wanted: Vec<&TypeKind> =
         forms.iter().filter_map(|errors| type_only(errors, path)).collect();
     if !forms.is_empty() && wanted.len() == forms.len() {
         let mut wanted: Vec<String> = wanted.into_iter().map(types).collect();
         wanted.dedup();
         let message = format!("expected {}, got {}", wanted.join(" or "), kind_of(instance));
-        return vec![Mistake::new(path, message)];
+        return vec![ArgumentMistake::new(path, message)];
     }
     // A form of another type was hardly meant; of the rest, the one with the fewest mistakes.
     let candidates = forms.iter().filter(|errors| type_only(errors, path).is_none());
     let Some(meant) = candidates.min_by_key(|errors| errors.len()) else {
-        return vec![Mistake::new(path, "fits none of the allowed forms")];
+        return vec![ArgumentMistake::new(path, "fits none of the allowed forms")];
     };
     meant
         .iter()
         .flat_map(|error| mistakes(error, schema))
-        .take(MOST)
-        .map(|mistake| Mistake {
+        .take(MAX_MISTAKES)
+        .map(|mistake| ArgumentMistake {
             message: format!("{} (the nearest of {} forms)", mistake.message, forms.len()),
             ..mistake
         })
@@ -252,7 +252,7 @@ pub(super) fn names(names: &[&String]) -> String {
 }
 
 fn listed(items: impl Iterator<Item = String>, count: usize) -> String {
-    let shown: Vec<String> = items.take(LISTED).collect();
+    let shown: Vec<String> = items.take(MAX_NAMES_LISTED).collect();
     let more = count.saturating_sub(shown.len());
     let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
     format!("{}{rest}", shown.join(", "))
@@ -264,11 +264,11 @@ pub(super) fn quoted(name: &str) -> String {
 
 /// Text of a schema, fit to be shown in one line.
 pub(super) fn shortened(text: &str) -> String {
-    cut(text, SHOWN)
+    cut(text, MAX_NAME_CHARS)
 }
 
 fn cut(text: &str, shown: usize) -> String {
-    let clean = sanitize::line(text);
+    let clean = sanitize::sanitize_line(text);
     match clean.char_indices().nth(shown) {
         Some((cut, _)) => format!("{}…", &clean[..cut]),
         None => clean.into_owned(),

@@ -22,13 +22,13 @@ use jsonschema::{Draft, PatternOptions, ValidationOptions};
 use serde_json::{Map, Value};
 use switchboard_wire::json::{JsonKind, Raw};
 
-pub use coerce::{Argument, Form, arguments_from};
-pub use mistake::{Invalid, Mistake};
+pub use coerce::{ArgumentForm, TypedArgument, build_arguments};
+pub use mistake::{ArgumentMistake, InvalidArguments};
 pub use portable::check as check_portable;
 
-use graph::Graph;
-use mistake::{MOST, shortened};
-use plain::Plain;
+use graph::SchemaGraph;
+use mistake::{MAX_MISTAKES, shortened};
+use plain::SimpleSchema;
 
 /// The longest schema that is read.
 const MAX_BYTES: usize = 1024 * 1024;
@@ -39,12 +39,12 @@ const MAX_VALUES: usize = 20_000;
 /// The most patterns, each of which costs memory while it is compiled.
 const MAX_PATTERNS: usize = 256;
 /// How large one compiled pattern may be.
-const PATTERN_BYTES: usize = 512 * 1024;
+const MAX_PATTERN_BYTES: usize = 512 * 1024;
 
 /// Why a schema cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum BadSchema {
+pub enum SchemaError {
     /// It is not an object or a boolean.
     #[error("the schema is not an object")]
     NotAnObject,
@@ -72,75 +72,81 @@ pub enum BadSchema {
 
 /// A compiled schema.
 #[derive(Debug)]
-pub struct Validator {
+pub struct SchemaValidator {
     /// What is checked with.
     compiled: jsonschema::Validator,
     /// What tells how much work a check is.
-    graph: Graph,
+    graph: SchemaGraph,
     /// The schema itself, for its property names.
     schema: Value,
     /// The same, where it asks for little.
-    plain: Option<Plain>,
+    plain: Option<SimpleSchema>,
 }
 
 /// Whether `schema` can be used at all, and if not, why, in a sentence that is safe to show.
-pub fn check(schema: &Raw) -> Result<(), String> {
-    Validator::compile(schema).map(|_| ()).map_err(|bad| bad.to_string())
+pub fn check_schema(schema: &Raw) -> Result<(), String> {
+    SchemaValidator::compile(schema).map(|_| ()).map_err(|bad| bad.to_string())
 }
 
 // === impl Validator ===
 
-impl Validator {
+impl SchemaValidator {
     /// Compiles `schema`: 2020-12 unless its `$schema` names another draft.
-    pub fn compile(schema: &Raw) -> Result<Self, BadSchema> {
+    pub fn compile(schema: &Raw) -> Result<Self, SchemaError> {
         let mut schema = read(schema)?;
-        let graph = Graph::of(&schema)?;
+        let graph = SchemaGraph::of(&schema)?;
         let draft = draft_of(&schema);
         keywords::for_each_mut(&mut schema, &mut |schema| {
             // The draft is known; a name nobody has heard of must not be looked up.
             schema.remove("$schema");
-            loosen(schema);
+            remove_unsupported_patterns(schema);
         });
         let compiled = options(draft).build(&schema).map_err(|error| {
             let at = error.instance_path().as_str();
             let place =
                 if at.is_empty() { String::new() } else { format!(" at {}", shortened(at)) };
-            BadSchema::Invalid(format!("{}{place}", shortened(&error.masked().to_string())))
+            SchemaError::Invalid(format!("{}{place}", shortened(&error.masked().to_string())))
         })?;
-        let plain = Plain::of(&schema);
+        let plain = SimpleSchema::of(&schema);
         Ok(Self { compiled, graph, schema, plain })
     }
 
     /// Checks `arguments`. Nothing of them is repeated in the mistakes but names of properties.
-    pub fn validate(&self, arguments: &Raw) -> Result<(), Invalid> {
+    pub fn validate(&self, arguments: &Raw) -> Result<(), InvalidArguments> {
         match &self.plain {
             Some(plain) if plain.admits(arguments.as_str()) => Ok(()),
-            _ => self.whole(arguments),
+            _ => self.check_fully(arguments),
         }
     }
 
-    fn whole(&self, arguments: &Raw) -> Result<(), Invalid> {
+    fn check_fully(&self, arguments: &Raw) -> Result<(), InvalidArguments> {
         let Ok(value) = decode::value(arguments.as_str()) else {
-            return Err(Invalid::one("", "nested too deep to be checked"));
+            return Err(InvalidArguments::one("", "nested too deep to be checked"));
         };
-        if effort::bounded(&self.graph, &value, arguments.as_str().len()).is_err() {
-            return Err(Invalid::one("", "too intricate to be checked against the tool's schema"));
+        if effort::check_effort(&self.graph, &value, arguments.as_str().len()).is_err() {
+            return Err(InvalidArguments::one(
+                "",
+                "too intricate to be checked against the tool's schema",
+            ));
         }
         if self.compiled.is_valid(&value) {
             return Ok(());
         }
         let errors = self.compiled.iter_errors(&value);
-        let problems: Vec<_> =
-            errors.flat_map(|error| mistake::mistakes(&error, &self.schema)).take(MOST).collect();
+        let problems: Vec<_> = errors
+            .flat_map(|error| mistake::mistakes(&error, &self.schema))
+            .take(MAX_MISTAKES)
+            .collect();
         if problems.is_empty() {
-            return Err(Invalid::one("", "does not fit the tool's schema"));
+            return Err(InvalidArguments::one("", "does not fit the tool's schema"));
         }
-        Err(Invalid { problems })
+        Err(InvalidArguments { problems })
     }
 }
 
 fn options(draft: Draft) -> ValidationOptions<'static> {
-    let patterns = PatternOptions::regex().size_limit(PATTERN_BYTES).dfa_size_limit(PATTERN_BYTES);
+    let patterns =
+        PatternOptions::regex().size_limit(MAX_PATTERN_BYTES).dfa_size_limit(MAX_PATTERN_BYTES);
     jsonschema::options()
         .with_draft(draft)
         .offline()
@@ -149,22 +155,22 @@ fn options(draft: Draft) -> ValidationOptions<'static> {
 }
 
 /// The schema as a value, within its bounds.
-fn read(schema: &Raw) -> Result<Value, BadSchema> {
+fn read(schema: &Raw) -> Result<Value, SchemaError> {
     if !matches!(schema.kind(), JsonKind::Object | JsonKind::Bool) {
-        return Err(BadSchema::NotAnObject);
+        return Err(SchemaError::NotAnObject);
     }
     if schema.as_str().len() > MAX_BYTES {
-        return Err(BadSchema::TooLarge { what: "bytes", most: MAX_BYTES });
+        return Err(SchemaError::TooLarge { what: "bytes", most: MAX_BYTES });
     }
-    let too_deep = BadSchema::TooLarge { what: "levels", most: MAX_DEPTH };
+    let too_deep = SchemaError::TooLarge { what: "levels", most: MAX_DEPTH };
     let value = decode::value(schema.as_str()).map_err(|_| too_deep.clone())?;
     let mut patterns = 0;
     let values = count(&value, MAX_DEPTH, &mut patterns).ok_or(too_deep)?;
     if values > MAX_VALUES {
-        return Err(BadSchema::TooLarge { what: "values", most: MAX_VALUES });
+        return Err(SchemaError::TooLarge { what: "values", most: MAX_VALUES });
     }
     if patterns > MAX_PATTERNS {
-        return Err(BadSchema::TooLarge { what: "patterns", most: MAX_PATTERNS });
+        return Err(SchemaError::TooLarge { what: "patterns", most: MAX_PATTERNS });
     }
     Ok(value)
 }
@@ -201,7 +207,7 @@ fn draft_of(schema: &Value) -> Draft {
 
 /// Takes out patterns that no engine can run in linear time (they look around or back). The server checks
 /// them itself; here a check that is too weak is better than a tool that nobody can call.
-fn loosen(schema: &mut Map<String, Value>) {
+fn remove_unsupported_patterns(schema: &mut Map<String, Value>) {
     if schema.get("pattern").and_then(Value::as_str).is_some_and(looks_around) {
         schema.remove("pattern");
     }

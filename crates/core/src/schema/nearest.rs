@@ -1,7 +1,7 @@
 //! Which of the known names was meant.
 
 /// Longer names are not compared.
-const LONGEST: usize = 64;
+const MAX_COMPARED_CHARS: usize = 64;
 
 /// The name in `known` that `typed` differs from by a slip or two.
 pub(super) fn nearest<'k>(typed: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
@@ -16,7 +16,7 @@ pub(super) fn nearest<'k>(typed: &str, known: impl Iterator<Item = &'k str>) -> 
 
 /// How many letters have to change, be added or removed; case and `_` against `-` do not count.
 fn distance(a: &str, b: &str) -> Option<usize> {
-    let (a, b) = (folded(a)?, folded(b)?);
+    let (a, b) = (fold_name(a)?, fold_name(b)?);
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, left) in a.iter().enumerate() {
         let mut corner = row[0];
@@ -30,10 +30,10 @@ fn distance(a: &str, b: &str) -> Option<usize> {
     row.last().copied()
 }
 
-fn folded(name: &str) -> Option<Vec<char>> {
+fn fold_name(name: &str) -> Option<Vec<char>> {
     let fold = |c: char| if c == '-' { '_' } else { c.to_ascii_lowercase() };
-    let folded: Vec<char> = name.chars().take(LONGEST + 1).map(fold).collect();
-    (folded.len() <= LONGEST).then_some(folded)
+    let folded: Vec<char> = name.chars().take(MAX_COMPARED_CHARS + 1).map(fold).collect();
+    (folded.len() <= MAX_COMPARED_CHARS).then_some(folded)
 }
 
 #[cfg(test)]

@@ -4,12 +4,12 @@
 //! check, which also says what is wrong.
 
 use serde_json::{Map, Value};
-use switchboard_wire::json::Members;
+use switchboard_wire::json::JsonMembers;
 
 /// What such a schema asks for.
 #[derive(Debug)]
-pub(super) struct Plain {
-    properties: Vec<Property>,
+pub(super) struct SimpleSchema {
+    properties: Vec<SimpleProperty>,
     /// A bit for each property that must be there.
     required: u64,
     /// Whether there may be members that it does not name.
@@ -17,21 +17,21 @@ pub(super) struct Plain {
 }
 
 #[derive(Debug)]
-struct Property {
+struct SimpleProperty {
     name: String,
-    types: Types,
+    types: TypeSet,
 }
 
 /// The types a value may have; none means any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Types(u8);
+struct TypeSet(u8);
 
 /// Properties, and members of arguments, that are looked at.
-const MOST: usize = 64;
+const MAX_PROPERTIES: usize = 64;
 
 // === impl Plain ===
 
-impl Plain {
+impl SimpleSchema {
     /// What `schema` asks for, if it is one of these.
     pub(super) fn of(schema: &Value) -> Option<Self> {
         let schema = schema.as_object()?;
@@ -44,8 +44,9 @@ impl Plain {
         let properties = match schema.get("properties") {
             None => Vec::new(),
             Some(properties) => {
-                let properties = properties.as_object().filter(|all| all.len() <= MOST)?;
-                properties.iter().map(Property::of).collect::<Option<_>>()?
+                let properties =
+                    properties.as_object().filter(|all| all.len() <= MAX_PROPERTIES)?;
+                properties.iter().map(SimpleProperty::of).collect::<Option<_>>()?
             }
         };
         let mut plain = Self { properties, required: 0, is_open };
@@ -60,9 +61,9 @@ impl Plain {
     /// Whether these arguments, one well-formed value, surely fit.
     pub(super) fn admits(&self, arguments: &str) -> bool {
         let mut found = 0;
-        let mut members = Members::of(arguments);
-        for member in members.by_ref().take(MOST) {
-            match self.place(|name| member.is(name)) {
+        let mut members = JsonMembers::of(arguments);
+        for member in members.by_ref().take(MAX_PROPERTIES) {
+            match self.place(|name| member.is_named(name)) {
                 Some(place) if self.properties[place].types.admit(member.value) => {
                     found |= 1 << place;
                 }
@@ -93,15 +94,15 @@ fn is_nested(value: &str) -> bool {
 
 // === impl Property ===
 
-impl Property {
+impl SimpleProperty {
     fn of((name, schema): (&String, &Value)) -> Option<Self> {
         let schema = schema.as_object().filter(|schema| only_typed(schema, |_| false))?;
         let types = match schema.get("type") {
-            None => Types::default(),
-            Some(Value::Array(types)) if !types.is_empty() => {
-                types.iter().try_fold(Types::default(), |all, one| Some(all.or(Types::of(one)?)))?
-            }
-            Some(one) => Types::of(one)?,
+            None => TypeSet::default(),
+            Some(Value::Array(types)) if !types.is_empty() => types
+                .iter()
+                .try_fold(TypeSet::default(), |all, one| Some(all.or(TypeSet::of(one)?)))?,
+            Some(one) => TypeSet::of(one)?,
         };
         Some(Self { name: name.clone(), types })
     }
@@ -109,7 +110,7 @@ impl Property {
 
 // === impl Types ===
 
-impl Types {
+impl TypeSet {
     const NULL: Self = Self(1);
     const BOOLEAN: Self = Self(2);
     const STRING: Self = Self(4);
@@ -152,7 +153,7 @@ mod tests {
     use serde_json::json;
     use switchboard_wire::json::Raw;
 
-    use super::super::Validator;
+    use super::super::SchemaValidator;
     use super::*;
 
     const ARGUMENTS: &[&str] = &[
@@ -180,8 +181,8 @@ mod tests {
         "null",
     ];
 
-    fn compiled(schema: &Value) -> Validator {
-        Validator::compile(&Raw::parse(schema.to_string()).unwrap()).unwrap()
+    fn compiled(schema: &Value) -> SchemaValidator {
+        SchemaValidator::compile(&Raw::parse(schema.to_string()).unwrap()).unwrap()
     }
 
     /// What is admitted is never what the whole check would refuse.
@@ -204,10 +205,14 @@ mod tests {
                     if let Some(open) = open {
                         schema["additionalProperties"] = open.into();
                     }
-                    let (plain, whole) = (Plain::of(&schema).unwrap(), compiled(&schema));
+                    let (plain, whole) = (SimpleSchema::of(&schema).unwrap(), compiled(&schema));
                     for arguments in ARGUMENTS.iter().filter(|text| plain.admits(text)) {
                         let arguments = Raw::parse((*arguments).to_owned()).unwrap();
-                        assert_eq!(whole.whole(&arguments), Ok(()), "{arguments} with {schema}");
+                        assert_eq!(
+                            whole.check_fully(&arguments),
+                            Ok(()),
+                            "{arguments} with {schema}"
+                        );
                         admitted += 1;
                     }
                 }
@@ -218,7 +223,7 @@ mod tests {
 
     #[test]
     fn usual_arguments_are_admitted_and_unusual_ones_left_to_the_whole_check() {
-        let plain = Plain::of(&json!({
+        let plain = SimpleSchema::of(&json!({
             "type": "object",
             "title": "echo",
             "properties": { "s": { "type": "string", "default": "x" }, "n": { "type": "integer" } },
@@ -235,7 +240,7 @@ mod tests {
             r#"{ "n" : 7 , "s" : "\ud800" }"#,
         ];
         assert_eq!(admitted, expected.iter().collect::<Vec<_>>());
-        let many: Vec<_> = (0..=MOST).map(|at| format!(r#""k{at}":1"#)).collect();
+        let many: Vec<_> = (0..=MAX_PROPERTIES).map(|at| format!(r#""k{at}":1"#)).collect();
         assert!(!plain.admits(&format!(r#"{{"s":"x",{}}}"#, many.join(","))));
     }
 
@@ -256,7 +261,7 @@ mod tests {
             json!({ "type": "object", "properties": { "s": { "type": "string", "pattern": "x" } } }),
             json!({ "type": "object", "properties": { "s": { "type": "array", "items": {} } } }),
         ] {
-            assert!(Plain::of(&schema).is_none(), "{schema}");
+            assert!(SimpleSchema::of(&schema).is_none(), "{schema}");
         }
     }
 }

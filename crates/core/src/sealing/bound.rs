@@ -8,9 +8,9 @@ use switchboard_wire::json::{JsonKind, Raw, decode_string};
 /// The server stands inside a handle, not here: who repeats a request does not say whose it is. Whoever opens one
 /// checks that the request still leads there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Bound<'a> {
+pub struct HandleBinding<'a> {
     /// What is sealed.
-    pub kind: Kind,
+    pub kind: HandleKind,
     /// Where it was given: the workspace and what is shown of it.
     pub place: &'a str,
     /// Whom it was given to.
@@ -20,12 +20,12 @@ pub struct Bound<'a> {
     /// What was called, as the client calls it.
     pub name: &'a str,
     /// What it was called with.
-    pub arguments: Digest,
+    pub arguments: JsonDigest,
 }
 
 /// What is sealed. The numbers stand in handles that were given out: they never change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum HandleKind {
     /// The name of a call that waits here.
     Parked = 1,
     /// A call that its server wants made again, and everything needed for that.
@@ -37,25 +37,25 @@ pub enum Kind {
 /// A digest of a JSON value that does not depend on how it is written: white space, the order of members and escapes
 /// make no difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Digest([u8; 32]);
+pub struct JsonDigest([u8; 32]);
 
 // === impl Kind ===
 
-impl Kind {
+impl HandleKind {
     const ALL: [Self; 3] = [Self::Parked, Self::Again, Self::Task];
 
     pub(super) fn byte(self) -> u8 {
         self as u8
     }
 
-    pub(super) fn of_byte(byte: u8) -> Option<Self> {
+    pub(super) fn from_byte(byte: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.byte() == byte)
     }
 }
 
 // === impl Bound ===
 
-impl Bound<'_> {
+impl HandleBinding<'_> {
     /// All of it as bytes, each part with its length so that none can reach into the next.
     pub(super) fn bytes(&self, version: u8) -> Vec<u8> {
         let mut bytes = vec![version, self.kind.byte()];
@@ -70,9 +70,9 @@ impl Bound<'_> {
 
 // === impl Digest ===
 
-impl Digest {
+impl JsonDigest {
     /// Of a value.
-    pub fn of(value: &Raw) -> Self {
+    pub fn from_json(value: &Raw) -> Self {
         let mut hash = Sha256::new();
         add(&mut hash, value);
         Self(hash.finalize().into())
@@ -121,8 +121,8 @@ fn part(hash: &mut Sha256, kind: u8, bytes: &[u8]) {
 mod tests {
     use super::*;
 
-    fn digest(text: &str) -> Digest {
-        Digest::of(&Raw::parse(text.to_owned()).unwrap())
+    fn digest(text: &str) -> JsonDigest {
+        JsonDigest::from_json(&Raw::parse(text.to_owned()).unwrap())
     }
 
     #[test]

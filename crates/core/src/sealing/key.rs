@@ -12,21 +12,21 @@ use std::time::{Duration, Instant};
 use nix::libc;
 use ring::rand::{SecureRandom as _, SystemRandom};
 
-use super::CannotSeal;
-use crate::problem::{Problem, ProblemKind};
+use super::SealError;
+use crate::problem::{EngineProblem, EngineProblemKind};
 
 /// 256 bits.
-pub(super) type Key = [u8; 32];
+pub(super) type SealingKey = [u8; 32];
 
 /// How long another process may hold the lock: it makes a key, which takes no time.
-const PATIENCE: Duration = Duration::from_secs(2);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 /// How often the lock is tried meanwhile.
-const LOOK: Duration = Duration::from_millis(5);
+const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// A key, and what was wrong with the one before.
-pub(super) struct Found {
-    pub(super) key: Key,
-    pub(super) notice: Option<Problem>,
+pub(super) struct LoadedKey {
+    pub(super) key: SealingKey,
+    pub(super) notice: Option<EngineProblem>,
 }
 
 /// Why no key can be kept.
@@ -37,53 +37,53 @@ pub(super) enum KeyError {
     #[error("`{}` is held by another process", path.display())]
     Locked { path: PathBuf },
     #[error(transparent)]
-    Random(#[from] CannotSeal),
+    Random(#[from] SealError),
 }
 
 /// What lies where the key should.
-enum Lies {
-    Key(Key),
+enum KeyFileState {
+    Key(SealingKey),
     Nothing,
     /// Something that is not to be used, and why.
     Unusable(&'static str),
 }
 
 /// The key in `state`, made if there is none that can be used.
-pub(super) fn open(state: &Path) -> Result<Found, KeyError> {
+pub(super) fn open_key(state: &Path) -> Result<LoadedKey, KeyError> {
     let path = state.join("handles.key");
-    if let Lies::Key(key) = look(&path)? {
-        return Ok(Found { key, notice: None });
+    if let KeyFileState::Key(key) = read_key_file(&path)? {
+        return Ok(LoadedKey { key, notice: None });
     }
     let made = DirBuilder::new().recursive(true).mode(0o700).create(state);
-    made.map_err(failed("create", state))?;
+    made.map_err(io_error("create", state))?;
     let _lock = lock(&state.join("handles.lock"))?;
     // Somebody else may have made one meanwhile.
-    let notice = match look(&path)? {
-        Lies::Key(key) => return Ok(Found { key, notice: None }),
-        Lies::Nothing => None,
-        Lies::Unusable(why) => Some(replaced(&path, why)),
+    let notice = match read_key_file(&path)? {
+        KeyFileState::Key(key) => return Ok(LoadedKey { key, notice: None }),
+        KeyFileState::Nothing => None,
+        KeyFileState::Unusable(why) => Some(replaced_key_problem(&path, why)),
     };
     let key = random()?;
-    write(state, &path, &key).map_err(failed("write", &path))?;
-    Ok(Found { key, notice })
+    write(state, &path, &key).map_err(io_error("write", &path))?;
+    Ok(LoadedKey { key, notice })
 }
 
 /// A new key.
-pub(super) fn random() -> Result<Key, CannotSeal> {
+pub(super) fn random() -> Result<SealingKey, SealError> {
     let mut key = [0; 32];
-    SystemRandom::new().fill(&mut key).map_err(|_| CannotSeal)?;
+    SystemRandom::new().fill(&mut key).map_err(|_| SealError)?;
     Ok(key)
 }
 
-fn look(path: &Path) -> Result<Lies, KeyError> {
-    let read = failed("read", path);
+fn read_key_file(path: &Path) -> Result<KeyFileState, KeyError> {
+    let read = io_error("read", path);
     // A link is not followed, and a pipe is not waited for.
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
     let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
         Ok(file) => file,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Lies::Nothing),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(KeyFileState::Nothing),
         Err(error) if error.raw_os_error() == Some(libc::ELOOP) => {
-            return Ok(Lies::Unusable("it is a link"));
+            return Ok(KeyFileState::Unusable("it is a link"));
         }
         Err(error) => return Err(read(error)),
     };
@@ -92,24 +92,25 @@ fn look(path: &Path) -> Result<Lies, KeyError> {
         Err(error) => return Err(read(error)),
     };
     if !about.is_file() {
-        return Ok(Lies::Unusable("it is no file"));
+        return Ok(KeyFileState::Unusable("it is no file"));
     }
     if about.uid() != nix::unistd::geteuid().as_raw() {
-        return Ok(Lies::Unusable("it belongs to somebody else"));
+        return Ok(KeyFileState::Unusable("it belongs to somebody else"));
     }
     if about.mode() & 0o077 != 0 {
-        return Ok(Lies::Unusable("others could read or change it"));
+        return Ok(KeyFileState::Unusable("others could read or change it"));
     }
     let mut bytes = Vec::new();
     match file.take(64).read_to_end(&mut bytes) {
         Ok(_) => {}
         Err(error) => return Err(read(error)),
     }
-    Ok(Key::try_from(bytes).map_or(Lies::Unusable("it is damaged"), Lies::Key))
+    Ok(SealingKey::try_from(bytes)
+        .map_or(KeyFileState::Unusable("it is damaged"), KeyFileState::Key))
 }
 
 /// Whole or not at all: who looks meanwhile sees the old one, or the new one.
-fn write(state: &Path, path: &Path, key: &Key) -> io::Result<()> {
+fn write(state: &Path, path: &Path, key: &SealingKey) -> io::Result<()> {
     // Made with mode 0600 by the library.
     let mut staged = tempfile::NamedTempFile::new_in(state)?;
     // Not waited for until it is on the disk, which everybody who starts would wait for: a key that a crash took is
@@ -126,31 +127,31 @@ fn write(state: &Path, path: &Path, key: &Key) -> io::Result<()> {
 fn lock(path: &Path) -> Result<File, KeyError> {
     let mut options = OpenOptions::new();
     options.create(true).truncate(false).write(true).mode(0o600);
-    let file = options.open(path).map_err(failed("lock", path))?;
-    let deadline = Instant::now() + PATIENCE;
+    let file = options.open(path).map_err(io_error("lock", path))?;
+    let deadline = Instant::now() + LOCK_TIMEOUT;
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(file),
             Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
-                std::thread::sleep(LOOK);
+                std::thread::sleep(LOCK_POLL_INTERVAL);
             }
             Err(TryLockError::WouldBlock) => return Err(KeyError::Locked { path: path.into() }),
-            Err(TryLockError::Error(source)) => return Err(failed("lock", path)(source)),
+            Err(TryLockError::Error(source)) => return Err(io_error("lock", path)(source)),
         }
     }
 }
 
-fn replaced(path: &Path, why: &str) -> Problem {
+fn replaced_key_problem(path: &Path, why: &str) -> EngineProblem {
     let path = path.display();
     tracing::warn!(%path, why, "the key that handles are sealed with is made anew");
     let message = format!(
         "the key in `{path}` was not used, because {why}; another was made, and questions that were open before have \
          to be asked again"
     );
-    Problem::new(ProblemKind::Storage, message)
+    EngineProblem::new(EngineProblemKind::Storage, message)
 }
 
-fn failed(doing: &'static str, path: &Path) -> impl Fn(io::Error) -> KeyError {
+fn io_error(doing: &'static str, path: &Path) -> impl Fn(io::Error) -> KeyError {
     let path = path.to_owned();
     move |source| KeyError::Io { doing, path: path.clone(), source }
 }
@@ -159,10 +160,10 @@ fn failed(doing: &'static str, path: &Path) -> impl Fn(io::Error) -> KeyError {
 
 impl KeyError {
     /// As something to show beside what works.
-    pub(super) fn problem(&self) -> Problem {
+    pub(super) fn problem(&self) -> EngineProblem {
         let cause = std::error::Error::source(self);
         let cause = cause.map(|cause| format!(": {cause}")).unwrap_or_default();
         let message = format!("{self}{cause}; questions that are open end with this process");
-        Problem::new(ProblemKind::Storage, message)
+        EngineProblem::new(EngineProblemKind::Storage, message)
     }
 }

@@ -11,27 +11,27 @@ mod sealer;
 
 use std::time::Duration;
 
-pub use bound::{Bound, Digest, Kind};
-pub use sealer::Sealer;
+pub use bound::{HandleBinding, HandleKind, JsonDigest};
+pub use sealer::LocalSealer;
 
 /// Seals handles and opens them again. One machine does it with a key in user state ([`Sealer`]); replicas that answer
 /// for one another share whatever is behind theirs.
-pub trait Seal: Send + Sync {
+pub trait HandleSealer: Send + Sync {
     /// A handle that holds `payload`, for what `bound` says and for so long.
     fn seal(
         &self,
-        bound: &Bound<'_>,
+        bound: &HandleBinding<'_>,
         payload: &[u8],
         lasts: Duration,
-    ) -> Result<String, CannotSeal>;
+    ) -> Result<String, SealError>;
 
     /// What a handle holds, if it is one of ours, for what `bound` says, and still counts.
-    fn open(&self, bound: &Bound<'_>, handle: &str) -> Result<Vec<u8>, Refused>;
+    fn open(&self, bound: &HandleBinding<'_>, handle: &str) -> Result<Vec<u8>, HandleRefused>;
 }
 
 /// Why a handle is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
+pub enum HandleRefused {
     /// It was not made here, was changed, or was given for something else; which of them nobody can tell.
     #[error("it was not given out here, was changed, or belongs to another request")]
     Foreign,
@@ -43,4 +43,4 @@ pub enum Refused {
 /// The system has no randomness to give.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the system gives no random numbers to seal with")]
-pub struct CannotSeal;
+pub struct SealError;

@@ -3,20 +3,20 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use switchboard_wire::client::Tasks;
+use switchboard_wire::client::TaskHandling;
 use switchboard_wire::envelope::Notification;
 use switchboard_wire::json::Raw;
 
 use crate::dispatch::{self, CallEvent};
-use crate::permission::Because;
-use crate::problem::Problem;
-use crate::results::Kept;
-use crate::{Outcome as Ended, Request};
+use crate::permission::DecisionReason;
+use crate::problem::EngineProblem;
+use crate::results::LimitedResult;
+use crate::{CallOutcome as Ended, Request};
 
 /// A [`Request`], told.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Call {
+pub struct RemoteRequest {
     /// The method, such as `tools/call`.
     pub method: String,
     /// Its parameters, with full names.
@@ -38,7 +38,7 @@ pub struct Call {
 
 /// What happens to a call, but for questions.
 #[derive(Debug, Clone)]
-pub enum Event {
+pub enum RemoteCallEvent {
     /// As [`CallEvent::Progress`].
     Progress(Raw),
     /// As [`CallEvent::Log`].
@@ -51,7 +51,7 @@ pub enum Event {
 
 /// An [`crate::Outcome`], told.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Outcome {
+pub struct RemoteOutcome {
     /// The result, kept to its limits.
     pub result: Raw,
     /// The server that gave it.
@@ -59,7 +59,7 @@ pub struct Outcome {
     pub server: Option<String>,
     /// What decided that the call may happen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub decision: Option<Because>,
+    pub decision: Option<DecisionReason>,
     /// What hooks want known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub context: Vec<String>,
@@ -68,14 +68,14 @@ pub struct Outcome {
     pub note: Option<String>,
     /// What went wrong with the disk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub problem: Option<Problem>,
+    pub problem: Option<EngineProblem>,
 }
 
 // === impl Call ===
 
-impl Call {
+impl RemoteRequest {
     /// The request that was told.
-    pub fn request(self) -> Request {
+    pub fn into_request(self) -> Request {
         let mut request = Request::forward(self.method, Some(self.params));
         if let Some(server) = self.server {
             request = request.of_server(server);
@@ -89,13 +89,13 @@ impl Call {
         if let Some(level) = self.log_level {
             request = request.with_log_level(level);
         }
-        request.with_tasks(Tasks::Follow)
+        request.with_tasks(TaskHandling::Follow)
     }
 }
 
 // === impl Event ===
 
-impl Event {
+impl RemoteCallEvent {
     /// The word for it.
     pub fn word(&self) -> &'static str {
         match self {
@@ -117,7 +117,7 @@ impl Event {
     }
 
     /// A notification, as an object of its method and parameters.
-    pub fn notification(notification: &Notification) -> Self {
+    pub fn from_notification(notification: &Notification) -> Self {
         let params = notification.params().unwrap_or_else(Raw::empty_object);
         let method = switchboard_wire::json::quote(&notification.method());
         let text = format!(r#"{{"method":{method},"params":{params}}}"#);
@@ -125,7 +125,7 @@ impl Event {
     }
 
     /// What a word and its data say; `None` for words that are not known here.
-    pub fn read(word: &str, data: Raw) -> Option<CallEvent> {
+    pub fn to_call_event(word: &str, data: Raw) -> Option<CallEvent> {
         Some(match word {
             "progress" => CallEvent::Progress(data),
             "log" => CallEvent::Log(data),
@@ -142,9 +142,9 @@ impl Event {
 
 // === impl Outcome ===
 
-impl Outcome {
+impl RemoteOutcome {
     /// Tells how a call ended.
-    pub fn of(ended: &Ended) -> Self {
+    pub fn from_outcome(ended: &Ended) -> Self {
         Self {
             result: ended.result.clone(),
             server: ended.server.clone(),
@@ -156,9 +156,9 @@ impl Outcome {
     }
 
     /// The outcome that was told.
-    pub fn outcome(self) -> Ended {
+    pub fn into_outcome(self) -> Ended {
         let was_changed = self.note.is_some() || self.problem.is_some();
-        let kept = was_changed.then(|| Kept {
+        let kept = was_changed.then(|| LimitedResult {
             result: self.result.clone(),
             note: self.note,
             spilled: None,
@@ -166,7 +166,7 @@ impl Outcome {
             truncated: false,
             problem: self.problem,
         });
-        dispatch::Outcome {
+        dispatch::CallOutcome {
             result: self.result,
             server: self.server,
             decision: self.decision,

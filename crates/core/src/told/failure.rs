@@ -3,23 +3,23 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use switchboard_config::Location;
-use switchboard_wire::{Error as WireError, Told};
+use switchboard_config::SourceLocation;
+use switchboard_wire::{Error as WireError, RemoteError};
 use tokio::time::Instant;
 
-use super::Advice;
+use super::ErrorAdvice;
 use crate::CallError;
-use crate::connection::{Error, Failed, NotReady};
-use crate::dispatch::{Refusal, Repeat};
-use crate::permission::Because;
-use crate::schema::Mistake;
+use crate::connection::{ConnectionError, ConnectionFailure, ConnectionNotReady};
+use crate::dispatch::{ElicitationRefusal, RepeatSafety};
+use crate::permission::DecisionReason;
+use crate::schema::ArgumentMistake;
 
 /// A [`CallError`], told. Members are there as far as the kind has them.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Failure {
+pub struct RemoteCallError {
     /// Which kind of error.
-    pub kind: Kind,
+    pub kind: RemoteErrorKind,
     /// What was called.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
@@ -31,34 +31,34 @@ pub struct Failure {
     pub similar: Vec<String>,
     /// Where the arguments do not fit.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub mistakes: Vec<Mistake>,
+    pub mistakes: Vec<ArgumentMistake>,
     /// Who says no, or asks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub because: Option<Because>,
+    pub because: Option<DecisionReason>,
     /// The rule that would allow it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allow: Option<String>,
     /// Where what forbids it stands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub at: Option<Location>,
+    pub at: Option<SourceLocation>,
     /// The state of a server that is not to be started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
     /// How a request of the server was refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub how: Option<Refusal>,
+    pub how: Option<ElicitationRefusal>,
     /// How often it was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times: Option<u32>,
     /// What happened, why, and what to do.
-    pub error: Told,
+    pub error: RemoteError,
 }
 
 /// Kinds of [`CallError`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs)] // They are those of the error.
-pub enum Kind {
+pub enum RemoteErrorKind {
     NotFound,
     Arguments,
     Request,
@@ -83,20 +83,21 @@ pub enum Kind {
 }
 
 /// The states that a server can have without being started.
-const STATES: [&str; 5] = ["disabled", "awaiting-approval", "rejected", "blocked", "invalid"];
+const UNSTARTED_STATES: [&str; 5] =
+    ["disabled", "awaiting-approval", "rejected", "blocked", "invalid"];
 
 // === impl Failure ===
 
-impl Failure {
+impl RemoteCallError {
     /// Tells an error, with advice.
-    pub fn of(error: &CallError, advice: &dyn Advice) -> Self {
-        let mut told = Told::of(error, error.remedy());
+    pub fn from_call_error(error: &CallError, advice: &dyn ErrorAdvice) -> Self {
+        let mut told = RemoteError::from_error(error, error.remedy());
         if let CallError::Server { error, .. } = error {
             told.causes.truncate(1);
-            told.causes.extend(Told::wire(error).causes);
+            told.causes.extend(RemoteError::from_wire_error(error).causes);
         }
         told.hint = advice.on_call(error);
-        let mut failure = Self::plain(Kind::of(error), told);
+        let mut failure = Self::without_call(RemoteErrorKind::of_call_error(error), told);
         match error.clone() {
             CallError::NotFound { name, similar } => {
                 (failure.name, failure.similar) = (Some(name), similar);
@@ -140,7 +141,7 @@ impl Failure {
     }
 
     /// Something that went wrong before there was a call.
-    pub fn plain(kind: Kind, error: Told) -> Self {
+    pub fn without_call(kind: RemoteErrorKind, error: RemoteError) -> Self {
         Self {
             kind,
             name: None,
@@ -158,57 +159,63 @@ impl Failure {
     }
 
     /// The error that was told. What is missing of it makes it an error of the server.
-    pub fn error(self) -> CallError {
+    pub fn into_call_error(self) -> CallError {
         let Self { kind, similar, mistakes, allow, at, error, .. } = self;
         let (name, server) = (self.name.unwrap_or_default(), self.server.unwrap_or_default());
         match (kind, self.because.map(Box::new), self.state, self.how, self.times) {
-            (Kind::NotFound, ..) => CallError::NotFound { name, similar },
-            (Kind::Arguments, ..) => CallError::Arguments { name, mistakes },
-            (Kind::Request, ..) => CallError::Request { reason: name },
-            (Kind::UnknownMethod, ..) => {
+            (RemoteErrorKind::NotFound, ..) => CallError::NotFound { name, similar },
+            (RemoteErrorKind::Arguments, ..) => CallError::Arguments { name, mistakes },
+            (RemoteErrorKind::Request, ..) => CallError::Request { reason: name },
+            (RemoteErrorKind::UnknownMethod, ..) => {
                 CallError::UnknownMethod { method: name, servers: similar }
             }
-            (Kind::UnmentionedResource, ..) => {
+            (RemoteErrorKind::UnmentionedResource, ..) => {
                 CallError::UnmentionedResource { uri: name, servers: similar }
             }
-            (Kind::Denied, Some(because), ..) => CallError::Denied { name, because, allow, at },
-            (Kind::Unanswered, Some(because), ..) => CallError::Unanswered { name, because, allow },
-            (Kind::NotConnected, ..) => {
+            (RemoteErrorKind::Denied, Some(because), ..) => {
+                CallError::Denied { name, because, allow, at }
+            }
+            (RemoteErrorKind::Unanswered, Some(because), ..) => {
+                CallError::Unanswered { name, because, allow }
+            }
+            (RemoteErrorKind::NotConnected, ..) => {
                 CallError::NotConnected { server, error: Box::new(not_ready(error)) }
             }
-            (Kind::NotStarted, _, Some(state), ..) if known(&state).is_some() => {
-                CallError::NotStarted { server, state: known(&state).unwrap_or_default() }
+            (RemoteErrorKind::NotStarted, _, Some(state), ..) if known_state(&state).is_some() => {
+                CallError::NotStarted { server, state: known_state(&state).unwrap_or_default() }
             }
-            (Kind::Busy, ..) => CallError::Busy { server },
-            (Kind::NotDone, _, _, Some(how), _) => CallError::NotDone { server, how },
-            (Kind::AskedTooOften, .., Some(times)) => CallError::AskedTooOften { server, times },
-            (Kind::PageNeeded, ..) => CallError::PageNeeded { server, pages: similar },
-            (Kind::Changed, ..) => CallError::Changed { server },
-            (Kind::InputNeeded, ..) => CallError::InputNeeded { server },
-            (Kind::Ended, ..) => CallError::Ended,
-            (Kind::Lost, ..) => CallError::Lost,
+            (RemoteErrorKind::Busy, ..) => CallError::Busy { server },
+            (RemoteErrorKind::NotDone, _, _, Some(how), _) => CallError::NotDone { server, how },
+            (RemoteErrorKind::AskedTooOften, .., Some(times)) => {
+                CallError::AskedTooOften { server, times }
+            }
+            (RemoteErrorKind::PageNeeded, ..) => CallError::PageNeeded { server, pages: similar },
+            (RemoteErrorKind::Changed, ..) => CallError::Changed { server },
+            (RemoteErrorKind::InputNeeded, ..) => CallError::InputNeeded { server },
+            (RemoteErrorKind::Ended, ..) => CallError::Ended,
+            (RemoteErrorKind::Lost, ..) => CallError::Lost,
             // What was told says itself what would help.
-            _ => CallError::server(&server, inner(error), Repeat::Harmless),
+            _ => CallError::server(&server, server_error(error), RepeatSafety::Harmless),
         }
     }
 }
 
 /// The same word, for good.
-fn known(state: &str) -> Option<&'static str> {
-    STATES.into_iter().find(|known| *known == state)
+fn known_state(state: &str) -> Option<&'static str> {
+    UNSTARTED_STATES.into_iter().find(|known| *known == state)
 }
 
 /// What the server did, without the sentence that says whose error it is: the reader says that itself.
-fn inner(mut told: Told) -> WireError {
+fn server_error(mut told: RemoteError) -> WireError {
     if told.causes.len() > 1 {
         told.causes.remove(0);
     }
     WireError::Told(Arc::new(told))
 }
 
-fn not_ready(told: Told) -> NotReady {
-    let error = Error::Wire(inner(told));
-    NotReady::Failed(Arc::new(Failed {
+fn not_ready(told: RemoteError) -> ConnectionNotReady {
+    let error = ConnectionError::Wire(server_error(told));
+    ConnectionNotReady::Failed(Arc::new(ConnectionFailure {
         error,
         was_connected: false,
         retry_at: None,
@@ -220,8 +227,8 @@ fn not_ready(told: Told) -> NotReady {
 
 // === impl Kind ===
 
-impl Kind {
-    fn of(error: &CallError) -> Self {
+impl RemoteErrorKind {
+    fn of_call_error(error: &CallError) -> Self {
         match error {
             CallError::NotFound { .. } => Self::NotFound,
             CallError::Arguments { .. } => Self::Arguments,
@@ -247,20 +254,23 @@ impl Kind {
 
 #[cfg(test)]
 mod tests {
-    use switchboard_config::{Mode, Origin, Scope};
+    use switchboard_config::{Mode, Scope, SourceOrigin};
     use switchboard_wire::Remedy;
 
     use super::*;
-    use crate::permission::Cited;
+    use crate::permission::CitedRule;
     use crate::told::NoAdvice;
 
     #[test]
     fn errors_come_back_as_they_went() {
-        let at = Origin::file("/etc/x.json").start();
-        let rule =
-            Because::Rule(Cited { text: "mcp__x".into(), scope: Scope::User, at: at.clone() });
-        let mode = Because::Mode { mode: Mode::DontAsk };
-        let asked = Because::NobodyAsked { ask: Box::new(rule.clone()) };
+        let at = SourceOrigin::file("/etc/x.json").start();
+        let rule = DecisionReason::Rule(CitedRule {
+            text: "mcp__x".into(),
+            scope: Scope::User,
+            at: at.clone(),
+        });
+        let mode = DecisionReason::Mode { mode: Mode::DontAsk };
+        let asked = DecisionReason::NobodyAsked { ask: Box::new(rule.clone()) };
         let (name, server) = (|| "n".to_owned(), || "s".to_owned());
         for error in [
             CallError::NotFound { name: name(), similar: vec!["m".into()] },
@@ -269,7 +279,7 @@ mod tests {
             CallError::PageNeeded { server: name(), pages: vec!["m".into()] },
             CallError::Arguments {
                 name: name(),
-                mistakes: vec![Mistake { path: "/a".into(), message: "no".into() }],
+                mistakes: vec![ArgumentMistake { path: "/a".into(), message: "no".into() }],
             },
             CallError::Request { reason: "odd".into() },
             CallError::Denied {
@@ -282,15 +292,16 @@ mod tests {
             CallError::Unanswered { name: name(), because: Box::new(mode), allow: None },
             CallError::NotStarted { server: server(), state: "disabled" },
             CallError::Busy { server: server() },
-            CallError::NotDone { server: server(), how: Refusal::Declined },
+            CallError::NotDone { server: server(), how: ElicitationRefusal::Declined },
             CallError::AskedTooOften { server: server(), times: 3 },
             CallError::Changed { server: server() },
             CallError::InputNeeded { server: server() },
             CallError::Ended,
             CallError::Lost,
         ] {
-            let text = serde_json::to_string(&Failure::of(&error, &NoAdvice)).unwrap();
-            let back = serde_json::from_str::<Failure>(&text).unwrap().error();
+            let text = serde_json::to_string(&RemoteCallError::from_call_error(&error, &NoAdvice))
+                .unwrap();
+            let back = serde_json::from_str::<RemoteCallError>(&text).unwrap().into_call_error();
             assert_eq!(format!("{back:?}"), format!("{error:?}"), "{text}");
         }
     }
@@ -298,11 +309,11 @@ mod tests {
     #[test]
     fn what_a_server_did_keeps_its_words_and_its_remedy() {
         for (repeat, remedy) in
-            [(Repeat::Harmless, Remedy::Retry), (Repeat::MayActTwice, Remedy::Unknown)]
+            [(RepeatSafety::Harmless, Remedy::Retry), (RepeatSafety::MayActTwice, Remedy::Unknown)]
         {
             let error = CallError::server("s", WireError::Closed, repeat);
             assert_eq!(error.remedy(), remedy);
-            let back = Failure::of(&error, &NoAdvice).error();
+            let back = RemoteCallError::from_call_error(&error, &NoAdvice).into_call_error();
             assert_eq!(back.remedy(), remedy);
             let CallError::Server { server, error, .. } = back else { panic!("{back:?}") };
             assert_eq!(

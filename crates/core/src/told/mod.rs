@@ -12,20 +12,24 @@ mod reply;
 mod server;
 mod snapshot;
 
-pub use call::{Call, Event, Outcome};
-pub use failure::{Failure, Kind};
-pub use reply::{Action, Answer};
-pub use server::{Latency, Server, Stats};
-pub use snapshot::Snapshot;
+pub use call::{RemoteCallEvent, RemoteOutcome, RemoteRequest};
+pub use failure::{RemoteCallError, RemoteErrorKind};
+pub use reply::{RemoteAnswer, RemoteAnswerAction};
+pub use server::{RemoteLatency, RemoteServer, RemoteStats};
+pub use snapshot::RemoteSnapshot;
 
 use crate::CallError;
-use crate::connection::Error;
+use crate::connection::ConnectionError;
 
 /// Says what a person can do about what went wrong.
-pub trait Advice: Send + Sync {
+pub trait ErrorAdvice: Send + Sync {
     /// About a server that is not connected.
-    fn on_connection(&self, server: &str, transport: Option<&str>, error: &Error)
-    -> Option<String>;
+    fn on_connection(
+        &self,
+        server: &str,
+        transport: Option<&str>,
+        error: &ConnectionError,
+    ) -> Option<String>;
 
     /// About a call that came to nothing.
     fn on_call(&self, error: &CallError) -> Option<String>;
@@ -35,8 +39,8 @@ pub trait Advice: Send + Sync {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoAdvice;
 
-impl Advice for NoAdvice {
-    fn on_connection(&self, _: &str, _: Option<&str>, _: &Error) -> Option<String> {
+impl ErrorAdvice for NoAdvice {
+    fn on_connection(&self, _: &str, _: Option<&str>, _: &ConnectionError) -> Option<String> {
         None
     }
 

@@ -4,20 +4,20 @@ use serde::{Deserialize, Serialize};
 use switchboard_wire::envelope::{RpcError, code};
 use switchboard_wire::json::Raw;
 
-use crate::dispatch::Reply;
-use crate::permission::Remember;
+use crate::dispatch::QuestionAnswer;
+use crate::permission::AnswerLifetime;
 
 /// What somebody answered. `action` says what the other members mean.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Answer {
+pub struct RemoteAnswer {
     /// What is answered.
-    pub action: Action,
+    pub action: RemoteAnswerAction,
     /// A form, filled in, of `accept`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<Raw>,
     /// For how long it counts, of `allow` and `deny`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub remember: Option<Remember>,
+    pub remember: Option<AnswerLifetime>,
     /// The whole result, of `result`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Raw>,
@@ -29,7 +29,7 @@ pub struct Answer {
 /// Ways to answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Action {
+pub enum RemoteAnswerAction {
     /// A form is filled in, or a page visited.
     Accept,
     /// No.
@@ -48,52 +48,58 @@ pub enum Action {
 
 // === impl Answer ===
 
-impl Answer {
+impl RemoteAnswer {
     /// An action and nothing else.
-    pub fn plain(action: Action) -> Self {
+    pub fn from_action(action: RemoteAnswerAction) -> Self {
         Self { action, content: None, remember: None, result: None, message: None }
     }
 
     /// Tells a reply.
-    pub fn of(reply: &Reply) -> Self {
+    pub fn from_answer(reply: &QuestionAnswer) -> Self {
         match reply {
-            Reply::Allow(remember) => {
-                Self { remember: Some(*remember), ..Self::plain(Action::Allow) }
+            QuestionAnswer::Allow(remember) => {
+                Self { remember: Some(*remember), ..Self::from_action(RemoteAnswerAction::Allow) }
             }
-            Reply::Deny(remember) => {
-                Self { remember: Some(*remember), ..Self::plain(Action::Deny) }
+            QuestionAnswer::Deny(remember) => {
+                Self { remember: Some(*remember), ..Self::from_action(RemoteAnswerAction::Deny) }
             }
-            Reply::Result(Ok(result)) => {
-                Self { result: Some(result.clone()), ..Self::plain(Action::Result) }
-            }
-            Reply::Result(Err(error)) => {
-                Self { message: Some(error.message.clone()), ..Self::plain(Action::Refuse) }
-            }
-            Reply::Cancel => Self::plain(Action::Cancel),
+            QuestionAnswer::Result(Ok(result)) => Self {
+                result: Some(result.clone()),
+                ..Self::from_action(RemoteAnswerAction::Result)
+            },
+            QuestionAnswer::Result(Err(error)) => Self {
+                message: Some(error.message.clone()),
+                ..Self::from_action(RemoteAnswerAction::Refuse)
+            },
+            QuestionAnswer::Cancel => Self::from_action(RemoteAnswerAction::Cancel),
         }
     }
 
     /// The reply that was told.
-    pub fn reply(self) -> Reply {
+    pub fn into_answer(self) -> QuestionAnswer {
         let elicited = |action: &str, content: Option<&Raw>| {
             let content = content.map(|content| format!(r#","content":{content}"#));
             let text = format!(r#"{{"action":"{action}"{}}}"#, content.unwrap_or_default());
             // Every part is JSON already.
-            Reply::Result(Ok(Raw::parse(text).unwrap_or_else(|_| Raw::empty_object())))
+            QuestionAnswer::Result(Ok(Raw::parse(text).unwrap_or_else(|_| Raw::empty_object())))
         };
         match self.action {
-            Action::Accept => elicited("accept", self.content.as_ref()),
-            Action::Decline => elicited("decline", None),
-            Action::Cancel => Reply::Cancel,
-            Action::Allow => Reply::Allow(self.remember.unwrap_or(Remember::Once)),
-            Action::Deny => Reply::Deny(self.remember.unwrap_or(Remember::Once)),
-            Action::Result => match self.result {
-                Some(result) => Reply::Result(Ok(result)),
-                None => Reply::Cancel,
+            RemoteAnswerAction::Accept => elicited("accept", self.content.as_ref()),
+            RemoteAnswerAction::Decline => elicited("decline", None),
+            RemoteAnswerAction::Cancel => QuestionAnswer::Cancel,
+            RemoteAnswerAction::Allow => {
+                QuestionAnswer::Allow(self.remember.unwrap_or(AnswerLifetime::Once))
+            }
+            RemoteAnswerAction::Deny => {
+                QuestionAnswer::Deny(self.remember.unwrap_or(AnswerLifetime::Once))
+            }
+            RemoteAnswerAction::Result => match self.result {
+                Some(result) => QuestionAnswer::Result(Ok(result)),
+                None => QuestionAnswer::Cancel,
             },
-            Action::Refuse => {
+            RemoteAnswerAction::Refuse => {
                 let message = self.message.unwrap_or_else(|| "nobody answered".to_owned());
-                Reply::Result(Err(RpcError::new(code::INTERNAL_ERROR, message)))
+                QuestionAnswer::Result(Err(RpcError::new(code::INTERNAL_ERROR, message)))
             }
         }
     }
@@ -118,15 +124,15 @@ mod tests {
             (r#"{"action":"result","result":{"x":[]}}"#, r#"{"x":[]}"#),
             (r#"{"action":"result"}"#, "Cancel"),
         ] {
-            let shown = |reply: &Reply| match reply {
-                Reply::Result(Ok(result)) => result.to_string(),
+            let shown = |reply: &QuestionAnswer| match reply {
+                QuestionAnswer::Result(Ok(result)) => result.to_string(),
                 reply => format!("{reply:?}"),
             };
-            let answer: Answer = serde_json::from_str(text).unwrap();
-            let reply = answer.reply();
+            let answer: RemoteAnswer = serde_json::from_str(text).unwrap();
+            let reply = answer.into_answer();
             assert_eq!(shown(&reply), expected, "{text}");
-            assert_eq!(shown(&Answer::of(&reply).reply()), expected, "{text}");
+            assert_eq!(shown(&RemoteAnswer::from_answer(&reply).into_answer()), expected, "{text}");
         }
-        assert!(serde_json::from_str::<Answer>(r#"{"action":"shrug"}"#).is_err());
+        assert!(serde_json::from_str::<RemoteAnswer>(r#"{"action":"shrug"}"#).is_err());
     }
 }

@@ -5,26 +5,26 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
-use switchboard_config::{Location, Scope};
+use switchboard_config::{Scope, SourceLocation};
 use switchboard_wire::client::ServerFacts;
 use switchboard_wire::json::Raw;
-use switchboard_wire::{Error as WireError, Told, Version, sanitize};
+use switchboard_wire::{Error as WireError, RemoteError, Version, sanitize};
 
-use super::Advice;
-use crate::connection::{self, Error};
-use crate::engine::{Arrival, ServerView, Status};
+use super::ErrorAdvice;
+use crate::connection::{self, ConnectionError};
+use crate::engine::{ListsArrival, ServerSnapshot, ServerStatus};
 
 /// A [`ServerView`], told. Members are there as far as the state has them.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Server {
+pub struct RemoteServer {
     /// Its name.
     pub name: String,
     /// Where it comes from.
     pub scope: Scope,
     /// Where its entry stands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub at: Option<Location>,
+    pub at: Option<SourceLocation>,
     /// How it is reached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transport: Option<String>,
@@ -35,7 +35,7 @@ pub struct Server {
     pub why: Option<String>,
     /// How it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<Told>,
+    pub error: Option<RemoteError>,
     /// When it was last tried, in milliseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_tried_at: Option<u64>,
@@ -64,20 +64,20 @@ pub struct Server {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connect_millis: Option<u64>,
     /// Whether its lists are there: `there`, `coming`, `never`.
-    pub lists: Arrival,
+    pub lists: ListsArrival,
     /// How many tools are shown of it.
     pub tool_count: usize,
     /// What their definitions cost, in estimated tokens.
     pub cost: usize,
     /// Counts and times; absent for one that is never started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stats: Option<Stats>,
+    pub stats: Option<RemoteStats>,
 }
 
 /// Numbers about a connection.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Stats {
+pub struct RemoteStats {
     /// Sessions there were.
     pub connects: u64,
     /// Sessions after the first.
@@ -86,19 +86,19 @@ pub struct Stats {
     pub calls_in_flight: usize,
     /// How the latest calls went.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub latency: Option<Latency>,
+    pub latency: Option<RemoteLatency>,
     /// The server's process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
     /// The last thing that went wrong with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last_error: Option<Told>,
+    pub last_error: Option<RemoteError>,
 }
 
 /// How long the latest calls took.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Latency {
+pub struct RemoteLatency {
     /// How many there are.
     pub calls: usize,
     /// Half were faster.
@@ -108,24 +108,24 @@ pub struct Latency {
 }
 
 /// How servers are reached.
-const TRANSPORTS: [&str; 7] = ["stdio", "http", "sse", "ws", "sse-ide", "ws-ide", "sdk"];
+const KNOWN_TRANSPORTS: [&str; 7] = ["stdio", "http", "sse", "ws", "sse-ide", "ws-ide", "sdk"];
 
 // === impl Server ===
 
-impl Server {
+impl RemoteServer {
     /// Tells a server, with advice on what went wrong.
-    pub fn of(view: &ServerView, advice: &dyn Advice) -> Self {
-        let tell = |error: &Error| told(view, error, advice);
+    pub fn from_view(view: &ServerSnapshot, advice: &dyn ErrorAdvice) -> Self {
+        let tell = |error: &ConnectionError| remote_error(view, error, advice);
         let why = match &view.status {
-            Status::NeedsAuth { reason } => Some(clean(reason)),
-            Status::Disabled(why)
-            | Status::Rejected(why)
-            | Status::Blocked(why)
-            | Status::Invalid(why) => why.as_deref().map(clean),
+            ServerStatus::NeedsAuth { reason } => Some(clean(reason)),
+            ServerStatus::Disabled(why)
+            | ServerStatus::Rejected(why)
+            | ServerStatus::Blocked(why)
+            | ServerStatus::Invalid(why) => why.as_deref().map(clean),
             _ => None,
         };
         let (error, last_tried, retry_in) = match &view.status {
-            Status::Failed { error, last_tried, retry_in } => {
+            ServerStatus::Failed { error, last_tried, retry_in } => {
                 (Some(tell(error)), Some(*last_tried), *retry_in)
             }
             _ => (None, None, None),
@@ -151,30 +151,30 @@ impl Server {
             lists: view.lists,
             tool_count: view.tools,
             cost: view.cost,
-            stats: view.stats.as_ref().map(|stats| Stats::of(stats, tell)),
+            stats: view.stats.as_ref().map(|stats| RemoteStats::from_stats(stats, tell)),
         }
     }
 
     /// The server that was told. A state that is not known here counts as one that is still to come.
-    pub fn view(self) -> ServerView {
+    pub fn into_view(self) -> ServerSnapshot {
         let why = self.why.clone();
         let status = match (self.state.as_str(), self.error.clone()) {
-            ("connected", _) => Status::Connected,
-            ("failed", Some(error)) => Status::Failed {
-                error: heard(error),
+            ("connected", _) => ServerStatus::Connected,
+            ("failed", Some(error)) => ServerStatus::Failed {
+                error: connection_error(error),
                 last_tried: self.last_tried_at.map_or_else(SystemTime::now, system_time),
                 retry_in: self.retry_in_millis.map(Duration::from_millis),
             },
-            ("needs-auth", _) => Status::NeedsAuth { reason: why.unwrap_or_default() },
-            ("disabled", _) => Status::Disabled(why),
-            ("awaiting-approval", _) => Status::AwaitingApproval,
-            ("rejected", _) => Status::Rejected(why),
-            ("blocked", _) => Status::Blocked(why),
-            ("invalid", _) => Status::Invalid(why),
-            _ => Status::Pending,
+            ("needs-auth", _) => ServerStatus::NeedsAuth { reason: why.unwrap_or_default() },
+            ("disabled", _) => ServerStatus::Disabled(why),
+            ("awaiting-approval", _) => ServerStatus::AwaitingApproval,
+            ("rejected", _) => ServerStatus::Rejected(why),
+            ("blocked", _) => ServerStatus::Blocked(why),
+            ("invalid", _) => ServerStatus::Invalid(why),
+            _ => ServerStatus::Pending,
         };
-        let known = |word: &str| TRANSPORTS.into_iter().find(|known| *known == word);
-        ServerView {
+        let known = |word: &str| KNOWN_TRANSPORTS.into_iter().find(|known| *known == word);
+        ServerSnapshot {
             facts: self.facts().map(Arc::new),
             name: self.name,
             scope: self.scope,
@@ -183,7 +183,7 @@ impl Server {
             status,
             connect_took: self.connect_millis.map(Duration::from_millis),
             silent_since: self.silent_since.map(system_time),
-            stats: self.stats.map(Stats::stats),
+            stats: self.stats.map(RemoteStats::into_stats),
             tools: self.tool_count,
             cost: self.cost,
             lists: self.lists,
@@ -197,8 +197,8 @@ impl Server {
             self.offers.iter().map(|name| (name, Raw::empty_object())).collect();
         Some(ServerFacts {
             version,
-            info: Raw::of(&info).ok(),
-            capabilities: Raw::of(&offers).ok()?,
+            info: Raw::from_value(&info).ok(),
+            capabilities: Raw::from_value(&offers).ok()?,
             instructions: None,
         })
     }
@@ -207,19 +207,22 @@ impl Server {
 /// The names of what a server offers.
 fn offers(facts: &ServerFacts) -> Vec<String> {
     let capabilities: BTreeMap<String, Raw> = facts.capabilities.decode().unwrap_or_default();
-    let names = capabilities.keys().filter(|name| facts.offers(&[name.as_str()]));
+    let names = capabilities.keys().filter(|name| facts.has_capability(&[name.as_str()]));
     names.map(|name| clean(name)).collect()
 }
 
 // === impl Stats ===
 
-impl Stats {
-    fn of(stats: &connection::Stats, tell: impl Fn(&Error) -> Told) -> Self {
+impl RemoteStats {
+    fn from_stats(
+        stats: &connection::ConnectionStats,
+        tell: impl Fn(&ConnectionError) -> RemoteError,
+    ) -> Self {
         Self {
             connects: stats.connects,
             restarts: stats.restarts,
             calls_in_flight: stats.calls_in_flight,
-            latency: stats.latency.map(|latency| Latency {
+            latency: stats.latency.map(|latency| RemoteLatency {
                 calls: latency.calls,
                 p50_millis: millis(latency.p50),
                 p99_millis: millis(latency.p99),
@@ -229,13 +232,13 @@ impl Stats {
         }
     }
 
-    fn stats(self) -> connection::Stats {
-        connection::Stats {
+    fn into_stats(self) -> connection::ConnectionStats {
+        connection::ConnectionStats {
             connects: self.connects,
             restarts: self.restarts,
-            last_error: self.last_error.map(heard),
+            last_error: self.last_error.map(connection_error),
             calls_in_flight: self.calls_in_flight,
-            latency: self.latency.map(|latency| connection::Latency {
+            latency: self.latency.map(|latency| connection::CallLatency {
                 calls: latency.calls,
                 p50: Duration::from_millis(latency.p50_millis),
                 p99: Duration::from_millis(latency.p99_millis),
@@ -245,20 +248,24 @@ impl Stats {
     }
 }
 
-fn told(view: &ServerView, error: &Error, advice: &dyn Advice) -> Told {
+fn remote_error(
+    view: &ServerSnapshot,
+    error: &ConnectionError,
+    advice: &dyn ErrorAdvice,
+) -> RemoteError {
     let told = match error {
-        Error::Wire(error) => Told::wire(error),
-        error => Told::of(error, error.remedy()),
+        ConnectionError::Wire(error) => RemoteError::from_wire_error(error),
+        error => RemoteError::from_error(error, error.remedy()),
     };
-    Told { hint: advice.on_connection(&view.name, view.transport, error), ..told }
+    RemoteError { hint: advice.on_connection(&view.name, view.transport, error), ..told }
 }
 
-fn heard(told: Told) -> Error {
-    Error::Wire(WireError::Told(Arc::new(told)))
+fn connection_error(told: RemoteError) -> ConnectionError {
+    ConnectionError::Wire(WireError::Told(Arc::new(told)))
 }
 
 fn clean(text: &str) -> String {
-    sanitize::line(text).into_owned()
+    sanitize::sanitize_line(text).into_owned()
 }
 
 fn unix_millis(at: SystemTime) -> u64 {
@@ -278,8 +285,8 @@ mod tests {
     use super::*;
     use crate::told::NoAdvice;
 
-    fn view(status: Status) -> ServerView {
-        ServerView {
+    fn view(status: ServerStatus) -> ServerSnapshot {
+        ServerSnapshot {
             name: "s".into(),
             scope: Scope::User,
             at: None,
@@ -294,47 +301,51 @@ mod tests {
             })),
             connect_took: Some(Duration::from_millis(7)),
             silent_since: Some(system_time(1_700_000_000_456)),
-            stats: Some(connection::Stats { pid: Some(4), ..connection::Stats::default() }),
+            stats: Some(connection::ConnectionStats {
+                pid: Some(4),
+                ..connection::ConnectionStats::default()
+            }),
             tools: 3,
             cost: 99,
-            lists: Arrival::There,
+            lists: ListsArrival::There,
         }
     }
 
     #[test]
     fn servers_come_back_as_they_went() {
         let why = || Some("because".to_owned());
-        let told = Told {
+        let told = RemoteError {
             causes: vec!["it fell".into()],
             remedy: WireError::Closed.remedy(),
             hint: None,
             lacks_credentials: false,
         };
         for status in [
-            Status::Pending,
-            Status::Connected,
-            Status::Failed {
-                error: heard(told),
+            ServerStatus::Pending,
+            ServerStatus::Connected,
+            ServerStatus::Failed {
+                error: connection_error(told),
                 last_tried: system_time(1_700_000_000_123),
                 retry_in: Some(Duration::from_secs(1)),
             },
-            Status::NeedsAuth { reason: "sign in".into() },
-            Status::Disabled(why()),
-            Status::AwaitingApproval,
-            Status::Rejected(why()),
-            Status::Blocked(None),
-            Status::Invalid(why()),
+            ServerStatus::NeedsAuth { reason: "sign in".into() },
+            ServerStatus::Disabled(why()),
+            ServerStatus::AwaitingApproval,
+            ServerStatus::Rejected(why()),
+            ServerStatus::Blocked(None),
+            ServerStatus::Invalid(why()),
         ] {
             let text =
-                serde_json::to_string(&Server::of(&view(status.clone()), &NoAdvice)).unwrap();
-            let back = serde_json::from_str::<Server>(&text).unwrap().view();
+                serde_json::to_string(&RemoteServer::from_view(&view(status.clone()), &NoAdvice))
+                    .unwrap();
+            let back = serde_json::from_str::<RemoteServer>(&text).unwrap().into_view();
             assert_eq!(format!("{:?}", back.status), format!("{status:?}"));
             let facts = back.facts.unwrap();
             assert_eq!(facts.name().as_deref(), Some("S"));
-            assert!(facts.offers(&["tools"]) && !facts.offers(&["prompts"]));
+            assert!(facts.has_capability(&["tools"]) && !facts.has_capability(&["prompts"]));
             assert_eq!(back.silent_since, Some(system_time(1_700_000_000_456)));
             assert_eq!(back.stats.unwrap().pid, Some(4));
-            assert_eq!((back.tools, back.cost, back.lists), (3, 99, Arrival::There));
+            assert_eq!((back.tools, back.cost, back.lists), (3, 99, ListsArrival::There));
         }
     }
 }

@@ -10,46 +10,46 @@ use std::hash::{DefaultHasher, Hash, Hasher as _};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use switchboard_core::catalog::{Catalog, Style};
-use switchboard_core::engine::Event;
-use switchboard_wire::client::List;
-use switchboard_wire::server::{Change, Changes};
+use switchboard_core::catalog::{Catalog, NameStyle};
+use switchboard_core::engine::EngineEvent;
+use switchboard_wire::client::ListKind;
+use switchboard_wire::server::{ChangeBroadcaster, ChangeNotification};
 use tokio::time::Instant;
 
-use super::lists::Made;
-use super::view::View;
-use crate::front::Part;
+use super::lists::ListCache;
+use super::view::BridgeView;
+use crate::front::ViewSelection;
 
 /// A server's word that a list changed is not passed on this soon after clients were told of that list, if the list is
 /// the same: each connection to the server brings that word.
 const ECHO_INTERVAL: Duration = Duration::from_millis(250);
 
 /// The lists that clients are told of. Templates are told of as resources.
-const TOLD_LISTS: [List; 3] = [List::Tools, List::Prompts, List::Resources];
+const ANNOUNCED_LISTS: [ListKind; 3] = [ListKind::Tools, ListKind::Prompts, ListKind::Resources];
 
 /// The clients of one principal that see one part. Their views hold it.
 pub(super) struct Audience {
-    pub(super) changes: Changes,
-    pub(super) made: Made,
-    part: Part,
-    names: Style,
-    views: Mutex<Vec<Weak<View>>>,
+    pub(super) changes: ChangeBroadcaster,
+    pub(super) made: ListCache,
+    part: ViewSelection,
+    names: NameStyle,
+    views: Mutex<Vec<Weak<BridgeView>>>,
 }
 
 /// What one client was told of its lists.
 #[derive(Debug, Default)]
-pub(super) struct ToldLists(Mutex<HashMap<List, ToldList>>);
+pub(super) struct AnnouncedLists(Mutex<HashMap<ListKind, AnnouncedList>>);
 
 /// What a client was found to see, each with when that was last.
 #[derive(Debug, Default)]
-pub(super) struct SeenNumbers(Mutex<Vec<(u64, Instant)>>);
+pub(super) struct RecentViewNumbers(Mutex<Vec<(u64, Instant)>>);
 
 /// For so long a client hears of changes to what it saw before.
-const ON_ITS_WAY: Duration = Duration::from_secs(2);
+const RECENT_VIEW_WINDOW: Duration = Duration::from_secs(2);
 
 /// What a client was told of one list.
 #[derive(Debug, Clone, Copy)]
-struct ToldList {
+struct AnnouncedList {
     /// Of the items that it was last told of, or has listed first.
     digest: u64,
     was_listed: bool,
@@ -58,17 +58,17 @@ struct ToldList {
 
 /// Every audience that has a view, by principal and part.
 pub(super) struct Audiences {
-    names: Style,
-    known: Mutex<HashMap<(String, Part), Weak<Audience>>>,
+    names: NameStyle,
+    known: Mutex<HashMap<(String, ViewSelection), Weak<Audience>>>,
 }
 
 // === impl Audience ===
 
 impl Audience {
-    fn new(part: Part, names: Style) -> Self {
+    fn new(part: ViewSelection, names: NameStyle) -> Self {
         Self {
-            changes: Changes::default(),
-            made: Made::default(),
+            changes: ChangeBroadcaster::default(),
+            made: ListCache::default(),
             part,
             names,
             views: Mutex::default(),
@@ -76,37 +76,37 @@ impl Audience {
     }
 
     /// Adds a client.
-    pub(super) fn add(&self, view: &Arc<View>) {
+    pub(super) fn add(&self, view: &Arc<BridgeView>) {
         let mut views = self.views.lock().unwrap_or_else(PoisonError::into_inner);
         views.retain(|view| view.strong_count() > 0);
         views.push(Arc::downgrade(view));
     }
 
     /// Begins to compare the lists of a client, from what is shown now.
-    pub(super) fn begin(&self, told: &ToldLists, catalog: &Catalog) {
+    pub(super) fn begin(&self, told: &AnnouncedLists, catalog: &Catalog) {
         let mut told = told.lock();
-        for list in TOLD_LISTS {
+        for list in ANNOUNCED_LISTS {
             let digest = self.digest(catalog, list);
-            let first = ToldList { digest, was_listed: false, announced_at: None };
+            let first = AnnouncedList { digest, was_listed: false, announced_at: None };
             told.entry(list).or_insert(first);
         }
     }
 
     /// Notes that a client got this list. What came before it need not be told of.
-    pub(super) fn note_listed(&self, told: &ToldLists, list: List, catalog: &Catalog) {
-        if let Some(told) = told.lock().get_mut(&told_as(list))
+    pub(super) fn note_listed(&self, told: &AnnouncedLists, list: ListKind, catalog: &Catalog) {
+        if let Some(told) = told.lock().get_mut(&announced_as(list))
             && !told.was_listed
         {
             told.was_listed = true;
-            told.digest = self.digest(catalog, told_as(list));
+            told.digest = self.digest(catalog, announced_as(list));
         }
     }
 
     /// Tells clients of the lists that are not what they were told of, and passes on what servers say of the others.
     /// Clients that see the same hear of it together.
-    fn announce_changes(&self, said: &[&(Event, List)]) {
+    fn announce_changes(&self, said: &[&(EngineEvent, ListKind)]) {
         let views = self.views();
-        for list in TOLD_LISTS {
+        for list in ANNOUNCED_LISTS {
             let mut digests: HashMap<u64, u64> = HashMap::new();
             let mut news: BTreeSet<u64> = BTreeSet::new();
             for view in &views {
@@ -122,20 +122,20 @@ impl Audience {
                 };
                 let is_said = said
                     .iter()
-                    .any(|(event, said)| told_as(*said) == list && view.hears_event(event));
+                    .any(|(event, said)| announced_as(*said) == list && view.hears_event(event));
                 if view.told.is_news(list, digest, is_said) {
                     news.insert(seen);
                 }
             }
             for seen in news {
-                self.changes.announce_of(seen, Change::List(list));
+                self.changes.announce_from(seen, ChangeNotification::List(list));
             }
         }
     }
 
     /// Announces that a resource changed, to the clients whose connection an event happened on.
-    fn announce_resource(&self, event: &Event, uri: &str) {
-        let change = Change::Resource(uri.to_owned());
+    fn announce_resource(&self, event: &EngineEvent, uri: &str) {
+        let change = ChangeNotification::Resource(uri.to_owned());
         if event.connection.is_none() {
             return self.changes.announce(change);
         }
@@ -143,33 +143,33 @@ impl Audience {
         let seen: BTreeSet<u64> =
             views.iter().flat_map(|view| view.numbers_hearing(event)).collect();
         for seen in seen {
-            self.changes.announce_of(seen, change.clone());
+            self.changes.announce_from(seen, change.clone());
         }
     }
 
-    fn views(&self) -> Vec<Arc<View>> {
+    fn views(&self) -> Vec<Arc<BridgeView>> {
         let views = self.views.lock().unwrap_or_else(PoisonError::into_inner);
         views.iter().filter_map(Weak::upgrade).collect()
     }
 
     /// A digest of a list as clients see it.
-    fn digest(&self, catalog: &Catalog, list: List) -> u64 {
+    fn digest(&self, catalog: &Catalog, list: ListKind) -> u64 {
         let mut hasher = DefaultHasher::new();
-        let named = catalog.named(self.names);
+        let named = catalog.names(self.names);
         match list {
-            List::Tools => {
+            ListKind::Tools => {
                 let seen = named.tools().filter(|(_, listed)| self.part.has(listed.server()));
                 seen.for_each(|(name, listed)| {
                     (name, listed.tool.item.as_str()).hash(&mut hasher);
                 });
             }
-            List::Prompts => {
+            ListKind::Prompts => {
                 let seen = named.prompts().filter(|(_, listed)| self.part.has(listed.server()));
                 seen.for_each(|(name, listed)| {
                     (name, listed.prompt.item.as_str()).hash(&mut hasher);
                 });
             }
-            List::Resources | List::Templates => {
+            ListKind::Resources | ListKind::Templates => {
                 let resources = catalog.resources().iter();
                 let resources =
                     resources.map(|listed| (listed.server.as_str(), &listed.resource.item));
@@ -186,15 +186,15 @@ impl Audience {
 
 // === impl SeenNumbers ===
 
-impl SeenNumbers {
+impl RecentViewNumbers {
     pub(super) fn note(&self, number: u64) {
         let mut seen = self.lock();
-        seen.retain(|(other, at)| *other != number && at.elapsed() < ON_ITS_WAY);
+        seen.retain(|(other, at)| *other != number && at.elapsed() < RECENT_VIEW_WINDOW);
         seen.push((number, Instant::now()));
     }
 
     pub(super) fn has(&self, number: u64) -> bool {
-        self.lock().iter().any(|(seen, at)| *seen == number && at.elapsed() < ON_ITS_WAY)
+        self.lock().iter().any(|(seen, at)| *seen == number && at.elapsed() < RECENT_VIEW_WINDOW)
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<(u64, Instant)>> {
@@ -204,8 +204,8 @@ impl SeenNumbers {
 
 // === impl ToldLists ===
 
-impl ToldLists {
-    fn is_news(&self, list: List, digest: u64, is_said: bool) -> bool {
+impl AnnouncedLists {
+    fn is_news(&self, list: ListKind, digest: u64, is_said: bool) -> bool {
         let mut told = self.lock();
         let Some(told) = told.get_mut(&list) else { return false };
         let is_echo = told.announced_at.is_some_and(|at| at.elapsed() < ECHO_INTERVAL);
@@ -216,15 +216,15 @@ impl ToldLists {
         is_news
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<List, ToldList>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<ListKind, AnnouncedList>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The list that clients hear of when this one changes.
-fn told_as(list: List) -> List {
+fn announced_as(list: ListKind) -> ListKind {
     match list {
-        List::Templates => List::Resources,
+        ListKind::Templates => ListKind::Resources,
         list => list,
     }
 }
@@ -232,12 +232,12 @@ fn told_as(list: List) -> List {
 // === impl Audiences ===
 
 impl Audiences {
-    pub(super) fn new(names: Style) -> Self {
+    pub(super) fn new(names: NameStyle) -> Self {
         Self { names, known: Mutex::default() }
     }
 
     /// The audience of a principal and a part.
-    pub(super) fn of(&self, principal: &str, part: &Part) -> Arc<Audience> {
+    pub(super) fn of(&self, principal: &str, part: &ViewSelection) -> Arc<Audience> {
         let key = (principal.to_owned(), part.clone());
         let mut known = self.lock();
         if let Some(audience) = known.get(&key).and_then(Weak::upgrade) {
@@ -250,7 +250,7 @@ impl Audiences {
     }
 
     /// Announces that a resource changed, to the audiences that an event concerns.
-    pub(super) fn announce_resource(&self, event: &Event, uri: &str) {
+    pub(super) fn announce_resource(&self, event: &EngineEvent, uri: &str) {
         for (_, audience) in self.all().iter().filter(|(principal, audience)| {
             event.concerns(principal) && audience.part.has(&event.server)
         }) {
@@ -259,7 +259,7 @@ impl Audiences {
     }
 
     /// Announces the lists that changed. `said` are the events of servers that say so of a list that is the same.
-    pub(super) fn announce_changes(&self, said: &[(Event, List)]) {
+    pub(super) fn announce_changes(&self, said: &[(EngineEvent, ListKind)]) {
         for (principal, audience) in self.all() {
             let said = said.iter().filter(|(event, _)| {
                 event.concerns(&principal) && audience.part.has(&event.server)
@@ -270,13 +270,13 @@ impl Audiences {
 
     fn all(&self) -> Vec<(String, Arc<Audience>)> {
         let known = self.lock();
-        let alive = |((principal, _), audience): (&(String, Part), &Weak<Audience>)| {
+        let alive = |((principal, _), audience): (&(String, ViewSelection), &Weak<Audience>)| {
             Some((principal.clone(), audience.upgrade()?))
         };
         known.iter().filter_map(alive).collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<(String, Part), Weak<Audience>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<(String, ViewSelection), Weak<Audience>>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -284,15 +284,15 @@ impl Audiences {
 #[cfg(test)]
 mod tests {
     use futures_util::FutureExt as _;
-    use switchboard_core::engine::Happened;
+    use switchboard_core::engine::EngineEventKind;
     use switchboard_wire::json::Raw;
 
     use super::*;
 
     #[test]
     fn a_change_is_announced_to_the_principals_and_parts_that_it_concerns() {
-        let audiences = Audiences::new(Style::Gateway);
-        let (everything, two) = (Part::Everything, Part::Server("two".into()));
+        let audiences = Audiences::new(NameStyle::Gateway);
+        let (everything, two) = (ViewSelection::Everything, ViewSelection::Server("two".into()));
         let places = [
             ("local", &everything),
             ("ann@1", &everything),
@@ -304,9 +304,9 @@ mod tests {
             let mut news = places.each_ref().map(|audience| audience.changes.listen());
             let principal = principal.map(Into::into);
             let (uri, params) = ("note://a".to_owned(), Raw::empty_object());
-            let what = Happened::ResourceUpdated { uri, params };
+            let what = EngineEventKind::ResourceUpdated { uri, params };
             let (workspaces, server) = (Vec::new(), "one".to_owned());
-            let event = Event { workspaces, server, principal, connection: None, what };
+            let event = EngineEvent { workspaces, server, principal, connection: None, what };
             audiences.announce_resource(&event, "note://a");
             let heard = news.each_mut().map(|news| news.next().now_or_never().is_some());
             assert_eq!(heard, expected, "{event:?}");
@@ -318,9 +318,9 @@ mod tests {
 
     #[test]
     fn an_audience_without_views_is_forgotten() {
-        let audiences = Audiences::new(Style::Gateway);
-        drop(audiences.of("ann@1", &Part::Everything));
-        let _bob = audiences.of("bob@2", &Part::Everything);
+        let audiences = Audiences::new(NameStyle::Gateway);
+        drop(audiences.of("ann@1", &ViewSelection::Everything));
+        let _bob = audiences.of("bob@2", &ViewSelection::Everything);
         assert_eq!(audiences.lock().len(), 1);
     }
 }

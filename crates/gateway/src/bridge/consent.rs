@@ -1,76 +1,78 @@
 //! A question about permission, as a form that a client can show.
 
 use serde_json::json;
-use switchboard_core::dispatch::{About, Consent, Question, Reply};
-use switchboard_core::permission::Remember;
-use switchboard_wire::client::{Answer, InputRequest};
+use switchboard_core::dispatch::{
+    PendingQuestion, PermissionQuestion, QuestionAnswer, QuestionKind,
+};
+use switchboard_core::permission::AnswerLifetime;
+use switchboard_wire::client::{InputRequest, InputResponse};
 use switchboard_wire::json::Raw;
 use switchboard_wire::meta::method;
 
 use super::tasks::hide_task_of;
 
 /// The key of the one question that is asked at a time.
-const KEY: &str = "question";
+const QUESTION_KEY: &str = "question";
 /// How much of the arguments is shown.
-const SHOWN: usize = 500;
+const MAX_SHOWN_CHARS: usize = 500;
 
 /// A question in the form of the protocol.
-pub(super) fn asked(about: &About) -> InputRequest {
+pub(super) fn to_input_request(about: &QuestionKind) -> InputRequest {
     let (method, params) = match about {
-        About::Permission(consent) => (method::ELICIT, form(consent)),
-        About::Elicitation { params } => (method::ELICIT, params.clone()),
-        About::Sampling { params } => (method::SAMPLE, params.clone()),
-        About::Roots => (method::ROOTS_LIST, Raw::empty_object()),
+        QuestionKind::Permission(consent) => (method::ELICIT, consent_form(consent)),
+        QuestionKind::Elicitation { params } => (method::ELICIT, params.clone()),
+        QuestionKind::Sampling { params } => (method::SAMPLE, params.clone()),
+        QuestionKind::Roots => (method::ROOTS_LIST, Raw::empty_object()),
     };
-    hide_task_of(InputRequest { key: KEY.to_owned(), method: method.to_owned(), params })
+    hide_task_of(InputRequest { key: QUESTION_KEY.to_owned(), method: method.to_owned(), params })
 }
 
 /// Whether a client that declared these capabilities can be asked.
-pub(super) fn can_be_asked(about: &About, has: impl Fn(&[&str]) -> bool) -> bool {
+pub(super) fn can_be_asked(about: &QuestionKind, has: impl Fn(&[&str]) -> bool) -> bool {
     match about {
-        About::Permission(_) => has(&["elicitation"]),
-        About::Elicitation { params } => {
+        QuestionKind::Permission(_) => has(&["elicitation"]),
+        QuestionKind::Elicitation { params } => {
             let is_url = matches!(params.get("mode"), Ok(Some(mode)) if mode.as_str() == "\"url\"");
             if is_url { has(&["elicitation", "url"]) } else { has(&["elicitation"]) }
         }
-        About::Sampling { .. } => has(&["sampling"]),
-        About::Roots => has(&["roots"]),
+        QuestionKind::Sampling { .. } => has(&["sampling"]),
+        QuestionKind::Roots => has(&["roots"]),
     }
 }
 
 /// The answer to the one question that is asked at a time.
-pub(super) fn find_answer(answers: Vec<Answer>) -> Option<Answer> {
-    answers.into_iter().find(|answer| answer.key == KEY)
+pub(super) fn find_answer(answers: Vec<InputResponse>) -> Option<InputResponse> {
+    answers.into_iter().find(|answer| answer.key == QUESTION_KEY)
 }
 
 /// Passes on the answer to a question, whatever key it was asked under.
-pub(super) fn answer_with(question: Question, answer: Answer) {
+pub(super) fn answer_with(question: PendingQuestion, answer: InputResponse) {
     match question.about {
-        About::Permission(_) => {
-            let reply = answer.outcome.as_ref().map_or(Reply::Cancel, decided);
+        QuestionKind::Permission(_) => {
+            let reply = answer.outcome.as_ref().map_or(QuestionAnswer::Cancel, to_reply);
             question.answer(reply);
         }
-        _ => question.answer(Reply::Result(answer.outcome)),
+        _ => question.answer(QuestionAnswer::Result(answer.outcome)),
     }
 }
 
 /// Through a client an answer lasts for the session at most.
-fn decided(result: &Raw) -> Reply {
+fn to_reply(result: &Raw) -> QuestionAnswer {
     let text = |path: &[&str]| {
         result.get_path(path).ok().flatten().and_then(|value| value.to_text()).unwrap_or_default()
     };
     match (text(&["action"]).as_str(), text(&["content", "decision"]).as_str()) {
-        ("accept", "once") => Reply::Allow(Remember::Once),
-        ("accept", "session") => Reply::Allow(Remember::Session),
-        ("accept" | "decline", _) => Reply::Deny(Remember::Once),
-        _ => Reply::Cancel,
+        ("accept", "once") => QuestionAnswer::Allow(AnswerLifetime::Once),
+        ("accept", "session") => QuestionAnswer::Allow(AnswerLifetime::Session),
+        ("accept" | "decline", _) => QuestionAnswer::Deny(AnswerLifetime::Once),
+        _ => QuestionAnswer::Cancel,
     }
 }
 
 /// The form has no default: some clients fill defaults in without showing the form, and consent must come from a person.
-fn form(consent: &Consent) -> Raw {
+fn consent_form(consent: &PermissionQuestion) -> Raw {
     let arguments = consent.arguments.as_str();
-    let shown: String = arguments.chars().take(SHOWN).collect();
+    let shown: String = arguments.chars().take(MAX_SHOWN_CHARS).collect();
     let more = if shown.len() < arguments.len() { "…" } else { "" };
     let message = format!(
         "May `{}` be called? ({}){}\n\n{shown}{more}",
@@ -98,5 +100,5 @@ fn form(consent: &Consent) -> Raw {
             "required": ["decision"],
         },
     });
-    Raw::of(&form).unwrap_or_else(|_| Raw::empty_object())
+    Raw::from_value(&form).unwrap_or_else(|_| Raw::empty_object())
 }

@@ -8,104 +8,132 @@ use std::borrow::Cow;
 
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::json;
-use switchboard_core::dispatch::Carried;
-use switchboard_core::sealing::{Bound, Digest, Kind, Refused, Seal};
+use switchboard_core::dispatch::CallContinuation;
+use switchboard_core::sealing::{
+    HandleBinding, HandleKind, HandleRefused, HandleSealer, JsonDigest,
+};
 use switchboard_wire::envelope::{RpcError, code};
 use switchboard_wire::json::Raw;
-use switchboard_wire::server::Asked;
+use switchboard_wire::server::HandlerRequest;
 
-use super::parked::{Call, Gone, Ticket};
-use super::view::View;
-use crate::front::Part;
+use super::parked::{CallTicket, ParkedCall, TicketError};
+use super::view::BridgeView;
+use crate::front::ViewSelection;
 
 /// The request a handle is for: the same for a request and for its repetition with answers.
-pub(super) struct Wanted {
+pub(super) struct HandleSubject {
     method: Cow<'static, str>,
     name: String,
-    arguments: Digest,
+    arguments: JsonDigest,
 }
 
 /// What a handle stands for.
-pub(super) enum Held {
+pub(super) enum HandleContent {
     /// A call that waits here, and its ticket.
-    Call(Box<Call>, Ticket),
+    Call(Box<ParkedCall>, CallTicket),
     /// A call that is to be made again.
-    Again(Box<Carried>),
+    Again(Box<CallContinuation>),
 }
 
 // === impl Wanted ===
 
-impl Wanted {
-    pub(super) fn of(asked: &Asked) -> Self {
+impl HandleSubject {
+    pub(super) fn of(asked: &HandlerRequest) -> Self {
         let member = |key| asked.params.get(key).ok().flatten();
         let name = member("name").or_else(|| member("uri")).and_then(|name| name.to_text());
         Self {
             method: asked.method.clone(),
             name: name.unwrap_or_default(),
-            arguments: member("arguments").as_ref().map_or_else(Digest::default, Digest::of),
+            arguments: member("arguments")
+                .as_ref()
+                .map_or_else(JsonDigest::default, JsonDigest::from_json),
         }
     }
 }
 
 // === impl View ===
 
-impl View {
+impl BridgeView {
     /// The handle of a call that waits here, as a JSON string.
-    pub(super) fn seal_ticket(&self, wanted: &Wanted, ticket: &Ticket) -> Result<Raw, RpcError> {
-        self.seal(Kind::Parked, wanted, ticket)
+    pub(super) fn seal_ticket(
+        &self,
+        wanted: &HandleSubject,
+        ticket: &CallTicket,
+    ) -> Result<Raw, RpcError> {
+        self.seal(HandleKind::Parked, wanted, ticket)
     }
 
     /// The handle of a call that is to be made again, as a JSON string.
-    pub(super) fn seal_again(&self, wanted: &Wanted, carried: &Carried) -> Result<Raw, RpcError> {
-        self.seal(Kind::Again, wanted, carried)
+    pub(super) fn seal_again(
+        &self,
+        wanted: &HandleSubject,
+        carried: &CallContinuation,
+    ) -> Result<Raw, RpcError> {
+        self.seal(HandleKind::Again, wanted, carried)
     }
 
     /// What a handle stands for, if this request may use it.
-    pub(super) fn unseal(&self, wanted: &Wanted, handle: &Raw) -> Result<Held, RpcError> {
-        let handle = handle.to_text().ok_or_else(|| refused(Refused::Foreign))?;
-        match Kind::claimed(&handle) {
-            Some(Kind::Parked) => {
-                let ticket: Ticket = self.opened(Kind::Parked, wanted, &handle)?;
-                let call = self.bridge().parked.take(&ticket).map_err(gone)?;
-                Ok(Held::Call(Box::new(call), ticket))
+    pub(super) fn unseal(
+        &self,
+        wanted: &HandleSubject,
+        handle: &Raw,
+    ) -> Result<HandleContent, RpcError> {
+        let handle = handle.to_text().ok_or_else(|| refused_error(HandleRefused::Foreign))?;
+        match HandleKind::from_handle(&handle) {
+            Some(HandleKind::Parked) => {
+                let ticket: CallTicket = self.open_handle(HandleKind::Parked, wanted, &handle)?;
+                let call = self.bridge().parked.take(&ticket).map_err(gone_error)?;
+                Ok(HandleContent::Call(Box::new(call), ticket))
             }
-            Some(Kind::Again) => {
-                Ok(Held::Again(Box::new(self.opened(Kind::Again, wanted, &handle)?)))
-            }
-            Some(Kind::Task) | None => Err(refused(Refused::Foreign)),
+            Some(HandleKind::Again) => Ok(HandleContent::Again(Box::new(self.open_handle(
+                HandleKind::Again,
+                wanted,
+                &handle,
+            )?))),
+            Some(HandleKind::Task) | None => Err(refused_error(HandleRefused::Foreign)),
         }
     }
 
-    fn seal<T: Serialize>(&self, kind: Kind, wanted: &Wanted, what: &T) -> Result<Raw, RpcError> {
+    fn seal<T: Serialize>(
+        &self,
+        kind: HandleKind,
+        wanted: &HandleSubject,
+        what: &T,
+    ) -> Result<Raw, RpcError> {
         let cannot = |error: &dyn std::error::Error| {
             RpcError::new(code::INTERNAL_ERROR, format!("the call cannot wait: {error}"))
         };
         let payload = serde_json::to_vec(what).map_err(|error| cannot(&error))?;
         let place = self.place();
         let lasts = self.bridge().options.patience;
-        let sealed = self.sealer().seal(&self.bound(kind, &place, wanted), &payload, lasts);
+        let sealed = self.sealer().seal(&self.handle_bound(kind, &place, wanted), &payload, lasts);
         Ok(Raw::string(&sealed.map_err(|error| cannot(&error))?))
     }
 
-    fn opened<T: DeserializeOwned>(
+    fn open_handle<T: DeserializeOwned>(
         &self,
-        kind: Kind,
-        wanted: &Wanted,
+        kind: HandleKind,
+        wanted: &HandleSubject,
         handle: &str,
     ) -> Result<T, RpcError> {
         let place = self.place();
-        let payload = self.sealer().open(&self.bound(kind, &place, wanted), handle);
+        let payload = self.sealer().open(&self.handle_bound(kind, &place, wanted), handle);
         let payload = payload.map_err(|why| match (why, kind) {
             // What waited under it was cancelled then, at a server that may have begun.
-            (Refused::Expired, Kind::Parked) => lost("expired", EXPIRED),
-            (why, _) => refused(why),
+            (HandleRefused::Expired, HandleKind::Parked) => lost("expired", EXPIRED),
+            (why, _) => refused_error(why),
         })?;
         // Ours, but of a version that wrote it differently.
-        serde_json::from_slice(&payload).map_err(|_| gone(Gone::Restarted))
+        serde_json::from_slice(&payload).map_err(|_| gone_error(TicketError::Restarted))
     }
 
-    fn bound<'a>(&'a self, kind: Kind, place: &'a str, wanted: &'a Wanted) -> Bound<'a> {
-        Bound {
+    fn handle_bound<'a>(
+        &'a self,
+        kind: HandleKind,
+        place: &'a str,
+        wanted: &'a HandleSubject,
+    ) -> HandleBinding<'a> {
+        HandleBinding {
             kind,
             place,
             principal: &self.opening.principal,
@@ -119,33 +147,33 @@ impl View {
     pub(super) fn place(&self) -> String {
         let workspace = &self.bridge().workspace;
         match &self.opening.part {
-            Part::Everything => format!("{workspace}"),
-            Part::Server(name) => format!("{workspace} server {name}"),
-            Part::Agent(name) => format!("{workspace} agent {name}"),
+            ViewSelection::Everything => format!("{workspace}"),
+            ViewSelection::Server(name) => format!("{workspace} server {name}"),
+            ViewSelection::Agent(name) => format!("{workspace} agent {name}"),
         }
     }
 
-    pub(super) fn sealer(&self) -> &dyn Seal {
+    pub(super) fn sealer(&self) -> &dyn HandleSealer {
         self.bridge().engine.sealer()
     }
 }
 
 const EXPIRED: &str = "this `requestState` has expired";
 
-fn refused(why: Refused) -> RpcError {
+fn refused_error(why: HandleRefused) -> RpcError {
     match why {
-        Refused::Foreign => invalid(
+        HandleRefused::Foreign => invalid(
             "foreign",
             "this `requestState` was not given out here, was changed, or belongs to another request or client",
         ),
-        Refused::Expired => invalid("expired", EXPIRED),
+        HandleRefused::Expired => invalid("expired", EXPIRED),
     }
 }
 
-fn gone(why: Gone) -> RpcError {
+fn gone_error(why: TicketError) -> RpcError {
     match why {
-        Gone::Taken => lost("used", "this `requestState` was used already"),
-        Gone::Restarted => lost(
+        TicketError::Taken => lost("used", "this `requestState` was used already"),
+        TicketError::Restarted => lost(
             "restarted",
             "the call that this `requestState` belongs to was lost when the gateway was restarted",
         ),
@@ -166,7 +194,7 @@ fn lost(reason: &str, text: &str) -> RpcError {
 /// In words for people, and in those that programs may go by.
 fn refusal(reason: &str, remedy: &str, text: &str) -> RpcError {
     let error = RpcError::new(code::INVALID_PARAMS, text);
-    match Raw::of(&json!({ "reason": reason, "remedy": remedy })) {
+    match Raw::from_value(&json!({ "reason": reason, "remedy": remedy })) {
         Ok(data) => error.with_data(data),
         Err(_) => error,
     }

@@ -3,28 +3,28 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use switchboard_core::catalog::{Catalog, ListedResource, Style};
-use switchboard_core::results::Spill;
-use switchboard_wire::client::List;
-use switchboard_wire::json::{Edit, Raw, quote};
-use switchboard_wire::server::Repeated;
+use switchboard_core::catalog::{Catalog, ListedResource, NameStyle};
+use switchboard_core::results::SpillMode;
+use switchboard_wire::client::ListKind;
+use switchboard_wire::json::{JsonEdit, Raw, quote};
+use switchboard_wire::server::PrerenderedResult;
 use switchboard_wire::{Era, Version};
 
 use super::{own, owners};
-use crate::front::Part;
+use crate::front::ViewSelection;
 
 /// What a list is made of.
-pub(super) struct Seen<'a> {
+pub(super) struct ListContext<'a> {
     pub(super) catalog: &'a Arc<Catalog>,
-    pub(super) names: Style,
-    pub(super) part: &'a Part,
+    pub(super) names: NameStyle,
+    pub(super) part: &'a ViewSelection,
     /// The client's.
     pub(super) version: Version,
     /// Whether any call of a server may become a task.
     pub(super) makes_tasks: &'a dyn Fn(&str) -> bool,
     /// Whether tools are looked for, so that only those that are always loaded are listed.
     pub(super) is_searched: bool,
-    pub(super) spill: Spill,
+    pub(super) spill: SpillMode,
 }
 
 /// The most catalogs whose lists are kept: clients of different kinds take turns.
@@ -33,41 +33,41 @@ const MAX_CATALOGS: usize = 4;
 /// Lists that were made already, of the catalogs that were asked for last. Many clients ask for the same one, and it may
 /// be long.
 #[derive(Default)]
-pub(super) struct Made(Mutex<VecDeque<Lists>>);
+pub(super) struct ListCache(Mutex<VecDeque<CachedLists>>);
 
 /// Tells apart the lists of one catalog; names and limits are the same for all clients of a bridge.
 #[derive(PartialEq, Eq, Hash)]
-struct Which {
-    list: List,
-    part: Part,
+struct ListKey {
+    list: ListKind,
+    part: ViewSelection,
     era: Era,
     is_searched: bool,
     tells_of_tasks: bool,
 }
 
-struct Lists {
+struct CachedLists {
     catalog: Arc<Catalog>,
-    lists: HashMap<Which, Repeated>,
+    lists: HashMap<ListKey, PrerenderedResult>,
 }
 
 // === impl Made ===
 
-impl Made {
+impl ListCache {
     /// The list, made if need be.
-    pub(super) fn list(&self, seen: &Seen<'_>, list: List) -> Repeated {
-        let which = Which {
+    pub(super) fn list(&self, seen: &ListContext<'_>, list: ListKind) -> PrerenderedResult {
+        let which = ListKey {
             list,
             part: seen.part.clone(),
             era: seen.version.era(),
             is_searched: seen.is_searched,
-            tells_of_tasks: seen.tells_of_tasks(),
+            tells_of_tasks: seen.shows_task_support(),
         };
         let mut made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let known = made.iter().position(|lists| Arc::ptr_eq(&lists.catalog, seen.catalog));
-        let new = || Lists { catalog: Arc::clone(seen.catalog), lists: HashMap::new() };
+        let new = || CachedLists { catalog: Arc::clone(seen.catalog), lists: HashMap::new() };
         let mut lists = known.and_then(|at| made.remove(at)).unwrap_or_else(new);
         let entry = lists.lists.entry(which);
-        let list = entry.or_insert_with(|| Repeated::new(seen.list(list))).clone();
+        let list = entry.or_insert_with(|| PrerenderedResult::new(seen.list(list))).clone();
         made.push_front(lists);
         made.truncate(MAX_CATALOGS);
         list
@@ -76,28 +76,28 @@ impl Made {
 
 // === impl Seen ===
 
-impl Seen<'_> {
-    fn list(&self, list: List) -> Raw {
+impl ListContext<'_> {
+    fn list(&self, list: ListKind) -> Raw {
         match list {
-            List::Tools => self.tools(),
-            List::Prompts => self.prompts(),
-            List::Resources => self.resources(),
-            List::Templates => self.templates(),
+            ListKind::Tools => self.tools(),
+            ListKind::Prompts => self.prompts(),
+            ListKind::Resources => self.resources(),
+            ListKind::Templates => self.templates(),
         }
     }
 
     fn tools(&self) -> Raw {
-        let by_name = self.catalog.named(self.names);
+        let by_name = self.catalog.names(self.names);
         let shown = by_name
             .tools()
             .filter(|(_, listed)| self.has(listed.server()))
             .filter(|(_, listed)| !(self.is_searched && listed.deferred))
             .map(|(name, listed)| {
                 let item = listed.tool.item_for(self.version);
-                self.with_tasks(listed.server(), named(item, name))
+                self.with_tasks(listed.server(), renamed_item(item, name))
             });
         let own = own::definitions(self.is_searched, self.spill, by_name);
-        list("tools", shown.chain(self.resource_tools()).chain(own))
+        list_result("tools", shown.chain(self.resource_tools()).chain(own))
     }
 
     /// The engine's tools for resources, where there are any and all tools are listed. Those of servers come first.
@@ -106,15 +106,15 @@ impl Seen<'_> {
         let templates = self.catalog.templates().iter().map(|listed| &listed.server);
         let is_needed =
             !self.is_searched && resources.chain(templates).any(|server| self.has(server.as_str()));
-        let named = self.catalog.named(self.names);
+        let named = self.catalog.names(self.names);
         let ours = self.catalog.builtin_tools().iter().filter(move |_| is_needed);
         ours.filter(move |tool| named.tool(&tool.name).is_none()).map(|tool| tool.tool.item.clone())
     }
 
     fn prompts(&self) -> Raw {
-        let prompts = self.catalog.named(self.names).prompts();
+        let prompts = self.catalog.names(self.names).prompts();
         let shown = prompts.filter(|(_, listed)| self.has(listed.server()));
-        list("prompts", shown.map(|(name, listed)| named(&listed.prompt.item, name)))
+        list_result("prompts", shown.map(|(name, listed)| renamed_item(&listed.prompt.item, name)))
     }
 
     fn resources(&self) -> Raw {
@@ -126,28 +126,28 @@ impl Seen<'_> {
         }
         let item = |listed: &ListedResource| {
             let (server, item) = (listed.server.as_str(), listed.resource.item.clone());
-            if counts[&*listed.resource.uri] > 1 { owners::tagged(item, server) } else { item }
+            if counts[&*listed.resource.uri] > 1 { owners::tag_server(item, server) } else { item }
         };
-        list("resources", shown.map(item))
+        list_result("resources", shown.map(item))
     }
 
     fn templates(&self) -> Raw {
         let templates = self.catalog.templates().iter();
         let shown = templates.filter(|listed| self.has(listed.server.as_str()));
-        list("resourceTemplates", shown.map(|listed| listed.template.item.clone()))
+        list_result("resourceTemplates", shown.map(|listed| listed.template.item.clone()))
     }
 
     /// Clients of the version that has tasks in its own words call only what says so as one. Of a modern server any
     /// call may become a task.
     fn with_tasks(&self, server: &str, tool: Raw) -> Raw {
-        if !self.tells_of_tasks() || !(self.makes_tasks)(server) {
+        if !self.shows_task_support() || !(self.makes_tasks)(server) {
             return tool;
         }
-        let support = Edit::set(&["execution", "taskSupport"], r#""optional""#);
-        tool.with(&[support]).unwrap_or(tool)
+        let support = JsonEdit::set(&["execution", "taskSupport"], r#""optional""#);
+        tool.with_edits(&[support]).unwrap_or(tool)
     }
 
-    fn tells_of_tasks(&self) -> bool {
+    fn shows_task_support(&self) -> bool {
         self.version == Version::V2025_11_25
     }
 
@@ -157,12 +157,12 @@ impl Seen<'_> {
 }
 
 /// An item under the name it is shown by; everything else as its server sent it.
-fn named(item: &Raw, name: &str) -> Raw {
+fn renamed_item(item: &Raw, name: &str) -> Raw {
     let name = quote(name);
-    item.with(&[Edit::set(&["name"], &name)]).unwrap_or_else(|_| item.clone())
+    item.with_edits(&[JsonEdit::set(&["name"], &name)]).unwrap_or_else(|_| item.clone())
 }
 
-fn list(member: &str, items: impl Iterator<Item = Raw>) -> Raw {
+fn list_result(member: &str, items: impl Iterator<Item = Raw>) -> Raw {
     let mut text = format!(r#"{{"{member}":["#);
     for (at, item) in items.enumerate() {
         if at > 0 {

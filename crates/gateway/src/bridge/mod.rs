@@ -25,20 +25,20 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use switchboard_config::Mode;
-use switchboard_core::catalog::Style;
+use switchboard_core::catalog::NameStyle;
 use switchboard_core::engine::LOCAL_PRINCIPAL;
-use switchboard_core::results::Policy;
+use switchboard_core::results::ResultPolicy;
 use switchboard_core::{Caller, Engine, Session, WorkspaceId};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub use own::ToolSearch;
-pub use view::View;
+pub use view::BridgeView;
 
-use crate::front::{Front, NoSuchPart, Opened, Opening, Part};
+use crate::front::{NoSuchView, OpenView, ViewProvider, ViewRequest, ViewSelection};
 use audience::Audiences;
-use news::News;
-use parked::Parked;
-use tasks::OwnTasks;
+use news::ChangeAnnouncer;
+use parked::ParkedCalls;
+use tasks::LocalTasks;
 
 /// Shows one workspace of an engine to clients. Clones share everything.
 #[derive(Clone)]
@@ -56,8 +56,8 @@ struct Inner {
     workspace: WorkspaceId,
     options: BridgeOptions,
     audiences: Arc<Audiences>,
-    parked: Parked,
-    tasks: OwnTasks,
+    parked: ParkedCalls,
+    tasks: LocalTasks,
     agent: Option<AgentName>,
     /// Keeps the workspace while it is shown, clients or none.
     _lease: Option<Caller>,
@@ -68,13 +68,13 @@ struct Inner {
 #[derive(Debug, Clone)]
 pub struct BridgeOptions {
     /// What tools are called.
-    pub names: Style,
+    pub names: NameStyle,
     /// Whether tools are listed, or looked for.
     pub tool_search: ToolSearch,
     /// What happens to calls that no rule decides; `None`: what the settings say, else the client's own prompt decides.
     pub mode: Option<Mode>,
     /// What becomes of large results.
-    pub results: Policy,
+    pub results: ResultPolicy,
     /// How long the first list waits for servers that have none yet.
     pub first_list: Duration,
     /// How long a parked call waits for its client.
@@ -84,10 +84,10 @@ pub struct BridgeOptions {
 impl Default for BridgeOptions {
     fn default() -> Self {
         Self {
-            names: Style::Gateway,
+            names: NameStyle::Gateway,
             tool_search: ToolSearch::Off,
             mode: None,
-            results: Policy::gateway(),
+            results: ResultPolicy::gateway(),
             first_list: Duration::from_secs(5),
             patience: Duration::from_secs(600),
         }
@@ -125,9 +125,9 @@ impl Bridge {
     ) -> Self {
         let audiences = Arc::new(Audiences::new(options.names));
         let ended = CancellationToken::new();
-        let news = News::new(&engine, workspace.clone(), Arc::clone(&audiences));
+        let news = ChangeAnnouncer::new(&engine, workspace.clone(), Arc::clone(&audiences));
         tokio::spawn(ended.clone().run_until_cancelled_owned(news.announce()));
-        let parked = Parked::new(options.patience);
+        let parked = ParkedCalls::new(options.patience);
         let lease = engine.attach(&workspace, Session::new("gateway"));
         let news = ended.drop_guard();
         Self(Arc::new(Inner {
@@ -136,7 +136,7 @@ impl Bridge {
             options,
             audiences,
             parked,
-            tasks: OwnTasks::default(),
+            tasks: LocalTasks::default(),
             agent,
             _lease: lease.ok(),
             _news: news,
@@ -162,26 +162,27 @@ impl Inner {
     }
 }
 
-impl Front for Bridge {
-    type View = View;
+impl ViewProvider for Bridge {
+    type View = BridgeView;
 
-    async fn open(&self, opening: Opening) -> Result<Opened<View>, NoSuchPart> {
-        let snapshot = self.0.engine.snapshot(&self.0.workspace).ok_or(NoSuchPart)?;
+    async fn open(&self, opening: ViewRequest) -> Result<OpenView<BridgeView>, NoSuchView> {
+        let snapshot = self.0.engine.snapshot(&self.0.workspace).ok_or(NoSuchView)?;
         match &opening.part {
-            Part::Everything => {}
-            Part::Server(name) if snapshot.server(name).is_some() => {}
+            ViewSelection::Everything => {}
+            ViewSelection::Server(name) if snapshot.server(name).is_some() => {}
             // An agent is a workspace of its own.
-            Part::Agent(name) if self.0.shows_agent(name) => {}
-            Part::Server(_) | Part::Agent(_) => return Err(NoSuchPart),
+            ViewSelection::Agent(name) if self.0.shows_agent(name) => {}
+            ViewSelection::Server(_) | ViewSelection::Agent(_) => return Err(NoSuchView),
         }
         let audience = self.0.audiences.of(&opening.principal, &opening.part);
         let changes = audience.changes.clone();
-        let view = Arc::new(View::new(self.clone(), opening, Arc::clone(&audience)));
+        let view = Arc::new(BridgeView::new(self.clone(), opening, Arc::clone(&audience)));
         audience.add(&view);
         // Whoever hears of changes may outlive the view.
         let shown = Arc::downgrade(&view);
-        let changes =
-            changes.heard_by(move |seen| shown.upgrade().is_some_and(|view| view.has_seen(seen)));
+        let changes = changes.with_source_filter(move |seen| {
+            shown.upgrade().is_some_and(|view| view.has_seen(seen))
+        });
         if view.opening.principal == LOCAL_PRINCIPAL {
             // Its clients hear of changes from here on.
             let _ = view.principal();
@@ -190,6 +191,6 @@ impl Front for Bridge {
             // it is greeted. Where there is no room for them, each request is told so.
             let _ = view.await_servers().await;
         }
-        Ok(Opened { view, changes })
+        Ok(OpenView { view, changes })
     }
 }

@@ -6,9 +6,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use switchboard_core::engine::{Event, Happened};
+use switchboard_core::engine::{EngineEvent, EngineEventKind};
 use switchboard_core::{Engine, WorkspaceId};
-use switchboard_wire::client::List;
+use switchboard_wire::client::ListKind;
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -16,27 +16,27 @@ use tokio::time::Instant;
 use super::audience::Audiences;
 
 /// Clients are told once nothing has changed for this long.
-const QUIET: Duration = Duration::from_millis(50);
+const QUIET_INTERVAL: Duration = Duration::from_millis(50);
 /// Clients are told this long after the first change, whatever else changes.
-const LONGEST_WAIT: Duration = Duration::from_millis(500);
+const MAX_ANNOUNCE_DELAY: Duration = Duration::from_millis(500);
 /// Announcements that are remembered until clients are told. Each is of one server and list.
-const MAX_SAID: usize = 1024;
+const MAX_REMEMBERED_CHANGES: usize = 1024;
 
 /// What the engine tells one bridge. It ends with the bridge.
-pub(super) struct News {
+pub(super) struct ChangeAnnouncer {
     workspace: WorkspaceId,
     audiences: Arc<Audiences>,
-    events: broadcast::Receiver<Event>,
+    events: broadcast::Receiver<EngineEvent>,
     /// Moves whenever a list could have changed.
     revisions: watch::Receiver<u64>,
 }
 
 /// The engine is gone.
-struct Ended;
+struct EngineGone;
 
 // === impl News ===
 
-impl News {
+impl ChangeAnnouncer {
     pub(super) fn new(engine: &Engine, workspace: WorkspaceId, audiences: Arc<Audiences>) -> Self {
         Self { events: engine.events(), revisions: engine.changes(), workspace, audiences }
     }
@@ -47,10 +47,10 @@ impl News {
         while self.next(&mut said).await.is_ok() {
             let first = Instant::now();
             loop {
-                let tell_at = (Instant::now() + QUIET).min(first + LONGEST_WAIT);
+                let tell_at = (Instant::now() + QUIET_INTERVAL).min(first + MAX_ANNOUNCE_DELAY);
                 match tokio::time::timeout_at(tell_at, self.next(&mut said)).await {
                     Ok(Ok(())) => {}
-                    Ok(Err(Ended)) => return,
+                    Ok(Err(EngineGone)) => return,
                     Err(_) => break,
                 }
             }
@@ -60,22 +60,22 @@ impl News {
     }
 
     /// Waits until a list may have changed. Safe to cancel.
-    async fn next(&mut self, said: &mut Vec<(Event, List)>) -> Result<(), Ended> {
+    async fn next(&mut self, said: &mut Vec<(EngineEvent, ListKind)>) -> Result<(), EngineGone> {
         loop {
             let event = tokio::select! {
-                changed = self.revisions.changed() => return changed.map_err(|_| Ended),
+                changed = self.revisions.changed() => return changed.map_err(|_| EngineGone),
                 event = self.events.recv() => event,
             };
             match event {
                 Ok(event) if !event.workspaces.contains(&self.workspace) => {}
                 Ok(event) => match event.what {
-                    Happened::ListAnnounced(list) => {
-                        if said.len() < MAX_SAID {
+                    EngineEventKind::ListAnnounced(list) => {
+                        if said.len() < MAX_REMEMBERED_CHANGES {
                             said.push((event, list));
                         }
                         return Ok(());
                     }
-                    Happened::ResourceUpdated { ref uri, .. } => {
+                    EngineEventKind::ResourceUpdated { ref uri, .. } => {
                         self.audiences.announce_resource(&event, uri);
                     }
                     // Of a state, lists are what a client sees; logs of no call are the hub's own.
@@ -83,7 +83,7 @@ impl News {
                 },
                 // Lists are compared, so that no change of one is missed with its event.
                 Err(RecvError::Lagged(_)) => return Ok(()),
-                Err(RecvError::Closed) => return Err(Ended),
+                Err(RecvError::Closed) => return Err(EngineGone),
             }
         }
     }

@@ -8,45 +8,45 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use switchboard_core::Running;
-use switchboard_core::dispatch::Question;
+use switchboard_core::RunningCall;
+use switchboard_core::dispatch::PendingQuestion;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
 /// Calls that may wait at once; the oldest go first.
-const CAPACITY: usize = 1024;
+const MAX_PARKED_CALLS: usize = 1024;
 
 /// Calls that wait. Clones share them.
 #[derive(Clone)]
-pub(super) struct Parked {
+pub(super) struct ParkedCalls {
     patience: Duration,
     /// Tells tickets of this run from those of another.
     run: u64,
-    calls: Arc<Mutex<Calls>>,
+    calls: Arc<Mutex<ParkedTable>>,
 }
 
 #[derive(Default)]
-struct Calls {
-    waiting: HashMap<u64, Waiting>,
+struct ParkedTable {
+    waiting: HashMap<u64, ParkedEntry>,
     next: u64,
 }
 
-struct Waiting {
+struct ParkedEntry {
     since: Instant,
-    call: Call,
+    call: ParkedCall,
     /// Ends it when its time is up, and ends with it.
     _expiry: AbortOnDropHandle<()>,
 }
 
 /// A call, and what it waits for.
-pub(super) struct Call {
-    pub(super) running: Running,
-    pub(super) question: Question,
+pub(super) struct ParkedCall {
+    pub(super) running: RunningCall,
+    pub(super) question: PendingQuestion,
 }
 
 /// Names a call that waits.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Ticket {
+pub(super) struct CallTicket {
     run: u64,
     call: u64,
     /// Whose call it is.
@@ -55,7 +55,7 @@ pub(super) struct Ticket {
 
 /// Why there is no call for a ticket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Gone {
+pub(super) enum TicketError {
     /// It was taken before, or given up for others.
     Taken,
     /// It waited in a process that has ended.
@@ -64,7 +64,7 @@ pub(super) enum Gone {
 
 // === impl Parked ===
 
-impl Parked {
+impl ParkedCalls {
     pub(super) fn new(patience: Duration) -> Self {
         let mut run = [0; 8];
         // Without randomness runs cannot be told apart; but then nothing can be sealed either.
@@ -78,11 +78,11 @@ impl Parked {
     }
 
     /// Puts a call away.
-    pub(super) fn put(&self, call: Call) -> Ticket {
+    pub(super) fn put(&self, call: ParkedCall) -> CallTicket {
         let server = call.question.server.clone();
         let mut calls = self.lock();
         calls.waiting.retain(|_, waiting| waiting.since.elapsed() < self.patience);
-        if calls.waiting.len() >= CAPACITY {
+        if calls.waiting.len() >= MAX_PARKED_CALLS {
             let oldest = calls.waiting.iter().min_by_key(|(_, waiting)| waiting.since);
             if let Some(oldest) = oldest.map(|(number, _)| *number) {
                 calls.waiting.remove(&oldest);
@@ -91,24 +91,24 @@ impl Parked {
         let number = calls.next;
         calls.next += 1;
         let expiry = self.expiry(number);
-        calls.waiting.insert(number, Waiting { since: Instant::now(), call, _expiry: expiry });
-        Ticket { run: self.run, call: number, server }
+        calls.waiting.insert(number, ParkedEntry { since: Instant::now(), call, _expiry: expiry });
+        CallTicket { run: self.run, call: number, server }
     }
 
     /// Puts a call back that was taken and not answered: its ticket counts again.
-    pub(super) fn put_back(&self, ticket: &Ticket, call: Call) {
+    pub(super) fn put_back(&self, ticket: &CallTicket, call: ParkedCall) {
         let expiry = self.expiry(ticket.call);
-        let waiting = Waiting { since: Instant::now(), call, _expiry: expiry };
+        let waiting = ParkedEntry { since: Instant::now(), call, _expiry: expiry };
         self.lock().waiting.insert(ticket.call, waiting);
     }
 
     /// Takes a call back.
-    pub(super) fn take(&self, ticket: &Ticket) -> Result<Call, Gone> {
+    pub(super) fn take(&self, ticket: &CallTicket) -> Result<ParkedCall, TicketError> {
         if ticket.run != self.run {
-            return Err(Gone::Restarted);
+            return Err(TicketError::Restarted);
         }
         let waiting = self.lock().waiting.remove(&ticket.call);
-        waiting.map(|waiting| waiting.call).ok_or(Gone::Taken)
+        waiting.map(|waiting| waiting.call).ok_or(TicketError::Taken)
     }
 
     fn expiry(&self, number: u64) -> AbortOnDropHandle<()> {
@@ -123,7 +123,7 @@ impl Parked {
         }))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Calls> {
+    fn lock(&self) -> MutexGuard<'_, ParkedTable> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -12,7 +12,7 @@ use switchboard_wire::{Error as WireError, Remedy};
 use super::owners::SERVER_KEY;
 
 /// The error for a client. What the server itself answered goes through as it is.
-pub(super) fn error(error: &CallError) -> RpcError {
+pub(super) fn to_rpc_error(error: &CallError) -> RpcError {
     if let CallError::Server { error: cause, .. } = error
         && let WireError::Rpc(refused) = &**cause
     {
@@ -26,9 +26,9 @@ pub(super) fn error(error: &CallError) -> RpcError {
         CallError::UnknownMethod { .. } => code::METHOD_NOT_FOUND,
         _ => code::INTERNAL_ERROR,
     };
-    let data = json!({ "remedy": word(error.remedy()) });
-    let refused = RpcError::new(code, in_words(error));
-    match Raw::of(&data) {
+    let data = json!({ "remedy": remedy_word(error.remedy()) });
+    let refused = RpcError::new(code, error_chain(error));
+    match Raw::from_value(&data) {
         Ok(data) => refused.with_data(data),
         Err(_) => refused,
     }
@@ -36,14 +36,14 @@ pub(super) fn error(error: &CallError) -> RpcError {
 
 /// A call that failed, as the reply that its client gets: a mistake in the arguments, or a page that has to be
 /// visited first, is a tool result, which the model reads; SDKs throw errors of the protocol away.
-pub(super) fn reply(error: &CallError) -> Result<Raw, RpcError> {
+pub(super) fn to_reply(error: &CallError) -> Result<Raw, RpcError> {
     match error {
         CallError::Arguments { mistakes, .. } => {
             let mistakes: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
             Ok(invalid_arguments(&mistakes))
         }
         CallError::PageNeeded { .. } => Ok(tool_error(&error.to_string())),
-        error => Err(self::error(error)),
+        error => Err(self::to_rpc_error(error)),
     }
 }
 
@@ -61,14 +61,14 @@ pub(super) fn invalid_arguments(mistakes: &[String]) -> Raw {
 /// The result of a tool that failed, in words.
 fn tool_error(text: &str) -> Raw {
     let result = json!({ "content": [{ "type": "text", "text": text }], "isError": true });
-    Raw::of(&result).unwrap_or_else(|_| Raw::empty_object())
+    Raw::from_value(&result).unwrap_or_else(|_| Raw::empty_object())
 }
 
 /// A session that the engine does not take.
 pub(super) fn not_attached(error: &AttachError) -> RpcError {
-    let remedy = json!({ "remedy": word(Remedy::Retry) });
+    let remedy = json!({ "remedy": remedy_word(Remedy::Retry) });
     let refused = RpcError::new(code::INTERNAL_ERROR, error.to_string());
-    match Raw::of(&remedy) {
+    match Raw::from_value(&remedy) {
         Ok(data) => refused.with_data(data),
         Err(_) => refused,
     }
@@ -77,7 +77,7 @@ pub(super) fn not_attached(error: &AttachError) -> RpcError {
 /// A resource that nobody has, under the code that both eras know how to show.
 pub(super) fn no_resource(uri: &str) -> RpcError {
     let error = RpcError::new(code::RESOURCE_NOT_FOUND, format!("no server has {uri}"));
-    match Raw::of(&json!({ "uri": uri })) {
+    match Raw::from_value(&json!({ "uri": uri })) {
         Ok(data) => error.with_data(data),
         Err(_) => error,
     }
@@ -90,14 +90,14 @@ pub(super) fn unmentioned_resource(error: &CallError, uri: &str, servers: &[Stri
          `/mcp/<server>`"
     );
     let refused = RpcError::new(code::RESOURCE_NOT_FOUND, text);
-    match Raw::of(&json!({ "uri": uri, "servers": servers })) {
+    match Raw::from_value(&json!({ "uri": uri, "servers": servers })) {
         Ok(data) => refused.with_data(data),
         Err(_) => refused,
     }
 }
 
 /// An error and everything below it, each once.
-fn in_words(error: &CallError) -> String {
+fn error_chain(error: &CallError) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
     while let Some(cause) = next {
@@ -122,7 +122,7 @@ fn in_words(error: &CallError) -> String {
     text
 }
 
-fn word(remedy: Remedy) -> &'static str {
+fn remedy_word(remedy: Remedy) -> &'static str {
     match remedy {
         Remedy::Retry => "retry",
         Remedy::Unknown => "unknown",

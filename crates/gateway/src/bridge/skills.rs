@@ -6,43 +6,46 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use switchboard_core::Snapshot;
-use switchboard_core::engine::ServerView;
+use switchboard_core::WorkspaceSnapshot;
+use switchboard_core::engine::ServerSnapshot;
 use switchboard_wire::meta::SKILLS_EXTENSION;
-use switchboard_wire::server::Asked;
+use switchboard_wire::server::HandlerRequest;
 
-use super::view::View;
+use super::view::BridgeView;
 
 // === impl View ===
 
-impl View {
+impl BridgeView {
     /// The one server that has skills.
-    pub(super) fn skilled(&self) -> Option<String> {
+    pub(super) fn skills_server(&self) -> Option<String> {
         let snapshot = self.snapshot()?;
-        self.only(&snapshot).map(|(server, _)| server.name.clone())
+        self.only_skills_server(&snapshot).map(|(server, _)| server.name.clone())
     }
 
     /// What it says of them.
     pub(super) fn skills(&self) -> Option<Value> {
         let snapshot = self.snapshot()?;
-        self.only(&snapshot).map(|(_, settings)| settings)
+        self.only_skills_server(&snapshot).map(|(_, settings)| settings)
     }
 
-    fn only<'a>(&self, snapshot: &'a Arc<Snapshot>) -> Option<(&'a ServerView, Value)> {
+    fn only_skills_server<'a>(
+        &self,
+        snapshot: &'a Arc<WorkspaceSnapshot>,
+    ) -> Option<(&'a ServerSnapshot, Value)> {
         let shown = snapshot.servers.iter().filter(|server| self.shows(&server.name));
-        let mut skilled = shown.filter_map(|server| Some((server, declared(server)?)));
+        let mut skilled = shown.filter_map(|server| Some((server, declared_skills(server)?)));
         let first = skilled.next();
         if skilled.next().is_some() { None } else { first }
     }
 }
 
 /// Whether a resource is a file of a skill. Those need not be on any list.
-pub(super) fn is_file(asked: &Asked) -> bool {
+pub(super) fn is_file(asked: &HandlerRequest) -> bool {
     let uri = asked.params.get("uri").ok().flatten().and_then(|uri| uri.to_text());
     uri.is_some_and(|uri| uri.starts_with("skill://"))
 }
 
-fn declared(server: &ServerView) -> Option<Value> {
+fn declared_skills(server: &ServerSnapshot) -> Option<Value> {
     let capabilities = &server.facts.as_ref()?.capabilities;
     capabilities.get_path(&["extensions", SKILLS_EXTENSION]).ok().flatten()?.decode().ok()
 }

@@ -7,43 +7,47 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use serde_json::json;
 use switchboard_config::Mode;
-use switchboard_core::catalog::{Catalog, Style, instructions};
-use switchboard_core::engine::{Answers, ArgumentCheck, AttachError, Event, PrincipalLease};
-use switchboard_core::{Caller, Request, Session, Snapshot};
+use switchboard_core::catalog::{Catalog, NameStyle, instructions};
+use switchboard_core::engine::{
+    ArgumentCheck, AttachError, EngineEvent, PrincipalLease, QuestionAnswerer,
+};
+use switchboard_core::{Caller, Request, Session, WorkspaceSnapshot};
 use switchboard_wire::Version;
-use switchboard_wire::client::List;
+use switchboard_wire::client::ListKind;
 use switchboard_wire::envelope::RpcError;
 use switchboard_wire::json::Raw;
 use switchboard_wire::meta::{SKILLS_EXTENSION, TASKS_EXTENSION, method};
 use switchboard_wire::placed;
-use switchboard_wire::server::{Asked, ClientFacts, Context, Description, Handler, Reply};
+use switchboard_wire::server::{
+    ClientFacts, HandlerReply, HandlerRequest, RequestContext, ServerDescription, ServerHandler,
+};
 
-use super::audience::{Audience, SeenNumbers, ToldLists};
-use super::handle::Wanted;
-use super::lists::Seen;
-use super::own::{Own, OwnToolError};
+use super::audience::{AnnouncedLists, Audience, RecentViewNumbers};
+use super::handle::HandleSubject;
+use super::lists::ListContext;
+use super::own::{GatewayRequest, GatewayToolError};
 use super::{Bridge, Inner, call, own, refusal};
-use crate::front::{Opening, Part};
+use crate::front::{ViewRequest, ViewSelection};
 
 /// Sets of capabilities that one view keeps sessions for; a client has one, or very few.
-const CALLERS: usize = 8;
+const MAX_CALLERS: usize = 8;
 /// How long a list waits for servers that were down and are tried again because of it.
 const RETRIED_LIST_WAIT: Duration = Duration::from_secs(1);
 
-const INFO: &str = concat!(
+const IMPLEMENTATION_INFO: &str = concat!(
     r#"{"name":"switchboard","title":"Switchboard","version":""#,
     env!("CARGO_PKG_VERSION"),
     r#""}"#
 );
 
 /// What one client sees.
-pub struct View {
+pub struct BridgeView {
     bridge: Bridge,
-    pub(super) opening: Opening,
+    pub(super) opening: ViewRequest,
     /// What its client was told of its lists.
-    pub(super) told: ToldLists,
+    pub(super) told: AnnouncedLists,
     /// What it was found to see, lately.
-    seen_numbers: SeenNumbers,
+    seen_numbers: RecentViewNumbers,
     /// What all clients of its principal have in common.
     audience: Arc<Audience>,
     /// Its principal's place in the workspace, once there was room for it.
@@ -60,13 +64,13 @@ pub struct View {
 
 // === impl View ===
 
-impl View {
-    pub(super) fn new(bridge: Bridge, opening: Opening, audience: Arc<Audience>) -> Self {
+impl BridgeView {
+    pub(super) fn new(bridge: Bridge, opening: ViewRequest, audience: Arc<Audience>) -> Self {
         Self {
             bridge,
             opening,
-            told: ToldLists::default(),
-            seen_numbers: SeenNumbers::default(),
+            told: AnnouncedLists::default(),
+            seen_numbers: RecentViewNumbers::default(),
             audience,
             principal: OnceLock::new(),
             callers: Mutex::default(),
@@ -81,7 +85,7 @@ impl View {
         let (bridge, principal) = (self.bridge(), self.principal()?);
         let wait = || async {
             bridge.engine.retry_failed_for(principal).await;
-            bridge.engine.settled_for(principal, bridge.options.first_list).await;
+            bridge.engine.settled_snapshot_for(principal, bridge.options.first_list).await;
         };
         self.settled.get_or_init(wait).await;
         Ok(())
@@ -105,17 +109,17 @@ impl View {
         &self.bridge.0
     }
 
-    pub(super) fn snapshot(&self) -> Option<Arc<Snapshot>> {
+    pub(super) fn snapshot(&self) -> Option<Arc<WorkspaceSnapshot>> {
         self.bridge().engine.snapshot_for(self.principal().ok()?)
     }
 
     /// What the client of a request sees.
-    pub(super) fn seen(&self, context: &Context) -> Option<Arc<Snapshot>> {
+    pub(super) fn snapshot_for(&self, context: &RequestContext) -> Option<Arc<WorkspaceSnapshot>> {
         self.bridge().engine.snapshot_of(&self.caller(context).ok()?)
     }
 
     /// The session that calls are made in.
-    pub(super) fn caller(&self, context: &Context) -> Result<Caller, RpcError> {
+    pub(super) fn caller(&self, context: &RequestContext) -> Result<Caller, RpcError> {
         let (version, info) = (context.version, context.client_info.as_ref());
         self.caller_of(version, info, &context.capabilities)
     }
@@ -128,22 +132,22 @@ impl View {
         capabilities: &Raw,
     ) -> Result<Caller, RpcError> {
         let mut callers = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(caller) = known(&callers, capabilities) {
+        if let Some(caller) = find_caller(&callers, capabilities) {
             return Ok(caller.clone());
         }
         let name = info.and_then(|info| info.get("name").ok().flatten());
         let offers = |kind: &&str| {
-            !matches!(capabilities.peek(&[*kind]), Ok(None | Some("false" | "null")) | Err(_))
+            !matches!(capabilities.peek_path(&[*kind]), Ok(None | Some("false" | "null")) | Err(_))
         };
         let can_ask = ["elicitation", "sampling", "roots"].iter().any(offers);
         let caller = self.attach(Session {
-            answers: if can_ask { Answers::Caller } else { Answers::Queue },
+            answers: if can_ask { QuestionAnswerer::Caller } else { QuestionAnswerer::Queue },
             client: name.and_then(|name| name.to_text()).unwrap_or_default(),
             capabilities: capabilities.clone(),
             era: Some(version.era()),
             ..self.session()
         })?;
-        if callers.len() >= CALLERS {
+        if callers.len() >= MAX_CALLERS {
             callers.clear();
         }
         callers.push(caller.clone());
@@ -155,7 +159,7 @@ impl View {
         let options = &self.bridge().options;
         Session {
             principal: self.opening.principal.clone(),
-            answers: Answers::Queue,
+            answers: QuestionAnswerer::Queue,
             mode: options.mode,
             usual_mode: Mode::Client,
             argument_check: ArgumentCheck::WhenConfigured,
@@ -185,11 +189,11 @@ impl View {
     }
 
     /// What the sessions see whose calls take the connection that an event happened on.
-    pub(super) fn numbers_hearing(&self, event: &Event) -> Vec<u64> {
+    pub(super) fn numbers_hearing(&self, event: &EngineEvent) -> Vec<u64> {
         let callers = self.callers();
         let Some(connection) = event.connection.map(|key| key.number()) else { return Vec::new() };
         let engine = &self.bridge().engine;
-        let hearing = callers.iter().filter(|caller| engine.takes(caller, connection));
+        let hearing = callers.iter().filter(|caller| engine.uses_connection(caller, connection));
         let mut numbers: Vec<u64> = hearing.map(|caller| self.number_of(caller)).collect();
         if callers.is_empty() && self.hears_event(event) {
             numbers.push(0);
@@ -201,7 +205,7 @@ impl View {
     }
 
     fn number_of(&self, caller: &Caller) -> u64 {
-        self.bridge().engine.seen_number(caller)
+        self.bridge().engine.view_number(caller)
     }
 
     fn callers(&self) -> Vec<Caller> {
@@ -218,13 +222,13 @@ impl View {
     }
 
     /// Whether an event happened on a connection that its client's calls take.
-    pub(super) fn hears_event(&self, event: &Event) -> bool {
+    pub(super) fn hears_event(&self, event: &EngineEvent) -> bool {
         let engine = &self.bridge().engine;
         let Some(number) = event.connection.map(|key| key.number()) else { return true };
         let callers = self.callers();
         match (callers.is_empty(), self.principal.get()) {
-            (false, _) => callers.iter().any(|caller| engine.takes(caller, number)),
-            (true, Some(principal)) => engine.takes_usually(principal, number),
+            (false, _) => callers.iter().any(|caller| engine.uses_connection(caller, number)),
+            (true, Some(principal)) => engine.uses_connection_by_default(principal, number),
             (true, None) => false,
         }
     }
@@ -234,31 +238,35 @@ impl View {
     }
 
     /// The first list waits for servers that have not said yet what they offer: some clients never ask again.
-    async fn list(&self, list: List, context: &Context) -> Result<Reply, RpcError> {
+    async fn list(
+        &self,
+        list: ListKind,
+        context: &RequestContext,
+    ) -> Result<HandlerReply, RpcError> {
         let (bridge, principal) = (self.bridge(), self.principal()?);
         let caller = self.caller(context)?;
         // Before servers are waited for, where their era is known; after it, where it was not.
-        bridge.engine.seat(&caller, bridge.options.first_list).await;
+        bridge.engine.bind_session(&caller, bridge.options.first_list).await;
         self.await_servers().await?;
-        bridge.engine.seat(&caller, bridge.options.first_list).await;
+        bridge.engine.bind_session(&caller, bridge.options.first_list).await;
         let is_searched = *self.searched.get_or_init(|| {
             let first = bridge.engine.snapshot_for(principal);
             first.is_some_and(|snapshot| bridge.options.tool_search.decide(&snapshot))
         });
         if bridge.engine.follow_sign_ins(&bridge.workspace).await {
-            bridge.engine.settled_for(principal, bridge.options.first_list).await;
+            bridge.engine.settled_snapshot_for(principal, bridge.options.first_list).await;
         } else if bridge.engine.retry_failed_for(principal).await {
             let patience = bridge.options.first_list.min(RETRIED_LIST_WAIT);
-            bridge.engine.settled_for(principal, patience).await;
+            bridge.engine.settled_snapshot_for(principal, patience).await;
         }
-        let catalog = bridge.engine.catalog_of(&caller).ok_or_else(ended)?;
+        let catalog = bridge.engine.catalog_of(&caller).ok_or_else(engine_ended_error)?;
         let snapshot = LazyCell::new(|| bridge.engine.snapshot_of(&caller));
         let makes_tasks = |server: &str| {
             let view = snapshot.as_ref().and_then(|snapshot| snapshot.server(server));
             let facts = view.and_then(|view| view.facts.as_ref());
-            facts.is_some_and(|facts| facts.offers(&["extensions", TASKS_EXTENSION]))
+            facts.is_some_and(|facts| facts.has_capability(&["extensions", TASKS_EXTENSION]))
         };
-        let seen = Seen {
+        let seen = ListContext {
             catalog: &catalog,
             names: bridge.options.names,
             part: &self.opening.part,
@@ -268,18 +276,20 @@ impl View {
             spill: bridge.options.results.spill,
         };
         self.audience.note_listed(&self.told, list, &catalog);
-        Ok(Reply::Repeated(self.audience.made.list(&seen, list)))
+        Ok(HandlerReply::Repeated(self.audience.made.list(&seen, list)))
     }
 
     fn instructions(&self) -> Option<String> {
         let snapshot = self.snapshot()?;
         let told = snapshot.catalog.instructions();
         let told: Vec<(&str, &str)> = match &self.opening.part {
-            Part::Server(only) => told.into_iter().filter(|(server, _)| server == only).collect(),
+            ViewSelection::Server(only) => {
+                told.into_iter().filter(|(server, _)| server == only).collect()
+            }
             _ => told,
         };
         let prompt = self.bridge().engine.agent_prompt(&self.bridge().workspace);
-        instructions::below_prompt(prompt, instructions::section(&told))
+        instructions::append_to_prompt(prompt, instructions::instructions_section(&told))
     }
 
     /// Subscriptions are made where the calls of the client go.
@@ -288,8 +298,8 @@ impl View {
         let ClientFacts { version, client_info, capabilities } = client;
         let caller = self.caller_of(*version, client_info.as_ref(), capabilities)?;
         self.watcher.get_or_init(|| caller.clone());
-        let done = self.bridge().engine.call(&caller, self.aimed(request)).outcome().await;
-        done.map(|_| ()).map_err(|error| refusal::error(&error))
+        let done = self.bridge().engine.call(&caller, self.aim_at_server(request)).outcome().await;
+        done.map(|_| ()).map_err(|error| refusal::to_rpc_error(&error))
     }
 
     pub(super) fn shows(&self, server: &str) -> bool {
@@ -299,42 +309,49 @@ impl View {
     /// Answers what is the gateway's own, on record.
     async fn answer(
         &self,
-        own: Own,
+        own: GatewayRequest,
         name: Option<String>,
-        asked: &Asked,
-        context: &Context,
-    ) -> Result<Reply, RpcError> {
+        asked: &HandlerRequest,
+        context: &RequestContext,
+    ) -> Result<HandlerReply, RpcError> {
         let name = name.as_deref().unwrap_or_default();
         let sent = asked.params.as_str().len();
-        let noted = self.bridge().engine.note(&self.caller(context)?, &asked.method, name, sent);
+        let noted = self.bridge().engine.begin_local_call(
+            &self.caller(context)?,
+            &asked.method,
+            name,
+            sent,
+        );
         let answer = match own {
-            Own::Find => {
-                let snapshot = self.seen(context).ok_or_else(|| OwnToolError::Rpc(ended()));
+            GatewayRequest::Find => {
+                let snapshot = self
+                    .snapshot_for(context)
+                    .ok_or_else(|| GatewayToolError::Rpc(engine_ended_error()));
                 snapshot.and_then(|snapshot| self.find(asked, &snapshot))
             }
-            Own::Read => self.read_on(asked).await,
-            Own::Result(address) => {
-                self.read_result(name, &address).await.map_err(OwnToolError::Rpc)
+            GatewayRequest::Read => self.read_on(asked).await,
+            GatewayRequest::Result(address) => {
+                self.read_result(name, &address).await.map_err(GatewayToolError::Rpc)
             }
         };
         match &answer {
-            Ok(answer) => noted.answered(answer.as_str().len()),
-            Err(error) => noted.failed(error.kind()),
+            Ok(answer) => noted.finish(answer.as_str().len()),
+            Err(error) => noted.fail(error.kind()),
         }
-        answer.or_else(OwnToolError::reply).map(Reply::Complete)
+        answer.or_else(GatewayToolError::reply).map(HandlerReply::Complete)
     }
 
     /// A request for the one server that is shown, if it is one.
-    pub(super) fn aimed(&self, request: Request) -> Request {
+    pub(super) fn aim_at_server(&self, request: Request) -> Request {
         match &self.opening.part {
-            Part::Server(only) => request.of_server(only.clone()),
+            ViewSelection::Server(only) => request.of_server(only.clone()),
             _ => request,
         }
     }
 }
 
-impl Handler for View {
-    fn describe(&self) -> Description {
+impl ServerHandler for BridgeView {
+    fn describe(&self) -> ServerDescription {
         let mut capabilities = json!({
             "tools": { "listChanged": true },
             "prompts": { "listChanged": true },
@@ -349,8 +366,8 @@ impl Handler for View {
             capabilities["extensions"][SKILLS_EXTENSION] = skills;
         }
         // Plain values of ours: there is nothing in them that could fail.
-        let raw = |value| Raw::of(&value).unwrap_or_else(|_| Raw::empty_object());
-        Description {
+        let raw = |value| Raw::from_value(&value).unwrap_or_else(|_| Raw::empty_object());
+        ServerDescription {
             info: self.info(),
             capabilities: raw(capabilities),
             instructions: self.instructions(),
@@ -358,41 +375,41 @@ impl Handler for View {
     }
 
     fn info(&self) -> Raw {
-        Raw::parse(INFO).unwrap_or_else(|_| Raw::empty_object())
+        Raw::parse(IMPLEMENTATION_INFO).unwrap_or_else(|_| Raw::empty_object())
     }
 
     fn call<'a>(
         &'a self,
-        asked: Asked,
-        context: &'a Context,
-    ) -> BoxFuture<'a, Result<Reply, RpcError>> {
+        asked: HandlerRequest,
+        context: &'a RequestContext,
+    ) -> BoxFuture<'a, Result<HandlerReply, RpcError>> {
         placed(|| async move {
             match &*asked.method {
-                method::TOOLS_LIST => self.list(List::Tools, context).await,
-                method::PROMPTS_LIST => self.list(List::Prompts, context).await,
-                method::RESOURCES_LIST => self.list(List::Resources, context).await,
-                method::TEMPLATES_LIST => self.list(List::Templates, context).await,
+                method::TOOLS_LIST => self.list(ListKind::Tools, context).await,
+                method::PROMPTS_LIST => self.list(ListKind::Prompts, context).await,
+                method::RESOURCES_LIST => self.list(ListKind::Resources, context).await,
+                method::TEMPLATES_LIST => self.list(ListKind::Templates, context).await,
                 method::TASKS_GET
                 | method::TASKS_UPDATE
                 | method::TASKS_CANCEL
                 | method::TASKS_RESULT
                 | method::TASKS_LIST => Box::pin(self.task(asked, context)).await,
                 _ => {
-                    let name = call::wanted(&asked)?;
-                    if self.bridge().options.names == Style::Bare
-                        && name.as_deref().is_some_and(own::could_be_own)
+                    let name = call::requested_name(&asked)?;
+                    if self.bridge().options.names == NameStyle::Bare
+                        && name.as_deref().is_some_and(own::could_be_gateway_tool)
                     {
                         // Whether a server has a tool of that name has to be known.
                         self.await_servers().await?;
                     }
-                    if let Some(own) = Own::of(&asked, name.as_deref(), self) {
+                    if let Some(own) = GatewayRequest::of(&asked, name.as_deref(), self) {
                         // Apart, since nearly everything is somebody else's.
                         return Box::pin(self.answer(own, name, &asked, context)).await;
                     }
                     if own::is_inner(&asked, name.as_deref(), self) {
                         let asked = match own::inner_of(&asked) {
                             Ok(inner) => inner,
-                            Err(error) => return error.reply().map(Reply::Complete),
+                            Err(error) => return error.reply().map(HandlerReply::Complete),
                         };
                         return Box::pin(self.forward(asked, context)).await;
                     }
@@ -411,13 +428,13 @@ impl Handler for View {
         Box::pin(self.watch(uri, on, client))
     }
 
-    fn abandoned(&self, asked: &Asked) {
+    fn on_abandoned(&self, asked: &HandlerRequest) {
         let Some(handle) = &asked.state else { return };
-        let name = call::wanted(asked).ok().flatten();
+        let name = call::requested_name(asked).ok().flatten();
         let wanted = if own::is_inner(asked, name.as_deref(), self) {
-            own::inner_of(asked).map(|inner| Wanted::of(&inner))
+            own::inner_of(asked).map(|inner| HandleSubject::of(&inner))
         } else {
-            Ok(Wanted::of(asked))
+            Ok(HandleSubject::of(asked))
         };
         if let Ok(wanted) = wanted {
             // A call that waits under it is cancelled by being taken out and dropped.
@@ -427,10 +444,10 @@ impl Handler for View {
 }
 
 /// The session of a client that can do this.
-fn known<'a>(callers: &'a [Caller], capabilities: &Raw) -> Option<&'a Caller> {
+fn find_caller<'a>(callers: &'a [Caller], capabilities: &Raw) -> Option<&'a Caller> {
     callers.iter().find(|caller| caller.session().capabilities.as_str() == capabilities.as_str())
 }
 
-fn ended() -> RpcError {
+fn engine_ended_error() -> RpcError {
     refusal::not_attached(&AttachError::Ended)
 }

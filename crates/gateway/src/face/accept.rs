@@ -26,28 +26,29 @@ use super::{
     head_clock::{HeadClock, RequestGauge},
     lent,
     metrics::Metrics,
-    options::Times,
-    routes::Answers,
-    stall::Stalling,
+    options::FaceTimeouts,
+    routes::ConnectionService,
+    stall::StallTimeoutStream,
     woken::only_when_woken,
 };
 
 /// How long accepting rests when the system has no sockets left.
-const REST: Duration = Duration::from_millis(50);
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 /// How long a connection that is one too many may take to be told so.
-const FAREWELL: Duration = Duration::from_secs(1);
+const TURN_AWAY_TIMEOUT: Duration = Duration::from_secs(1);
 /// Bytes of a head, and of a body that are read before somebody wants them. hyper's own 400 KB would be taken by clients
 /// that nobody has let in.
 const MAX_BUFFERED_BYTES: usize = 64 << 10;
-const TOO_MANY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/plain\r\n\
+const TOO_MANY_CONNECTIONS_RESPONSE: &[u8] =
+    b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/plain\r\n\
     content-length: 49\r\nretry-after: 1\r\nconnection: close\r\n\r\n\
     too many connections are open; try again later.\n\n";
 
 /// What every connection is served with.
-pub(super) struct Door<A> {
+pub(super) struct Acceptor<A> {
     pub(super) answers: Arc<A>,
     pub(super) tls: Option<TlsAcceptor>,
-    pub(super) times: Times,
+    pub(super) times: FaceTimeouts,
     pub(super) metrics: Arc<Metrics>,
     pub(super) closing: CancellationToken,
     /// Answers under way have had their time.
@@ -61,7 +62,7 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Io for T {}
 
 // === impl Door ===
 
-impl<A> Clone for Door<A> {
+impl<A> Clone for Acceptor<A> {
     fn clone(&self) -> Self {
         Self {
             answers: Arc::clone(&self.answers),
@@ -75,7 +76,7 @@ impl<A> Clone for Door<A> {
     }
 }
 
-impl<A: Answers> Door<A> {
+impl<A: ConnectionService> Acceptor<A> {
     /// Accepts until closing.
     pub(super) async fn accept(&self, listener: &TcpListener, most: usize) {
         let slots = ConnectionSlots::new(most);
@@ -91,7 +92,7 @@ impl<A: Answers> Door<A> {
                 },
                 Err(error) => {
                     tracing::warn!(%error, "no connection can be accepted");
-                    tokio::time::sleep(REST).await;
+                    tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
                 }
             }
         }
@@ -99,7 +100,11 @@ impl<A: Answers> Door<A> {
 
     async fn turn_away(self, mut stream: TcpStream) {
         if self.tls.is_none() {
-            let _ = tokio::time::timeout(FAREWELL, stream.write_all(TOO_MANY)).await;
+            let _ = tokio::time::timeout(
+                TURN_AWAY_TIMEOUT,
+                stream.write_all(TOO_MANY_CONNECTIONS_RESPONSE),
+            )
+            .await;
         }
     }
 
@@ -113,13 +118,13 @@ impl<A: Answers> Door<A> {
             return self.turn_away(stream).await;
         }
         self.metrics.connections.fetch_add(1, Relaxed);
-        if let Err(error) = self.exchange(stream, peer).await {
+        if let Err(error) = self.serve_connection(stream, peer).await {
             tracing::debug!(%error, %remote, "a connection ended");
         }
         self.metrics.connections.fetch_sub(1, Relaxed);
     }
 
-    async fn exchange(
+    async fn serve_connection(
         &self,
         stream: TcpStream,
         peer: Peer,
@@ -141,7 +146,7 @@ impl<A: Answers> Door<A> {
         };
         let gauge = RequestGauge::default();
         let head = HeadClock::new(gauge.clone(), self.times.head);
-        let io = TokioIo::new(Stalling::new(stream, self.times.stalled, head));
+        let io = TokioIo::new(StallTimeoutStream::new(stream, self.times.stalled, head));
         let service = service_fn(|request| {
             let (answers, peer) = (Arc::clone(&self.answers), Arc::clone(&peer));
             let gauge = gauge.clone();
@@ -153,7 +158,7 @@ impl<A: Answers> Door<A> {
                 if let Some(lender) = lender {
                     lender.settle(&mut response).await;
                 }
-                if !goes_on(&response) {
+                if !is_open_ended(&response) {
                     gauge.end();
                 }
                 Ok::<_, Infallible>(response)
@@ -181,6 +186,6 @@ impl<A: Answers> Door<A> {
 }
 
 /// Whether what the client sends next may be something else than a request: a WebSocket, or nothing for long.
-fn goes_on(response: &Response) -> bool {
+fn is_open_ended(response: &Response) -> bool {
     response.status() == StatusCode::SWITCHING_PROTOCOLS || is_stream(response)
 }

@@ -28,11 +28,11 @@ pub(super) struct ConnectionSlots(Arc<Shared>);
 struct Shared {
     max: usize,
     max_per_peer: usize,
-    held: Mutex<Held>,
+    held: Mutex<SlotCounts>,
 }
 
 #[derive(Debug, Default)]
-struct Held {
+struct SlotCounts {
     all: usize,
     by_peer: HashMap<PeerKey, usize>,
 }
@@ -78,7 +78,7 @@ impl ConnectionSlots {
         Some(ConnectionSlot { slots: self.clone(), peer: None })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Held> {
+    fn lock(&self) -> MutexGuard<'_, SlotCounts> {
         self.0.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

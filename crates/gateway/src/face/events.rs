@@ -27,17 +27,17 @@ use tokio::{
     time::{Interval, MissedTickBehavior},
 };
 
-use super::metrics::{Counted, Metrics, Transport};
+use super::metrics::{GaugeLease, Metrics, Transport};
 
 /// Messages up to this size are copied into their event, which is then one write.
-const SMALL: usize = 4096;
-const TAIL: Bytes = Bytes::from_static(b"\n\n");
+const MAX_COPIED_BYTES: usize = 4096;
+const EVENT_END: Bytes = Bytes::from_static(b"\n\n");
 /// A comment, which clients skip.
-const ALIVE: Bytes = Bytes::from_static(b":\n\n");
+const KEEP_ALIVE_COMMENT: Bytes = Bytes::from_static(b":\n\n");
 
 /// One event, ready to be written.
 #[derive(Debug, Clone)]
-pub(super) struct Event {
+pub(super) struct OutgoingEvent {
     head: Bytes,
     /// A large message, which `head` leads up to.
     payload: Option<Bytes>,
@@ -45,46 +45,46 @@ pub(super) struct Event {
 
 /// Where an event stands: its stream, and its number there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct EventPosition {
     pub(super) stream: u64,
     pub(super) event: u64,
 }
 
 /// The writing end of a stream that somebody reads.
 #[derive(Debug)]
-pub(super) struct Feed {
-    queue: mpsc::Sender<Event>,
+pub(super) struct EventSender {
+    queue: mpsc::Sender<OutgoingEvent>,
     bytes: Arc<AtomicUsize>,
     max_bytes: usize,
 }
 
 /// The reading end.
 #[derive(Debug)]
-pub(super) struct Fed {
-    queue: mpsc::Receiver<Event>,
+pub(super) struct EventReceiver {
+    queue: mpsc::Receiver<OutgoingEvent>,
     bytes: Arc<AtomicUsize>,
 }
 
 /// The reader is too slow, or gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum NotFed {
+pub(super) enum EventSendError {
     Full,
     Gone,
 }
 
 /// A body made of events.
 struct EventBody {
-    events: BoxStream<'static, Event>,
+    events: BoxStream<'static, OutgoingEvent>,
     pieces: VecDeque<Bytes>,
     alive: Interval,
     metrics: Arc<Metrics>,
     transport: Transport,
-    _counted: Counted,
+    _counted: GaugeLease,
 }
 
 // === impl Place ===
 
-impl Place {
+impl EventPosition {
     /// Reads what was written as an event's id.
     pub(super) fn parse(id: &str) -> Option<Self> {
         let (stream, event) = id.split_once('-')?;
@@ -94,11 +94,11 @@ impl Place {
 
 // === impl Event ===
 
-impl Event {
+impl OutgoingEvent {
     /// A message.
-    pub(super) fn message(place: Option<Place>, text: &ByteString) -> Self {
-        let mut head = BytesMut::with_capacity(64 + text.len().min(SMALL));
-        if let Some(Place { stream, event }) = place {
+    pub(super) fn message(place: Option<EventPosition>, text: &ByteString) -> Self {
+        let mut head = BytesMut::with_capacity(64 + text.len().min(MAX_COPIED_BYTES));
+        if let Some(EventPosition { stream, event }) = place {
             head.extend_from_slice(format!("id: {stream}-{event}\n").as_bytes());
         }
         head.extend_from_slice(b"event: message\ndata: ");
@@ -106,7 +106,7 @@ impl Event {
     }
 
     /// Nothing yet; but from here the stream can be taken up again.
-    pub(super) fn priming(Place { stream, event }: Place, retry: Duration) -> Self {
+    pub(super) fn priming(EventPosition { stream, event }: EventPosition, retry: Duration) -> Self {
         let retry = retry.as_millis();
         let text = format!("id: {stream}-{event}\nretry: {retry}\ndata:\n\n");
         Self { head: text.into(), payload: None }
@@ -121,10 +121,10 @@ impl Event {
     fn with_data(mut head: BytesMut, text: &ByteString) -> Self {
         let bytes = text.as_bytes();
         let one_line = memchr::memchr2(b'\n', b'\r', bytes).is_none();
-        if one_line && bytes.len() > SMALL {
+        if one_line && bytes.len() > MAX_COPIED_BYTES {
             return Self { head: head.freeze(), payload: Some(text.clone().into_bytes()) };
         }
-        head.reserve(bytes.len() + TAIL.len());
+        head.reserve(bytes.len() + EVENT_END.len());
         let mut copied = 0;
         // Line breaks of a message stand between tokens, where a space means the same.
         for at in memchr::memchr2_iter(b'\n', b'\r', bytes) {
@@ -133,37 +133,40 @@ impl Event {
             copied = at + 1;
         }
         head.put_slice(&bytes[copied..]);
-        head.put_slice(&TAIL);
+        head.put_slice(&EVENT_END);
         Self { head: head.freeze(), payload: None }
     }
 
     pub(super) fn len(&self) -> usize {
-        self.head.len() + self.payload.as_ref().map_or(0, |payload| payload.len() + TAIL.len())
+        self.head.len() + self.payload.as_ref().map_or(0, |payload| payload.len() + EVENT_END.len())
     }
 }
 
 // === impl Feed ===
 
 /// A queue of at most so many events and so many bytes.
-pub(super) fn feed(max_events: usize, max_bytes: usize) -> (Feed, Fed) {
+pub(super) fn event_queue(max_events: usize, max_bytes: usize) -> (EventSender, EventReceiver) {
     let (sender, receiver) = mpsc::channel(max_events);
     let bytes = Arc::new(AtomicUsize::new(0));
-    (Feed { queue: sender, bytes: Arc::clone(&bytes), max_bytes }, Fed { queue: receiver, bytes })
+    (
+        EventSender { queue: sender, bytes: Arc::clone(&bytes), max_bytes },
+        EventReceiver { queue: receiver, bytes },
+    )
 }
 
-impl Feed {
-    pub(super) fn offer(&self, event: Event) -> Result<(), NotFed> {
+impl EventSender {
+    pub(super) fn offer(&self, event: OutgoingEvent) -> Result<(), EventSendError> {
         let (length, waiting) = (event.len(), self.bytes.load(Relaxed));
         // One event alone may be as large as it is.
         if waiting > 0 && waiting + length > self.max_bytes {
-            return Err(NotFed::Full);
+            return Err(EventSendError::Full);
         }
         self.bytes.fetch_add(length, Relaxed);
         self.queue.try_send(event).map_err(|error| {
             self.bytes.fetch_sub(length, Relaxed);
             match error {
-                mpsc::error::TrySendError::Full(_) => NotFed::Full,
-                mpsc::error::TrySendError::Closed(_) => NotFed::Gone,
+                mpsc::error::TrySendError::Full(_) => EventSendError::Full,
+                mpsc::error::TrySendError::Closed(_) => EventSendError::Gone,
             }
         })
     }
@@ -173,9 +176,12 @@ impl Feed {
     }
 }
 
-impl Fed {
+impl EventReceiver {
     /// The events, after those of `backlog`.
-    pub(super) fn after(self, backlog: Vec<Event>) -> impl Stream<Item = Event> + Send + 'static {
+    pub(super) fn after(
+        self,
+        backlog: Vec<OutgoingEvent>,
+    ) -> impl Stream<Item = OutgoingEvent> + Send + 'static {
         let fed = stream::unfold(self, |mut fed| async move {
             let event = fed.queue.recv().await?;
             fed.bytes.fetch_sub(event.len(), Relaxed);
@@ -189,7 +195,7 @@ impl Fed {
 
 /// An answer that is a stream of events, counted while it is open.
 pub(super) fn response(
-    events: impl Stream<Item = Event> + Send + 'static,
+    events: impl Stream<Item = OutgoingEvent> + Send + 'static,
     metrics: &Arc<Metrics>,
     transport: Transport,
     keep_alive: Duration,
@@ -202,7 +208,7 @@ pub(super) fn response(
         alive,
         metrics: Arc::clone(metrics),
         transport,
-        _counted: metrics.stream(transport),
+        _counted: metrics.count_stream(transport),
     };
     let mut response = Response::new(Body::new(body));
     let headers = response.headers_mut();
@@ -229,15 +235,16 @@ impl http_body::Body for EventBody {
             }
             match this.events.poll_next_unpin(cx) {
                 Poll::Ready(Some(event)) => {
-                    this.metrics.sent(this.transport, event.len());
+                    this.metrics.count_sent(this.transport, event.len());
                     this.pieces.push_back(event.head);
-                    this.pieces
-                        .extend(event.payload.map(|payload| [payload, TAIL]).into_iter().flatten());
+                    this.pieces.extend(
+                        event.payload.map(|payload| [payload, EVENT_END]).into_iter().flatten(),
+                    );
                 }
                 Poll::Ready(None) => return Poll::Ready(None),
                 Poll::Pending => {
                     ready!(this.alive.poll_tick(cx));
-                    this.pieces.push_back(ALIVE);
+                    this.pieces.push_back(KEEP_ALIVE_COMMENT);
                 }
             }
         }
@@ -248,7 +255,7 @@ impl http_body::Body for EventBody {
 mod tests {
     use super::*;
 
-    fn written(event: &Event) -> String {
+    fn written(event: &OutgoingEvent) -> String {
         let mut text = String::from_utf8(event.head.to_vec()).unwrap();
         if let Some(payload) = &event.payload {
             text.push_str(std::str::from_utf8(payload).unwrap());
@@ -260,33 +267,33 @@ mod tests {
 
     #[test]
     fn events_are_lines_whatever_they_hold() {
-        let place = Place { stream: 3, event: 7 };
-        let long = "x".repeat(SMALL + 1);
+        let place = EventPosition { stream: 3, event: 7 };
+        let long = "x".repeat(MAX_COPIED_BYTES + 1);
         for (text, expected) in [
             ("{}", "id: 3-7\nevent: message\ndata: {}\n\n".to_owned()),
             ("{\r\n\"a\":1\n}", "id: 3-7\nevent: message\ndata: {  \"a\":1 }\n\n".to_owned()),
             (&long, format!("id: 3-7\nevent: message\ndata: {long}\n\n")),
         ] {
-            let event = Event::message(Some(place), &text.to_owned().into());
+            let event = OutgoingEvent::message(Some(place), &text.to_owned().into());
             assert_eq!(written(&event), expected);
         }
-        assert_eq!(Place::parse("3-7"), Some(place));
+        assert_eq!(EventPosition::parse("3-7"), Some(place));
         for odd in ["", "3", "3-", "-7", "3-x", "a-7", "3-7-1"] {
-            assert_eq!(Place::parse(odd), None, "{odd}");
+            assert_eq!(EventPosition::parse(odd), None, "{odd}");
         }
     }
 
     #[tokio::test]
     async fn a_queue_holds_so_much() {
-        let event = |size: usize| Event::message(None, &"x".repeat(size).into());
-        let (by_count, read) = feed(2, usize::MAX);
+        let event = |size: usize| OutgoingEvent::message(None, &"x".repeat(size).into());
+        let (by_count, read) = event_queue(2, usize::MAX);
         assert_eq!([0; 3].map(|_| by_count.offer(event(1)).is_ok()), [true, true, false]);
         drop(read);
-        assert_eq!(by_count.offer(event(1)), Err(NotFed::Gone));
+        assert_eq!(by_count.offer(event(1)), Err(EventSendError::Gone));
 
-        let (by_bytes, read) = feed(9, 100);
+        let (by_bytes, read) = event_queue(9, 100);
         assert_eq!(by_bytes.offer(event(500)), Ok(()), "one alone may be large");
-        assert_eq!(by_bytes.offer(event(1)), Err(NotFed::Full));
+        assert_eq!(by_bytes.offer(event(1)), Err(EventSendError::Full));
         let mut events = Box::pin(read.after(vec![event(2)]));
         assert_eq!(events.next().await.unwrap().len(), event(2).len());
         assert_eq!(events.next().await.unwrap().len(), event(500).len());

@@ -12,29 +12,29 @@ use switchboard_wire::{
 };
 
 use super::{
-    options::{Limits, Times},
-    refusal::{Reason, Refusal},
+    options::{FaceLimits, FaceTimeouts},
+    refusal::{HttpRefusal, RefusalReason},
 };
 
 /// The forms of an answer that a client takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Takes {
+pub(super) enum AcceptedMedia {
     Json,
     Events,
     Both,
 }
 
 /// What nearly every client says.
-const USUAL: &[u8] = b"application/json, text/event-stream";
-const JSON: &[u8] = b"application/json";
+const USUAL_ACCEPT: &[u8] = b"application/json, text/event-stream";
+const JSON_ACCEPT: &[u8] = b"application/json";
 
 /// What `Accept` says. Nothing said means anything goes.
-pub(super) fn takes(headers: &HeaderMap) -> Result<Takes, Refusal> {
+pub(super) fn parse_accept(headers: &HeaderMap) -> Result<AcceptedMedia, HttpRefusal> {
     let mut values = headers.get_all(header::ACCEPT).iter();
     if let (Some(value), None) = (values.next(), values.next())
-        && value.as_bytes() == USUAL
+        && value.as_bytes() == USUAL_ACCEPT
     {
-        return Ok(Takes::Both);
+        return Ok(AcceptedMedia::Both);
     }
     let (mut json, mut events, mut said) = (false, false, false);
     for value in headers.get_all(header::ACCEPT) {
@@ -47,23 +47,23 @@ pub(super) fn takes(headers: &HeaderMap) -> Result<Takes, Refusal> {
         }
     }
     match (json, events) {
-        (false, false) if said => Err(Refusal::new(
-            Reason::Media,
+        (false, false) if said => Err(HttpRefusal::new(
+            RefusalReason::Media,
             StatusCode::NOT_ACCEPTABLE,
             "answers are `application/json` or `text/event-stream`; name both in `Accept`",
         )),
-        (true, false) => Ok(Takes::Json),
-        (false, true) => Ok(Takes::Events),
-        _ => Ok(Takes::Both),
+        (true, false) => Ok(AcceptedMedia::Json),
+        (false, true) => Ok(AcceptedMedia::Events),
+        _ => Ok(AcceptedMedia::Both),
     }
 }
 
 /// A stream of events is the only answer.
-pub(super) fn takes_events(headers: &HeaderMap) -> Result<(), Refusal> {
-    match takes(headers) {
-        Ok(Takes::Events | Takes::Both) => Ok(()),
-        _ => Err(Refusal::new(
-            Reason::Media,
+pub(super) fn require_event_stream(headers: &HeaderMap) -> Result<(), HttpRefusal> {
+    match parse_accept(headers) {
+        Ok(AcceptedMedia::Events | AcceptedMedia::Both) => Ok(()),
+        _ => Err(HttpRefusal::new(
+            RefusalReason::Media,
             StatusCode::NOT_ACCEPTABLE,
             "the answer is `text/event-stream`; name it in `Accept`",
         )),
@@ -81,9 +81,9 @@ fn media_range(range: &str) -> (&str, bool) {
 }
 
 /// A message has to say that it is JSON.
-pub(super) fn is_json(headers: &HeaderMap) -> Result<(), Refusal> {
+pub(super) fn require_json(headers: &HeaderMap) -> Result<(), HttpRefusal> {
     let said = headers.get(header::CONTENT_TYPE);
-    if said.is_some_and(|value| value.as_bytes() == JSON) {
+    if said.is_some_and(|value| value.as_bytes() == JSON_ACCEPT) {
         return Ok(());
     }
     let said = said.and_then(|value| value.to_str().ok());
@@ -91,52 +91,53 @@ pub(super) fn is_json(headers: &HeaderMap) -> Result<(), Refusal> {
     if kind.eq_ignore_ascii_case("application/json") {
         return Ok(());
     }
-    Err(Refusal::new(
-        Reason::Media,
+    Err(HttpRefusal::new(
+        RefusalReason::Media,
         StatusCode::UNSUPPORTED_MEDIA_TYPE,
         "messages are sent with `Content-Type: application/json`",
     ))
 }
 
 /// The whole body as text, and what it takes of its principal's budget.
-pub(super) async fn text(
+pub(super) async fn read_text(
     body: impl Body<Data = Bytes>,
-    limits: &Limits,
-    times: &Times,
+    limits: &FaceLimits,
+    times: &FaceTimeouts,
     budget: &ByteBudget,
-) -> Result<(ByteString, ByteCharge), Refusal> {
+) -> Result<(ByteString, ByteCharge), HttpRefusal> {
     // What it says of itself; nothing of it is read then.
     if body.size_hint().lower() > limits.body as u64 {
         return Err(too_large(limits.body));
     }
     let mut charge = budget.charge(0).ok_or_else(over_budget)?;
-    let reading = tokio::time::timeout(times.body, read(body, limits.body, &mut charge));
+    let reading = tokio::time::timeout(times.body, read_body(body, limits.body, &mut charge));
     let bytes = reading.await.unwrap_or_else(|_| Err(too_slow()))?;
     let text = ByteString::try_from(bytes).map_err(|_| {
         let text = "the body is not UTF-8";
-        Refusal::new(Reason::Body, StatusCode::BAD_REQUEST, text).with_code(code::PARSE_ERROR)
+        HttpRefusal::new(RefusalReason::Body, StatusCode::BAD_REQUEST, text)
+            .with_code(code::PARSE_ERROR)
     })?;
     Ok((text, charge))
 }
 
 /// The requests of one principal take too much memory.
-pub(super) fn over_budget() -> Refusal {
-    Refusal::full("your requests that are under way are too large together; try again")
+pub(super) fn over_budget() -> HttpRefusal {
+    HttpRefusal::full("your requests that are under way are too large together; try again")
 }
 
 /// Most bodies come in one piece, which is then not copied.
-async fn read(
+async fn read_body(
     body: impl Body<Data = Bytes>,
     limit: usize,
     charge: &mut ByteCharge,
-) -> Result<Bytes, Refusal> {
+) -> Result<Bytes, HttpRefusal> {
     let mut body = pin!(body);
     let mut whole = Bytes::new();
     let mut gathered = BytesMut::new();
     while let Some(frame) = poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
         let frame = frame.map_err(|_| {
             let text = "the body ended before it was whole";
-            Refusal::new(Reason::Body, StatusCode::BAD_REQUEST, text)
+            HttpRefusal::new(RefusalReason::Body, StatusCode::BAD_REQUEST, text)
         })?;
         let Ok(piece) = frame.into_data() else { continue };
         if whole.len() + gathered.len() + piece.len() > limit {
@@ -155,14 +156,15 @@ async fn read(
     Ok(if gathered.is_empty() { whole } else { gathered.freeze() })
 }
 
-fn too_large(limit: usize) -> Refusal {
+fn too_large(limit: usize) -> HttpRefusal {
     let text = format!("a message may hold {limit} bytes; send less at once");
-    Refusal::new(Reason::Body, StatusCode::PAYLOAD_TOO_LARGE, text).with_code(code::INVALID_REQUEST)
+    HttpRefusal::new(RefusalReason::Body, StatusCode::PAYLOAD_TOO_LARGE, text)
+        .with_code(code::INVALID_REQUEST)
 }
 
-fn too_slow() -> Refusal {
+fn too_slow() -> HttpRefusal {
     let text = "the body took too long to arrive";
-    Refusal::new(Reason::Body, StatusCode::REQUEST_TIMEOUT, text)
+    HttpRefusal::new(RefusalReason::Body, StatusCode::REQUEST_TIMEOUT, text)
 }
 
 #[cfg(test)]
@@ -174,12 +176,12 @@ mod tests {
     #[test]
     fn what_accept_means() {
         for (said, expected) in [
-            (None, Some(Takes::Both)),
-            (Some("application/json, text/event-stream"), Some(Takes::Both)),
-            (Some("*/*"), Some(Takes::Both)),
-            (Some("Application/JSON;q=0.5"), Some(Takes::Json)),
-            (Some("text/event-stream"), Some(Takes::Events)),
-            (Some("application/json, text/event-stream;q=0"), Some(Takes::Json)),
+            (None, Some(AcceptedMedia::Both)),
+            (Some("application/json, text/event-stream"), Some(AcceptedMedia::Both)),
+            (Some("*/*"), Some(AcceptedMedia::Both)),
+            (Some("Application/JSON;q=0.5"), Some(AcceptedMedia::Json)),
+            (Some("text/event-stream"), Some(AcceptedMedia::Events)),
+            (Some("application/json, text/event-stream;q=0"), Some(AcceptedMedia::Json)),
             (Some("text/html"), None),
             (Some(""), None),
         ] {
@@ -187,7 +189,7 @@ mod tests {
             if let Some(said) = said {
                 headers.insert(header::ACCEPT, HeaderValue::from_static(said));
             }
-            assert_eq!(takes(&headers).ok(), expected, "{said:?}");
+            assert_eq!(parse_accept(&headers).ok(), expected, "{said:?}");
         }
     }
 
@@ -203,7 +205,7 @@ mod tests {
         ] {
             let value = HeaderValue::from_static(said);
             let headers = HeaderMap::from_iter([(header::CONTENT_TYPE, value)]);
-            assert_eq!(is_json(&headers).is_ok(), taken, "{said:?}");
+            assert_eq!(require_json(&headers).is_ok(), taken, "{said:?}");
         }
     }
 }

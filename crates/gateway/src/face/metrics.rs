@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-use super::refusal::Reason;
+use super::refusal::RefusalReason;
 
 /// How a client is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,20 +27,20 @@ pub(super) struct Metrics {
     streams: [AtomicU64; 3],
     received: [AtomicU64; 3],
     sent: [AtomicU64; 3],
-    refusals: [AtomicU64; Reason::ALL.len()],
+    refusals: [AtomicU64; RefusalReason::ALL.len()],
     pub(super) connections: AtomicU64,
 }
 
 /// One of something that is counted while it lasts.
 #[derive(Debug)]
-pub(super) struct Counted {
+pub(super) struct GaugeLease {
     metrics: Arc<Metrics>,
     transport: Transport,
-    what: What,
+    what: GaugeKind,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum What {
+enum GaugeKind {
     Session,
     Stream,
 }
@@ -70,38 +70,38 @@ impl Transport {
 // === impl Metrics ===
 
 impl Metrics {
-    pub(super) fn request(&self, transport: Transport, bytes: usize) {
+    pub(super) fn count_request(&self, transport: Transport, bytes: usize) {
         transport.of(&self.requests).fetch_add(1, Relaxed);
         transport.of(&self.received).fetch_add(bytes as u64, Relaxed);
     }
 
-    pub(super) fn sent(&self, transport: Transport, bytes: usize) {
+    pub(super) fn count_sent(&self, transport: Transport, bytes: usize) {
         transport.of(&self.sent).fetch_add(bytes as u64, Relaxed);
     }
 
-    pub(super) fn refused(&self, reason: Reason) {
-        if let Some(at) = Reason::ALL.iter().position(|known| *known == reason) {
+    pub(super) fn count_refusal(&self, reason: RefusalReason) {
+        if let Some(at) = RefusalReason::ALL.iter().position(|known| *known == reason) {
             self.refusals[at].fetch_add(1, Relaxed);
         }
     }
 
-    pub(super) fn session(self: &Arc<Self>, transport: Transport) -> Counted {
+    pub(super) fn count_session(self: &Arc<Self>, transport: Transport) -> GaugeLease {
         transport.of(&self.sessions_begun).fetch_add(1, Relaxed);
-        self.count(transport, What::Session)
+        self.count(transport, GaugeKind::Session)
     }
 
-    pub(super) fn stream(self: &Arc<Self>, transport: Transport) -> Counted {
-        self.count(transport, What::Stream)
+    pub(super) fn count_stream(self: &Arc<Self>, transport: Transport) -> GaugeLease {
+        self.count(transport, GaugeKind::Stream)
     }
 
-    fn count(self: &Arc<Self>, transport: Transport, what: What) -> Counted {
-        let counted = Counted { metrics: Arc::clone(self), transport, what };
+    fn count(self: &Arc<Self>, transport: Transport, what: GaugeKind) -> GaugeLease {
+        let counted = GaugeLease { metrics: Arc::clone(self), transport, what };
         counted.gauge().fetch_add(1, Relaxed);
         counted
     }
 
     /// The page, in Prometheus' text format.
-    pub(super) fn page(&self) -> String {
+    pub(super) fn prometheus_page(&self) -> String {
         let mut page = String::new();
         family(&mut page, "requests_total", "counter", "Messages and streams asked for.");
         by_transport(&mut page, "requests_total", &self.requests);
@@ -118,7 +118,7 @@ impl Metrics {
         family(&mut page, "connections", "gauge", "Connections that are open.");
         sample(&mut page, "connections", None, &self.connections);
         family(&mut page, "refusals_total", "counter", "Requests refused, by reason.");
-        for (reason, count) in Reason::ALL.iter().zip(&self.refusals) {
+        for (reason, count) in RefusalReason::ALL.iter().zip(&self.refusals) {
             sample(&mut page, "refusals_total", Some(("reason", reason.as_str())), count);
         }
         page
@@ -145,16 +145,16 @@ fn sample(page: &mut String, name: &str, label: Option<(&str, &str)>, count: &At
 
 // === impl Counted ===
 
-impl Counted {
+impl GaugeLease {
     fn gauge(&self) -> &AtomicU64 {
         match self.what {
-            What::Session => self.transport.of(&self.metrics.sessions),
-            What::Stream => self.transport.of(&self.metrics.streams),
+            GaugeKind::Session => self.transport.of(&self.metrics.sessions),
+            GaugeKind::Stream => self.transport.of(&self.metrics.streams),
         }
     }
 }
 
-impl Drop for Counted {
+impl Drop for GaugeLease {
     fn drop(&mut self) {
         self.gauge().fetch_sub(1, Relaxed);
     }
@@ -167,19 +167,19 @@ mod tests {
     #[test]
     fn what_lasts_is_counted_while_it_does() {
         let metrics = Arc::new(Metrics::default());
-        metrics.request(Transport::Sse, 7);
-        metrics.refused(Reason::Host);
-        let held = metrics.session(Transport::WebSocket);
+        metrics.count_request(Transport::Sse, 7);
+        metrics.count_refusal(RefusalReason::Host);
+        let held = metrics.count_session(Transport::WebSocket);
         for line in [
             "switchboard_face_requests_total{transport=\"sse\"} 1",
             "switchboard_face_received_bytes_total{transport=\"sse\"} 7",
             "switchboard_face_refusals_total{reason=\"host\"} 1",
             "switchboard_face_sessions{transport=\"ws\"} 1",
         ] {
-            assert!(metrics.page().lines().any(|found| found == line), "{line}");
+            assert!(metrics.prometheus_page().lines().any(|found| found == line), "{line}");
         }
         drop(held);
-        let page = metrics.page();
+        let page = metrics.prometheus_page();
         assert!(page.contains("switchboard_face_sessions{transport=\"ws\"} 0\n"), "{page}");
         assert!(page.contains("switchboard_face_sessions_total{transport=\"ws\"} 1\n"), "{page}");
     }

@@ -30,26 +30,28 @@ mod ws;
 
 use std::{io, sync::Arc, time::Duration};
 
-use switchboard_wire::{envelope::Parsed, link::LinkWriter, server::ServeOptions};
+use switchboard_wire::{envelope::MessageOrBatch, link::LinkWriter, server::ServeOptions};
 use tokio::net::TcpListener;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-pub use guard::{Caller, Denied, Tokens, is_public_name};
-pub use options::{Access, FaceOptions, Limits, Rate, Times, WithoutToken};
-pub use sessions::OpenSessions;
+pub use guard::{FaceCaller, TokenDenial, TokenVerifier, is_public_name};
+pub use options::{
+    AnonymousAccess, FaceAccess, FaceLimits, FaceOptions, FaceTimeouts, RequestRate,
+};
+pub use sessions::OpenSessionCount;
 pub use tls::TlsIdentity;
 
-use crate::front::Front;
-use accept::Door;
+use crate::front::ViewProvider;
+use accept::Acceptor;
 use budgets::Budgets;
-use guard::{Guard, Rates};
+use guard::{AccessControl, RateLimiter};
 use metrics::Metrics;
-use refusal::Refusal;
-use routes::{Faces, Guarded};
-use sessions::{Owner, Sessions, Slot, Slots};
+use refusal::HttpRefusal;
+use routes::{ControlledRoutes, FaceRoutes};
+use sessions::{SessionOwner, SessionSlot, SessionSlots, SessionTable};
 
 /// How often sessions are looked at that nobody uses, at the least.
-const SWEEP: Duration = Duration::from_secs(30);
+const SWEEP_INTERVAL: Duration = Duration::from_secs(30);
 
 /// Why faces cannot be served.
 #[derive(Debug, thiserror::Error)]
@@ -70,24 +72,24 @@ pub enum FaceError {
 }
 
 /// What all requests share.
-struct Face<F: Front> {
+struct Face<F: ViewProvider> {
     front: Arc<F>,
     options: FaceOptions,
     metrics: Arc<Metrics>,
-    rates: Arc<Rates>,
+    rates: Arc<RateLimiter>,
     budgets: Budgets,
-    slots: Slots,
-    sessions: Sessions<Arc<streamable::Session<F::View>>>,
-    views: streamable::Views<F::View>,
+    slots: SessionSlots,
+    sessions: SessionTable<Arc<streamable::StreamableSession<F::View>>>,
+    views: streamable::SharedViews<F::View>,
     /// Where the oldest transport's messages are posted to.
-    posts: Sessions<LinkWriter>,
+    posts: SessionTable<LinkWriter>,
     tasks: TaskTracker,
     /// The end has been called for.
     closing: CancellationToken,
 }
 
 /// Serves until `shutdown`, and then as long as answers under way take, up to a deadline.
-pub async fn serve<F: Front>(
+pub async fn serve<F: ViewProvider>(
     listener: TcpListener,
     front: Arc<F>,
     mut options: FaceOptions,
@@ -99,8 +101,8 @@ pub async fn serve<F: Front>(
     let (limits, times) = (options.limits, options.times);
     let open_sessions = options.open_sessions.clone();
     let metrics = Arc::new(Metrics::default());
-    let rates = Arc::new(Rates::new(limits.rate));
-    let guard = Guard::new(&options, bound, Arc::clone(&metrics), Arc::clone(&rates));
+    let rates = Arc::new(RateLimiter::new(limits.rate));
+    let guard = AccessControl::new(&options, bound, Arc::clone(&metrics), Arc::clone(&rates));
     let guard = Arc::new(guard);
     let tasks = TaskTracker::new();
     let face = Arc::new(Face {
@@ -109,17 +111,17 @@ pub async fn serve<F: Front>(
         metrics: Arc::clone(&metrics),
         rates,
         budgets: Budgets::new(limits.in_flight_bytes),
-        slots: Slots::new(limits.sessions, open_sessions),
-        sessions: Sessions::default(),
-        views: streamable::Views::default(),
-        posts: Sessions::default(),
+        slots: SessionSlots::new(limits.sessions, open_sessions),
+        sessions: SessionTable::default(),
+        views: streamable::SharedViews::default(),
+        posts: SessionTable::default(),
         tasks: tasks.clone(),
         closing: shutdown.clone(),
     });
-    let answers = Arc::new(Faces::new(Arc::clone(&face), guard, beside));
+    let answers = Arc::new(FaceRoutes::new(Arc::clone(&face), guard, beside));
     let connections = TaskTracker::new();
     let over = CancellationToken::new();
-    let door = Door {
+    let door = Acceptor {
         answers,
         tls,
         times,
@@ -138,7 +140,7 @@ pub async fn serve<F: Front>(
         tracing::info!("some clients are cut off: their answers took too long");
     }
     over.cancel();
-    face.end();
+    face.end_sessions();
     tasks.close();
     connections.wait().await;
     tasks.wait().await;
@@ -156,12 +158,12 @@ pub async fn serve_beside(
     let beside = std::mem::take(&mut options.beside);
     let (limits, times) = (options.limits, options.times);
     let metrics = Arc::new(Metrics::default());
-    let rates = Arc::new(Rates::new(limits.rate));
-    let guard = Arc::new(Guard::new(&options, bound, Arc::clone(&metrics), rates));
+    let rates = Arc::new(RateLimiter::new(limits.rate));
+    let guard = Arc::new(AccessControl::new(&options, bound, Arc::clone(&metrics), rates));
     let connections = TaskTracker::new();
     let over = CancellationToken::new();
-    let door = Door {
-        answers: Arc::new(Guarded::new(guard, beside)),
+    let door = Acceptor {
+        answers: Arc::new(ControlledRoutes::new(guard, beside)),
         tls,
         times,
         metrics,
@@ -188,9 +190,9 @@ impl FaceError {
 
 // === impl Face ===
 
-impl<F: Front> Face<F> {
+impl<F: ViewProvider> Face<F> {
     /// Room for one more session, made by ending one that is idle if need be.
-    fn slot(&self, owner: &Owner) -> Result<Slot, Refusal> {
+    fn slot(&self, owner: &SessionOwner) -> Result<SessionSlot, HttpRefusal> {
         let principal = &owner.principal;
         self.slots.take(principal).or_else(|refusal| {
             let giver = self.slots.giver(principal);
@@ -205,16 +207,18 @@ impl<F: Front> Face<F> {
     }
 
     /// Bounds on a session of this owner.
-    fn serve_options(&self, owner: &Owner) -> ServeOptions {
+    fn serve_options(&self, owner: &SessionOwner) -> ServeOptions {
         let budget = self.budgets.of(&owner.principal);
         ServeOptions { max_in_flight: self.options.limits.streams, budget }
     }
 
     /// Takes the messages of a batch out of its principal's rate, but for the first: its request was taken already.
-    fn take_rest(&self, owner: &Owner, asked: &Parsed) -> Result<(), Refusal> {
+    fn take_rest(&self, owner: &SessionOwner, asked: &MessageOrBatch) -> Result<(), HttpRefusal> {
         match asked {
-            Parsed::One(_) => Ok(()),
-            Parsed::Batch(messages) => self.rates.take(&owner.principal, messages.len() - 1),
+            MessageOrBatch::One(_) => Ok(()),
+            MessageOrBatch::Batch(messages) => {
+                self.rates.take(&owner.principal, messages.len() - 1)
+            }
         }
     }
 
@@ -227,7 +231,7 @@ impl<F: Front> Face<F> {
     }
 
     async fn sweep_for_ever(&self) {
-        let every = SWEEP.min(self.options.times.idle / 4).max(Duration::from_millis(10));
+        let every = SWEEP_INTERVAL.min(self.options.times.idle / 4).max(Duration::from_millis(10));
         let mut ticks = tokio::time::interval(every);
         loop {
             ticks.tick().await;
@@ -236,7 +240,7 @@ impl<F: Front> Face<F> {
     }
 
     /// Ends every session.
-    fn end(&self) {
+    fn end_sessions(&self) {
         for session in self.sessions.take_if(|_| true) {
             session.end();
         }

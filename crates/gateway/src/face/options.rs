@@ -5,21 +5,21 @@ use std::{fmt, sync::Arc, time::Duration};
 use switchboard_wire::server::ByteBudget;
 use tokio::sync::watch;
 
-use super::{guard::Tokens, sessions::OpenSessions, tls::TlsIdentity};
+use super::{guard::TokenVerifier, sessions::OpenSessionCount, tls::TlsIdentity};
 
 /// How faces are served.
 pub struct FaceOptions {
     /// Who may come in.
-    pub access: Access,
+    pub access: FaceAccess,
     /// Host names that are taken besides those of this machine, as in `--allow-host`. With one that other machines can
     /// use, every client needs a token, whatever `access` says of this machine's user.
     pub hosts: Vec<String>,
     /// Origins of web pages that are taken besides our own pages, as in `--allow-origin`.
     pub origins: Vec<String>,
     /// How much is taken.
-    pub limits: Limits,
+    pub limits: FaceLimits,
     /// How long is waited.
-    pub times: Times,
+    pub times: FaceTimeouts,
     /// Whether `/readyz` says yes.
     pub ready: watch::Receiver<bool>,
     /// The certificate to serve with; without one the faces speak plain HTTP.
@@ -28,21 +28,21 @@ pub struct FaceOptions {
     /// `/console/`, and ask themselves who comes; the guard looks at `Host` and `Origin`.
     pub beside: axum::Router,
     /// Counts the sessions that are open.
-    pub open_sessions: OpenSessions,
+    pub open_sessions: OpenSessionCount,
 }
 
 /// Who may come in.
 #[derive(Clone)]
-pub struct Access {
+pub struct FaceAccess {
     /// Who stands for whom. Without it no bearer token is accepted.
-    pub tokens: Option<Arc<dyn Tokens>>,
+    pub tokens: Option<Arc<dyn TokenVerifier>>,
     /// What a client without a token has to be.
-    pub without_token: WithoutToken,
+    pub without_token: AnonymousAccess,
 }
 
 /// What becomes of a client without a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WithoutToken {
+pub enum AnonymousAccess {
     /// It is let in if it runs on this machine, as the same user as we do, and no proxy speaks for it.
     SameUser,
     /// It is asked for one.
@@ -53,7 +53,7 @@ pub enum WithoutToken {
 
 /// How much is taken. Past a limit a client is refused, and told so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct FaceLimits {
     /// Bytes of one message (16 MiB).
     pub body: usize,
     /// Sessions that are open at once, of all transports (1,024). A token may hold no more of them than are still
@@ -74,12 +74,12 @@ pub struct Limits {
     /// Bytes of the requests of one principal that are read or answered, and of the large answers to them (256 MiB).
     pub in_flight_bytes: usize,
     /// Requests of one principal.
-    pub rate: Rate,
+    pub rate: RequestRate,
 }
 
 /// How often a principal may ask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rate {
+pub enum RequestRate {
     /// As often as it likes; a hub that serves one person has nobody to protect.
     Unlimited,
     /// This often a second, with as many again in a burst.
@@ -88,7 +88,7 @@ pub enum Rate {
 
 /// How long is waited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Times {
+pub struct FaceTimeouts {
     /// For a TLS handshake (10 s).
     pub handshake: Duration,
     /// For the head of a request, from its first byte on, and for the first one on a connection (10 s).
@@ -116,15 +116,15 @@ impl FaceOptions {
     /// Faces for this machine's own user, ready from the start.
     pub fn local() -> Self {
         Self {
-            access: Access { tokens: None, without_token: WithoutToken::SameUser },
+            access: FaceAccess { tokens: None, without_token: AnonymousAccess::SameUser },
             hosts: Vec::new(),
             origins: Vec::new(),
-            limits: Limits::default(),
-            times: Times::default(),
+            limits: FaceLimits::default(),
+            times: FaceTimeouts::default(),
             ready: watch::channel(true).1,
             tls: None,
             beside: axum::Router::new(),
-            open_sessions: OpenSessions::default(),
+            open_sessions: OpenSessionCount::default(),
         }
     }
 }
@@ -142,7 +142,7 @@ impl fmt::Debug for FaceOptions {
     }
 }
 
-impl fmt::Debug for Access {
+impl fmt::Debug for FaceAccess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Access")
             .field("tokens", &self.tokens.is_some())
@@ -153,7 +153,7 @@ impl fmt::Debug for Access {
 
 // === impl Limits ===
 
-impl Default for Limits {
+impl Default for FaceLimits {
     fn default() -> Self {
         Self {
             body: 16 << 20,
@@ -165,14 +165,14 @@ impl Default for Limits {
             queued_events: 256,
             queued_bytes: 1 << 20,
             in_flight_bytes: ByteBudget::DEFAULT_BYTES,
-            rate: Rate::Unlimited,
+            rate: RequestRate::Unlimited,
         }
     }
 }
 
 // === impl Times ===
 
-impl Default for Times {
+impl Default for FaceTimeouts {
     fn default() -> Self {
         Self {
             handshake: Duration::from_secs(10),

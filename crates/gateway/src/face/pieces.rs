@@ -14,14 +14,14 @@ use http_body::{Frame, SizeHint};
 use switchboard_wire::{json::Rope, server::ByteCharge};
 
 /// What is left of a text.
-struct Pieces(VecDeque<Bytes>);
+struct RopeBody(VecDeque<Bytes>);
 
 /// A body of `text`.
 pub(super) fn body(text: Rope) -> Body {
     if text.is_whole() {
         return Body::from(text.into_text().into_bytes());
     }
-    Body::new(Pieces(text.into_pieces().map(ByteString::into_bytes).collect()))
+    Body::new(RopeBody(text.into_pieces().map(ByteString::into_bytes).collect()))
 }
 
 /// A body that holds a charge until it is sent or given up.
@@ -31,7 +31,7 @@ struct ChargedBody {
 }
 
 /// The same body, which holds `charge` while it lasts.
-pub(super) fn charged(body: Body, charge: ByteCharge) -> Body {
+pub(super) fn charge_body(body: Body, charge: ByteCharge) -> Body {
     Body::new(ChargedBody { body, _charge: charge })
 }
 
@@ -59,7 +59,7 @@ impl http_body::Body for ChargedBody {
 
 // === impl Pieces ===
 
-impl http_body::Body for Pieces {
+impl http_body::Body for RopeBody {
     type Data = Bytes;
     type Error = Infallible;
 

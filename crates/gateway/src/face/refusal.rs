@@ -7,33 +7,33 @@ use axum::{
 use bytestring::ByteString;
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use switchboard_wire::{
-    envelope::{Id, Malformed, Response as Answer, RpcError, code},
+    envelope::{Id, MalformedMessage, Response as Answer, RpcError, code},
     json::{Raw, Rope},
     sanitize,
     server::ByteCharge,
 };
 
 use super::{media::over_budget, pieces};
-use crate::front::Part;
+use crate::front::ViewSelection;
 
 /// The longest answer that is not charged.
 const UNCHARGED_BYTES: usize = 64 << 10;
 /// JSON-RPC leaves this code to servers; other servers use it for the same thing.
-const REFUSED: i64 = -32000;
+const REFUSED_CODE: i64 = -32000;
 /// What other servers say of a session that is over.
-const NO_SESSION: i64 = -32001;
+const NO_SESSION_CODE: i64 = -32001;
 
 /// A request that is not served.
 #[derive(Debug)]
-pub(super) struct Refusal {
-    pub(super) reason: Reason,
+pub(super) struct HttpRefusal {
+    pub(super) reason: RefusalReason,
     /// Apart, since most results carry none.
-    told: Box<Told>,
+    told: Box<RefusalBody>,
 }
 
 /// What the client is told.
 #[derive(Debug)]
-struct Told {
+struct RefusalBody {
     status: StatusCode,
     id: Option<Id>,
     error: RpcError,
@@ -42,7 +42,7 @@ struct Told {
 
 /// Why, in one word. Refusals are counted by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reason {
+pub(super) enum RefusalReason {
     Host,
     Origin,
     Token,
@@ -60,11 +60,11 @@ pub(super) enum Reason {
 
 /// Every refusal there has been is remembered with its answer, so that it can be counted.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Refused(pub(super) Reason);
+pub(super) struct RefusalMark(pub(super) RefusalReason);
 
 // === impl Reason ===
 
-impl Reason {
+impl RefusalReason {
     pub(super) const ALL: [Self; 13] = [
         Self::Host,
         Self::Origin,
@@ -102,56 +102,61 @@ impl Reason {
 
 // === impl Refusal ===
 
-impl Refusal {
-    pub(super) fn new(reason: Reason, status: StatusCode, text: impl Into<String>) -> Self {
-        let error = RpcError::new(REFUSED, text);
-        Self { reason, told: Box::new(Told { status, id: None, error, header: None }) }
+impl HttpRefusal {
+    pub(super) fn new(reason: RefusalReason, status: StatusCode, text: impl Into<String>) -> Self {
+        let error = RpcError::new(REFUSED_CODE, text);
+        Self { reason, told: Box::new(RefusalBody { status, id: None, error, header: None }) }
     }
 
     /// The body cannot be read as a message.
-    pub(super) fn malformed(malformed: &Malformed) -> Self {
-        Self::new(Reason::Body, StatusCode::BAD_REQUEST, "")
-            .about(malformed.id.as_ref())
+    pub(super) fn malformed(malformed: &MalformedMessage) -> Self {
+        Self::new(RefusalReason::Body, StatusCode::BAD_REQUEST, "")
+            .with_id(malformed.id.as_ref())
             .with_error(malformed.to_rpc_error())
     }
 
     /// The session is over, or was never one of this client.
     pub(super) fn no_session() -> Self {
         let text = "there is no such session; it may have expired. Send `initialize` again";
-        Self::new(Reason::Session, StatusCode::NOT_FOUND, text).with_code(NO_SESSION)
+        Self::new(RefusalReason::Session, StatusCode::NOT_FOUND, text).with_code(NO_SESSION_CODE)
     }
 
     /// Neither a session nor the metadata of a request that needs none.
     pub(super) fn session_missing() -> Self {
         let text = "send `initialize` first and name its session in `Mcp-Session-Id`, or put the \
                     protocol version and the client's capabilities into `_meta`";
-        Self::new(Reason::Session, StatusCode::BAD_REQUEST, text).with_code(code::INVALID_PARAMS)
+        Self::new(RefusalReason::Session, StatusCode::BAD_REQUEST, text)
+            .with_code(code::INVALID_PARAMS)
     }
 
-    pub(super) fn no_such_part(part: &Part) -> Self {
+    pub(super) fn no_such_part(part: &ViewSelection) -> Self {
         let what = match part {
-            Part::Everything => "nothing is served here any more".to_owned(),
-            Part::Server(name) => format!("there is no server `{}` here", sanitize::line(name)),
-            Part::Agent(name) => format!("there is no agent `{}` here", sanitize::line(name)),
+            ViewSelection::Everything => "nothing is served here any more".to_owned(),
+            ViewSelection::Server(name) => {
+                format!("there is no server `{}` here", sanitize::sanitize_line(name))
+            }
+            ViewSelection::Agent(name) => {
+                format!("there is no agent `{}` here", sanitize::sanitize_line(name))
+            }
         };
         let text = format!("{what}; `/mcp` shows everything");
-        Self::new(Reason::Part, StatusCode::NOT_FOUND, text)
+        Self::new(RefusalReason::Part, StatusCode::NOT_FOUND, text)
     }
 
     pub(super) fn method(allowed: &'static str) -> Self {
         let text = format!("this address takes {allowed}");
         let header = (header::ALLOW, HeaderValue::from_static(allowed));
-        Self::new(Reason::Method, StatusCode::METHOD_NOT_ALLOWED, text).with_header(header)
+        Self::new(RefusalReason::Method, StatusCode::METHOD_NOT_ALLOWED, text).with_header(header)
     }
 
     /// Something is full now and may not be later.
     pub(super) fn full(text: impl Into<String>) -> Self {
         let header = (header::RETRY_AFTER, HeaderValue::from_static("1"));
-        Self::new(Reason::Limit, StatusCode::SERVICE_UNAVAILABLE, text).with_header(header)
+        Self::new(RefusalReason::Limit, StatusCode::SERVICE_UNAVAILABLE, text).with_header(header)
     }
 
     #[must_use]
-    pub(super) fn about(mut self, id: Option<&Id>) -> Self {
+    pub(super) fn with_id(mut self, id: Option<&Id>) -> Self {
         self.told.id = id.cloned();
         self
     }
@@ -180,30 +185,30 @@ impl Refusal {
     }
 }
 
-impl Refusal {
+impl HttpRefusal {
     /// The JSON-RPC error alone, for a transport that has no status.
     pub(super) fn into_text(self) -> ByteString {
-        let Told { id, error, .. } = *self.told;
+        let RefusalBody { id, error, .. } = *self.told;
         Answer::error(id.as_ref(), &error).text().clone()
     }
 }
 
-impl IntoResponse for Refusal {
+impl IntoResponse for HttpRefusal {
     fn into_response(self) -> Response {
-        let Told { status, id, error, header } = *self.told;
+        let RefusalBody { status, id, error, header } = *self.told;
         tracing::debug!(reason = self.reason.as_str(), %status, "refused");
         let text = Answer::error(id.as_ref(), &error).text().clone();
-        let mut response = json(status, text);
+        let mut response = json_response(status, text);
         if let Some((name, value)) = header {
             response.headers_mut().insert(name, value);
         }
-        response.extensions_mut().insert(Refused(self.reason));
+        response.extensions_mut().insert(RefusalMark(self.reason));
         response
     }
 }
 
 /// An answer that is one JSON text.
-pub(super) fn json(status: StatusCode, text: impl Into<Rope>) -> Response {
+pub(super) fn json_response(status: StatusCode, text: impl Into<Rope>) -> Response {
     let mut response = Response::new(pieces::body(text.into()));
     *response.status_mut() = status;
     let json = HeaderValue::from_static("application/json");
@@ -217,22 +222,22 @@ pub(super) fn json_charged(
     status: StatusCode,
     text: Rope,
     charge: impl Into<Option<ByteCharge>>,
-) -> Result<Response, Refusal> {
+) -> Result<Response, HttpRefusal> {
     let length = text.len();
-    let response = json(status, text);
+    let response = json_response(status, text);
     match charge.into() {
         Some(mut charge) if length > UNCHARGED_BYTES => {
             if !charge.grow(length) {
                 return Err(over_budget());
             }
-            Ok(response.map(|body| pieces::charged(body, charge)))
+            Ok(response.map(|body| pieces::charge_body(body, charge)))
         }
         _ => Ok(response),
     }
 }
 
 /// An answer without a body.
-pub(super) fn empty(status: StatusCode) -> Response {
+pub(super) fn empty_response(status: StatusCode) -> Response {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = status;
     response

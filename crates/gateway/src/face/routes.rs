@@ -18,19 +18,19 @@ use hyper_util::service::TowerToHyperService;
 
 use super::{
     Face,
-    guard::{Caller, DESCRIPTION, Guard, Peer},
+    guard::{AccessControl, FaceCaller, Peer, RESOURCE_METADATA_PATH},
     lent::LentBody,
-    refusal::{Reason, Refusal},
-    sessions::Owner,
+    refusal::{HttpRefusal, RefusalReason},
+    sessions::SessionOwner,
     sse, streamable, ws,
 };
-use crate::front::{Front, Part};
+use crate::front::{ViewProvider, ViewSelection};
 
 /// The address that clients are given.
-const MCP: &str = "/mcp";
+const MCP_PATH: &str = "/mcp";
 
 /// Answers every request of a connection.
-pub(super) trait Answers: Send + Sync + 'static {
+pub(super) trait ConnectionService: Send + Sync + 'static {
     fn answer(
         &self,
         request: Request<LentBody>,
@@ -39,51 +39,56 @@ pub(super) trait Answers: Send + Sync + 'static {
 }
 
 /// The faces and what stands beside them, behind the guard.
-pub(super) struct Faces<F: Front> {
+pub(super) struct FaceRoutes<F: ViewProvider> {
     face: Arc<Face<F>>,
-    others: Guarded,
+    others: ControlledRoutes,
 }
 
 /// Routes that only whom the guard lets in can reach.
-pub(super) struct Guarded {
-    guard: Arc<Guard>,
+pub(super) struct ControlledRoutes {
+    guard: Arc<AccessControl>,
     routes: TowerToHyperService<Router>,
 }
 
 // === impl Faces ===
 
-impl<F: Front> Faces<F> {
-    pub(super) fn new(face: Arc<Face<F>>, guard: Arc<Guard>, beside: Router) -> Self {
-        let others = Guarded::new(guard, routes(Arc::clone(&face), beside));
+impl<F: ViewProvider> FaceRoutes<F> {
+    pub(super) fn new(face: Arc<Face<F>>, guard: Arc<AccessControl>, beside: Router) -> Self {
+        let others = ControlledRoutes::new(guard, routes(Arc::clone(&face), beside));
         Self { face, others }
     }
 }
 
-impl<F: Front> Answers for Faces<F> {
+impl<F: ViewProvider> ConnectionService for FaceRoutes<F> {
     async fn answer(&self, request: Request<LentBody>, peer: &Peer) -> Response {
-        if request.uri().path() != MCP {
+        if request.uri().path() != MCP_PATH {
             return Box::pin(self.others.answer(request, peer)).await;
         }
         let (parts, body) = request.into_parts();
-        let answering = |parts, caller: Option<Caller>| async {
+        let answering = |parts, caller: Option<FaceCaller>| async {
             // Whoever comes here has been asked who it is.
-            let Some(Caller { principal }) = caller else { return nowhere().into_response() };
-            let owner = Owner { principal, part: Part::Everything };
+            let Some(FaceCaller { principal }) = caller else { return not_found().into_response() };
+            let owner = SessionOwner { principal, part: ViewSelection::Everything };
             let answered = streamable::answer(&self.face, owner, parts, body).await;
             answered.unwrap_or_else(IntoResponse::into_response)
         };
-        self.others.guard.pass(parts, peer, answering).await
+        self.others.guard.admit_and_answer(parts, peer, answering).await
     }
 }
 
 // === impl Guarded ===
 
-impl Guarded {
-    pub(super) fn new(guard: Arc<Guard>, routes: Router) -> Self {
+impl ControlledRoutes {
+    pub(super) fn new(guard: Arc<AccessControl>, routes: Router) -> Self {
         Self { guard, routes: TowerToHyperService::new(routes) }
     }
 
-    async fn route(&self, mut parts: Parts, caller: Option<Caller>, body: LentBody) -> Response {
+    async fn route(
+        &self,
+        mut parts: Parts,
+        caller: Option<FaceCaller>,
+        body: LentBody,
+    ) -> Response {
         if let Some(caller) = caller {
             parts.extensions.insert(caller);
         }
@@ -94,15 +99,15 @@ impl Guarded {
     }
 }
 
-impl Answers for Guarded {
+impl ConnectionService for ControlledRoutes {
     async fn answer(&self, request: Request<LentBody>, peer: &Peer) -> Response {
         let (parts, body) = request.into_parts();
         let answering = |parts, caller| self.route(parts, caller, body);
-        self.guard.pass(parts, peer, answering).await
+        self.guard.admit_and_answer(parts, peer, answering).await
     }
 }
 
-fn routes<F: Front>(face: Arc<Face<F>>, beside: Router) -> Router {
+fn routes<F: ViewProvider>(face: Arc<Face<F>>, beside: Router) -> Router {
     Router::new()
         .route("/mcp/{server}", any(mcp::<F>))
         .route("/mcp/agent/{agent}", any(mcp::<F>))
@@ -115,90 +120,90 @@ fn routes<F: Front>(face: Arc<Face<F>>, beside: Router) -> Router {
         .route("/ws", any(socket::<F>))
         .route("/ws/{server}", any(socket::<F>))
         .route("/ws/agent/{agent}", any(socket::<F>))
-        .route(DESCRIPTION, get(description::<F>))
-        .route(&format!("{DESCRIPTION}/{{*path}}"), get(description::<F>))
+        .route(RESOURCE_METADATA_PATH, get(description::<F>))
+        .route(&format!("{RESOURCE_METADATA_PATH}/{{*path}}"), get(description::<F>))
         .route("/health", get(healthy))
         .route("/healthz", get(healthy))
         .route("/readyz", get(ready::<F>))
         .route("/metrics", get(metrics::<F>))
         .with_state(face)
         .merge(beside)
-        .fallback(|| async { nowhere() })
+        .fallback(|| async { not_found() })
 }
 
-fn nowhere() -> Refusal {
+fn not_found() -> HttpRefusal {
     let text = "there is nothing here; clients find `/mcp`, `/sse` and `/ws`";
-    Refusal::new(Reason::Part, StatusCode::NOT_FOUND, text)
+    HttpRefusal::new(RefusalReason::Part, StatusCode::NOT_FOUND, text)
 }
 
 /// Who asks for which part.
-fn owner(caller: Caller, params: &RawPathParams) -> Owner {
+fn session_owner(caller: FaceCaller, params: &RawPathParams) -> SessionOwner {
     let part = match params.iter().next() {
-        Some(("server", name)) => Part::Server(name.to_owned()),
-        Some((_, name)) => Part::Agent(name.to_owned()),
-        None => Part::Everything,
+        Some(("server", name)) => ViewSelection::Server(name.to_owned()),
+        Some((_, name)) => ViewSelection::Agent(name.to_owned()),
+        None => ViewSelection::Everything,
     };
-    Owner { principal: caller.principal, part }
+    SessionOwner { principal: caller.principal, part }
 }
 
-async fn mcp<F: Front>(
+async fn mcp<F: ViewProvider>(
     State(face): State<Arc<Face<F>>>,
     params: RawPathParams,
-    Extension(caller): Extension<Caller>,
+    Extension(caller): Extension<FaceCaller>,
     request: Request<Body>,
 ) -> Response {
     let (parts, body) = request.into_parts();
-    let answered = streamable::answer(&face, owner(caller, &params), parts, body).await;
+    let answered = streamable::answer(&face, session_owner(caller, &params), parts, body).await;
     answered.unwrap_or_else(IntoResponse::into_response)
 }
 
-async fn events<F: Front>(
+async fn events<F: ViewProvider>(
     State(face): State<Arc<Face<F>>>,
     params: RawPathParams,
-    Extension(caller): Extension<Caller>,
+    Extension(caller): Extension<FaceCaller>,
     request: Request<Body>,
 ) -> Response {
     let (parts, _) = request.into_parts();
-    let opened = sse::open(&face, owner(caller, &params), parts).await;
+    let opened = sse::open(&face, session_owner(caller, &params), parts).await;
     opened.unwrap_or_else(IntoResponse::into_response)
 }
 
-async fn messages<F: Front>(
+async fn messages<F: ViewProvider>(
     State(face): State<Arc<Face<F>>>,
     params: RawPathParams,
-    Extension(caller): Extension<Caller>,
+    Extension(caller): Extension<FaceCaller>,
     request: Request<Body>,
 ) -> Response {
     let (parts, body) = request.into_parts();
-    let taken = sse::post(&face, owner(caller, &params), &parts, body).await;
+    let taken = sse::post(&face, session_owner(caller, &params), &parts, body).await;
     taken.unwrap_or_else(IntoResponse::into_response)
 }
 
-async fn socket<F: Front>(
+async fn socket<F: ViewProvider>(
     State(face): State<Arc<Face<F>>>,
     params: RawPathParams,
-    Extension(caller): Extension<Caller>,
+    Extension(caller): Extension<FaceCaller>,
     request: Request<Body>,
 ) -> Response {
     let (parts, _) = request.into_parts();
-    let upgraded = ws::upgrade(&face, owner(caller, &params), parts).await;
+    let upgraded = ws::upgrade(&face, session_owner(caller, &params), parts).await;
     upgraded.unwrap_or_else(IntoResponse::into_response)
 }
 
 /// How one gets in at an address.
-async fn description<F: Front>(
+async fn description<F: ViewProvider>(
     State(face): State<Arc<Face<F>>>,
     request: Request<Body>,
 ) -> Response {
     let path = request.uri().path();
-    let path = path.strip_prefix(DESCRIPTION).unwrap_or_default().trim_end_matches('/');
+    let path = path.strip_prefix(RESOURCE_METADATA_PATH).unwrap_or_default().trim_end_matches('/');
     let tokens = face.options.access.tokens.as_ref();
     match tokens.and_then(|tokens| tokens.metadata(path)) {
         Some(text) => {
             let kind = HeaderValue::from_static("application/json");
             ([(header::CONTENT_TYPE, kind)], text).into_response()
         }
-        None => nowhere().into_response(),
+        None => not_found().into_response(),
     }
 }
 
@@ -206,14 +211,14 @@ async fn healthy() -> &'static str {
     "ok\n"
 }
 
-async fn ready<F: Front>(State(face): State<Arc<Face<F>>>) -> Response {
+async fn ready<F: ViewProvider>(State(face): State<Arc<Face<F>>>) -> Response {
     if *face.options.ready.borrow() && !face.closing.is_cancelled() {
         return "ready\n".into_response();
     }
     (StatusCode::SERVICE_UNAVAILABLE, "not ready\n").into_response()
 }
 
-async fn metrics<F: Front>(State(face): State<Arc<Face<F>>>) -> Response {
+async fn metrics<F: ViewProvider>(State(face): State<Arc<Face<F>>>) -> Response {
     let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
-    ([(header::CONTENT_TYPE, kind)], face.metrics.page()).into_response()
+    ([(header::CONTENT_TYPE, kind)], face.metrics.prometheus_page()).into_response()
 }

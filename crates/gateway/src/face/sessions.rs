@@ -12,37 +12,37 @@ use std::{
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use tokio::time::Instant;
 
-use super::{guard::is_token, refusal::Refusal};
-use crate::front::Part;
+use super::{guard::is_token, refusal::HttpRefusal};
+use crate::front::ViewSelection;
 
 /// Whose a session is. Nobody else may use it, even knowing its id.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Owner {
+pub(super) struct SessionOwner {
     pub(super) principal: Arc<str>,
-    pub(super) part: Part,
+    pub(super) part: ViewSelection,
 }
 
 /// One of the sessions there may be, of its principal.
 #[derive(Debug)]
-pub(super) struct Slot {
-    slots: Slots,
+pub(super) struct SessionSlot {
+    slots: SessionSlots,
     principal: Arc<str>,
 }
 
 /// How many sessions there may be, of all transports. Clones share them.
 #[derive(Debug, Clone)]
-pub(super) struct Slots(Arc<SharedSlots>);
+pub(super) struct SessionSlots(Arc<SharedSlots>);
 
 #[derive(Debug)]
 struct SharedSlots {
     limit: usize,
     held: Mutex<HeldSlots>,
-    open: OpenSessions,
+    open: OpenSessionCount,
 }
 
 /// How many sessions faces have open, for whoever shows it. Clones share the count.
 #[derive(Debug, Clone, Default)]
-pub struct OpenSessions(Arc<AtomicUsize>);
+pub struct OpenSessionCount(Arc<AtomicUsize>);
 
 #[derive(Debug, Default)]
 struct HeldSlots {
@@ -52,30 +52,30 @@ struct HeldSlots {
 
 /// The open sessions of one transport, by id.
 #[derive(Debug)]
-pub(super) struct Sessions<S>(Mutex<HashMap<String, (Owner, S)>>);
+pub(super) struct SessionTable<S>(Mutex<HashMap<String, (SessionOwner, S)>>);
 
 // === impl Slots ===
 
-impl Slots {
-    pub(super) fn new(limit: usize, open: OpenSessions) -> Self {
+impl SessionSlots {
+    pub(super) fn new(limit: usize, open: OpenSessionCount) -> Self {
         Self(Arc::new(SharedSlots { limit, held: Mutex::default(), open }))
     }
 
     /// A session for a principal. A token may hold no more sessions than are still free: half of all if it is the only
     /// one, and another one always finds some.
-    pub(super) fn take(&self, principal: &Arc<str>) -> Result<Slot, Refusal> {
+    pub(super) fn take(&self, principal: &Arc<str>) -> Result<SessionSlot, HttpRefusal> {
         let held = self.lock();
         let (own, free) = (held.of(principal), self.free(&held));
         if free > 0 && is_token(principal) && own >= free {
             let text =
                 "too many sessions of this token are open; end one with DELETE, or try again later";
-            return Err(Refusal::full(text));
+            return Err(HttpRefusal::full(text));
         }
         self.take_from(held, principal)
     }
 
     /// A session for a principal in the place of one that it has given up: it has no more than before.
-    pub(super) fn take_instead(&self, principal: &Arc<str>) -> Result<Slot, Refusal> {
+    pub(super) fn take_instead(&self, principal: &Arc<str>) -> Result<SessionSlot, HttpRefusal> {
         self.take_from(self.lock(), principal)
     }
 
@@ -83,16 +83,16 @@ impl Slots {
         &self,
         mut held: MutexGuard<'_, HeldSlots>,
         principal: &Arc<str>,
-    ) -> Result<Slot, Refusal> {
+    ) -> Result<SessionSlot, HttpRefusal> {
         if self.free(&held) == 0 {
             let text = "too many sessions are open; end one with DELETE, or try again later";
-            return Err(Refusal::full(text));
+            return Err(HttpRefusal::full(text));
         }
         let own = held.of(principal);
         held.all += 1;
         self.0.open.0.fetch_add(1, Ordering::Relaxed);
         held.by_principal.insert(Arc::clone(principal), own + 1);
-        Ok(Slot { slots: self.clone(), principal: Arc::clone(principal) })
+        Ok(SessionSlot { slots: self.clone(), principal: Arc::clone(principal) })
     }
 
     /// The principal that has to give up a session before this one gets another: itself where it has used up its own
@@ -128,7 +128,7 @@ impl HeldSlots {
 
 // === impl Slot ===
 
-impl Drop for Slot {
+impl Drop for SessionSlot {
     fn drop(&mut self) {
         let mut held = self.slots.lock();
         held.all -= 1;
@@ -144,7 +144,7 @@ impl Drop for Slot {
 
 // === impl OpenSessions ===
 
-impl OpenSessions {
+impl OpenSessionCount {
     /// How many there are now.
     pub fn count(&self) -> usize {
         self.0.load(Ordering::Relaxed)
@@ -153,26 +153,26 @@ impl OpenSessions {
 
 // === impl Sessions ===
 
-impl<S> Default for Sessions<S> {
+impl<S> Default for SessionTable<S> {
     fn default() -> Self {
         Self(Mutex::default())
     }
 }
 
-impl<S: Clone> Sessions<S> {
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, (Owner, S)>> {
+impl<S: Clone> SessionTable<S> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, (SessionOwner, S)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn insert(&self, id: String, owner: Owner, session: S) {
+    pub(super) fn insert(&self, id: String, owner: SessionOwner, session: S) {
         self.lock().insert(id, (owner, session));
     }
 
     /// The session, if it is this owner's. A stranger learns no more than that there is none.
-    pub(super) fn get(&self, id: &str, owner: &Owner) -> Result<S, Refusal> {
+    pub(super) fn get(&self, id: &str, owner: &SessionOwner) -> Result<S, HttpRefusal> {
         match self.lock().get(id) {
             Some((bound, session)) if bound == owner => Ok(session.clone()),
-            _ => Err(Refusal::no_session()),
+            _ => Err(HttpRefusal::no_session()),
         }
     }
 
@@ -212,11 +212,11 @@ impl<S: Clone> Sessions<S> {
 }
 
 /// An id that nobody can guess, in visible ASCII.
-pub(super) fn unguessable() -> Result<String, Refusal> {
+pub(super) fn random_session_id() -> Result<String, HttpRefusal> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).map_err(|error| {
         tracing::error!(%error, "no random numbers are to be had");
-        Refusal::full("no session can be begun now; try again")
+        HttpRefusal::full("no session can be begun now; try again")
     })?;
     Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
@@ -224,21 +224,21 @@ pub(super) fn unguessable() -> Result<String, Refusal> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::face::guard::LOCAL;
+    use crate::face::guard::LOCAL_USER_PRINCIPAL;
 
-    fn owner(principal: &str, part: Part) -> Owner {
-        Owner { principal: principal.into(), part }
+    fn owner(principal: &str, part: ViewSelection) -> SessionOwner {
+        SessionOwner { principal: principal.into(), part }
     }
 
     #[test]
     fn a_session_is_its_owners() {
-        let sessions = Sessions::default();
-        let mine = owner("me", Part::Everything);
+        let sessions = SessionTable::default();
+        let mine = owner("me", ViewSelection::Everything);
         sessions.insert("id".into(), mine.clone(), 1);
         for (id, asking, found) in [
             ("id", mine.clone(), true),
-            ("id", owner("you", Part::Everything), false),
-            ("id", owner("me", Part::Server("s".into())), false),
+            ("id", owner("you", ViewSelection::Everything), false),
+            ("id", owner("me", ViewSelection::Server("s".into())), false),
             ("other", mine, false),
         ] {
             assert_eq!(sessions.get(id, &asking).is_ok(), found, "{id} {asking:?}");
@@ -249,9 +249,9 @@ mod tests {
 
     #[test]
     fn there_are_so_many_slots() {
-        let open = OpenSessions::default();
-        let slots = Slots::new(1, open.clone());
-        let local: Arc<str> = LOCAL.into();
+        let open = OpenSessionCount::default();
+        let slots = SessionSlots::new(1, open.clone());
+        let local: Arc<str> = LOCAL_USER_PRINCIPAL.into();
         let held = slots.take(&local).unwrap();
         assert!(slots.take(&local).is_err());
         assert_eq!(open.count(), 1);
@@ -262,8 +262,9 @@ mod tests {
 
     #[test]
     fn whoever_holds_the_most_gives_first() {
-        let slots = Slots::new(8, OpenSessions::default());
-        let [local, ann, bob, eve]: [Arc<str>; 4] = [LOCAL, "ann", "bob", "eve"].map(Into::into);
+        let slots = SessionSlots::new(8, OpenSessionCount::default());
+        let [local, ann, bob, eve]: [Arc<str>; 4] =
+            [LOCAL_USER_PRINCIPAL, "ann", "bob", "eve"].map(Into::into);
         let held: Vec<_> =
             std::iter::repeat_with(|| slots.take(&ann).ok()).map_while(|slot| slot).collect();
         assert_eq!(held.len(), 4);
@@ -288,8 +289,9 @@ mod tests {
 
     #[test]
     fn the_session_that_was_not_used_for_the_longest_time_goes_first() {
-        let (sessions, now) = (Sessions::default(), Instant::now());
-        let (mine, yours) = (owner("me", Part::Everything), owner("you", Part::Everything));
+        let (sessions, now) = (SessionTable::default(), Instant::now());
+        let (mine, yours) =
+            (owner("me", ViewSelection::Everything), owner("you", ViewSelection::Everything));
         let at = |seconds| now + std::time::Duration::from_secs(seconds);
         for (id, owner, session) in [
             ("new", &mine, ("new", Some(at(9)))),
@@ -307,7 +309,7 @@ mod tests {
 
     #[test]
     fn a_token_leaves_room_for_another() {
-        let slots = Slots::new(8, OpenSessions::default());
+        let slots = SessionSlots::new(8, OpenSessionCount::default());
         let take_all = |principal: &str| {
             let principal: Arc<str> = principal.into();
             std::iter::from_fn(|| slots.take(&principal).ok()).collect::<Vec<_>>()
@@ -316,13 +318,13 @@ mod tests {
         assert_eq!(held.each_ref().map(Vec::len), [4, 2, 1, 1]);
         assert!(take_all("joe").is_empty());
         drop(held);
-        assert_eq!(take_all(LOCAL).len(), 8, "the hub is its own user's");
+        assert_eq!(take_all(LOCAL_USER_PRINCIPAL).len(), 8, "the hub is its own user's");
         assert!(slots.lock().by_principal.is_empty());
     }
 
     #[test]
     fn ids_are_visible_and_different() {
-        let (one, other) = (unguessable().unwrap(), unguessable().unwrap());
+        let (one, other) = (random_session_id().unwrap(), random_session_id().unwrap());
         assert_ne!(one, other);
         assert!(one.len() >= 43 && one.bytes().all(|byte| byte.is_ascii_graphic()), "{one}");
     }

@@ -11,91 +11,92 @@ use http::{Method, StatusCode, request::Parts};
 use switchboard_wire::{
     Error,
     envelope::parse,
-    link::{Frame, LinkReader, LinkWriter, pair::pair},
-    server::{Handler, ServeOptions, serve},
+    link::{LinkFrame, LinkReader, LinkWriter, pair::link_pair},
+    server::{ServeOptions, ServerHandler, serve},
 };
 use tokio_util::sync::CancellationToken;
 
 use super::{
     Face,
-    events::{self, Event},
+    events::{self, OutgoingEvent},
     media,
-    metrics::{Counted, Transport},
-    refusal::{Refusal, empty},
-    sessions::{Owner, Slot, unguessable},
+    metrics::{GaugeLease, Transport},
+    refusal::{HttpRefusal, empty_response},
+    sessions::{SessionOwner, SessionSlot, random_session_id},
 };
-use crate::front::{Front, Opened, Opening, Part};
+use crate::front::{OpenView, ViewProvider, ViewRequest, ViewSelection};
 
 /// One client's session.
-struct Session {
+struct SseSession {
     reader: LinkReader,
     serving: Option<BoxFuture<'static, ()>>,
     closing: CancellationToken,
-    registered: Option<Registered>,
-    _slot: Slot,
-    _counted: Counted,
+    registered: Option<SessionRegistration>,
+    _slot: SessionSlot,
+    _counted: GaugeLease,
 }
 
 /// A place to post to, for as long as the session lasts.
-struct Registered {
+struct SessionRegistration {
     id: String,
     forget: Box<dyn Fn(&str) + Send>,
 }
 
 /// Opens a session.
-pub(super) async fn open<F: Front>(
+pub(super) async fn open<F: ViewProvider>(
     face: &Arc<Face<F>>,
-    owner: Owner,
+    owner: SessionOwner,
     request: Parts,
-) -> Result<Response, Refusal> {
+) -> Result<Response, HttpRefusal> {
     if request.method != Method::GET {
-        return Err(Refusal::method("GET"));
+        return Err(HttpRefusal::method("GET"));
     }
-    media::takes_events(&request.headers)?;
-    face.metrics.request(Transport::Sse, 0);
+    media::require_event_stream(&request.headers)?;
+    face.metrics.count_request(Transport::Sse, 0);
     let slot = face.slot(&owner)?;
-    let id = unguessable()?;
-    let opening = Opening {
+    let id = random_session_id()?;
+    let opening = ViewRequest {
         principal: owner.principal.to_string(),
         session: id.clone(),
         part: owner.part.clone(),
         transport: Transport::Sse.as_str(),
     };
-    let opened = face.front.open(opening).await.map_err(|_| Refusal::no_such_part(&owner.part))?;
-    let place = format!("{}?sessionId={id}", posting_place(&owner.part));
+    let opened =
+        face.front.open(opening).await.map_err(|_| HttpRefusal::no_such_part(&owner.part))?;
+    let place = format!("{}?sessionId={id}", post_path(&owner.part));
     let bounds = face.serve_options(&owner);
-    let ((writer, reader), far) = pair();
+    let ((writer, reader), far) = link_pair();
     face.posts.insert(id.clone(), owner, writer);
     let forgetting = Arc::clone(face);
     let forget = Box::new(move |id: &str| drop(forgetting.posts.remove(id)));
-    let session = Session {
+    let session = SseSession {
         reader,
-        serving: Some(Box::pin(serving(opened, far, bounds))),
+        serving: Some(Box::pin(serve_session(opened, far, bounds))),
         closing: face.closing.clone(),
-        registered: Some(Registered { id, forget }),
+        registered: Some(SessionRegistration { id, forget }),
         _slot: slot,
-        _counted: face.metrics.session(Transport::Sse),
+        _counted: face.metrics.count_session(Transport::Sse),
     };
-    let events = stream::iter([Event::endpoint(&place)]).chain(session.events());
+    let events = stream::iter([OutgoingEvent::endpoint(&place)]).chain(session.events());
     Ok(events::response(events, &face.metrics, Transport::Sse, face.options.times.keep_alive))
 }
 
 /// Relative to the origin, which is all a client may trust.
-fn posting_place(part: &Part) -> String {
+fn post_path(part: &ViewSelection) -> String {
     let encoded = |name: &str| {
         url::form_urlencoded::byte_serialize(name.as_bytes())
             .collect::<String>()
             .replace('+', "%20")
     };
     match part {
-        Part::Everything => "/messages".to_owned(),
-        Part::Server(name) => format!("/messages/{}", encoded(name)),
-        Part::Agent(name) => format!("/messages/agent/{}", encoded(name)),
+        ViewSelection::Everything => "/messages".to_owned(),
+        ViewSelection::Server(name) => format!("/messages/{}", encoded(name)),
+        ViewSelection::Agent(name) => format!("/messages/agent/{}", encoded(name)),
     }
 }
 
-async fn serving<V: Handler>(
-    opened: Opened<V>,
+async fn serve_session<V: ServerHandler>(
+    opened: OpenView<V>,
     far: (LinkWriter, LinkReader),
     bounds: ServeOptions,
 ) {
@@ -106,29 +107,29 @@ async fn serving<V: Handler>(
 }
 
 /// Takes a message for a session.
-pub(super) async fn post<F: Front>(
+pub(super) async fn post<F: ViewProvider>(
     face: &Face<F>,
-    owner: Owner,
+    owner: SessionOwner,
     parts: &Parts,
     body: Body,
-) -> Result<Response, Refusal> {
+) -> Result<Response, HttpRefusal> {
     if parts.method != Method::POST {
-        return Err(Refusal::method("POST"));
+        return Err(HttpRefusal::method("POST"));
     }
-    media::is_json(&parts.headers)?;
-    let id = session_id(parts).ok_or_else(Refusal::no_session)?;
+    media::require_json(&parts.headers)?;
+    let id = session_id(parts).ok_or_else(HttpRefusal::no_session)?;
     let writer = face.posts.get(&id, &owner)?;
     let options = &face.options;
     let budget = face.budgets.of(&owner.principal);
     // From here to its session it is held by a queue, which has bounds of its own.
-    let (text, _charge) = media::text(body, &options.limits, &options.times, &budget).await?;
-    face.metrics.request(Transport::Sse, text.len());
-    let asked = parse(text.clone()).map_err(|malformed| Refusal::malformed(&malformed))?;
+    let (text, _charge) = media::read_text(body, &options.limits, &options.times, &budget).await?;
+    face.metrics.count_request(Transport::Sse, text.len());
+    let asked = parse(text.clone()).map_err(|malformed| HttpRefusal::malformed(&malformed))?;
     face.take_rest(&owner, &asked)?;
     match writer.try_send(text) {
-        Ok(()) => Ok(empty(StatusCode::ACCEPTED)),
-        Err(Error::Busy) => Err(Refusal::full("this session has too much to do; try again")),
-        Err(_) => Err(Refusal::no_session()),
+        Ok(()) => Ok(empty_response(StatusCode::ACCEPTED)),
+        Err(Error::Busy) => Err(HttpRefusal::full("this session has too much to do; try again")),
+        Err(_) => Err(HttpRefusal::no_session()),
     }
 }
 
@@ -140,12 +141,12 @@ fn session_id(parts: &Parts) -> Option<String> {
 
 // === impl Session ===
 
-impl Session {
+impl SseSession {
     /// What it says, for as long as it lasts.
-    fn events(self) -> impl Stream<Item = Event> + Send + 'static {
+    fn events(self) -> impl Stream<Item = OutgoingEvent> + Send + 'static {
         stream::unfold(self, |mut session| async move {
             let text = session.next().await?;
-            Some((Event::message(None, &text), session))
+            Some((OutgoingEvent::message(None, &text), session))
         })
     }
 
@@ -153,22 +154,22 @@ impl Session {
         loop {
             tokio::select! {
                 frame = self.reader.next() => match frame {
-                    Ok(Some(Frame::Text(text))) => return Some(text),
-                    Ok(Some(Frame::Broken(_))) => {}
+                    Ok(Some(LinkFrame::Text(text))) => return Some(text),
+                    Ok(Some(LinkFrame::Broken(_))) => {}
                     Ok(None) | Err(_) => return None,
                 },
                 // Without a place to post to the session comes to its end, and says what is ready.
                 () = self.closing.cancelled(), if self.registered.is_some() => {
                     self.registered = None;
                 }
-                () = served(&mut self.serving) => self.serving = None,
+                () = wait_until_served(&mut self.serving) => self.serving = None,
             }
         }
     }
 }
 
 /// Waits for the end of what is left to serve.
-async fn served(serving: &mut Option<BoxFuture<'static, ()>>) {
+async fn wait_until_served(serving: &mut Option<BoxFuture<'static, ()>>) {
     match serving {
         Some(serving) => serving.await,
         None => std::future::pending().await,
@@ -177,7 +178,7 @@ async fn served(serving: &mut Option<BoxFuture<'static, ()>>) {
 
 // === impl Registered ===
 
-impl Drop for Registered {
+impl Drop for SessionRegistration {
     fn drop(&mut self) {
         (self.forget)(&self.id);
     }

@@ -19,7 +19,7 @@ use super::head_clock::HeadClock;
 
 /// A stream whose writes have a deadline, and its reads of heads.
 #[derive(Debug)]
-pub(super) struct Stalling<S> {
+pub(super) struct StallTimeoutStream<S> {
     stream: S,
     patience: Duration,
     timer: Pin<Box<Sleep>>,
@@ -29,13 +29,13 @@ pub(super) struct Stalling<S> {
 
 // === impl Stalling ===
 
-impl<S> Stalling<S> {
+impl<S> StallTimeoutStream<S> {
     pub(super) fn new(stream: S, patience: Duration, head: HeadClock) -> Self {
         let timer = Box::pin(tokio::time::sleep(patience));
         Self { stream, patience, timer, waiting: false, head }
     }
 
-    fn judge<T>(
+    fn check_deadline<T>(
         &mut self,
         cx: &mut Context<'_>,
         polled: Poll<io::Result<T>>,
@@ -55,7 +55,7 @@ impl<S> Stalling<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Stalling<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for StallTimeoutStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -70,24 +70,24 @@ impl<S: AsyncRead + Unpin> AsyncRead for Stalling<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Stalling<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for StallTimeoutStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.stream).poll_write(cx, bytes);
-        self.judge(cx, polled)
+        self.check_deadline(cx, polled)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let polled = Pin::new(&mut self.stream).poll_flush(cx);
-        self.judge(cx, polled)
+        self.check_deadline(cx, polled)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let polled = Pin::new(&mut self.stream).poll_shutdown(cx);
-        self.judge(cx, polled)
+        self.check_deadline(cx, polled)
     }
 
     fn poll_write_vectored(
@@ -96,7 +96,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Stalling<S> {
         bytes: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.stream).poll_write_vectored(cx, bytes);
-        self.judge(cx, polled)
+        self.check_deadline(cx, polled)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -116,7 +116,7 @@ mod tests {
     async fn a_peer_that_does_not_read_is_waited_for_so_long() {
         let (near, mut far) = tokio::io::duplex(4);
         let head = HeadClock::new(RequestGauge::default(), Duration::from_secs(10));
-        let mut near = Stalling::new(near, Duration::from_secs(30), head);
+        let mut near = StallTimeoutStream::new(near, Duration::from_secs(30), head);
         near.write_all(b"room").await.unwrap();
         let reading = async {
             tokio::time::sleep(Duration::from_secs(29)).await;
@@ -135,12 +135,12 @@ mod tests {
         let (near, mut far) = tokio::io::duplex(64);
         let gauge = RequestGauge::default();
         let head = HeadClock::new(gauge.clone(), Duration::from_secs(10));
-        let mut near = Stalling::new(near, Duration::from_secs(30), head);
+        let mut near = StallTimeoutStream::new(near, Duration::from_secs(30), head);
         far.write_all(b"request").await.unwrap();
         near.read_exact(&mut [0; 7]).await.unwrap();
         // While a request is answered, and before the next one begins, time does not count.
         gauge.begin();
-        let reading = |near: &mut Stalling<_>| near.read_u8().now_or_never();
+        let reading = |near: &mut StallTimeoutStream<_>| near.read_u8().now_or_never();
         assert!(reading(&mut near).is_none());
         tokio::time::advance(Duration::from_secs(100)).await;
         assert!(reading(&mut near).is_none());

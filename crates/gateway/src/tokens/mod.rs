@@ -11,7 +11,7 @@ mod secret;
 mod several;
 mod store;
 
-pub use checked::Checked;
-pub use secret::Secret;
-pub use several::Several;
-pub use store::{Created, Error, New, Token, TokenStore};
+pub use checked::StoredTokenVerifier;
+pub use secret::TokenSecret;
+pub use several::TokenVerifiers;
+pub use store::{ClientToken, CreatedToken, NewToken, TokenStore, TokenStoreError};

@@ -5,14 +5,14 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use switchboard_config::edit::StateFile;
 
-use super::secret::{Hash, Secret};
+use super::secret::{TokenDigest, TokenSecret};
 
 /// The form of the file.
-const VERSION: u32 = 1;
+const FILE_VERSION: u32 = 1;
 /// More than a person makes.
-const MOST: usize = 1000;
+const MAX_TOKENS: usize = 1000;
 /// The longest name.
-const LONGEST: usize = 64;
+const MAX_TOKEN_NAME_BYTES: usize = 64;
 
 /// The file that keeps tokens. Its waits are for the disk, so not for async code.
 #[derive(Debug, Clone)]
@@ -22,7 +22,7 @@ pub struct TokenStore {
 
 /// What is known of a token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Token {
+pub struct ClientToken {
     /// Tells it from every other, those that were revoked included.
     pub id: String,
     /// What its maker calls it.
@@ -39,7 +39,7 @@ pub struct Token {
 
 /// A token to be made.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct New {
+pub struct NewToken {
     /// What to call it; without a name it is called by its id.
     pub name: Option<String>,
     /// From when on it is not good any more, in seconds since 1970.
@@ -48,17 +48,17 @@ pub struct New {
 
 /// A token that was made. The secret is nowhere else.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Created {
+pub struct CreatedToken {
     /// What is known of it.
-    pub token: Token,
+    pub token: ClientToken,
     /// What its client sends.
-    pub secret: Secret,
+    pub secret: TokenSecret,
 }
 
 /// Why something could not be done with tokens. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum TokenStoreError {
     /// The file could not be read, or not be written.
     #[error(transparent)]
     File(#[from] switchboard_config::Error),
@@ -70,7 +70,7 @@ pub enum Error {
     },
     /// The name cannot be used.
     #[error(
-        "`{name}` cannot be a token's name; it takes up to {LONGEST} of A-Z, a-z, 0-9, `.`, `_` and `-`"
+        "`{name}` cannot be a token's name; it takes up to {MAX_TOKEN_NAME_BYTES} of A-Z, a-z, 0-9, `.`, `_` and `-`"
     )]
     Name {
         /// The name.
@@ -89,7 +89,7 @@ pub enum Error {
         which: String,
     },
     /// There are too many.
-    #[error("there are {MOST} tokens, which is as many as are kept")]
+    #[error("there are {MAX_TOKENS} tokens, which is as many as are kept")]
     Full,
     /// The system has no random numbers.
     #[error("the system gives no random numbers")]
@@ -98,17 +98,17 @@ pub enum Error {
 
 /// What the file holds.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct Content {
+pub(super) struct TokenFile {
     version: u32,
-    pub(super) tokens: Vec<Entry>,
+    pub(super) tokens: Vec<TokenEntry>,
 }
 
 /// One token in the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Entry {
+pub(super) struct TokenEntry {
     #[serde(flatten)]
-    pub(super) token: Token,
-    pub(super) sha256: Hash,
+    pub(super) token: ClientToken,
+    pub(super) sha256: TokenDigest,
 }
 
 // === impl TokenStore ===
@@ -125,44 +125,47 @@ impl TokenStore {
     }
 
     /// All that were made and not revoked, in that order; those that have expired too.
-    pub fn list(&self) -> Result<Vec<Token>, Error> {
+    pub fn list(&self) -> Result<Vec<ClientToken>, TokenStoreError> {
         Ok(self.load()?.tokens.into_iter().map(|entry| entry.token).collect())
     }
 
     /// Makes one. `now` is in seconds since 1970.
-    pub fn create(&self, new: New, now: u64) -> Result<Created, Error> {
-        let secret = Secret::new()?;
-        let id = id()?;
+    pub fn create(&self, new: NewToken, now: u64) -> Result<CreatedToken, TokenStoreError> {
+        let secret = TokenSecret::new()?;
+        let id = new_id()?;
         let name = new.name.unwrap_or_else(|| id.clone());
         if !is_name(&name) {
-            return Err(Error::Name { name });
+            return Err(TokenStoreError::Name { name });
         }
-        let token = Token { id, name, created: now, expires: new.expires, used: None };
-        let entry = Entry { token: token.clone(), sha256: Hash::of(secret.reveal()) };
+        let token = ClientToken { id, name, created: now, expires: new.expires, used: None };
+        let entry = TokenEntry { token: token.clone(), sha256: TokenDigest::of(secret.reveal()) };
         self.change(|tokens| {
-            if tokens.iter().any(|other| other.token.is(&token.name) || other.token.is(&token.id)) {
-                return Err(Error::Exists { name: token.name.clone() });
+            if tokens
+                .iter()
+                .any(|other| other.token.is_named(&token.name) || other.token.is_named(&token.id))
+            {
+                return Err(TokenStoreError::Exists { name: token.name.clone() });
             }
-            if tokens.len() >= MOST {
-                return Err(Error::Full);
+            if tokens.len() >= MAX_TOKENS {
+                return Err(TokenStoreError::Full);
             }
             tokens.push(entry);
             Ok(())
         })?;
-        Ok(Created { token, secret })
+        Ok(CreatedToken { token, secret })
     }
 
     /// Takes back the one of this id or name: it opens nothing from now on.
-    pub fn revoke(&self, which: &str) -> Result<Token, Error> {
+    pub fn revoke(&self, which: &str) -> Result<ClientToken, TokenStoreError> {
         self.change(|tokens| {
-            let at = tokens.iter().position(|entry| entry.token.is(which));
-            let at = at.ok_or_else(|| Error::NoSuch { which: which.to_owned() })?;
+            let at = tokens.iter().position(|entry| entry.token.is_named(which));
+            let at = at.ok_or_else(|| TokenStoreError::NoSuch { which: which.to_owned() })?;
             Ok(tokens.remove(at).token)
         })
     }
 
     /// Notes when a token was used; one that is gone meanwhile stays so.
-    pub(super) fn used(&self, id: &str, now: u64) -> Result<(), Error> {
+    pub(super) fn note_use(&self, id: &str, now: u64) -> Result<(), TokenStoreError> {
         self.change(|tokens| {
             if let Some(entry) = tokens.iter_mut().find(|entry| entry.token.id == id) {
                 entry.token.used = Some(now);
@@ -171,19 +174,19 @@ impl TokenStore {
         })
     }
 
-    pub(super) fn load(&self) -> Result<Content, Error> {
-        let content: Content = self.file.load()?;
-        content.understood()?;
+    pub(super) fn load(&self) -> Result<TokenFile, TokenStoreError> {
+        let content: TokenFile = self.file.load()?;
+        content.check_version()?;
         Ok(content)
     }
 
     fn change<R>(
         &self,
-        change: impl FnOnce(&mut Vec<Entry>) -> Result<R, Error>,
-    ) -> Result<R, Error> {
-        self.file.change(|content: &mut Content| {
-            content.understood()?;
-            content.version = VERSION;
+        change: impl FnOnce(&mut Vec<TokenEntry>) -> Result<R, TokenStoreError>,
+    ) -> Result<R, TokenStoreError> {
+        self.file.change(|content: &mut TokenFile| {
+            content.check_version()?;
+            content.version = FILE_VERSION;
             change(&mut content.tokens)
         })
     }
@@ -191,7 +194,7 @@ impl TokenStore {
 
 // === impl Token ===
 
-impl Token {
+impl ClientToken {
     /// Whether it is good at `now`, in seconds since 1970.
     pub fn is_good(&self, now: u64) -> bool {
         self.expires.is_none_or(|expires| now < expires)
@@ -202,29 +205,31 @@ impl Token {
         format!("{}@{}", self.name, self.id)
     }
 
-    fn is(&self, which: &str) -> bool {
+    fn is_named(&self, which: &str) -> bool {
         self.id == which || self.name == which
     }
 }
 
 // === impl Content ===
 
-impl Content {
-    fn understood(&self) -> Result<(), Error> {
-        if self.version > VERSION {
-            return Err(Error::Version { found: self.version });
+impl TokenFile {
+    fn check_version(&self) -> Result<(), TokenStoreError> {
+        if self.version > FILE_VERSION {
+            return Err(TokenStoreError::Version { found: self.version });
         }
         Ok(())
     }
 }
 
 /// Short enough to type; that it is new is checked when it is kept.
-fn id() -> Result<String, getrandom::Error> {
+fn new_id() -> Result<String, getrandom::Error> {
     Ok(format!("{:08x}", getrandom::u32()?))
 }
 
 /// Names stand in principals and in tables, where nothing else may be mistaken for them.
 fn is_name(name: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
-    (1..=LONGEST).contains(&name.len()) && !name.starts_with('-') && name.chars().all(is_plain)
+    (1..=MAX_TOKEN_NAME_BYTES).contains(&name.len())
+        && !name.starts_with('-')
+        && name.chars().all(is_plain)
 }

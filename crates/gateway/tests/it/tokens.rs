@@ -6,8 +6,10 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures_util::{SinkExt as _, StreamExt as _};
-use switchboard_gateway::face::{Access, FaceOptions, Times, Tokens as _, WithoutToken};
-use switchboard_gateway::tokens::{Checked, Error, New, TokenStore};
+use switchboard_gateway::face::{
+    AnonymousAccess, FaceAccess, FaceOptions, FaceTimeouts, TokenVerifier as _,
+};
+use switchboard_gateway::tokens::{NewToken, StoredTokenVerifier, TokenStore, TokenStoreError};
 use tempfile::TempDir;
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::{
@@ -24,8 +26,8 @@ fn store() -> (TempDir, TokenStore) {
     (folder, store)
 }
 
-fn named(name: &str) -> New {
-    New { name: Some(name.to_owned()), expires: None }
+fn named(name: &str) -> NewToken {
+    NewToken { name: Some(name.to_owned()), expires: None }
 }
 
 fn now() -> u64 {
@@ -40,7 +42,7 @@ fn text(store: &TokenStore) -> String {
 fn what_is_kept_is_private_and_is_not_the_secret() {
     let (folder, store) = store();
     let one = store.create(named("one"), 7).unwrap();
-    let other = store.create(New::default(), 8).unwrap();
+    let other = store.create(NewToken::default(), 8).unwrap();
     assert_eq!(other.token.name, other.token.id, "a name of its own");
     assert_ne!(one.secret, other.secret);
     let text = text(&store);
@@ -76,17 +78,17 @@ fn names_that_can_be_told_apart() {
     let second = store.create(named("laptop"), 2).unwrap().token;
     assert_ne!(first.principal(), second.principal());
     assert_eq!(store.revoke("laptop").unwrap(), second);
-    assert!(matches!(store.revoke("laptop"), Err(Error::NoSuch { .. })));
+    assert!(matches!(store.revoke("laptop"), Err(TokenStoreError::NoSuch { .. })));
 }
 
 #[tokio::test]
 async fn a_token_is_good_until_it_is_not() {
     let (_folder, store) = store();
-    let checked = Checked::new(store.clone());
+    let checked = StoredTokenVerifier::new(store.clone());
     let lasting = store.create(named("lasting"), 1).unwrap();
-    let over = New { name: Some("over".into()), expires: Some(now() - 1) };
+    let over = NewToken { name: Some("over".into()), expires: Some(now() - 1) };
     let over = store.create(over, 1).unwrap();
-    let later = New { name: Some("later".into()), expires: Some(now() + 600) };
+    let later = NewToken { name: Some("later".into()), expires: Some(now() + 600) };
     let later = store.create(later, 1).unwrap();
     for (secret, expected) in [
         (lasting.secret.reveal(), Some(lasting.token.principal())),
@@ -108,7 +110,7 @@ async fn a_token_is_good_until_it_is_not() {
 async fn a_damaged_file_lets_nobody_in_and_is_kept() {
     let (_folder, store) = store();
     let made = store.create(named("one"), 1).unwrap();
-    let checked = Checked::new(store.clone());
+    let checked = StoredTokenVerifier::new(store.clone());
     let good = text(&store);
     for damage in ["{", "[]", r#"{"version":2,"tokens":[]}"#, r#"{"version":1}"#, "\u{0}"] {
         fs::write(store.path(), damage).unwrap();
@@ -126,7 +128,7 @@ async fn a_damaged_file_lets_nobody_in_and_is_kept() {
 async fn its_last_use_is_known() {
     let (_folder, store) = store();
     let made = store.create(named("one"), 1).unwrap();
-    let checked = Checked::new(store.clone());
+    let checked = StoredTokenVerifier::new(store.clone());
     checked.admit(made.secret.reveal(), "/mcp").await.ok().unwrap();
     soon(async {
         while store.list().unwrap()[0].used.is_none() {
@@ -140,9 +142,9 @@ async fn its_last_use_is_known() {
 
 /// Faces that only tokens open.
 async fn guarded(store: &TokenStore) -> Served {
-    let tokens = Arc::new(Checked::new(store.clone()));
-    let access = Access { tokens: Some(tokens), without_token: WithoutToken::Refused };
-    let times = Times { keep_alive: Duration::from_millis(20), ..Times::default() };
+    let tokens = Arc::new(StoredTokenVerifier::new(store.clone()));
+    let access = FaceAccess { tokens: Some(tokens), without_token: AnonymousAccess::Refused };
+    let times = FaceTimeouts { keep_alive: Duration::from_millis(20), ..FaceTimeouts::default() };
     Served::start(FaceOptions { access, times, ..FaceOptions::local() }).await
 }
 

@@ -6,26 +6,27 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use http::StatusCode;
 use serde_json::json as value;
-use switchboard_core::permission::{AnswerError, LastingAnswer};
+use switchboard_core::permission::{AnswerStoreError, LastingAnswer};
 use switchboard_wire::sanitize;
 
-use super::Admin;
-use super::problem::{Kind, Problem};
+use super::AdminApi;
+use super::problem::{AdminProblem, AdminProblemKind};
 use super::routes::json;
 
 /// `GET /answers`.
-pub(super) async fn list(State(admin): State<Admin>) -> Response {
-    let answers: Vec<_> = admin.0.engine.memory().lasting().into_iter().map(clean).collect();
+pub(super) async fn list(State(admin): State<AdminApi>) -> Response {
+    let answers: Vec<_> =
+        admin.0.engine.memory().lasting_answers().into_iter().map(sanitize_answer).collect();
     json(StatusCode::OK, &value!({ "answers": answers }))
 }
 
 /// `DELETE /answers/{id}`: the id of one, a server's name, or `server/tool`.
 pub(super) async fn forget(
-    State(admin): State<Admin>,
+    State(admin): State<AdminApi>,
     Path(name): Path<String>,
-) -> Result<Response, Problem> {
+) -> Result<Response, AdminProblem> {
     let memory = admin.0.engine.memory();
-    if !memory.lasting().iter().any(|answer| answer.is_named(&name)) {
+    if !memory.lasting_answers().iter().any(|answer| answer.is_named(&name)) {
         return Err(no_answer(&name));
     }
     let meant = name.clone();
@@ -34,23 +35,24 @@ pub(super) async fn forget(
     if forgotten.is_empty() {
         return Err(no_answer(&name));
     }
-    let forgotten: Vec<_> = forgotten.into_iter().map(clean).collect();
+    let forgotten: Vec<_> = forgotten.into_iter().map(sanitize_answer).collect();
     Ok(json(StatusCode::OK, &value!({ "forgotten": forgotten })))
 }
 
-fn no_answer(name: &str) -> Problem {
-    let title = format!("no remembered answer is called `{}`", sanitize::line(name));
-    Problem::new(Kind::NoSuchAnswer, title)
-        .detailed("it was taken back before, or never given")
-        .hinted("see `GET /api/v1/answers`")
+fn no_answer(name: &str) -> AdminProblem {
+    let title = format!("no remembered answer is called `{}`", sanitize::sanitize_line(name));
+    AdminProblem::new(AdminProblemKind::NoSuchAnswer, title)
+        .with_detail("it was taken back before, or never given")
+        .with_hint("see `GET /api/v1/answers`")
 }
 
-fn not_forgotten(error: &AnswerError) -> Problem {
-    Problem::new(Kind::Failed, "the answer cannot be taken back").detailed(error.problem().message)
+fn not_forgotten(error: &AnswerStoreError) -> AdminProblem {
+    AdminProblem::new(AdminProblemKind::Failed, "the answer cannot be taken back")
+        .with_detail(error.problem().message)
 }
 
 /// Servers and their tools choose these names.
-fn clean(answer: LastingAnswer) -> LastingAnswer {
-    let line = |text: &str| sanitize::line(text).into_owned();
+fn sanitize_answer(answer: LastingAnswer) -> LastingAnswer {
+    let line = |text: &str| sanitize::sanitize_line(text).into_owned();
     LastingAnswer { server: line(&answer.server), tool: line(&answer.tool), ..answer }
 }

@@ -8,102 +8,108 @@ use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json as value};
-use switchboard_config::{Change, Desired, Item, ItemKind, Location};
+use switchboard_config::{ApprovalChange, ApprovalItem, ApprovalItemKind, Desired, SourceLocation};
 
-use super::Admin;
-use super::files::{Files, Unchanged};
-use super::problem::{Kind, Problem};
-use super::routes::{Body, json};
+use super::AdminApi;
+use super::files::{ChangeError, WorkspaceFiles};
+use super::problem::{AdminProblem, AdminProblemKind};
+use super::routes::{JsonBody, json};
 
 /// Something to decide about.
 #[derive(Serialize)]
-struct Case {
-    kind: ItemKind,
+struct PendingApproval {
+    kind: ApprovalItemKind,
     name: String,
-    at: Location,
+    at: SourceLocation,
     /// What it says, as it stands in the file.
     content: Value,
     /// What differs from what was agreed to last.
     #[serde(skip_serializing_if = "Option::is_none")]
-    changes: Option<Vec<Change>>,
+    changes: Option<Vec<ApprovalChange>>,
     /// Names exactly this.
     digest: String,
 }
 
 /// What a person says.
 #[derive(Deserialize)]
-pub(super) struct Decision {
+pub(super) struct ApprovalDecision {
     name: String,
     digest: String,
-    verdict: Verdict,
+    verdict: ApprovalVerdict,
 }
 
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Verdict {
+enum ApprovalVerdict {
     Approve,
     Reject,
 }
 
 /// `GET /workspaces/{id}/approvals`.
 pub(super) async fn list(
-    State(admin): State<Admin>,
+    State(admin): State<AdminApi>,
     Path(id): Path<String>,
-) -> Result<Response, Problem> {
-    let snapshot = Files::of(&admin, &id)?.served.snapshot();
+) -> Result<Response, AdminProblem> {
+    let snapshot = WorkspaceFiles::of(&admin, &id)?.served.snapshot();
     let pending: Vec<_> = snapshot
         .desired
         .pending
         .iter()
-        .map(|pending| Case::of(&pending.item, pending.changes.clone()))
+        .map(|pending| PendingApproval::from_item(&pending.item, pending.changes.clone()))
         .collect();
     Ok(json(StatusCode::OK, &value!({ "pending": pending })))
 }
 
 /// `POST /workspaces/{id}/approvals`.
 pub(super) async fn decide(
-    State(admin): State<Admin>,
+    State(admin): State<AdminApi>,
     Path(id): Path<String>,
-    Body(decision): Body<Decision>,
-) -> Result<Response, Problem> {
-    let files = Files::of(&admin, &id)?;
-    let Decision { name, digest, verdict } = decision;
+    JsonBody(decision): JsonBody<ApprovalDecision>,
+) -> Result<Response, AdminProblem> {
+    let files = WorkspaceFiles::of(&admin, &id)?;
+    let ApprovalDecision { name, digest, verdict } = decision;
     let doing = match verdict {
-        Verdict::Approve => format!("cannot approve `{name}`"),
-        Verdict::Reject => format!("cannot reject `{name}`"),
+        ApprovalVerdict::Approve => format!("cannot approve `{name}`"),
+        ApprovalVerdict::Reject => format!("cannot reject `{name}`"),
     };
     let deciding = files.change(doing, move |files| {
         // As the files are now, not as they were when somebody looked.
-        let item = meant(&files.desired(), &name, &digest)?;
+        let item = find_item(&files.desired(), &name, &digest)?;
         match verdict {
-            Verdict::Approve => files.approve(&[item])?,
-            Verdict::Reject => files.reject(&[item])?,
+            ApprovalVerdict::Approve => files.approve(&[item])?,
+            ApprovalVerdict::Reject => files.reject(&[item])?,
         }
-        Ok::<_, Unchanged>(())
+        Ok::<_, ChangeError>(())
     });
     deciding.await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
 /// The very thing that was shown.
-fn meant(desired: &Desired, name: &str, digest: &str) -> Result<Item, Problem> {
+fn find_item(desired: &Desired, name: &str, digest: &str) -> Result<ApprovalItem, AdminProblem> {
     let pending = desired.pending.iter().map(|pending| &pending.item);
     let decided = desired.servers.iter().filter_map(|server| server.item.as_ref());
     let mut named = pending.chain(decided).filter(|item| item.name == name).peekable();
     if named.peek().is_none() {
-        return Err(Problem::new(Kind::NoSuchServer, format!("nothing is called `{name}`"))
-            .hinted("see `GET /api/v1/workspaces/{workspace}/approvals`"));
+        return Err(AdminProblem::new(
+            AdminProblemKind::NoSuchServer,
+            format!("nothing is called `{name}`"),
+        )
+        .with_hint("see `GET /api/v1/workspaces/{workspace}/approvals`"));
     }
     named.find(|item| item.hash() == digest).cloned().ok_or_else(|| {
-        Problem::new(Kind::Changed, format!("`{name}` is not what was shown any more"))
-            .hinted("look at it again before you decide")
+        AdminProblem::new(
+            AdminProblemKind::Changed,
+            format!("`{name}` is not what was shown any more"),
+        )
+        .with_hint("look at it again before you decide")
     })
 }
 
 // === impl Case ===
 
-impl Case {
-    fn of(item: &Item, changes: Option<Vec<Change>>) -> Self {
+impl PendingApproval {
+    fn from_item(item: &ApprovalItem, changes: Option<Vec<ApprovalChange>>) -> Self {
         Self {
             kind: item.kind,
             name: item.name.clone(),

@@ -5,53 +5,53 @@ use axum::response::Response;
 use axum::response::sse::Event;
 use futures_util::stream;
 use http::Uri;
-use switchboard_core::told::{self, Call, Failure, Outcome};
-use switchboard_core::{CallError, CallEvent, Caller, Running, WorkspaceId};
+use switchboard_core::told::{self, RemoteCallError, RemoteOutcome, RemoteRequest};
+use switchboard_core::{CallError, CallEvent, Caller, RunningCall, WorkspaceId};
 use switchboard_wire::json::Raw;
 
-use super::asked::Asker;
-use super::problem::Problem;
-use super::questions::Asking;
-use super::routes::{Body, param};
-use super::{Admin, Whose, activity, sse};
-use crate::socket::Counted;
+use super::asked::QuestionHolder;
+use super::problem::AdminProblem;
+use super::questions::QuestionInfo;
+use super::routes::{JsonBody, query_param};
+use super::{AdminApi, WorkspaceRequest, activity, sse};
+use crate::socket::UsageLease;
 
 /// A call under way. Dropped, it is cancelled.
-struct Following {
-    admin: Admin,
-    running: Running,
-    asker: Asker,
+struct FollowedCall {
+    admin: AdminApi,
+    running: RunningCall,
+    asker: QuestionHolder,
     is_over: bool,
     /// The session may be the call's own.
     _caller: Caller,
-    _counted: Counted,
+    _counted: UsageLease,
 }
 
 /// `POST /workspaces/{id}/call`.
-pub(super) async fn place(
-    State(admin): State<Admin>,
+pub(super) async fn place_call(
+    State(admin): State<AdminApi>,
     Path(id): Path<String>,
     uri: Uri,
-    Body(call): Body<Call>,
-) -> Result<Response, Problem> {
+    JsonBody(call): JsonBody<RemoteRequest>,
+) -> Result<Response, AdminProblem> {
     let workspace = WorkspaceId::from(&*id);
-    let caller = match param(&uri, "session") {
+    let caller = match query_param(&uri, "session") {
         Some(session) => admin.0.leases.caller(&session, &workspace),
         None => {
-            let session = Whose::default().session(admin.0.leases.name());
+            let session = WorkspaceRequest::default().to_session(admin.0.leases.new_session_name());
             admin.0.engine.attach(&workspace, session).ok()
         }
     };
-    let caller = caller.ok_or_else(|| Problem::no_workspace(&id))?;
-    let call = match param(&uri, "repeats") {
-        Some(repeated) => again(&admin, &repeated, call)?,
+    let caller = caller.ok_or_else(|| AdminProblem::no_workspace(&id))?;
+    let call = match query_param(&uri, "repeats") {
+        Some(repeated) => restore_call(&admin, &repeated, call)?,
         None => call,
     };
-    let running = admin.0.engine.call(&caller, call.request());
-    let asker = Asker::new(admin.clone());
-    let counted = admin.0.pulse.call();
+    let running = admin.0.engine.call(&caller, call.into_request());
+    let asker = QuestionHolder::new(admin.clone());
+    let counted = admin.0.pulse.count_call();
     let following =
-        Following { admin, running, asker, is_over: false, _caller: caller, _counted: counted };
+        FollowedCall { admin, running, asker, is_over: false, _caller: caller, _counted: counted };
     Ok(sse::response(stream::unfold(following, |mut following| async move {
         let event = following.next().await?;
         Some((event, following))
@@ -59,57 +59,67 @@ pub(super) async fn place(
 }
 
 /// A call that was shown to somebody, with what was hidden from them.
-fn again(admin: &Admin, of: &str, call: Call) -> Result<Call, Problem> {
-    let malformed = |error: serde_json::Error| Problem::malformed(format!("`params`: {error}"));
+fn restore_call(
+    admin: &AdminApi,
+    of: &str,
+    call: RemoteRequest,
+) -> Result<RemoteRequest, AdminProblem> {
+    let malformed =
+        |error: serde_json::Error| AdminProblem::malformed(format!("`params`: {error}"));
     let shown = serde_json::from_str(call.params.as_str()).map_err(malformed)?;
-    let params = activity::repeated(admin, of, &shown)?;
-    let params = Raw::of(&params).map_err(|error| Problem::malformed(error.to_string()))?;
-    Ok(Call { params, ..call })
+    let params = activity::restore_params(admin, of, &shown)?;
+    let params =
+        Raw::from_value(&params).map_err(|error| AdminProblem::malformed(error.to_string()))?;
+    Ok(RemoteRequest { params, ..call })
 }
 
 // === impl Following ===
 
-impl Following {
+impl FollowedCall {
     /// The next thing that happens; `None` after the end.
     async fn next(&mut self) -> Option<Event> {
         while !self.is_over {
             let event = match self.running.next().await {
-                Ok(CallEvent::Progress(params)) => told(&told::Event::Progress(params)),
-                Ok(CallEvent::Log(params)) => told(&told::Event::Log(params)),
-                Ok(CallEvent::Task(state)) => told(&told::Event::Task(state)),
-                Ok(CallEvent::Notification(said)) => told(&told::Event::notification(&said)),
+                Ok(CallEvent::Progress(params)) => {
+                    to_sse_event(&told::RemoteCallEvent::Progress(params))
+                }
+                Ok(CallEvent::Log(params)) => to_sse_event(&told::RemoteCallEvent::Log(params)),
+                Ok(CallEvent::Task(state)) => to_sse_event(&told::RemoteCallEvent::Task(state)),
+                Ok(CallEvent::Notification(said)) => {
+                    to_sse_event(&told::RemoteCallEvent::from_notification(&said))
+                }
                 Ok(CallEvent::Question(question)) => {
-                    let asking = Asking::of(String::new(), &question);
+                    let asking = QuestionInfo::from_question(String::new(), &question);
                     // One too many is dropped, which cancels it.
                     let Some(id) = self.asker.hold(question) else { continue };
-                    sse::event("question", &Asking { id, ..asking })
+                    sse::event("question", &QuestionInfo { id, ..asking })
                 }
                 Ok(CallEvent::Done(outcome)) => {
                     self.is_over = true;
-                    sse::event("done", &Outcome::of(&outcome))
+                    sse::event("done", &RemoteOutcome::from_outcome(&outcome))
                 }
                 // Nobody asks for these over this API.
                 Ok(CallEvent::Tasked(tasked)) => {
                     let server = tasked.task.server.clone();
-                    self.failed(&CallError::InputNeeded { server })
+                    self.failure_event(&CallError::InputNeeded { server })
                 }
                 Ok(CallEvent::Handed(handed)) => {
                     let server = handed.carried.server().to_owned();
-                    self.failed(&CallError::InputNeeded { server })
+                    self.failure_event(&CallError::InputNeeded { server })
                 }
-                Err(error) => self.failed(&error),
+                Err(error) => self.failure_event(&error),
             };
             return Some(event);
         }
         None
     }
 
-    fn failed(&mut self, error: &CallError) -> Event {
+    fn failure_event(&mut self, error: &CallError) -> Event {
         self.is_over = true;
-        sse::event("failed", &Failure::of(error, &*self.admin.0.advice))
+        sse::event("failed", &RemoteCallError::from_call_error(error, &*self.admin.0.advice))
     }
 }
 
-fn told(event: &told::Event) -> Event {
+fn to_sse_event(event: &told::RemoteCallEvent) -> Event {
     sse::event(event.word(), event.data())
 }

@@ -15,39 +15,39 @@ use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use switchboard_core::told::Answer;
+use switchboard_core::told::RemoteAnswer;
 use switchboard_wire::json::Raw;
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 
-pub use attached::Attached;
-pub use stream::{Event, Events};
+pub use attached::HubWorkspace;
+pub use stream::{AdminEvent, AdminEventStream};
 
-use super::{Asking, Problem, Status, Whose};
-use crate::attach::{self, knock};
-use crate::socket::{Place, RefusalKind, Want, Welcome};
+use super::{AdminProblem, AdminStatus, QuestionInfo, WorkspaceRequest};
+use crate::attach::{self, connect_with_hello};
+use crate::socket::{HelloPurpose, HelloRefusalKind, HubInfo, HubPaths};
 
 /// How long the head of an answer may take; opening a workspace reads files.
-const ANSWER: Duration = Duration::from_secs(35);
+const ANSWER_HEAD_TIMEOUT: Duration = Duration::from_secs(35);
 /// How long the rest of an answer that is no stream may take.
-const REST: Duration = Duration::from_secs(30);
+const ANSWER_BODY_TIMEOUT: Duration = Duration::from_secs(30);
 /// The largest answer: a snapshot of many servers.
-const LARGEST: usize = 256 << 20;
+const MAX_ANSWER_BYTES: usize = 256 << 20;
 
 /// A hub that runs, and understands us.
 #[derive(Debug, Clone)]
-pub struct Client {
-    place: Place,
+pub struct AdminClient {
+    place: HubPaths,
     version: String,
-    hub: Welcome,
+    hub: HubInfo,
 }
 
 /// What came of looking for a hub.
 #[derive(Debug)]
-pub enum Found {
+pub enum HubLookup {
     /// One that can be asked.
-    Hub(Client),
+    Hub(AdminClient),
     /// None runs.
     Nobody,
     /// One that does not know this API: it is of another version.
@@ -60,10 +60,10 @@ pub enum Found {
 /// Why a hub gave no answer.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum AdminClientError {
     /// It could not be reached.
     #[error(transparent)]
-    Attach(#[from] attach::Error),
+    Attach(#[from] attach::HubAttachError),
     /// It is gone.
     #[error("the hub ended before it answered")]
     Gone,
@@ -75,173 +75,199 @@ pub enum Error {
     },
     /// It said no.
     #[error(transparent)]
-    Problem(Problem),
+    Problem(AdminProblem),
     /// It answered in a way that is not known here.
     #[error("the hub's answer cannot be understood")]
     Strange(#[source] serde_json::Error),
 }
 
 /// An answer, and the connection it comes over.
-pub(super) struct Incoming {
+pub(super) struct IncomingAnswer {
     body: Body,
     connection: AbortOnDropHandle<()>,
 }
 
 // === impl Client ===
 
-impl Client {
+impl AdminClient {
     /// Looks for the hub of this place.
-    pub async fn find(place: &Place, version: &str) -> Result<Found, Error> {
-        match knock(place, version, Want::Admin).await {
+    pub async fn find(place: &HubPaths, version: &str) -> Result<HubLookup, AdminClientError> {
+        match connect_with_hello(place, version, HelloPurpose::Admin).await {
             Ok(Some((_, hub))) => {
                 let (place, version) = (place.clone(), version.to_owned());
-                Ok(Found::Hub(Self { place, version, hub }))
+                Ok(HubLookup::Hub(Self { place, version, hub }))
             }
-            Ok(None) => Ok(Found::Nobody),
+            Ok(None) => Ok(HubLookup::Nobody),
             // What an older hub says of a wish it does not know.
-            Err(attach::Error::Refused(refusal))
-                if matches!(refusal.kind, RefusalKind::Malformed | RefusalKind::Protocol) =>
+            Err(attach::HubAttachError::Refused(refusal))
+                if matches!(
+                    refusal.kind,
+                    HelloRefusalKind::Malformed | HelloRefusalKind::Protocol
+                ) =>
             {
-                Ok(Found::Stranger { why: refusal.message })
+                Ok(HubLookup::Stranger { why: refusal.message })
             }
-            Err(attach::Error::Refused(refusal)) if refusal.kind == RefusalKind::Stopping => {
-                Ok(Found::Nobody)
+            Err(attach::HubAttachError::Refused(refusal))
+                if refusal.kind == HelloRefusalKind::Stopping =>
+            {
+                Ok(HubLookup::Nobody)
             }
             Err(error) => Err(error.into()),
         }
     }
 
     /// The hub's process and version.
-    pub fn hub(&self) -> &Welcome {
+    pub fn hub_info(&self) -> &HubInfo {
         &self.hub
     }
 
     /// How the hub is.
-    pub async fn status(&self) -> Result<Status, Error> {
+    pub async fn status(&self) -> Result<AdminStatus, AdminClientError> {
         self.get("status").await
     }
 
     /// Where the console is, for one page that comes within a quarter of an hour.
-    pub async fn console(&self) -> Result<String, Error> {
+    pub async fn console_url(&self) -> Result<String, AdminClientError> {
         #[derive(Deserialize)]
-        struct At {
+        struct ConsoleAddress {
             url: String,
         }
         let text = self.send(Method::POST, "console", Bytes::new()).await?.whole().await?;
-        serde_json::from_slice(&text).map(|at: At| at.url).map_err(Error::Strange)
+        serde_json::from_slice(&text)
+            .map(|at: ConsoleAddress| at.url)
+            .map_err(AdminClientError::Strange)
     }
 
     /// Ends the hub.
-    pub async fn stop(&self) -> Result<(), Error> {
+    pub async fn stop(&self) -> Result<(), AdminClientError> {
         self.send(Method::POST, "stop", Bytes::new()).await?.whole().await.map(drop)
     }
 
     /// Has the hub write down which calls have ended, so that the audit log has them.
-    pub async fn settle_activity(&self) -> Result<(), Error> {
+    pub async fn settle_activity(&self) -> Result<(), AdminClientError> {
         self.send(Method::POST, "activity/settle", Bytes::new()).await?.whole().await.map(drop)
     }
 
     /// The queue of questions, oldest first.
-    pub async fn questions(&self) -> Result<Vec<Asking>, Error> {
+    pub async fn questions(&self) -> Result<Vec<QuestionInfo>, AdminClientError> {
         #[derive(Deserialize)]
-        struct Listed {
-            questions: Vec<Asking>,
+        struct QuestionList {
+            questions: Vec<QuestionInfo>,
         }
-        self.get("questions").await.map(|listed: Listed| listed.questions)
+        self.get("questions").await.map(|listed: QuestionList| listed.questions)
     }
 
     /// Answers a question.
-    pub async fn answer(&self, id: &str, answer: &Answer) -> Result<(), Error> {
+    pub async fn answer(&self, id: &str, answer: &RemoteAnswer) -> Result<(), AdminClientError> {
         self.post(&format!("questions/{}", escaped(id)), answer).await?.whole().await.map(drop)
     }
 
     /// Everything that happens; `attending` the queue means that its questions may be put to us.
-    pub async fn events(&self, attending: Attending) -> Result<Events, Error> {
+    pub async fn events(
+        &self,
+        attending: QuestionAttendance,
+    ) -> Result<AdminEventStream, AdminClientError> {
         let path = match attending {
-            Attending::Yes => "events?attend=1",
-            Attending::No => "events",
+            QuestionAttendance::Yes => "events?attend=1",
+            QuestionAttendance::No => "events",
         };
         Ok(self.send(Method::GET, path, Bytes::new()).await?.events())
     }
 
     /// Opens a workspace and keeps it open.
-    pub async fn open(&self, whose: &Whose) -> Result<Attached, Error> {
+    pub async fn open(&self, whose: &WorkspaceRequest) -> Result<HubWorkspace, AdminClientError> {
         let events = self.post("workspaces", whose).await?.events();
-        Attached::new(self.clone(), events).await
+        HubWorkspace::new(self.clone(), events).await
     }
 
     /// Has the hub serve a workspace over the network while the events are held.
-    pub async fn faces(&self, whose: &Whose, faces: &Raw) -> Result<Events, Error> {
+    pub async fn serve_faces(
+        &self,
+        whose: &WorkspaceRequest,
+        faces: &Raw,
+    ) -> Result<AdminEventStream, AdminClientError> {
         let wanted = serde_json::json!({ "whose": whose, "faces": faces });
         Ok(self.post("faces", &wanted).await?.events())
     }
 
     /// Asks for anything the API has, and reads the whole answer; nothing where the hub has nothing to say.
-    pub async fn ask(
+    pub async fn request(
         &self,
         method: Method,
         path: &str,
         body: Option<&serde_json::Value>,
-    ) -> Result<Option<Raw>, Error> {
-        let text = self.put(method, path, body).await?.whole().await?;
+    ) -> Result<Option<Raw>, AdminClientError> {
+        let text = self.send_json(method, path, body).await?.whole().await?;
         if text.is_empty() {
             return Ok(None);
         }
-        serde_json::from_slice(&text).map(Some).map_err(Error::Strange)
+        serde_json::from_slice(&text).map(Some).map_err(AdminClientError::Strange)
     }
 
     /// The same for an answer that lasts. Dropped, what it stands for is let go.
-    pub async fn follow(
+    pub async fn request_stream(
         &self,
         method: Method,
         path: &str,
         body: Option<&serde_json::Value>,
-    ) -> Result<Events, Error> {
-        Ok(self.put(method, path, body).await?.events())
+    ) -> Result<AdminEventStream, AdminClientError> {
+        Ok(self.send_json(method, path, body).await?.events())
     }
 
-    async fn put(
+    async fn send_json(
         &self,
         method: Method,
         path: &str,
         body: Option<&serde_json::Value>,
-    ) -> Result<Incoming, Error> {
-        let body = body.map(serde_json::to_vec).transpose().map_err(Error::Strange)?;
+    ) -> Result<IncomingAnswer, AdminClientError> {
+        let body = body.map(serde_json::to_vec).transpose().map_err(AdminClientError::Strange)?;
         self.send(method, path, body.unwrap_or_default().into()).await
     }
 
-    pub(super) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
+    pub(super) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, AdminClientError> {
         let text = self.send(Method::GET, path, Bytes::new()).await?.whole().await?;
-        serde_json::from_slice(&text).map_err(Error::Strange)
+        serde_json::from_slice(&text).map_err(AdminClientError::Strange)
     }
 
-    pub(super) async fn post(&self, path: &str, body: &impl Serialize) -> Result<Incoming, Error> {
-        let body = serde_json::to_vec(body).map_err(Error::Strange)?;
+    pub(super) async fn post(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+    ) -> Result<IncomingAnswer, AdminClientError> {
+        let body = serde_json::to_vec(body).map_err(AdminClientError::Strange)?;
         self.send(Method::POST, path, body.into()).await
     }
 
     /// A request, up to the head of its answer.
-    async fn send(&self, method: Method, path: &str, body: Bytes) -> Result<Incoming, Error> {
+    async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        body: Bytes,
+    ) -> Result<IncomingAnswer, AdminClientError> {
         let asking = async {
-            let knocked = knock(&self.place, &self.version, Want::Admin).await?;
-            let (stream, _) = knocked.ok_or(Error::Gone)?;
+            let knocked =
+                connect_with_hello(&self.place, &self.version, HelloPurpose::Admin).await?;
+            let (stream, _) = knocked.ok_or(AdminClientError::Gone)?;
             exchange(stream, method, path, body).await
         };
-        let (response, connection) =
-            timeout(ANSWER, asking).await.map_err(|_| Error::Silent { after: ANSWER })??;
+        let (response, connection) = timeout(ANSWER_HEAD_TIMEOUT, asking)
+            .await
+            .map_err(|_| AdminClientError::Silent { after: ANSWER_HEAD_TIMEOUT })??;
         let status = response.status();
-        let incoming = Incoming { body: Body::new(response.into_body()), connection };
+        let incoming = IncomingAnswer { body: Body::new(response.into_body()), connection };
         if status.is_success() {
             return Ok(incoming);
         }
         let text = incoming.whole().await?;
-        Err(serde_json::from_slice(&text).map_or_else(Error::Strange, Error::Problem))
+        Err(serde_json::from_slice(&text)
+            .map_or_else(AdminClientError::Strange, AdminClientError::Problem))
     }
 }
 
 /// Whether somebody is there to answer the questions of the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Attending {
+pub enum QuestionAttendance {
     /// They may be put to us.
     Yes,
     /// They may not.
@@ -253,10 +279,10 @@ async fn exchange(
     method: Method,
     path: &str,
     body: Bytes,
-) -> Result<(Response<hyper::body::Incoming>, AbortOnDropHandle<()>), Error> {
+) -> Result<(Response<hyper::body::Incoming>, AbortOnDropHandle<()>), AdminClientError> {
     let gone = |error: hyper::Error| {
         tracing::debug!(%error, "the hub is gone");
-        Error::Gone
+        AdminClientError::Gone
     };
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(gone)?;
     let connection = AbortOnDropHandle::new(tokio::spawn(async move {
@@ -270,7 +296,7 @@ async fn exchange(
         .header(header::HOST, "switchboard")
         .header(header::CONTENT_TYPE, "application/json")
         .body(Body::from(body))
-        .map_err(|_| Error::Gone)?;
+        .map_err(|_| AdminClientError::Gone)?;
     Ok((sender.send_request(request).await.map_err(gone)?, connection))
 }
 
@@ -281,16 +307,18 @@ pub fn escaped(name: &str) -> String {
 
 // === impl Incoming ===
 
-impl Incoming {
+impl IncomingAnswer {
     /// All of it.
-    async fn whole(self) -> Result<Bytes, Error> {
-        let reading = timeout(REST, to_bytes(self.body, LARGEST)).await;
+    async fn whole(self) -> Result<Bytes, AdminClientError> {
+        let reading = timeout(ANSWER_BODY_TIMEOUT, to_bytes(self.body, MAX_ANSWER_BYTES)).await;
         drop(self.connection);
-        reading.map_err(|_| Error::Silent { after: REST })?.map_err(|_| Error::Gone)
+        reading
+            .map_err(|_| AdminClientError::Silent { after: ANSWER_BODY_TIMEOUT })?
+            .map_err(|_| AdminClientError::Gone)
     }
 
     /// A stream of events.
-    pub(super) fn events(self) -> Events {
-        Events::new(self.body.into_data_stream(), self.connection)
+    pub(super) fn events(self) -> AdminEventStream {
+        AdminEventStream::new(self.body.into_data_stream(), self.connection)
     }
 }

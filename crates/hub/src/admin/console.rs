@@ -8,13 +8,13 @@ use axum::routing::get;
 use http::{HeaderName, HeaderValue, header};
 
 /// Scripts, styles and pictures come from here; nothing is inline, nothing is framed, and no text becomes markup.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; \
+const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; \
     media-src data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
     require-trusted-types-for 'script'; trusted-types 'none'";
 
 /// What every file is sent with.
-const HEADERS: [(HeaderName, &str); 6] = [
-    (header::CONTENT_SECURITY_POLICY, POLICY),
+const FILE_HEADERS: [(HeaderName, &str); 6] = [
+    (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY),
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (header::REFERRER_POLICY, "no-referrer"),
     (header::CACHE_CONTROL, "no-cache"),
@@ -22,10 +22,10 @@ const HEADERS: [(HeaderName, &str); 6] = [
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
 ];
 
-const PAGE: &str = "text/html; charset=utf-8";
-const STYLE: &str = "text/css; charset=utf-8";
-const SCRIPT: &str = "text/javascript; charset=utf-8";
-const PICTURE: &str = "image/svg+xml";
+const HTML_TYPE: &str = "text/html; charset=utf-8";
+const CSS_TYPE: &str = "text/css; charset=utf-8";
+const JAVASCRIPT_TYPE: &str = "text/javascript; charset=utf-8";
+const SVG_TYPE: &str = "image/svg+xml";
 
 /// A file of the console's folder.
 macro_rules! file {
@@ -35,31 +35,31 @@ macro_rules! file {
 }
 
 /// Every file: where it is found, what it is, what it says.
-const FILES: &[(&str, &str, &[u8])] = &[
-    ("/", PAGE, file!("index.html")),
-    ("/console/icon.svg", PICTURE, file!("icon.svg")),
-    ("/console/style.css", STYLE, file!("style.css")),
-    ("/console/activity.js", SCRIPT, file!("activity.js")),
-    ("/console/api.js", SCRIPT, file!("api.js")),
-    ("/console/app.js", SCRIPT, file!("app.js")),
-    ("/console/calling.js", SCRIPT, file!("calling.js")),
-    ("/console/catalog.js", SCRIPT, file!("catalog.js")),
-    ("/console/content.js", SCRIPT, file!("content.js")),
-    ("/console/dom.js", SCRIPT, file!("dom.js")),
-    ("/console/form.js", SCRIPT, file!("form.js")),
-    ("/console/link.js", SCRIPT, file!("link.js")),
-    ("/console/list.js", SCRIPT, file!("list.js")),
-    ("/console/notify.js", SCRIPT, file!("notify.js")),
-    ("/console/problems.js", SCRIPT, file!("problems.js")),
-    ("/console/questions.js", SCRIPT, file!("questions.js")),
-    ("/console/server.js", SCRIPT, file!("server.js")),
-    ("/console/servers.js", SCRIPT, file!("servers.js")),
-    ("/console/store.js", SCRIPT, file!("store.js")),
-    ("/console/template.js", SCRIPT, file!("template.js")),
+const CONSOLE_FILES: &[(&str, &str, &[u8])] = &[
+    ("/", HTML_TYPE, file!("index.html")),
+    ("/console/icon.svg", SVG_TYPE, file!("icon.svg")),
+    ("/console/style.css", CSS_TYPE, file!("style.css")),
+    ("/console/activity.js", JAVASCRIPT_TYPE, file!("activity.js")),
+    ("/console/api.js", JAVASCRIPT_TYPE, file!("api.js")),
+    ("/console/app.js", JAVASCRIPT_TYPE, file!("app.js")),
+    ("/console/calling.js", JAVASCRIPT_TYPE, file!("calling.js")),
+    ("/console/catalog.js", JAVASCRIPT_TYPE, file!("catalog.js")),
+    ("/console/content.js", JAVASCRIPT_TYPE, file!("content.js")),
+    ("/console/dom.js", JAVASCRIPT_TYPE, file!("dom.js")),
+    ("/console/form.js", JAVASCRIPT_TYPE, file!("form.js")),
+    ("/console/link.js", JAVASCRIPT_TYPE, file!("link.js")),
+    ("/console/list.js", JAVASCRIPT_TYPE, file!("list.js")),
+    ("/console/notify.js", JAVASCRIPT_TYPE, file!("notify.js")),
+    ("/console/problems.js", JAVASCRIPT_TYPE, file!("problems.js")),
+    ("/console/questions.js", JAVASCRIPT_TYPE, file!("questions.js")),
+    ("/console/server.js", JAVASCRIPT_TYPE, file!("server.js")),
+    ("/console/servers.js", JAVASCRIPT_TYPE, file!("servers.js")),
+    ("/console/store.js", JAVASCRIPT_TYPE, file!("store.js")),
+    ("/console/template.js", JAVASCRIPT_TYPE, file!("template.js")),
 ];
 
 pub(super) fn routes() -> Router {
-    FILES.iter().fold(Router::new(), |routes, (path, kind, text)| {
+    CONSOLE_FILES.iter().fold(Router::new(), |routes, (path, kind, text)| {
         routes.route(path, get(|| async { answer(kind, text) }))
     })
 }
@@ -68,7 +68,7 @@ fn answer(kind: &'static str, text: &'static [u8]) -> Response {
     let mut response = Response::new(axum::body::Body::from(text));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
-    for (name, value) in HEADERS {
+    for (name, value) in FILE_HEADERS {
         headers.insert(name, HeaderValue::from_static(value));
     }
     response

@@ -12,60 +12,66 @@ use axum::response::sse::Event;
 use futures_util::{StreamExt as _, stream};
 use http::{HeaderMap, Uri};
 use serde_json::{Value, json};
-use switchboard_core::audit::Line;
-use switchboard_core::engine::{Attendance, Event as Happening, Happened, Looking};
+use switchboard_core::audit::AuditCallLine;
+use switchboard_core::engine::{
+    CallWatcher, EngineEvent as Happening, EngineEventKind, QueueWatcher,
+};
 use switchboard_wire::sanitize;
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::sync::watch;
 
-use super::questions::{self, Asking};
-use super::ring::{Taken, Told};
-use super::routes::{param, params};
-use super::{Admin, activity, lease, sse};
+use super::questions::{self, QuestionInfo};
+use super::ring::{RecordedEvent, RingReader};
+use super::routes::{query_param, query_params};
+use super::{AdminApi, activity, lease, sse};
 
 /// What one reader knows and is told.
-struct Feed {
-    admin: Admin,
-    events: broadcast::Receiver<Arc<Told>>,
+struct EventFeed {
+    admin: AdminApi,
+    events: broadcast::Receiver<Arc<RecordedEvent>>,
     queue: watch::Receiver<u64>,
     /// The questions that the reader knows of.
-    known: BTreeMap<String, Asking>,
+    known: BTreeMap<String, QuestionInfo>,
     /// What is to be told next.
     ready: VecDeque<Event>,
     /// Whoever attends the queue may be asked.
-    _attendance: Option<Attendance>,
+    _attendance: Option<QueueWatcher>,
     /// Whoever follows may want to see what calls said.
-    _looking: Looking,
+    _looking: CallWatcher,
 }
 
 /// Workspaces that may be held open along with the events.
-const HELD: usize = 16;
+const MAX_HELD_WORKSPACES: usize = 16;
 
 /// `GET /events`.
-pub(super) async fn follow(State(admin): State<Admin>, uri: Uri, headers: HeaderMap) -> Response {
+pub(super) async fn follow(
+    State(admin): State<AdminApi>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Response {
     let engine = &admin.0.engine;
     let after = headers.get("last-event-id").map(|id| id.to_str().unwrap_or_default());
-    let Taken { is_torn, missed, coming } = admin.0.ring.follow(engine, after);
+    let RingReader { is_torn, missed, coming } = admin.0.ring.follow(engine, after);
     let mut ready = VecDeque::from([sse::event("ready", &json!({}))]);
     ready.extend(is_torn.then(|| sse::event("resync", &json!({}))));
-    ready.extend(missed.iter().map(|told| told.event()));
+    ready.extend(missed.iter().map(|told| told.to_sse_event()));
     let mut held = Vec::new();
-    for id in params(&uri, "hold").take(HELD) {
-        match lease::beside_events(&admin, &id) {
+    for id in query_params(&uri, "hold").take(MAX_HELD_WORKSPACES) {
+        match lease::hold_with_events(&admin, &id) {
             Ok(feed) => held.push(feed.events().boxed()),
             Err(_) => ready.push_back(sse::event("gone", &json!({ "id": id }))),
         }
     }
     let mut queue = engine.queue().changes();
     queue.mark_changed();
-    let attendance = param(&uri, "attend").map(|_| engine.queue().attend());
-    let feed = Feed {
+    let attendance = query_param(&uri, "attend").map(|_| engine.queue().watch());
+    let feed = EventFeed {
         events: coming,
         queue,
         known: BTreeMap::new(),
         ready,
         _attendance: attendance,
-        _looking: engine.look_at_calls(),
+        _looking: engine.watch_calls(),
         admin,
     };
     let all = stream::unfold(feed, |mut feed| async move {
@@ -77,7 +83,7 @@ pub(super) async fn follow(State(admin): State<Admin>, uri: Uri, headers: Header
 
 // === impl Feed ===
 
-impl Feed {
+impl EventFeed {
     async fn next(&mut self) -> Option<Event> {
         loop {
             if let Some(event) = self.ready.pop_front() {
@@ -86,10 +92,10 @@ impl Feed {
             tokio::select! {
                 changed = self.queue.changed() => {
                     changed.ok()?;
-                    self.look_at_queue();
+                    self.compare_queue();
                 }
                 event = self.events.recv() => match event {
-                    Ok(told) => self.ready.push_back(told.event()),
+                    Ok(told) => self.ready.push_back(told.to_sse_event()),
                     Err(RecvError::Lagged(_)) => {
                         self.ready.push_back(sse::event("resync", &json!({})));
                     }
@@ -100,8 +106,8 @@ impl Feed {
     }
 
     /// Tells which questions are new, and which no longer wait.
-    fn look_at_queue(&mut self) {
-        let now: BTreeMap<String, Asking> = questions::queue(&self.admin)
+    fn compare_queue(&mut self) {
+        let now: BTreeMap<String, QuestionInfo> = questions::list_queue(&self.admin)
             .into_iter()
             .map(|asked| (asked.id.clone(), asked))
             .collect();
@@ -116,15 +122,15 @@ impl Feed {
 }
 
 /// The word for an event, and what comes with it.
-pub(super) fn told(event: &Happening) -> Option<(&'static str, Value)> {
+pub(super) fn event_json(event: &Happening) -> Option<(&'static str, Value)> {
     let (name, mut data) = match &event.what {
-        Happened::State => ("state", json!({})),
-        Happened::List(list) => ("list", json!({ "list": list.member() })),
-        Happened::Log(params) => ("log", json!({ "params": params })),
-        Happened::ResourceUpdated { uri, .. } => ("resource", json!({ "uri": clean(uri) })),
-        Happened::Called(called) => {
-            let mut data = json!(Line::of(called));
-            if let Some(id) = activity::id(called) {
+        EngineEventKind::State => ("state", json!({})),
+        EngineEventKind::List(list) => ("list", json!({ "list": list.member() })),
+        EngineEventKind::Log(params) => ("log", json!({ "params": params })),
+        EngineEventKind::ResourceUpdated { uri, .. } => ("resource", json!({ "uri": clean(uri) })),
+        EngineEventKind::Called(called) => {
+            let mut data = json!(AuditCallLine::from_record(called));
+            if let Some(id) = activity::call_id(called) {
                 data["id"] = json!(id);
             }
             ("called", data)
@@ -138,5 +144,5 @@ pub(super) fn told(event: &Happening) -> Option<(&'static str, Value)> {
 }
 
 fn clean(text: &str) -> String {
-    sanitize::line(text).into_owned()
+    sanitize::sanitize_line(text).into_owned()
 }

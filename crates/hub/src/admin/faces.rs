@@ -7,26 +7,26 @@ use serde::Deserialize;
 use serde_json::json;
 use switchboard_wire::json::Raw;
 
-use super::problem::Problem;
-use super::routes::Body;
-use super::{Admin, Faces, Whose, sse};
+use super::problem::AdminProblem;
+use super::routes::JsonBody;
+use super::{AdminApi, ServedFaces, WorkspaceRequest, sse};
 
 /// What is wanted.
 #[derive(Deserialize)]
-pub(super) struct Wanted {
-    whose: Whose,
+pub(super) struct FacesRequest {
+    whose: WorkspaceRequest,
     faces: Raw,
 }
 
 /// `POST /faces`.
 pub(super) async fn open(
-    State(admin): State<Admin>,
-    Body(wanted): Body<Wanted>,
-) -> Result<Response, Problem> {
-    let faces = admin.0.host.faces(&admin, &wanted.whose, &wanted.faces).await?;
-    let Faces { address, facts, serving } = faces;
+    State(admin): State<AdminApi>,
+    JsonBody(wanted): JsonBody<FacesRequest>,
+) -> Result<Response, AdminProblem> {
+    let faces = admin.0.host.serve_faces(&admin, &wanted.whose, &wanted.faces).await?;
+    let ServedFaces { address, facts, serving } = faces;
     let first = sse::event("ready", &json!({ "address": address, "facts": facts }));
-    let held = admin.0.pulse.client();
+    let held = admin.0.pulse.count_client();
     let state = (Some(first), Some(serving), held);
     Ok(sse::response(stream::unfold(state, |(first, serving, held)| async move {
         if let Some(first) = first {

@@ -12,32 +12,34 @@ use axum::response::Response;
 use http::{StatusCode, Uri};
 use serde::Deserialize;
 use serde_json::{Map, Value, json as value};
-use switchboard_config::{self as config, Existing, Scope, Server, Switch, mask};
+use switchboard_config::{
+    self as config, DesiredServer, OnExistingEntry, Scope, ServerSwitch, mask,
+};
 use switchboard_core::WorkspaceId;
 
-use super::Admin;
-use super::problem::{Kind, Problem};
-use super::routes::{Body, json, param};
+use super::AdminApi;
+use super::problem::{AdminProblem, AdminProblemKind};
+use super::routes::{JsonBody, json, query_param};
 use super::snippet;
-use switchboard_sources::Served;
+use switchboard_sources::SyncedWorkspace;
 
 /// The files of one workspace.
-pub(super) struct Files {
-    admin: Admin,
-    pub(super) served: Arc<Served>,
+pub(super) struct WorkspaceFiles {
+    admin: AdminApi,
+    pub(super) served: Arc<SyncedWorkspace>,
 }
 
 /// Why nothing was changed.
-pub(super) enum Unchanged {
+pub(super) enum ChangeError {
     /// The files cannot be so.
     Config(config::Error),
     /// Something else.
-    Problem(Problem),
+    Problem(AdminProblem),
 }
 
 /// What is to be added: one of `entry`, `url` and `snippet`.
 #[derive(Deserialize)]
-pub(super) struct Adding {
+pub(super) struct AddServerRequest {
     name: Option<String>,
     scope: Option<Scope>,
     entry: Option<Value>,
@@ -47,16 +49,16 @@ pub(super) struct Adding {
 
 /// What an entry is to be.
 #[derive(Deserialize)]
-pub(super) struct Editing {
+pub(super) struct EditServerRequest {
     entry: Value,
 }
 
 // === impl Files ===
 
-impl Files {
-    pub(super) fn of(admin: &Admin, id: &str) -> Result<Self, Problem> {
-        let served = admin.0.host.served(&WorkspaceId::from(id));
-        let served = served.ok_or_else(|| Problem::no_workspace(id))?;
+impl WorkspaceFiles {
+    pub(super) fn of(admin: &AdminApi, id: &str) -> Result<Self, AdminProblem> {
+        let served = admin.0.host.find_workspace(&WorkspaceId::from(id));
+        let served = served.ok_or_else(|| AdminProblem::no_workspace(id))?;
         Ok(Self { admin: admin.clone(), served })
     }
 
@@ -64,179 +66,183 @@ impl Files {
     pub(super) async fn change<T: Send + 'static>(
         &self,
         doing: String,
-        work: impl FnOnce(&config::Workspace) -> Result<T, Unchanged> + Send + 'static,
-    ) -> Result<T, Problem> {
+        work: impl FnOnce(&config::ConfigWorkspace) -> Result<T, ChangeError> + Send + 'static,
+    ) -> Result<T, AdminProblem> {
         let served = Arc::clone(&self.served);
         let working = tokio::task::spawn_blocking(move || work(&served.files())).await;
         let done = working.map_err(|error| {
-            Problem::new(Kind::Failed, doing.clone()).detailed(error.to_string())
+            AdminProblem::new(AdminProblemKind::Failed, doing.clone())
+                .with_detail(error.to_string())
         })?;
         let done = done.map_err(|unchanged| match unchanged {
-            Unchanged::Config(error) => self.admin.0.host.unchanged(&doing, &error),
-            Unchanged::Problem(problem) => problem,
+            ChangeError::Config(error) => self.admin.0.host.change_problem(&doing, &error),
+            ChangeError::Problem(problem) => problem,
         })?;
-        self.served.look().await;
+        self.served.reload().await;
         Ok(done)
     }
 
     /// What there is to say of a server after a change.
-    fn told(&self, name: &str, scope: Scope, file: &FilePath) -> Value {
+    fn server_json(&self, name: &str, scope: Scope, file: &FilePath) -> Value {
         let snapshot = self.served.snapshot();
-        let state = snapshot.desired.named(name).next().map(|server| server.state.name());
+        let state = snapshot.desired.servers_named(name).next().map(|server| server.state.name());
         value!({ "name": name, "scope": scope, "file": file, "state": state })
     }
 }
 
 // === impl Unchanged ===
 
-impl From<config::Error> for Unchanged {
+impl From<config::Error> for ChangeError {
     fn from(error: config::Error) -> Self {
         Self::Config(error)
     }
 }
 
-impl From<Problem> for Unchanged {
-    fn from(problem: Problem) -> Self {
+impl From<AdminProblem> for ChangeError {
+    fn from(problem: AdminProblem) -> Self {
         Self::Problem(problem)
     }
 }
 
 /// `GET /workspaces/{id}/servers/{name}`: its entry, without secrets.
 pub(super) async fn show(
-    State(admin): State<Admin>,
+    State(admin): State<AdminApi>,
     Path((id, name)): Path<(String, String)>,
-) -> Result<Response, Problem> {
-    let snapshot = Files::of(&admin, &id)?.served.snapshot();
-    let server = snapshot.desired.named(&name).next();
-    let server = server.ok_or_else(|| Problem::no_server(&name))?;
+) -> Result<Response, AdminProblem> {
+    let snapshot = WorkspaceFiles::of(&admin, &id)?.served.snapshot();
+    let server = snapshot.desired.servers_named(&name).next();
+    let server = server.ok_or_else(|| AdminProblem::no_server(&name))?;
     Ok(json(StatusCode::OK, &entry_of(server)))
 }
 
-fn entry_of(server: &Server) -> Value {
+fn entry_of(server: &DesiredServer) -> Value {
     value!({
         "name": server.name,
         "scope": server.scope,
         "at": server.at,
         "state": server.state.name(),
         "writable": server.scope.is_writable(),
-        "entry": mask::masked_for_editing(&server.template.to_json()),
+        "entry": mask::redact_for_editing(&server.template.to_json()),
     })
 }
 
 /// `POST /workspaces/{id}/servers`.
 pub(super) async fn add(
-    State(admin): State<Admin>,
+    State(admin): State<AdminApi>,
     Path(id): Path<String>,
-    Body(adding): Body<Adding>,
-) -> Result<Response, Problem> {
-    let files = Files::of(&admin, &id)?;
+    JsonBody(adding): JsonBody<AddServerRequest>,
+) -> Result<Response, AdminProblem> {
+    let files = WorkspaceFiles::of(&admin, &id)?;
     let scope = adding.scope.unwrap_or(Scope::Local);
     let entries = adding.entries()?;
     let names: Vec<_> = entries.iter().map(|(name, _)| format!("`{name}`")).collect();
     let doing = format!("cannot add {}", names.join(", "));
     let written = files.change(doing, move |files| {
-        let one = |(name, entry): (String, Value)| -> Result<(String, PathBuf), Unchanged> {
+        let one = |(name, entry): (String, Value)| -> Result<(String, PathBuf), ChangeError> {
             refuse_client_secret(&entry)?;
-            let path = files.add(scope, &name, &entry, Existing::Keep)?;
+            let path = files.add(scope, &name, &entry, OnExistingEntry::Keep)?;
             Ok((name, path))
         };
         entries.into_iter().map(one).collect::<Result<Vec<_>, _>>()
     });
     let written = written.await?;
-    let told: Vec<_> = written.iter().map(|(name, path)| files.told(name, scope, path)).collect();
+    let told: Vec<_> =
+        written.iter().map(|(name, path)| files.server_json(name, scope, path)).collect();
     Ok(json(StatusCode::CREATED, &value!({ "added": told })))
 }
 
 /// `PUT /workspaces/{id}/servers/{name}`.
 pub(super) async fn edit(
-    State(admin): State<Admin>,
+    State(admin): State<AdminApi>,
     Path((id, name)): Path<(String, String)>,
     uri: Uri,
-    Body(editing): Body<Editing>,
-) -> Result<Response, Problem> {
-    let files = Files::of(&admin, &id)?;
-    let (wanted, of) = (scope(&uri)?, name.clone());
+    JsonBody(editing): JsonBody<EditServerRequest>,
+) -> Result<Response, AdminProblem> {
+    let files = WorkspaceFiles::of(&admin, &id)?;
+    let (wanted, of) = (scope_param(&uri)?, name.clone());
     let changed = files.change(format!("cannot edit `{name}`"), move |files| {
         let (scope, path) = files.find(&of, wanted)?;
-        let written = written(&of, &path)?;
-        let entry = restored(&editing.entry, &mask::masked_for_editing(&written), &written);
-        if entry.to_string().contains(mask::MASK) && !written.to_string().contains(mask::MASK) {
-            return Err(still_hidden().into());
+        let written = entry_in_file(&of, &path)?;
+        let entry = restore_redacted(&editing.entry, &mask::redact_for_editing(&written), &written);
+        if entry.to_string().contains(mask::REDACTED)
+            && !written.to_string().contains(mask::REDACTED)
+        {
+            return Err(still_redacted_problem().into());
         }
         refuse_client_secret(&entry)?;
         files.replace(scope, &path, &of, &entry)?;
         Ok((scope, path))
     });
     let (scope, path) = changed.await?;
-    Ok(json(StatusCode::OK, &files.told(&name, scope, &path)))
+    Ok(json(StatusCode::OK, &files.server_json(&name, scope, &path)))
 }
 
 /// `DELETE /workspaces/{id}/servers/{name}`.
 pub(super) async fn remove(
-    State(admin): State<Admin>,
+    State(admin): State<AdminApi>,
     Path((id, name)): Path<(String, String)>,
     uri: Uri,
-) -> Result<Response, Problem> {
-    let files = Files::of(&admin, &id)?;
-    let (wanted, of) = (scope(&uri)?, name.clone());
+) -> Result<Response, AdminProblem> {
+    let files = WorkspaceFiles::of(&admin, &id)?;
+    let (wanted, of) = (scope_param(&uri)?, name.clone());
     let doing = format!("cannot remove `{name}`");
     let removed = files.change(doing, move |files| Ok(files.remove(&of, wanted)?));
     let (scope, path) = removed.await?;
-    Ok(json(StatusCode::OK, &files.told(&name, scope, &path)))
+    Ok(json(StatusCode::OK, &files.server_json(&name, scope, &path)))
 }
 
 /// `POST /workspaces/{id}/servers/{name}/enable`.
 pub(super) async fn enable(
-    state: State<Admin>,
+    state: State<AdminApi>,
     path: Path<(String, String)>,
     uri: Uri,
-) -> Result<Response, Problem> {
-    switch(state, path, &uri, Switch::On).await
+) -> Result<Response, AdminProblem> {
+    switch(state, path, &uri, ServerSwitch::On).await
 }
 
 /// `POST /workspaces/{id}/servers/{name}/disable`.
 pub(super) async fn disable(
-    state: State<Admin>,
+    state: State<AdminApi>,
     path: Path<(String, String)>,
     uri: Uri,
-) -> Result<Response, Problem> {
-    switch(state, path, &uri, Switch::Off).await
+) -> Result<Response, AdminProblem> {
+    switch(state, path, &uri, ServerSwitch::Off).await
 }
 
 async fn switch(
-    State(admin): State<Admin>,
+    State(admin): State<AdminApi>,
     Path((id, name)): Path<(String, String)>,
     uri: &Uri,
-    switch: Switch,
-) -> Result<Response, Problem> {
-    let files = Files::of(&admin, &id)?;
-    let (scope, of) = (scope(uri)?.unwrap_or(Scope::Local), name.clone());
+    switch: ServerSwitch,
+) -> Result<Response, AdminProblem> {
+    let files = WorkspaceFiles::of(&admin, &id)?;
+    let (scope, of) = (scope_param(uri)?.unwrap_or(Scope::Local), name.clone());
     let verb = match switch {
-        Switch::On => "enable",
-        Switch::Off => "disable",
+        ServerSwitch::On => "enable",
+        ServerSwitch::Off => "disable",
     };
     let doing = format!("cannot {verb} `{name}`");
     let path = files.change(doing, move |files| Ok(files.switch(scope, &of, switch)?)).await?;
-    Ok(json(StatusCode::OK, &files.told(&name, scope, &path)))
+    Ok(json(StatusCode::OK, &files.server_json(&name, scope, &path)))
 }
 
 /// The scope behind `?`.
-fn scope(uri: &Uri) -> Result<Option<Scope>, Problem> {
-    let scope = param(uri, "scope").map(|scope| scope.parse::<Scope>());
-    scope.transpose().map_err(|error| Problem::malformed(error.to_string()))
+fn scope_param(uri: &Uri) -> Result<Option<Scope>, AdminProblem> {
+    let scope = query_param(uri, "scope").map(|scope| scope.parse::<Scope>());
+    scope.transpose().map_err(|error| AdminProblem::malformed(error.to_string()))
 }
 
 /// The entry as it stands in its file.
-fn written(name: &str, path: &FilePath) -> Result<Value, Unchanged> {
+fn entry_in_file(name: &str, path: &FilePath) -> Result<Value, ChangeError> {
     let text = std::fs::read_to_string(path)
         .map_err(|source| config::Error::Read { path: path.to_owned(), source })?;
-    let entry = config::edit::get(&text, &["mcpServers", name])
+    let entry = config::edit::get_member(&text, &["mcpServers", name])
         .map_err(|source| config::Error::Edit { path: path.to_owned(), source })?;
     Ok(entry.ok_or_else(|| config::Error::NoServer { name: name.to_owned() })?)
 }
 
 /// What was sent, with everything that is as it was `shown` as it was `written`.
-pub(super) fn restored(sent: &Value, shown: &Value, written: &Value) -> Value {
+pub(super) fn restore_redacted(sent: &Value, shown: &Value, written: &Value) -> Value {
     if sent == shown {
         return written.clone();
     }
@@ -244,7 +250,7 @@ pub(super) fn restored(sent: &Value, shown: &Value, written: &Value) -> Value {
         (Value::Object(sent), Value::Object(shown), Value::Object(written)) => {
             let member = |(name, sent): (&String, &Value)| {
                 let value = match (shown.get(name), written.get(name)) {
-                    (Some(shown), Some(written)) => restored(sent, shown, written),
+                    (Some(shown), Some(written)) => restore_redacted(sent, shown, written),
                     _ => sent.clone(),
                 };
                 (name.clone(), value)
@@ -254,7 +260,7 @@ pub(super) fn restored(sent: &Value, shown: &Value, written: &Value) -> Value {
         (Value::Array(sent), Value::Array(shown), Value::Array(written)) => {
             let element =
                 |(index, sent): (usize, &Value)| match (shown.get(index), written.get(index)) {
-                    (Some(shown), Some(written)) => restored(sent, shown, written),
+                    (Some(shown), Some(written)) => restore_redacted(sent, shown, written),
                     _ => sent.clone(),
                 };
             sent.iter().enumerate().map(element).collect()
@@ -263,38 +269,42 @@ pub(super) fn restored(sent: &Value, shown: &Value, written: &Value) -> Value {
     }
 }
 
-fn still_hidden() -> Problem {
-    Problem::new(
-        Kind::Malformed,
+fn still_redacted_problem() -> AdminProblem {
+    AdminProblem::new(
+        AdminProblemKind::Malformed,
         "a value of the entry is hidden, and it is not known which is meant",
     )
-    .hinted("write it anew, or leave it where it was")
+    .with_hint("write it anew, or leave it where it was")
 }
 
 /// A client's secret is not for a plain file.
-fn refuse_client_secret(entry: &Value) -> Result<(), Problem> {
+fn refuse_client_secret(entry: &Value) -> Result<(), AdminProblem> {
     match entry["oauth"]["clientSecret"].as_str() {
-        Some(secret) if mask::is_secret("clientSecret", secret) => Err(Problem::new(
-            Kind::Malformed,
+        Some(secret) if mask::is_secret("clientSecret", secret) => Err(AdminProblem::new(
+            AdminProblemKind::Malformed,
             "a client secret is not written to a file as plain text",
         )
-        .hinted("put it into a variable of your environment, and give `${VARIABLE}` in its place")),
+        .with_hint(
+            "put it into a variable of your environment, and give `${VARIABLE}` in its place",
+        )),
         _ => Ok(()),
     }
 }
 
 // === impl Adding ===
 
-impl Adding {
-    fn entries(self) -> Result<Vec<(String, Value)>, Problem> {
+impl AddServerRequest {
+    fn entries(self) -> Result<Vec<(String, Value)>, AdminProblem> {
         match (self.entry, self.url, self.snippet) {
-            (Some(entry), None, None) => Ok(vec![(self.name.ok_or_else(Problem::unnamed)?, entry)]),
-            (None, Some(url), None) => {
-                let entry = snippet::of_url(&url)?;
-                Ok(vec![(self.name.ok_or_else(Problem::unnamed)?, entry)])
+            (Some(entry), None, None) => {
+                Ok(vec![(self.name.ok_or_else(AdminProblem::unnamed)?, entry)])
             }
-            (None, None, Some(text)) => snippet::read(&text, self.name.as_deref()),
-            _ => Err(Problem::malformed("give one of `entry`, `url` and `snippet`")),
+            (None, Some(url), None) => {
+                let entry = snippet::entry_from_url(&url)?;
+                Ok(vec![(self.name.ok_or_else(AdminProblem::unnamed)?, entry)])
+            }
+            (None, None, Some(text)) => snippet::parse_snippet(&text, self.name.as_deref()),
+            _ => Err(AdminProblem::malformed("give one of `entry`, `url` and `snippet`")),
         }
     }
 }
@@ -307,18 +317,18 @@ mod tests {
     fn what_was_hidden_comes_back_as_it_was() {
         let written = value!({ "url": "https://host/mcp", "headers": { "Authorization": "Bearer s3cret", "X-Team": "a" },
             "args": ["--token", "s3cret", "x"] });
-        let shown = mask::masked_for_editing(&written);
+        let shown = mask::redact_for_editing(&written);
         assert!(!shown.to_string().contains("s3cret"));
-        assert_eq!(restored(&shown, &shown, &written), written);
+        assert_eq!(restore_redacted(&shown, &shown, &written), written);
         let mut sent = shown.clone();
         sent["url"] = "https://other/mcp".into();
         sent["args"][2] = "y".into();
-        let entry = restored(&sent, &shown, &written);
+        let entry = restore_redacted(&sent, &shown, &written);
         assert_eq!(entry["headers"], written["headers"]);
         assert_eq!(entry["args"], value!(["--token", "s3cret", "y"]));
         assert_eq!(entry["url"], "https://other/mcp");
         // Moved, it is nobody's any more.
-        sent["args"] = value!(["y", "--token", mask::MASK]);
-        assert!(restored(&sent, &shown, &written).to_string().contains(mask::MASK));
+        sent["args"] = value!(["y", "--token", mask::REDACTED]);
+        assert!(restore_redacted(&sent, &shown, &written).to_string().contains(mask::REDACTED));
     }
 }

@@ -11,42 +11,45 @@ use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use switchboard_config as config;
 use switchboard_core::WorkspaceId;
-use switchboard_core::permission::Consent;
-use switchboard_core::results::{BlobPolicy, Policy};
-use switchboard_core::{Session, engine::Answers};
+use switchboard_core::permission::UserConsent;
+use switchboard_core::results::{BlobPolicy, ResultPolicy};
+use switchboard_core::{Session, engine::QuestionAnswerer};
 use switchboard_wire::json::Raw;
 
-use super::{Admin, Problem};
-use switchboard_sources::Served;
+use super::{AdminApi, AdminProblem};
+use switchboard_sources::SyncedWorkspace;
 
 /// Makes workspaces, and the faces they are served by.
-pub trait Host: Send + Sync + 'static {
+pub trait WorkspaceHost: Send + Sync + 'static {
     /// Opens a workspace, with its files as they are now, and keeps it current while what is returned lives.
-    fn open<'a>(&'a self, whose: &'a Whose) -> BoxFuture<'a, Result<Opened, Problem>>;
+    fn open<'a>(
+        &'a self,
+        whose: &'a WorkspaceRequest,
+    ) -> BoxFuture<'a, Result<OpenWorkspace, AdminProblem>>;
 
     /// Every workspace that is open.
-    fn workspaces(&self) -> Vec<Site>;
+    fn workspaces(&self) -> Vec<WorkspaceSummary>;
 
     /// One of them, with the files it is made of.
-    fn served(&self, id: &WorkspaceId) -> Option<Arc<Served>>;
+    fn find_workspace(&self, id: &WorkspaceId) -> Option<Arc<SyncedWorkspace>>;
 
     /// How to tell somebody that their files could not be changed, and what they can do.
-    fn unchanged(&self, doing: &str, error: &config::Error) -> Problem;
+    fn change_problem(&self, doing: &str, error: &config::Error) -> AdminProblem;
 
     /// Serves a workspace over the network as `wanted` says, while what is returned lives. Where the address is the
     /// API's own, that [makes way](Admin::make_way).
-    fn faces<'a>(
+    fn serve_faces<'a>(
         &'a self,
-        admin: &'a Admin,
-        whose: &'a Whose,
+        admin: &'a AdminApi,
+        whose: &'a WorkspaceRequest,
         wanted: &'a Raw,
-    ) -> BoxFuture<'a, Result<Faces, Problem>>;
+    ) -> BoxFuture<'a, Result<ServedFaces, AdminProblem>>;
 }
 
 /// Whose workspace is wanted.
 #[derive(Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Whose {
+pub struct WorkspaceRequest {
     /// The working directory.
     pub cwd: PathBuf,
     /// The environment. Variables that are not text stay behind.
@@ -60,13 +63,13 @@ pub struct Whose {
     pub client: String,
     /// How much room a result has.
     #[serde(default)]
-    pub results: Room,
+    pub results: ResultLimit,
 }
 
 /// How large a result may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Room {
+pub enum ResultLimit {
     /// Somebody reads it from a screen.
     #[default]
     Screen,
@@ -75,7 +78,7 @@ pub enum Room {
 }
 
 /// A workspace that is open.
-pub struct Opened {
+pub struct OpenWorkspace {
     /// Names it to the engine.
     pub id: WorkspaceId,
     /// Keeps it current.
@@ -83,18 +86,18 @@ pub struct Opened {
 }
 
 /// Faces that are served.
-pub struct Faces {
+pub struct ServedFaces {
     /// Where.
     pub address: SocketAddr,
     /// What whoever asked for them is to know, as an object.
     pub facts: Raw,
     /// Ends when they do; dropped, they end.
-    pub serving: BoxFuture<'static, Result<(), Problem>>,
+    pub serving: BoxFuture<'static, Result<(), AdminProblem>>,
 }
 
 /// A workspace, for a list of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Site {
+pub struct WorkspaceSummary {
     /// Names it.
     pub id: String,
     /// The project's root.
@@ -106,21 +109,21 @@ pub struct Site {
 
 // === impl Whose ===
 
-impl Whose {
+impl WorkspaceRequest {
     /// The session of whoever opened the workspace. A person typed what it calls.
-    pub(super) fn session(&self, id: String) -> Session {
+    pub(super) fn to_session(&self, id: String) -> Session {
         let mut session = Session::new(id);
         session.client.clone_from(&self.client);
         session.transport = "admin";
-        session.consent = Consent::Typed;
-        session.answers = Answers::Caller;
-        session.results = self.results.policy();
+        session.consent = UserConsent::Typed;
+        session.answers = QuestionAnswerer::Caller;
+        session.results = self.results.to_policy();
         session
     }
 }
 
 /// The environment may hold secrets.
-impl fmt::Debug for Whose {
+impl fmt::Debug for WorkspaceRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Whose")
             .field("cwd", &self.cwd)
@@ -132,13 +135,13 @@ impl fmt::Debug for Whose {
 
 // === impl Room ===
 
-impl Room {
+impl ResultLimit {
     /// What becomes of results. Blobs are for the person, who gets them as they are; a pipe gets all text.
-    pub fn policy(self) -> Policy {
-        let local = Policy { blobs: BlobPolicy::Leave, ..Policy::local() };
+    pub fn to_policy(self) -> ResultPolicy {
+        let local = ResultPolicy { blobs: BlobPolicy::Leave, ..ResultPolicy::local() };
         match self {
             Self::Screen => local,
-            Self::Pipe => Policy { max_chars: usize::MAX, max_tokens: usize::MAX, ..local },
+            Self::Pipe => ResultPolicy { max_chars: usize::MAX, max_tokens: usize::MAX, ..local },
         }
     }
 }

@@ -10,54 +10,54 @@ use axum::response::Response;
 use axum::response::sse::Event;
 use futures_util::stream::{self, Stream};
 use serde_json::json;
-use switchboard_core::dispatch::Question;
-use switchboard_core::engine::{Event as Happening, Happened, LOCAL_PRINCIPAL};
+use switchboard_core::dispatch::PendingQuestion;
+use switchboard_core::engine::{EngineEvent as Happening, EngineEventKind, LOCAL_PRINCIPAL};
 use switchboard_core::{Caller, WorkspaceId};
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio::time::timeout;
 
-use super::asked::Asker;
-use super::problem::{Kind, Problem};
-use super::questions::Asking;
-use super::routes::Body;
-use super::{Admin, Opened, Whose, sse};
+use super::asked::QuestionHolder;
+use super::problem::{AdminProblem, AdminProblemKind};
+use super::questions::QuestionInfo;
+use super::routes::JsonBody;
+use super::{AdminApi, OpenWorkspace, WorkspaceRequest, sse};
 
 /// Workspaces that are held open at once.
-const MOST: usize = 256;
+const MAX_LEASES: usize = 256;
 /// What a client is called that did not open its workspace itself.
-const CONSOLE: &str = "console";
+const CONSOLE_CLIENT_NAME: &str = "console";
 /// How long opening one may take: files are read.
-const OPENING: Duration = Duration::from_secs(30);
+const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Everybody who holds a workspace open.
 #[derive(Debug, Default)]
-pub(super) struct Leases {
+pub(super) struct WorkspaceLeases {
     open: Mutex<HashMap<String, (WorkspaceId, Caller)>>,
     last: AtomicU64,
 }
 
 /// One of them. Dropped, it is let go.
-struct Lease {
-    admin: Admin,
+struct WorkspaceLease {
+    admin: AdminApi,
     session: String,
-    _opened: Opened,
+    _opened: OpenWorkspace,
 }
 
 /// What whoever holds a workspace is told.
-pub(super) struct Feed {
+pub(super) struct LeaseFeed {
     id: WorkspaceId,
     first: Option<Event>,
     changes: watch::Receiver<u64>,
     events: broadcast::Receiver<Happening>,
-    strays: mpsc::Receiver<Question>,
-    asker: Asker,
-    logs: Logs,
-    _lease: Lease,
+    strays: mpsc::Receiver<PendingQuestion>,
+    asker: QuestionHolder,
+    logs: LogDelivery,
+    _lease: WorkspaceLease,
 }
 
 /// Whether log messages come with it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Logs {
+enum LogDelivery {
     Told,
     /// Whoever reads it has them already.
     Elsewhere,
@@ -65,13 +65,13 @@ enum Logs {
 
 // === impl Leases ===
 
-impl Leases {
+impl WorkspaceLeases {
     pub(super) fn count(&self) -> usize {
         self.lock().len()
     }
 
     /// A name that no other session has.
-    pub(super) fn name(&self) -> String {
+    pub(super) fn new_session_name(&self) -> String {
         format!("admin-{}", self.last.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
@@ -89,7 +89,7 @@ impl Leases {
 
 // === impl Lease ===
 
-impl Drop for Lease {
+impl Drop for WorkspaceLease {
     fn drop(&mut self) {
         let left = self.admin.0.leases.lock().remove(&self.session);
         // Outside the lock: a session that ends tells the engine.
@@ -99,66 +99,72 @@ impl Drop for Lease {
 
 /// `POST /workspaces`.
 pub(super) async fn open(
-    State(admin): State<Admin>,
-    Body(whose): Body<Whose>,
-) -> Result<Response, Problem> {
-    if admin.0.leases.count() >= MOST {
-        return Err(Problem::too_many("workspaces"));
+    State(admin): State<AdminApi>,
+    JsonBody(whose): JsonBody<WorkspaceRequest>,
+) -> Result<Response, AdminProblem> {
+    if admin.0.leases.count() >= MAX_LEASES {
+        return Err(AdminProblem::too_many("workspaces"));
     }
-    let opening = timeout(OPENING, admin.0.host.open(&whose));
+    let opening = timeout(OPEN_TIMEOUT, admin.0.host.open(&whose));
     let opened = opening.await.map_err(|_| {
-        Problem::new(Kind::TooSlow, "the configuration was not loaded in time")
-            .hinted("a file system may hang; try again")
+        AdminProblem::new(AdminProblemKind::TooSlow, "the configuration was not loaded in time")
+            .with_hint("a file system may hang; try again")
     })??;
-    Ok(sse::response(hold(admin, opened, &whose, Logs::Told)?.events()))
+    Ok(sse::response(hold(admin, opened, &whose, LogDelivery::Told)?.events()))
 }
 
 /// `POST /workspaces/{id}/hold`: one that is open already, for somebody who knows neither folder nor environment.
-pub(super) async fn again(
-    State(admin): State<Admin>,
+pub(super) async fn hold_open(
+    State(admin): State<AdminApi>,
     Path(id): Path<String>,
-) -> Result<Response, Problem> {
-    Ok(sse::response(held(&admin, &id, Logs::Told)?.events()))
+) -> Result<Response, AdminProblem> {
+    Ok(sse::response(hold_existing(&admin, &id, LogDelivery::Told)?.events()))
 }
 
 /// The same for somebody who follows all that happens.
-pub(super) fn beside_events(admin: &Admin, id: &str) -> Result<Feed, Problem> {
-    held(admin, id, Logs::Elsewhere)
+pub(super) fn hold_with_events(admin: &AdminApi, id: &str) -> Result<LeaseFeed, AdminProblem> {
+    hold_existing(admin, id, LogDelivery::Elsewhere)
 }
 
-fn held(admin: &Admin, id: &str, logs: Logs) -> Result<Feed, Problem> {
-    if admin.0.leases.count() >= MOST {
-        return Err(Problem::too_many("workspaces"));
+fn hold_existing(admin: &AdminApi, id: &str, logs: LogDelivery) -> Result<LeaseFeed, AdminProblem> {
+    if admin.0.leases.count() >= MAX_LEASES {
+        return Err(AdminProblem::too_many("workspaces"));
     }
-    let served = admin.0.host.served(&WorkspaceId::from(id));
-    let served = served.ok_or_else(|| Problem::no_workspace(id))?;
-    let opened = Opened { id: served.workspace().clone(), held: Box::new(served) };
-    let whose = Whose { client: CONSOLE.to_owned(), ..Whose::default() };
+    let served = admin.0.host.find_workspace(&WorkspaceId::from(id));
+    let served = served.ok_or_else(|| AdminProblem::no_workspace(id))?;
+    let opened = OpenWorkspace { id: served.workspace().clone(), held: Box::new(served) };
+    let whose =
+        WorkspaceRequest { client: CONSOLE_CLIENT_NAME.to_owned(), ..WorkspaceRequest::default() };
     hold(admin.clone(), opened, &whose, logs)
 }
 
-fn hold(admin: Admin, opened: Opened, whose: &Whose, logs: Logs) -> Result<Feed, Problem> {
+fn hold(
+    admin: AdminApi,
+    opened: OpenWorkspace,
+    whose: &WorkspaceRequest,
+    logs: LogDelivery,
+) -> Result<LeaseFeed, AdminProblem> {
     let id = opened.id.clone();
     let engine = &admin.0.engine;
     // Before the session is there, so that nothing is missed.
     let (changes, events) = (engine.changes(), engine.events());
-    let session = admin.0.leases.name();
-    let caller = engine.attach(&id, whose.session(session.clone()));
+    let session = admin.0.leases.new_session_name();
+    let caller = engine.attach(&id, whose.to_session(session.clone()));
     // The local principal's own connections are configured: nothing but the end of the workspace is in the way.
-    let caller = caller.map_err(|_| Problem::no_workspace(&id.to_string()))?;
+    let caller = caller.map_err(|_| AdminProblem::no_workspace(&id.to_string()))?;
     // A person has come to look.
     engine.retry_failed(&id);
-    let strays = engine.strays(&caller);
+    let strays = engine.session_questions(&caller);
     admin.0.leases.lock().insert(session.clone(), (id.clone(), caller));
     let first = sse::event("opened", &json!({ "id": id.to_string(), "session": session }));
-    let asker = Asker::new(admin.clone());
-    let lease = Lease { admin, session, _opened: opened };
-    Ok(Feed { id, first: Some(first), changes, events, strays, asker, logs, _lease: lease })
+    let asker = QuestionHolder::new(admin.clone());
+    let lease = WorkspaceLease { admin, session, _opened: opened };
+    Ok(LeaseFeed { id, first: Some(first), changes, events, strays, asker, logs, _lease: lease })
 }
 
 // === impl Feed ===
 
-impl Feed {
+impl LeaseFeed {
     pub(super) fn events(self) -> impl Stream<Item = Event> + Send + 'static {
         stream::unfold(self, |mut feed| async move {
             let event = feed.next().await?;
@@ -193,16 +199,16 @@ impl Feed {
         }
     }
 
-    fn ask(&mut self, question: Question) -> Option<Event> {
-        let asking = Asking::of(String::new(), &question);
+    fn ask(&mut self, question: PendingQuestion) -> Option<Event> {
+        let asking = QuestionInfo::from_question(String::new(), &question);
         let id = self.asker.hold(question)?;
-        Some(sse::event("question", &Asking { id, ..asking }))
+        Some(sse::event("question", &QuestionInfo { id, ..asking }))
     }
 
     fn log(&self, event: &Happening) -> Option<Event> {
         match &event.what {
-            Happened::Log(params)
-                if self.logs == Logs::Told
+            EngineEventKind::Log(params)
+                if self.logs == LogDelivery::Told
                     && event.workspaces.contains(&self.id)
                     && event.concerns(LOCAL_PRINCIPAL) =>
             {

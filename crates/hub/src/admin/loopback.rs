@@ -10,22 +10,22 @@ use axum::Router;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use super::{Admin, Token, TokenError, door, routes};
+use super::{AdminApi, AdminToken, AdminTokenError, door, routes};
 use switchboard_gateway::face::{self, FaceError, FaceOptions};
 
 /// The port that people know.
-pub const PORT: u16 = 7420;
+pub const DEFAULT_ADMIN_PORT: u16 = 7420;
 
 /// Where the API is now.
 #[derive(Debug, Default)]
-pub(super) struct Port(Mutex<Option<(SocketAddr, CancellationToken)>>);
+pub(super) struct AdminAddress(Mutex<Option<(SocketAddr, CancellationToken)>>);
 
 /// Why the API is on no port.
 #[derive(Debug, thiserror::Error)]
 pub enum LoopbackError {
     /// There is no token.
     #[error(transparent)]
-    Token(#[from] TokenError),
+    Token(#[from] AdminTokenError),
     /// There is no port.
     #[error("cannot listen on this machine")]
     Listen(#[source] io::Error),
@@ -35,36 +35,36 @@ pub enum LoopbackError {
 }
 
 /// The API and the console, to be served beside faces.
-pub struct Beside {
+pub struct AdminRoutes {
     routes: Router,
-    shown: Shown,
+    shown: ConsoleAddressLease,
     /// What to append to the address so that it lets one page in, once.
     pub invitation: String,
 }
 
 /// Where the console is besides its own port: what people were told first is what they are told again.
 #[derive(Debug, Default)]
-pub(super) struct Places(Mutex<Vec<Arc<str>>>);
+pub(super) struct ConsoleAddresses(Mutex<Vec<Arc<str>>>);
 
 /// While it is held, the console is said to be at this place.
 #[derive(Debug)]
 #[must_use = "dropped, the console is not there any more"]
-pub struct Shown {
-    admin: Admin,
+pub struct ConsoleAddressLease {
+    admin: AdminApi,
     url: Arc<str>,
 }
 
 // === impl Beside ===
 
-impl Beside {
+impl AdminRoutes {
     /// Faces with it beside them, and what is to be held while they are served.
-    pub fn faces(self, options: FaceOptions) -> (FaceOptions, Shown) {
+    pub fn add_to_faces(self, options: FaceOptions) -> (FaceOptions, ConsoleAddressLease) {
         (FaceOptions { beside: self.routes, ..options }, self.shown)
     }
 }
 
 /// The invitation is not for logs.
-impl fmt::Debug for Beside {
+impl fmt::Debug for AdminRoutes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Beside").finish_non_exhaustive()
     }
@@ -72,7 +72,7 @@ impl fmt::Debug for Beside {
 
 // === impl Places ===
 
-impl Places {
+impl ConsoleAddresses {
     /// The place that is longest there.
     pub(super) fn first(&self) -> Option<Arc<str>> {
         self.lock().first().cloned()
@@ -85,15 +85,15 @@ impl Places {
 
 // === impl Shown ===
 
-impl Shown {
-    fn at(admin: &Admin, url: &str) -> Self {
+impl ConsoleAddressLease {
+    fn at(admin: &AdminApi, url: &str) -> Self {
         let url = Arc::from(url);
         admin.0.places.lock().push(Arc::clone(&url));
         Self { admin: admin.clone(), url }
     }
 }
 
-impl Drop for Shown {
+impl Drop for ConsoleAddressLease {
     fn drop(&mut self) {
         self.admin.0.places.lock().retain(|url| !Arc::ptr_eq(url, &self.url));
     }
@@ -101,7 +101,7 @@ impl Drop for Shown {
 
 // === impl Port ===
 
-impl Port {
+impl AdminAddress {
     pub(super) fn address(&self) -> Option<SocketAddr> {
         self.lock().as_ref().map(|(address, _)| *address)
     }
@@ -113,9 +113,9 @@ impl Port {
 
 // === impl Admin ===
 
-impl Admin {
+impl AdminApi {
     /// Has the API leave this address for another; `false` if it is not there.
-    pub fn make_way(&self, wanted: SocketAddr) -> bool {
+    pub fn leave_address(&self, wanted: SocketAddr) -> bool {
         match &*self.0.port.lock() {
             Some((address, leave)) if *address == wanted => {
                 leave.cancel();
@@ -132,7 +132,7 @@ impl Admin {
         state: &Path,
         stop: &CancellationToken,
     ) -> Result<(), LoopbackError> {
-        let routes = self.behind_door(state).await?;
+        let routes = self.routes_with_access(state).await?;
         let mut port = port;
         while !stop.is_cancelled() {
             let listener = bind(port).await.map_err(LoopbackError::Listen)?;
@@ -145,25 +145,25 @@ impl Admin {
 
     /// The same beside something else that is served at this address, where people of this machine find it at `url`;
     /// absent where it is not for this machine alone.
-    pub async fn beside(
+    pub async fn routes_for_address(
         &self,
         address: SocketAddr,
         url: &str,
         state: &Path,
-    ) -> Result<Option<Beside>, LoopbackError> {
+    ) -> Result<Option<AdminRoutes>, LoopbackError> {
         if !address.ip().is_loopback() {
             return Ok(None);
         }
-        let routes = self.behind_door(state).await?;
-        let invitation = self.invitation().map_err(LoopbackError::Listen)?;
-        Ok(Some(Beside { routes, shown: Shown::at(self, url), invitation }))
+        let routes = self.routes_with_access(state).await?;
+        let invitation = self.new_invitation().map_err(LoopbackError::Listen)?;
+        Ok(Some(AdminRoutes { routes, shown: ConsoleAddressLease::at(self, url), invitation }))
     }
 
     /// Everything that is served to whoever has the token, and to our own pages: the API and the console. It has no
     /// answer for other addresses, so that it may stand beside something else.
-    async fn behind_door(&self, state: &Path) -> Result<Router, LoopbackError> {
+    async fn routes_with_access(&self, state: &Path) -> Result<Router, LoopbackError> {
         let state = state.to_owned();
-        let keeping = tokio::task::spawn_blocking(move || Token::keep(&state)).await;
+        let keeping = tokio::task::spawn_blocking(move || AdminToken::load_or_create(&state)).await;
         let token = keeping.map_err(|error| LoopbackError::Listen(io::Error::other(error)))??;
         Ok(door::routes(self, token))
     }
@@ -176,7 +176,7 @@ impl Admin {
     ) -> Result<(), LoopbackError> {
         let bound = listener.local_addr().map_err(LoopbackError::Listen)?;
         *self.0.port.lock() = Some((bound, leave.clone()));
-        let beside = routes.fallback(routes::nowhere);
+        let beside = routes.fallback(routes::not_found);
         let options = FaceOptions { beside, ..FaceOptions::local() };
         let served = face::serve_beside(listener, options, leave).await;
         *self.0.port.lock() = None;

@@ -40,54 +40,56 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use switchboard_core::Engine;
-use switchboard_core::told::Advice;
+use switchboard_core::told::ErrorAdvice;
 use tokio_util::sync::CancellationToken;
 
-pub use host::{Faces, Host, Opened, Room, Site, Whose};
-pub use loopback::{Beside, LoopbackError, PORT, Shown};
-pub use problem::{Kind, Problem};
-pub use questions::Asking;
-pub use routes::Status;
-pub use token::{Token, TokenError};
+pub use host::{
+    OpenWorkspace, ResultLimit, ServedFaces, WorkspaceHost, WorkspaceRequest, WorkspaceSummary,
+};
+pub use loopback::{AdminRoutes, ConsoleAddressLease, DEFAULT_ADMIN_PORT, LoopbackError};
+pub use problem::{AdminProblem, AdminProblemKind};
+pub use questions::QuestionInfo;
+pub use routes::AdminStatus;
+pub use token::{AdminToken, AdminTokenError};
 
-use crate::socket::Pulse;
-use asked::Asked;
-use lease::Leases;
-use loopback::{Places, Port};
-use passes::Passes;
-use ring::Ring;
-use switchboard_gateway::face::OpenSessions;
+use crate::socket::HubUsage;
+use asked::WaitingQuestions;
+use lease::WorkspaceLeases;
+use loopback::{AdminAddress, ConsoleAddresses};
+use passes::ConsolePasses;
+use ring::EventRing;
+use switchboard_gateway::face::OpenSessionCount;
 
 /// The admin API of one hub. Clones share it.
 #[derive(Clone)]
-pub struct Admin(Arc<Inner>);
+pub struct AdminApi(Arc<Inner>);
 
 struct Inner {
     engine: Engine,
-    host: Arc<dyn Host>,
-    advice: Arc<dyn Advice>,
-    pulse: Pulse,
+    host: Arc<dyn WorkspaceHost>,
+    advice: Arc<dyn ErrorAdvice>,
+    pulse: HubUsage,
     /// Ends the hub.
     stop: CancellationToken,
-    leases: Leases,
-    asked: Asked,
-    ring: Ring,
-    passes: Passes,
+    leases: WorkspaceLeases,
+    asked: WaitingQuestions,
+    ring: EventRing,
+    passes: ConsolePasses,
     /// Where it is reached on this machine.
-    port: Port,
+    port: AdminAddress,
     /// Where its console is besides.
-    places: Places,
+    places: ConsoleAddresses,
 }
 
 // === impl Admin ===
 
-impl Admin {
+impl AdminApi {
     /// The API of the hub whose `pulse` it is and which `stop` ends.
     pub fn new(
         engine: Engine,
-        host: Arc<dyn Host>,
-        advice: Arc<dyn Advice>,
-        pulse: Pulse,
+        host: Arc<dyn WorkspaceHost>,
+        advice: Arc<dyn ErrorAdvice>,
+        pulse: HubUsage,
         stop: CancellationToken,
     ) -> Self {
         Self(Arc::new(Inner {
@@ -96,12 +98,12 @@ impl Admin {
             advice,
             pulse,
             stop,
-            leases: Leases::default(),
-            asked: Asked::default(),
-            ring: Ring::default(),
-            passes: Passes::default(),
-            port: Port::default(),
-            places: Places::default(),
+            leases: WorkspaceLeases::default(),
+            asked: WaitingQuestions::default(),
+            ring: EventRing::default(),
+            passes: ConsolePasses::default(),
+            port: AdminAddress::default(),
+            places: ConsoleAddresses::default(),
         }))
     }
 
@@ -111,7 +113,7 @@ impl Admin {
     }
 
     /// Counts the sessions of faces that are served beside it.
-    pub fn open_sessions(&self) -> OpenSessions {
+    pub fn open_sessions(&self) -> OpenSessionCount {
         self.0.pulse.open_sessions.clone()
     }
 
@@ -121,13 +123,13 @@ impl Admin {
     }
 
     /// Where people find its console: where it is served to them, else where the API is.
-    fn console(&self) -> Option<String> {
+    fn console_url(&self) -> Option<String> {
         let own = || self.address().map(|address| format!("http://{address}"));
         self.0.places.first().map(|url| url.to_string()).or_else(own)
     }
 
     /// What to append to the address of the API so that it lets one page of the console in, once.
-    fn invitation(&self) -> std::io::Result<String> {
+    fn new_invitation(&self) -> std::io::Result<String> {
         Ok(format!("/#{}", self.0.passes.invite()?))
     }
 
@@ -137,7 +139,7 @@ impl Admin {
     }
 }
 
-impl std::fmt::Debug for Admin {
+impl std::fmt::Debug for AdminApi {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Admin").field("address", &self.address()).finish_non_exhaustive()
     }

@@ -9,9 +9,9 @@ use switchboard_wire::sanitize;
 /// Why a request was not served, as `application/problem+json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{title}")]
-pub struct Problem {
+pub struct AdminProblem {
     /// Which kind; stable.
-    pub kind: Kind,
+    pub kind: AdminProblemKind,
     /// What went wrong, in a sentence.
     pub title: String,
     /// The HTTP status.
@@ -27,7 +27,7 @@ pub struct Problem {
 /// Kinds of problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum AdminProblemKind {
     /// There is no such address.
     NoSuchAddress,
     /// There is no such workspace.
@@ -63,55 +63,58 @@ pub enum Kind {
 
 // === impl Problem ===
 
-impl Problem {
+impl AdminProblem {
     /// A problem of this kind.
-    pub fn new(kind: Kind, title: impl Into<String>) -> Self {
-        let title = sanitize::line(&title.into()).into_owned();
+    pub fn new(kind: AdminProblemKind, title: impl Into<String>) -> Self {
+        let title = sanitize::sanitize_line(&title.into()).into_owned();
         Self { kind, title, status: kind.status().as_u16(), detail: None, hint: None }
     }
 
     /// With where, or why.
     #[must_use]
-    pub fn detailed(mut self, detail: impl Into<String>) -> Self {
-        self.detail = Some(sanitize::line(&detail.into()).into_owned());
+    pub fn with_detail(mut self, detail: impl Into<String>) -> Self {
+        self.detail = Some(sanitize::sanitize_line(&detail.into()).into_owned());
         self
     }
 
     /// With what to do.
     #[must_use]
-    pub fn hinted(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(sanitize::line(&hint.into()).into_owned());
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(sanitize::sanitize_line(&hint.into()).into_owned());
         self
     }
 
     pub(super) fn no_workspace(id: &str) -> Self {
-        Self::new(Kind::NoSuchWorkspace, format!("there is no workspace `{id}`"))
-            .detailed("a workspace ends a minute after whoever had it open last")
-            .hinted("open it with `POST /api/v1/workspaces`, or list those there are with `GET`")
+        Self::new(AdminProblemKind::NoSuchWorkspace, format!("there is no workspace `{id}`"))
+            .with_detail("a workspace ends a minute after whoever had it open last")
+            .with_hint("open it with `POST /api/v1/workspaces`, or list those there are with `GET`")
     }
 
     pub(super) fn no_server(name: &str) -> Self {
-        Self::new(Kind::NoSuchServer, format!("no server `{name}` is started in this workspace"))
-            .hinted("see `servers` of the workspace's snapshot")
+        Self::new(
+            AdminProblemKind::NoSuchServer,
+            format!("no server `{name}` is started in this workspace"),
+        )
+        .with_hint("see `servers` of the workspace's snapshot")
     }
 
     pub(super) fn unnamed() -> Self {
-        Self::new(Kind::Malformed, "the server has no name").hinted("give it one")
+        Self::new(AdminProblemKind::Malformed, "the server has no name").with_hint("give it one")
     }
 
     pub(super) fn malformed(why: impl Into<String>) -> Self {
-        Self::new(Kind::Malformed, "the request cannot be understood")
-            .detailed(why)
-            .hinted("see `docs/reference/admin.md`")
+        Self::new(AdminProblemKind::Malformed, "the request cannot be understood")
+            .with_detail(why)
+            .with_hint("see `docs/reference/admin.md`")
     }
 
     pub(super) fn too_many(what: &str) -> Self {
-        Self::new(Kind::TooMany, format!("too many {what} are open at once"))
-            .hinted("close one, or try again later")
+        Self::new(AdminProblemKind::TooMany, format!("too many {what} are open at once"))
+            .with_hint("close one, or try again later")
     }
 }
 
-impl IntoResponse for Problem {
+impl IntoResponse for AdminProblem {
     fn into_response(self) -> Response {
         let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::BAD_REQUEST);
         // Strings and numbers: there is nothing in it that could fail.
@@ -126,7 +129,7 @@ impl IntoResponse for Problem {
 
 // === impl Kind ===
 
-impl Kind {
+impl AdminProblemKind {
     fn status(self) -> StatusCode {
         match self {
             Self::NoSuchAddress

@@ -5,25 +5,25 @@ use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use switchboard_core::dispatch::{About, Question};
-use switchboard_core::engine::Waits;
-use switchboard_core::told::Answer;
+use switchboard_core::dispatch::{PendingQuestion, QuestionKind};
+use switchboard_core::engine::QueuedQuestion;
+use switchboard_core::told::RemoteAnswer;
 use switchboard_wire::json::Raw;
 use switchboard_wire::sanitize;
 
-use super::Admin;
-use super::problem::{Kind, Problem};
-use super::routes::{Body, json};
+use super::AdminApi;
+use super::problem::{AdminProblem, AdminProblemKind};
+use super::routes::{JsonBody, json};
 
 /// What the names of questions in the queue begin with.
-const PREFIX: &str = "q";
+const QUEUE_ID_PREFIX: &str = "q";
 /// Members that are words for people.
-const WORDS: [&str; 3] = ["message", "title", "description"];
+const TEXT_MEMBERS: [&str; 3] = ["message", "title", "description"];
 
 /// A question.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Asking {
+pub struct QuestionInfo {
     /// Names it.
     pub id: String,
     /// The server it comes from.
@@ -43,20 +43,20 @@ pub struct Asking {
 
 // === impl Asking ===
 
-impl Asking {
-    pub(super) fn of(id: String, question: &Question) -> Self {
-        let (server, about) = (clean(&question.server), shown(&question.about));
+impl QuestionInfo {
+    pub(super) fn from_question(id: String, question: &PendingQuestion) -> Self {
+        let (server, about) = (clean(&question.server), redact_question(&question.about));
         let client = question.client.as_deref().map(clean);
         Self { id, server, client, about, waited_millis: None, left_millis: None }
     }
 
-    fn waiting(waits: &Waits) -> Self {
+    fn from_queue(waits: &QueuedQuestion) -> Self {
         let millis = |time: std::time::Duration| u64::try_from(time.as_millis()).ok();
         Self {
-            id: format!("{PREFIX}{}", waits.id),
+            id: format!("{QUEUE_ID_PREFIX}{}", waits.id),
             server: clean(&waits.server),
             client: waits.client.as_deref().map(clean),
-            about: shown(&waits.about),
+            about: redact_question(&waits.about),
             waited_millis: millis(waits.waited),
             left_millis: millis(waits.left),
         }
@@ -64,54 +64,57 @@ impl Asking {
 }
 
 /// The queue, oldest first.
-pub(super) fn queue(admin: &Admin) -> Vec<Asking> {
-    admin.0.engine.queue().waiting().iter().map(Asking::waiting).collect()
+pub(super) fn list_queue(admin: &AdminApi) -> Vec<QuestionInfo> {
+    admin.0.engine.queue().questions().iter().map(QuestionInfo::from_queue).collect()
 }
 
 /// `GET /questions`.
-pub(super) async fn list(State(admin): State<Admin>) -> Response {
-    json(StatusCode::OK, &serde_json::json!({ "questions": queue(&admin) }))
+pub(super) async fn list(State(admin): State<AdminApi>) -> Response {
+    json(StatusCode::OK, &serde_json::json!({ "questions": list_queue(&admin) }))
 }
 
 /// `POST /questions/{id}`.
 pub(super) async fn answer(
-    State(admin): State<Admin>,
+    State(admin): State<AdminApi>,
     Path(id): Path<String>,
-    Body(answer): Body<Answer>,
-) -> Result<Response, Problem> {
+    JsonBody(answer): JsonBody<RemoteAnswer>,
+) -> Result<Response, AdminProblem> {
     let gone = || {
-        Problem::new(Kind::NoSuchQuestion, format!("no question `{id}` waits for an answer"))
-            .detailed("it was answered, its call has ended, or it waited too long")
-            .hinted("see `GET /api/v1/questions`")
+        AdminProblem::new(
+            AdminProblemKind::NoSuchQuestion,
+            format!("no question `{id}` waits for an answer"),
+        )
+        .with_detail("it was answered, its call has ended, or it waited too long")
+        .with_hint("see `GET /api/v1/questions`")
     };
-    let queued = id.strip_prefix(PREFIX).and_then(|number| number.parse().ok());
+    let queued = id.strip_prefix(QUEUE_ID_PREFIX).and_then(|number| number.parse().ok());
     let was_there = match queued {
-        Some(number) => admin.0.engine.queue().answer(number, answer.reply()).is_ok(),
-        None => admin.0.asked.answer(&id, answer.reply()),
+        Some(number) => admin.0.engine.queue().answer(number, answer.into_answer()).is_ok(),
+        None => admin.0.asked.answer(&id, answer.into_answer()),
     };
     if was_there { Ok(StatusCode::NO_CONTENT.into_response()) } else { Err(gone()) }
 }
 
 /// What is asked, with clean words, and without what a server would fill into a field that is kept secret.
-fn shown(about: &About) -> Raw {
+fn redact_question(about: &QuestionKind) -> Raw {
     let mut value = serde_json::to_value(about).unwrap_or_default();
-    tidy(&mut value);
-    Raw::of(&value).unwrap_or_else(|_| Raw::empty_object())
+    redact_value(&mut value);
+    Raw::from_value(&value).unwrap_or_else(|_| Raw::empty_object())
 }
 
-fn tidy(value: &mut Value) {
+fn redact_value(value: &mut Value) {
     match value {
-        Value::Array(items) => items.iter_mut().for_each(tidy),
+        Value::Array(items) => items.iter_mut().for_each(redact_value),
         Value::Object(members) => {
             if is_secret(members) {
                 members.remove("default");
             }
             for (name, member) in members {
                 match member {
-                    Value::String(text) if WORDS.contains(&name.as_str()) => {
-                        *text = sanitize::block(text).into_owned();
+                    Value::String(text) if TEXT_MEMBERS.contains(&name.as_str()) => {
+                        *text = sanitize::sanitize_block(text).into_owned();
                     }
-                    member => tidy(member),
+                    member => redact_value(member),
                 }
             }
         }
@@ -126,7 +129,7 @@ fn is_secret(field: &Map<String, Value>) -> bool {
 }
 
 fn clean(text: &str) -> String {
-    sanitize::line(text).into_owned()
+    sanitize::sanitize_line(text).into_owned()
 }
 
 #[cfg(test)]
@@ -140,7 +143,7 @@ mod tests {
             "pin":{"type":"string","format":"password","default":"1234"},
             "key":{"type":"string","writeOnly":true,"default":"sk-1"}}}}"#;
         let params = Raw::parse(params.to_owned()).unwrap();
-        let shown = shown(&About::Elicitation { params });
+        let shown = redact_question(&QuestionKind::Elicitation { params });
         let text = shown.as_str();
         assert!(
             !text.contains("1234") && !text.contains("sk-1") && !text.contains("u001b"),

@@ -6,18 +6,18 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use axum::response::sse::Event;
 use switchboard_core::Engine;
-use switchboard_core::engine::Event as Happening;
+use switchboard_core::engine::EngineEvent as Happening;
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::events;
 
 /// How many are kept.
-const KEPT: usize = 1024;
+const MAX_EVENTS_KEPT: usize = 1024;
 
 /// What has happened since somebody first asked.
 #[derive(Debug, Default)]
-pub(super) struct Ring {
+pub(super) struct EventRing {
     shared: Arc<Shared>,
     /// Writes down what happens, from the first reader on.
     recording: OnceLock<AbortOnDropHandle<()>>,
@@ -27,19 +27,19 @@ pub(super) struct Ring {
 struct Shared {
     /// Numbers of another hub mean nothing here.
     epoch: String,
-    kept: Mutex<Kept>,
-    told: broadcast::Sender<Arc<Told>>,
+    kept: Mutex<RingEvents>,
+    told: broadcast::Sender<Arc<RecordedEvent>>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct RingEvents {
     last: u64,
-    events: VecDeque<Arc<Told>>,
+    events: VecDeque<Arc<RecordedEvent>>,
 }
 
 /// One of them.
 #[derive(Debug)]
-pub(super) struct Told {
+pub(super) struct RecordedEvent {
     id: String,
     number: u64,
     pub(super) name: &'static str,
@@ -47,23 +47,23 @@ pub(super) struct Told {
 }
 
 /// What a reader gets first, and then.
-pub(super) struct Taken {
+pub(super) struct RingReader {
     /// Whether something in between is lost, and everything has to be looked at anew.
     pub(super) is_torn: bool,
-    pub(super) missed: Vec<Arc<Told>>,
-    pub(super) coming: broadcast::Receiver<Arc<Told>>,
+    pub(super) missed: Vec<Arc<RecordedEvent>>,
+    pub(super) coming: broadcast::Receiver<Arc<RecordedEvent>>,
 }
 
 // === impl Ring ===
 
-impl Ring {
+impl EventRing {
     /// Follows from now on, and from the event of this id where somebody has it.
-    pub(super) fn follow(&self, engine: &Engine, after: Option<&str>) -> Taken {
+    pub(super) fn follow(&self, engine: &Engine, after: Option<&str>) -> RingReader {
         self.recording.get_or_init(|| {
             let recording = record(Arc::clone(&self.shared), engine.events(), engine.calls());
             AbortOnDropHandle::new(tokio::spawn(recording))
         });
-        self.shared.take(after)
+        self.shared.read_after(after)
     }
 }
 
@@ -79,7 +79,7 @@ async fn record(
         };
         match event {
             Ok(event) => {
-                if let Some((name, data)) = events::told(&event) {
+                if let Some((name, data)) = events::event_json(&event) {
                     shared.push(name, data.to_string());
                 }
             }
@@ -95,7 +95,7 @@ impl Default for Shared {
     fn default() -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let epoch = format!("{:x}", now.as_nanos());
-        Self { epoch, kept: Mutex::default(), told: broadcast::Sender::new(KEPT) }
+        Self { epoch, kept: Mutex::default(), told: broadcast::Sender::new(MAX_EVENTS_KEPT) }
     }
 }
 
@@ -104,8 +104,8 @@ impl Shared {
         let mut kept = self.lock();
         kept.last += 1;
         let id = format!("{}-{}", self.epoch, kept.last);
-        let told = Arc::new(Told { id, number: kept.last, name, data });
-        if kept.events.len() >= KEPT {
+        let told = Arc::new(RecordedEvent { id, number: kept.last, name, data });
+        if kept.events.len() >= MAX_EVENTS_KEPT {
             kept.events.pop_front();
         }
         kept.events.push_back(Arc::clone(&told));
@@ -114,11 +114,11 @@ impl Shared {
     }
 
     /// Under the lock, so that nothing falls between what was missed and what comes.
-    fn take(&self, after: Option<&str>) -> Taken {
+    fn read_after(&self, after: Option<&str>) -> RingReader {
         let kept = self.lock();
         let coming = self.told.subscribe();
         let Some(after) = after else {
-            return Taken { is_torn: false, missed: Vec::new(), coming };
+            return RingReader { is_torn: false, missed: Vec::new(), coming };
         };
         let number = after.strip_prefix(&*self.epoch).and_then(|rest| rest.strip_prefix('-'));
         let number = number.and_then(|number| number.parse::<u64>().ok());
@@ -126,21 +126,21 @@ impl Shared {
         match number {
             Some(number) if number <= kept.last && number + 1 >= oldest => {
                 let missed = kept.events.iter().filter(|told| told.number > number);
-                Taken { is_torn: false, missed: missed.cloned().collect(), coming }
+                RingReader { is_torn: false, missed: missed.cloned().collect(), coming }
             }
-            _ => Taken { is_torn: true, missed: Vec::new(), coming },
+            _ => RingReader { is_torn: true, missed: Vec::new(), coming },
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Kept> {
+    fn lock(&self) -> MutexGuard<'_, RingEvents> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 // === impl Told ===
 
-impl Told {
-    pub(super) fn event(&self) -> Event {
+impl RecordedEvent {
+    pub(super) fn to_sse_event(&self) -> Event {
         Event::default().id(self.id.clone()).event(self.name).data(self.data.clone())
     }
 }
@@ -153,7 +153,7 @@ mod tests {
     fn whoever_comes_back_misses_nothing_or_is_told() {
         let shared = Shared::default();
         let numbers =
-            |taken: &Taken| taken.missed.iter().map(|told| told.number).collect::<Vec<_>>();
+            |taken: &RingReader| taken.missed.iter().map(|told| told.number).collect::<Vec<_>>();
         for _ in 0..3 {
             shared.push("state", "{}".to_owned());
         }
@@ -167,15 +167,15 @@ mod tests {
             (Some("other-1".to_owned()), true, vec![]),
             (Some(String::new()), true, vec![]),
         ] {
-            let taken = shared.take(after.as_deref());
+            let taken = shared.read_after(after.as_deref());
             assert_eq!((taken.is_torn, numbers(&taken)), (torn, missed), "{after:?}");
         }
-        let mut taken = shared.take(Some(&id(3)));
-        for _ in 0..KEPT {
+        let mut taken = shared.read_after(Some(&id(3)));
+        for _ in 0..MAX_EVENTS_KEPT {
             shared.push("state", "{}".to_owned());
         }
         assert_eq!(taken.coming.try_recv().unwrap().number, 4);
-        assert!(shared.take(Some(&id(2))).is_torn, "what is no longer kept is not missed");
-        assert_eq!(numbers(&shared.take(Some(&id(3)))).len(), KEPT);
+        assert!(shared.read_after(Some(&id(2))).is_torn, "what is no longer kept is not missed");
+        assert_eq!(numbers(&shared.read_after(Some(&id(3)))).len(), MAX_EVENTS_KEPT);
     }
 }

@@ -17,21 +17,21 @@ use serde_json::json as value;
 use switchboard_core::WorkspaceId;
 use tokio::time::timeout;
 
-use super::problem::{Kind, Problem};
+use super::problem::{AdminProblem, AdminProblemKind};
 use super::{
-    Admin, Site, activity, answers, approval, call, door, events, faces, files, lease, questions,
-    servers, sign_in,
+    AdminApi, WorkspaceSummary, activity, answers, approval, call, door, events, faces, files,
+    lease, questions, servers, sign_in,
 };
-use crate::socket::Attached;
+use crate::socket::AttachedClient;
 
 /// The largest body: an environment, or the arguments of a call.
-const LARGEST: usize = 16 << 20;
+const MAX_BODY_BYTES: usize = 16 << 20;
 /// How long a body may take to arrive.
-const ARRIVAL: Duration = Duration::from_secs(60);
+const BODY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How the hub is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Status {
+pub struct AdminStatus {
     /// Its version.
     pub version: String,
     /// Its process.
@@ -42,7 +42,7 @@ pub struct Status {
     pub clients: usize,
     /// Who they are; a thousand of them at most.
     #[serde(default)]
-    pub attached: Vec<Attached>,
+    pub attached: Vec<AttachedClient>,
     /// Calls in flight.
     pub calls: usize,
     /// Sessions that are open over the network, whether or not their clients are still there.
@@ -58,15 +58,15 @@ pub struct Status {
 }
 
 /// The JSON of a body that is no longer than `MOST`.
-pub(super) struct Body<T, const MOST: usize = LARGEST>(pub(super) T);
+pub(super) struct JsonBody<T, const MOST: usize = MAX_BODY_BYTES>(pub(super) T);
 
 /// The API alone, for whoever is known already.
-pub(super) fn routes(admin: Admin) -> Router {
-    api(admin).fallback(nowhere)
+pub(super) fn routes(admin: AdminApi) -> Router {
+    api(admin).fallback(not_found)
 }
 
 /// The API, without an answer for other addresses.
-pub(super) fn api(admin: Admin) -> Router {
+pub(super) fn api(admin: AdminApi) -> Router {
     let api = Router::new()
         .route("/status", get(status))
         .route("/stop", post(stop))
@@ -82,9 +82,9 @@ pub(super) fn api(admin: Admin) -> Router {
         .route("/activity/settle", post(activity::settle))
         .route("/activity/{id}", get(activity::show))
         .route("/console", post(door::invite))
-        .route("/workspaces/{id}/hold", post(lease::again))
+        .route("/workspaces/{id}/hold", post(lease::hold_open))
         .route("/workspaces/{id}/approvals", get(approval::list).post(approval::decide))
-        .route("/workspaces/{id}/call", post(call::place))
+        .route("/workspaces/{id}/call", post(call::place_call))
         .route("/workspaces/{id}/catalog", get(servers::catalog))
         .route("/workspaces/{id}/servers", get(servers::list).post(files::add))
         .route(
@@ -100,18 +100,21 @@ pub(super) fn api(admin: Admin) -> Router {
         .route("/workspaces/{id}/servers/{name}/logs", get(servers::logs))
         .route("/faces", post(faces::open))
         .with_state(admin)
-        .fallback(nowhere)
-        .layer(from_fn(own_pages));
+        .fallback(not_found)
+        .layer(from_fn(refuse_foreign_pages));
     Router::new().nest("/api/v1", api)
 }
 
-pub(super) async fn nowhere(uri: Uri) -> Problem {
-    Problem::new(Kind::NoSuchAddress, format!("there is nothing at `{}`", uri.path()))
-        .hinted("see `docs/reference/admin.md`; every address begins with `/api/v1/`")
+pub(super) async fn not_found(uri: Uri) -> AdminProblem {
+    AdminProblem::new(
+        AdminProblemKind::NoSuchAddress,
+        format!("there is nothing at `{}`", uri.path()),
+    )
+    .with_hint("see `docs/reference/admin.md`; every address begins with `/api/v1/`")
 }
 
 /// A page may ask only if it came from this very address. There is no sharing with other pages, whatever they hold.
-async fn own_pages(request: Request, next: Next) -> Response {
+async fn refuse_foreign_pages(request: Request, next: Next) -> Response {
     let headers = request.headers();
     let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default());
     let bare = |origin: &str| {
@@ -121,20 +124,20 @@ async fn own_pages(request: Request, next: Next) -> Response {
     let ours = text(header::HOST).map(str::to_owned);
     match text(header::ORIGIN) {
         Some(origin) if ours.is_none() || bare(origin) != ours => {
-            Problem::new(Kind::Foreign, "only this hub's own pages may ask here")
-                .detailed("`Origin` names another page")
+            AdminProblem::new(AdminProblemKind::Foreign, "only this hub's own pages may ask here")
+                .with_detail("`Origin` names another page")
                 .into_response()
         }
         _ => next.run(request).await,
     }
 }
 
-async fn status(State(admin): State<Admin>) -> Response {
+async fn status(State(admin): State<AdminApi>) -> Response {
     let engine = &admin.0.engine;
-    let used = |session: &str| engine.used_by(session);
-    let pulse = admin.0.pulse.told(used, Attached::of_network(engine));
+    let used = |session: &str| engine.servers_used_by(session);
+    let pulse = admin.0.pulse.status_with_clients(used, AttachedClient::network_clients(engine));
     let url = admin.address().map(|address| format!("http://{address}"));
-    let status = Status {
+    let status = AdminStatus {
         version: pulse.version,
         pid: pulse.pid,
         since: pulse.since,
@@ -142,45 +145,45 @@ async fn status(State(admin): State<Admin>) -> Response {
         attached: pulse.attached,
         calls: admin.0.engine.calls_in_flight(),
         sessions: pulse.sessions,
-        workspaces: sites(&admin).len(),
-        questions: admin.0.engine.queue().waiting().len(),
+        workspaces: open_workspaces(&admin).len(),
+        questions: admin.0.engine.queue().questions().len(),
         url,
     };
     json(StatusCode::OK, &status)
 }
 
-async fn workspaces(State(admin): State<Admin>) -> Response {
-    json(StatusCode::OK, &value!({ "workspaces": sites(&admin) }))
+async fn workspaces(State(admin): State<AdminApi>) -> Response {
+    json(StatusCode::OK, &value!({ "workspaces": open_workspaces(&admin) }))
 }
 
 /// Those that the engine still has.
-fn sites(admin: &Admin) -> Vec<Site> {
+fn open_workspaces(admin: &AdminApi) -> Vec<WorkspaceSummary> {
     let mut sites = admin.0.host.workspaces();
     sites.retain(|site| admin.0.engine.snapshot(&WorkspaceId::from(&*site.id)).is_some());
     sites
 }
 
 /// The answer is written before the end is called for.
-async fn stop(State(admin): State<Admin>) -> Response {
+async fn stop(State(admin): State<AdminApi>) -> Response {
     let text = Bytes::from(value!({ "stopping": true, "pid": std::process::id() }).to_string());
-    let counted = admin.0.pulse.call();
+    let counted = admin.0.pulse.count_call();
     admin.0.stop.cancel();
     let body = stream::unfold((Some(text), counted), |(text, counted)| async move {
         Some((Ok::<_, std::convert::Infallible>(text?), (None, counted)))
     });
     let mut response = Response::new(axum::body::Body::from_stream(body));
     *response.status_mut() = StatusCode::ACCEPTED;
-    response.headers_mut().insert(header::CONTENT_TYPE, JSON);
+    response.headers_mut().insert(header::CONTENT_TYPE, JSON_TYPE);
     response
 }
 
-const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const JSON_TYPE: HeaderValue = HeaderValue::from_static("application/json");
 
 pub(super) fn json(status: StatusCode, value: &impl Serialize) -> Response {
     match serde_json::to_vec(value) {
         Ok(text) => json_text(status, text),
-        Err(error) => Problem::new(Kind::Failed, "the answer cannot be written")
-            .detailed(error.to_string())
+        Err(error) => AdminProblem::new(AdminProblemKind::Failed, "the answer cannot be written")
+            .with_detail(error.to_string())
             .into_response(),
     }
 }
@@ -188,33 +191,34 @@ pub(super) fn json(status: StatusCode, value: &impl Serialize) -> Response {
 pub(super) fn json_text(status: StatusCode, text: Vec<u8>) -> Response {
     let mut response = Response::new(axum::body::Body::from(text));
     *response.status_mut() = status;
-    response.headers_mut().insert(header::CONTENT_TYPE, JSON);
+    response.headers_mut().insert(header::CONTENT_TYPE, JSON_TYPE);
     response
 }
 
 /// What stands behind `?` under this name.
-pub(super) fn param(uri: &Uri, name: &str) -> Option<String> {
-    params(uri, name).next()
+pub(super) fn query_param(uri: &Uri, name: &str) -> Option<String> {
+    query_params(uri, name).next()
 }
 
 /// The same where it may stand more than once.
-pub(super) fn params(uri: &Uri, name: &str) -> impl Iterator<Item = String> {
+pub(super) fn query_params(uri: &Uri, name: &str) -> impl Iterator<Item = String> {
     let pairs = url::form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes());
     pairs.filter(move |(key, _)| key == name).map(|(_, value)| value.into_owned())
 }
 
 // === impl Body ===
 
-impl<S: Send + Sync, T: DeserializeOwned, const MOST: usize> FromRequest<S> for Body<T, MOST> {
-    type Rejection = Problem;
+impl<S: Send + Sync, T: DeserializeOwned, const MOST: usize> FromRequest<S> for JsonBody<T, MOST> {
+    type Rejection = AdminProblem;
 
-    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
-        let reading = timeout(ARRIVAL, to_bytes(request.into_body(), MOST));
+    async fn from_request(request: Request, _: &S) -> Result<Self, AdminProblem> {
+        let reading = timeout(BODY_TIMEOUT, to_bytes(request.into_body(), MOST));
         let bytes = reading.await.map_err(|_| {
-            Problem::new(Kind::TooSlow, "the body did not arrive in time").hinted("send it at once")
+            AdminProblem::new(AdminProblemKind::TooSlow, "the body did not arrive in time")
+                .with_hint("send it at once")
         })?;
-        let bytes = bytes.map_err(|error| Problem::malformed(format!("no body: {error}")))?;
+        let bytes = bytes.map_err(|error| AdminProblem::malformed(format!("no body: {error}")))?;
         let read = serde_json::from_slice(&bytes);
-        read.map(Self).map_err(|error| Problem::malformed(format!("the body: {error}")))
+        read.map(Self).map_err(|error| AdminProblem::malformed(format!("the body: {error}")))
     }
 }

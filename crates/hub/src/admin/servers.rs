@@ -8,41 +8,44 @@ use futures_util::stream;
 use http::{StatusCode, Uri};
 use serde_json::json as value;
 use switchboard_core::WorkspaceId;
-use switchboard_core::catalog::Told as Catalog;
-use switchboard_core::engine::{Happened, LOCAL_PRINCIPAL};
-use switchboard_core::logs::Follow;
-use switchboard_core::told::{Advice, Server, Snapshot};
-use switchboard_process::Member;
+use switchboard_core::catalog::RemoteCatalog as Catalog;
+use switchboard_core::engine::{EngineEventKind, LOCAL_PRINCIPAL};
+use switchboard_core::logs::LogFollower;
+use switchboard_core::told::{ErrorAdvice, RemoteServer, RemoteSnapshot};
+use switchboard_process::ProcessInfo;
 use switchboard_wire::sanitize;
 use tokio::time::timeout;
 
-use super::Admin;
-use super::problem::{Kind, Problem};
-use super::routes::{json, param};
+use super::AdminApi;
+use super::problem::{AdminProblem, AdminProblemKind};
+use super::routes::{json, query_param};
 use super::sse;
 
 /// Lines of a log that are shown unless asked otherwise, and at most.
-const LINES: usize = 100;
-const MOST_LINES: usize = 10_000;
+const DEFAULT_LOG_LINES: usize = 100;
+const MAX_LOG_LINES: usize = 10_000;
 /// How long a connection may take to begin anew: the old one is closed first.
-const BEGINNING: Duration = Duration::from_secs(2);
+const RECONNECT_BEGIN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// `GET /workspaces/{id}/snapshot`.
 pub(super) async fn snapshot(
-    State(admin): State<Admin>,
+    State(admin): State<AdminApi>,
     Path(id): Path<String>,
-) -> Result<Response, Problem> {
-    tell(&admin, &id, |snapshot, advice| serde_json::to_vec(&Snapshot::of(snapshot, advice))).await
+) -> Result<Response, AdminProblem> {
+    snapshot_response(&admin, &id, |snapshot, advice| {
+        serde_json::to_vec(&RemoteSnapshot::from_snapshot(snapshot, advice))
+    })
+    .await
 }
 
 /// `GET /workspaces/{id}/servers`: the snapshot without the catalog, which is most of it.
 pub(super) async fn list(
-    State(admin): State<Admin>,
+    State(admin): State<AdminApi>,
     Path(id): Path<String>,
-) -> Result<Response, Problem> {
-    tell(&admin, &id, |snapshot, advice| {
+) -> Result<Response, AdminProblem> {
+    snapshot_response(&admin, &id, |snapshot, advice| {
         let servers: Vec<_> =
-            snapshot.servers.iter().map(|view| Server::of(view, advice)).collect();
+            snapshot.servers.iter().map(|view| RemoteServer::from_view(view, advice)).collect();
         let (problems, sessions) = (&snapshot.problems, &snapshot.sessions);
         let told = value!({ "servers": servers, "problems": problems, "sessions": sessions });
         serde_json::to_vec(&told)
@@ -52,27 +55,31 @@ pub(super) async fn list(
 
 /// `GET /workspaces/{id}/catalog`.
 pub(super) async fn catalog(
-    State(admin): State<Admin>,
+    State(admin): State<AdminApi>,
     Path(id): Path<String>,
-) -> Result<Response, Problem> {
-    tell(&admin, &id, |snapshot, _| serde_json::to_vec(&Catalog::of(&snapshot.catalog))).await
+) -> Result<Response, AdminProblem> {
+    snapshot_response(&admin, &id, |snapshot, _| {
+        serde_json::to_vec(&Catalog::from_catalog(&snapshot.catalog))
+    })
+    .await
 }
 
 /// Tells of a workspace as it is now.
-async fn tell(
-    admin: &Admin,
+async fn snapshot_response(
+    admin: &AdminApi,
     id: &str,
-    tell: fn(&switchboard_core::Snapshot, &dyn Advice) -> serde_json::Result<Vec<u8>>,
-) -> Result<Response, Problem> {
+    tell: fn(&switchboard_core::WorkspaceSnapshot, &dyn ErrorAdvice) -> serde_json::Result<Vec<u8>>,
+) -> Result<Response, AdminProblem> {
     let workspace = WorkspaceId::from(id);
     admin.0.engine.follow_sign_ins(&workspace).await;
     let snapshot = admin.0.engine.snapshot(&workspace);
-    let snapshot = snapshot.ok_or_else(|| Problem::no_workspace(id))?;
+    let snapshot = snapshot.ok_or_else(|| AdminProblem::no_workspace(id))?;
     let advice = admin.0.advice.clone();
     // A catalog may hold ten thousand definitions.
     let told = tokio::task::spawn_blocking(move || tell(&snapshot, &*advice));
-    let failed =
-        |why: String| Problem::new(Kind::Failed, "the snapshot cannot be told").detailed(why);
+    let failed = |why: String| {
+        AdminProblem::new(AdminProblemKind::Failed, "the snapshot cannot be told").with_detail(why)
+    };
     let text = told.await.map_err(|error| failed(error.to_string()))?;
     let text = text.map_err(|error| failed(error.to_string()))?;
     Ok(super::routes::json_text(StatusCode::OK, text))
@@ -81,13 +88,13 @@ async fn tell(
 /// `POST /workspaces/{id}/check`: servers that are down are tried again, and connected ones are asked whether they
 /// still answer. The answer comes when a snapshot shows the attempts and the answers.
 pub(super) async fn check(
-    State(admin): State<Admin>,
+    State(admin): State<AdminApi>,
     Path(id): Path<String>,
-) -> Result<Response, Problem> {
+) -> Result<Response, AdminProblem> {
     let workspace = WorkspaceId::from(&*id);
     let engine = &admin.0.engine;
     if engine.snapshot(&workspace).is_none() {
-        return Err(Problem::no_workspace(&id));
+        return Err(AdminProblem::no_workspace(&id));
     }
     engine.check_servers(&workspace).await;
     Ok(StatusCode::NO_CONTENT.into_response())
@@ -95,44 +102,48 @@ pub(super) async fn check(
 
 /// `POST /workspaces/{id}/servers/{name}/reconnect`.
 pub(super) async fn reconnect(
-    State(admin): State<Admin>,
+    State(admin): State<AdminApi>,
     Path((id, name)): Path<(String, String)>,
-) -> Result<Response, Problem> {
+) -> Result<Response, AdminProblem> {
     let workspace = WorkspaceId::from(&*id);
     let engine = &admin.0.engine;
     if engine.snapshot(&workspace).is_none() {
-        return Err(Problem::no_workspace(&id));
+        return Err(AdminProblem::no_workspace(&id));
     }
     let mut events = engine.events();
-    if !engine.reconnect(&workspace, &name) {
-        return Err(Problem::no_server(&name));
+    if !engine.reconnect_server(&workspace, &name) {
+        return Err(AdminProblem::no_server(&name));
     }
     // Whoever looks after the answer is to see the new attempt, and not what was before it.
     let begun = async {
         while let Ok(event) = events.recv().await {
             let is_it = event.server == name && event.workspaces.contains(&workspace);
-            if is_it && event.concerns(LOCAL_PRINCIPAL) && matches!(event.what, Happened::State) {
+            if is_it
+                && event.concerns(LOCAL_PRINCIPAL)
+                && matches!(event.what, EngineEventKind::State)
+            {
                 return;
             }
         }
     };
-    let _ = timeout(BEGINNING, begun).await;
+    let _ = timeout(RECONNECT_BEGIN_TIMEOUT, begun).await;
     Ok(StatusCode::ACCEPTED.into_response())
 }
 
 /// `GET /workspaces/{id}/servers/{name}/processes`: read when somebody asks, and never for a snapshot.
 pub(super) async fn processes(
-    State(admin): State<Admin>,
+    State(admin): State<AdminApi>,
     Path((id, name)): Path<(String, String)>,
-) -> Result<Response, Problem> {
+) -> Result<Response, AdminProblem> {
     let (engine, workspace, of) = (admin.0.engine.clone(), WorkspaceId::from(&*id), name.clone());
     let reading = tokio::task::spawn_blocking(move || engine.processes(&workspace, &of));
     let found = reading.await.map_err(|error| {
-        Problem::new(Kind::Failed, "the processes cannot be read").detailed(error.to_string())
+        AdminProblem::new(AdminProblemKind::Failed, "the processes cannot be read")
+            .with_detail(error.to_string())
     })?;
-    let found = found.ok_or_else(|| Problem::no_server(&name))?;
+    let found = found.ok_or_else(|| AdminProblem::no_server(&name))?;
     let total: u64 = found.iter().map(|member| member.resident).sum();
-    let told = |Member { pid, parent, name, resident }: &Member| value!({ "pid": pid, "parent": parent, "name": sanitize::line(name), "resident": resident });
+    let told = |ProcessInfo { pid, parent, name, resident }: &ProcessInfo| value!({ "pid": pid, "parent": parent, "name": sanitize::sanitize_line(name), "resident": resident });
     let processes: Vec<_> = found.iter().map(told).collect();
     let told = value!({ "server": name, "resident": total, "processes": processes });
     Ok(json(StatusCode::OK, &told))
@@ -140,37 +151,39 @@ pub(super) async fn processes(
 
 /// `GET /workspaces/{id}/servers/{name}/logs`.
 pub(super) async fn logs(
-    State(admin): State<Admin>,
+    State(admin): State<AdminApi>,
     Path((id, name)): Path<(String, String)>,
     uri: Uri,
-) -> Result<Response, Problem> {
+) -> Result<Response, AdminProblem> {
     let engine = &admin.0.engine;
     let failed = |error: std::io::Error| {
-        Problem::new(Kind::Failed, format!("the log of `{name}` cannot be read"))
-            .detailed(error.to_string())
+        AdminProblem::new(AdminProblemKind::Failed, format!("the log of `{name}` cannot be read"))
+            .with_detail(error.to_string())
     };
-    let place = engine.log_of(&WorkspaceId::from(&*id), &name);
-    let place = place.ok_or_else(|| Problem::no_server(&name))?;
+    let place = engine.log_name(&WorkspaceId::from(&*id), &name);
+    let place = place.ok_or_else(|| AdminProblem::no_server(&name))?;
     let Some(logs) = engine.logs() else {
-        return Err(Problem::new(Kind::Failed, "no logs are kept")
-            .hinted("see `problems` of the workspace's snapshot"));
+        return Err(AdminProblem::new(AdminProblemKind::Failed, "no logs are kept")
+            .with_hint("see `problems` of the workspace's snapshot"));
     };
-    let lines = param(&uri, "lines").and_then(|lines| lines.parse().ok()).unwrap_or(LINES);
+    let lines = query_param(&uri, "lines")
+        .and_then(|lines| lines.parse().ok())
+        .unwrap_or(DEFAULT_LOG_LINES);
     // Followed from before the end is read, so that no line falls between the two.
-    let follow = match param(&uri, "follow") {
+    let follow = match query_param(&uri, "follow") {
         Some(_) => Some(logs.follow(&name, &place).await.map_err(failed)?),
         None => None,
     };
-    let lines = logs.tail(&name, &place, lines.min(MOST_LINES)).await.map_err(failed)?;
-    let lines = clean(&lines);
+    let lines = logs.tail(&name, &place, lines.min(MAX_LOG_LINES)).await.map_err(failed)?;
+    let lines = sanitize_lines(&lines);
     match follow {
         None => Ok(json(StatusCode::OK, &value!({ "server": name, "lines": lines }))),
-        Some(follow) => Ok(followed(&lines, follow)),
+        Some(follow) => Ok(follow_response(&lines, follow)),
     }
 }
 
 /// The end of a log, then what is added to it. A line that was written in between comes twice rather than never.
-fn followed(lines: &[String], follow: Follow) -> Response {
+fn follow_response(lines: &[String], follow: LogFollower) -> Response {
     let first = sse::event("lines", &value!({ "lines": lines }));
     let state = (Some(first), follow);
     sse::response(stream::unfold(state, |(first, mut follow)| async move {
@@ -178,10 +191,10 @@ fn followed(lines: &[String], follow: Follow) -> Response {
             return Some((first, (None, follow)));
         }
         let lines = follow.next_lines().await.ok()?;
-        Some((sse::event("lines", &value!({ "lines": clean(&lines) })), (None, follow)))
+        Some((sse::event("lines", &value!({ "lines": sanitize_lines(&lines) })), (None, follow)))
     }))
 }
 
-fn clean(lines: &[String]) -> Vec<String> {
-    lines.iter().map(|line| sanitize::line(line).into_owned()).collect()
+fn sanitize_lines(lines: &[String]) -> Vec<String> {
+    lines.iter().map(|line| sanitize::sanitize_line(line).into_owned()).collect()
 }

@@ -7,53 +7,53 @@ use serde_json::json as value;
 use switchboard_config::command_line;
 use switchboard_core::WorkspaceId;
 use switchboard_core::connection::SignInError;
-use switchboard_wire::http::SignedOut;
+use switchboard_wire::http::SignOutOutcome;
 
-use super::Admin;
-use super::problem::{Kind, Problem};
+use super::AdminApi;
+use super::problem::{AdminProblem, AdminProblemKind};
 use super::routes::json;
 
 /// `POST /workspaces/{id}/servers/{name}/sign-in`: where somebody goes on. Nobody waits for them here; the server's
 /// state says when they are done.
 pub(super) async fn begin(
-    State(admin): State<Admin>,
+    State(admin): State<AdminApi>,
     Path((id, name)): Path<(String, String)>,
-) -> Result<Response, Problem> {
+) -> Result<Response, AdminProblem> {
     let began = admin.0.engine.sign_in(&WorkspaceId::from(&*id), &name).await;
-    let began = began.ok_or_else(|| Problem::no_server(&name))?;
+    let began = began.ok_or_else(|| AdminProblem::no_server(&name))?;
     let url = began.map_err(|error| {
         let hint = format!("`{}` says what was tried", command_line("doctor auth", [&name]));
-        refused(format!("nobody can sign in to `{name}` from here"), &error).hinted(hint)
+        sign_in_problem(format!("nobody can sign in to `{name}` from here"), &error).with_hint(hint)
     })?;
     Ok(json(StatusCode::OK, &value!({ "url": url })))
 }
 
 /// `POST /workspaces/{id}/servers/{name}/sign-out`.
 pub(super) async fn end(
-    State(admin): State<Admin>,
+    State(admin): State<AdminApi>,
     Path((id, name)): Path<(String, String)>,
-) -> Result<Response, Problem> {
+) -> Result<Response, AdminProblem> {
     let ended = admin.0.engine.sign_out(&WorkspaceId::from(&*id), &name).await;
-    let ended = ended.ok_or_else(|| Problem::no_server(&name))?;
+    let ended = ended.ok_or_else(|| AdminProblem::no_server(&name))?;
     let ended = ended.map_err(|error| {
         let hint = format!("`{}` does the same", command_line("logout", [&name]));
-        refused(format!("cannot sign out of `{name}`"), &error).hinted(hint)
+        sign_in_problem(format!("cannot sign out of `{name}`"), &error).with_hint(hint)
     })?;
     let (signed_out, problem) = match ended {
-        SignedOut::Nobody => (false, None),
-        SignedOut::Ended => (true, None),
-        SignedOut::Forgotten { why } => {
+        SignOutOutcome::Nobody => (false, None),
+        SignOutOutcome::Ended => (true, None),
+        SignOutOutcome::Forgotten { why } => {
             (true, Some(format!("its tokens may still be accepted: {why}")))
         }
     };
-    let problem = problem.map(|text| switchboard_wire::sanitize::line(&text).into_owned());
+    let problem = problem.map(|text| switchboard_wire::sanitize::sanitize_line(&text).into_owned());
     Ok(json(StatusCode::OK, &value!({ "signedOut": signed_out, "problem": problem })))
 }
 
-fn refused(what: String, error: &SignInError) -> Problem {
+fn sign_in_problem(what: String, error: &SignInError) -> AdminProblem {
     let kind = match error {
-        SignInError::Silent { .. } => Kind::TooSlow,
-        _ => Kind::Refused,
+        SignInError::Silent { .. } => AdminProblemKind::TooSlow,
+        _ => AdminProblemKind::Refused,
     };
-    Problem::new(kind, what).detailed(error.to_string())
+    AdminProblem::new(kind, what).with_detail(error.to_string())
 }

@@ -10,7 +10,7 @@ use http::{HeaderName, HeaderValue};
 use serde::Serialize;
 
 /// How often a stream that has nothing to say shows that it is there.
-const ALIVE: Duration = Duration::from_secs(15);
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 
 /// One event. Line breaks stand between tokens of JSON, where a space means the same.
 pub(super) fn event(name: &str, data: &impl Serialize) -> Event {
@@ -23,7 +23,7 @@ pub(super) fn event(name: &str, data: &impl Serialize) -> Event {
 pub(super) fn response(events: impl Stream<Item = Event> + Send + 'static) -> Response {
     let events = events.map(Ok::<_, Infallible>);
     let mut response =
-        Sse::new(events).keep_alive(KeepAlive::new().interval(ALIVE)).into_response();
+        Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE_INTERVAL)).into_response();
     // Proxies that gather what they pass on would hold events back.
     let unbuffered = HeaderName::from_static("x-accel-buffering");
     response.headers_mut().insert(unbuffered, HeaderValue::from_static("no"));

@@ -11,13 +11,13 @@ use nix::unistd::geteuid;
 use sha2::{Digest as _, Sha256};
 
 /// Its file in user state.
-const FILE: &str = "admin-token";
+const TOKEN_FILE: &str = "admin-token";
 /// Bytes of randomness.
-const BYTES: usize = 32;
+const TOKEN_BYTES: usize = 32;
 
 /// The token. It is made once and kept, so that what was told it still works tomorrow.
 #[derive(Clone)]
-pub struct Token {
+pub struct AdminToken {
     text: String,
     path: PathBuf,
 }
@@ -25,7 +25,7 @@ pub struct Token {
 /// Why there is no token.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot keep the admin token in `{}`", path.display())]
-pub struct TokenError {
+pub struct AdminTokenError {
     /// The file.
     pub path: PathBuf,
     /// What the system said.
@@ -35,14 +35,14 @@ pub struct TokenError {
 
 // === impl Token ===
 
-impl Token {
+impl AdminToken {
     /// The token that is kept in `state`, made where there is none that only we can read. May block.
-    pub fn keep(state: &Path) -> Result<Self, TokenError> {
-        let path = state.join(FILE);
-        let failed = |source| TokenError { path: path.clone(), source };
+    pub fn load_or_create(state: &Path) -> Result<Self, AdminTokenError> {
+        let path = state.join(TOKEN_FILE);
+        let failed = |source| AdminTokenError { path: path.clone(), source };
         let text = match read(&path) {
             Some(text) => text,
-            None => make(state, &path).map_err(failed)?,
+            None => create(state, &path).map_err(failed)?,
         };
         Ok(Self { text, path })
     }
@@ -53,13 +53,13 @@ impl Token {
     }
 
     /// Whether this is it. Digests are compared, whose bytes tell nothing about how much was right.
-    pub(super) fn is(&self, given: &str) -> bool {
+    pub(super) fn matches(&self, given: &str) -> bool {
         Sha256::digest(given) == Sha256::digest(&self.text)
     }
 }
 
 /// Where it is, never what it is.
-impl fmt::Debug for Token {
+impl fmt::Debug for AdminToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Token").field("path", &self.path).finish_non_exhaustive()
     }
@@ -73,19 +73,19 @@ fn read(path: &Path) -> Option<String> {
         && found.permissions().mode() & 0o777 == 0o600;
     let text = fs::read_to_string(path).ok().filter(|_| is_private)?;
     let text = text.trim().to_owned();
-    let is_whole = URL_SAFE_NO_PAD.decode(&text).is_ok_and(|bytes| bytes.len() == BYTES);
+    let is_whole = URL_SAFE_NO_PAD.decode(&text).is_ok_and(|bytes| bytes.len() == TOKEN_BYTES);
     is_whole.then_some(text)
 }
 
 /// A word that nobody guesses.
-pub(super) fn random() -> io::Result<String> {
-    let mut bytes = [0; BYTES];
+pub(super) fn random_word() -> io::Result<String> {
+    let mut bytes = [0; TOKEN_BYTES];
     getrandom::fill(&mut bytes).map_err(io::Error::other)?;
     Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
 
-fn make(state: &Path, path: &Path) -> io::Result<String> {
-    let text = random()?;
+fn create(state: &Path, path: &Path) -> io::Result<String> {
+    let text = random_word()?;
     fs::create_dir_all(state)?;
     // Such files are private from the start, and take the place of what is there in one step.
     let mut file = tempfile::NamedTempFile::new_in(state)?;
@@ -101,16 +101,16 @@ mod tests {
     #[test]
     fn a_token_stays_unless_others_could_read_it() {
         let state = tempfile::tempdir().unwrap();
-        let first = Token::keep(&state.path().join("new")).unwrap();
+        let first = AdminToken::load_or_create(&state.path().join("new")).unwrap();
         let mode = fs::metadata(first.path()).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
-        let again = Token::keep(&state.path().join("new")).unwrap();
+        let again = AdminToken::load_or_create(&state.path().join("new")).unwrap();
         assert_eq!(again.text, first.text);
-        assert!(again.is(&first.text) && !again.is("") && !again.is("x"));
+        assert!(again.matches(&first.text) && !again.matches("") && !again.matches("x"));
         fs::set_permissions(first.path(), fs::Permissions::from_mode(0o644)).unwrap();
-        let other = Token::keep(&state.path().join("new")).unwrap();
-        assert!(!other.is(&first.text), "a token that others could read is still good");
+        let other = AdminToken::load_or_create(&state.path().join("new")).unwrap();
+        assert!(!other.matches(&first.text), "a token that others could read is still good");
         fs::write(other.path(), "").unwrap();
-        assert!(!Token::keep(&state.path().join("new")).unwrap().is(""));
+        assert!(!AdminToken::load_or_create(&state.path().join("new")).unwrap().matches(""));
     }
 }

@@ -6,42 +6,53 @@ use serde::de::DeserializeOwned;
 use switchboard_wire::json::Raw;
 
 use super::{
-    Error,
-    reach::{Dialed, dial, open, say},
+    HubAttachError,
+    reach::{DialOutcome, dial, open_link, send_hello},
 };
-use crate::socket::{Hello, PROTOCOL, Place, Status, Want, Welcome};
+use crate::socket::{
+    ClientHello, HELLO_PROTOCOL_VERSION, HelloPurpose, HubInfo, HubPaths, HubStatus,
+};
 
 /// A hub answers these without asking anybody.
-const PATIENCE: Duration = Duration::from_secs(5);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 /// Such answers are short, unless a thousand clients are to be told of.
-const LIMIT: usize = 4 << 20;
+const MAX_ANSWER_BYTES: usize = 4 << 20;
 
 /// How the hub is; `None` if there is none.
-pub async fn status(place: &Place, version: &str) -> Result<Option<Status>, Error> {
-    ask(place, version, Want::Status).await
+pub async fn request_status(
+    place: &HubPaths,
+    version: &str,
+) -> Result<Option<HubStatus>, HubAttachError> {
+    send_request(place, version, HelloPurpose::Status).await
 }
 
 /// Has the hub end; `None` if there is none. It may take a moment after the answer.
-pub async fn stop(place: &Place, version: &str) -> Result<Option<Welcome>, Error> {
-    ask(place, version, Want::Stop).await
+pub async fn request_stop(
+    place: &HubPaths,
+    version: &str,
+) -> Result<Option<HubInfo>, HubAttachError> {
+    send_request(place, version, HelloPurpose::Stop).await
 }
 
 /// Has the hub make room for `version` when no call is in flight; refused where that is not newer.
-pub async fn hand_over(place: &Place, version: &str) -> Result<Option<Welcome>, Error> {
-    ask(place, version, Want::Handover).await
+pub async fn request_handover(
+    place: &HubPaths,
+    version: &str,
+) -> Result<Option<HubInfo>, HubAttachError> {
+    send_request(place, version, HelloPurpose::Handover).await
 }
 
-async fn ask<T: DeserializeOwned>(
-    place: &Place,
+async fn send_request<T: DeserializeOwned>(
+    place: &HubPaths,
     version: &str,
-    want: Want,
-) -> Result<Option<T>, Error> {
-    let path = place.socket();
-    let Dialed::Somebody(stream) = dial(&path).await? else {
+    want: HelloPurpose,
+) -> Result<Option<T>, HubAttachError> {
+    let path = place.socket_path();
+    let DialOutcome::Somebody(stream) = dial(&path).await? else {
         return Ok(None);
     };
-    let hello = Hello {
-        switchboard: PROTOCOL,
+    let hello = ClientHello {
+        switchboard: HELLO_PROTOCOL_VERSION,
         version: version.to_owned(),
         want,
         cwd: std::path::PathBuf::new(),
@@ -49,5 +60,6 @@ async fn ask<T: DeserializeOwned>(
         view: Raw::empty_object(),
         client: None,
     };
-    say(&mut open(&path, stream, LIMIT)?, &hello, &path, PATIENCE).await
+    send_hello(&mut open_link(&path, stream, MAX_ANSWER_BYTES)?, &hello, &path, ANSWER_TIMEOUT)
+        .await
 }

@@ -5,34 +5,34 @@ use std::time::Duration;
 use bytestring::ByteString;
 use switchboard_wire::{
     Error as WireError,
-    envelope::{Message, Notification, Outcome, Parsed, Response, parse},
+    envelope::{MessageOrBatch, Notification, Response, ResponseOutcome, RpcMessage, parse},
     json::Raw,
-    link::{Frame, LinkReader, LinkWriter},
+    link::{LinkFrame, LinkReader, LinkWriter},
     meta::method,
 };
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::{
-    AttachOptions, Error,
-    book::{Comeback, SharedBook},
-    client::Client,
-    reach::{Reached, reach},
+    AttachOptions, HubAttachError,
+    book::{ReconnectTrigger, SharedJournal},
+    client::ClientLink,
+    reach::{HubLink, connect_or_start},
 };
 
 /// The longest pause between attempts.
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+const MAX_RECONNECT_DELAY: Duration = Duration::from_secs(5);
 /// So many hubs lost one right after another are enough.
-const SHORT_LIVED: u32 = 8;
+const MAX_SHORT_LIVED_HUBS: u32 = 8;
 
 /// Lists whose changes a client may have missed, and the capability that says whether it is told of them.
-const LISTS: [(&str, &str); 3] = [
+const LIST_CHANGES: [(&str, &str); 3] = [
     ("tools", method::TOOLS_CHANGED),
     ("prompts", method::PROMPTS_CHANGED),
     ("resources", method::RESOURCES_CHANGED),
 ];
 
 /// Whether requests still wait for a hub.
-enum Patience {
+enum HoldState {
     /// Nothing waits.
     Fresh,
     /// One does, until then.
@@ -43,68 +43,70 @@ enum Patience {
 
 /// Finds a hub for a client that has lost one; `None` if the client goes meanwhile. One message is read ahead, no
 /// more: what the client sends waits in its own pipe.
-pub(super) async fn away(
+pub(super) async fn reconnect(
     options: &AttachOptions,
-    book: &SharedBook,
-    client: &mut Client,
-    comeback: Comeback,
+    book: &SharedJournal,
+    client: &mut ClientLink,
+    comeback: ReconnectTrigger,
     short_lived: u32,
-) -> Result<Option<Reached>, Error> {
-    if short_lived > SHORT_LIVED {
-        return Err(Error::Unsteady { times: short_lived });
+) -> Result<Option<HubLink>, HubAttachError> {
+    if short_lived > MAX_SHORT_LIVED_HUBS {
+        return Err(HubAttachError::Unsteady { times: short_lived });
     }
-    if comeback == Comeback::WhenNeeded && need(book, client).await == Need::Never {
+    if comeback == ReconnectTrigger::WhenNeeded
+        && wait_for_need(book, client).await == HubNeed::Never
+    {
         return Ok(None);
     }
     let to_client = client.writer.clone();
-    let returning = come_back(options, book, &to_client, short_lived);
+    let returning = retry_until_resumed(options, book, &to_client, short_lived);
     tokio::pin!(returning);
-    let mut patience = Patience::Fresh;
+    let mut patience = HoldState::Fresh;
     loop {
-        if let (Patience::Fresh, true) = (&patience, client.incoming.is_waiting()) {
-            patience = Patience::Until(Instant::now() + options.timing.hold);
+        if let (HoldState::Fresh, true) = (&patience, client.incoming.is_waiting()) {
+            patience = HoldState::Until(Instant::now() + options.timing.hold);
         }
         let deadline = match patience {
-            Patience::Until(deadline) => Some(deadline),
-            Patience::Fresh | Patience::Over => None,
+            HoldState::Until(deadline) => Some(deadline),
+            HoldState::Fresh | HoldState::Over => None,
         };
         tokio::select! {
             hub = &mut returning => return hub.map(Some),
-            () = client.incoming.look(), if !client.incoming.is_waiting() => {
+            () = client.incoming.peek(), if !client.incoming.is_waiting() => {
                 if client.is_gone() {
                     return Ok(None);
                 }
             }
-            () = until(deadline), if deadline.is_some() => patience = Patience::Over,
+            () = sleep_until_or_forever(deadline), if deadline.is_some() => patience = HoldState::Over,
         }
-        if let Patience::Over = patience {
-            refuse(book, client).await;
+        if let HoldState::Over = patience {
+            refuse_waiting(book, client).await;
         }
     }
 }
 
 /// Whether the client needs a hub again.
 #[derive(PartialEq, Eq)]
-enum Need {
+enum HubNeed {
     Now,
     Never,
 }
 
 /// Waits until the client asks for something. What it merely mentions is noted.
-async fn need(book: &SharedBook, client: &mut Client) -> Need {
+async fn wait_for_need(book: &SharedJournal, client: &mut ClientLink) -> HubNeed {
     loop {
-        client.incoming.look().await;
+        client.incoming.peek().await;
         if client.is_gone() {
-            return Need::Never;
+            return HubNeed::Never;
         }
         if client.incoming.is_request() {
-            return Need::Now;
+            return HubNeed::Now;
         }
-        refuse(book, client).await;
+        refuse_waiting(book, client).await;
     }
 }
 
-async fn until(deadline: Option<Instant>) {
+async fn sleep_until_or_forever(deadline: Option<Instant>) {
     match deadline {
         Some(deadline) => sleep_until(deadline).await,
         None => std::future::pending().await,
@@ -112,55 +114,55 @@ async fn until(deadline: Option<Instant>) {
 }
 
 /// Answers what was read ahead, which no hub will, or notes it where it needs no answer.
-async fn refuse(book: &SharedBook, client: &mut Client) {
+async fn refuse_waiting(book: &SharedJournal, client: &mut ClientLink) {
     let answer = match client.incoming.take() {
-        Some(Frame::Text(text)) => book.lock().refuse(text),
-        Some(Frame::Broken(malformed)) => {
+        Some(LinkFrame::Text(text)) => book.lock().refuse(text),
+        Some(LinkFrame::Broken(malformed)) => {
             let error = malformed.to_rpc_error();
             Some(Response::error(malformed.id.as_ref(), &error).text().clone())
         }
         None => None,
     };
     if let Some(answer) = answer {
-        client.tell(answer).await;
+        client.send(answer).await;
     }
 }
 
 /// Tries until a hub has taken the session up, or the time is over.
-async fn come_back(
+async fn retry_until_resumed(
     options: &AttachOptions,
-    book: &SharedBook,
+    book: &SharedJournal,
     to_client: &LinkWriter,
     short_lived: u32,
-) -> Result<Reached, Error> {
+) -> Result<HubLink, HubAttachError> {
     let deadline = Instant::now() + options.timing.comeback;
     let first = options.timing.pause;
-    let mut pause = LONGEST_PAUSE.min(first.saturating_mul(1 << short_lived.min(16)));
+    let mut pause = MAX_RECONNECT_DELAY.min(first.saturating_mul(1 << short_lived.min(16)));
     if short_lived > 1 {
         sleep(pause).await;
     }
     loop {
-        let error = match take_up(options, book, to_client).await {
+        let error = match resume_session(options, book, to_client).await {
             Ok(hub) => return Ok(hub),
             Err(error) => error,
         };
-        if !error.may_pass() || Instant::now() + pause > deadline {
+        if !error.is_transient() || Instant::now() + pause > deadline {
             return Err(error);
         }
         tracing::warn!(%error, "no hub yet");
         sleep(pause).await;
-        pause = LONGEST_PAUSE.min(pause * 2);
+        pause = MAX_RECONNECT_DELAY.min(pause * 2);
     }
 }
 
 /// Finds a hub and tells it what the client told the last one.
-async fn take_up(
+async fn resume_session(
     options: &AttachOptions,
-    book: &SharedBook,
+    book: &SharedJournal,
     to_client: &LinkWriter,
-) -> Result<Reached, Error> {
-    let mut hub = reach(options).await?;
-    let greeting = greet_again(book, &hub.writer, &mut hub.reader, to_client);
+) -> Result<HubLink, HubAttachError> {
+    let mut hub = connect_or_start(options).await?;
+    let greeting = repeat_handshake(book, &hub.writer, &mut hub.reader, to_client);
     let greeted = tokio::select! {
         greeted = timeout(options.timing.answer, greeting) => matches!(greeted, Ok(Ok(()))),
         () = &mut hub.writing => false,
@@ -168,19 +170,19 @@ async fn take_up(
     if greeted {
         return Ok(hub);
     }
-    book.lock().forget_ours();
-    Err(Error::LostAgain)
+    book.lock().forget_own_requests();
+    Err(HubAttachError::LostAgain)
 }
 
 /// The handshake again, and word to the client of what it may have missed.
-async fn greet_again(
-    book: &SharedBook,
+async fn repeat_handshake(
+    book: &SharedJournal,
     to_hub: &LinkWriter,
     from_hub: &mut LinkReader,
     to_client: &LinkWriter,
 ) -> Result<(), WireError> {
     let was_greeted = !book.lock().is_client_greeting();
-    let Some(greeting) = book.lock().greet_again() else {
+    let Some(greeting) = book.lock().repeat_initialize() else {
         return Ok(());
     };
     to_hub.send(greeting).await?;
@@ -188,22 +190,22 @@ async fn greet_again(
         let Some(frame) = from_hub.next().await? else {
             return Err(WireError::Closed);
         };
-        let Frame::Text(text) = frame else {
+        let LinkFrame::Text(text) = frame else {
             continue;
         };
-        if let Some(text) = book.hub_says(text.clone()) {
+        if let Some(text) = book.from_hub(text.clone()) {
             to_client.send(text).await?;
         }
         if !book.lock().is_greeting() {
             break text;
         }
     };
-    let following = book.lock().settle_again();
+    let following = book.lock().replay_after_initialize();
     for text in following {
         to_hub.send(text).await?;
     }
     if was_greeted {
-        for text in missed(&answer) {
+        for text in missed_notifications(&answer) {
             to_client.send(text).await?;
         }
     }
@@ -211,18 +213,18 @@ async fn greet_again(
 }
 
 /// What may have changed while nobody was there to say so: each list that the hub promises to speak of.
-fn missed(answer: &ByteString) -> Vec<ByteString> {
-    let Ok(Parsed::One(Message::Response(answer))) = parse(answer.clone()) else {
+fn missed_notifications(answer: &ByteString) -> Vec<ByteString> {
+    let Ok(MessageOrBatch::One(RpcMessage::Response(answer))) = parse(answer.clone()) else {
         return Vec::new();
     };
-    let Outcome::Result(result) = answer.outcome() else {
+    let ResponseOutcome::Result(result) = answer.outcome() else {
         return Vec::new();
     };
     let promised = |list: &str| {
         let said = result.get_path(&["capabilities", list, "listChanged"]);
         matches!(said, Ok(Some(said)) if said.as_str() == "true")
     };
-    let lists = LISTS.iter().filter(|(list, _)| promised(list));
+    let lists = LIST_CHANGES.iter().filter(|(list, _)| promised(list));
     lists.map(|(_, changed)| changed_text(changed)).collect()
 }
 

@@ -3,32 +3,32 @@
 use bytestring::ByteString;
 use switchboard_wire::{
     Error,
-    envelope::{Message, Parsed, parse},
-    link::{Frame, LinkReader, LinkWriter, pair::End},
+    envelope::{MessageOrBatch, RpcMessage, parse},
+    link::{LinkFrame, LinkReader, LinkWriter, pair::LinkEnd},
 };
 
 /// The client's two halves, and what has been read ahead.
-pub(super) struct Client {
+pub(super) struct ClientLink {
     pub(super) writer: LinkWriter,
-    pub(super) incoming: Incoming,
+    pub(super) incoming: ClientReader,
 }
 
 /// What the client sends.
-pub(super) struct Incoming {
+pub(super) struct ClientReader {
     reader: LinkReader,
-    ahead: Option<Frame>,
+    ahead: Option<LinkFrame>,
     ended: bool,
 }
 
 // === impl Client ===
 
-impl Client {
-    pub(super) fn new((writer, reader): End) -> Self {
-        Self { writer, incoming: Incoming { reader, ahead: None, ended: false } }
+impl ClientLink {
+    pub(super) fn new((writer, reader): LinkEnd) -> Self {
+        Self { writer, incoming: ClientReader { reader, ahead: None, ended: false } }
     }
 
     /// Tells the client something; one that is gone hears nothing.
-    pub(super) async fn tell(&self, text: ByteString) {
+    pub(super) async fn send(&self, text: ByteString) {
         if let Err(error) = self.writer.send(text).await {
             tracing::debug!(%error, "the client is gone");
         }
@@ -42,15 +42,15 @@ impl Client {
 
 // === impl Incoming ===
 
-impl Incoming {
+impl ClientReader {
     /// The next thing; `None` once the client has closed. Safe to cancel.
-    pub(super) async fn next(&mut self) -> Option<Frame> {
-        self.look().await;
+    pub(super) async fn next(&mut self) -> Option<LinkFrame> {
+        self.peek().await;
         self.ahead.take()
     }
 
     /// Waits until there is something to take, or nothing more to come. Safe to cancel.
-    pub(super) async fn look(&mut self) {
+    pub(super) async fn peek(&mut self) {
         if self.ahead.is_some() || self.ended {
             return;
         }
@@ -58,7 +58,7 @@ impl Incoming {
             Ok(Some(frame)) => self.ahead = Some(frame),
             Ok(None) => self.ended = true,
             Err(error) => {
-                log(&error);
+                log_error(&error);
                 self.ended = true;
             }
         }
@@ -71,18 +71,21 @@ impl Incoming {
 
     /// Whether what was read ahead wants an answer.
     pub(super) fn is_request(&self) -> bool {
-        let Some(Frame::Text(text)) = &self.ahead else {
+        let Some(LinkFrame::Text(text)) = &self.ahead else {
             return false;
         };
-        matches!(parse(text.clone()), Ok(Parsed::One(Message::Request(_)) | Parsed::Batch(_)))
+        matches!(
+            parse(text.clone()),
+            Ok(MessageOrBatch::One(RpcMessage::Request(_)) | MessageOrBatch::Batch(_))
+        )
     }
 
     /// What was read ahead.
-    pub(super) fn take(&mut self) -> Option<Frame> {
+    pub(super) fn take(&mut self) -> Option<LinkFrame> {
         self.ahead.take()
     }
 }
 
-fn log(error: &Error) {
+fn log_error(error: &Error) {
     tracing::debug!(%error, "the client cannot be read");
 }

@@ -4,21 +4,21 @@ use std::{io, path::PathBuf, process::ExitStatus, time::Duration};
 
 use switchboard_wire::sanitize;
 
-use crate::socket::{self, Refusal, RefusalKind};
+use crate::socket::{self, HelloRefusal, HelloRefusalKind};
 
 /// Why there is no hub to speak with.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum HubAttachError {
     /// We are a server of the very hub that we were to attach to.
     #[error("`connect` was started by a hub, as one of its servers; that would be a loop")]
     Loop,
     /// The socket has no place.
     #[error("the hub's socket cannot be used")]
-    Socket(#[from] socket::Error),
+    Socket(#[from] socket::SocketError),
     /// The hub said no.
-    #[error("the hub refused: {}", sanitize::line(&.0.message))]
-    Refused(Refusal),
+    #[error("the hub refused: {}", sanitize::sanitize_line(&.0.message))]
+    Refused(HelloRefusal),
     /// Somebody listens there and says nothing.
     #[error("the hub does not answer (waited {after:?})")]
     Silent {
@@ -46,7 +46,7 @@ pub enum Error {
         source: io::Error,
     },
     /// The hub ended before it answered.
-    #[error("the hub ended as it started ({status}){}", said(.log))]
+    #[error("the hub ended as it started ({status}){}", log_section(.log))]
     Ended {
         /// How.
         status: ExitStatus,
@@ -54,7 +54,7 @@ pub enum Error {
         log: String,
     },
     /// Nobody answered in time.
-    #[error("no hub answered within {after:?}{}", said(.log))]
+    #[error("no hub answered within {after:?}{}", log_section(.log))]
     Late {
         /// How long was waited.
         after: Duration,
@@ -74,11 +74,11 @@ pub enum Error {
 
 // === impl Error ===
 
-impl Error {
+impl HubAttachError {
     /// Whether another attempt could end otherwise: a hub may be on its way out, a file in the middle of an edit, a
     /// program in the middle of an upgrade.
-    pub(super) fn may_pass(&self) -> bool {
-        use RefusalKind::{Foreign, Malformed, Protocol};
+    pub(super) fn is_transient(&self) -> bool {
+        use HelloRefusalKind::{Foreign, Malformed, Protocol};
         match self {
             Self::Refused(refusal) => !matches!(refusal.kind, Foreign | Malformed | Protocol),
             Self::Silent { .. }
@@ -96,7 +96,7 @@ impl Error {
 }
 
 /// The end of a log, on lines of its own, or nothing.
-fn said(log: &str) -> String {
+fn log_section(log: &str) -> String {
     let log = log.trim();
     if log.is_empty() { String::new() } else { format!("; its log ends with:\n{log}") }
 }

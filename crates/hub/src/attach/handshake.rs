@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 
 use bytestring::ByteString;
 use switchboard_wire::{
-    envelope::{Id, IdKey, Message, Notification, Parsed, Request, parse},
+    envelope::{Id, IdKey, MessageOrBatch, Notification, Request, RpcMessage, parse},
     meta::method,
 };
 
 /// Subscriptions that are remembered; a client with more has to ask again for the rest.
-const SUBSCRIPTIONS: usize = 4_096;
+const MAX_SUBSCRIPTIONS: usize = 4_096;
 
 /// The session's own messages.
 #[derive(Debug, Default)]
@@ -26,7 +26,7 @@ pub(super) struct Handshake {
 
 impl Handshake {
     /// Hears a request of the client.
-    pub(super) fn request(&mut self, request: &Request) {
+    pub(super) fn note_request(&mut self, request: &Request) {
         let text = || request.text().to_string();
         match request.method().as_ref() {
             method::INITIALIZE => {
@@ -36,7 +36,7 @@ impl Handshake {
             method::SET_LEVEL => self.level = Some(text()),
             method::RESOURCES_SUBSCRIBE => {
                 if let Some(uri) = uri(request)
-                    && self.subscriptions.len() < SUBSCRIPTIONS
+                    && self.subscriptions.len() < MAX_SUBSCRIPTIONS
                 {
                     self.subscriptions.insert(uri, text());
                 }
@@ -49,14 +49,14 @@ impl Handshake {
     }
 
     /// Hears a notification of the client.
-    pub(super) fn notification(&mut self, notification: &Notification) {
+    pub(super) fn note_notification(&mut self, notification: &Notification) {
         if notification.method() == method::INITIALIZED {
             self.initialized = Some(notification.text().to_string());
         }
     }
 
     /// The id `initialize` was sent under.
-    pub(super) fn key(&self) -> Option<&IdKey> {
+    pub(super) fn initialize_id(&self) -> Option<&IdKey> {
         self.initialize.as_ref().map(|(key, _)| key)
     }
 
@@ -77,9 +77,9 @@ impl Handshake {
 }
 
 /// A remembered request under another id.
-pub(super) fn under(id: &Id, text: &str) -> Option<ByteString> {
+pub(super) fn with_id(id: &Id, text: &str) -> Option<ByteString> {
     match parse(text.to_owned().into()) {
-        Ok(Parsed::One(Message::Request(request))) => request.edited(id, &[]).ok(),
+        Ok(MessageOrBatch::One(RpcMessage::Request(request))) => request.rewrite(id, &[]).ok(),
         _ => None,
     }
 }

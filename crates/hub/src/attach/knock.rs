@@ -11,32 +11,35 @@ use tokio::{
 };
 
 use super::{
-    Error,
-    reach::{Dialed, dial},
+    HubAttachError,
+    reach::{DialOutcome, dial},
 };
-use crate::socket::{self, Answer, Hello, PROTOCOL, Place, Want, Welcome, is_ours};
+use crate::socket::{
+    self, ClientHello, HELLO_PROTOCOL_VERSION, HelloPurpose, HelloReply, HubInfo, HubPaths,
+    is_own_user,
+};
 
 /// A hub answers these without asking anybody.
-const PATIENCE: Duration = Duration::from_secs(5);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 /// The longest answer.
-const LONGEST: usize = 64 << 10;
+const MAX_ANSWER_BYTES: usize = 64 << 10;
 
 /// Says hello to the hub of this place; `None` if there is none. The stream is at what follows the answer.
-pub(crate) async fn knock(
-    place: &Place,
+pub(crate) async fn connect_with_hello(
+    place: &HubPaths,
     version: &str,
-    want: Want,
-) -> Result<Option<(UnixStream, Welcome)>, Error> {
-    let path = place.socket();
-    let Dialed::Somebody(mut stream) = dial(&path).await? else {
+    want: HelloPurpose,
+) -> Result<Option<(UnixStream, HubInfo)>, HubAttachError> {
+    let path = place.socket_path();
+    let DialOutcome::Somebody(mut stream) = dial(&path).await? else {
         return Ok(None);
     };
-    let peer = stream.peer_cred().map_err(socket::Error::io("look who listens on", &path))?;
-    if !is_ours(peer.uid(), geteuid().as_raw()) {
-        return Err(Error::NotAHub { path, fault: "belongs to another user" });
+    let peer = stream.peer_cred().map_err(socket::SocketError::io("look who listens on", &path))?;
+    if !is_own_user(peer.uid(), geteuid().as_raw()) {
+        return Err(HubAttachError::NotAHub { path, fault: "belongs to another user" });
     }
-    let hello = Hello {
-        switchboard: PROTOCOL,
+    let hello = ClientHello {
+        switchboard: HELLO_PROTOCOL_VERSION,
         version: version.to_owned(),
         want,
         cwd: std::path::PathBuf::new(),
@@ -44,39 +47,40 @@ pub(crate) async fn knock(
         view: Raw::empty_object(),
         client: None,
     };
-    let answering = timeout(PATIENCE, say(&mut stream, &hello, &path));
-    let welcome = answering.await.map_err(|_| Error::Silent { after: PATIENCE })??;
+    let answering = timeout(ANSWER_TIMEOUT, exchange_hello(&mut stream, &hello, &path));
+    let welcome =
+        answering.await.map_err(|_| HubAttachError::Silent { after: ANSWER_TIMEOUT })??;
     Ok(welcome.map(|welcome| (stream, welcome)))
 }
 
-async fn say(
+async fn exchange_hello(
     stream: &mut UnixStream,
-    hello: &Hello,
+    hello: &ClientHello,
     path: &Path,
-) -> Result<Option<Welcome>, Error> {
-    let mut text = serde_json::to_vec(hello).map_err(Error::Hello)?;
+) -> Result<Option<HubInfo>, HubAttachError> {
+    let mut text = serde_json::to_vec(hello).map_err(HubAttachError::Hello)?;
     text.push(b'\n');
     // One that no longer reads may still have said why.
     let _ = stream.write_all(&text).await;
     let not_a_hub =
-        || Error::NotAHub { path: path.to_owned(), fault: "does not speak as a hub does" };
-    let Some(line) = line(stream).await else {
+        || HubAttachError::NotAHub { path: path.to_owned(), fault: "does not speak as a hub does" };
+    let Some(line) = read_line(stream).await else {
         return Ok(None);
     };
-    match Answer::read(&line) {
-        Ok(Answer::Granted(welcome)) => Ok(Some(welcome)),
-        Ok(Answer::Refused { error }) => Err(Error::Refused(error)),
+    match HelloReply::parse(&line) {
+        Ok(HelloReply::Granted(welcome)) => Ok(Some(welcome)),
+        Ok(HelloReply::Refused { error }) => Err(HubAttachError::Refused(error)),
         Err(_) => Err(not_a_hub()),
     }
 }
 
 /// One line and not a byte more: what follows is somebody else's to read. It is short, and comes once.
-async fn line(stream: &mut UnixStream) -> Option<String> {
+async fn read_line(stream: &mut UnixStream) -> Option<String> {
     let mut line = Vec::new();
     loop {
         match stream.read_u8().await.ok()? {
             b'\n' => return String::from_utf8(line).ok(),
-            byte if line.len() < LONGEST => line.push(byte),
+            byte if line.len() < MAX_ANSWER_BYTES => line.push(byte),
             _ => return None,
         }
     }

@@ -27,28 +27,28 @@ mod start;
 
 use std::time::Duration;
 
-use switchboard_core::connection::MARKER;
-use switchboard_wire::{link::pair::End, server::stdio};
+use switchboard_core::connection::PARENT_MARKER_VARIABLE;
+use switchboard_wire::{link::pair::LinkEnd, server::stdio};
 use tokio::time::{Instant, timeout};
 
-pub use ask::{hand_over, status, stop};
-pub use error::Error;
-pub(crate) use knock::knock;
-pub use options::{AttachOptions, StartHub, Timing};
+pub use ask::{request_handover, request_status, request_stop};
+pub use error::HubAttachError;
+pub(crate) use knock::connect_with_hello;
+pub use options::{AttachOptions, AttachTiming, HubLaunchOptions};
 
-use away::away;
-use book::SharedBook;
-use client::Client;
-use reach::reach;
-pub use reach::wake;
-use relay::{Left, relay};
+use away::reconnect;
+use book::SharedJournal;
+use client::ClientLink;
+use reach::connect_or_start;
+pub use reach::ensure_running;
+use relay::{RelayEnd, relay};
 
 /// How long what is left to say may take to be written once all is over.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+const FINAL_WRITE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Attaches this process's standard streams; ends when the client closes them.
-pub async fn attach_stdio(options: AttachOptions) -> Result<(), Error> {
-    let (writer, reader, writing) = stdio::link(options.message_limit);
+pub async fn attach_stdio(options: AttachOptions) -> Result<(), HubAttachError> {
+    let (writer, reader, writing) = stdio::stdio_link(options.message_limit);
     tokio::pin!(writing);
     let attached = {
         let attaching = attach(options, (writer, reader));
@@ -62,35 +62,35 @@ pub async fn attach_stdio(options: AttachOptions) -> Result<(), Error> {
         }
     };
     // A client that does not read does not keep us.
-    let _ = timeout(LAST_WORDS, writing).await;
+    let _ = timeout(FINAL_WRITE_TIMEOUT, writing).await;
     attached
 }
 
 /// Attaches a client; ends when it closes its end.
-pub async fn attach(options: AttachOptions, client: End) -> Result<(), Error> {
-    if options.env.contains_key(MARKER) {
-        return Err(Error::Loop);
+pub async fn attach(options: AttachOptions, client: LinkEnd) -> Result<(), HubAttachError> {
+    if options.env.contains_key(PARENT_MARKER_VARIABLE) {
+        return Err(HubAttachError::Loop);
     }
-    let mut client = Client::new(client);
-    let book = SharedBook::default();
-    let mut hub = reach(&options).await?;
+    let mut client = ClientLink::new(client);
+    let book = SharedJournal::default();
+    let mut hub = connect_or_start(&options).await?;
     if hub.version != options.version {
-        make_room(&options).await;
+        replace_older_hub(&options).await;
     }
     let mut short_lived = 0;
     loop {
         let since = Instant::now();
         let left = relay(&options, &book, &mut client, hub).await;
-        let leaving = book.lock().lost();
+        let leaving = book.lock().hub_lost();
         for text in leaving.messages {
-            client.tell(text).await;
+            client.send(text).await;
         }
-        if left == Left::Client {
+        if left == RelayEnd::Client {
             return Ok(());
         }
         tracing::info!("the hub is gone; looking for another");
         short_lived = if since.elapsed() > options.timing.steady { 0 } else { short_lived + 1 };
-        match away(&options, &book, &mut client, leaving.comeback, short_lived).await? {
+        match reconnect(&options, &book, &mut client, leaving.comeback, short_lived).await? {
             Some(next) => hub = next,
             None => return Ok(()),
         }
@@ -99,8 +99,8 @@ pub async fn attach(options: AttachOptions, client: End) -> Result<(), Error> {
 
 /// Has a hub of another version end when it can, if it is older than us, which is for the hub to judge. Until then, or
 /// if it stays, it serves us as it is. Asked once: whatever hub comes next is what is installed now.
-async fn make_room(options: &AttachOptions) {
-    if let Err(error) = hand_over(&options.place, &options.version).await {
+async fn replace_older_hub(options: &AttachOptions) {
+    if let Err(error) = request_handover(&options.place, &options.version).await {
         tracing::debug!(%error, "the hub stays");
     }
 }

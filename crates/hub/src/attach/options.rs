@@ -4,15 +4,15 @@ use std::{collections::BTreeMap, ffi::OsString, fmt, path::PathBuf, time::Durati
 
 use switchboard_wire::json::Raw;
 
-use crate::socket::{Hello, PROTOCOL, Place, Want};
+use crate::socket::{ClientHello, HELLO_PROTOCOL_VERSION, HelloPurpose, HubPaths};
 
 /// Whom to attach, to what, and how.
 #[derive(Clone)]
 pub struct AttachOptions {
     /// Where the hub is.
-    pub place: Place,
+    pub place: HubPaths,
     /// How to start it where there is none.
-    pub start: StartHub,
+    pub start: HubLaunchOptions,
     /// Our version.
     pub version: String,
     /// The client's working directory.
@@ -26,12 +26,12 @@ pub struct AttachOptions {
     /// The largest message (64 MiB).
     pub message_limit: usize,
     /// How long everything may take.
-    pub timing: Timing,
+    pub timing: AttachTiming,
 }
 
 /// How to start a hub. Its `main` calls [`crate::socket::detach`] first.
 #[derive(Clone)]
-pub struct StartHub {
+pub struct HubLaunchOptions {
     /// The program, as an absolute path.
     pub program: PathBuf,
     /// Its arguments.
@@ -46,7 +46,7 @@ pub struct StartHub {
 
 /// How long everything may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Timing {
+pub struct AttachTiming {
     /// Finding or starting a hub (30 s).
     pub start: Duration,
     /// The hub's answer to a hello (35 s: it may have to load a workspace), and to the handshake repeated.
@@ -67,7 +67,7 @@ pub struct Timing {
 
 impl AttachOptions {
     /// The usual, with an empty view.
-    pub fn new(place: Place, start: StartHub, version: impl Into<String>) -> Self {
+    pub fn new(place: HubPaths, start: HubLaunchOptions, version: impl Into<String>) -> Self {
         Self {
             place,
             start,
@@ -77,15 +77,15 @@ impl AttachOptions {
             view: Raw::empty_object(),
             client: None,
             message_limit: 64 << 20,
-            timing: Timing::default(),
+            timing: AttachTiming::default(),
         }
     }
 
-    pub(super) fn hello(&self) -> Hello {
-        Hello {
-            switchboard: PROTOCOL,
+    pub(super) fn hello(&self) -> ClientHello {
+        ClientHello {
+            switchboard: HELLO_PROTOCOL_VERSION,
             version: self.version.clone(),
-            want: Want::Mcp,
+            want: HelloPurpose::Mcp,
             cwd: self.cwd.clone(),
             env: self.env.clone(),
             view: self.view.clone(),
@@ -109,7 +109,7 @@ impl fmt::Debug for AttachOptions {
 // === impl StartHub ===
 
 /// The environment may hold secrets.
-impl fmt::Debug for StartHub {
+impl fmt::Debug for HubLaunchOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("StartHub")
             .field("program", &self.program)
@@ -121,7 +121,7 @@ impl fmt::Debug for StartHub {
 
 // === impl Timing ===
 
-impl Default for Timing {
+impl Default for AttachTiming {
     fn default() -> Self {
         Self {
             start: Duration::from_secs(30),

@@ -8,13 +8,13 @@ use std::collections::HashMap;
 use bytestring::ByteString;
 use switchboard_wire::{
     envelope::{Id, IdKey, Notification, Request, Response},
-    json::{Edit, Raw},
+    json::{JsonEdit, Raw},
     meta::method,
 };
 
 /// What the client has been asked and has not answered.
 #[derive(Debug, Default)]
-pub(super) struct Questions {
+pub(super) struct PendingQuestions {
     /// How many hubs were lost.
     lost: u64,
     /// The id the client knows each under, and the hub's.
@@ -23,44 +23,52 @@ pub(super) struct Questions {
 
 // === impl Questions ===
 
-impl Questions {
+impl PendingQuestions {
     /// How many hubs were lost.
-    pub(super) fn lost(&self) -> u64 {
+    pub(super) fn hubs_lost(&self) -> u64 {
         self.lost
     }
 
     /// A question, as the client is to get it.
-    pub(super) fn ask(&mut self, request: &Request) -> Option<ByteString> {
-        let original = copied(&request.id())?;
-        let shown = self.shown(&original);
+    pub(super) fn question_for_client(&mut self, request: &Request) -> Option<ByteString> {
+        let original = copy_id(&request.id())?;
+        let shown = self.client_id(&original);
         self.asked.insert(shown.key(), original);
-        if self.lost == 0 { Some(request.text().clone()) } else { request.edited(&shown, &[]).ok() }
+        if self.lost == 0 {
+            Some(request.text().clone())
+        } else {
+            request.rewrite(&shown, &[]).ok()
+        }
     }
 
     /// An answer, as the hub is to get it. One to a hub that is gone goes nowhere.
-    pub(super) fn answer(&mut self, response: &Response) -> Option<ByteString> {
+    pub(super) fn answer_for_hub(&mut self, response: &Response) -> Option<ByteString> {
         match response.id().and_then(|id| self.asked.remove(&id.key())) {
-            Some(original) if self.lost > 0 => response.edited(&original, &[]).ok(),
+            Some(original) if self.lost > 0 => response.rewrite(&original, &[]).ok(),
             Some(_) => Some(response.text().clone()),
             None => (self.lost == 0).then(|| response.text().clone()),
         }
     }
 
     /// Word of the hub that question `id` needs no answer, as the client is to get it.
-    pub(super) fn withdraw(&mut self, id: &Id, word: &Notification) -> Option<ByteString> {
-        let shown = self.shown(id);
+    pub(super) fn withdrawal_for_client(
+        &mut self,
+        id: &Id,
+        word: &Notification,
+    ) -> Option<ByteString> {
+        let shown = self.client_id(id);
         self.asked.remove(&shown.key());
-        word.edited(&[Edit::set(&["requestId"], shown.as_str())]).ok()
+        word.rewrite(&[JsonEdit::set(&["requestId"], shown.as_str())]).ok()
     }
 
     /// The hub is gone: its questions are taken back.
-    pub(super) fn lose(&mut self) -> Vec<ByteString> {
+    pub(super) fn take_back_all(&mut self) -> Vec<ByteString> {
         self.lost += 1;
-        self.asked.drain().filter_map(|(key, _)| take_back(&id_of(&key)?)).collect()
+        self.asked.drain().filter_map(|(key, _)| cancellation(&id_from_key(&key)?)).collect()
     }
 
     /// The id under which the client knows a question of the hub.
-    fn shown(&self, original: &Id) -> Id {
+    fn client_id(&self, original: &Id) -> Id {
         match self.lost {
             0 => original.clone(),
             lost => Id::text(&format!("hub-{lost}-{original}")),
@@ -69,7 +77,7 @@ impl Questions {
 }
 
 /// The id that a key stands for.
-pub(super) fn id_of(key: &IdKey) -> Option<Id> {
+pub(super) fn id_from_key(key: &IdKey) -> Option<Id> {
     match key {
         IdKey::Number(number) => Id::from_raw(Raw::parse(number.clone()).ok()?),
         IdKey::Text(text) => Some(Id::text(text)),
@@ -77,7 +85,7 @@ pub(super) fn id_of(key: &IdKey) -> Option<Id> {
 }
 
 /// The request that a notification cancels.
-pub(super) fn cancelled(notification: &Notification) -> Option<Id> {
+pub(super) fn cancelled_id(notification: &Notification) -> Option<Id> {
     if notification.method() != method::CANCELLED {
         return None;
     }
@@ -85,11 +93,11 @@ pub(super) fn cancelled(notification: &Notification) -> Option<Id> {
 }
 
 /// An id that holds on to nothing else.
-fn copied(id: &Id) -> Option<Id> {
+fn copy_id(id: &Id) -> Option<Id> {
     Id::from_raw(Raw::parse(id.as_str().to_owned()).ok()?)
 }
 
-fn take_back(id: &Id) -> Option<ByteString> {
+fn cancellation(id: &Id) -> Option<ByteString> {
     let params = Raw::parse(format!(r#"{{"requestId":{id},"reason":"the hub was lost"}}"#)).ok()?;
     Some(Notification::new(method::CANCELLED, Some(&params)).text().clone())
 }
@@ -97,34 +105,34 @@ fn take_back(id: &Id) -> Option<ByteString> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use switchboard_wire::envelope::{Message, Parsed, parse};
+    use switchboard_wire::envelope::{MessageOrBatch, RpcMessage, parse};
 
-    fn message(text: &str) -> Message {
+    fn message(text: &str) -> RpcMessage {
         match parse(text.to_owned().into()) {
-            Ok(Parsed::One(message)) => message,
+            Ok(MessageOrBatch::One(message)) => message,
             other => panic!("{other:?}"),
         }
     }
 
-    fn ask(questions: &mut Questions, id: &str) -> String {
+    fn ask(questions: &mut PendingQuestions, id: &str) -> String {
         let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"roots/list"}}"#);
-        let Message::Request(request) = message(&text) else { panic!() };
-        questions.ask(&request).unwrap().to_string()
+        let RpcMessage::Request(request) = message(&text) else { panic!() };
+        questions.question_for_client(&request).unwrap().to_string()
     }
 
-    fn answer(questions: &mut Questions, id: &str) -> Option<String> {
+    fn answer(questions: &mut PendingQuestions, id: &str) -> Option<String> {
         let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#);
-        let Message::Response(response) = message(&text) else { panic!() };
-        questions.answer(&response).map(String::from)
+        let RpcMessage::Response(response) = message(&text) else { panic!() };
+        questions.answer_for_hub(&response).map(String::from)
     }
 
     #[test]
     fn ids_of_two_hubs_stay_apart() {
-        let mut questions = Questions::default();
+        let mut questions = PendingQuestions::default();
         assert!(ask(&mut questions, "1").contains(r#""id":1,"#));
         assert!(ask(&mut questions, "2").contains(r#""id":2,"#));
         assert!(answer(&mut questions, "2").unwrap().contains(r#""id":2,"#));
-        let taken_back = questions.lose();
+        let taken_back = questions.take_back_all();
         assert!(matches!(&taken_back[..], [one] if one.contains(r#""requestId":1,"#)));
 
         assert!(ask(&mut questions, "1").contains(r#""id":"hub-1-1","#));
@@ -135,14 +143,14 @@ mod tests {
 
     #[test]
     fn a_question_is_withdrawn_under_the_id_it_was_asked() {
-        let mut questions = Questions::default();
-        questions.lose();
+        let mut questions = PendingQuestions::default();
+        questions.take_back_all();
         ask(&mut questions, "7");
         let word =
             r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}"#;
-        let Message::Notification(word) = message(word) else { panic!() };
-        let told = questions.withdraw(&cancelled(&word).unwrap(), &word).unwrap();
+        let RpcMessage::Notification(word) = message(word) else { panic!() };
+        let told = questions.withdrawal_for_client(&cancelled_id(&word).unwrap(), &word).unwrap();
         assert!(told.contains(r#""requestId":"hub-1-7""#), "{told}");
-        assert!(questions.lose().is_empty());
+        assert!(questions.take_back_all().is_empty());
     }
 }

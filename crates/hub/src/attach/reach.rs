@@ -4,20 +4,22 @@ use std::{io, path::Path, pin::Pin, process::ExitStatus, time::Duration};
 
 use nix::unistd::geteuid;
 use serde::de::DeserializeOwned;
-use switchboard_wire::link::{Frame, LinkReader, LinkWriter, lines};
+use switchboard_wire::link::{LinkFrame, LinkReader, LinkWriter, lines};
 use tokio::{
     net::UnixStream,
     time::{Instant, sleep, timeout},
 };
 
-use super::{AttachOptions, Error, start::Starting};
-use crate::socket::{self, Answer, Hello, Lock, Refusal, RefusalKind, Welcome, is_ours};
+use super::{AttachOptions, HubAttachError, start::StartingHub};
+use crate::socket::{
+    self, ClientHello, FileLock, HelloRefusal, HelloRefusalKind, HelloReply, HubInfo, is_own_user,
+};
 
 /// How often a socket is tried while a hub is starting.
-const LOOK: Duration = Duration::from_millis(10);
+const CONNECT_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// A hub that has let us in.
-pub(super) struct Reached {
+pub(super) struct HubLink {
     /// The hub's version, once it has said it.
     pub(super) version: String,
     pub(super) writer: LinkWriter,
@@ -27,7 +29,7 @@ pub(super) struct Reached {
 }
 
 /// What came of an attempt to connect.
-pub(super) enum Dialed {
+pub(super) enum DialOutcome {
     Somebody(UnixStream),
     Nobody,
     /// Somebody, who has more callers waiting than fit.
@@ -35,38 +37,38 @@ pub(super) enum Dialed {
 }
 
 /// Lets us in, or not now.
-enum Said<T> {
+enum GreetOutcome<T> {
     Yes(T),
     /// It is going, or gone.
     Leaving,
 }
 
 /// Finds a hub or starts one, and says hello.
-pub(super) async fn reach(options: &AttachOptions) -> Result<Reached, Error> {
-    let mut search = Search::new(options);
+pub(super) async fn connect_or_start(options: &AttachOptions) -> Result<HubLink, HubAttachError> {
+    let mut search = HubSearch::new(options);
     loop {
-        let stream = search.somebody().await?;
+        let stream = search.connect().await?;
         match greet(options, stream).await? {
-            Said::Yes(reached) => return Ok(reached),
-            Said::Leaving => search.wait(None, Missing::Hub).await?,
+            GreetOutcome::Yes(reached) => return Ok(reached),
+            GreetOutcome::Leaving => search.wait(None, NotReached::Hub).await?,
         }
     }
 }
 
 /// Finds a hub or starts one, and leaves it at that.
-pub async fn wake(options: &AttachOptions) -> Result<(), Error> {
-    Search::new(options).somebody().await.map(drop)
+pub async fn ensure_running(options: &AttachOptions) -> Result<(), HubAttachError> {
+    HubSearch::new(options).connect().await.map(drop)
 }
 
 /// Looks for a hub, and starts one where there is none.
-struct Search<'a> {
+struct HubSearch<'a> {
     options: &'a AttachOptions,
     deadline: Instant,
-    starting: Option<Starting>,
+    starting: Option<StartingHub>,
 }
 
 /// What was not found.
-enum Missing {
+enum NotReached {
     /// Nobody is there.
     Hub,
     /// Somebody is, who has no time.
@@ -75,106 +77,122 @@ enum Missing {
 
 // === impl Search ===
 
-impl<'a> Search<'a> {
+impl<'a> HubSearch<'a> {
     fn new(options: &'a AttachOptions) -> Self {
         Self { options, deadline: Instant::now() + options.timing.start, starting: None }
     }
 
     /// Whoever listens.
-    async fn somebody(&mut self) -> Result<UnixStream, Error> {
+    async fn connect(&mut self) -> Result<UnixStream, HubAttachError> {
         loop {
             // Looked at before the socket: a hub that found another one there ends, and the other one answers.
-            let ended = self.starting.as_mut().and_then(Starting::ended);
-            let missing = match dial(&self.options.place.socket()).await? {
-                Dialed::Somebody(stream) => return Ok(stream),
-                Dialed::Full => Missing::Room,
-                Dialed::Nobody => Missing::Hub,
+            let ended = self.starting.as_mut().and_then(StartingHub::exit_status);
+            let missing = match dial(&self.options.place.socket_path()).await? {
+                DialOutcome::Somebody(stream) => return Ok(stream),
+                DialOutcome::Full => NotReached::Room,
+                DialOutcome::Nobody => NotReached::Hub,
             };
             self.wait(ended, missing).await?;
         }
     }
 
     /// Starts a hub if that was not done yet, and gives it a moment.
-    async fn wait(&mut self, ended: Option<ExitStatus>, missing: Missing) -> Result<(), Error> {
+    async fn wait(
+        &mut self,
+        ended: Option<ExitStatus>,
+        missing: NotReached,
+    ) -> Result<(), HubAttachError> {
         match (&self.starting, ended) {
             (Some(starting), Some(status)) => {
-                return Err(Error::Ended { status, log: starting.said() });
+                return Err(HubAttachError::Ended { status, log: starting.log_tail() });
             }
-            (None, _) if matches!(missing, Missing::Hub) => {
+            (None, _) if matches!(missing, NotReached::Hub) => {
                 self.starting = start(self.options).await?;
             }
             _ => {}
         }
         if Instant::now() > self.deadline {
-            let log = self.starting.as_ref().map(Starting::said).unwrap_or_default();
-            return Err(Error::Late { after: self.options.timing.start, log });
+            let log = self.starting.as_ref().map(StartingHub::log_tail).unwrap_or_default();
+            return Err(HubAttachError::Late { after: self.options.timing.start, log });
         }
-        sleep(LOOK).await;
+        sleep(CONNECT_POLL_INTERVAL).await;
         Ok(())
     }
 }
 
 /// Starts a hub, unless somebody else is at it or has just done so.
-async fn start(options: &AttachOptions) -> Result<Option<Starting>, Error> {
-    let Some(lock) = Lock::take(&options.place.starting())? else {
+async fn start(options: &AttachOptions) -> Result<Option<StartingHub>, HubAttachError> {
+    let Some(lock) = FileLock::take(&options.place.start_lock_path())? else {
         return Ok(None);
     };
-    match dial(&options.place.socket()).await? {
-        Dialed::Nobody => Starting::begin(&options.start, lock).map(Some),
-        Dialed::Somebody(_) | Dialed::Full => Ok(None),
+    match dial(&options.place.socket_path()).await? {
+        DialOutcome::Nobody => StartingHub::begin(&options.start, lock).map(Some),
+        DialOutcome::Somebody(_) | DialOutcome::Full => Ok(None),
     }
 }
 
 /// Connects to `path`.
-pub(super) async fn dial(path: &Path) -> Result<Dialed, Error> {
+pub(super) async fn dial(path: &Path) -> Result<DialOutcome, HubAttachError> {
     use io::ErrorKind::{ConnectionRefused, ConnectionReset, NotFound, WouldBlock};
     match UnixStream::connect(path).await {
-        Ok(stream) => Ok(Dialed::Somebody(stream)),
+        Ok(stream) => Ok(DialOutcome::Somebody(stream)),
         Err(error) => match error.kind() {
-            ConnectionRefused | ConnectionReset | NotFound => Ok(Dialed::Nobody),
-            WouldBlock => Ok(Dialed::Full),
-            _ => Err(socket::Error::io("connect to", path)(error).into()),
+            ConnectionRefused | ConnectionReset | NotFound => Ok(DialOutcome::Nobody),
+            WouldBlock => Ok(DialOutcome::Full),
+            _ => Err(socket::SocketError::io("connect to", path)(error).into()),
         },
     }
 }
 
 /// Says hello for a client that wants to speak MCP.
-async fn greet(options: &AttachOptions, stream: UnixStream) -> Result<Said<Reached>, Error> {
-    let path = options.place.socket();
-    let mut reached = open(&path, stream, options.message_limit)?;
+async fn greet(
+    options: &AttachOptions,
+    stream: UnixStream,
+) -> Result<GreetOutcome<HubLink>, HubAttachError> {
+    let path = options.place.socket_path();
+    let mut reached = open_link(&path, stream, options.message_limit)?;
     let hello = options.hello();
-    let answer: Option<Welcome> =
-        match say(&mut reached, &hello, &path, options.timing.answer).await {
-            Err(Error::Refused(Refusal { kind: RefusalKind::Stopping, .. })) => None,
+    let answer: Option<HubInfo> =
+        match send_hello(&mut reached, &hello, &path, options.timing.answer).await {
+            Err(HubAttachError::Refused(HelloRefusal {
+                kind: HelloRefusalKind::Stopping, ..
+            })) => None,
             answer => answer?,
         };
     let Some(welcome) = answer else {
-        return Ok(Said::Leaving);
+        return Ok(GreetOutcome::Leaving);
     };
     tracing::debug!(version = welcome.version, hub = welcome.hub, "attached");
     reached.version = welcome.version;
-    Ok(Said::Yes(reached))
+    Ok(GreetOutcome::Yes(reached))
 }
 
 /// A link to whoever answered, if it is us: what the hello holds is for nobody else.
-pub(super) fn open(path: &Path, stream: UnixStream, limit: usize) -> Result<Reached, Error> {
-    let peer = stream.peer_cred().map_err(socket::Error::io("look who listens on", path))?;
-    if !is_ours(peer.uid(), geteuid().as_raw()) {
-        return Err(Error::NotAHub { path: path.to_owned(), fault: "belongs to another user" });
+pub(super) fn open_link(
+    path: &Path,
+    stream: UnixStream,
+    limit: usize,
+) -> Result<HubLink, HubAttachError> {
+    let peer = stream.peer_cred().map_err(socket::SocketError::io("look who listens on", path))?;
+    if !is_own_user(peer.uid(), geteuid().as_raw()) {
+        return Err(HubAttachError::NotAHub {
+            path: path.to_owned(),
+            fault: "belongs to another user",
+        });
     }
     let (read, write) = stream.into_split();
-    let (writer, reader, writing) = lines::link(read, write, limit);
-    Ok(Reached { version: String::new(), writer, reader, writing: Box::pin(writing) })
+    let (writer, reader, writing) = lines::line_link(read, write, limit);
+    Ok(HubLink { version: String::new(), writer, reader, writing: Box::pin(writing) })
 }
 
 /// Says hello and reads the answer; `None` if the other side is gone.
-pub(super) async fn say<T: DeserializeOwned>(
-    hub: &mut Reached,
-    hello: &Hello,
+pub(super) async fn send_hello<T: DeserializeOwned>(
+    hub: &mut HubLink,
+    hello: &ClientHello,
     path: &Path,
     patience: Duration,
-) -> Result<Option<T>, Error> {
-    let text = serde_json::to_string(hello).map_err(Error::Hello)?;
+) -> Result<Option<T>, HubAttachError> {
+    let text = serde_json::to_string(hello).map_err(HubAttachError::Hello)?;
     let answer = async {
         hub.writer.send(text.into()).await?;
         hub.reader.next().await
@@ -184,16 +202,18 @@ pub(super) async fn say<T: DeserializeOwned>(
         // A peer that no longer reads may still have said why.
         () = &mut hub.writing => timeout(patience, hub.reader.next()).await,
     };
-    let not_a_hub = |fault| Error::NotAHub { path: path.to_owned(), fault };
+    let not_a_hub = |fault| HubAttachError::NotAHub { path: path.to_owned(), fault };
     let line = match answer {
-        Err(_) => return Err(Error::Silent { after: patience }),
+        Err(_) => return Err(HubAttachError::Silent { after: patience }),
         Ok(Err(_) | Ok(None)) => return Ok(None),
-        Ok(Ok(Some(Frame::Broken(_)))) => return Err(not_a_hub("does not speak as a hub does")),
-        Ok(Ok(Some(Frame::Text(line)))) => line,
+        Ok(Ok(Some(LinkFrame::Broken(_)))) => {
+            return Err(not_a_hub("does not speak as a hub does"));
+        }
+        Ok(Ok(Some(LinkFrame::Text(line)))) => line,
     };
-    match Answer::read(&line) {
-        Ok(Answer::Granted(answer)) => Ok(Some(answer)),
-        Ok(Answer::Refused { error }) => Err(Error::Refused(error)),
+    match HelloReply::parse(&line) {
+        Ok(HelloReply::Granted(answer)) => Ok(Some(answer)),
+        Ok(HelloReply::Refused { error }) => Err(HubAttachError::Refused(error)),
         Err(_) => Err(not_a_hub("does not speak as a hub does")),
     }
 }

@@ -6,8 +6,8 @@
 use std::time::Duration;
 
 use switchboard_wire::{
-    envelope::{Looks, Malformed, Response},
-    link::{Frame, LinkReader, LinkWriter},
+    envelope::{MalformedMessage, MalformedShape, Response},
+    link::{LinkFrame, LinkReader, LinkWriter},
 };
 use tokio::{
     task::yield_now,
@@ -16,20 +16,20 @@ use tokio::{
 
 use super::{
     AttachOptions,
-    book::SharedBook,
-    client::{Client, Incoming},
-    reach::Reached,
+    book::SharedJournal,
+    client::{ClientLink, ClientReader},
+    reach::HubLink,
 };
 
 /// How long a hub that was told that nothing more will come may take to close.
-const FAREWELL: Duration = Duration::from_secs(1);
+const HUB_CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Messages of the hub in a row, before the client is looked at.
-const TURN: usize = 32;
+const MAX_MESSAGES_IN_A_ROW: usize = 32;
 
 /// Who left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Left {
+pub(super) enum RelayEnd {
     Hub,
     Client,
 }
@@ -37,39 +37,39 @@ pub(super) enum Left {
 /// Passes messages on until the hub closes, or the client has closed and was answered.
 pub(super) async fn relay(
     options: &AttachOptions,
-    book: &SharedBook,
-    client: &mut Client,
-    hub: Reached,
-) -> Left {
-    let Client { writer, incoming } = &mut *client;
+    book: &SharedJournal,
+    client: &mut ClientLink,
+    hub: HubLink,
+) -> RelayEnd {
+    let ClientLink { writer, incoming } = &mut *client;
     let up = async {
         // What is passed on is then written in the same turn.
-        tokio::join!(biased; up(options, book, incoming, writer, hub.writer), hub.writing);
+        tokio::join!(biased; relay_to_hub(options, book, incoming, writer, hub.writer), hub.writing);
         // The hub was told, or takes nothing more. Its last answers may be under way.
-        sleep(FAREWELL).await;
+        sleep(HUB_CLOSE_TIMEOUT).await;
     };
     let left = tokio::select! {
         // The hub's end is noticed before anything more is read for it: what the client said since is for the next.
         biased;
-        left = down(book, hub.reader, writer) => left,
-        () = up => Left::Hub,
+        left = relay_to_client(book, hub.reader, writer) => left,
+        () = up => RelayEnd::Hub,
     };
-    if client.is_gone() { Left::Client } else { left }
+    if client.is_gone() { RelayEnd::Client } else { left }
 }
 
 /// From the client to the hub. Ends when the client has closed and its answers are there, or the hub takes no more.
-async fn up(
+async fn relay_to_hub(
     options: &AttachOptions,
-    book: &SharedBook,
-    incoming: &mut Incoming,
+    book: &SharedJournal,
+    incoming: &mut ClientReader,
     to_client: &LinkWriter,
     hub: LinkWriter,
 ) {
     while let Some(frame) = incoming.next().await {
         let text = match frame {
-            Frame::Text(text) => book.lock().client_says(text),
-            Frame::Broken(malformed) => {
-                complain(&malformed, to_client).await;
+            LinkFrame::Text(text) => book.lock().from_client(text),
+            LinkFrame::Broken(malformed) => {
+                answer_malformed(&malformed, to_client).await;
                 None
             }
         };
@@ -79,12 +79,12 @@ async fn up(
             return;
         }
     }
-    let _ = timeout(options.timing.finish, book.settled()).await;
+    let _ = timeout(options.timing.finish, book.wait_until_settled()).await;
 }
 
 /// A message that is too large, or no text, never reaches the hub.
-async fn complain(malformed: &Malformed, to_client: &LinkWriter) {
-    if malformed.looks == Looks::LikeAnAnswer {
+async fn answer_malformed(malformed: &MalformedMessage, to_client: &LinkWriter) {
+    if malformed.looks == MalformedShape::LikeAnAnswer {
         tracing::warn!(%malformed, "an answer of the client is lost");
         return;
     }
@@ -94,22 +94,26 @@ async fn complain(malformed: &Malformed, to_client: &LinkWriter) {
 }
 
 /// From the hub to the client. Ends when either closes.
-async fn down(book: &SharedBook, mut hub: LinkReader, to_client: &LinkWriter) -> Left {
+async fn relay_to_client(
+    book: &SharedJournal,
+    mut hub: LinkReader,
+    to_client: &LinkWriter,
+) -> RelayEnd {
     let mut in_a_row = 0_usize;
     while let Ok(Some(frame)) = hub.next().await {
         in_a_row += 1;
-        if in_a_row.is_multiple_of(TURN) {
+        if in_a_row.is_multiple_of(MAX_MESSAGES_IN_A_ROW) {
             yield_now().await;
         }
         let text = match frame {
-            Frame::Text(text) => book.hub_says(text),
-            Frame::Broken(malformed) => book.broken(&malformed),
+            LinkFrame::Text(text) => book.from_hub(text),
+            LinkFrame::Broken(malformed) => book.broken_from_hub(&malformed),
         };
         if let Some(text) = text
             && to_client.send(text).await.is_err()
         {
-            return Left::Client;
+            return RelayEnd::Client;
         }
     }
-    Left::Hub
+    RelayEnd::Hub
 }

@@ -11,50 +11,50 @@ use std::{
 use switchboard_wire::sanitize;
 use tokio::process::{Child, Command};
 
-use super::{Error, StartHub};
-use crate::socket::{self, Lock};
+use super::{HubAttachError, HubLaunchOptions};
+use crate::socket::{self, FileLock};
 
 /// How much of a log a person is shown.
-const TAIL: u64 = 4 << 10;
+const MAX_LOG_TAIL_BYTES: u64 = 4 << 10;
 
 /// A log that has grown past this is put aside when the next hub starts.
-const LARGE: u64 = 8 << 20;
+const MAX_LOG_BYTES: u64 = 8 << 20;
 
 /// A hub that has been started and may not answer yet. Nobody else starts one meanwhile.
-pub(super) struct Starting {
+pub(super) struct StartingHub {
     child: Child,
     log: File,
     /// Where the log ended before.
     from: u64,
-    _lock: Lock,
+    _lock: FileLock,
 }
 
 // === impl Starting ===
 
-impl Starting {
-    pub(super) fn begin(what: &StartHub, lock: Lock) -> Result<Self, Error> {
-        let log = open_log(&what.log).or_else(|_| unkept_log());
-        let log = log.map_err(socket::Error::io("open", &what.log))?;
+impl StartingHub {
+    pub(super) fn begin(what: &HubLaunchOptions, lock: FileLock) -> Result<Self, HubAttachError> {
+        let log = open_log(&what.log).or_else(|_| temporary_log());
+        let log = log.map_err(socket::SocketError::io("open", &what.log))?;
         let from = log.metadata().map_or(0, |log| log.len());
         let child = spawn(what, &log)
-            .map_err(|source| Error::Start { program: what.program.clone(), source })?;
+            .map_err(|source| HubAttachError::Start { program: what.program.clone(), source })?;
         Ok(Self { child, log, from, _lock: lock })
     }
 
     /// How it ended, if it did.
-    pub(super) fn ended(&mut self) -> Option<ExitStatus> {
+    pub(super) fn exit_status(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().ok().flatten()
     }
 
     /// The end of what it wrote.
-    pub(super) fn said(&self) -> String {
+    pub(super) fn log_tail(&self) -> String {
         let tail = tail(&self.log, self.from).unwrap_or_default();
-        sanitize::block(&String::from_utf8_lossy(&tail)).into_owned()
+        sanitize::sanitize_block(&String::from_utf8_lossy(&tail)).into_owned()
     }
 }
 
 /// It is not killed when dropped: it is nobody's child but in the system's book, which the runtime keeps.
-fn spawn(what: &StartHub, log: &File) -> io::Result<Child> {
+fn spawn(what: &HubLaunchOptions, log: &File) -> io::Result<Child> {
     Command::new(&what.program)
         .args(&what.args)
         .env_clear()
@@ -68,7 +68,7 @@ fn spawn(what: &StartHub, log: &File) -> io::Result<Child> {
 }
 
 /// A log for a hub whose own cannot be written: good for saying why it did not start, and gone with it.
-fn unkept_log() -> io::Result<File> {
+fn temporary_log() -> io::Result<File> {
     tempfile::tempfile().or_else(|_| OpenOptions::new().read(true).write(true).open("/dev/null"))
 }
 
@@ -76,7 +76,7 @@ fn open_log(path: &Path) -> io::Result<File> {
     if let Some(folder) = path.parent() {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     }
-    if fs::metadata(path).is_ok_and(|log| log.len() > LARGE) {
+    if fs::metadata(path).is_ok_and(|log| log.len() > MAX_LOG_BYTES) {
         fs::rename(path, path.with_added_extension("1"))?;
     }
     OpenOptions::new().create(true).read(true).append(true).mode(0o600).open(path)
@@ -85,7 +85,7 @@ fn open_log(path: &Path) -> io::Result<File> {
 /// The end of a log, without moving where the hub writes.
 fn tail(log: &File, from: u64) -> io::Result<Vec<u8>> {
     let end = log.metadata()?.len();
-    let mut at = from.max(end.saturating_sub(TAIL));
+    let mut at = from.max(end.saturating_sub(MAX_LOG_TAIL_BYTES));
     let mut text = vec![0; usize::try_from(end.saturating_sub(at)).unwrap_or_default()];
     let mut read = 0;
     while read < text.len() {
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn a_log_that_is_not_kept_says_what_the_hub_said() {
-        let mut log = unkept_log().unwrap();
+        let mut log = temporary_log().unwrap();
         log.write_all(b"why\n").unwrap();
         assert_eq!(tail(&log, 0).unwrap(), b"why\n");
     }
@@ -130,7 +130,7 @@ mod tests {
     fn a_large_log_is_put_aside() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("hub.log");
-        open_log(&path).unwrap().set_len(LARGE + 1).unwrap();
+        open_log(&path).unwrap().set_len(MAX_LOG_BYTES + 1).unwrap();
         assert_eq!(open_log(&path).unwrap().metadata().unwrap().len(), 0);
         assert!(folder.path().join("hub.log.1").exists());
     }

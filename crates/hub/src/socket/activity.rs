@@ -6,13 +6,13 @@ use tokio::{sync::watch, time::Instant};
 
 /// Counts clients and their calls. Whoever waits is woken only when a count becomes zero or leaves it.
 #[derive(Debug)]
-pub(super) struct Activity {
-    counts: watch::Sender<Counts>,
+pub(super) struct UsageCounters {
+    counts: watch::Sender<UsageCounts>,
 }
 
 /// How many there are.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Counts {
+pub(super) struct UsageCounts {
     pub(super) clients: usize,
     pub(super) calls: usize,
     /// When a count last changed.
@@ -20,52 +20,52 @@ pub(super) struct Counts {
 }
 
 #[derive(Debug, Clone, Copy)]
-enum What {
+enum UsageKind {
     Client,
     Call,
 }
 
 /// One that counts until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Counted {
-    activity: Arc<Activity>,
-    what: What,
+pub(crate) struct UsageLease {
+    activity: Arc<UsageCounters>,
+    what: UsageKind,
 }
 
 // === impl Activity ===
 
-impl Default for Activity {
+impl Default for UsageCounters {
     fn default() -> Self {
-        let none = Counts { clients: 0, calls: 0, changed: Instant::now() };
+        let none = UsageCounts { clients: 0, calls: 0, changed: Instant::now() };
         Self { counts: watch::Sender::new(none) }
     }
 }
 
-impl Activity {
-    pub(super) fn client(self: &Arc<Self>) -> Counted {
-        Counted::begin(self.clone(), What::Client)
+impl UsageCounters {
+    pub(super) fn count_client(self: &Arc<Self>) -> UsageLease {
+        UsageLease::begin(self.clone(), UsageKind::Client)
     }
 
-    pub(super) fn call(self: &Arc<Self>) -> Counted {
-        Counted::begin(self.clone(), What::Call)
+    pub(super) fn count_call(self: &Arc<Self>) -> UsageLease {
+        UsageLease::begin(self.clone(), UsageKind::Call)
     }
 
-    pub(super) fn now(&self) -> Counts {
+    pub(super) fn current(&self) -> UsageCounts {
         *self.counts.borrow()
     }
 
     /// Waits until it is so.
-    pub(super) async fn until(&self, so: impl FnMut(&Counts) -> bool) {
+    pub(super) async fn wait_until(&self, so: impl FnMut(&UsageCounts) -> bool) {
         // The sender is ours.
         let _ = self.counts.subscribe().wait_for(so).await;
     }
 
-    fn change(&self, what: What, change: impl FnOnce(&mut usize)) {
+    fn change(&self, what: UsageKind, change: impl FnOnce(&mut usize)) {
         self.counts.send_if_modified(|counts| {
             counts.changed = Instant::now();
             let count = match what {
-                What::Client => &mut counts.clients,
-                What::Call => &mut counts.calls,
+                UsageKind::Client => &mut counts.clients,
+                UsageKind::Call => &mut counts.calls,
             };
             let before = *count;
             change(count);
@@ -76,7 +76,7 @@ impl Activity {
 
 // === impl Counts ===
 
-impl Counts {
+impl UsageCounts {
     /// Neither a client nor a call.
     pub(super) fn is_unused(&self) -> bool {
         self.clients == 0 && self.calls == 0
@@ -85,14 +85,14 @@ impl Counts {
 
 // === impl Counted ===
 
-impl Counted {
-    fn begin(activity: Arc<Activity>, what: What) -> Self {
+impl UsageLease {
+    fn begin(activity: Arc<UsageCounters>, what: UsageKind) -> Self {
         activity.change(what, |count| *count += 1);
         Self { activity, what }
     }
 }
 
-impl Drop for Counted {
+impl Drop for UsageLease {
     fn drop(&mut self) {
         self.activity.change(self.what, |count| *count -= 1);
     }

@@ -6,12 +6,12 @@ use switchboard_wire::{
 };
 
 /// A call that was not made, so that it may be made again: `-32603`, with `data.remedy` for programs and words for people.
-pub(crate) fn try_again(message: &str) -> RpcError {
+pub(crate) fn retry_error(message: &str) -> RpcError {
     with_remedy(message, r#"{"remedy":"retry"}"#)
 }
 
 /// A call of which nobody knows whether it was carried out.
-pub(crate) fn unknown_outcome(message: &str) -> RpcError {
+pub(crate) fn unknown_outcome_error(message: &str) -> RpcError {
     with_remedy(message, r#"{"remedy":"unknown"}"#)
 }
 

@@ -10,20 +10,20 @@ use tokio::io::{AsyncRead, ReadBuf};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 /// Reads until its token is cancelled, which then looks like the peer's own end.
-pub(super) struct Closing<R> {
+pub(super) struct CancellableReader<R> {
     inner: R,
     closed: Pin<Box<WaitForCancellationFutureOwned>>,
 }
 
 // === impl Closing ===
 
-impl<R> Closing<R> {
+impl<R> CancellableReader<R> {
     pub(super) fn new(inner: R, token: CancellationToken) -> Self {
         Self { inner, closed: Box::pin(token.cancelled_owned()) }
     }
 }
 
-impl<R: AsyncRead + Unpin> AsyncRead for Closing<R> {
+impl<R: AsyncRead + Unpin> AsyncRead for CancellableReader<R> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -9,7 +9,7 @@ use switchboard_wire::{
     envelope::Notification,
     json::Raw,
     link::lines,
-    server::{Handler, serve},
+    server::{ServerHandler, serve},
 };
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _},
@@ -18,71 +18,82 @@ use tokio::{
 };
 
 use super::{
-    Answer, GOODBYE, Hello, Hub, Refusal, RefusalKind, Want, closing::Closing, desk::Desk, office,
-    presence::Presence, stall::Stall, watched::Watched,
+    ClientHello, GOODBYE_METHOD, HelloPurpose, HelloRefusal, HelloRefusalKind, HelloReply,
+    HubBackend, closing::CancellableReader, desk::HubState, office, presence::ConnectedClient,
+    stall::StallTimeoutWriter, watched::CountingView,
 };
-use switchboard_gateway::front::{Front, Opened, Opening, Part};
+use switchboard_gateway::front::{OpenView, ViewProvider, ViewRequest, ViewSelection};
 
 /// How long the first answer, and the last, may take to be written.
-const WORD: Duration = Duration::from_secs(1);
+const ANSWER_WRITE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Whether a peer is the user whose hub this is. Nobody else is, not even root: a hub speaks for one person.
-pub fn is_ours(peer: u32, ours: u32) -> bool {
+pub fn is_own_user(peer: u32, ours: u32) -> bool {
     peer == ours
 }
 
 /// Speaks with one peer until either has enough.
-pub(super) async fn converse<H: Hub>(desk: Arc<Desk<H>>, mut stream: UnixStream) {
-    let (hello, rest) = match heard(&desk, &mut stream).await {
+pub(super) async fn serve_connection<H: HubBackend>(
+    desk: Arc<HubState<H>>,
+    mut stream: UnixStream,
+) {
+    let (hello, rest) = match read_hello(&desk, &mut stream).await {
         Ok(heard) => heard,
         Err(refusal) => return refuse(&mut stream, refusal).await,
     };
     tracing::debug!(?hello, "a client");
     match hello.want {
-        Want::Mcp => match open(&desk, &hello).await {
+        HelloPurpose::Mcp => match open_view(&desk, &hello).await {
             Ok((front, opened, presence)) => {
-                speak(&desk, stream, rest, opened, presence).await;
+                serve_mcp(&desk, stream, rest, opened, presence).await;
                 // A view lives as long as somebody holds what opened it.
                 drop(front);
             }
             Err(refusal) => refuse(&mut stream, refusal).await,
         },
-        Want::Admin => match desk.hub.admin() {
+        HelloPurpose::Admin => match desk.hub.admin() {
             Some(admin) => {
-                say(&mut stream, &Answer::Granted(desk.welcome())).await;
-                office::attend(&desk, stream, rest, admin.routes()).await;
+                write_reply(&mut stream, &HelloReply::Granted(desk.welcome())).await;
+                office::serve_admin_http(&desk, stream, rest, admin.routes()).await;
             }
             None => {
                 let message = "this hub has no admin API";
-                refuse(&mut stream, Refusal::new(RefusalKind::Protocol, message)).await;
+                refuse(&mut stream, HelloRefusal::new(HelloRefusalKind::Protocol, message)).await;
             }
         },
-        Want::Status => say(&mut stream, &Answer::Granted(desk.status())).await,
-        Want::Stop => {
-            say(&mut stream, &Answer::Granted(desk.welcome())).await;
+        HelloPurpose::Status => write_reply(&mut stream, &HelloReply::Granted(desk.status())).await,
+        HelloPurpose::Stop => {
+            write_reply(&mut stream, &HelloReply::Granted(desk.welcome())).await;
             desk.stop.cancel();
         }
-        Want::Handover => match desk.hand_over(&hello.version) {
-            Ok(()) => say(&mut stream, &Answer::Granted(desk.welcome())).await,
+        HelloPurpose::Handover => match desk.hand_over(&hello.version) {
+            Ok(()) => write_reply(&mut stream, &HelloReply::Granted(desk.welcome())).await,
             Err(refusal) => refuse(&mut stream, refusal).await,
         },
     }
 }
 
 /// The hello of a peer who may speak, and what came right behind it.
-async fn heard<H: Hub>(desk: &Desk<H>, stream: &mut UnixStream) -> Result<(Hello, Bytes), Refusal> {
+async fn read_hello<H: HubBackend>(
+    desk: &HubState<H>,
+    stream: &mut UnixStream,
+) -> Result<(ClientHello, Bytes), HelloRefusal> {
     let peer = stream.peer_cred().map(|peer| peer.uid());
-    if !peer.is_ok_and(|peer| is_ours(peer, geteuid().as_raw())) {
-        return Err(Refusal::new(RefusalKind::Foreign, "this hub belongs to another user"));
+    if !peer.is_ok_and(|peer| is_own_user(peer, geteuid().as_raw())) {
+        return Err(HelloRefusal::new(
+            HelloRefusalKind::Foreign,
+            "this hub belongs to another user",
+        ));
     }
     let limit = desk.options.hello_limit;
     let reading = first_line(stream, limit);
     let Ok(line) = timeout(desk.options.hello_time, reading).await else {
-        return Err(Refusal::new(RefusalKind::Slow, "no hello came in time"));
+        return Err(HelloRefusal::new(HelloRefusalKind::Slow, "no hello came in time"));
     };
-    let (line, rest) =
-        line.map_err(|error| Refusal::new(RefusalKind::Malformed, format!("no hello: {error}")))?;
-    Ok((Hello::read(&line)?, rest))
+    let (line, rest) = line.map_err(|error| {
+        HelloRefusal::new(HelloRefusalKind::Malformed, format!("no hello: {error}"))
+    })?;
+    Ok((ClientHello::parse(&line)?, rest))
 }
 
 /// The first line, and what was read behind it.
@@ -108,47 +119,48 @@ async fn first_line(
     }
 }
 
-type View<H> = <<H as Hub>::Front as Front>::View;
+type ProviderView<H> = <<H as HubBackend>::Views as ViewProvider>::View;
 
-async fn open<H: Hub>(
-    desk: &Desk<H>,
-    hello: &Hello,
-) -> Result<(Arc<H::Front>, Opened<View<H>>, Arc<Presence>), Refusal> {
+async fn open_view<H: HubBackend>(
+    desk: &HubState<H>,
+    hello: &ClientHello,
+) -> Result<(Arc<H::Views>, OpenView<ProviderView<H>>, Arc<ConnectedClient>), HelloRefusal> {
     if desk.draining.is_cancelled() {
-        return Err(Refusal::new(RefusalKind::Stopping, "the hub is about to end"));
+        return Err(HelloRefusal::new(HelloRefusalKind::Stopping, "the hub is about to end"));
     }
-    let Ok(front) = timeout(desk.options.opening, desk.hub.front(hello)).await else {
+    let Ok(front) = timeout(desk.options.opening, desk.hub.view_provider(hello)).await else {
         let message = "the configuration was not loaded in time";
-        return Err(Refusal::new(RefusalKind::View, message));
+        return Err(HelloRefusal::new(HelloRefusalKind::View, message));
     };
     let front = front?;
     let session = desk.next_session();
-    let opened = front.open(Opening {
+    let opened = front.open(ViewRequest {
         principal: desk.options.principal.clone(),
         session: session.clone(),
-        part: Part::Everything,
+        part: ViewSelection::Everything,
         transport: "socket",
     });
-    let opened =
-        opened.await.map_err(|error| Refusal::new(RefusalKind::View, error.to_string()))?;
-    Ok((front, opened, desk.presences.arrive(session, hello)))
+    let opened = opened
+        .await
+        .map_err(|error| HelloRefusal::new(HelloRefusalKind::View, error.to_string()))?;
+    Ok((front, opened, desk.presences.add(session, hello)))
 }
 
 /// MCP, until the client closes, does not read, or the hub ends.
-async fn speak<H: Hub, V: Handler>(
-    desk: &Desk<H>,
+async fn serve_mcp<H: HubBackend, V: ServerHandler>(
+    desk: &HubState<H>,
     mut stream: UnixStream,
     rest: Bytes,
-    opened: Opened<V>,
-    presence: Arc<Presence>,
+    opened: OpenView<V>,
+    presence: Arc<ConnectedClient>,
 ) {
-    let _client = desk.activity.client();
-    say(&mut stream, &Answer::Granted(desk.welcome())).await;
+    let _client = desk.activity.count_client();
+    write_reply(&mut stream, &HelloReply::Granted(desk.welcome())).await;
     let (read, write) = stream.into_split();
-    let source = Closing::new(Cursor::new(rest).chain(read), desk.closing.clone());
-    let sink = Stall::new(write, desk.options.stalled);
-    let (writer, reader, writing) = lines::link(source, sink, desk.options.message_limit);
-    let view = Watched {
+    let source = CancellableReader::new(Cursor::new(rest).chain(read), desk.closing.clone());
+    let sink = StallTimeoutWriter::new(write, desk.options.stalled);
+    let (writer, reader, writing) = lines::line_link(source, sink, desk.options.message_limit);
+    let view = CountingView {
         view: opened.view,
         activity: desk.activity.clone(),
         presence,
@@ -162,7 +174,7 @@ async fn speak<H: Hub, V: Handler>(
         {
             tracing::debug!(%error, "a client is gone");
         }
-        if let Some(goodbye) = goodbye(desk) {
+        if let Some(goodbye) = goodbye_notification(desk) {
             // Whoever is gone already needs none.
             let _ = last.try_send(goodbye.text().clone());
         }
@@ -171,30 +183,30 @@ async fn speak<H: Hub, V: Handler>(
     tokio::pin!(writing);
     tokio::select! {
         () = serving => {
-            let _ = timeout(WORD, writing).await;
+            let _ = timeout(ANSWER_WRITE_TIMEOUT, writing).await;
         }
         () = &mut writing => tracing::info!("a client that does not read is cut off"),
     }
 }
 
-fn goodbye<H: Hub>(desk: &Desk<H>) -> Option<Notification> {
-    let params = Raw::parse(format!(r#"{{"why":"{}"}}"#, desk.why()?.word())).ok()?;
-    Some(Notification::new(GOODBYE, Some(&params)))
+fn goodbye_notification<H: HubBackend>(desk: &HubState<H>) -> Option<Notification> {
+    let params = Raw::parse(format!(r#"{{"why":"{}"}}"#, desk.end_reason()?.as_str())).ok()?;
+    Some(Notification::new(GOODBYE_METHOD, Some(&params)))
 }
 
-async fn refuse(stream: &mut UnixStream, error: Refusal) {
+async fn refuse(stream: &mut UnixStream, error: HelloRefusal) {
     tracing::debug!(%error, "a client is refused");
-    say(stream, &Answer::<()>::Refused { error }).await;
+    write_reply(stream, &HelloReply::<()>::Refused { error }).await;
 }
 
 /// One line. A peer that does not take it has gone.
-async fn say<T: Serialize>(stream: &mut UnixStream, answer: &Answer<T>) {
+async fn write_reply<T: Serialize>(stream: &mut UnixStream, answer: &HelloReply<T>) {
     let written = async {
         let mut line = serde_json::to_vec(answer)?;
         line.push(b'\n');
         stream.write_all(&line).await
     };
-    match timeout(WORD, written).await {
+    match timeout(ANSWER_WRITE_TIMEOUT, written).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => tracing::debug!(%error, "a client did not wait for its answer"),
         Err(_) => tracing::debug!("a client does not read its answer"),
@@ -210,7 +222,7 @@ mod tests {
         for (peer, ours, expected) in
             [(1000, 1000, true), (1001, 1000, false), (0, 1000, false), (1000, 0, false)]
         {
-            assert_eq!(is_ours(peer, ours), expected, "{peer} to {ours}");
+            assert_eq!(is_own_user(peer, ours), expected, "{peer} to {ours}");
         }
     }
 

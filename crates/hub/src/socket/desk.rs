@@ -13,23 +13,27 @@ use tokio::time::{sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Attached, Hello, Lifetime, ListenOptions, Refusal, RefusalKind, Status, Welcome,
-    activity::{Activity, Counts},
-    presence::Presences,
+    AttachedClient, ClientHello, HelloRefusal, HelloRefusalKind, HubInfo, HubLifetime, HubStatus,
+    ListenOptions,
+    activity::{UsageCounters, UsageCounts},
+    presence::ConnectedClients,
 };
-use crate::admin::Admin;
-use switchboard_gateway::front::Front;
+use crate::admin::AdminApi;
+use switchboard_gateway::front::ViewProvider;
 
 /// How often a hub that only has work of its own is asked whether it still has.
-const LOOK: Duration = Duration::from_millis(250);
+const BUSY_POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// What stands behind the socket.
-pub trait Hub: Send + Sync + 'static {
+pub trait HubBackend: Send + Sync + 'static {
     /// What serves one client.
-    type Front: Front;
+    type Views: ViewProvider;
 
     /// The front for a client's working directory, environment and wishes. Has a deadline.
-    fn front<'a>(&'a self, hello: &'a Hello) -> BoxFuture<'a, Result<Arc<Self::Front>, Refusal>>;
+    fn view_provider<'a>(
+        &'a self,
+        hello: &'a ClientHello,
+    ) -> BoxFuture<'a, Result<Arc<Self::Views>, HelloRefusal>>;
 
     /// Whether there is work that the socket does not see: parked calls, calls of other faces.
     fn is_busy(&self) -> bool {
@@ -37,25 +41,25 @@ pub trait Hub: Send + Sync + 'static {
     }
 
     /// What answers whoever wants to speak HTTP with the hub itself; absent where nobody may.
-    fn admin(&self) -> Option<&Admin> {
+    fn admin(&self) -> Option<&AdminApi> {
         None
     }
 
     /// The servers that a session has called, each with how often.
-    fn used_by(&self, session: &str) -> Vec<(String, u64)> {
+    fn servers_used_by(&self, session: &str) -> Vec<(String, u64)> {
         let _ = session;
         Vec::new()
     }
 
     /// Clients that came another way than through the socket.
-    fn others(&self) -> Vec<Attached> {
+    fn network_clients(&self) -> Vec<AttachedClient> {
         Vec::new()
     }
 }
 
 /// Why a hub ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
+pub enum HubEndReason {
     /// Somebody stopped it.
     Stopped,
     /// Nobody had used it for a while.
@@ -65,11 +69,11 @@ pub enum Why {
 }
 
 /// One hub's socket.
-pub(super) struct Desk<H> {
+pub(super) struct HubState<H> {
     pub(super) hub: Arc<H>,
     pub(super) options: ListenOptions,
-    pub(super) activity: Arc<Activity>,
-    pub(super) presences: Arc<Presences>,
+    pub(super) activity: Arc<UsageCounters>,
+    pub(super) presences: Arc<ConnectedClients>,
     /// The hub is to end.
     pub(super) stop: CancellationToken,
     /// The hub is to end when no call is in flight.
@@ -78,15 +82,15 @@ pub(super) struct Desk<H> {
     pub(super) draining: CancellationToken,
     /// Conversations are to end now.
     pub(super) closing: CancellationToken,
-    why: OnceLock<Why>,
+    why: OnceLock<HubEndReason>,
     sessions: AtomicU64,
 }
 
 // === impl Why ===
 
-impl Why {
+impl HubEndReason {
     /// The word for it on the wire.
-    pub(crate) fn word(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Stopped => "stopped",
             Self::Idle => "idle",
@@ -97,7 +101,7 @@ impl Why {
 
 // === impl Desk ===
 
-impl<H: Hub> Desk<H> {
+impl<H: HubBackend> HubState<H> {
     pub(super) fn new(hub: Arc<H>, options: ListenOptions, stop: CancellationToken) -> Self {
         Self {
             hub,
@@ -117,19 +121,19 @@ impl<H: Hub> Desk<H> {
         format!("socket-{}", self.sessions.fetch_add(1, Ordering::Relaxed))
     }
 
-    pub(super) fn welcome(&self) -> Welcome {
-        Welcome { ok: true, version: self.options.version.clone(), hub: std::process::id() }
+    pub(super) fn welcome(&self) -> HubInfo {
+        HubInfo { ok: true, version: self.options.version.clone(), hub: std::process::id() }
     }
 
-    pub(super) fn status(&self) -> Status {
-        let used = |session: &str| self.hub.used_by(session);
-        self.options.pulse.told(used, self.hub.others())
+    pub(super) fn status(&self) -> HubStatus {
+        let used = |session: &str| self.hub.servers_used_by(session);
+        self.options.pulse.status_with_clients(used, self.hub.network_clients())
     }
 
     /// Promises to make room for version `asker`, if it is newer.
-    pub(super) fn hand_over(&self, asker: &str) -> Result<(), Refusal> {
-        let stays = |message: &str| Err(Refusal::new(RefusalKind::Stays, message));
-        if self.options.lifetime == Lifetime::UntilStopped {
+    pub(super) fn hand_over(&self, asker: &str) -> Result<(), HelloRefusal> {
+        let stays = |message: &str| Err(HelloRefusal::new(HelloRefusalKind::Stays, message));
+        if self.options.lifetime == HubLifetime::UntilStopped {
             return stays("this hub was started by hand and stays until it is stopped");
         }
         if !is_newer(asker, &self.options.version) {
@@ -140,73 +144,75 @@ impl<H: Hub> Desk<H> {
     }
 
     /// Waits until the hub is to end.
-    pub(super) async fn ending(&self) -> Why {
+    pub(super) async fn wait_for_end(&self) -> HubEndReason {
         tokio::select! {
-            () = self.stop.cancelled() => Why::Stopped,
-            () = self.handed_over() => Why::HandedOver,
-            () = self.unused() => Why::Idle,
+            () = self.stop.cancelled() => HubEndReason::Stopped,
+            () = self.wait_for_handover() => HubEndReason::HandedOver,
+            () = self.wait_until_unused() => HubEndReason::Idle,
         }
     }
 
     /// Takes no more calls, waits for those in flight, then has every conversation end.
-    pub(super) async fn drain(&self, why: Why) {
+    pub(super) async fn drain(&self, why: HubEndReason) {
         let _ = self.why.set(why);
         self.draining.cancel();
-        let finished = self.activity.until(|counts| counts.calls == 0);
+        let finished = self.activity.wait_until(|counts| counts.calls == 0);
         if tokio::time::timeout(self.options.drain, finished).await.is_err() {
-            let calls = self.activity.now().calls;
+            let calls = self.activity.current().calls;
             tracing::warn!(calls, "calls that take too long end with the hub");
         }
         self.closing.cancel();
     }
 
     /// Why it ends, once it does.
-    pub(super) fn why(&self) -> Option<Why> {
+    pub(super) fn end_reason(&self) -> Option<HubEndReason> {
         self.why.get().copied()
     }
 
-    async fn handed_over(&self) {
+    async fn wait_for_handover(&self) {
         self.handover.cancelled().await;
         match self.options.lifetime {
-            Lifetime::UntilStopped => std::future::pending().await,
-            Lifetime::WhileUsed { handover, .. } => {
-                self.rest(handover, |counts| counts.calls == 0).await;
+            HubLifetime::UntilStopped => std::future::pending().await,
+            HubLifetime::WhileUsed { handover, .. } => {
+                self.wait_until_quiet(handover, |counts| counts.calls == 0).await;
             }
         }
     }
 
-    async fn unused(&self) {
+    async fn wait_until_unused(&self) {
         match self.options.lifetime {
-            Lifetime::UntilStopped => std::future::pending().await,
-            Lifetime::WhileUsed { idle, .. } => self.rest(idle, Counts::is_unused).await,
+            HubLifetime::UntilStopped => std::future::pending().await,
+            HubLifetime::WhileUsed { idle, .. } => {
+                self.wait_until_quiet(idle, UsageCounts::is_unused).await
+            }
         }
     }
 
     /// Waits until it has been so for `long` without a change, and the hub itself has nothing to do either.
-    async fn rest(&self, long: Duration, so: impl Fn(&Counts) -> bool) {
+    async fn wait_until_quiet(&self, long: Duration, so: impl Fn(&UsageCounts) -> bool) {
         loop {
-            self.activity.until(&so).await;
-            let since = self.activity.now().changed;
+            self.activity.wait_until(&so).await;
+            let since = self.activity.current().changed;
             sleep_until(since + long).await;
-            let now = self.activity.now();
+            let now = self.activity.current();
             if !so(&now) || now.changed != since {
                 continue;
             }
             if !self.hub.is_busy() {
                 return;
             }
-            sleep(LOOK).await;
+            sleep(BUSY_POLL_INTERVAL).await;
         }
     }
 }
 
 /// Whether version `one` is newer than `other`. What is no version is never newer.
 fn is_newer(one: &str, other: &str) -> bool {
-    version(one).is_some_and(|one| version(other).is_none_or(|other| one > other))
+    parse_version(one).is_some_and(|one| parse_version(other).is_none_or(|other| one > other))
 }
 
 /// The three numbers. A pre-release counts as what it precedes: it is not worth ending a hub for.
-fn version(text: &str) -> Option<[u64; 3]> {
+fn parse_version(text: &str) -> Option<[u64; 3]> {
     let numbers = text.split(['-', '+']).next()?.split('.').map(str::parse);
     numbers.collect::<Result<Vec<_>, _>>().ok()?.try_into().ok()
 }

@@ -5,7 +5,7 @@ use std::{io, path::PathBuf};
 /// Why a socket could not be placed or listened on.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum SocketError {
     /// The file system said no.
     #[error("cannot {doing} `{}`", path.display())]
     Io {
@@ -47,7 +47,7 @@ pub enum Error {
 
 // === impl Error ===
 
-impl Error {
+impl SocketError {
     /// For `map_err`.
     pub(crate) fn io(
         doing: &'static str,

@@ -6,19 +6,19 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use switchboard_wire::json::Raw;
 
 /// How conversations begin. Raised only when an older hub could not understand a newer client.
-pub const PROTOCOL: u32 = 1;
+pub const HELLO_PROTOCOL_VERSION: u32 = 1;
 
 /// What a client says first.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Hello {
+pub struct ClientHello {
     /// [`PROTOCOL`].
     pub switchboard: u32,
     /// The client's version.
     pub version: String,
     /// What it came for.
     #[serde(default)]
-    pub want: Want,
+    pub want: HelloPurpose,
     /// Its working directory.
     #[serde(default)]
     pub cwd: PathBuf,
@@ -36,7 +36,7 @@ pub struct Hello {
 /// What a client may come for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Want {
+pub enum HelloPurpose {
     /// To speak MCP.
     #[default]
     Mcp,
@@ -53,11 +53,11 @@ pub enum Want {
 /// What a hub answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub enum Answer<T> {
+pub enum HelloReply<T> {
     /// No.
     Refused {
         /// Why.
-        error: Refusal,
+        error: HelloRefusal,
     },
     /// Yes.
     Granted(T),
@@ -65,7 +65,7 @@ pub enum Answer<T> {
 
 /// What a client that is let in gets to know.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Welcome {
+pub struct HubInfo {
     /// Always true.
     pub ok: bool,
     /// The hub's version.
@@ -76,7 +76,7 @@ pub struct Welcome {
 
 /// How a hub is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Status {
+pub struct HubStatus {
     /// Always true.
     pub ok: bool,
     /// Its version.
@@ -96,12 +96,12 @@ pub struct Status {
     pub idle: u64,
     /// The clients themselves, whoever came first first.
     #[serde(default)]
-    pub attached: Vec<Attached>,
+    pub attached: Vec<AttachedClient>,
 }
 
 /// A client that speaks MCP with a hub.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Attached {
+pub struct AttachedClient {
     /// Tells it from the others.
     pub session: String,
     /// Its name, as it gives it; empty until it does.
@@ -127,9 +127,9 @@ pub struct Attached {
 /// Why a hub will not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
-pub struct Refusal {
+pub struct HelloRefusal {
     /// What kind of reason.
-    pub kind: RefusalKind,
+    pub kind: HelloRefusalKind,
     /// For people.
     pub message: String,
 }
@@ -137,7 +137,7 @@ pub struct Refusal {
 /// Kinds of reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum RefusalKind {
+pub enum HelloRefusalKind {
     /// The caller is another user.
     Foreign,
     /// The caller begins conversations in a way that is not known here.
@@ -159,30 +159,33 @@ pub enum RefusalKind {
 
 // === impl Hello ===
 
-impl Hello {
+impl ClientHello {
     /// Reads a line. The protocol is looked at first: all else may mean something different under another.
-    pub(super) fn read(line: &[u8]) -> Result<Self, Refusal> {
+    pub(super) fn parse(line: &[u8]) -> Result<Self, HelloRefusal> {
         #[derive(Deserialize)]
-        struct Spoken {
+        struct ProtocolMember {
             switchboard: u32,
         }
         let malformed = |error: serde_json::Error| {
-            Refusal::new(RefusalKind::Malformed, format!("the hello cannot be read: {error}"))
+            HelloRefusal::new(
+                HelloRefusalKind::Malformed,
+                format!("the hello cannot be read: {error}"),
+            )
         };
-        let spoken: Spoken = serde_json::from_slice(line).map_err(malformed)?;
-        if spoken.switchboard != PROTOCOL {
+        let spoken: ProtocolMember = serde_json::from_slice(line).map_err(malformed)?;
+        if spoken.switchboard != HELLO_PROTOCOL_VERSION {
             let message = format!(
-                "this hub speaks protocol {PROTOCOL}, the client {}; stop the hub with `switchboard stop`",
+                "this hub speaks protocol {HELLO_PROTOCOL_VERSION}, the client {}; stop the hub with `switchboard stop`",
                 spoken.switchboard
             );
-            return Err(Refusal::new(RefusalKind::Protocol, message));
+            return Err(HelloRefusal::new(HelloRefusalKind::Protocol, message));
         }
         serde_json::from_slice(line).map_err(malformed)
     }
 }
 
 /// The environment and the view may hold secrets.
-impl fmt::Debug for Hello {
+impl fmt::Debug for ClientHello {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Hello")
             .field("version", &self.version)
@@ -195,18 +198,18 @@ impl fmt::Debug for Hello {
 
 // === impl Answer ===
 
-impl<T: DeserializeOwned> Answer<T> {
+impl<T: DeserializeOwned> HelloReply<T> {
     /// Reads a line.
-    pub(crate) fn read(line: &str) -> Result<Self, serde_json::Error> {
+    pub(crate) fn parse(line: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(line)
     }
 }
 
 // === impl Refusal ===
 
-impl Refusal {
+impl HelloRefusal {
     /// A refusal with words for a person.
-    pub fn new(kind: RefusalKind, message: impl Into<String>) -> Self {
+    pub fn new(kind: HelloRefusalKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into() }
     }
 }
@@ -217,34 +220,38 @@ mod tests {
 
     #[test]
     fn hellos() {
-        let check = |line: &str, expected: Result<Want, RefusalKind>| {
-            let read = Hello::read(line.as_bytes());
+        let check = |line: &str, expected: Result<HelloPurpose, HelloRefusalKind>| {
+            let read = ClientHello::parse(line.as_bytes());
             assert_eq!(read.map(|hello| hello.want).map_err(|no| no.kind), expected, "{line}");
         };
-        check(r#"{"switchboard":1,"version":"0.1.0"}"#, Ok(Want::Mcp));
-        check(r#"{"switchboard":1,"version":"0.1.0","want":"stop","new":{}}"#, Ok(Want::Stop));
-        check(r#"{"switchboard":2,"hello":[]}"#, Err(RefusalKind::Protocol));
-        check(r#"{"switchboard":1}"#, Err(RefusalKind::Malformed));
+        check(r#"{"switchboard":1,"version":"0.1.0"}"#, Ok(HelloPurpose::Mcp));
+        check(
+            r#"{"switchboard":1,"version":"0.1.0","want":"stop","new":{}}"#,
+            Ok(HelloPurpose::Stop),
+        );
+        check(r#"{"switchboard":2,"hello":[]}"#, Err(HelloRefusalKind::Protocol));
+        check(r#"{"switchboard":1}"#, Err(HelloRefusalKind::Malformed));
         check(
             r#"{"switchboard":1,"version":"1","want":"everything"}"#,
-            Err(RefusalKind::Malformed),
+            Err(HelloRefusalKind::Malformed),
         );
-        check("{}", Err(RefusalKind::Malformed));
-        check("GET / HTTP/1.1", Err(RefusalKind::Malformed));
-        check("", Err(RefusalKind::Malformed));
+        check("{}", Err(HelloRefusalKind::Malformed));
+        check("GET / HTTP/1.1", Err(HelloRefusalKind::Malformed));
+        check("", Err(HelloRefusalKind::Malformed));
     }
 
     #[test]
     fn the_view_is_passed_as_it_was_written() {
         let hello =
-            Hello::read(br#"{"switchboard":1,"version":"1","view":{"b": 1.0,"a":[]}}"#).unwrap();
+            ClientHello::parse(br#"{"switchboard":1,"version":"1","view":{"b": 1.0,"a":[]}}"#)
+                .unwrap();
         assert_eq!(hello.view.as_str(), r#"{"b": 1.0,"a":[]}"#);
     }
 
     #[test]
     fn what_a_log_shows_of_a_hello_holds_no_variable() {
         let hello =
-            Hello::read(br#"{"switchboard":1,"version":"1","env":{"KEY":"sk-1"}}"#).unwrap();
+            ClientHello::parse(br#"{"switchboard":1,"version":"1","env":{"KEY":"sk-1"}}"#).unwrap();
         assert!(!format!("{hello:?}").contains("sk-1"));
         assert_eq!(hello.env["KEY"], "sk-1");
     }
@@ -252,8 +259,8 @@ mod tests {
     #[test]
     fn reasons_of_later_versions_can_be_read() {
         let line = r#"{"error":{"kind":"mercury-retrograde","message":"no"}}"#;
-        let answer = Answer::<Welcome>::read(line).unwrap();
-        let error = Refusal::new(RefusalKind::Other, "no");
-        assert_eq!(answer, Answer::Refused { error });
+        let answer = HelloReply::<HubInfo>::parse(line).unwrap();
+        let error = HelloRefusal::new(HelloRefusalKind::Other, "no");
+        assert_eq!(answer, HelloReply::Refused { error });
     }
 }

@@ -15,66 +15,69 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{Error, Hub, ListenOptions, Lock, Place, Why, conversation::converse, desk::Desk};
+use super::{
+    FileLock, HubBackend, HubEndReason, HubPaths, ListenOptions, SocketError,
+    conversation::serve_connection, desk::HubState,
+};
 
 /// How often a lock that another process holds is tried.
-const LOOK: Duration = Duration::from_millis(20);
+const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// How often a hub looks whether its socket is still there: programs that tidy up remove old files.
-const CHECK: Duration = Duration::from_secs(2);
+const SOCKET_CHECK_INTERVAL: Duration = Duration::from_secs(2);
 /// How long conversations may take to end once they have been told to.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+const CONVERSATION_END_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long nothing is accepted after accepting failed: there may be no descriptor left.
-const BREATH: Duration = Duration::from_millis(100);
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 
 /// A socket that is listened on, under the hub's lock.
 #[derive(Debug)]
-pub struct Listener {
+pub struct HubListener {
     socket: UnixListener,
     path: PathBuf,
     /// What the path led to when it was bound.
     file: Option<u64>,
-    lock: Lock,
+    lock: FileLock,
 }
 
 /// A hub that no longer listens.
 #[derive(Debug)]
-pub struct Ended {
+pub struct EndedHub {
     /// Why.
-    pub why: Why,
+    pub why: HubEndReason,
     /// To be dropped when everything else has ended: the next hub waits for it.
-    pub lock: Lock,
+    pub lock: FileLock,
 }
 
 // === impl Listener ===
 
-impl Listener {
+impl HubListener {
     /// Listens in `place`. A hub that is about to end is waited for, as long as `patience`.
-    pub async fn bind(place: &Place, patience: Duration) -> Result<Self, Error> {
-        let path = place.socket();
+    pub async fn bind(place: &HubPaths, patience: Duration) -> Result<Self, SocketError> {
+        let path = place.socket_path();
         let deadline = Instant::now() + patience;
         loop {
-            if let Some(lock) = Lock::take(&place.lock())? {
-                let socket = replace(&path).await?;
-                return Ok(Self { socket, file: file_at(&path), path, lock });
+            if let Some(lock) = FileLock::take(&place.lock_path())? {
+                let socket = bind_socket(&path).await?;
+                return Ok(Self { socket, file: file_inode(&path), path, lock });
             }
             if is_answered(&path).await {
-                return Err(Error::AlreadyRunning { path });
+                return Err(SocketError::AlreadyRunning { path });
             }
             if Instant::now() > deadline {
-                return Err(Error::Locked { path: place.lock() });
+                return Err(SocketError::Locked { path: place.lock_path() });
             }
-            sleep(LOOK).await;
+            sleep(LOCK_POLL_INTERVAL).await;
         }
     }
 
     /// Serves clients until `stop` is cancelled, somebody asks for the end, or nobody needs the hub any more.
-    pub async fn serve<H: Hub>(
+    pub async fn serve<H: HubBackend>(
         mut self,
         hub: Arc<H>,
         options: ListenOptions,
         stop: CancellationToken,
-    ) -> Ended {
-        let desk = Arc::new(Desk::new(hub, options, stop));
+    ) -> EndedHub {
+        let desk = Arc::new(HubState::new(hub, options, stop));
         let mut conversations = JoinSet::new();
         let why = self.accept(&desk, &mut conversations).await;
         // From here on a client that comes finds nobody, and starts a hub that waits for our lock.
@@ -84,19 +87,19 @@ impl Listener {
         }
         desk.drain(why).await;
         let ended = async { while conversations.join_next().await.is_some() {} };
-        let _ = timeout(LAST_WORDS, ended).await;
+        let _ = timeout(CONVERSATION_END_TIMEOUT, ended).await;
         conversations.shutdown().await;
-        Ended { why, lock: self.lock }
+        EndedHub { why, lock: self.lock }
     }
 
-    async fn accept<H: Hub>(
+    async fn accept<H: HubBackend>(
         &mut self,
-        desk: &Arc<Desk<H>>,
+        desk: &Arc<HubState<H>>,
         conversations: &mut JoinSet<()>,
-    ) -> Why {
-        let ending = desk.ending();
+    ) -> HubEndReason {
+        let ending = desk.wait_for_end();
         tokio::pin!(ending);
-        let mut check = interval(CHECK);
+        let mut check = interval(SOCKET_CHECK_INTERVAL);
         check.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let has_room = conversations.len() < desk.options.connections;
@@ -110,11 +113,11 @@ impl Listener {
                 }
                 accepted = self.socket.accept(), if has_room => match accepted {
                     Ok((stream, _)) => {
-                        conversations.spawn(converse(desk.clone(), stream));
+                        conversations.spawn(serve_connection(desk.clone(), stream));
                     }
                     Err(error) => {
                         tracing::warn!(%error, "a client could not be accepted");
-                        sleep(BREATH).await;
+                        sleep(ACCEPT_RETRY_DELAY).await;
                     }
                 },
             }
@@ -123,13 +126,13 @@ impl Listener {
 
     /// Binds again where the socket's file is gone. The lock is ours, so nobody else has taken its place.
     async fn stay_in_place(&mut self) {
-        if file_at(&self.path) == self.file {
+        if file_inode(&self.path) == self.file {
             return;
         }
-        match replace(&self.path).await {
+        match bind_socket(&self.path).await {
             Ok(socket) => {
                 self.socket = socket;
-                self.file = file_at(&self.path);
+                self.file = file_inode(&self.path);
                 tracing::warn!("the hub's socket was removed, and is back");
             }
             Err(error) => tracing::warn!(%error, "the hub's socket was removed"),
@@ -138,26 +141,26 @@ impl Listener {
 }
 
 /// Which file a path leads to.
-fn file_at(path: &Path) -> Option<u64> {
+fn file_inode(path: &Path) -> Option<u64> {
     fs::symlink_metadata(path).ok().map(|found| found.ino())
 }
 
 /// Binds the socket. Only for the lock's holder: what is there is a leftover, unless it answers all the same, which
 /// takes a lock that was deleted by hand.
-async fn replace(path: &Path) -> Result<UnixListener, Error> {
+async fn bind_socket(path: &Path) -> Result<UnixListener, SocketError> {
     if is_answered(path).await {
-        return Err(Error::AlreadyRunning { path: path.to_owned() });
+        return Err(SocketError::AlreadyRunning { path: path.to_owned() });
     }
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            return Err(Error::io("remove", path)(error));
+            return Err(SocketError::io("remove", path)(error));
         }
         _ => {}
     }
-    let socket = UnixListener::bind(path).map_err(Error::io("listen on", path))?;
+    let socket = UnixListener::bind(path).map_err(SocketError::io("listen on", path))?;
     // The folder keeps others out already.
     let private = fs::Permissions::from_mode(0o600);
-    fs::set_permissions(path, private).map_err(Error::io("make private", path))?;
+    fs::set_permissions(path, private).map_err(SocketError::io("make private", path))?;
     Ok(socket)
 }
 

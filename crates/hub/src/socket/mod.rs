@@ -29,20 +29,23 @@ mod pulse;
 mod stall;
 mod watched;
 
-pub(crate) use activity::Counted;
-pub(crate) use again::{try_again, unknown_outcome};
+pub(crate) use activity::UsageLease;
+pub(crate) use again::{retry_error, unknown_outcome_error};
 
-pub use conversation::is_ours;
-pub use desk::{Hub, Why};
+pub use conversation::is_own_user;
+pub use desk::{HubBackend, HubEndReason};
 pub use detach::detach;
-pub use error::Error;
-pub use hello::{Answer, Attached, Hello, PROTOCOL, Refusal, RefusalKind, Status, Want, Welcome};
-pub use listen::{Ended, Listener};
-pub use lock::Lock;
-pub use options::{Lifetime, ListenOptions};
-pub use place::{Folders, Place};
-pub use pulse::Pulse;
+pub use error::SocketError;
+pub use hello::{
+    AttachedClient, ClientHello, HELLO_PROTOCOL_VERSION, HelloPurpose, HelloRefusal,
+    HelloRefusalKind, HelloReply, HubInfo, HubStatus,
+};
+pub use listen::{EndedHub, HubListener};
+pub use lock::FileLock;
+pub use options::{HubLifetime, ListenOptions};
+pub use place::{HubFolders, HubPaths};
+pub use pulse::HubUsage;
 
 /// The notification by which a hub takes leave of a client; its `why` is one of [`Why`]'s words. It never reaches
 /// the program that `connect` speaks for.
-pub const GOODBYE: &str = "notifications/switchboard/goodbye";
+pub const GOODBYE_METHOD: &str = "notifications/switchboard/goodbye";

@@ -15,25 +15,26 @@ use tokio::{
     time::timeout,
 };
 
-use super::{Hub, desk::Desk, stall::Stall};
+use super::{HubBackend, desk::HubState, stall::StallTimeoutWriter};
 
 /// How long a peer may take for the head of its next request.
-const HEAD: Duration = Duration::from_secs(120);
+const HEAD_TIMEOUT: Duration = Duration::from_secs(120);
 /// How long an answer under way is given when the hub ends.
-const LAST_WORD: Duration = Duration::from_secs(1);
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(1);
 
 /// Answers one peer's requests until it closes, does not read, or the hub ends.
-pub(super) async fn attend<H: Hub>(
-    desk: &Desk<H>,
+pub(super) async fn serve_admin_http<H: HubBackend>(
+    desk: &HubState<H>,
     stream: UnixStream,
     rest: Bytes,
     routes: Router,
 ) {
     let (read, write) = stream.into_split();
-    let io = join(Cursor::new(rest).chain(read), Stall::new(write, desk.options.stalled));
+    let io =
+        join(Cursor::new(rest).chain(read), StallTimeoutWriter::new(write, desk.options.stalled));
     let serving = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD)
+        .header_read_timeout(HEAD_TIMEOUT)
         .serve_connection(TokioIo::new(io), TowerToHyperService::new(routes));
     let mut serving = std::pin::pin!(serving);
     let served = tokio::select! {
@@ -41,7 +42,7 @@ pub(super) async fn attend<H: Hub>(
         () = desk.closing.cancelled() => {
             serving.as_mut().graceful_shutdown();
             // Streams of events end with the hub and not by themselves.
-            timeout(LAST_WORD, serving).await.unwrap_or(Ok(()))
+            timeout(SHUTDOWN_GRACE, serving).await.unwrap_or(Ok(()))
         }
     };
     if let Err(error) = served {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use switchboard_wire::server::ServeOptions;
 
-use super::Pulse;
+use super::HubUsage;
 
 /// How a hub listens.
 #[derive(Debug, Clone)]
@@ -12,11 +12,11 @@ pub struct ListenOptions {
     /// The hub's version.
     pub version: String,
     /// Where who uses it is counted.
-    pub pulse: Pulse,
+    pub pulse: HubUsage,
     /// Whom clients of the socket speak for: the user whose hub this is.
     pub principal: String,
     /// When it ends by itself.
-    pub lifetime: Lifetime,
+    pub lifetime: HubLifetime,
     /// The largest hello (4 MiB: an environment is large).
     pub hello_limit: usize,
     /// How long a hello may take (5 s).
@@ -37,7 +37,7 @@ pub struct ListenOptions {
 
 /// When a hub ends by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lifetime {
+pub enum HubLifetime {
     /// Never: a person started it and will end it.
     UntilStopped,
     /// It was started for clients: ends when it has had none for so long, and hands over to a newer version.
@@ -53,10 +53,10 @@ pub enum Lifetime {
 
 impl ListenOptions {
     /// The usual, for a hub of this version.
-    pub fn new(version: impl Into<String>, lifetime: Lifetime) -> Self {
+    pub fn new(version: impl Into<String>, lifetime: HubLifetime) -> Self {
         let version = version.into();
         Self {
-            pulse: Pulse::new(version.clone()),
+            pulse: HubUsage::new(version.clone()),
             version,
             principal: "local".into(),
             lifetime,
@@ -74,7 +74,7 @@ impl ListenOptions {
 
 // === impl Lifetime ===
 
-impl Lifetime {
+impl HubLifetime {
     /// What a hub that `connect` started has.
     pub fn while_used() -> Self {
         Self::WhileUsed { idle: Duration::from_secs(600), handover: Duration::from_secs(1) }

@@ -17,18 +17,18 @@ use std::{
 
 use nix::unistd::geteuid;
 use sha2::{Digest as _, Sha256};
-use switchboard_config::Surroundings;
+use switchboard_config::HostContext;
 
-use super::Error;
+use super::SocketError;
 
 /// The longest path a socket can have; one byte more ends it.
-const LONGEST: usize = 107;
+const MAX_SOCKET_PATH_BYTES: usize = 107;
 /// Bytes of the digest that tell one pair of folders from another.
-const DIGEST: usize = 8;
+const DIGEST_BYTES: usize = 8;
 
 /// What the socket's place depends on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Folders {
+pub struct HubFolders {
     /// The user's configuration.
     pub config: PathBuf,
     /// The user's state.
@@ -41,13 +41,13 @@ pub struct Folders {
 
 /// Where one hub is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct HubPaths {
     folder: PathBuf,
     name: String,
 }
 
 /// A folder that may hold the socket.
-enum Candidate {
+enum SocketFolder {
     /// Inside the runtime directory, which must be there.
     Runtime(PathBuf),
     /// Inside user state, which is made where it is missing.
@@ -58,9 +58,9 @@ enum Candidate {
 
 // === impl Folders ===
 
-impl Folders {
+impl HubFolders {
     /// The folders of one caller.
-    pub fn of(surroundings: &Surroundings) -> Self {
+    pub fn from_surroundings(surroundings: &HostContext) -> Self {
         let runtime = surroundings.env.get("XDG_RUNTIME_DIR").map(PathBuf::from);
         Self {
             config: surroundings.config_dir.clone(),
@@ -72,72 +72,72 @@ impl Folders {
 
     /// Equal for clients that belong to the same hub. Paths count as they are written: what they lead to may not
     /// be there yet.
-    fn name(&self) -> String {
+    fn digest_name(&self) -> String {
         let mut digest = Sha256::new();
         digest.update(self.config.as_os_str().as_bytes());
         digest.update([0]);
         digest.update(self.state.as_os_str().as_bytes());
         let digest = digest.finalize();
-        let hex = digest[..DIGEST].iter().map(|byte| format!("{byte:02x}"));
+        let hex = digest[..DIGEST_BYTES].iter().map(|byte| format!("{byte:02x}"));
         format!("hub-{}", hex.collect::<String>())
     }
 
-    fn candidates(&self) -> Vec<Candidate> {
+    fn candidates(&self) -> Vec<SocketFolder> {
         // After `su` the variable may still name the folder of another user.
         let runtime = self.runtime.as_ref().filter(|path| is_folder_of_ours(path));
-        let runtime = runtime.map(|path| Candidate::Runtime(path.join("switchboard")));
+        let runtime = runtime.map(|path| SocketFolder::Runtime(path.join("switchboard")));
         let short = self.short.join(format!("switchboard-{}", geteuid()));
-        let rest = [Candidate::State(self.state.join("run")), Candidate::Short(short)];
+        let rest = [SocketFolder::State(self.state.join("run")), SocketFolder::Short(short)];
         runtime.into_iter().chain(rest).collect()
     }
 }
 
 // === impl Place ===
 
-impl Place {
+impl HubPaths {
     /// Finds the place and makes its folder. Looks at files, so it may block.
-    pub fn find(folders: &Folders) -> Result<Self, Error> {
-        let name = folders.name();
+    pub fn find(folders: &HubFolders) -> Result<Self, SocketError> {
+        let name = folders.digest_name();
         let mut shortest = folders.short.clone();
         let mut unusable = None;
         for candidate in folders.candidates() {
             let place = Self { folder: candidate.path().to_owned(), name: name.clone() };
-            if place.socket().as_os_str().len() > LONGEST {
+            if place.socket_path().as_os_str().len() > MAX_SOCKET_PATH_BYTES {
                 shortest.clone_from(&place.folder);
                 continue;
             }
-            match candidate.make().and_then(|()| place.check_writable()) {
+            match candidate.create().and_then(|()| place.check_writable()) {
                 Ok(()) => return Ok(place),
-                Err(error @ Error::Io { .. }) => unusable = unusable.or(Some(error)),
+                Err(error @ SocketError::Io { .. }) => unusable = unusable.or(Some(error)),
                 Err(error) => return Err(error),
             }
         }
-        Err(unusable.unwrap_or(Error::TooLong { path: shortest }))
+        Err(unusable.unwrap_or(SocketError::TooLong { path: shortest }))
     }
 
     /// Whether a hub could listen here. One that listens already may have begun before the disk was full or read-only.
-    fn check_writable(&self) -> Result<(), Error> {
+    fn check_writable(&self) -> Result<(), SocketError> {
         let mut options = OpenOptions::new();
         options.create(true).truncate(false).write(true).mode(0o600);
-        match options.open(self.lock()) {
+        match options.open(self.lock_path()) {
             Ok(_) => Ok(()),
-            Err(_) if UnixStream::connect(self.socket()).is_ok() => Ok(()),
-            Err(error) => Err(Error::io("write to", &self.folder)(error)),
+            Err(_) if UnixStream::connect(self.socket_path()).is_ok() => Ok(()),
+            Err(error) => Err(SocketError::io("write to", &self.folder)(error)),
         }
     }
 
     /// The socket.
-    pub fn socket(&self) -> PathBuf {
+    pub fn socket_path(&self) -> PathBuf {
         self.file("sock")
     }
 
     /// What the hub holds for as long as it lives.
-    pub fn lock(&self) -> PathBuf {
+    pub fn lock_path(&self) -> PathBuf {
         self.file("lock")
     }
 
     /// What a client holds while it starts a hub.
-    pub fn starting(&self) -> PathBuf {
+    pub fn start_lock_path(&self) -> PathBuf {
         self.file("starting")
     }
 
@@ -148,33 +148,33 @@ impl Place {
 
 // === impl Candidate ===
 
-impl Candidate {
+impl SocketFolder {
     fn path(&self) -> &Path {
         match self {
             Self::Runtime(path) | Self::State(path) | Self::Short(path) => path,
         }
     }
 
-    fn make(&self) -> Result<(), Error> {
+    fn create(&self) -> Result<(), SocketError> {
         let path = self.path();
         let mut builder = DirBuilder::new();
         builder.mode(0o700).recursive(matches!(self, Self::State(_)));
         match builder.create(path) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-                return Err(Error::io("create", path)(error));
+                return Err(SocketError::io("create", path)(error));
             }
             _ => {}
         }
-        let found = fs::symlink_metadata(path).map_err(Error::io("look at", path))?;
-        match fault(&found, geteuid().as_raw()) {
+        let found = fs::symlink_metadata(path).map_err(SocketError::io("look at", path))?;
+        match privacy_fault(&found, geteuid().as_raw()) {
             None => Ok(()),
-            Some(fault) => Err(Error::NotPrivate { path: path.to_owned(), fault }),
+            Some(fault) => Err(SocketError::NotPrivate { path: path.to_owned(), fault }),
         }
     }
 }
 
 /// Why a folder is not private to `user`.
-fn fault(found: &Metadata, user: u32) -> Option<&'static str> {
+fn privacy_fault(found: &Metadata, user: u32) -> Option<&'static str> {
     if !found.is_dir() {
         Some("is not a folder")
     } else if found.uid() != user {
@@ -195,8 +195,8 @@ mod tests {
     use super::*;
     use switchboard_config::Platform;
 
-    fn folders(home: &Path) -> Folders {
-        Folders {
+    fn folders(home: &Path) -> HubFolders {
+        HubFolders {
             config: home.join("config"),
             state: home.join("state"),
             runtime: Some(home.join("runtime")),
@@ -209,9 +209,9 @@ mod tests {
     }
 
     /// Which of the folders is taken, seen from the home.
-    fn taken(folders: &Folders, home: &Path) -> String {
-        let place = Place::find(folders).unwrap();
-        assert!(place.socket().as_os_str().len() <= LONGEST);
+    fn taken(folders: &HubFolders, home: &Path) -> String {
+        let place = HubPaths::find(folders).unwrap();
+        assert!(place.socket_path().as_os_str().len() <= MAX_SOCKET_PATH_BYTES);
         let mode = fs::metadata(&place.folder).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o700);
         place.folder.strip_prefix(home).unwrap().to_str().unwrap().to_owned()
@@ -233,7 +233,7 @@ mod tests {
         let short = format!("tmp/switchboard-{}", geteuid());
         assert_eq!(taken(&folders, home), short);
         folders.short = home.join("long/".repeat(30));
-        assert!(matches!(Place::find(&folders), Err(Error::TooLong { .. })));
+        assert!(matches!(HubPaths::find(&folders), Err(SocketError::TooLong { .. })));
     }
 
     #[test]
@@ -248,17 +248,17 @@ mod tests {
         assert_eq!(taken(&folders, home), short);
         fs::remove_file(home.join("state")).unwrap();
         private(&home.join("state/run"));
-        let place = Place { folder: home.join("state/run"), name: folders.name() };
-        fs::create_dir(place.lock()).unwrap();
+        let place = HubPaths { folder: home.join("state/run"), name: folders.digest_name() };
+        fs::create_dir(place.lock_path()).unwrap();
         assert_eq!(taken(&folders, home), short);
         // A hub that listens there is found all the same.
-        let listening = std::os::unix::net::UnixListener::bind(place.socket()).unwrap();
+        let listening = std::os::unix::net::UnixListener::bind(place.socket_path()).unwrap();
         assert_eq!(taken(&folders, home), "state/run");
         drop(listening);
         assert_eq!(taken(&folders, home), short, "nobody listens there any more");
         // The first reason is the one to mend.
-        let nowhere = Folders { short: home.join("nowhere"), ..folders };
-        let error = Place::find(&nowhere).unwrap_err();
+        let nowhere = HubFolders { short: home.join("nowhere"), ..folders };
+        let error = HubPaths::find(&nowhere).unwrap_err();
         assert!(error.to_string().contains("state/run"), "{error}");
     }
 
@@ -269,10 +269,10 @@ mod tests {
         folders.state = temp.path().join("long/".repeat(30));
         let short = folders.short.join(format!("switchboard-{}", geteuid()));
         private(&short);
-        assert!(Place::find(&folders).is_ok());
+        assert!(HubPaths::find(&folders).is_ok());
 
-        let check = |expected: &str| match Place::find(&folders) {
-            Err(Error::NotPrivate { fault, .. }) => assert_eq!(fault, expected),
+        let check = |expected: &str| match HubPaths::find(&folders) {
+            Err(SocketError::NotPrivate { fault, .. }) => assert_eq!(fault, expected),
             other => panic!("{other:?}"),
         };
         fs::set_permissions(&short, fs::Permissions::from_mode(0o750)).unwrap();
@@ -289,8 +289,8 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         private(&temp.path().join("own"));
         let found = fs::metadata(temp.path().join("own")).unwrap();
-        assert_eq!(fault(&found, geteuid().as_raw()), None);
-        assert_eq!(fault(&found, geteuid().as_raw() + 1), Some("belongs to another user"));
+        assert_eq!(privacy_fault(&found, geteuid().as_raw()), None);
+        assert_eq!(privacy_fault(&found, geteuid().as_raw() + 1), Some("belongs to another user"));
     }
 
     #[test]
@@ -303,8 +303,8 @@ mod tests {
             let runtime = given.map(|value| ("XDG_RUNTIME_DIR".to_owned(), value.to_owned()));
             let home = ("HOME".to_owned(), "/home/me".to_owned());
             let env = std::iter::once(home).chain(runtime).collect();
-            let caller = Surroundings::usual(Platform::Linux, env, "/".into()).unwrap();
-            let folders = Folders::of(&caller);
+            let caller = HostContext::for_platform(Platform::Linux, env, "/".into()).unwrap();
+            let folders = HubFolders::from_surroundings(&caller);
             assert_eq!(folders.runtime, expected);
             assert_eq!(folders.state, Path::new("/home/me/.local/state/switchboard"));
         }
@@ -313,10 +313,10 @@ mod tests {
     #[test]
     fn every_pair_of_folders_has_a_hub_of_its_own() {
         let one = folders(Path::new("/home/a"));
-        let other = Folders { state: "/elsewhere".into(), ..one.clone() };
-        let moved = Folders { runtime: None, ..one.clone() };
-        assert_ne!(one.name(), other.name());
-        assert_eq!(one.name(), moved.name());
-        assert_eq!(one.name().len(), "hub-".len() + 2 * DIGEST);
+        let other = HubFolders { state: "/elsewhere".into(), ..one.clone() };
+        let moved = HubFolders { runtime: None, ..one.clone() };
+        assert_ne!(one.digest_name(), other.digest_name());
+        assert_eq!(one.digest_name(), moved.digest_name());
+        assert_eq!(one.digest_name().len(), "hub-".len() + 2 * DIGEST_BYTES);
     }
 }

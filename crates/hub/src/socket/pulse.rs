@@ -5,29 +5,29 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use switchboard_gateway::face::OpenSessions;
+use switchboard_gateway::face::OpenSessionCount;
 
 use super::{
-    Attached, Status,
-    activity::{Activity, Counted},
-    presence::{MOST, Presences},
+    AttachedClient, HubStatus,
+    activity::{UsageCounters, UsageLease},
+    presence::{ConnectedClients, MAX_CLIENTS_LISTED},
 };
 
 /// Who uses a hub and since when it runs. Clones share it.
 #[derive(Debug, Clone)]
-pub struct Pulse {
-    pub(super) activity: Arc<Activity>,
+pub struct HubUsage {
+    pub(super) activity: Arc<UsageCounters>,
     /// The clients of the socket.
-    pub(super) presences: Arc<Presences>,
+    pub(super) presences: Arc<ConnectedClients>,
     version: String,
     since: SystemTime,
     /// Sessions of the faces that are served beside the hub.
-    pub(crate) open_sessions: OpenSessions,
+    pub(crate) open_sessions: OpenSessionCount,
 }
 
 // === impl Pulse ===
 
-impl Pulse {
+impl HubUsage {
     /// Of a hub that begins now.
     pub fn new(version: impl Into<String>) -> Self {
         Self {
@@ -35,14 +35,14 @@ impl Pulse {
             presences: Arc::default(),
             version: version.into(),
             since: SystemTime::now(),
-            open_sessions: OpenSessions::default(),
+            open_sessions: OpenSessionCount::default(),
         }
     }
 
     /// How the hub is.
-    pub fn status(&self) -> Status {
-        let counts = self.activity.now();
-        Status {
+    pub fn status(&self) -> HubStatus {
+        let counts = self.activity.current();
+        HubStatus {
             ok: true,
             version: self.version.clone(),
             pid: std::process::id(),
@@ -56,25 +56,25 @@ impl Pulse {
     }
 
     /// The same with everybody who is there: the clients of the socket, and `others`.
-    pub(crate) fn told(
+    pub(crate) fn status_with_clients(
         &self,
         used: impl Fn(&str) -> Vec<(String, u64)>,
-        others: Vec<Attached>,
-    ) -> Status {
-        let mut attached = self.presences.told(used);
+        others: Vec<AttachedClient>,
+    ) -> HubStatus {
+        let mut attached = self.presences.list(used);
         attached.extend(others);
         let clients = attached.len();
-        attached.truncate(MOST);
-        Status { clients, attached, ..self.status() }
+        attached.truncate(MAX_CLIENTS_LISTED);
+        HubStatus { clients, attached, ..self.status() }
     }
 
     /// Counts a call that does not come over MCP.
-    pub(crate) fn call(&self) -> Counted {
-        self.activity.call()
+    pub(crate) fn count_call(&self) -> UsageLease {
+        self.activity.count_call()
     }
 
     /// Counts somebody who keeps the hub going.
-    pub(crate) fn client(&self) -> Counted {
-        self.activity.client()
+    pub(crate) fn count_client(&self) -> UsageLease {
+        self.activity.count_client()
     }
 }

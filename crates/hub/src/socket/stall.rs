@@ -13,7 +13,7 @@ use tokio::{
 };
 
 /// Gives every write so long.
-pub(super) struct Stall<W> {
+pub(super) struct StallTimeoutWriter<W> {
     inner: W,
     patience: Duration,
     /// Runs while a write waits.
@@ -22,13 +22,13 @@ pub(super) struct Stall<W> {
 
 // === impl Stall ===
 
-impl<W: AsyncWrite + Unpin> Stall<W> {
+impl<W: AsyncWrite + Unpin> StallTimeoutWriter<W> {
     pub(super) fn new(inner: W, patience: Duration) -> Self {
         Self { inner, patience, waiting: None }
     }
 
     /// The write's own outcome, or the end of patience.
-    fn judge<T>(
+    fn check_deadline<T>(
         &mut self,
         context: &mut Context<'_>,
         written: Poll<io::Result<T>>,
@@ -44,19 +44,19 @@ impl<W: AsyncWrite + Unpin> Stall<W> {
     }
 }
 
-impl<W: AsyncWrite + Unpin> AsyncWrite for Stall<W> {
+impl<W: AsyncWrite + Unpin> AsyncWrite for StallTimeoutWriter<W> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.inner).poll_write(context, bytes);
-        self.judge(context, written)
+        self.check_deadline(context, written)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let flushed = Pin::new(&mut self.inner).poll_flush(context);
-        self.judge(context, flushed)
+        self.check_deadline(context, flushed)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -72,7 +72,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn only_a_reader_that_does_not_read_is_given_up() {
         let (near, mut far) = duplex(4);
-        let mut sink = Stall::new(near, Duration::from_secs(30));
+        let mut sink = StallTimeoutWriter::new(near, Duration::from_secs(30));
         let reading = async {
             for _ in 0..3 {
                 tokio::time::advance(Duration::from_secs(20)).await;

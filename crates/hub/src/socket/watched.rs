@@ -6,25 +6,27 @@ use futures_util::future::BoxFuture;
 use switchboard_wire::{
     envelope::{Notification, RpcError},
     json::Raw,
-    server::{Asked, ClientFacts, Context, Description, Handler, Reply},
+    server::{
+        ClientFacts, HandlerReply, HandlerRequest, RequestContext, ServerDescription, ServerHandler,
+    },
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{activity::Activity, again::try_again, presence::Presence};
+use super::{activity::UsageCounters, again::retry_error, presence::ConnectedClient};
 
 /// Passes everything on.
-pub(super) struct Watched<V> {
+pub(super) struct CountingView<V> {
     pub(super) view: Arc<V>,
-    pub(super) activity: Arc<Activity>,
-    pub(super) presence: Arc<Presence>,
+    pub(super) activity: Arc<UsageCounters>,
+    pub(super) presence: Arc<ConnectedClient>,
     /// No more calls are taken.
     pub(super) draining: CancellationToken,
 }
 
 // === impl Watched ===
 
-impl<V: Handler> Handler for Watched<V> {
-    fn describe(&self) -> Description {
+impl<V: ServerHandler> ServerHandler for CountingView<V> {
+    fn describe(&self) -> ServerDescription {
         self.view.describe()
     }
 
@@ -32,23 +34,23 @@ impl<V: Handler> Handler for Watched<V> {
         self.view.info()
     }
 
-    fn greeted(&self, client_info: Option<&Raw>) {
-        self.presence.is(client_info);
-        self.view.greeted(client_info);
+    fn on_initialize(&self, client_info: Option<&Raw>) {
+        self.presence.set_identity(client_info);
+        self.view.on_initialize(client_info);
     }
 
     fn call<'a>(
         &'a self,
-        asked: Asked,
-        context: &'a Context,
-    ) -> BoxFuture<'a, Result<Reply, RpcError>> {
+        asked: HandlerRequest,
+        context: &'a RequestContext,
+    ) -> BoxFuture<'a, Result<HandlerReply, RpcError>> {
         // A call that comes back with answers is one of those that are waited for.
         if self.draining.is_cancelled() && asked.state.is_none() && asked.answers.is_empty() {
-            let error = try_again("the hub is about to end; the call was not made");
+            let error = retry_error("the hub is about to end; the call was not made");
             return Box::pin(std::future::ready(Err(error)));
         }
-        self.presence.is(context.client_info.as_ref());
-        let counted = (self.activity.call(), self.presence.call());
+        self.presence.set_identity(context.client_info.as_ref());
+        let counted = (self.activity.count_call(), self.presence.begin_call());
         let answer = self.view.call(asked, context);
         Box::pin(async move {
             let _counted = counted;
@@ -65,11 +67,11 @@ impl<V: Handler> Handler for Watched<V> {
         self.view.subscribe(uri, on, client)
     }
 
-    fn abandoned(&self, asked: &Asked) {
-        self.view.abandoned(asked);
+    fn on_abandoned(&self, asked: &HandlerRequest) {
+        self.view.on_abandoned(asked);
     }
 
-    fn notified(&self, notification: Notification) {
-        self.view.notified(notification);
+    fn on_notification(&self, notification: Notification) {
+        self.view.on_notification(notification);
     }
 }

@@ -5,18 +5,20 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::json;
-use switchboard_config::{Asked, Platform, Surroundings};
+use switchboard_config::{HostContext, Platform, ResolveOptions};
 use switchboard_core::{Engine, EngineOptions};
 use switchboard_gateway::bridge::BridgeOptions;
-use switchboard_gateway::front::{Opening, Part};
-use switchboard_hub::Agents;
-use switchboard_process::Guard;
-use switchboard_sources::{Extra, Options, Served};
+use switchboard_gateway::front::{ViewRequest, ViewSelection};
+use switchboard_hub::AgentBridges;
+use switchboard_process::ProcessGuard;
+use switchboard_sources::{SourcesOptions, SyncedWorkspace, WorkspaceExtras};
 use switchboard_testkit::processes::working_in;
 use switchboard_testkit::{guard_path, programs::program};
-use switchboard_wire::client::{Call, Client, ClientOptions, Greeting, List, Target};
+use switchboard_wire::client::{
+    CallRequest, Client, ClientOptions, ListKind, ServerTarget, VersionNegotiation,
+};
 use switchboard_wire::json::Raw;
-use switchboard_wire::link::pair::pair;
+use switchboard_wire::link::pair::link_pair;
 use switchboard_wire::server::{ServeOptions, serve};
 use switchboard_wire::{Error, Version};
 use tempfile::TempDir;
@@ -41,20 +43,21 @@ impl Home {
         self.path(".config/switchboard/settings.json")
     }
 
-    fn surroundings(&self) -> Surroundings {
+    fn surroundings(&self) -> HostContext {
         let home = self.path("").to_str().unwrap().to_owned();
         let env = [("HOME", home.as_str()), ("PATH", "/usr/local/bin:/usr/bin:/bin")];
         let env = env.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let usual = Surroundings::usual(Platform::Linux, env.into(), self.path("project")).unwrap();
-        Surroundings { managed_dir: self.path("etc/switchboard"), ..usual }
+        let usual =
+            HostContext::for_platform(Platform::Linux, env.into(), self.path("project")).unwrap();
+        HostContext { managed_dir: self.path("etc/switchboard"), ..usual }
     }
 }
 
 struct World {
     home: Home,
     engine: Engine,
-    served: Served,
-    agents: Agents,
+    served: SyncedWorkspace,
+    agents: AgentBridges,
 }
 
 impl World {
@@ -76,40 +79,40 @@ impl World {
             inline.display(),
         );
         fs::write(home.path(".config/switchboard/agents/helper.md"), agent).unwrap();
-        let guard = Guard::at(guard_path()).unwrap();
+        let guard = ProcessGuard::at(guard_path()).unwrap();
         let engine = Engine::start(EngineOptions::new("test", "1", guard.clone())).await;
-        let options = Options::new(guard);
-        let (around, asked) = (home.surroundings(), Asked::default());
-        let served = Served::start(
+        let options = SourcesOptions::new(guard);
+        let (around, asked) = (home.surroundings(), ResolveOptions::default());
+        let served = SyncedWorkspace::start(
             engine.clone(),
             around.clone(),
             asked.clone(),
             Vec::new(),
             options.clone(),
-            Extra::default(),
+            WorkspaceExtras::default(),
         );
         let served = served.await;
         let shown = BridgeOptions { first_list: Duration::from_secs(30), ..Default::default() };
-        let agents = Agents::new(engine.clone(), around, asked, Vec::new(), options, shown);
+        let agents = AgentBridges::new(engine.clone(), around, asked, Vec::new(), options, shown);
         Self { home, engine, served, agents }
     }
 
     async fn client(&self, agent: &str) -> Option<Client> {
-        let opening = Opening {
+        let opening = ViewRequest {
             principal: "me".into(),
             session: format!("session {}", number()),
-            part: Part::Agent(agent.into()),
+            part: ViewSelection::Agent(agent.into()),
             transport: "test",
         };
         let opened = soon(self.agents.open(opening)).await.ok()?;
-        let (ours, theirs) = pair();
+        let (ours, theirs) = link_pair();
         tokio::spawn(async move {
             // It ends with its link.
             let _ = serve(theirs, opened.view, &opened.changes, ServeOptions::default()).await;
         });
         let mut options = ClientOptions::new("client", "1");
-        options.greeting = Greeting::Only(Version::LATEST);
-        Some(Client::connect(Target::InProcess(ours), options).await.unwrap().0)
+        options.greeting = VersionNegotiation::Only(Version::LATEST);
+        Some(Client::connect(ServerTarget::InProcess(ours), options).await.unwrap().0)
     }
 
     /// How many processes of the agent's own server there are.
@@ -130,14 +133,14 @@ fn number() -> usize {
 }
 
 async fn tools(client: &Client) -> Vec<String> {
-    let tools = soon(client.list(List::Tools)).await.unwrap();
+    let tools = soon(client.list(ListKind::Tools)).await.unwrap();
     let name = |tool: &Raw| tool.get("name").unwrap().unwrap().to_text().unwrap();
     tools.items.iter().map(name).filter(|name| name.contains("__")).collect()
 }
 
 async fn echo(client: &Client, tool: &str) -> Result<Raw, Error> {
     let arguments = Raw::parse(r#"{"text":"hi"}"#.to_owned()).unwrap();
-    soon(client.call(Call::tool(tool, &arguments)).result()).await
+    soon(client.call(CallRequest::call_tool(tool, &arguments)).result()).await
 }
 
 #[tokio::test]
@@ -146,7 +149,7 @@ async fn an_agent_sees_its_servers_and_tools_and_what_it_brought_ends_with_its_l
     assert_eq!(world.own(), 0, "it was started for nobody");
     let client = world.client("helper").await.unwrap();
     assert_eq!(tools(&client).await, ["own__echo"]);
-    let told = client.server().instructions.clone().unwrap_or_default();
+    let told = client.server_facts().instructions.clone().unwrap_or_default();
     assert!(told.starts_with("Be brief."), "the agent's prompt is not told: {told:?}");
     assert!(echo(&client, "own__echo").await.unwrap().as_str().contains("hi"));
     assert!(echo(&client, "shared__echo").await.is_err(), "the agent may not");
@@ -178,7 +181,7 @@ async fn an_agent_sees_its_servers_and_tools_and_what_it_brought_ends_with_its_l
 async fn asking_for_an_agent_that_is_not_there_changes_nothing() {
     let world = World::new().await;
     let id = world.served.workspace();
-    let before = soon(world.engine.settled(id, Duration::from_secs(30))).await.unwrap();
+    let before = soon(world.engine.settled_snapshot(id, Duration::from_secs(30))).await.unwrap();
     assert_eq!(before.servers.len(), 2);
     assert!(world.client("nobody").await.is_none());
     assert_eq!(world.engine.snapshot(id).unwrap().servers.len(), 2, "everybody lost their servers");

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Map, Value, json};
-use switchboard_plugin_sdk::{Context, Item, Named, Note, tool};
+use switchboard_plugin_sdk::{Context, Item, ItemInfo, ToolHints, tool};
 
 /// Whether one more tool, or one more prompt, is offered.
 static MORE_TOOLS: AtomicBool = AtomicBool::new(false);
@@ -38,7 +38,7 @@ fn test_trigger_prompt_change(cx: &Context) -> &'static str {
 
 /// A tool whose schema is made by hand.
 fn by_hand() -> Item {
-    let named = Named {
+    let named = ItemInfo {
         name: "json_schema_2020_12_tool",
         title: None,
         description: "Has a schema of many keywords",
@@ -59,15 +59,15 @@ fn by_hand() -> Item {
         "additionalProperties": false,
     });
     let answer = |_: Map<String, Value>, _: &Context| "the schema is what matters";
-    Item::tool(named, Note::default(), answer).showing("inputSchema", schema)
+    Item::tool(named, ToolHints::default(), answer).showing("inputSchema", schema)
 }
 
 /// Items that come and go.
 fn fleeting() -> [Item; 2] {
-    let named = |name| Named { name, title: None, description: "There now and then" };
+    let named = |name| ItemInfo { name, title: None, description: "There now and then" };
     let tool = Item::tool(
         named("fleeting"),
-        Note::default(),
+        ToolHints::default(),
         |_: Map<String, Value>, _: &Context| "there",
     );
     let prompt = Item::prompt(named("fleeting"), |_: Map<String, Value>, _: &Context| "there");

@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use switchboard_plugin::worker::{Builtin, run_if_worker};
-use switchboard_plugin_sdk::{Asked, Context, Failure, Result, plugin, prompt, resource, tool};
+use switchboard_plugin::worker::{BuiltinPlugin, run_if_worker};
+use switchboard_plugin_sdk::{
+    Context, Failure, Result, UserAnswer, plugin, prompt, resource, tool,
+};
 
 /// Says what it is told.
 #[tool(read_only)]
@@ -46,7 +48,9 @@ fn later(cx: &Context) -> Result<String> {
     let mut names = Vec::new();
     for message in ["Who are you?", "And who are you?"] {
         match cx.elicit::<Value>(message, &name_schema())? {
-            Asked::Accepted(answer) => names.extend(answer["name"].as_str().map(str::to_owned)),
+            UserAnswer::Accepted(answer) => {
+                names.extend(answer["name"].as_str().map(str::to_owned))
+            }
             _ => return Err(Failure::new("nobody")),
         }
     }
@@ -65,9 +69,11 @@ fn ask(cx: &Context) -> Result<String> {
         cx.updated("test://state");
     }
     Ok(match asked? {
-        Asked::Accepted(answer) => format!("Hello, {}", answer["name"].as_str().unwrap_or("you")),
-        Asked::Declined => "declined".into(),
-        Asked::Cancelled => "cancelled".into(),
+        UserAnswer::Accepted(answer) => {
+            format!("Hello, {}", answer["name"].as_str().unwrap_or("you"))
+        }
+        UserAnswer::Declined => "declined".into(),
+        UserAnswer::Cancelled => "cancelled".into(),
     })
 }
 
@@ -123,5 +129,5 @@ plugin! {
 
 fn main() {
     switchboard_process::guard::run_if_guard();
-    run_if_worker(&[Builtin { name: "test", table: entry, plugin }]);
+    run_if_worker(&[BuiltinPlugin { name: "test", table: entry, plugin }]);
 }

@@ -9,24 +9,24 @@ use std::{
 use tokio::time::Instant;
 
 use crate::{
-    fault::Fault,
-    files::{Copy, Hash, Look},
-    keeper::Host,
-    offer::Offer,
+    fault::PluginFault,
+    files::{FileDigest, FileStamp, PrivateCopy},
+    keeper::SlotContext,
+    offer::PluginOffer,
     running::Worker,
-    worker::Load,
+    worker::PluginImage,
 };
 
 /// Ends of a new version after which the one before it comes back.
-const STRIKES: u32 = 3;
+const MAX_NEW_VERSION_ENDS: u32 = 3;
 /// How long a version is new.
-const NEW: Duration = Duration::from_secs(60);
+const NEW_VERSION_PERIOD: Duration = Duration::from_secs(60);
 
 /// What serves, and what served.
 #[derive(Default)]
-pub(super) struct State {
-    pub(super) version: Option<Version>,
-    pub(super) previous: Option<Version>,
+pub(super) struct SlotState {
+    pub(super) version: Option<PluginVersion>,
+    pub(super) previous: Option<PluginVersion>,
     pub(super) old: VecDeque<Weak<Worker>>,
     /// Ends in a row of workers that had not answered anything.
     pub(super) failures: u32,
@@ -34,37 +34,42 @@ pub(super) struct State {
     pub(super) strikes: u32,
     pub(super) since: Option<Instant>,
     /// What is wrong with the file as it is, where that is not what serves.
-    pub(super) refused: Option<Fault>,
+    pub(super) refused: Option<PluginFault>,
     /// The last end of a worker.
-    pub(super) ended: Option<Fault>,
+    pub(super) ended: Option<PluginFault>,
     /// The file as it was last looked at.
-    pub(super) look: Option<Look>,
-    pub(super) seen: Option<Hash>,
+    pub(super) look: Option<FileStamp>,
+    pub(super) seen: Option<FileDigest>,
     /// Resources that somebody wants to hear of.
     pub(super) wanted: BTreeSet<String>,
 }
 
 /// One version of a plugin.
 #[derive(Clone)]
-pub(crate) struct Version {
-    pub(crate) load: Load,
+pub(crate) struct PluginVersion {
+    pub(crate) load: PluginImage,
     /// What is loaded, kept as long as it may be loaded again.
-    pub(super) _copy: Option<Arc<Copy>>,
-    pub(crate) offer: Arc<Offer>,
+    pub(super) _copy: Option<Arc<PrivateCopy>>,
+    pub(crate) offer: Arc<PluginOffer>,
 }
 
 // === impl State ===
 
-impl State {
+impl SlotState {
     /// Tells a worker that has just begun what is wanted of it, unless nothing is.
-    pub(super) fn introduce(&self, worker: &Worker) {
+    pub(super) fn send_subscriptions(&self, worker: &Worker) {
         if !self.wanted.is_empty() {
-            worker.brief(&self.wanted);
+            worker.send_subscriptions(&self.wanted);
         }
     }
 
     /// A worker has ended. How long to wait before the next.
-    pub(super) fn fell(&mut self, fault: &Fault, proven: bool, host: &Host) -> Duration {
+    pub(super) fn note_worker_end(
+        &mut self,
+        fault: &PluginFault,
+        proven: bool,
+        host: &SlotContext,
+    ) -> Duration {
         self.ended = Some(fault.clone());
         self.strikes += 1;
         self.failures = if proven { 1 } else { self.failures + 1 };
@@ -77,8 +82,8 @@ impl State {
 
     /// Brings the version before this one back, if this one is new and has ended too often.
     pub(super) fn roll_back(&mut self) -> bool {
-        let is_new = self.since.is_some_and(|since| since.elapsed() < NEW);
-        if !is_new || self.strikes < STRIKES {
+        let is_new = self.since.is_some_and(|since| since.elapsed() < NEW_VERSION_PERIOD);
+        if !is_new || self.strikes < MAX_NEW_VERSION_ENDS {
             return false;
         }
         let Some(previous) = self.previous.take() else { return false };

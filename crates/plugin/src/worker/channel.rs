@@ -14,31 +14,31 @@ use std::{
 };
 
 use switchboard_wire::{
-    envelope::{Id, Outcome, Request, Response, RpcError, code},
+    envelope::{Id, Request, Response, ResponseOutcome, RpcError, code},
     json::{Raw, quote},
 };
 
 use crate::told::said;
 
 /// How often whoever waits for an answer looks whether anybody still waits for them.
-const LOOK: Duration = Duration::from_millis(20);
+const CANCEL_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Bytes that may wait to be written; past that, whoever has more to say waits too.
-const MOST: usize = 256 * 1024;
+const MAX_UNWRITTEN_BYTES: usize = 256 * 1024;
 
 /// The line to the host.
-pub(super) struct Channel {
+pub(super) struct HostChannel {
     output: File,
-    spoken: Mutex<Spoken>,
+    spoken: Mutex<OutputBuffer>,
     room: Condvar,
-    calls: Mutex<HashMap<u64, Call>>,
-    asked: Mutex<HashMap<u64, mpsc::SyncSender<Outcome>>>,
+    calls: Mutex<HashMap<u64, HostCall>>,
+    asked: Mutex<HashMap<u64, mpsc::SyncSender<ResponseOutcome>>>,
     ids: AtomicU64,
 }
 
 /// What was said and is to be written.
 #[derive(Default)]
-struct Spoken {
+struct OutputBuffer {
     lines: Vec<u8>,
     /// Somebody writes, and takes along what others say meanwhile.
     is_written: bool,
@@ -48,20 +48,20 @@ struct Spoken {
 
 /// A call under way.
 #[derive(Clone)]
-pub(super) struct Call {
+pub(super) struct HostCall {
     pub(super) id: u64,
     cancelled: Arc<AtomicBool>,
 }
 
 /// What an answer came to.
-pub(super) enum Asked {
-    Answer(Outcome),
+pub(super) enum HostAnswer {
+    Answer(ResponseOutcome),
     Cancelled,
 }
 
 // === impl Call ===
 
-impl Call {
+impl HostCall {
     pub(super) fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
     }
@@ -69,7 +69,7 @@ impl Call {
 
 // === impl Spoken ===
 
-impl Spoken {
+impl OutputBuffer {
     /// A line break in a message stands between two tokens, and may be any other space.
     fn add(&mut self, text: &str) {
         let begin = self.lines.len();
@@ -82,7 +82,7 @@ impl Spoken {
 
 // === impl Channel ===
 
-impl Channel {
+impl HostChannel {
     pub(super) fn new(output: OwnedFd) -> Self {
         Self {
             output: output.into(),
@@ -95,9 +95,9 @@ impl Channel {
     }
 
     /// Says one message. Of threads that speak at the same time one writes for all.
-    pub(super) fn say(&self, text: &str) {
-        let mut spoken = locked(&self.spoken);
-        while spoken.lines.len() >= MOST {
+    pub(super) fn send(&self, text: &str) {
+        let mut spoken = lock(&self.spoken);
+        while spoken.lines.len() >= MAX_UNWRITTEN_BYTES {
             spoken.waiting += 1;
             spoken = self.room.wait(spoken).unwrap_or_else(PoisonError::into_inner);
             spoken.waiting -= 1;
@@ -109,7 +109,7 @@ impl Channel {
     }
 
     /// Writes until nobody has said anything more.
-    fn write<'a>(&'a self, mut spoken: MutexGuard<'a, Spoken>) {
+    fn write<'a>(&'a self, mut spoken: MutexGuard<'a, OutputBuffer>) {
         let mut lines = Vec::new();
         while !spoken.lines.is_empty() {
             std::mem::swap(&mut lines, &mut spoken.lines);
@@ -123,30 +123,30 @@ impl Channel {
                 self.room.notify_all();
             }
             lines.clear();
-            spoken = locked(&self.spoken);
+            spoken = lock(&self.spoken);
         }
         spoken.is_written = false;
     }
 
-    pub(super) fn begin(&self, id: u64) -> Call {
-        let call = Call { id, cancelled: Arc::default() };
-        locked(&self.calls).insert(id, call.clone());
+    pub(super) fn begin(&self, id: u64) -> HostCall {
+        let call = HostCall { id, cancelled: Arc::default() };
+        lock(&self.calls).insert(id, call.clone());
         call
     }
 
-    pub(super) fn finish(&self, call: &Call, outcome: Option<Result<Raw, RpcError>>) {
-        locked(&self.calls).remove(&call.id);
+    pub(super) fn finish(&self, call: &HostCall, outcome: Option<Result<Raw, RpcError>>) {
+        lock(&self.calls).remove(&call.id);
         let id = Id::number(call.id);
         let response = match outcome {
             Some(Ok(result)) => Response::result(&id, &result),
             Some(Err(error)) => Response::error(Some(&id), &error),
             None => Response::error(Some(&id), &RpcError::new(code::INTERNAL_ERROR, "cancelled")),
         };
-        self.say(response.text());
+        self.send(response.text());
     }
 
     pub(super) fn cancel(&self, id: u64) {
-        if let Some(call) = locked(&self.calls).get(&id) {
+        if let Some(call) = lock(&self.calls).get(&id) {
             call.cancelled.store(true, Ordering::Relaxed);
         }
     }
@@ -155,42 +155,42 @@ impl Channel {
     pub(super) fn note(&self, call: u64, method: &str, params: &Raw) {
         let note = said::NOTE;
         let method = quote(method);
-        self.say(&format!(
+        self.send(&format!(
             r#"{{"jsonrpc":"2.0","method":"{note}","params":{{"call":{call},"method":{method},"params":{params}}}}}"#
         ));
     }
 
     /// Asks whoever made the call, and waits for the answer.
-    pub(super) fn ask(&self, call: &Call, method: &str, params: &Raw) -> Asked {
+    pub(super) fn ask(&self, call: &HostCall, method: &str, params: &Raw) -> HostAnswer {
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
         let (reply, answer) = mpsc::sync_channel(1);
-        locked(&self.asked).insert(id, reply);
+        lock(&self.asked).insert(id, reply);
         let wrapped =
             format!(r#"{{"call":{},"method":{},"params":{params}}}"#, call.id, quote(method));
         // What is quoted and what was checked are JSON together.
         let wrapped = Raw::parse(wrapped).unwrap_or_else(|_| Raw::empty_object());
-        self.say(Request::new(&Id::number(id), said::ASK, Some(&wrapped)).text());
+        self.send(Request::new(&Id::number(id), said::ASK, Some(&wrapped)).text());
         loop {
-            match answer.recv_timeout(LOOK) {
-                Ok(outcome) => return Asked::Answer(outcome),
+            match answer.recv_timeout(CANCEL_POLL_INTERVAL) {
+                Ok(outcome) => return HostAnswer::Answer(outcome),
                 Err(mpsc::RecvTimeoutError::Timeout) if !call.is_cancelled() => {}
                 Err(_) => {
-                    locked(&self.asked).remove(&id);
-                    return Asked::Cancelled;
+                    lock(&self.asked).remove(&id);
+                    return HostAnswer::Cancelled;
                 }
             }
         }
     }
 
-    pub(super) fn answered(&self, response: &Response) {
+    pub(super) fn deliver_answer(&self, response: &Response) {
         let id = response.id().and_then(|id| id.as_u64());
-        if let Some(reply) = id.and_then(|id| locked(&self.asked).remove(&id)) {
+        if let Some(reply) = id.and_then(|id| lock(&self.asked).remove(&id)) {
             // Whoever asked may have stopped waiting.
             let _ = reply.try_send(response.outcome());
         }
     }
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -6,35 +6,39 @@ use std::{
     path::Path,
 };
 
-use crate::told::Failed;
+use crate::told::WorkerFailed;
 
 /// Magic, class, byte order, and past them type and machine.
-const HEADER: usize = 20;
+const HEADER_BYTES: usize = 20;
 
-pub(super) fn check(path: &Path) -> Result<(), Failed> {
+pub(super) fn check(path: &Path) -> Result<(), WorkerFailed> {
     let header = match read(path) {
         Ok(header) => header,
-        Err(error) if error.kind() == ErrorKind::UnexpectedEof => [0; HEADER],
-        Err(error) => return Err(Failed::new("load", format!("it cannot be read: {error}"))),
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => [0; HEADER_BYTES],
+        Err(error) => return Err(WorkerFailed::new("load", format!("it cannot be read: {error}"))),
     };
-    judge(&header, read(Path::new("/proc/self/exe")).ok().as_ref())
+    check_header(&header, read(Path::new("/proc/self/exe")).ok().as_ref())
 }
 
-fn read(path: &Path) -> std::io::Result<[u8; HEADER]> {
-    let mut header = [0; HEADER];
+fn read(path: &Path) -> std::io::Result<[u8; HEADER_BYTES]> {
+    let mut header = [0; HEADER_BYTES];
     File::open(path)?.read_exact(&mut header)?;
     Ok(header)
 }
 
-fn judge(header: &[u8; HEADER], ours: Option<&[u8; HEADER]>) -> Result<(), Failed> {
+fn check_header(
+    header: &[u8; HEADER_BYTES],
+    ours: Option<&[u8; HEADER_BYTES]>,
+) -> Result<(), WorkerFailed> {
     if !header.starts_with(b"\x7fELF") {
-        return Err(Failed::new("load", "it is not a shared object"));
+        return Err(WorkerFailed::new("load", "it is not a shared object"));
     }
-    let machine = |header: &[u8; HEADER]| [header[4], header[5], header[18], header[19]];
+    let machine = |header: &[u8; HEADER_BYTES]| [header[4], header[5], header[18], header[19]];
     match ours {
-        Some(ours) if machine(header) != machine(ours) => {
-            Err(Failed::new("load", "it was built for another architecture than this program"))
-        }
+        Some(ours) if machine(header) != machine(ours) => Err(WorkerFailed::new(
+            "load",
+            "it was built for another architecture than this program",
+        )),
         _ => Ok(()),
     }
 }
@@ -50,12 +54,15 @@ mod tests {
         foreign[18] ^= 0x40;
         let mut narrow = ours;
         narrow[4] ^= 3;
-        let check = |header: &[u8; HEADER], why: Option<&str>| {
-            assert_eq!(judge(header, Some(&ours)).err().map(|failed| failed.why).as_deref(), why);
+        let check = |header: &[u8; HEADER_BYTES], why: Option<&str>| {
+            assert_eq!(
+                check_header(header, Some(&ours)).err().map(|failed| failed.why).as_deref(),
+                why
+            );
         };
         check(&ours, None);
         check(&foreign, Some("it was built for another architecture than this program"));
         check(&narrow, Some("it was built for another architecture than this program"));
-        check(&[0; HEADER], Some("it is not a shared object"));
+        check(&[0; HEADER_BYTES], Some("it is not a shared object"));
     }
 }

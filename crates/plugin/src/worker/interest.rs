@@ -5,7 +5,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use super::Answerer;
+use super::LoadedPlugin;
 
 /// What is wanted, and what the plugin knows of it.
 #[derive(Default)]
@@ -18,13 +18,13 @@ pub(super) struct Interest {
 
 impl Interest {
     /// The host wants these, and nothing else any more.
-    pub(super) fn want(&self, wanted: BTreeSet<String>) {
+    pub(super) fn set_wanted(&self, wanted: BTreeSet<String>) {
         *self.wanted.lock().unwrap_or_else(PoisonError::into_inner) = wanted;
     }
 
     /// Tells the plugin what is different. Threads take turns, and each tells what is wanted by then: the last word of
     /// the host is the plugin's last, whichever thread comes to it first.
-    pub(super) fn tell(&self, plugin: &dyn Answerer) {
+    pub(super) fn tell_plugin(&self, plugin: &dyn LoadedPlugin) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner).clone();
         known.difference(&wanted).for_each(|uri| plugin.subscribe(uri, false));

@@ -7,26 +7,26 @@ use std::{ffi::c_void, path::Path};
 use libloading::os::unix::{Library as Loaded, RTLD_LOCAL, RTLD_NOW};
 use switchboard_plugin_sdk::abi::{v1, v2};
 
-use crate::told::Failed;
+use crate::told::WorkerFailed;
 
 /// A shared object. It stays loaded until the process ends: unloading is exiting.
-pub(super) struct Library(Loaded);
+pub(super) struct PluginLibrary(Loaded);
 
 /// What it exports.
-pub(super) enum Version {
-    One(Symbols),
+pub(super) enum AbiVersion {
+    One(V1Symbols),
     Two(v2::Entry),
 }
 
 /// The symbols of the first version.
-pub(super) struct Symbols {
+pub(super) struct V1Symbols {
     pub(super) create: v1::Create,
     pub(super) destroy: v1::Destroy,
-    pub(super) free: Free,
+    pub(super) free: FreeResult,
 }
 
 /// What frees a result: the plugin's own `operator delete[]`, else `free`.
-pub(super) type Free = unsafe extern "C-unwind" fn(*mut c_void);
+pub(super) type FreeResult = unsafe extern "C-unwind" fn(*mut c_void);
 
 /// `operator delete[](void*)`, as C++ compilers spell it.
 const DELETE_ARRAY: &[u8] = b"_ZdaPv\0";
@@ -34,27 +34,27 @@ const FREE: &[u8] = b"free\0";
 
 // === impl Library ===
 
-impl Library {
-    pub(super) fn open(path: &Path) -> Result<Self, Failed> {
+impl PluginLibrary {
+    pub(super) fn open(path: &Path) -> Result<Self, WorkerFailed> {
         // SAFETY: its initialisers run, and may do anything: that is why this process is nobody else's.
         let loaded = unsafe { Loaded::open(Some(path), RTLD_NOW | RTLD_LOCAL) };
-        loaded.map(Self).map_err(|error| Failed::new("load", why(&error, path)))
+        loaded.map(Self).map_err(|error| WorkerFailed::new("load", loader_error_text(&error, path)))
     }
 
-    pub(super) fn version(self) -> Result<Version, Failed> {
+    pub(super) fn version(self) -> Result<AbiVersion, WorkerFailed> {
         // SAFETY: the types are those that the headers give these names.
         let version = unsafe {
             match (self.symbol(v2::ENTRY), self.symbol(v1::CREATE), self.symbol(v1::DESTROY)) {
-                (Some(entry), ..) => Version::Two(entry),
+                (Some(entry), ..) => AbiVersion::Two(entry),
                 (None, Some(create), Some(destroy)) => {
                     let free = self.symbol(DELETE_ARRAY).or_else(|| self.symbol(FREE));
-                    let free = free.ok_or_else(|| missing("free"))?;
-                    Version::One(Symbols { create, destroy, free })
+                    let free = free.ok_or_else(|| missing_symbol("free"))?;
+                    AbiVersion::One(V1Symbols { create, destroy, free })
                 }
                 (None, None, _) => {
-                    return Err(missing("switchboard_plugin_v2` nor `CreatePlugin"));
+                    return Err(missing_symbol("switchboard_plugin_v2` nor `CreatePlugin"));
                 }
-                (None, Some(_), None) => return Err(missing("DestroyPlugin")),
+                (None, Some(_), None) => return Err(missing_symbol("DestroyPlugin")),
             }
         };
         std::mem::forget(self.0);
@@ -70,12 +70,12 @@ impl Library {
 }
 
 /// The loader's own words, without the name of a copy that nobody knows.
-fn why(error: &libloading::Error, path: &Path) -> String {
+fn loader_error_text(error: &libloading::Error, path: &Path) -> String {
     let said =
         std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string);
     said.replace(&format!("{}: ", path.display()), "")
 }
 
-fn missing(what: &str) -> Failed {
-    Failed::new("load", format!("it does not export `{what}`"))
+fn missing_symbol(what: &str) -> WorkerFailed {
+    WorkerFailed::new("load", format!("it does not export `{what}`"))
 }

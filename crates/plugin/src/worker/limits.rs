@@ -14,7 +14,7 @@ use nix::{
     unistd::{dup2_stdin, dup2_stdout},
 };
 
-use super::Limits;
+use super::WorkerLimits;
 
 /// Takes the two ends of the host's channel off standard input and output, where a plugin that prints would write
 /// between messages. What it prints then goes to standard error.
@@ -28,7 +28,7 @@ pub(super) fn take_over_channel() -> io::Result<(OwnedFd, OwnedFd)> {
 
 /// Leaves signals alone that say what the end of the channel says: a plugin is to be shut down, not cut off. What does
 /// not end by itself is killed.
-pub(super) fn await_the_end() -> nix::Result<()> {
+pub(super) fn ignore_end_signals() -> nix::Result<()> {
     let mut signals = SigSet::empty();
     signals.add(Signal::SIGINT);
     signals.add(Signal::SIGTERM);
@@ -36,7 +36,7 @@ pub(super) fn await_the_end() -> nix::Result<()> {
 }
 
 /// Gives up what may be given up.
-pub(super) fn apply(limits: Limits) -> nix::Result<()> {
+pub(super) fn apply(limits: WorkerLimits) -> nix::Result<()> {
     // Memory that is reserved and never written to costs nothing, and some runtimes reserve a lot of it.
     setrlimit(Resource::RLIMIT_DATA, limits.memory, limits.memory)?;
     setrlimit(Resource::RLIMIT_NOFILE, limits.files, limits.files)?;

@@ -27,20 +27,20 @@ use switchboard_wire::{
     json::Raw,
 };
 
-use crate::told::{Failed, Ready, said};
-use channel::Channel;
+use crate::told::{WorkerFailed, WorkerReady, said};
+use channel::HostChannel;
 use serving::PluginService;
 pub(crate) use thread_pool::MAX_THREADS;
 
 /// The word that makes our binary a worker.
-pub const COMMAND: &str = "plugin-worker";
+pub const WORKER_COMMAND: &str = "plugin-worker";
 
 /// Plugins that are part of the program.
-pub type Builtins = &'static [Builtin];
+pub type BuiltinPlugins = &'static [BuiltinPlugin];
 
 /// A plugin that is part of the program.
 #[derive(Debug, Clone, Copy)]
-pub struct Builtin {
+pub struct BuiltinPlugin {
     /// Its name.
     pub name: &'static str,
     /// The table a worker reads.
@@ -52,17 +52,17 @@ pub struct Builtin {
 /// What a worker is told when it is started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Order {
+pub struct WorkerOrder {
     /// What to load.
-    pub load: Load,
+    pub load: PluginImage,
     /// What it may use.
-    pub limits: Limits,
+    pub limits: WorkerLimits,
 }
 
 /// What to load.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Load {
+pub enum PluginImage {
     /// A shared object that nobody will write to.
     File(PathBuf),
     /// A plugin that is part of the program.
@@ -72,19 +72,19 @@ pub enum Load {
 /// What a worker may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Limits {
+pub struct WorkerLimits {
     /// Bytes of memory it may write to (1 GiB).
     pub memory: u64,
     /// Descriptors it may hold (256).
     pub files: u64,
     /// What it may reach (everything that its user may).
-    pub sandbox: Sandbox,
+    pub sandbox: WorkerSandbox,
 }
 
 /// What a worker may reach.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Sandbox {
+pub enum WorkerSandbox {
     /// What its user may.
     #[default]
     Open,
@@ -94,12 +94,12 @@ pub enum Sandbox {
 }
 
 /// A plugin that answers.
-trait Answerer: Send + Sync {
+trait LoadedPlugin: Send + Sync {
     /// What it is and offers.
-    fn ready(&self) -> Result<Ready, Failed>;
+    fn ready(&self) -> Result<WorkerReady, WorkerFailed>;
 
     /// Answers a request. `None`: it was cancelled, and nobody waits.
-    fn answer(&self, call: &channel::Call, request: &Request) -> Option<Result<Raw, RpcError>>;
+    fn answer(&self, call: &channel::HostCall, request: &Request) -> Option<Result<Raw, RpcError>>;
 
     /// Somebody wants to hear of a resource, or nobody does any more.
     fn subscribe(&self, uri: &str, on: bool);
@@ -109,22 +109,22 @@ trait Answerer: Send + Sync {
 }
 
 /// Becomes a worker and never returns, if that is what this process was started as.
-pub fn run_if_worker(builtins: Builtins) {
+pub fn run_if_worker(builtins: BuiltinPlugins) {
     let mut words = std::env::args_os().skip(1);
-    if words.next().is_some_and(|word| word == COMMAND) {
+    if words.next().is_some_and(|word| word == WORKER_COMMAND) {
         let code = run(words.next(), builtins);
         // No destructor of a plugin's is worth waiting for.
         std::process::exit(i32::from(code != ExitCode::SUCCESS));
     }
 }
 
-fn run(order: Option<OsString>, builtins: Builtins) -> ExitCode {
+fn run(order: Option<OsString>, builtins: BuiltinPlugins) -> ExitCode {
     // Without a channel nobody is there to be told.
     let Ok((input, output)) = limits::take_over_channel() else { return ExitCode::FAILURE };
-    let channel = Arc::new(Channel::new(output));
-    let order = order.and_then(|order| serde_json::from_str::<Order>(order.to_str()?).ok());
+    let channel = Arc::new(HostChannel::new(output));
+    let order = order.and_then(|order| serde_json::from_str::<WorkerOrder>(order.to_str()?).ok());
     let started = order
-        .ok_or_else(|| Failed::new("order", "the worker was not told what to load"))
+        .ok_or_else(|| WorkerFailed::new("order", "the worker was not told what to load"))
         .and_then(|order| start(&order, &channel, builtins));
     let served = match started {
         Ok((plugin, ready)) => PluginService::new(&channel, plugin).serve(input, &ready),
@@ -133,21 +133,21 @@ fn run(order: Option<OsString>, builtins: Builtins) -> ExitCode {
     match served {
         Ok(()) => ExitCode::SUCCESS,
         Err(failed) => {
-            channel.say(&said(said::FAILED, &failed));
+            channel.send(&said(said::FAILED, &failed));
             ExitCode::FAILURE
         }
     }
 }
 
 fn start(
-    order: &Order,
-    channel: &Arc<Channel>,
-    builtins: Builtins,
-) -> Result<(Arc<dyn Answerer>, Ready), Failed> {
-    let limited = limits::apply(order.limits).and_then(|()| limits::await_the_end());
-    limited.map_err(|error| Failed::new("limits", error.to_string()))?;
-    if order.limits.sandbox == Sandbox::Closed {
-        enter_sandbox(&order.load).map_err(|why| Failed::new("sandbox", why))?;
+    order: &WorkerOrder,
+    channel: &Arc<HostChannel>,
+    builtins: BuiltinPlugins,
+) -> Result<(Arc<dyn LoadedPlugin>, WorkerReady), WorkerFailed> {
+    let limited = limits::apply(order.limits).and_then(|()| limits::ignore_end_signals());
+    limited.map_err(|error| WorkerFailed::new("limits", error.to_string()))?;
+    if order.limits.sandbox == WorkerSandbox::Closed {
+        enter_sandbox(&order.load).map_err(|why| WorkerFailed::new("sandbox", why))?;
     }
     let plugin = load(&order.load, channel, builtins)?;
     let ready = plugin.ready()?;
@@ -159,30 +159,35 @@ use sandbox::enter as enter_sandbox;
 
 /// Other systems have no sandbox, and a plugin that needs one does not run.
 #[cfg(not(target_os = "linux"))]
-fn enter_sandbox(_load: &Load) -> Result<(), String> {
+fn enter_sandbox(_load: &PluginImage) -> Result<(), String> {
     Err("there is a sandbox for plugins on Linux only".into())
 }
 
 fn load(
-    load: &Load,
-    channel: &Arc<Channel>,
-    builtins: Builtins,
-) -> Result<Arc<dyn Answerer>, Failed> {
+    load: &PluginImage,
+    channel: &Arc<HostChannel>,
+    builtins: BuiltinPlugins,
+) -> Result<Arc<dyn LoadedPlugin>, WorkerFailed> {
     match load {
-        Load::Builtin(name) => {
+        PluginImage::Builtin(name) => {
             let found = builtins.iter().find(|known| known.name == name);
             let found = found.ok_or_else(|| {
-                Failed::new("load", format!("no plugin called `{name}` is part of the program"))
+                WorkerFailed::new(
+                    "load",
+                    format!("no plugin called `{name}` is part of the program"),
+                )
             })?;
-            Ok(Arc::new(v2::Plugin::of_program((found.table)(), channel)?))
+            Ok(Arc::new(v2::V2Plugin::of_program((found.table)(), channel)?))
         }
-        Load::File(path) => {
+        PluginImage::File(path) => {
             elf::check(path)?;
-            let library = library::Library::open(path)?;
+            let library = library::PluginLibrary::open(path)?;
             match library.version()? {
-                library::Version::One(symbols) => Ok(Arc::new(v1::Plugin::new(symbols, channel)?)),
-                library::Version::Two(entry) => {
-                    Ok(Arc::new(v2::Plugin::of_library(entry, channel)?))
+                library::AbiVersion::One(symbols) => {
+                    Ok(Arc::new(v1::V1Plugin::new(symbols, channel)?))
+                }
+                library::AbiVersion::Two(entry) => {
+                    Ok(Arc::new(v2::V2Plugin::of_library(entry, channel)?))
                 }
             }
         }
@@ -191,7 +196,7 @@ fn load(
 
 // === impl Load ===
 
-impl Load {
+impl PluginImage {
     /// What it is called where its own name is not known yet.
     pub(crate) fn name(&self) -> String {
         match self {
@@ -203,8 +208,8 @@ impl Load {
 
 // === impl Limits ===
 
-impl Default for Limits {
+impl Default for WorkerLimits {
     fn default() -> Self {
-        Self { memory: 1 << 30, files: 256, sandbox: Sandbox::Open }
+        Self { memory: 1 << 30, files: 256, sandbox: WorkerSandbox::Open }
     }
 }

@@ -11,39 +11,43 @@ use std::{
 };
 
 use switchboard_wire::{
-    envelope::{Message, Notification, Parsed, Request, RpcError, code, parse},
+    envelope::{MessageOrBatch, Notification, Request, RpcError, RpcMessage, code, parse},
     json::Raw,
     meta::method,
 };
 
 use super::{
-    Answerer,
-    channel::Channel,
+    LoadedPlugin,
+    channel::HostChannel,
     interest::Interest,
     thread_pool::{Job, MAX_THREADS, ThreadPool},
 };
-use crate::told::{Failed, Ready, Wanted, said};
+use crate::told::{WantedResources, WorkerFailed, WorkerReady, said};
 
 /// What one read takes from the host at most.
 const READ_BUFFER_BYTES: usize = 64 * 1024;
 
 /// Answers the host for one plugin.
 pub(super) struct PluginService {
-    channel: Arc<Channel>,
-    plugin: Arc<dyn Answerer>,
+    channel: Arc<HostChannel>,
+    plugin: Arc<dyn LoadedPlugin>,
     interest: Interest,
 }
 
 // === impl PluginService ===
 
 impl PluginService {
-    pub(super) fn new(channel: &Arc<Channel>, plugin: Arc<dyn Answerer>) -> Arc<Self> {
+    pub(super) fn new(channel: &Arc<HostChannel>, plugin: Arc<dyn LoadedPlugin>) -> Arc<Self> {
         Arc::new(Self { channel: channel.clone(), plugin, interest: Interest::default() })
     }
 
     /// Answers until the host closes its end. A thread of its own reads; the thread that loaded the plugin is the first
     /// to run calls, and the only one for a plugin that is not thread-safe.
-    pub(super) fn serve(self: Arc<Self>, input: OwnedFd, ready: &Ready) -> Result<(), Failed> {
+    pub(super) fn serve(
+        self: Arc<Self>,
+        input: OwnedFd,
+        ready: &WorkerReady,
+    ) -> Result<(), WorkerFailed> {
         let pool = ThreadPool::new(if ready.thread_safe { MAX_THREADS } else { 1 });
         let (service, readers_pool) = (self.clone(), pool.clone());
         let reader = std::thread::Builder::new().name("reader".into());
@@ -52,9 +56,9 @@ impl PluginService {
             readers_pool.close();
         });
         reading.map_err(|error| {
-            Failed::new("start", format!("it has no room for a thread: {error}"))
+            WorkerFailed::new("start", format!("it has no room for a thread: {error}"))
         })?;
-        self.channel.say(&said(said::READY, ready));
+        self.channel.send(&said(said::READY, ready));
         pool.run();
         self.plugin.end();
         Ok(())
@@ -67,8 +71,8 @@ impl PluginService {
         while matches!(input.read_until(b'\n', &mut line), Ok(bytes) if bytes > 0) {
             // The host checks what it writes. A line that is no message has no sender to tell.
             if let Ok(text) = std::str::from_utf8(&line)
-                && let Ok(Parsed::One(message)) = parse(text.trim_end().to_owned().into())
-                && let Some(job) = self.take(message)
+                && let Ok(MessageOrBatch::One(message)) = parse(text.trim_end().to_owned().into())
+                && let Some(job) = self.handle_message(message)
             {
                 pool.submit(job);
             }
@@ -77,18 +81,18 @@ impl PluginService {
     }
 
     /// What is to be done about a message, if it takes longer than a look at it.
-    fn take(self: &Arc<Self>, message: Message) -> Option<Job> {
+    fn handle_message(self: &Arc<Self>, message: RpcMessage) -> Option<Job> {
         match message {
-            Message::Request(request) => Some(self.begin(request)),
-            Message::Notification(note) => self.hear(&note),
-            Message::Response(response) => {
-                self.channel.answered(&response);
+            RpcMessage::Request(request) => Some(self.begin_request(request)),
+            RpcMessage::Notification(note) => self.handle_notification(&note),
+            RpcMessage::Response(response) => {
+                self.channel.deliver_answer(&response);
                 None
             }
         }
     }
 
-    fn begin(self: &Arc<Self>, request: Request) -> Job {
+    fn begin_request(self: &Arc<Self>, request: Request) -> Job {
         let call = self.channel.begin(request.id().as_u64().unwrap_or_default());
         let service = self.clone();
         Box::new(move || {
@@ -100,7 +104,7 @@ impl PluginService {
         })
     }
 
-    fn hear(self: &Arc<Self>, note: &Notification) -> Option<Job> {
+    fn handle_notification(self: &Arc<Self>, note: &Notification) -> Option<Job> {
         let params = note.params();
         match note.method().as_ref() {
             method::CANCELLED => {
@@ -110,11 +114,12 @@ impl PluginService {
                 None
             }
             said::WANTED => {
-                let wanted = params.as_ref().and_then(|params| params.decode::<Wanted>().ok());
+                let wanted =
+                    params.as_ref().and_then(|params| params.decode::<WantedResources>().ok());
                 let uris = wanted.into_iter().flat_map(|wanted| wanted.uris);
-                self.interest.want(uris.map(Cow::into_owned).collect());
+                self.interest.set_wanted(uris.map(Cow::into_owned).collect());
                 let service = self.clone();
-                Some(Box::new(move || service.interest.tell(&*service.plugin)))
+                Some(Box::new(move || service.interest.tell_plugin(&*service.plugin)))
             }
             _ => None,
         }
@@ -124,6 +129,6 @@ impl PluginService {
     fn describe(&self) -> Result<Raw, RpcError> {
         let wrong = |why: String| RpcError::new(code::INTERNAL_ERROR, why);
         let ready = self.plugin.ready().map_err(|failed| wrong(failed.why))?;
-        Raw::of(&ready).map_err(|error| wrong(error.to_string()))
+        Raw::from_value(&ready).map_err(|error| wrong(error.to_string()))
     }
 }

@@ -16,45 +16,48 @@ use std::{
 use serde_json::{Value, json};
 use switchboard_plugin_sdk::abi::v1::{NotificationSystem, PluginApi, PluginType};
 use switchboard_wire::{
-    envelope::{Message, Parsed, Request, RpcError, code, parse},
-    json::{Edit, JsonKind, Raw, quote},
+    envelope::{MessageOrBatch, Request, RpcError, RpcMessage, code, parse},
+    json::{JsonEdit, JsonKind, Raw, quote},
     meta,
 };
 
 use super::{
-    Answerer,
-    channel::{Call, Channel},
-    library::Symbols,
+    LoadedPlugin,
+    channel::{HostCall, HostChannel},
+    library::V1Symbols,
 };
-use crate::told::{Failed, Ready};
+use crate::told::{WorkerFailed, WorkerReady};
 
 /// No plugin has more items; a count past it is garbage.
-const MOST_ITEMS: c_int = 10_000;
+const MAX_ITEMS: c_int = 10_000;
 
 /// Where notifications go: the interface has no place for it.
-static CHANNEL: OnceLock<Arc<Channel>> = OnceLock::new();
+static CHANNEL: OnceLock<Arc<HostChannel>> = OnceLock::new();
 /// The call that is running; 0 is none.
-static RUNNING: AtomicU64 = AtomicU64::new(0);
+static RUNNING_CALL: AtomicU64 = AtomicU64::new(0);
 
 /// The plugin.
-pub(super) struct Plugin {
-    symbols: Symbols,
+pub(super) struct V1Plugin {
+    symbols: V1Symbols,
     api: *mut PluginApi,
 }
 
 // SAFETY: the interface has no thread of its own; calls are serialised by whoever holds this.
-unsafe impl Send for Plugin {}
+unsafe impl Send for V1Plugin {}
 // SAFETY: as above.
-unsafe impl Sync for Plugin {}
+unsafe impl Sync for V1Plugin {}
 
 // === impl Plugin ===
 
-impl Plugin {
-    pub(super) fn new(symbols: Symbols, channel: &Arc<Channel>) -> Result<Self, Failed> {
+impl V1Plugin {
+    pub(super) fn new(
+        symbols: V1Symbols,
+        channel: &Arc<HostChannel>,
+    ) -> Result<Self, WorkerFailed> {
         // SAFETY: the symbol is of this type.
         let api = unsafe { (symbols.create)() };
         if api.is_null() {
-            return Err(Failed::new("create", "`CreatePlugin` returned NULL"));
+            return Err(WorkerFailed::new("create", "`CreatePlugin` returned NULL"));
         }
         let plugin = Self { symbols, api };
         let initialize = required("Initialize", plugin.api().initialize)?;
@@ -69,7 +72,7 @@ impl Plugin {
         unsafe { (*api).notifications = Box::into_raw(notifications) };
         // SAFETY: a function of the plugin's, of this type.
         match unsafe { initialize() } {
-            0 => Err(Failed::new("initialize", "`Initialize` failed")),
+            0 => Err(WorkerFailed::new("initialize", "`Initialize` failed")),
             _ => Ok(plugin),
         }
     }
@@ -79,7 +82,7 @@ impl Plugin {
         unsafe { &*self.api }
     }
 
-    fn items(&self) -> Result<Value, Failed> {
+    fn items(&self) -> Result<Value, WorkerFailed> {
         let api = self.api();
         let kind = required("GetType", api.get_type)?;
         // SAFETY: a function of the plugin's, of this type.
@@ -88,38 +91,41 @@ impl Plugin {
         unsafe {
             match kind {
                 PluginType::TOOLS => {
-                    let tools = list(("GetTool", api.get_tool_count, api.get_tool), |tool| {
-                        let schema = json_or_text(tool.input_schema);
-                        let mut shown = described(tool.name, tool.description)?;
-                        shown["inputSchema"] = schema;
-                        Ok(shown)
-                    })?;
+                    let tools =
+                        list_items(("GetTool", api.get_tool_count, api.get_tool), |tool| {
+                            let schema = json_or_text(tool.input_schema);
+                            let mut shown = describe_item(tool.name, tool.description)?;
+                            shown["inputSchema"] = schema;
+                            Ok(shown)
+                        })?;
                     Ok(json!({ "tools": tools }))
                 }
                 PluginType::PROMPTS => {
-                    let prompts =
-                        list(("GetPrompt", api.get_prompt_count, api.get_prompt), |prompt| {
-                            let mut shown = described(prompt.name, prompt.description)?;
+                    let prompts = list_items(
+                        ("GetPrompt", api.get_prompt_count, api.get_prompt),
+                        |prompt| {
+                            let mut shown = describe_item(prompt.name, prompt.description)?;
                             if !prompt.arguments.is_null() {
                                 shown["arguments"] = json_or_text(prompt.arguments);
                             }
                             Ok(shown)
-                        })?;
+                        },
+                    )?;
                     Ok(json!({ "prompts": prompts }))
                 }
                 PluginType::RESOURCES => {
                     let all = ("GetResource", api.get_resource_count, api.get_resource);
-                    let resources = list(all, |resource| {
-                        let mut shown = described(resource.name, resource.description)?;
-                        shown["uri"] = json!(text(resource.uri).unwrap_or_default());
-                        if let Some(mime) = text(resource.mime) {
+                    let resources = list_items(all, |resource| {
+                        let mut shown = describe_item(resource.name, resource.description)?;
+                        shown["uri"] = json!(text_from_ptr(resource.uri).unwrap_or_default());
+                        if let Some(mime) = text_from_ptr(resource.mime) {
                             shown["mimeType"] = json!(mime);
                         }
                         Ok(shown)
                     })?;
                     Ok(json!({ "resources": resources }))
                 }
-                PluginType(other) => Err(Failed::new(
+                PluginType(other) => Err(WorkerFailed::new(
                     "list",
                     format!("`GetType` returned {other}, which is no kind"),
                 )),
@@ -153,33 +159,33 @@ impl Plugin {
     }
 }
 
-impl Answerer for Plugin {
-    fn ready(&self) -> Result<Ready, Failed> {
+impl LoadedPlugin for V1Plugin {
+    fn ready(&self) -> Result<WorkerReady, WorkerFailed> {
         let api = self.api();
         // SAFETY: functions of the plugin's, of these types; their texts are static in it.
         let (name, version) = unsafe {
             (
-                text(required("GetName", api.get_name)?()),
-                text(required("GetVersion", api.get_version)?()),
+                text_from_ptr(required("GetName", api.get_name)?()),
+                text_from_ptr(required("GetVersion", api.get_version)?()),
             )
         };
         let name = name.filter(|name| !name.is_empty());
-        Ok(Ready {
+        Ok(WorkerReady {
             abi: 1,
-            name: name.ok_or_else(|| Failed::new("list", "`GetName` returned no name"))?,
+            name: name.ok_or_else(|| WorkerFailed::new("list", "`GetName` returned no name"))?,
             version: version.unwrap_or_default(),
             thread_safe: false,
             described: self.items()?.to_string(),
         })
     }
 
-    fn answer(&self, call: &Call, request: &Request) -> Option<Result<Raw, RpcError>> {
+    fn answer(&self, call: &HostCall, request: &Request) -> Option<Result<Raw, RpcError>> {
         if call.is_cancelled() {
             return None;
         }
-        RUNNING.store(call.id, Ordering::SeqCst);
+        RUNNING_CALL.store(call.id, Ordering::SeqCst);
         let answer = self.handle(&with_text_token(request));
-        RUNNING.store(0, Ordering::SeqCst);
+        RUNNING_CALL.store(0, Ordering::SeqCst);
         Some(answer)
     }
 
@@ -205,16 +211,16 @@ fn with_text_token(request: &Request) -> String {
     let token = token.filter(|token| token.kind() != JsonKind::String);
     let edited = token.and_then(|token| {
         let token = quote(token.as_str());
-        request.edited(&request.id(), &[Edit::set(&path, &token)]).ok()
+        request.rewrite(&request.id(), &[JsonEdit::set(&path, &token)]).ok()
     });
     edited.map_or_else(|| request.text().to_string(), |text| text.to_string())
 }
 
-fn required<T>(name: &str, function: Option<T>) -> Result<T, Failed> {
-    function.ok_or_else(|| Failed::new("create", format!("`{name}` is NULL")))
+fn required<T>(name: &str, function: Option<T>) -> Result<T, WorkerFailed> {
+    function.ok_or_else(|| WorkerFailed::new("create", format!("`{name}` is NULL")))
 }
 
-type Listed<T> = (
+type ItemFunctions<T> = (
     &'static str,
     Option<unsafe extern "C-unwind" fn() -> c_int>,
     Option<unsafe extern "C-unwind" fn(c_int) -> *const T>,
@@ -222,31 +228,34 @@ type Listed<T> = (
 
 /// # Safety
 /// The functions must be the plugin's own, and what they return static in it.
-unsafe fn list<T>(
-    (name, count, get): Listed<T>,
-    show: impl Fn(&T) -> Result<Value, Failed>,
-) -> Result<Vec<Value>, Failed> {
+unsafe fn list_items<T>(
+    (name, count, get): ItemFunctions<T>,
+    show: impl Fn(&T) -> Result<Value, WorkerFailed>,
+) -> Result<Vec<Value>, WorkerFailed> {
     let count = required(&format!("{name}Count"), count)?;
     let get = required(name, get)?;
     // SAFETY: as promised.
     let count = unsafe { count() };
-    if !(0..=MOST_ITEMS).contains(&count) {
-        return Err(Failed::new("list", format!("`{name}Count` returned {count}")));
+    if !(0..=MAX_ITEMS).contains(&count) {
+        return Err(WorkerFailed::new("list", format!("`{name}Count` returned {count}")));
     }
     let item = |index| {
         // SAFETY: as promised.
         let item = unsafe { get(index).as_ref() };
-        item.ok_or_else(|| Failed::new("list", format!("`{name}({index})` returned NULL")))
+        item.ok_or_else(|| WorkerFailed::new("list", format!("`{name}({index})` returned NULL")))
     };
     (0..count).map(|index| show(item(index)?)).collect()
 }
 
 /// # Safety
 /// The texts must end with a NUL, or be NULL.
-unsafe fn described(name: *const c_char, description: *const c_char) -> Result<Value, Failed> {
+unsafe fn describe_item(
+    name: *const c_char,
+    description: *const c_char,
+) -> Result<Value, WorkerFailed> {
     // SAFETY: as promised.
-    let (name, description) = unsafe { (text(name), text(description)) };
-    let name = name.ok_or_else(|| Failed::new("list", "an item has no name"))?;
+    let (name, description) = unsafe { (text_from_ptr(name), text_from_ptr(description)) };
+    let name = name.ok_or_else(|| WorkerFailed::new("list", "an item has no name"))?;
     let mut shown = json!({ "name": name });
     if let Some(description) = description {
         shown["description"] = json!(description);
@@ -256,7 +265,7 @@ unsafe fn described(name: *const c_char, description: *const c_char) -> Result<V
 
 /// # Safety
 /// The text must end with a NUL, or be NULL.
-unsafe fn text(text: *const c_char) -> Option<String> {
+unsafe fn text_from_ptr(text: *const c_char) -> Option<String> {
     // SAFETY: as promised.
     let text = (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) });
     text.map(|text| text.to_string_lossy().into_owned())
@@ -268,19 +277,19 @@ unsafe fn text(text: *const c_char) -> Option<String> {
 /// The text must end with a NUL, or be NULL.
 unsafe fn json_or_text(json: *const c_char) -> Value {
     // SAFETY: as promised.
-    let json = unsafe { text(json) }.unwrap_or_default();
+    let json = unsafe { text_from_ptr(json) }.unwrap_or_default();
     serde_json::from_str(&json).unwrap_or(Value::String(json))
 }
 
 /// What a plugin calls to tell a client something.
 unsafe extern "C-unwind" fn send_to_client(_plugin: *const c_char, notification: *const c_char) {
     // SAFETY: a text of the plugin's that ends with a NUL.
-    let Some(notification) = (unsafe { text(notification) }) else { return };
+    let Some(notification) = (unsafe { text_from_ptr(notification) }) else { return };
     // What is no notification has nobody it could be sent to.
     if let Some(channel) = CHANNEL.get()
-        && let Ok(Parsed::One(Message::Notification(note))) = parse(notification.into())
+        && let Ok(MessageOrBatch::One(RpcMessage::Notification(note))) = parse(notification.into())
     {
         let params = note.params().unwrap_or_else(Raw::empty_object);
-        channel.note(RUNNING.load(Ordering::SeqCst), &note.method(), &params);
+        channel.note(RUNNING_CALL.load(Ordering::SeqCst), &note.method(), &params);
     }
 }

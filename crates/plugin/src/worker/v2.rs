@@ -11,21 +11,21 @@ use std::{
 use serde_json::json;
 use switchboard_plugin_sdk::abi::v2::{self, Answer, Host, Text};
 use switchboard_wire::{
-    envelope::{Outcome, Request, RpcError, code},
+    envelope::{Request, ResponseOutcome, RpcError, code},
     json::{JsonKind, Raw, quote},
     meta::method,
 };
 
 use super::{
-    Answerer,
-    channel::{Asked, Call, Channel},
+    LoadedPlugin,
+    channel::{HostAnswer, HostCall, HostChannel},
 };
-use crate::told::{Failed, Ready};
+use crate::told::{WorkerFailed, WorkerReady};
 
 /// Where notifications without a call go.
-static CHANNEL: OnceLock<Arc<Channel>> = OnceLock::new();
+static CHANNEL: OnceLock<Arc<HostChannel>> = OnceLock::new();
 
-const LEVELS: [&str; 8] =
+const LOG_LEVELS: [&str; 8] =
     ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 
 static HOST: Host = Host {
@@ -43,43 +43,46 @@ static HOST: Host = Host {
 };
 
 /// The plugin, and the one instance of it.
-pub(super) struct Plugin {
+pub(super) struct V2Plugin {
     table: &'static v2::Plugin,
     instance: *mut c_void,
-    channel: Arc<Channel>,
+    channel: Arc<HostChannel>,
 }
 
 // SAFETY: only a plugin that says that it is thread-safe is called from more than one thread at once.
-unsafe impl Send for Plugin {}
+unsafe impl Send for V2Plugin {}
 // SAFETY: as above.
-unsafe impl Sync for Plugin {}
+unsafe impl Sync for V2Plugin {}
 
 /// What `sb_call` points to.
-struct OnCall<'a> {
-    call: &'a Call,
-    channel: &'a Channel,
+struct CallContext<'a> {
+    call: &'a HostCall,
+    channel: &'a HostChannel,
 }
 
 // === impl Plugin ===
 
-impl Plugin {
+impl V2Plugin {
     pub(super) fn of_program(
         table: &'static v2::Plugin,
-        channel: &Arc<Channel>,
-    ) -> Result<Self, Failed> {
+        channel: &Arc<HostChannel>,
+    ) -> Result<Self, WorkerFailed> {
         Self::new(table, channel)
     }
 
-    pub(super) fn of_library(entry: v2::Entry, channel: &Arc<Channel>) -> Result<Self, Failed> {
+    pub(super) fn of_library(
+        entry: v2::Entry,
+        channel: &Arc<HostChannel>,
+    ) -> Result<Self, WorkerFailed> {
         // SAFETY: the symbol is of this type; the table is static in a library that stays loaded.
         let table = unsafe { entry().as_ref() };
-        let table =
-            table.ok_or_else(|| Failed::new("create", "`switchboard_plugin_v2` returned NULL"))?;
+        let table = table
+            .ok_or_else(|| WorkerFailed::new("create", "`switchboard_plugin_v2` returned NULL"))?;
         Self::new(table, channel)
     }
 
-    fn new(table: &'static v2::Plugin, channel: &Arc<Channel>) -> Result<Self, Failed> {
-        let failed = |why: String| Failed::new("create", why);
+    fn new(table: &'static v2::Plugin, channel: &Arc<HostChannel>) -> Result<Self, WorkerFailed> {
+        let failed = |why: String| WorkerFailed::new("create", why);
         if table.magic != v2::MAGIC {
             return Err(failed("its table does not begin with the magic number".into()));
         }
@@ -106,7 +109,7 @@ impl Plugin {
         if status == v2::OK {
             return Ok(plugin);
         }
-        let why = match plugin.answered(|place| {
+        let why = match plugin.run_for_answer(|place| {
             // SAFETY: the place is `answered`'s own.
             unsafe { place.write(answer) };
             v2::ERROR
@@ -114,17 +117,20 @@ impl Plugin {
             Some(Err(error)) => error.message,
             _ => "it does not say why".to_owned(),
         };
-        Err(Failed::new("initialize", why))
+        Err(WorkerFailed::new("initialize", why))
     }
 
     /// Runs a function that leaves an answer, and frees the answer. `None`: it was cancelled.
-    fn answered(&self, run: impl FnOnce(*mut Answer) -> i32) -> Option<Result<Raw, RpcError>> {
+    fn run_for_answer(
+        &self,
+        run: impl FnOnce(*mut Answer) -> i32,
+    ) -> Option<Result<Raw, RpcError>> {
         let wrong = |text: &str| RpcError::new(code::INTERNAL_ERROR, format!("the plugin {text}"));
         let mut answer = Answer::NONE;
         let status = run(&raw mut answer);
         // SAFETY: the plugin's text lives until it is released, which happens once.
         let text = unsafe {
-            let text = bytes(answer.text).to_vec();
+            let text = text_bytes(answer.text).to_vec();
             if let Some(release) = self.table.release.filter(|_| !answer.text.ptr.is_null()) {
                 release(self.instance, &raw mut answer);
             }
@@ -146,21 +152,21 @@ impl Plugin {
     }
 }
 
-impl Answerer for Plugin {
-    fn ready(&self) -> Result<Ready, Failed> {
+impl LoadedPlugin for V2Plugin {
+    fn ready(&self) -> Result<WorkerReady, WorkerFailed> {
         let Some(describe) = self.table.describe else {
-            return Err(Failed::new("create", "`describe` is NULL"));
+            return Err(WorkerFailed::new("create", "`describe` is NULL"));
         };
         // SAFETY: a function of the plugin's, of this type.
-        let described = self.answered(|answer| unsafe { describe(self.instance, answer) });
+        let described = self.run_for_answer(|answer| unsafe { describe(self.instance, answer) });
         let described = match described {
             Some(Ok(described)) => described,
-            Some(Err(error)) => return Err(Failed::new("list", error.message)),
-            None => return Err(Failed::new("list", "`describe` was cancelled")),
+            Some(Err(error)) => return Err(WorkerFailed::new("list", error.message)),
+            None => return Err(WorkerFailed::new("list", "`describe` was cancelled")),
         };
         // SAFETY: texts of the table are static in the plugin.
-        let text = |text| unsafe { String::from_utf8_lossy(bytes(text)).into_owned() };
-        Ok(Ready {
+        let text = |text| unsafe { String::from_utf8_lossy(text_bytes(text)).into_owned() };
+        Ok(WorkerReady {
             abi: v2::ABI,
             name: text(self.table.name),
             version: text(self.table.version),
@@ -169,12 +175,12 @@ impl Answerer for Plugin {
         })
     }
 
-    fn answer(&self, call: &Call, request: &Request) -> Option<Result<Raw, RpcError>> {
+    fn answer(&self, call: &HostCall, request: &Request) -> Option<Result<Raw, RpcError>> {
         let handle = self.table.handle.filter(|_| !call.is_cancelled())?;
         let (method, params) = (request.method(), request.params());
         let params = params.unwrap_or_else(Raw::empty_object);
-        let on_call = OnCall { call, channel: &self.channel };
-        self.answered(|answer| {
+        let on_call = CallContext { call, channel: &self.channel };
+        self.run_for_answer(|answer| {
             let (method, params) = (Text::of(&method), Text::of(params.as_str()));
             // SAFETY: a function of the plugin's, of this type; call and texts outlive it.
             unsafe { handle(self.instance, (&raw const on_call).cast(), method, params, answer) }
@@ -200,7 +206,7 @@ impl Answerer for Plugin {
 
 /// # Safety
 /// The text must live for `'a`, or be none.
-unsafe fn bytes<'a>(text: Text) -> &'a [u8] {
+unsafe fn text_bytes<'a>(text: Text) -> &'a [u8] {
     if text.ptr.is_null() {
         return &[];
     }
@@ -212,22 +218,23 @@ unsafe fn bytes<'a>(text: Text) -> &'a [u8] {
 /// The text must live while this runs, or be none.
 unsafe fn json_of(text: Text) -> Option<Raw> {
     // SAFETY: as promised.
-    let text = std::str::from_utf8(unsafe { bytes(text) }).ok()?;
+    let text = std::str::from_utf8(unsafe { text_bytes(text) }).ok()?;
     if text.is_empty() { Some(Raw::empty_object()) } else { Raw::parse(text.to_owned()).ok() }
 }
 
 /// # Safety
 /// The pointer must be one that `handle` was given and has not returned from yet, or NULL.
-unsafe fn on_call<'a>(call: *const v2::Call) -> Option<&'a OnCall<'a>> {
+unsafe fn call_context<'a>(call: *const v2::Call) -> Option<&'a CallContext<'a>> {
     // SAFETY: as promised.
-    unsafe { call.cast::<OnCall<'a>>().as_ref() }
+    unsafe { call.cast::<CallContext<'a>>().as_ref() }
 }
 
 unsafe extern "C-unwind" fn log(call: *const v2::Call, level: i32, logger: Text, data: Text) {
     // SAFETY: what the header asks of plugins.
-    let (call, logger, data) = unsafe { (on_call(call), bytes(logger), json_of(data)) };
+    let (call, logger, data) = unsafe { (call_context(call), text_bytes(logger), json_of(data)) };
     let (Some(on), Some(data)) = (call, data) else { return };
-    let level = usize::try_from(level).ok().and_then(|level| LEVELS.get(level)).unwrap_or(&"info");
+    let level =
+        usize::try_from(level).ok().and_then(|level| LOG_LEVELS.get(level)).unwrap_or(&"info");
     let logger = match std::str::from_utf8(logger) {
         Ok(logger) if !logger.is_empty() => format!(r#""logger":{},"#, quote(logger)),
         _ => String::new(),
@@ -240,7 +247,7 @@ unsafe extern "C-unwind" fn log(call: *const v2::Call, level: i32, logger: Text,
 
 unsafe extern "C-unwind" fn progress(call: *const v2::Call, done: f64, total: f64, message: Text) {
     // SAFETY: what the header asks of plugins.
-    let (call, message) = unsafe { (on_call(call), bytes(message)) };
+    let (call, message) = unsafe { (call_context(call), text_bytes(message)) };
     let Some(on) = call else { return };
     let mut params = json!({ "progress": done });
     if total >= 0.0 {
@@ -250,19 +257,19 @@ unsafe extern "C-unwind" fn progress(call: *const v2::Call, done: f64, total: f6
     if !message.is_empty() {
         params["message"] = json!(message);
     }
-    if let Ok(params) = Raw::of(&params) {
+    if let Ok(params) = Raw::from_value(&params) {
         on.channel.note(on.call.id, method::PROGRESS, &params);
     }
 }
 
 unsafe extern "C-unwind" fn cancelled(call: *const v2::Call) -> i32 {
     // SAFETY: what the header asks of plugins.
-    unsafe { on_call(call) }.map_or(0, |on| i32::from(on.call.is_cancelled()))
+    unsafe { call_context(call) }.map_or(0, |on| i32::from(on.call.is_cancelled()))
 }
 
 unsafe extern "C-unwind" fn notify(call: *const v2::Call, name: Text, params: Text) {
     // SAFETY: what the header asks of plugins.
-    let (call, name, params) = unsafe { (on_call(call), bytes(name), json_of(params)) };
+    let (call, name, params) = unsafe { (call_context(call), text_bytes(name), json_of(params)) };
     let (Ok(name), Some(params)) = (std::str::from_utf8(name), params) else { return };
     match (call, CHANNEL.get()) {
         (Some(on), _) => on.channel.note(on.call.id, name, &params),
@@ -287,18 +294,20 @@ unsafe extern "C-unwind" fn request(
     answer: *mut Answer,
 ) -> i32 {
     // SAFETY: what the header asks of plugins.
-    let (call, name, params) = unsafe { (on_call(call), bytes(name), json_of(params)) };
+    let (call, name, params) = unsafe { (call_context(call), text_bytes(name), json_of(params)) };
     let outcome = match (call, std::str::from_utf8(name), params) {
         (Some(on), Ok(name), Some(params)) => on.channel.ask(on.call, name, &params),
-        _ => Asked::Answer(Outcome::Error(RpcError::new(
+        _ => HostAnswer::Answer(ResponseOutcome::Error(RpcError::new(
             code::INVALID_PARAMS,
             "a question needs a call, a method, and parameters that are JSON",
         ))),
     };
     let (status, text) = match outcome {
-        Asked::Cancelled => return v2::CANCELLED,
-        Asked::Answer(Outcome::Result(result)) => (v2::OK, result.to_string()),
-        Asked::Answer(Outcome::Error(error)) => (v2::ERROR, error.to_raw().to_string()),
+        HostAnswer::Cancelled => return v2::CANCELLED,
+        HostAnswer::Answer(ResponseOutcome::Result(result)) => (v2::OK, result.to_string()),
+        HostAnswer::Answer(ResponseOutcome::Error(error)) => {
+            (v2::ERROR, error.to_raw().to_string())
+        }
     };
     let text = Box::new(text);
     let shown = Text::of(&text);

@@ -6,7 +6,7 @@ use std::{
 };
 
 use serde_json::json;
-use switchboard_plugin::{Options, Terms, Times};
+use switchboard_plugin::{PluginHostOptions, PluginRunOptions, PluginTimeouts};
 
 use crate::{
     client::Client,
@@ -21,13 +21,18 @@ async fn every_call_is_answered_and_the_neighbour_is_not_disturbed() {
     let folder = Folder::new();
     folder.compile("chaos", &["NAME=\"chaos\"", "TOOL=\"chaos\""]);
     folder.compile("well", &["NAME=\"well\"", "TOOL=\"well\"", "VERSION=\"well\""]);
-    let times = Times {
+    let times = PluginTimeouts {
         rest: Duration::from_millis(1),
         longest_rest: Duration::from_millis(20),
         ..options().times
     };
-    let terms = Terms { call: Duration::from_millis(300), pool: 4, ..Terms::default() };
-    let plugins = Arc::new(host_with(&folder, Options { times, terms, ..options() }).await);
+    let terms = PluginRunOptions {
+        call: Duration::from_millis(300),
+        pool: 4,
+        ..PluginRunOptions::default()
+    };
+    let plugins =
+        Arc::new(host_with(&folder, PluginHostOptions { times, terms, ..options() }).await);
     assert_eq!(plugins.problems(), []);
     let mut clients = Vec::new();
     for number in 0..CLIENTS {

@@ -3,9 +3,9 @@
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
-use switchboard_plugin::Plugins;
+use switchboard_plugin::PluginServer;
 use switchboard_wire::{
-    link::{Frame, LinkReader, LinkWriter, pair},
+    link::{LinkFrame, LinkReader, LinkWriter, pair},
     server::{ServeOptions, serve},
 };
 
@@ -22,8 +22,8 @@ pub(crate) struct Client {
 
 impl Client {
     /// A legacy client that has greeted.
-    pub(crate) async fn greeted(plugins: &Arc<Plugins>) -> Self {
-        let (ours, theirs) = pair::pair();
+    pub(crate) async fn greeted(plugins: &Arc<PluginServer>) -> Self {
+        let (ours, theirs) = pair::link_pair();
         let (plugins, changes) = (plugins.clone(), plugins.changes());
         tokio::spawn(
             async move { serve(theirs, plugins, &changes, ServeOptions::default()).await },
@@ -42,8 +42,8 @@ impl Client {
     pub(crate) async fn next(&mut self) -> Value {
         let frame = tokio::time::timeout(PATIENCE, self.reader.next()).await.expect("an answer");
         match frame.unwrap().expect("an open link") {
-            Frame::Text(text) => serde_json::from_str(&text).unwrap(),
-            Frame::Broken(broken) => panic!("{broken}"),
+            LinkFrame::Text(text) => serde_json::from_str(&text).unwrap(),
+            LinkFrame::Broken(broken) => panic!("{broken}"),
         }
     }
 

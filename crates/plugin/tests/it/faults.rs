@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use serde_json::json;
 use switchboard_plugin::{
-    Options, Terms,
-    worker::{Limits, Sandbox},
+    PluginHostOptions, PluginRunOptions,
+    worker::{WorkerLimits, WorkerSandbox},
 };
 
 use crate::{
@@ -17,9 +17,9 @@ use crate::{
 async fn a_call_that_goes_wrong_fails_alone() {
     let folder = Folder::new();
     folder.compile("v1", &["VERSION=\"1.0\""]);
-    let limits = Limits { memory: 256 << 20, ..Limits::default() };
-    let terms = Terms { limits, ..options().terms };
-    let plugins = Arc::new(host_with(&folder, Options { terms, ..options() }).await);
+    let limits = WorkerLimits { memory: 256 << 20, ..WorkerLimits::default() };
+    let terms = PluginRunOptions { limits, ..options().terms };
+    let plugins = Arc::new(host_with(&folder, PluginHostOptions { terms, ..options() }).await);
     assert_eq!(plugins.problems(), []);
     let mut client = Client::greeted(&plugins).await;
     let rows = [
@@ -139,9 +139,9 @@ async fn calls_of_the_first_version_come_one_at_a_time() {
 }
 
 /// Terms under which a call that nothing ends outlives the test.
-fn patient() -> Options {
-    let terms = Terms { call: Duration::from_secs(3600), ..options().terms };
-    Options { terms, ..options() }
+fn patient() -> PluginHostOptions {
+    let terms = PluginRunOptions { call: Duration::from_secs(3600), ..options().terms };
+    PluginHostOptions { terms, ..options() }
 }
 
 /// A plugin of the first version cannot be told that its call was cancelled, and answers one call at a time: whoever
@@ -190,10 +190,12 @@ async fn a_plugin_that_does_not_heed_a_cancellation_does_not_block_others() {
 async fn a_plugin_that_is_closed_in_writes_and_starts_nothing() {
     let folder = Folder::new();
     folder.compile("v1", &[]);
-    for (sandbox, expected) in [(Sandbox::Open, "wrote ran read"), (Sandbox::Closed, "read")] {
-        let limits = Limits { sandbox, ..Limits::default() };
-        let terms = Terms { limits, ..options().terms };
-        let plugins = Arc::new(host_with(&folder, Options { terms, ..options() }).await);
+    for (sandbox, expected) in
+        [(WorkerSandbox::Open, "wrote ran read"), (WorkerSandbox::Closed, "read")]
+    {
+        let limits = WorkerLimits { sandbox, ..WorkerLimits::default() };
+        let terms = PluginRunOptions { limits, ..options().terms };
+        let plugins = Arc::new(host_with(&folder, PluginHostOptions { terms, ..options() }).await);
         // A kernel without Landlock refuses to pretend, and there is nothing to test.
         if plugins.problems().iter().any(|problem| problem.what.contains("no Landlock")) {
             continue;
@@ -226,10 +228,10 @@ async fn each_plugin_is_run_on_its_own_terms() {
     let folder = Folder::new();
     folder.compile("libown", &["NAME=\"own\"", "TOOL=\"own\""]);
     folder.compile("other", &["NAME=\"other\"", "TOOL=\"other\""]);
-    let limits = Limits { memory: 64 << 20, files: 32, ..Limits::default() };
-    let terms = Terms { limits, pool: 2, call: Duration::from_millis(600) };
+    let limits = WorkerLimits { memory: 64 << 20, files: 32, ..WorkerLimits::default() };
+    let terms = PluginRunOptions { limits, pool: 2, call: Duration::from_millis(600) };
     let own = [("own".to_owned(), terms)].into();
-    let plugins = Arc::new(host_with(&folder, Options { own, ..options() }).await);
+    let plugins = Arc::new(host_with(&folder, PluginHostOptions { own, ..options() }).await);
     let mut client = Client::greeted(&plugins).await;
     let rows = [
         ("own", "limits", "67108864 32 no new privileges"),

@@ -6,7 +6,7 @@ use std::{
 };
 
 use serde_json::json;
-use switchboard_plugin::{Options, Terms};
+use switchboard_plugin::{PluginHostOptions, PluginRunOptions};
 
 use crate::{
     client::{Client, words},
@@ -16,8 +16,8 @@ use crate::{
 /// Much less than a call may take without a sign of life, which is what a flood gives all the time.
 const SOON: Duration = Duration::from_secs(25);
 
-fn patient() -> Options {
-    Options { terms: Terms::default(), ..options() }
+fn patient() -> PluginHostOptions {
+    PluginHostOptions { terms: PluginRunOptions::default(), ..options() }
 }
 
 const FLOODED: &str = "it was stopped because it flooded: \

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
-use switchboard_plugin::{Plugins, worker::Builtin};
+use switchboard_plugin::{PluginServer, worker::BuiltinPlugin};
 use switchboard_plugin_sdk::{Context, Plugin, Result, plugin, tool};
 
 use crate::{
@@ -29,7 +29,7 @@ mod offered {
 }
 
 fn offered_with_more() -> Plugin {
-    use switchboard_plugin_sdk::{Item, Named};
+    use switchboard_plugin_sdk::{Item, ItemInfo};
     #[derive(
         switchboard_plugin_sdk::serde::Deserialize, switchboard_plugin_sdk::schemars::JsonSchema,
     )]
@@ -39,18 +39,18 @@ fn offered_with_more() -> Plugin {
     struct Name {
         name: String,
     }
-    let named = |name| Named { name, title: None, description: "" };
+    let named = |name| ItemInfo { name, title: None, description: "" };
     let greeting = Item::prompt(named("greeting"), |_: Name, _: &Context| String::new());
     let state = Item::resource(named("state"), ("test://state", "text/plain"), |_| String::new());
     let plugin = offered::plugin().extension("io.modelcontextprotocol/tasks", json!({}));
     plugin.with(greeting.completed_by(|_, _, _| Vec::new())).with(state)
 }
 
-static BUILTINS: [Builtin; 1] =
-    [Builtin { name: "test", table: offered::entry, plugin: offered_with_more }];
+static BUILTINS: [BuiltinPlugin; 1] =
+    [BuiltinPlugin { name: "test", table: offered::entry, plugin: offered_with_more }];
 
-pub(crate) fn plugins() -> Arc<Plugins> {
-    Arc::new(Plugins::of_program(options(), &BUILTINS))
+pub(crate) fn plugins() -> Arc<PluginServer> {
+    Arc::new(PluginServer::builtin_only(options(), &BUILTINS))
 }
 
 #[tokio::test(flavor = "multi_thread")]

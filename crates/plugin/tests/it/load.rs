@@ -10,7 +10,7 @@ use std::{
 };
 
 use serde_json::json;
-use switchboard_plugin::{Options, Plugins};
+use switchboard_plugin::{PluginHostOptions, PluginServer};
 
 use crate::{
     client::Client,
@@ -60,7 +60,7 @@ async fn nobody_notices_a_hundred_replacements() {
         put(&beside, &plugin);
     };
     replace(&numbered(&template, 0));
-    let options = Options { copies: copies.path().to_owned(), ..options() };
+    let options = PluginHostOptions { copies: copies.path().to_owned(), ..options() };
     let plugins = Arc::new(host_with(&folder, options).await);
     let versions = Arc::new(Versions::default());
     let mut clients = Vec::new();
@@ -145,7 +145,7 @@ async fn until(mut is_so: impl FnMut() -> bool) {
 }
 
 /// Waits until the file as it is has been refused.
-async fn refused(plugins: &Plugins) {
+async fn refused(plugins: &PluginServer) {
     let says_so = || {
         let problems = plugins.problems();
         problems.iter().any(|problem| problem.what.contains("`Initialize` failed"))

@@ -6,7 +6,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use switchboard_plugin::Plugins;
+use switchboard_plugin::PluginServer;
 
 use crate::{
     client::{Client, words},
@@ -30,7 +30,7 @@ async fn until(client: &mut Client, expected: &str) {
 }
 
 /// Waits until there is a problem that says this.
-async fn problem(plugins: &Plugins, expected: &str) {
+async fn problem(plugins: &PluginServer, expected: &str) {
     let end = Instant::now() + NOTICED;
     while !plugins.problems().iter().any(|problem| problem.what.contains(expected)) {
         assert!(Instant::now() < end, "{:?}", plugins.problems());

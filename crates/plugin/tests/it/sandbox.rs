@@ -11,8 +11,8 @@ use std::{
 
 use serde_json::json;
 use switchboard_plugin::{
-    Options, Terms,
-    worker::{Limits, Sandbox},
+    PluginHostOptions, PluginRunOptions,
+    worker::{WorkerLimits, WorkerSandbox},
 };
 use tempfile::TempDir;
 
@@ -135,7 +135,7 @@ const REFUSED: [&str; 3] = ["EPERM", "EACCES", "ENOSYS"];
 #[tokio::test(flavor = "multi_thread")]
 async fn every_way_out_is_closed() {
     let (folder, targets) = (compiled(), Targets::new());
-    let mut plugin = attempts(&folder, Sandbox::Closed).await;
+    let mut plugin = attempts(&folder, WorkerSandbox::Closed).await;
     for (how, target, _) in WAYS {
         let found = plugin.attempt(how, &targets.name(target)).await;
         assert!(REFUSED.contains(&&*found), "{how} ({target:?}): {found}");
@@ -145,7 +145,7 @@ async fn every_way_out_is_closed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_same_ways_are_open_outside() {
     let (folder, targets) = (compiled(), Targets::new());
-    let mut plugin = attempts(&folder, Sandbox::Open).await;
+    let mut plugin = attempts(&folder, WorkerSandbox::Open).await;
     for (how, target, _) in WAYS.iter().filter(|(_, _, outside)| *outside == Open) {
         let found = plugin.attempt(how, &targets.name(*target)).await;
         assert_eq!(found, "done", "{how} ({target:?})");
@@ -155,7 +155,7 @@ async fn the_same_ways_are_open_outside() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_plugins_need_works_in_it() {
     let (folder, targets) = (compiled(), Targets::new());
-    for sandbox in [Sandbox::Open, Sandbox::Closed] {
+    for sandbox in [WorkerSandbox::Open, WorkerSandbox::Closed] {
         let mut plugin = attempts(&folder, sandbox).await;
         for (how, target) in NEEDS {
             let found = plugin.attempt(how, &targets.name(target)).await;
@@ -168,7 +168,7 @@ async fn what_plugins_need_works_in_it() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_worker_has_a_session_of_its_own() {
     let folder = compiled();
-    for sandbox in [Sandbox::Open, Sandbox::Closed] {
+    for sandbox in [WorkerSandbox::Open, WorkerSandbox::Closed] {
         let mut plugin = attempts(&folder, sandbox).await;
         assert_eq!(plugin.attempt("own session", "").await, "done", "{sandbox:?}");
         let terminal = plugin.attempt("terminal", "").await;
@@ -181,7 +181,7 @@ async fn a_worker_has_a_session_of_its_own() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_through_the_32_bit_entry_ends_the_worker() {
     let folder = compiled();
-    let mut plugin = attempts(&folder, Sandbox::Closed).await;
+    let mut plugin = attempts(&folder, WorkerSandbox::Closed).await;
     let found = plugin.attempt("32 bits", "").await;
     assert!(found.contains("killed by SIGSYS"), "{found}");
 }
@@ -192,10 +192,10 @@ fn compiled() -> Folder {
     folder
 }
 
-async fn attempts(folder: &Folder, sandbox: Sandbox) -> Client {
-    let limits = Limits { sandbox, ..Limits::default() };
-    let terms = Terms { limits, ..Terms::default() };
-    let plugins = Arc::new(host_with(folder, Options { terms, ..options() }).await);
+async fn attempts(folder: &Folder, sandbox: WorkerSandbox) -> Client {
+    let limits = WorkerLimits { sandbox, ..WorkerLimits::default() };
+    let terms = PluginRunOptions { limits, ..PluginRunOptions::default() };
+    let plugins = Arc::new(host_with(folder, PluginHostOptions { terms, ..options() }).await);
     assert_eq!(plugins.problems(), [], "these tests need a kernel with Landlock");
     Client::greeted(&plugins).await
 }

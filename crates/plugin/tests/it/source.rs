@@ -6,8 +6,10 @@ use std::{
     time::Duration,
 };
 
-use switchboard_plugin::{Options, Plugins, Sources, Terms, Times};
-use switchboard_process::Guard;
+use switchboard_plugin::{
+    PluginHostOptions, PluginRunOptions, PluginServer, PluginSources, PluginTimeouts,
+};
+use switchboard_process::ProcessGuard;
 use tempfile::TempDir;
 
 /// The program that is guard and worker.
@@ -85,25 +87,28 @@ impl Folder {
 }
 
 /// Short waits, so that hangs are quick.
-pub(crate) fn options() -> Options {
-    Options {
-        times: Times {
+pub(crate) fn options() -> PluginHostOptions {
+    PluginHostOptions {
+        times: PluginTimeouts {
             start: Duration::from_secs(5),
             quiet: Duration::from_millis(50),
             rest: Duration::from_millis(20),
-            ..Times::default()
+            ..PluginTimeouts::default()
         },
-        terms: Terms { call: Duration::from_millis(1500), ..Terms::default() },
+        terms: PluginRunOptions {
+            call: Duration::from_millis(1500),
+            ..PluginRunOptions::default()
+        },
         env: vec![("GIVEN".into(), "1".into())],
-        ..Options::new(WORKER.into(), Guard::at(WORKER).unwrap())
+        ..PluginHostOptions::new(WORKER.into(), ProcessGuard::at(WORKER).unwrap())
     }
 }
 
-pub(crate) async fn host(folder: &Folder) -> Plugins {
+pub(crate) async fn host(folder: &Folder) -> PluginServer {
     host_with(folder, options()).await
 }
 
-pub(crate) async fn host_with(folder: &Folder, options: Options) -> Plugins {
+pub(crate) async fn host_with(folder: &Folder, options: PluginHostOptions) -> PluginServer {
     let folders = vec![folder.path().to_owned()];
-    Plugins::start(options, Sources { builtins: &[], folders }).await
+    PluginServer::start(options, PluginSources { builtins: &[], folders }).await
 }

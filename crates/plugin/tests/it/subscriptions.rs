@@ -6,7 +6,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use switchboard_plugin::Plugins;
+use switchboard_plugin::PluginServer;
 
 use crate::{
     client::Client,
@@ -45,7 +45,7 @@ async fn updated(client: &mut Client, uri: &str) {
     while !is_it(&client.next().await) {}
 }
 
-async fn plugins(folder: &Folder) -> Arc<Plugins> {
+async fn plugins(folder: &Folder) -> Arc<PluginServer> {
     folder.compile_of(Source::Two, "plugin", &["VERSION=\"1\""]);
     Arc::new(host(folder).await)
 }

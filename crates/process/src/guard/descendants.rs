@@ -15,23 +15,23 @@ pub(crate) fn descendants(root: Pid) -> Vec<Pid> {
 /// The children of a process, the dead whom it has not yet waited for included.
 pub(crate) fn children(pid: Pid) -> Vec<Pid> {
     let by_parent = || parents_and_children().into_iter().filter(|(parent, _)| *parent == pid);
-    listed(pid).unwrap_or_else(|| by_parent().map(|(_, child)| child).collect())
+    listed_children(pid).unwrap_or_else(|| by_parent().map(|(_, child)| child).collect())
 }
 
 /// From the kernel's own lists of each thread's children: cost is in the size of the tree, not of
 /// the machine. `None` where the kernel was built without them.
 fn by_thread(root: Pid) -> Option<Vec<Pid>> {
-    let mut found = listed(root)?;
+    let mut found = listed_children(root)?;
     let mut next = 0;
     while let Some(&pid) = found.get(next) {
         next += 1;
         // One that is gone by now has left its children to `root`, where the next walk sees them.
-        found.extend(listed(pid).unwrap_or_default());
+        found.extend(listed_children(pid).unwrap_or_default());
     }
     Some(found)
 }
 
-fn listed(pid: Pid) -> Option<Vec<Pid>> {
+fn listed_children(pid: Pid) -> Option<Vec<Pid>> {
     let mut found = Vec::new();
     let mut readable = false;
     for thread in fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten() {

@@ -8,7 +8,7 @@ use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, recvmsg, s
 
 use crate::child;
 
-const COMPANY: u8 = b'+';
+const CARRIER_BYTE: u8 = b'+';
 
 /// Sends a descriptor as the first thing on a channel, where there is always room for it.
 pub(crate) fn send(channel: &UnixStream, descriptor: &impl std::os::fd::AsFd) -> io::Result<()> {
@@ -16,7 +16,7 @@ pub(crate) fn send(channel: &UnixStream, descriptor: &impl std::os::fd::AsFd) ->
     let rights = [ControlMessage::ScmRights(&descriptors)];
     sendmsg::<()>(
         channel.as_raw_fd(),
-        &[IoSlice::new(&[COMPANY])],
+        &[IoSlice::new(&[CARRIER_BYTE])],
         &rights,
         MsgFlags::MSG_NOSIGNAL,
         None,
@@ -35,7 +35,7 @@ pub(crate) fn receive(channel: &UnixStream) -> io::Result<OwnedFd> {
         ControlMessageOwned::ScmRights(numbers) => numbers.first().copied(),
         _ => None,
     });
-    received.map(child::own).ok_or(io::ErrorKind::UnexpectedEof.into())
+    received.map(child::take_ownership).ok_or(io::ErrorKind::UnexpectedEof.into())
 }
 
 #[cfg(test)]

@@ -7,18 +7,18 @@ use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::{Pid, getpgid};
 
 use super::descendants::descendants;
-use super::warden::{Left, Warden};
-use crate::StopLadder;
+use super::warden::{DescendantsLeft, GuardProcess};
+use crate::StopTimeouts;
 
 /// How soon the killed are looked for again, at first and at most.
-const SOON: Duration = Duration::from_millis(2);
-const LATE: Duration = Duration::from_millis(250);
+const MIN_KILL_PAUSE: Duration = Duration::from_millis(2);
+const MAX_KILL_PAUSE: Duration = Duration::from_millis(250);
 
 /// Returns when nobody is left.
-pub(super) fn descend(warden: &mut Warden, stop: StopLadder) {
+pub(super) fn stop_descendants(warden: &mut GuardProcess, stop: StopTimeouts) {
     let rungs = [(Signal::SIGINT, stop.after_interrupt), (Signal::SIGTERM, stop.after_terminate)];
     for (signal, patience) in rungs {
-        if ask(warden, signal, patience) == Left::Nobody {
+        if signal_descendants(warden, signal, patience) == DescendantsLeft::Nobody {
             return;
         }
     }
@@ -26,10 +26,14 @@ pub(super) fn descend(warden: &mut Warden, stop: StopLadder) {
 }
 
 /// Sends `signal` once to each descendant, those that appear meanwhile included.
-fn ask(warden: &mut Warden, signal: Signal, patience: Duration) -> Left {
+fn signal_descendants(
+    warden: &mut GuardProcess,
+    signal: Signal,
+    patience: Duration,
+) -> DescendantsLeft {
     let deadline = Instant::now() + patience;
     let mut asked = HashSet::new();
-    while warden.reap() == Left::Somebody {
+    while warden.reap() == DescendantsLeft::Somebody {
         for pid in descendants(Pid::this()) {
             if asked.insert(pid) {
                 let _ = kill(pid, signal);
@@ -37,21 +41,22 @@ fn ask(warden: &mut Warden, signal: Signal, patience: Duration) -> Left {
         }
         let remaining = deadline.saturating_duration_since(Instant::now());
         if remaining.is_zero() {
-            return Left::Somebody;
+            return DescendantsLeft::Somebody;
         }
         warden.pause(remaining);
     }
-    Left::Nobody
+    DescendantsLeft::Nobody
 }
 
 /// Ends only with the last of them. Some may take long, stuck in the kernel or owned by another user
 /// by now, so the pauses grow while nothing changes.
-fn kill_all(warden: &mut Warden) {
-    let mut pause = SOON;
+fn kill_all(warden: &mut GuardProcess) {
+    let mut pause = MIN_KILL_PAUSE;
     let mut before = usize::MAX;
-    while warden.reap() == Left::Somebody {
+    while warden.reap() == DescendantsLeft::Somebody {
         let alive = descendants(Pid::this());
-        pause = if alive.len() == before { (pause * 2).min(LATE) } else { SOON };
+        pause =
+            if alive.len() == before { (pause * 2).min(MAX_KILL_PAUSE) } else { MIN_KILL_PAUSE };
         before = alive.len();
         kill_groups(&alive, warden.server());
         for pid in alive {

@@ -30,7 +30,7 @@ use std::sync::Arc;
 /// How children are guarded.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub enum Guard {
+pub enum ProcessGuard {
     /// By a program that calls [`run_if_guard`] first in its `main`, held open so that an upgrade of
     /// the file cannot mix versions.
     ///
@@ -44,7 +44,7 @@ pub enum Guard {
 
 // === impl Guard ===
 
-impl Guard {
+impl ProcessGuard {
     /// This very program, which must call [`run_if_guard`] first in its `main`. Where guards do not
     /// exist (outside Linux) this is [`Guard::None`].
     pub fn this_program() -> io::Result<Self> {
@@ -64,18 +64,18 @@ impl Guard {
 }
 
 #[cfg(target_os = "linux")]
-fn open(path: &Path) -> io::Result<Guard> {
+fn open(path: &Path) -> io::Result<ProcessGuard> {
     use std::os::unix::fs::OpenOptionsExt as _;
 
     // A reference to the file is enough: it need not be readable to be executed.
     let flags = nix::fcntl::OFlag::O_PATH.bits();
     let file = std::fs::OpenOptions::new().read(true).custom_flags(flags).open(path)?;
-    Ok(Guard::Executable(Arc::new(file.into())))
+    Ok(ProcessGuard::Executable(Arc::new(file.into())))
 }
 
 #[cfg(not(target_os = "linux"))]
-fn open(_: &Path) -> io::Result<Guard> {
-    Ok(Guard::None)
+fn open(_: &Path) -> io::Result<ProcessGuard> {
+    Ok(ProcessGuard::None)
 }
 
 /// Called first in the `main` of a program that is a guard: returns if this process is none, and
@@ -83,7 +83,7 @@ fn open(_: &Path) -> io::Result<Guard> {
 pub fn run_if_guard() {
     #[cfg(target_os = "linux")]
     if invocation::is_guard(std::env::args_os()) {
-        std::process::exit(i32::from(warden::run().is_err()));
+        std::process::exit(i32::from(warden::run_guard().is_err()));
     }
 }
 
@@ -93,13 +93,13 @@ pub(super) mod invocation {
     use std::ffi::OsString;
 
     /// What process lists show.
-    pub(crate) const NAME: &str = "switchboard-guard";
+    pub(crate) const GUARD_ARG0: &str = "switchboard-guard";
     /// Carries the version of the protocol, so that a guard of another version refuses.
-    pub(crate) const MARKER: &str = "--switchboard-guard-2";
+    pub(crate) const GUARD_MARKER_ARG: &str = "--switchboard-guard-2";
 
     /// Whether these arguments make this process a guard.
     pub(super) fn is_guard(args: impl Iterator<Item = OsString>) -> bool {
-        args.eq([NAME, MARKER])
+        args.eq([GUARD_ARG0, GUARD_MARKER_ARG])
     }
 
     #[cfg(test)]

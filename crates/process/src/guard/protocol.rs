@@ -8,42 +8,42 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::{Command, Exit, StopLadder};
+use crate::{ProcessCommand, ProcessExit, StopTimeouts};
 
 /// What the guard is to run.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Request {
+pub(crate) struct GuardRequest {
     /// The file to execute; `argv[0]` stays what the command says.
     pub(crate) file: PathBuf,
     pub(crate) arg0: OsString,
     pub(crate) args: Vec<OsString>,
     pub(crate) env: Vec<(OsString, OsString)>,
     pub(crate) cwd: Option<PathBuf>,
-    pub(crate) stop: StopLadder,
+    pub(crate) stop: StopTimeouts,
 }
 
 /// What the guard tells.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Report {
+pub(crate) enum GuardReport {
     /// The child runs under this process id.
     Started(i32),
     /// The child could not be executed, for this `errno`.
     Failed(i32),
     /// The child ended. Its descendants may not have.
-    Exited(Exit),
+    Exited(ProcessExit),
 }
 
 // === impl Request ===
 
-impl Request {
-    pub(crate) fn new(file: PathBuf, command: Command) -> Self {
-        let Command { program, args, env, cwd, stop } = command;
+impl GuardRequest {
+    pub(crate) fn new(file: PathBuf, command: ProcessCommand) -> Self {
+        let ProcessCommand { program, args, env, cwd, stop } = command;
         Self { file, arg0: program, args, env, cwd, stop }
     }
 
     /// A length, then that many bytes.
     pub(crate) fn encode(&self) -> io::Result<Vec<u8>> {
-        let mut frame = Writer(vec![0; 4]);
+        let mut frame = RequestEncoder(vec![0; 4]);
         frame.text(self.file.as_os_str().as_bytes())?;
         frame.text(self.arg0.as_bytes())?;
         frame.count(self.args.len())?;
@@ -67,10 +67,10 @@ impl Request {
         let mut bytes = Vec::new();
         let length = u64::from(u32::from_le_bytes(length));
         channel.take(length).read_to_end(&mut bytes)?;
-        Self::decode(Reader(&bytes)).ok_or(io::ErrorKind::UnexpectedEof.into())
+        Self::decode(RequestDecoder(&bytes)).ok_or(io::ErrorKind::UnexpectedEof.into())
     }
 
-    fn decode(mut frame: Reader<'_>) -> Option<Self> {
+    fn decode(mut frame: RequestDecoder<'_>) -> Option<Self> {
         Some(Self {
             file: frame.text()?.into(),
             arg0: frame.text()?,
@@ -82,7 +82,7 @@ impl Request {
                 0 => None,
                 _ => Some(frame.text()?.into()),
             },
-            stop: StopLadder {
+            stop: StopTimeouts {
                 after_interrupt: frame.duration()?,
                 after_terminate: frame.duration()?,
             },
@@ -90,9 +90,9 @@ impl Request {
     }
 }
 
-struct Writer(Vec<u8>);
+struct RequestEncoder(Vec<u8>);
 
-impl Writer {
+impl RequestEncoder {
     fn count(&mut self, count: usize) -> io::Result<()> {
         let count = u32::try_from(count).map_err(|_| io::ErrorKind::InvalidInput)?;
         self.0.extend(count.to_le_bytes());
@@ -116,9 +116,9 @@ impl Writer {
     }
 }
 
-struct Reader<'a>(&'a [u8]);
+struct RequestDecoder<'a>(&'a [u8]);
 
-impl Reader<'_> {
+impl RequestDecoder<'_> {
     fn count(&mut self) -> Option<u32> {
         let (count, rest) = self.0.split_first_chunk()?;
         self.0 = rest;
@@ -139,7 +139,7 @@ impl Reader<'_> {
 
 // === impl Report ===
 
-impl Report {
+impl GuardReport {
     /// Every report has this many bytes.
     pub(crate) const SIZE: usize = 5;
 
@@ -147,9 +147,9 @@ impl Report {
         let (kind, value) = match self {
             Self::Started(pid) => (b'S', pid),
             Self::Failed(errno) => (b'F', errno),
-            Self::Exited(Exit::Code(code)) => (b'C', code),
-            Self::Exited(Exit::Signal(signal)) => (b'K', signal),
-            Self::Exited(Exit::Unknown) => (b'U', 0),
+            Self::Exited(ProcessExit::Code(code)) => (b'C', code),
+            Self::Exited(ProcessExit::Signal(signal)) => (b'K', signal),
+            Self::Exited(ProcessExit::Unknown) => (b'U', 0),
         };
         let [a, b, c, d] = value.to_le_bytes();
         [kind, a, b, c, d]
@@ -160,9 +160,9 @@ impl Report {
         Some(match kind {
             b'S' => Self::Started(value),
             b'F' => Self::Failed(value),
-            b'C' => Self::Exited(Exit::Code(value)),
-            b'K' => Self::Exited(Exit::Signal(value)),
-            b'U' => Self::Exited(Exit::Unknown),
+            b'C' => Self::Exited(ProcessExit::Code(value)),
+            b'K' => Self::Exited(ProcessExit::Signal(value)),
+            b'U' => Self::Exited(ProcessExit::Unknown),
             _ => return None,
         })
     }
@@ -170,26 +170,26 @@ impl Report {
 
 #[cfg(test)]
 mod tests {
-    use super::{Exit, Report, Request, StopLadder};
+    use super::{GuardReport, GuardRequest, ProcessExit, StopTimeouts};
     use std::ffi::OsString;
     use std::os::unix::ffi::OsStringExt as _;
 
-    fn request() -> Request {
-        Request {
+    fn request() -> GuardRequest {
+        GuardRequest {
             file: "/bin/x".into(),
             arg0: "x".into(),
             args: vec!["".into(), "a b\n".into(), OsString::from_vec(vec![0xFF, 0x80])],
             env: vec![("A".into(), "1=2".into()), ("B".into(), "".into())],
             cwd: Some("/".into()),
-            stop: StopLadder::default(),
+            stop: StopTimeouts::default(),
         }
     }
 
     #[test]
     fn a_request_arrives_as_it_was_sent() {
         for cwd in [None, Some("/tmp".into())] {
-            let request = Request { cwd, ..request() };
-            assert_eq!(Request::read(&request.encode().unwrap()[..]).unwrap(), request);
+            let request = GuardRequest { cwd, ..request() };
+            assert_eq!(GuardRequest::read(&request.encode().unwrap()[..]).unwrap(), request);
         }
     }
 
@@ -197,16 +197,19 @@ mod tests {
     fn a_request_cut_short_anywhere_is_refused() {
         let whole = request().encode().unwrap();
         for length in 0..whole.len() {
-            assert!(Request::read(&whole[..length]).is_err(), "{length} of {}", whole.len());
+            assert!(GuardRequest::read(&whole[..length]).is_err(), "{length} of {}", whole.len());
         }
     }
 
     #[test]
     fn a_report_arrives_as_it_was_sent() {
-        let exits = [Exit::Code(255), Exit::Signal(9), Exit::Unknown].map(Report::Exited);
-        for report in [Report::Started(4_000_000), Report::Failed(2)].into_iter().chain(exits) {
-            assert_eq!(Report::decode(report.encode()), Some(report));
+        let exits = [ProcessExit::Code(255), ProcessExit::Signal(9), ProcessExit::Unknown]
+            .map(GuardReport::Exited);
+        for report in
+            [GuardReport::Started(4_000_000), GuardReport::Failed(2)].into_iter().chain(exits)
+        {
+            assert_eq!(GuardReport::decode(report.encode()), Some(report));
         }
-        assert_eq!(Report::decode(*b"?\0\0\0\0"), None);
+        assert_eq!(GuardReport::decode(*b"?\0\0\0\0"), None);
     }
 }

@@ -19,12 +19,12 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, dup2_stderr, dup2_stdin, dup2_stdout};
 
-use super::protocol::{Report, Request};
+use super::protocol::{GuardReport, GuardRequest};
 use super::{handover, ladder};
-use crate::{Exit, child, descriptors, orphans};
+use crate::{ProcessExit, child, descriptors, orphans};
 
 /// A guard at work.
-pub(super) struct Warden {
+pub(super) struct GuardProcess {
     channel: UnixStream,
     signals: SignalFd,
     server: Child,
@@ -33,13 +33,13 @@ pub(super) struct Warden {
 
 /// What is left below the guard.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Left {
+pub(super) enum DescendantsLeft {
     Somebody,
     Nobody,
 }
 
 /// Runs a guard to its end. Its channel stands where standard input should.
-pub(super) fn run() -> io::Result<()> {
+pub(super) fn run_guard() -> io::Result<()> {
     // Whoever started us may have ignored some: a guard that ignores SIGCHLD could not wait for anybody.
     child::default_signals()?;
     child::close_strays_on_exec()?;
@@ -50,17 +50,17 @@ pub(super) fn run() -> io::Result<()> {
     // A program executed through a descriptor is otherwise called by the descriptor's number.
     prctl::set_name(c"sb-guard")?;
     let signals = take_signals()?;
-    let request = Request::read(&mut channel)?;
+    let request = GuardRequest::read(&mut channel)?;
     let null = File::options().read(true).write(true).open("/dev/null")?;
     let server = match start(&request, stdin) {
         Ok(server) => server,
         Err(error) => {
             let errno = error.raw_os_error().unwrap_or(Errno::EINVAL as i32);
-            return channel.write_all(&Report::Failed(errno).encode());
+            return channel.write_all(&GuardReport::Failed(errno).encode());
         }
     };
-    let mut warden = Warden { channel, signals, server, server_exited: false };
-    warden.report(Report::Started(warden.server().as_raw()));
+    let mut warden = GuardProcess { channel, signals, server, server_exited: false };
+    warden.report(GuardReport::Started(warden.server().as_raw()));
     // Our copies of the child's pipes would hide from both sides that the other has closed its own.
     dup2_stdin(&null)?;
     dup2_stdout(&null)?;
@@ -69,7 +69,7 @@ pub(super) fn run() -> io::Result<()> {
     drop((null, request));
 
     warden.watch();
-    ladder::descend(&mut warden, stop);
+    ladder::stop_descendants(&mut warden, stop);
     Ok(())
 }
 
@@ -83,7 +83,7 @@ fn take_signals() -> io::Result<SignalFd> {
     Ok(SignalFd::with_flags(&heard, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?)
 }
 
-fn start(request: &Request, stdin: OwnedFd) -> io::Result<Child> {
+fn start(request: &GuardRequest, stdin: OwnedFd) -> io::Result<Child> {
     let mut command = Command::new(&request.file);
     command.arg0(&request.arg0).args(&request.args);
     command.env_clear().envs(request.env.iter().map(|(name, value)| (name, value)));
@@ -93,13 +93,13 @@ fn start(request: &Request, stdin: OwnedFd) -> io::Result<Child> {
     command.stdin(Stdio::from(stdin));
     child::standardize(&mut command);
     child::die_with_parent(&mut command);
-    child::set_limit(&mut command, orphans::MARK, orphans::mark()?);
+    child::set_limit(&mut command, orphans::MARK_RESOURCE, orphans::mark()?);
     command.spawn()
 }
 
 // === impl Warden ===
 
-impl Warden {
+impl GuardProcess {
     /// The child's process id, which is its process group's as well.
     pub(super) fn server(&self) -> Pid {
         Pid::from_raw(self.server.id().cast_signed())
@@ -120,7 +120,7 @@ impl Warden {
                 Ok(_) | Err(Errno::EINTR) => {}
                 Err(_) => return,
             }
-            if self.told_to_end() {
+            if self.take_end_signal() {
                 return;
             }
             self.reap();
@@ -133,11 +133,11 @@ impl Warden {
         // Rounded up: a wait of less than a millisecond would otherwise be a busy loop.
         let patience = patience.saturating_add(Duration::from_micros(999));
         let _ = poll(&mut waiting, PollTimeout::try_from(patience).unwrap_or(PollTimeout::MAX));
-        self.told_to_end();
+        self.take_end_signal();
     }
 
     /// Takes the signals that have come; whether one of them asks us to end.
-    fn told_to_end(&mut self) -> bool {
+    fn take_end_signal(&mut self) -> bool {
         let mut told = false;
         while let Ok(Some(signal)) = self.signals.read_signal() {
             told |= signal.ssi_signo != Signal::SIGCHLD as u32;
@@ -146,22 +146,22 @@ impl Warden {
     }
 
     /// Waits for all who have ended, ours and inherited.
-    pub(super) fn reap(&mut self) -> Left {
+    pub(super) fn reap(&mut self) -> DescendantsLeft {
         match self.server.try_wait() {
             Ok(None) => {}
-            Ok(Some(status)) => self.exited(status.into()),
-            Err(_) => self.exited(Exit::Unknown),
+            Ok(Some(status)) => self.report_exit(status.into()),
+            Err(_) => self.report_exit(ProcessExit::Unknown),
         }
         loop {
             match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
-                Ok(WaitStatus::StillAlive) => return Left::Somebody,
-                Err(Errno::ECHILD) => return Left::Nobody,
+                Ok(WaitStatus::StillAlive) => return DescendantsLeft::Somebody,
+                Err(Errno::ECHILD) => return DescendantsLeft::Nobody,
                 // The child may end between the two waits.
                 Ok(WaitStatus::Exited(pid, code)) if pid == self.server() => {
-                    self.exited(Exit::Code(code));
+                    self.report_exit(ProcessExit::Code(code));
                 }
                 Ok(WaitStatus::Signaled(pid, signal, _)) if pid == self.server() => {
-                    self.exited(Exit::Signal(signal as i32));
+                    self.report_exit(ProcessExit::Signal(signal as i32));
                 }
                 // Somebody else; or one killed by a signal that has no name, which is an error here.
                 Ok(_) | Err(_) => {}
@@ -170,15 +170,15 @@ impl Warden {
     }
 
     /// Only the first word counts: an orphan may bear the same number later.
-    fn exited(&mut self, exit: Exit) {
+    fn report_exit(&mut self, exit: ProcessExit) {
         if !self.server_exited {
             self.server_exited = true;
-            self.report(Report::Exited(exit));
+            self.report(GuardReport::Exited(exit));
         }
     }
 
     /// A hub that is gone hears nothing, and the end of the channel says so anyway.
-    fn report(&mut self, report: Report) {
+    fn report(&mut self, report: GuardReport) {
         let _ = self.channel.write_all(&report.encode());
     }
 }

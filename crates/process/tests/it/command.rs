@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::path::Path;
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use switchboard_process::{Command, SpawnError, raise_descriptor_limit};
+use switchboard_process::{ProcessCommand, SpawnError, raise_descriptor_limit};
 use switchboard_testkit::programs::program;
 
 use super::{both, bounded, command, guard, output, sh, stubborn};
@@ -28,7 +28,7 @@ fn the_environment_is_exactly_the_given_one() {
             let bare = command("/usr/bin/env", []);
             assert_eq!(output(bare.clone(), &guard).await, b"");
             let pairs = [("A", "1"), ("EMPTY", ""), ("TWICE", "x"), ("TWICE", "y=z")];
-            let given = Command { env: env(&pairs), ..bare };
+            let given = ProcessCommand { env: env(&pairs), ..bare };
             assert_eq!(lines(output(given, &guard).await), ["A=1", "EMPTY=", "TWICE=y=z"]);
         }
     });
@@ -38,7 +38,7 @@ fn the_environment_is_exactly_the_given_one() {
 fn a_loader_variable_is_the_childs_alone() {
     bounded(async {
         let pairs = [("LD_DEBUG", "help")];
-        let help = Command { env: env(&pairs), ..command("/usr/bin/env", []) };
+        let help = ProcessCommand { env: env(&pairs), ..command("/usr/bin/env", []) };
         let text = String::from_utf8(output(help, &guard()).await).unwrap();
         // The loader prints its help once and ends; a guard that saw it would never have started us.
         assert_eq!(text.matches("Valid options").count(), 1);
@@ -53,7 +53,7 @@ fn the_working_directory_is_the_given_one_or_ours() {
         let ours = std::env::current_dir().unwrap();
         for guard in both() {
             for (cwd, expected) in [(Some(folder.clone()), &folder), (None, &ours)] {
-                let pwd = Command { cwd, ..command("/bin/pwd", []) };
+                let pwd = ProcessCommand { cwd, ..command("/bin/pwd", []) };
                 assert_eq!(lines(output(pwd, &guard).await), [expected.to_str().unwrap()]);
             }
         }
@@ -75,7 +75,7 @@ fn a_relative_program_is_relative_to_the_working_directory() {
         let folder = toolbox("bin");
         for guard in both() {
             let cwd = Some(folder.path().to_owned());
-            let tool = Command { cwd, ..command("bin/tool", ["args", "x"]) };
+            let tool = ProcessCommand { cwd, ..command("bin/tool", ["args", "x"]) };
             assert_eq!(output(tool, &guard).await, b"x\0");
         }
     });
@@ -91,7 +91,7 @@ fn a_name_is_looked_up_in_the_commands_own_path() {
         let decoy = folder.path().join("decoy");
         let path = std::env::join_paths([Path::new("/nowhere"), &decoy, &absolute]).unwrap();
         for guard in both() {
-            let tool = Command {
+            let tool = ProcessCommand {
                 env: vec![("PATH".into(), path.clone())],
                 cwd: Some(folder.path().to_owned()),
                 ..command("tool", ["args", "x"])
@@ -120,7 +120,7 @@ fn a_name_is_not_looked_up_in_relative_folders() {
     let folder = toolbox("bin");
     std::os::unix::fs::symlink(program("stubborn"), folder.path().join("tool")).unwrap();
     for path in ["bin", "./bin", ".", "", ":", "bin:"] {
-        let tool = Command {
+        let tool = ProcessCommand {
             env: vec![("PATH".into(), path.into())],
             cwd: Some(folder.path().to_owned()),
             ..command("tool", ["args", "x"])

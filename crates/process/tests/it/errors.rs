@@ -4,16 +4,18 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use switchboard_process::{Command, Exit, Guard, SpawnError, Spawned, StderrOptions, spawn};
+use switchboard_process::{
+    ProcessCommand, ProcessExit, ProcessGuard, SpawnError, SpawnedProcess, StderrOptions, spawn,
+};
 
 use super::{both, bounded, command, sh, start};
 
-async fn refused(command: Command, guard: &Guard) -> SpawnError {
+async fn refused(command: ProcessCommand, guard: &ProcessGuard) -> SpawnError {
     spawn(command, guard, StderrOptions::default()).await.expect_err("it started")
 }
 
-fn with_path(program: &str, path: &str) -> Command {
-    Command { env: vec![("PATH".into(), path.into())], ..command(program, []) }
+fn with_path(program: &str, path: &str) -> ProcessCommand {
+    ProcessCommand { env: vec![("PATH".into(), path.into())], ..command(program, []) }
 }
 
 /// Written by another process: a file that this one had open for writing could not be executed while
@@ -81,7 +83,7 @@ fn a_bad_working_directory() {
     bounded(async {
         for guard in both() {
             for cwd in ["/nowhere", "/bin/sh"] {
-                let command = Command { cwd: Some(cwd.into()), ..command("/bin/sh", []) };
+                let command = ProcessCommand { cwd: Some(cwd.into()), ..command("/bin/sh", []) };
                 let error = refused(command, &guard).await;
                 assert!(matches!(error, SpawnError::BadWorkingDirectory { .. }));
                 assert_eq!(
@@ -131,10 +133,10 @@ fn an_argument_the_system_does_not_take() {
 fn a_child_that_exits_at_once_has_started() {
     bounded(async {
         for guard in both() {
-            let Spawned { process, .. } = start(sh("echo no key >&2; exit 1"), &guard).await;
-            let told = format!("{}: {}", process.exited().await, process.stderr_tail());
+            let SpawnedProcess { process, .. } = start(sh("echo no key >&2; exit 1"), &guard).await;
+            let told = format!("{}: {}", process.wait_exit().await, process.stderr_tail());
             assert_eq!(told, "exited with status 1: no key\n");
-            assert_eq!(process.stop().await, Exit::Code(1));
+            assert_eq!(process.stop().await, ProcessExit::Code(1));
         }
     });
 }
@@ -142,14 +144,14 @@ fn a_child_that_exits_at_once_has_started() {
 #[test]
 fn a_guard_that_is_none() {
     bounded(async {
-        assert!(Guard::at("/nowhere").is_err());
+        assert!(ProcessGuard::at("/nowhere").is_err());
         for program in ["/bin/true", "/bin/cat"] {
-            let guard = Guard::at(program).unwrap();
+            let guard = ProcessGuard::at(program).unwrap();
             let error = refused(command("/bin/true", []), &guard).await;
             assert!(matches!(error, SpawnError::Guard { .. }), "{error:?}");
         }
         let folder = tempfile::tempdir().unwrap();
-        let error = refused(sh("true"), &Guard::at(folder.path()).unwrap()).await;
+        let error = refused(sh("true"), &ProcessGuard::at(folder.path()).unwrap()).await;
         assert_eq!(error.to_string(), "the process guard failed while being started");
     });
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use switchboard_process::{Command, Exit, Spawned};
+use switchboard_process::{ProcessCommand, ProcessExit, SpawnedProcess};
 use switchboard_testkit::processes::{Identity, working_in};
 
 use super::{Tree, bounded, eventually, guard, sh, start};
@@ -20,7 +20,7 @@ fn asked_to_end_it_stops_everybody_first() {
         bounded(async {
             let tree = Tree::start(&guard()).await;
             send(tree.guard, signal);
-            assert_eq!(tree.process.exited().await, Exit::Signal(9));
+            assert_eq!(tree.process.wait_exit().await, ProcessExit::Signal(9));
             let gone = move || tree.nobody_is_left();
             assert!(eventually(Duration::from_secs(1), gone).await.is_some());
         });
@@ -35,7 +35,7 @@ fn other_signals_do_not_touch_it() {
             send(tree.guard, signal);
         }
         assert!(tree.members.iter().all(|member| member.is_alive()));
-        assert_eq!(tree.process.stop().await, Exit::Signal(9));
+        assert_eq!(tree.process.stop().await, ProcessExit::Signal(9));
         assert!(tree.nobody_is_left());
     });
 }
@@ -46,8 +46,8 @@ fn killed_it_leaves_nobody() {
     bounded(async {
         let tree = Tree::start(&guard()).await;
         send(tree.guard, Signal::SIGKILL);
-        assert_eq!(tree.process.exited().await, Exit::Unknown);
-        assert_eq!(tree.process.stop().await, Exit::Unknown);
+        assert_eq!(tree.process.wait_exit().await, ProcessExit::Unknown);
+        assert_eq!(tree.process.stop().await, ProcessExit::Unknown);
         assert!(tree.nobody_is_left());
     });
 }
@@ -82,8 +82,8 @@ fn killed_by_its_server_it_leaves_nobody() {
         bounded(async move {
             let folder = tempfile::tempdir().unwrap();
             let cwd = folder.path().canonicalize().unwrap();
-            let command = Command { cwd: Some(cwd.clone()), env: path(), ..sh(script) };
-            let Spawned { stdin, process, .. } = start(command, &guard()).await;
+            let command = ProcessCommand { cwd: Some(cwd.clone()), env: path(), ..sh(script) };
+            let SpawnedProcess { stdin, process, .. } = start(command, &guard()).await;
             let guard = Identity::of(process.pid()).and_then(Identity::parent);
             if !script.ends_with("read end") {
                 let killed = move || guard.is_none_or(|guard| !guard.is_alive());

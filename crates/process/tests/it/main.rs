@@ -14,7 +14,9 @@ mod stop;
 use std::ffi::OsString;
 use std::time::Duration;
 
-use switchboard_process::{Command, Guard, Process, Spawned, StderrOptions, spawn};
+use switchboard_process::{
+    Process, ProcessCommand, ProcessGuard, SpawnedProcess, StderrOptions, spawn,
+};
 use switchboard_testkit::processes::{Identity, wait_until};
 use switchboard_testkit::programs::program;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader, Lines};
@@ -33,38 +35,38 @@ fn bounded(test: impl Future<Output = ()>) {
     ended.expect("the test hangs");
 }
 
-fn guard() -> Guard {
-    Guard::at(program("guard")).unwrap()
+fn guard() -> ProcessGuard {
+    ProcessGuard::at(program("guard")).unwrap()
 }
 
 /// With a guard and without: what both promise is tested of both.
-fn both() -> [Guard; 2] {
-    [guard(), Guard::none()]
+fn both() -> [ProcessGuard; 2] {
+    [guard(), ProcessGuard::none()]
 }
 
-fn command<const N: usize>(program: impl Into<OsString>, args: [&str; N]) -> Command {
-    Command { args: args.map(Into::into).to_vec(), ..Command::new(program) }
+fn command<const N: usize>(program: impl Into<OsString>, args: [&str; N]) -> ProcessCommand {
+    ProcessCommand { args: args.map(Into::into).to_vec(), ..ProcessCommand::new(program) }
 }
 
-fn sh(script: &str) -> Command {
+fn sh(script: &str) -> ProcessCommand {
     command("/bin/sh", ["-c", script])
 }
 
-fn stubborn<const N: usize>(args: [&str; N]) -> Command {
+fn stubborn<const N: usize>(args: [&str; N]) -> ProcessCommand {
     command(program("stubborn"), args)
 }
 
-async fn start(command: Command, guard: &Guard) -> Spawned {
+async fn start(command: ProcessCommand, guard: &ProcessGuard) -> SpawnedProcess {
     spawn(command, guard, StderrOptions::default()).await.unwrap()
 }
 
 /// All that a command writes, with nothing on its standard input.
-async fn output(command: Command, guard: &Guard) -> Vec<u8> {
-    let Spawned { stdin, mut stdout, process } = start(command, guard).await;
+async fn output(command: ProcessCommand, guard: &ProcessGuard) -> Vec<u8> {
+    let SpawnedProcess { stdin, mut stdout, process } = start(command, guard).await;
     drop(stdin);
     let mut bytes = Vec::new();
     stdout.read_to_end(&mut bytes).await.unwrap();
-    process.exited().await;
+    process.wait_exit().await;
     bytes
 }
 
@@ -78,8 +80,8 @@ struct Tree {
 }
 
 impl Tree {
-    async fn start(guard: &Guard) -> Self {
-        let Spawned { stdin, stdout, process } = start(stubborn(["tree"]), guard).await;
+    async fn start(guard: &ProcessGuard) -> Self {
+        let SpawnedProcess { stdin, stdout, process } = start(stubborn(["tree"]), guard).await;
         let mut lines = BufReader::new(stdout).lines();
         let mut members = Vec::new();
         for _ in 0..4 {

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use switchboard_process::{Exit, Spawned, StderrOptions, StderrSink, spawn};
+use switchboard_process::{ProcessExit, SpawnedProcess, StderrOptions, StderrSink, spawn};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::{both, bounded, command, guard, sh, start, stubborn};
@@ -12,7 +12,7 @@ fn what_is_written_comes_back_through_cat() {
     bounded(async {
         for guard in both() {
             let cat = start(command("cat", []), &guard).await;
-            let Spawned { mut stdin, mut stdout, process } = cat;
+            let SpawnedProcess { mut stdin, mut stdout, process } = cat;
             for text in ["one\n", "two\n"] {
                 stdin.write_all(text.as_bytes()).await.unwrap();
                 let mut back = vec![0; text.len()];
@@ -22,7 +22,7 @@ fn what_is_written_comes_back_through_cat() {
             assert_eq!(process.try_exit(), None);
             drop(stdin);
             assert_eq!(stdout.read(&mut [0]).await.unwrap(), 0);
-            assert_eq!(process.exited().await, Exit::Code(0));
+            assert_eq!(process.wait_exit().await, ProcessExit::Code(0));
         }
     });
 }
@@ -32,7 +32,7 @@ fn a_child_that_closes_its_pipes_is_seen_to() {
     bounded(async {
         for guard in both() {
             let script = "exec >&- <&-; read never; exec sleep 100";
-            let Spawned { mut stdin, mut stdout, process } = start(sh(script), &guard).await;
+            let SpawnedProcess { mut stdin, mut stdout, process } = start(sh(script), &guard).await;
             assert_eq!(stdout.read(&mut [0]).await.unwrap(), 0);
             let error = loop {
                 if let Err(error) = stdin.write_all(b"x").await {
@@ -51,17 +51,17 @@ fn a_child_that_closes_its_pipes_is_seen_to() {
 fn ends_are_told_apart() {
     bounded(async {
         let cases = [
-            ("exit 0", Exit::Code(0)),
-            ("exit 3", Exit::Code(3)),
-            ("exit 255", Exit::Code(255)),
-            ("kill -SEGV $$", Exit::Signal(11)),
-            ("kill -KILL $$", Exit::Signal(9)),
-            ("kill -40 $$", Exit::Signal(40)),
+            ("exit 0", ProcessExit::Code(0)),
+            ("exit 3", ProcessExit::Code(3)),
+            ("exit 255", ProcessExit::Code(255)),
+            ("kill -SEGV $$", ProcessExit::Signal(11)),
+            ("kill -KILL $$", ProcessExit::Signal(9)),
+            ("kill -40 $$", ProcessExit::Signal(40)),
         ];
         for guard in both() {
             for (script, exit) in cases {
-                let Spawned { process, .. } = start(sh(script), &guard).await;
-                let (one, other) = tokio::join!(process.exited(), process.exited());
+                let SpawnedProcess { process, .. } = start(sh(script), &guard).await;
+                let (one, other) = tokio::join!(process.wait_exit(), process.wait_exit());
                 assert_eq!((one, other), (exit, exit), "{script}");
                 assert_eq!(process.try_exit(), Some(exit));
                 assert_eq!(process.stop().await, exit);
@@ -76,8 +76,8 @@ fn the_end_is_told_after_the_last_words() {
         for guard in both() {
             for _ in 0..20 {
                 let script = "echo 'no key: grün' >&2; exit 3";
-                let Spawned { process, .. } = start(sh(script), &guard).await;
-                assert_eq!(process.exited().await, Exit::Code(3));
+                let SpawnedProcess { process, .. } = start(sh(script), &guard).await;
+                assert_eq!(process.wait_exit().await, ProcessExit::Code(3));
                 assert_eq!(process.stderr_tail(), "no key: grün\n");
             }
         }
@@ -89,8 +89,8 @@ fn the_end_is_told_while_descendants_hold_the_pipes() {
     bounded(async {
         for guard in both() {
             let script = "sleep 100 & echo $! >&2; exit 3";
-            let Spawned { process, mut stdout, .. } = start(sh(script), &guard).await;
-            assert_eq!(process.exited().await, Exit::Code(3));
+            let SpawnedProcess { process, mut stdout, .. } = start(sh(script), &guard).await;
+            assert_eq!(process.wait_exit().await, ProcessExit::Code(3));
             assert!(process.stderr_tail().ends_with('\n'));
             // They are stopped too, without anybody asking, and then the pipes end.
             assert_eq!(stdout.read(&mut [0]).await.unwrap(), 0);
@@ -117,10 +117,11 @@ fn a_flood_of_standard_error_is_read_counted_and_forgotten() {
             let count = Arc::new(Count::default());
             let options = StderrOptions { sink: Some(count.clone()) };
             let flood = stubborn(["flood", &FLOOD.to_string()]);
-            let Spawned { mut stdout, process, .. } = spawn(flood, &guard, options).await.unwrap();
+            let SpawnedProcess { mut stdout, process, .. } =
+                spawn(flood, &guard, options).await.unwrap();
             let mut done = [0; 5];
             stdout.read_exact(&mut done).await.expect("the child got stuck");
-            assert_eq!(process.exited().await, Exit::Code(0));
+            assert_eq!(process.wait_exit().await, ProcessExit::Code(0));
             assert_eq!(*count.0.lock().unwrap(), (FLOOD, false));
             assert_eq!(process.stderr_tail(), "x".repeat(64 * 1024));
         }
@@ -134,7 +135,7 @@ fn fifty_at_once_do_not_mix() {
         let each = (0..50).map(|number| {
             let guard = guard.clone();
             tokio::spawn(async move {
-                let Spawned { mut stdin, mut stdout, process } =
+                let SpawnedProcess { mut stdin, mut stdout, process } =
                     start(command("cat", []), &guard).await;
                 let text = format!("number {number:02}");
                 stdin.write_all(text.as_bytes()).await.unwrap();
@@ -151,7 +152,7 @@ fn fifty_at_once_do_not_mix() {
             stopping.push(tokio::spawn(async move { process.stop().await }));
         }
         for stop in stopping {
-            assert!(matches!(stop.await.unwrap(), Exit::Signal(2) | Exit::Code(0)));
+            assert!(matches!(stop.await.unwrap(), ProcessExit::Signal(2) | ProcessExit::Code(0)));
         }
     });
 }

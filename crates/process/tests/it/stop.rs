@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use switchboard_process::{Command, Exit, Guard, Spawned, StopLadder};
+use switchboard_process::{
+    ProcessCommand, ProcessExit, ProcessGuard, SpawnedProcess, StopTimeouts,
+};
 use switchboard_testkit::processes::working_in;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
@@ -11,7 +13,7 @@ use super::{Tree, both, bounded, command, eventually, guard, start, stubborn};
 /// The contract says 600 ms in all; the rest is for a busy machine.
 const STOPPED: Duration = Duration::from_millis(1500);
 
-async fn first_line(spawned: &mut Spawned) -> String {
+async fn first_line(spawned: &mut SpawnedProcess) -> String {
     let mut line = String::new();
     BufReader::new(&mut spawned.stdout).read_line(&mut line).await.unwrap();
     line
@@ -22,7 +24,7 @@ fn a_stubborn_tree_is_gone() {
     bounded(async {
         let tree = Tree::start(&guard()).await;
         let begun = Instant::now();
-        assert_eq!(tree.process.stop().await, Exit::Signal(9));
+        assert_eq!(tree.process.stop().await, ProcessExit::Signal(9));
         let took = begun.elapsed();
         assert!(took < STOPPED, "took {took:?}");
         assert!(took >= Duration::from_millis(500), "the ladder was cut short: {took:?}");
@@ -37,11 +39,14 @@ fn many_may_stop_and_again() {
     bounded(async {
         let tree = Tree::start(&guard()).await;
         let other = tree.process.clone();
-        let (one, two, end) = tokio::join!(tree.process.stop(), other.stop(), other.exited());
-        assert_eq!((one, two, end), (Exit::Signal(9), Exit::Signal(9), Exit::Signal(9)));
+        let (one, two, end) = tokio::join!(tree.process.stop(), other.stop(), other.wait_exit());
+        assert_eq!(
+            (one, two, end),
+            (ProcessExit::Signal(9), ProcessExit::Signal(9), ProcessExit::Signal(9))
+        );
         assert!(tree.nobody_is_left());
         let begun = Instant::now();
-        assert_eq!(other.stop().await, Exit::Signal(9));
+        assert_eq!(other.stop().await, ProcessExit::Signal(9));
         assert!(begun.elapsed() < Duration::from_millis(50));
     });
 }
@@ -76,9 +81,9 @@ fn the_ladder_has_an_order() {
             let log = folder.path().join("log");
             let mut child = start(stubborn(["record", log.to_str().unwrap()]), &guard).await;
             assert_eq!(first_line(&mut child).await, "ready\n");
-            let Spawned { stdin, process, .. } = child;
+            let SpawnedProcess { stdin, process, .. } = child;
             drop(stdin);
-            assert_eq!(process.stop().await, Exit::Signal(9));
+            assert_eq!(process.stop().await, ProcessExit::Signal(9));
             let log = std::fs::read_to_string(log).unwrap();
             let mut lines: Vec<&str> = log.lines().collect();
             // The end of standard input and SIGINT come together.
@@ -97,10 +102,10 @@ fn a_polite_child_is_given_its_time() {
             let mut child =
                 start(stubborn(["polite", work.to_str().unwrap(), "200"]), &guard).await;
             assert_eq!(first_line(&mut child).await, "ready\n");
-            let Spawned { stdin, process, .. } = child;
+            let SpawnedProcess { stdin, process, .. } = child;
             drop(stdin);
             let begun = Instant::now();
-            assert_eq!(process.stop().await, Exit::Code(0));
+            assert_eq!(process.stop().await, ProcessExit::Code(0));
             assert!(begun.elapsed() < Duration::from_millis(480), "took {:?}", begun.elapsed());
             assert_eq!(std::fs::read_to_string(work).unwrap(), "finished");
         }
@@ -112,11 +117,11 @@ fn the_ladder_may_be_shorter() {
     bounded(async {
         for guard in both() {
             let stop =
-                StopLadder { after_interrupt: Duration::ZERO, after_terminate: Duration::ZERO };
-            let mut child = start(Command { stop, ..stubborn(["leaf", "x"]) }, &guard).await;
+                StopTimeouts { after_interrupt: Duration::ZERO, after_terminate: Duration::ZERO };
+            let mut child = start(ProcessCommand { stop, ..stubborn(["leaf", "x"]) }, &guard).await;
             first_line(&mut child).await;
             let begun = Instant::now();
-            assert_eq!(child.process.stop().await, Exit::Signal(9));
+            assert_eq!(child.process.stop().await, ProcessExit::Signal(9));
             assert!(begun.elapsed() < Duration::from_millis(400), "took {:?}", begun.elapsed());
         }
     });
@@ -127,8 +132,8 @@ fn a_process_that_keeps_forking_does_not_escape() {
     bounded(async {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path().canonicalize().unwrap();
-        let relay = Command { cwd: Some(folder.clone()), ..stubborn(["relay"]) };
-        let Spawned { stdout, process, .. } = start(relay, &guard()).await;
+        let relay = ProcessCommand { cwd: Some(folder.clone()), ..stubborn(["relay"]) };
+        let SpawnedProcess { stdout, process, .. } = start(relay, &guard()).await;
         let mut lines = BufReader::new(stdout).lines();
         while lines.next_line().await.unwrap().expect("the relay ended") != "running" {}
         process.stop().await;
@@ -139,9 +144,9 @@ fn a_process_that_keeps_forking_does_not_escape() {
 #[test]
 fn without_a_guard_the_group_is_stopped() {
     bounded(async {
-        let Tree { process, members, .. } = Tree::start(&Guard::none()).await;
+        let Tree { process, members, .. } = Tree::start(&ProcessGuard::none()).await;
         let begun = Instant::now();
-        assert_eq!(process.stop().await, Exit::Signal(9));
+        assert_eq!(process.stop().await, ProcessExit::Signal(9));
         assert!(begun.elapsed() < STOPPED);
         // The one in a session of its own is what a guard is for.
         let escaped: Vec<_> = members.iter().filter(|member| member.is_alive()).collect();
@@ -154,8 +159,8 @@ fn without_a_guard_the_group_is_stopped() {
 #[test]
 fn without_a_guard_a_dropped_handle_stops_the_child() {
     bounded(async {
-        let Spawned { process, stdin: _stdin, .. } =
-            start(command("sleep", ["100"]), &Guard::none()).await;
+        let SpawnedProcess { process, stdin: _stdin, .. } =
+            start(command("sleep", ["100"]), &ProcessGuard::none()).await;
         let child = switchboard_testkit::processes::Identity::of(process.pid()).unwrap();
         drop(process);
         assert!(eventually(STOPPED, move || !child.is_known()).await.is_some());

@@ -3,34 +3,36 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use switchboard_config::{ConnectorSource, Fetched, Located, Origin, is_encrypted_or_local};
+use switchboard_config::{
+    ConnectorSource, FetchedConnectors, Located, SourceOrigin, is_encrypted_or_local,
+};
 use url::Url;
 
 use super::copy;
-use super::error::Error;
-use crate::problem::Problem;
+use super::error::ConnectorsError;
+use crate::problem::SourceProblem;
 
 /// What is known of the catalogue: its text, or why there is none, or both.
 #[derive(Clone, Default)]
-pub(crate) struct Catalogue {
+pub(crate) struct ConnectorCatalog {
     source: Option<Located<ConnectorSource>>,
     text: Option<Arc<str>>,
-    error: Option<Arc<Error>>,
+    error: Option<Arc<ConnectorsError>>,
     /// Whether the text was fetched when it was asked for last.
     is_fresh: bool,
 }
 
 /// What came of fetching one.
 #[derive(Clone, Default)]
-pub(crate) struct Outcome {
+pub(crate) struct FetchOutcome {
     pub(super) url: String,
     pub(super) text: Option<Arc<str>>,
-    pub(super) error: Option<Arc<Error>>,
+    pub(super) error: Option<Arc<ConnectorsError>>,
 }
 
 // === impl Catalogue ===
 
-impl Catalogue {
+impl ConnectorCatalog {
     /// Turns to the catalogue that the settings name. Whether it was that one before.
     pub(crate) fn follow(
         &mut self,
@@ -54,7 +56,7 @@ impl Catalogue {
     }
 
     /// Takes in what was fetched, if it is of this catalogue.
-    pub(crate) fn update(&mut self, outcome: &Outcome) {
+    pub(crate) fn update(&mut self, outcome: &FetchOutcome) {
         let is_ours = |source: &Located<ConnectorSource>| source.value.url == outcome.url;
         if !self.source.as_ref().is_some_and(is_ours) {
             return;
@@ -72,19 +74,19 @@ impl Catalogue {
     }
 
     /// What it says, for the configuration to read.
-    pub(crate) fn fetched(&self) -> Option<Fetched> {
-        Some(Fetched {
-            origin: Origin::text(format!(
+    pub(crate) fn fetched(&self) -> Option<FetchedConnectors> {
+        Some(FetchedConnectors {
+            origin: SourceOrigin::text(format!(
                 "catalogue at {}",
-                shown(&self.source.as_ref()?.value.url)
+                redacted_url(&self.source.as_ref()?.value.url)
             )),
             text: self.text.as_deref()?.to_owned(),
         })
     }
 
     /// What is wrong with it.
-    pub(crate) fn problem(&self) -> Option<Problem> {
-        Some(Problem::Connectors {
+    pub(crate) fn problem(&self) -> Option<SourceProblem> {
+        Some(SourceProblem::Connectors {
             at: self.source.as_ref()?.at.clone(),
             error: Arc::clone(self.error.as_ref()?),
             copy: self.text.is_some() && !self.is_fresh,
@@ -93,7 +95,7 @@ impl Catalogue {
 }
 
 /// The address without what may be secret in it.
-fn shown(url: &str) -> String {
+fn redacted_url(url: &str) -> String {
     let Ok(url) = Url::parse(url) else {
         return "an address that is none".to_owned();
     };

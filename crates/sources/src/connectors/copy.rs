@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::fetch::{MAX_BYTES, is_catalogue};
+use super::fetch::{MAX_CATALOG_BYTES, is_catalogue};
 
 /// A file of this form; one of another version counts as none.
-const VERSION: u32 = 1;
+const CACHE_FILE_VERSION: u32 = 1;
 
 #[derive(Serialize, Deserialize)]
-struct Kept<'a> {
+struct CachedCatalog<'a> {
     version: u32,
     /// The whole address, so that a copy is never taken for another catalogue's.
     url: std::borrow::Cow<'a, str>,
@@ -22,32 +22,34 @@ struct Kept<'a> {
 
 /// Reads the copy of what was at `url`. One that is damaged counts as none.
 pub(super) fn load(state_dir: &Path, url: &str) -> Option<String> {
-    let path = path(state_dir, url);
+    let path = cache_path(state_dir, url);
     // Escaped, a text may be twice as long.
-    let limit = 2 * MAX_BYTES as u64 + 4096;
+    let limit = 2 * MAX_CATALOG_BYTES as u64 + 4096;
     let mut text = String::new();
     let file = File::open(path).ok()?;
     file.metadata().ok().filter(fs::Metadata::is_file)?;
     file.take(limit).read_to_string(&mut text).ok()?;
-    let kept: Kept<'_> = serde_json::from_str(&text).ok()?;
-    let is_ours = kept.version == VERSION && kept.url == url && is_catalogue(&kept.catalogue);
+    let kept: CachedCatalog<'_> = serde_json::from_str(&text).ok()?;
+    let is_ours =
+        kept.version == CACHE_FILE_VERSION && kept.url == url && is_catalogue(&kept.catalogue);
     is_ours.then(|| kept.catalogue.into_owned())
 }
 
 /// Keeps a copy that only its owner may read.
-pub(super) fn keep(
+pub(super) fn store(
     state_dir: &Path,
     url: &str,
     catalogue: &str,
 ) -> Result<(), (PathBuf, io::Error)> {
-    let path = path(state_dir, url);
+    let path = cache_path(state_dir, url);
     write(&path, url, catalogue).map_err(|source| (path, source))
 }
 
 fn write(path: &Path, url: &str, catalogue: &str) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
-    private_folder(folder)?;
-    let kept = Kept { version: VERSION, url: url.into(), catalogue: catalogue.into() };
+    create_private_folder(folder)?;
+    let kept =
+        CachedCatalog { version: CACHE_FILE_VERSION, url: url.into(), catalogue: catalogue.into() };
     let mut staged = tempfile::NamedTempFile::new_in(folder)?;
     staged.write_all(&serde_json::to_vec(&kept)?)?;
     staged.as_file().sync_all()?;
@@ -55,14 +57,14 @@ fn write(path: &Path, url: &str, catalogue: &str) -> io::Result<()> {
     Ok(())
 }
 
-fn private_folder(folder: &Path) -> io::Result<()> {
+fn create_private_folder(folder: &Path) -> io::Result<()> {
     use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true).mode(0o700).create(folder)?;
     fs::set_permissions(folder, fs::Permissions::from_mode(0o700))
 }
 
-fn path(state_dir: &Path, url: &str) -> PathBuf {
+fn cache_path(state_dir: &Path, url: &str) -> PathBuf {
     use std::fmt::Write as _;
     let mut name = String::new();
     for byte in &Sha256::digest(url)[..16] {

@@ -8,25 +8,29 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderName, HeaderValue};
-use switchboard_config::{Asked, ConnectorSource, Surroundings, is_encrypted_or_local, resolve};
-use switchboard_process::Guard;
-use switchboard_wire::http::{Challenge, CredentialError, Credentials, Outgoing, Verdict};
+use switchboard_config::{
+    ConnectorSource, HostContext, ResolveOptions, is_encrypted_or_local, resolve_desired,
+};
+use switchboard_process::ProcessGuard;
+use switchboard_wire::http::{
+    ChallengeAction, CredentialChallenge, CredentialError, CredentialProvider, RequestLine,
+};
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 use url::{Origin, Url};
 
-use super::error::Error;
-use super::helper::Helper;
-use super::wanted::{Wanted, wanted_source};
-use crate::options::Options;
+use super::error::ConnectorsError;
+use super::helper::TokenHelper;
+use super::wanted::{ConnectorRequest, effective_connector_source};
+use crate::options::SourcesOptions;
 
-const SESSION: HeaderName = HeaderName::from_static("x-mcp-client-session-id");
+const SESSION_HEADER: HeaderName = HeaderName::from_static("x-mcp-client-session-id");
 
 /// What the servers of a catalogue are reached with. The token helper runs when its token is needed first, and once more
 /// when a server refuses what it printed. Has no `Debug`: the helper's environment may hold secrets.
-pub struct CatalogueCredentials {
-    helper: Option<Helper>,
-    guard: Guard,
+pub struct ConnectorCredentials {
+    helper: Option<TokenHelper>,
+    guard: ProcessGuard,
     deadline: Duration,
     session: HeaderValue,
     /// Where the token may go: to the catalogue itself, and where the settings say so.
@@ -36,19 +40,19 @@ pub struct CatalogueCredentials {
 }
 
 /// Credentials for the servers of the catalogue that the settings name.
-pub fn catalogue_credentials(
-    surroundings: &Surroundings,
-    asked: &Asked,
-    options: &Options,
-) -> Option<Arc<CatalogueCredentials>> {
-    let desired = resolve(surroundings, asked);
-    let source = wanted_source(&desired, asked)?;
-    let wanted = Wanted::new(&source.value, surroundings, &desired.settings.env);
-    Some(Arc::new(CatalogueCredentials {
+pub fn connector_credentials(
+    surroundings: &HostContext,
+    asked: &ResolveOptions,
+    options: &SourcesOptions,
+) -> Option<Arc<ConnectorCredentials>> {
+    let desired = resolve_desired(surroundings, asked);
+    let source = effective_connector_source(&desired, asked)?;
+    let wanted = ConnectorRequest::new(&source.value, surroundings, &desired.settings.env);
+    Some(Arc::new(ConnectorCredentials {
         helper: wanted.helper,
         guard: options.guard.clone(),
         deadline: options.timing.helper,
-        session: session(),
+        session: new_session_id(),
         origins: token_origins(&source.value),
         token: Mutex::default(),
     }))
@@ -76,69 +80,73 @@ fn http_origin(url: &Url) -> Origin {
 
 // === impl CatalogueCredentials ===
 
-impl CatalogueCredentials {
+impl ConnectorCredentials {
     /// Whether the catalogue's token may go to `url`.
     pub fn covers(&self, url: &Url) -> bool {
         self.origins.contains(&http_origin(url))
     }
 
-    async fn current(&self, url: &Url) -> Result<HeaderMap, Error> {
+    async fn headers_for(&self, url: &Url) -> Result<HeaderMap, ConnectorsError> {
         let mut headers = HeaderMap::new();
         if !self.covers(url) {
             return Ok(headers);
         }
-        headers.insert(SESSION, self.session.clone());
+        headers.insert(SESSION_HEADER, self.session.clone());
         if let Some(helper) = &self.helper {
             let mut token = self.token.lock().await;
             if token.is_none() {
-                *token = Some(self.print(helper).await?);
+                *token = Some(self.run_helper(helper).await?);
             }
             headers.extend(token.clone().map(|token| (AUTHORIZATION, token)));
         }
         Ok(headers)
     }
 
-    async fn print(&self, helper: &Helper) -> Result<HeaderValue, Error> {
+    async fn run_helper(&self, helper: &TokenHelper) -> Result<HeaderValue, ConnectorsError> {
         helper.authorization(&self.guard, self.deadline, &CancellationToken::new()).await
     }
 
     /// A new token in the place of the refused one.
-    async fn renewed(&self, refused: Option<&HeaderValue>) -> Verdict {
-        let give_up = || Verdict::SignIn { reason: "the catalogue's token is refused".into() };
+    async fn renew_token(&self, refused: Option<&HeaderValue>) -> ChallengeAction {
+        let give_up =
+            || ChallengeAction::SignIn { reason: "the catalogue's token is refused".into() };
         let (Some(helper), Some(refused)) = (&self.helper, refused) else { return give_up() };
         let mut token = self.token.lock().await;
         if token.as_ref() != Some(refused) {
-            return Verdict::Retry; // Another request renewed it.
+            return ChallengeAction::Retry; // Another request renewed it.
         }
-        match self.print(helper).await {
+        match self.run_helper(helper).await {
             Ok(printed) if printed != refused => {
                 *token = Some(printed);
-                Verdict::Retry
+                ChallengeAction::Retry
             }
             Ok(_) => give_up(),
-            Err(error) => Verdict::SignIn { reason: error.to_string() },
+            Err(error) => ChallengeAction::SignIn { reason: error.to_string() },
         }
     }
 }
 
-impl Credentials for CatalogueCredentials {
+impl CredentialProvider for ConnectorCredentials {
     fn headers<'a>(
         &'a self,
-        request: Outgoing<'a>,
+        request: RequestLine<'a>,
     ) -> BoxFuture<'a, Result<HeaderMap, CredentialError>> {
         Box::pin(async move {
-            let headers = self.current(request.url).await;
+            let headers = self.headers_for(request.url).await;
             headers.map_err(|error| CredentialError::Failed(Box::new(error)))
         })
     }
 
-    fn challenged<'a>(&'a self, challenge: &'a Challenge) -> BoxFuture<'a, Verdict> {
-        Box::pin(self.renewed(challenge.sent.get(AUTHORIZATION)))
+    fn on_challenge<'a>(
+        &'a self,
+        challenge: &'a CredentialChallenge,
+    ) -> BoxFuture<'a, ChallengeAction> {
+        Box::pin(self.renew_token(challenge.sent.get(AUTHORIZATION)))
     }
 }
 
 /// A name that no other session has.
-fn session() -> HeaderValue {
+fn new_session_id() -> HeaderValue {
     let random = || RandomState::new().build_hasher().finish();
     let name = format!("{:016x}{:016x}", random(), random());
     HeaderValue::try_from(name).unwrap_or(HeaderValue::from_static("switchboard"))

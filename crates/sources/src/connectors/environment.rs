@@ -6,12 +6,12 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
-use switchboard_config::{Environment, Located, baseline_value};
+use switchboard_config::{EnvironmentVariables, Located, baseline_value};
 
 /// The environment of a helper: the part of the caller's that every process gets, what the settings add, and what the
 /// helper is asked about.
 pub(super) fn environment(
-    caller: &Environment,
+    caller: &EnvironmentVariables,
     settings: &BTreeMap<String, Located<String>>,
     url: &str,
 ) -> Vec<(OsString, OsString)> {

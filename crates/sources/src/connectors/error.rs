@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use http::StatusCode;
-use switchboard_process::{Exit, SpawnError};
+use switchboard_process::{ProcessExit, SpawnError};
 use switchboard_wire::http::HttpError;
 
 /// Why there is no fresh catalogue.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum ConnectorsError {
     /// The setting is not a URL.
     #[error("`connectors.url` is not a URL")]
     Url {
@@ -51,13 +51,13 @@ pub enum Error {
     #[error("`connectors.tokenHelper` {exit}; run it in a terminal to see what it says")]
     HelperFailed {
         /// How.
-        exit: Exit,
+        exit: ProcessExit,
     },
     /// The token helper printed something that cannot be a token.
     #[error("`connectors.tokenHelper` printed {what}, not a token")]
     NotAToken {
         /// What it printed, without a word of it.
-        what: NotAToken,
+        what: TokenHelperFault,
     },
     /// The exchange failed.
     #[error("cannot fetch the catalogue")]
@@ -101,7 +101,7 @@ pub enum Error {
 
 /// What a helper prints instead of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NotAToken {
+pub enum TokenHelperFault {
     /// Nothing.
     Nothing,
     /// More than a token can be.
@@ -110,7 +110,7 @@ pub enum NotAToken {
     Garbage,
 }
 
-impl std::fmt::Display for NotAToken {
+impl std::fmt::Display for TokenHelperFault {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Nothing => "nothing",

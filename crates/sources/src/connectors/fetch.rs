@@ -6,34 +6,34 @@ use http::header::AUTHORIZATION;
 use http::{HeaderMap, StatusCode};
 use serde_json::Value;
 use switchboard_config::is_encrypted_or_local;
-use switchboard_process::Guard;
+use switchboard_process::ProcessGuard;
 use switchboard_wire::http::{
-    Body, Endpoint, EndpointOptions, HttpError, Limits, Pool, StaticHeaders,
+    EndpointOptions, HttpEndpoint, HttpError, HttpPool, ResponseBody, ResponseLimits, StaticHeaders,
 };
 use switchboard_wire::sanitize;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use super::error::Error;
-use super::wanted::Wanted;
-use crate::options::Timing;
+use super::error::ConnectorsError;
+use super::wanted::ConnectorRequest;
+use crate::options::SourcesTiming;
 
 /// No catalogue is larger; it is what the configuration reads of a file.
-pub(super) const MAX_BYTES: usize = 4 * 1024 * 1024;
+pub(super) const MAX_CATALOG_BYTES: usize = 4 * 1024 * 1024;
 
 /// The words of an answer that are shown.
-const SHOWN: usize = 80;
+const MAX_SHOWN_CHARS: usize = 80;
 
 /// Fetches the catalogue. `stop` ends the helper early; the exchange itself may simply be dropped.
 pub(super) async fn fetch(
-    wanted: &Wanted,
-    pool: &Pool,
-    guard: &Guard,
-    timing: &Timing,
+    wanted: &ConnectorRequest,
+    pool: &HttpPool,
+    guard: &ProcessGuard,
+    timing: &SourcesTiming,
     stop: &CancellationToken,
-) -> Result<String, Error> {
-    let url = address(&wanted.url)?;
+) -> Result<String, ConnectorsError> {
+    let url = parse_address(&wanted.url)?;
     let mut headers = HeaderMap::new();
     if let Some(helper) = &wanted.helper {
         let authorization = helper.authorization(guard, timing.helper, stop).await?;
@@ -41,52 +41,52 @@ pub(super) async fn fetch(
     }
     let options = EndpointOptions {
         credentials: Arc::new(StaticHeaders::new(headers)),
-        limits: Limits { max_body: MAX_BYTES, ..Limits::default() },
+        limits: ResponseLimits { max_body: MAX_CATALOG_BYTES, ..ResponseLimits::default() },
         ..EndpointOptions::default()
     };
-    let endpoint = Endpoint::new(pool.clone(), url, options);
+    let endpoint = HttpEndpoint::new(pool.clone(), url, options);
     let after = timing.fetch;
     tokio::select! {
-        text = timeout(after, text(&endpoint)) => text.map_err(|_| Error::TooSlow { after })?,
-        () = stop.cancelled() => Err(Error::Abandoned),
+        text = timeout(after, read_text(&endpoint)) => text.map_err(|_| ConnectorsError::TooSlow { after })?,
+        () = stop.cancelled() => Err(ConnectorsError::Abandoned),
     }
 }
 
-fn address(url: &str) -> Result<Url, Error> {
-    let url = Url::parse(url).map_err(|source| Error::Url { source })?;
+fn parse_address(url: &str) -> Result<Url, ConnectorsError> {
+    let url = Url::parse(url).map_err(|source| ConnectorsError::Url { source })?;
     match url.scheme() {
-        "http" if !is_encrypted_or_local(url.as_str()) => Err(Error::Plain),
+        "http" if !is_encrypted_or_local(url.as_str()) => Err(ConnectorsError::Plain),
         "http" | "https" => Ok(url),
-        scheme => Err(Error::Scheme { scheme: scheme.to_owned() }),
+        scheme => Err(ConnectorsError::Scheme { scheme: scheme.to_owned() }),
     }
 }
 
-async fn text(endpoint: &Endpoint) -> Result<String, Error> {
-    let answer = endpoint.get(HeaderMap::new()).await.map_err(failed)?;
+async fn read_text(endpoint: &HttpEndpoint) -> Result<String, ConnectorsError> {
+    let answer = endpoint.get(HeaderMap::new()).await.map_err(to_fetch_error)?;
     if answer.status != StatusCode::OK {
-        return Err(Error::Status { status: answer.status });
+        return Err(ConnectorsError::Status { status: answer.status });
     }
     let body = match answer.body {
-        Body::Json(body) => body,
-        Body::Empty => return Err(Error::NotACatalogue),
-        Body::Events(_) => return Err(not_json("text/event-stream")),
-        Body::Other { content_type, .. } => return Err(not_json(&content_type)),
+        ResponseBody::Json(body) => body,
+        ResponseBody::Empty => return Err(ConnectorsError::NotACatalogue),
+        ResponseBody::Events(_) => return Err(not_json_error("text/event-stream")),
+        ResponseBody::Other { content_type, .. } => return Err(not_json_error(&content_type)),
     };
-    let text = String::from_utf8(body.into()).map_err(|_| Error::NotACatalogue)?;
-    if is_catalogue(&text) { Ok(text) } else { Err(Error::NotACatalogue) }
+    let text = String::from_utf8(body.into()).map_err(|_| ConnectorsError::NotACatalogue)?;
+    if is_catalogue(&text) { Ok(text) } else { Err(ConnectorsError::NotACatalogue) }
 }
 
 /// A refusal carries the beginning of its body, which may repeat what we sent.
-fn failed(error: HttpError) -> Error {
+fn to_fetch_error(error: HttpError) -> ConnectorsError {
     match error {
-        HttpError::Refused { status, .. } => Error::Status { status },
-        source => Error::Http { source },
+        HttpError::Refused { status, .. } => ConnectorsError::Status { status },
+        source => ConnectorsError::Http { source },
     }
 }
 
-fn not_json(content_type: &str) -> Error {
-    let shown: String = content_type.chars().take(SHOWN).collect();
-    Error::NotJson { content_type: sanitize::line(&shown).into_owned() }
+fn not_json_error(content_type: &str) -> ConnectorsError {
+    let shown: String = content_type.chars().take(MAX_SHOWN_CHARS).collect();
+    ConnectorsError::NotJson { content_type: sanitize::sanitize_line(&shown).into_owned() }
 }
 
 /// Whether the text lists servers: by name, or each with its name. What is wrong with a single one is found later; an
@@ -131,14 +131,14 @@ mod tests {
         for url in
             ["https://a.example/x", "http://127.0.0.1:1/", "http://[::1]/", "http://localhost/"]
         {
-            assert!(address(url).is_ok(), "{url}");
+            assert!(parse_address(url).is_ok(), "{url}");
         }
         for url in ["http://a.example", "http://10.0.0.1/", "http://localhost.example/"] {
-            assert!(matches!(address(url), Err(Error::Plain)), "{url}");
+            assert!(matches!(parse_address(url), Err(ConnectorsError::Plain)), "{url}");
         }
         for url in ["file:///etc/passwd", "ftp://a.example", "ws://a.example", "data:,[]"] {
-            assert!(matches!(address(url), Err(Error::Scheme { .. })), "{url}");
+            assert!(matches!(parse_address(url), Err(ConnectorsError::Scheme { .. })), "{url}");
         }
-        assert!(matches!(address("a.example"), Err(Error::Url { .. })));
+        assert!(matches!(parse_address("a.example"), Err(ConnectorsError::Url { .. })));
     }
 }

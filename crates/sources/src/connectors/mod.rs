@@ -14,10 +14,10 @@ mod once;
 mod refresh;
 mod wanted;
 
-pub use credentials::{CatalogueCredentials, catalogue_credentials};
-pub use error::{Error, NotAToken};
-pub use once::{fetch_catalogue, kept_catalogue};
+pub use credentials::{ConnectorCredentials, connector_credentials};
+pub use error::{ConnectorsError, TokenHelperFault};
+pub use once::{cached_connector_catalog, fetch_connector_catalog};
 
-pub(super) use catalogue::{Catalogue, Outcome};
-pub(super) use refresh::Refresher;
-pub(super) use wanted::{Wanted, wanted_source};
+pub(super) use catalogue::{ConnectorCatalog, FetchOutcome};
+pub(super) use refresh::ConnectorRefresher;
+pub(super) use wanted::{ConnectorRequest, effective_connector_source};

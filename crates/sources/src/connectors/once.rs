@@ -2,34 +2,41 @@
 
 use std::sync::Arc;
 
-use switchboard_config::{Asked, Desired, Fetched, Surroundings, resolve};
+use switchboard_config::{
+    Desired, FetchedConnectors, HostContext, ResolveOptions, resolve_desired,
+};
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::catalogue::{Catalogue, Outcome};
-use super::refresh::Refresher;
-use super::wanted::{Wanted, wanted_source};
-use crate::{options::Options, problem::Problem};
+use super::catalogue::{ConnectorCatalog, FetchOutcome};
+use super::refresh::ConnectorRefresher;
+use super::wanted::{ConnectorRequest, effective_connector_source};
+use crate::{options::SourcesOptions, problem::SourceProblem};
 
 /// The last copy of the catalogue that the settings name, without asking the network.
-pub fn kept_catalogue(surroundings: &Surroundings, asked: &Asked) -> Option<Fetched> {
-    named(&resolve(surroundings, asked), surroundings, asked)?.fetched()
+pub fn cached_connector_catalog(
+    surroundings: &HostContext,
+    asked: &ResolveOptions,
+) -> Option<FetchedConnectors> {
+    load_named_catalog(&resolve_desired(surroundings, asked), surroundings, asked)?.fetched()
 }
 
 /// Fetches the catalogue that the settings name. Where that fails its last copy is given, and why.
-pub async fn fetch_catalogue(
-    surroundings: &Surroundings,
-    asked: &Asked,
-    options: &Options,
-) -> (Option<Fetched>, Option<Problem>) {
-    let desired = resolve(surroundings, asked);
-    let Some(mut catalogue) = named(&desired, surroundings, asked) else { return (None, None) };
-    let Some(source) = wanted_source(&desired, asked) else { return (None, None) };
-    let wanted = Wanted::new(&source.value, surroundings, &desired.settings.env);
+pub async fn fetch_connector_catalog(
+    surroundings: &HostContext,
+    asked: &ResolveOptions,
+    options: &SourcesOptions,
+) -> (Option<FetchedConnectors>, Option<SourceProblem>) {
+    let desired = resolve_desired(surroundings, asked);
+    let Some(mut catalogue) = load_named_catalog(&desired, surroundings, asked) else {
+        return (None, None);
+    };
+    let Some(source) = effective_connector_source(&desired, asked) else { return (None, None) };
+    let wanted = ConnectorRequest::new(&source.value, surroundings, &desired.settings.env);
     let (_wants, wants) = watch::channel(Some(wanted.clone()));
-    let mut refresher = Refresher {
+    let mut refresher = ConnectorRefresher {
         wanted: wants,
-        outcomes: watch::channel(Outcome::default()).0,
+        outcomes: watch::channel(FetchOutcome::default()).0,
         refresh: Arc::new(Notify::new()),
         stop: CancellationToken::new(),
         options: options.clone(),
@@ -40,9 +47,13 @@ pub async fn fetch_catalogue(
     (catalogue.fetched(), catalogue.problem())
 }
 
-fn named(desired: &Desired, surroundings: &Surroundings, asked: &Asked) -> Option<Catalogue> {
-    let source = wanted_source(desired, asked)?;
-    let mut catalogue = Catalogue::default();
+fn load_named_catalog(
+    desired: &Desired,
+    surroundings: &HostContext,
+    asked: &ResolveOptions,
+) -> Option<ConnectorCatalog> {
+    let source = effective_connector_source(desired, asked)?;
+    let mut catalogue = ConnectorCatalog::default();
     catalogue.follow(Some(source.clone()), &surroundings.state_dir);
     Some(catalogue)
 }

@@ -5,35 +5,35 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use switchboard_config::Environment;
-use switchboard_wire::http::{Pool, PoolOptions, Proxies, ProxyVars};
+use switchboard_config::EnvironmentVariables;
+use switchboard_wire::http::{HttpPool, HttpPoolOptions, ProxySettings, ProxyVariables};
 use tokio::sync::{Notify, watch};
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use super::catalogue::Outcome;
+use super::catalogue::FetchOutcome;
 use super::copy;
-use super::error::Error;
+use super::error::ConnectorsError;
 use super::fetch::fetch;
-use super::wanted::Wanted;
-use crate::options::Options;
+use super::wanted::ConnectorRequest;
+use crate::options::SourcesOptions;
 
 /// Fetches what is wanted.
-pub(crate) struct Refresher {
-    pub(crate) wanted: watch::Receiver<Option<Wanted>>,
-    pub(crate) outcomes: watch::Sender<Outcome>,
+pub(crate) struct ConnectorRefresher {
+    pub(crate) wanted: watch::Receiver<Option<ConnectorRequest>>,
+    pub(crate) outcomes: watch::Sender<FetchOutcome>,
     pub(crate) refresh: Arc<Notify>,
     pub(crate) stop: CancellationToken,
-    pub(crate) options: Options,
+    pub(crate) options: SourcesOptions,
     pub(crate) state_dir: PathBuf,
     /// The caller's, which says where proxies are.
-    pub(crate) env: Environment,
+    pub(crate) env: EnvironmentVariables,
 }
 
 // === impl Refresher ===
 
-impl Refresher {
+impl ConnectorRefresher {
     pub(crate) async fn run(mut self) {
         let mut failures = 0;
         while !self.stop.is_cancelled() {
@@ -46,7 +46,7 @@ impl Refresher {
                     if !self.stop.is_cancelled() && !self.wanted.has_changed().unwrap_or(true) {
                         self.outcomes.send_replace(outcome);
                     }
-                    Some(self.pause(failures))
+                    Some(self.retry_delay(failures))
                 }
             };
             let stop = self.stop.clone();
@@ -57,19 +57,19 @@ impl Refresher {
                     Err(_) => return,
                 },
                 () = self.refresh.notified() => {}
-                () = passed(pause) => {}
+                () = sleep_or_forever(pause) => {}
             }
         }
     }
 
     /// One attempt, which ends early when something else is wanted.
-    pub(super) async fn attempt(&mut self, wanted: &Wanted) -> Outcome {
-        let outcome = |result: Result<Arc<str>, Error>| {
+    pub(super) async fn attempt(&mut self, wanted: &ConnectorRequest) -> FetchOutcome {
+        let outcome = |result: Result<Arc<str>, ConnectorsError>| {
             let (text, error) = match result {
                 Ok(text) => (Some(text), None),
                 Err(error) => (None, Some(Arc::new(error))),
             };
-            Outcome { url: wanted.url.clone(), text, error }
+            FetchOutcome { url: wanted.url.clone(), text, error }
         };
         let pool = match self.pool() {
             Ok(pool) => pool,
@@ -91,37 +91,39 @@ impl Refresher {
         };
         let mut outcome = outcome(result.map(Arc::from));
         if let Some(text) = outcome.text.clone() {
-            outcome.error = self.keep(wanted.url.clone(), text).await.map(Arc::new);
+            outcome.error = self.store_copy(wanted.url.clone(), text).await.map(Arc::new);
         }
         outcome
     }
 
-    async fn keep(&self, url: String, text: Arc<str>) -> Option<Error> {
+    async fn store_copy(&self, url: String, text: Arc<str>) -> Option<ConnectorsError> {
         let state_dir = self.state_dir.clone();
-        let kept = spawn_blocking(move || copy::keep(&state_dir, &url, &text)).await;
+        let kept = spawn_blocking(move || copy::store(&state_dir, &url, &text)).await;
         match kept {
-            Ok(Err((path, source))) => Some(Error::Keep { path, source }),
+            Ok(Err((path, source))) => Some(ConnectorsError::Keep { path, source }),
             // It panicked or the runtime ends; neither concerns the catalogue.
             Ok(Ok(())) | Err(_) => None,
         }
     }
 
     /// Made when it is needed first: loading certificates takes a moment.
-    fn pool(&mut self) -> Result<Pool, Error> {
+    fn pool(&mut self) -> Result<HttpPool, ConnectorsError> {
         if let Some(pool) = &self.options.pool {
             return Ok(pool.clone());
         }
-        let options = PoolOptions {
-            proxies: Proxies::Given(ProxyVars::from_lookup(|name| self.env.get(name).cloned())),
-            ..PoolOptions::default()
+        let options = HttpPoolOptions {
+            proxies: ProxySettings::Given(ProxyVariables::from_lookup(|name| {
+                self.env.get(name).cloned()
+            })),
+            ..HttpPoolOptions::default()
         };
-        let pool = Pool::new(&options).map_err(|source| Error::Http { source })?;
+        let pool = HttpPool::new(&options).map_err(|source| ConnectorsError::Http { source })?;
         self.options.pool = Some(pool.clone());
         Ok(pool)
     }
 
     /// How long to wait after so many failures in a row.
-    fn pause(&self, failures: u32) -> Duration {
+    fn retry_delay(&self, failures: u32) -> Duration {
         let timing = &self.options.timing;
         let pause = match failures.checked_sub(1) {
             None => timing.refresh,
@@ -134,7 +136,7 @@ impl Refresher {
     }
 }
 
-async fn passed(pause: Option<Duration>) {
+async fn sleep_or_forever(pause: Option<Duration>) {
     match pause {
         Some(pause) => sleep(pause).await,
         None => std::future::pending().await,

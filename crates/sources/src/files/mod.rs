@@ -4,5 +4,5 @@ mod look;
 mod plan;
 mod watch;
 
-pub(super) use look::Look;
-pub(super) use watch::Watch;
+pub(super) use look::FileStates;
+pub(super) use watch::FileWatch;

@@ -13,21 +13,21 @@ const MAX_LINKS: usize = 40;
 
 /// The folders to listen to, and what matters of what they tell. All paths are free of links.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Plan {
-    folders: BTreeMap<PathBuf, Identity>,
+pub(super) struct WatchPlan {
+    folders: BTreeMap<PathBuf, FolderIdentity>,
     names: BTreeSet<PathBuf>,
     /// Folders of which every entry matters.
     listed: BTreeSet<PathBuf>,
 }
 
 /// Which folder it is, for another may come to have its name.
-type Identity = (u64, u64);
+type FolderIdentity = (u64, u64);
 
 // === impl Plan ===
 
-impl Plan {
+impl WatchPlan {
     /// The plan for these paths; of `marks` only the existence matters.
-    pub(super) fn of<'a>(
+    pub(super) fn for_paths<'a>(
         paths: impl Iterator<Item = &'a PathBuf>,
         marks: impl Iterator<Item = &'a PathBuf>,
     ) -> Self {
@@ -63,7 +63,7 @@ impl Plan {
     /// one.
     fn walk(&mut self, path: &Path) -> Option<PathBuf> {
         let mut here = PathBuf::new();
-        let mut rest: VecDeque<OsString> = parts(path).collect();
+        let mut rest: VecDeque<OsString> = path_components(path).collect();
         let mut links = 0;
         while let Some(part) = rest.pop_front() {
             if here.as_os_str().is_empty() {
@@ -84,7 +84,7 @@ impl Plan {
                 if target.is_absolute() {
                     here.clear();
                 }
-                parts(&target).rev().for_each(|part| rest.push_front(part));
+                path_components(&target).rev().for_each(|part| rest.push_front(part));
             } else if found.is_dir() {
                 self.listen(&next, &found);
                 here = next;
@@ -100,12 +100,12 @@ impl Plan {
     }
 }
 
-fn parts(path: &Path) -> impl DoubleEndedIterator<Item = OsString> {
+fn path_components(path: &Path) -> impl DoubleEndedIterator<Item = OsString> {
     let parts = path.components();
     parts.filter(|part| *part != Component::CurDir).map(|part| part.as_os_str().to_owned())
 }
 
-fn identity(found: &Metadata) -> Identity {
+fn identity(found: &Metadata) -> FolderIdentity {
     use std::os::unix::fs::MetadataExt as _;
     (found.dev(), found.ino())
 }
@@ -117,8 +117,8 @@ mod tests {
 
     use super::*;
 
-    fn plan(path: PathBuf) -> Plan {
-        Plan::of([path].iter(), [].iter())
+    fn plan(path: PathBuf) -> WatchPlan {
+        WatchPlan::for_paths([path].iter(), [].iter())
     }
 
     #[test]
@@ -163,7 +163,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         assert!(plan(root.clone()).concerns(&root.join("anything")));
-        let marked = Plan::of([].iter(), [root.clone()].iter());
+        let marked = WatchPlan::for_paths([].iter(), [root.clone()].iter());
         assert!(!marked.concerns(&root.join("anything")) && marked.concerns(&root));
     }
 }

@@ -10,16 +10,16 @@ use notify::{
 };
 use tokio::sync::{Notify, oneshot};
 
-use super::plan::Plan;
-use crate::options::Watching;
+use super::plan::WatchPlan;
+use crate::options::WatchMode;
 
 /// Wakes somebody when a file of the plan may have changed.
-pub(crate) struct Watch {
-    ears: Ears,
-    plan: Arc<Mutex<Plan>>,
+pub(crate) struct FileWatch {
+    ears: WatchBackend,
+    plan: Arc<Mutex<WatchPlan>>,
 }
 
-enum Ears {
+enum WatchBackend {
     System {
         watcher: Box<dyn Watcher + Send>,
         /// Comes to an end together with the watcher's thread.
@@ -31,65 +31,67 @@ enum Ears {
 }
 
 /// Lives on the watcher's thread.
-struct Listener {
-    plan: Arc<Mutex<Plan>>,
+struct ChangeListener {
+    plan: Arc<Mutex<WatchPlan>>,
     wake: Arc<Notify>,
     _thread: oneshot::Sender<()>,
 }
 
 // === impl Watch ===
 
-impl Watch {
-    pub(crate) fn new(watching: Watching, wake: Arc<Notify>) -> Self {
+impl FileWatch {
+    pub(crate) fn new(watching: WatchMode, wake: Arc<Notify>) -> Self {
         match watching {
-            Watching::System => Self::with(wake, |listener| {
+            WatchMode::System => Self::with_watcher(wake, |listener| {
                 check_thread()?;
                 let watcher = RecommendedWatcher::new(listener, notify::Config::default())?;
                 Ok(Box::new(watcher))
             }),
-            Watching::Polling => Self { ears: Ears::None { why: None }, plan: Arc::default() },
+            WatchMode::Polling => {
+                Self { ears: WatchBackend::None { why: None }, plan: Arc::default() }
+            }
         }
     }
 
-    fn with(
+    fn with_watcher(
         wake: Arc<Notify>,
-        make: impl FnOnce(Listener) -> notify::Result<Box<dyn Watcher + Send>>,
+        make: impl FnOnce(ChangeListener) -> notify::Result<Box<dyn Watcher + Send>>,
     ) -> Self {
-        let plan = Arc::<Mutex<Plan>>::default();
+        let plan = Arc::<Mutex<WatchPlan>>::default();
         let (thread, ended) = oneshot::channel();
-        let listener = Listener { plan: Arc::clone(&plan), wake, _thread: thread };
+        let listener = ChangeListener { plan: Arc::clone(&plan), wake, _thread: thread };
         let ears = match make(listener) {
-            Ok(watcher) => Ears::System { watcher, ended },
-            Err(error) => deaf(error),
+            Ok(watcher) => WatchBackend::System { watcher, ended },
+            Err(error) => unavailable_backend(error),
         };
         Self { ears, plan }
     }
 
     /// Whether the system tells of changes.
-    pub(crate) fn is_told(&self) -> bool {
-        matches!(self.ears, Ears::System { .. })
+    pub(crate) fn has_system_watch(&self) -> bool {
+        matches!(self.ears, WatchBackend::System { .. })
     }
 
     /// Why it does not, although it should.
     pub(crate) fn problem(&self) -> Option<Arc<notify::Error>> {
         match &self.ears {
-            Ears::System { .. } => None,
-            Ears::None { why } => why.clone(),
+            WatchBackend::System { .. } => None,
+            WatchBackend::None { why } => why.clone(),
         }
     }
 
     /// Listens for changes of these paths from now on. Whether they lead the same way afterwards as before: if not,
     /// a change may have been missed.
     pub(crate) fn follow(&mut self, paths: &BTreeSet<PathBuf>, marks: &BTreeSet<PathBuf>) -> bool {
-        let plan = Plan::of(paths.iter(), marks.iter());
+        let plan = WatchPlan::for_paths(paths.iter(), marks.iter());
         if let Err(error) = self.listen(&plan) {
-            self.ears = deaf(error);
+            self.ears = unavailable_backend(error);
         }
-        !self.is_told() || plan == Plan::of(paths.iter(), marks.iter())
+        !self.has_system_watch() || plan == WatchPlan::for_paths(paths.iter(), marks.iter())
     }
 
-    fn listen(&mut self, plan: &Plan) -> notify::Result<()> {
-        let Ears::System { watcher, .. } = &mut self.ears else {
+    fn listen(&mut self, plan: &WatchPlan) -> notify::Result<()> {
+        let WatchBackend::System { watcher, .. } = &mut self.ears else {
             return Ok(());
         };
         let before = std::mem::replace(&mut *lock(&self.plan), plan.clone());
@@ -103,12 +105,12 @@ impl Watch {
 
     /// Ends the listening. What comes back ends with the last of it.
     pub(crate) fn close(&mut self) -> Option<oneshot::Receiver<()>> {
-        match std::mem::replace(&mut self.ears, Ears::None { why: None }) {
-            Ears::System { watcher, ended } => {
+        match std::mem::replace(&mut self.ears, WatchBackend::None { why: None }) {
+            WatchBackend::System { watcher, ended } => {
                 drop(watcher);
                 Some(ended)
             }
-            Ears::None { .. } => None,
+            WatchBackend::None { .. } => None,
         }
     }
 }
@@ -120,9 +122,9 @@ fn check_thread() -> notify::Result<()> {
     started.map(|thread| drop(thread.join())).map_err(notify::Error::io)
 }
 
-fn deaf(error: notify::Error) -> Ears {
+fn unavailable_backend(error: notify::Error) -> WatchBackend {
     tracing::warn!(%error, "files cannot be watched and are looked at instead");
-    Ears::None { why: Some(Arc::new(error)) }
+    WatchBackend::None { why: Some(Arc::new(error)) }
 }
 
 /// A folder that is gone, or closed to us, is no reason to stop listening to the others.
@@ -142,13 +144,13 @@ fn watch(watcher: &mut dyn Watcher, folder: &Path) -> notify::Result<()> {
     }
 }
 
-fn lock(plan: &Mutex<Plan>) -> std::sync::MutexGuard<'_, Plan> {
+fn lock(plan: &Mutex<WatchPlan>) -> std::sync::MutexGuard<'_, WatchPlan> {
     plan.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 // === impl Listener ===
 
-impl EventHandler for Listener {
+impl EventHandler for ChangeListener {
     fn handle_event(&mut self, event: notify::Result<Event>) {
         // An error says that something was missed.
         if event.map_or(true, |event| self.matters(&event)) {
@@ -157,7 +159,7 @@ impl EventHandler for Listener {
     }
 }
 
-impl Listener {
+impl ChangeListener {
     fn matters(&self, event: &Event) -> bool {
         // Reading is told too, our own above all.
         let is_reading = match event.kind {
@@ -194,15 +196,15 @@ mod tests {
         }
     }
 
-    fn is_exhausted(watch: &Watch) -> bool {
+    fn is_exhausted(watch: &FileWatch) -> bool {
         let problem = watch.problem();
-        !watch.is_told()
+        !watch.has_system_watch()
             && problem.is_some_and(|error| matches!(error.kind, ErrorKind::MaxFilesWatch))
     }
 
     #[test]
     fn without_an_instance_nobody_listens() {
-        let watch = Watch::with(Arc::default(), |listener| {
+        let watch = FileWatch::with_watcher(Arc::default(), |listener| {
             Ok(Box::new(UsedUp::new(listener, notify::Config::default())?))
         });
         assert!(is_exhausted(&watch));
@@ -210,8 +212,8 @@ mod tests {
 
     #[test]
     fn without_a_watch_nobody_listens() {
-        let mut watch = Watch::with(Arc::default(), |_| Ok(Box::new(UsedUp)));
-        assert!(watch.is_told());
+        let mut watch = FileWatch::with_watcher(Arc::default(), |_| Ok(Box::new(UsedUp)));
+        assert!(watch.has_system_watch());
         let paths = [PathBuf::from("/")].into();
         assert!(watch.follow(&paths, &BTreeSet::new()));
         assert!(is_exhausted(&watch));

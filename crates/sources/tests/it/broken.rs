@@ -3,8 +3,8 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use switchboard_config::{Kind, Scope};
-use switchboard_sources::{Problem, Snapshot};
+use switchboard_config::{ConfigProblemKind, Scope};
+use switchboard_sources::{DesiredSnapshot, SourceProblem};
 
 use crate::fixture::{
     Home, add, has_kind, is_held, is_narrowed, ready, replace, servers, soon, state, write,
@@ -18,12 +18,12 @@ fn bundle(home: &Home, name: &str) {
     write(home.path(".config/switchboard/plugins/kit/.mcp.json"), text);
 }
 
-fn denies(snapshot: &Snapshot, rule: &str) -> bool {
+fn denies(snapshot: &DesiredSnapshot, rule: &str) -> bool {
     let rules = &snapshot.desired.rules;
     rules.deny.iter().any(|deny| deny.text == rule)
 }
 
-fn allows(snapshot: &Snapshot, rule: &str) -> bool {
+fn allows(snapshot: &DesiredSnapshot, rule: &str) -> bool {
     let rules = &snapshot.desired.rules;
     rules.allow.iter().any(|allow| allow.text == rule)
 }
@@ -36,9 +36,9 @@ async fn the_last_good_state_stays_until_the_file_is_repaired() {
     write(home.settings(), BROKEN);
     let snapshot = followed.until(is_held).await;
     assert_eq!(ready(&snapshot), ["a", "b"]);
-    assert!(has_kind(&snapshot, Kind::Malformed));
+    assert!(has_kind(&snapshot, ConfigProblemKind::Malformed));
     let at = snapshot.problems.iter().find_map(|problem| match problem {
-        Problem::Held { file } => Some(file.clone()),
+        SourceProblem::Held { file } => Some(file.clone()),
         _ => None,
     });
     assert_eq!(at, Some(home.settings()));
@@ -73,7 +73,8 @@ async fn a_link_to_nothing_is_broken_too() {
     fs::remove_file(home.settings()).unwrap();
     std::os::unix::fs::symlink("nowhere.json", home.settings()).unwrap();
     // In two steps, so it may be seen gone in between; what is there in the end counts.
-    let snapshot = followed.until(|snapshot| has_kind(snapshot, Kind::Unreadable)).await;
+    let snapshot =
+        followed.until(|snapshot| has_kind(snapshot, ConfigProblemKind::Unreadable)).await;
     assert!(is_held(&snapshot) || ready(&snapshot).is_empty());
     write(home.path(".config/switchboard/nowhere.json"), servers(&["b"]));
     followed.ready(&["b"]).await;
@@ -87,7 +88,7 @@ async fn a_file_that_was_never_good_is_not_waited_for() {
     bundle(&home, "x");
     let mut followed = home.follow().await;
     let snapshot = followed.now();
-    assert!(has_kind(&snapshot, Kind::Malformed) && !is_held(&snapshot));
+    assert!(has_kind(&snapshot, ConfigProblemKind::Malformed) && !is_held(&snapshot));
     bundle(&home, "y");
     let snapshot = followed.ready(&["plugin:kit:y"]).await;
     assert!(!is_narrowed(&snapshot));
@@ -156,12 +157,16 @@ async fn a_withdrawn_approval_and_a_rejection_count_at_once() {
         assert_eq!(ready(&followed.now()), ["a", "p"]);
         write(home.settings(), BROKEN);
         followed.until(is_held).await;
-        let items: Vec<_> =
-            followed.now().desired.named("p").filter_map(|server| server.item.clone()).collect();
+        let items: Vec<_> = followed
+            .now()
+            .desired
+            .servers_named("p")
+            .filter_map(|server| server.item.clone())
+            .collect();
         if reject {
             home.workspace().reject(&items).unwrap();
         } else {
-            home.workspace().reset().unwrap();
+            home.workspace().forget_approvals().unwrap();
         }
         let snapshot = followed.until(is_narrowed).await;
         assert!(ready(&snapshot).is_empty());
@@ -180,10 +185,10 @@ async fn a_server_of_the_broken_file_does_not_outlive_its_approval() {
     write(home.path("project/.mcp.json"), BROKEN);
     let snapshot = followed.until(is_held).await;
     assert_eq!(ready(&snapshot), ["p"]);
-    home.workspace().reset().unwrap();
+    home.workspace().forget_approvals().unwrap();
     let snapshot = followed.ready(&[]).await;
     assert_eq!(state(&snapshot, "p"), "invalid");
-    let is_said = |problem: &Problem| matches!(problem, Problem::Waiting { .. });
+    let is_said = |problem: &SourceProblem| matches!(problem, SourceProblem::Waiting { .. });
     assert!(snapshot.problems.iter().any(is_said));
     // A file of servers holds no rules, so what others add may start; a conflict in it stops nobody's work.
     write(home.settings(), servers(&["new"]));
@@ -215,7 +220,7 @@ async fn a_damaged_record_of_approvals_is_not_held() {
     let mut followed = home.follow().await;
     write(home.path(".local/state/switchboard/approvals.json"), "{");
     let snapshot = followed.ready(&["a"]).await;
-    assert!(has_kind(&snapshot, Kind::ApprovalsUnreadable));
+    assert!(has_kind(&snapshot, ConfigProblemKind::ApprovalsUnreadable));
     soon(followed.sources.shutdown()).await;
 }
 
@@ -242,15 +247,16 @@ async fn leavings_of_an_editor_do_not_narrow() {
     let agent = home.path(".config/switchboard/agents/helper.md");
     write(&agent, "---\nmcpServers: [a]\n---\nHelp.");
     write(home.settings(), servers(&["a", "b"]));
-    let asked = switchboard_config::Asked {
+    let asked = switchboard_config::ResolveOptions {
         agent: Some("helper".to_owned()),
-        ..switchboard_config::Asked::default()
+        ..switchboard_config::ResolveOptions::default()
     };
     let mut followed = home.follow_asked(asked, crate::fixture::options()).await;
     assert_eq!(ready(&followed.now()), ["a"]);
     fs::copy(&agent, home.path(".config/switchboard/agents/helper.md~")).unwrap();
     write(&agent, "---\nmcpServers: [a\n---\nHelp.");
-    let snapshot = followed.until(|snapshot| has_kind(snapshot, Kind::Malformed)).await;
+    let snapshot =
+        followed.until(|snapshot| has_kind(snapshot, ConfigProblemKind::Malformed)).await;
     assert!(is_held(&snapshot) && ready(&snapshot) == ["a"]);
     write(&agent, "---\nmcpServers: [b]\n---\nHelp.");
     followed.ready(&["b"]).await;

@@ -5,8 +5,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
 use serde_json::json;
-use switchboard_config::Asked;
-use switchboard_sources::{ConnectorsError as Error, Problem, Snapshot};
+use switchboard_config::ResolveOptions;
+use switchboard_sources::{ConnectorsError as Error, DesiredSnapshot, SourceProblem};
 use switchboard_testkit::http::{Reply, Scripted, Signal};
 
 use crate::fixture::{Home, options, ready, servers, soon, timed, write};
@@ -28,9 +28,9 @@ pub(crate) fn settings(url: &str, helper: Option<&str>) -> String {
 }
 
 /// What is wrong with the catalogue, and whether the copy is used.
-pub(crate) fn failure(snapshot: &Snapshot) -> Option<(&Error, bool)> {
+pub(crate) fn failure(snapshot: &DesiredSnapshot) -> Option<(&Error, bool)> {
     snapshot.problems.iter().find_map(|problem| match problem {
-        Problem::Connectors { error, copy, .. } => Some((&**error, *copy)),
+        SourceProblem::Connectors { error, copy, .. } => Some((&**error, *copy)),
         _ => None,
     })
 }
@@ -57,7 +57,7 @@ async fn what_it_lists_is_desired() {
     assert_eq!((&*request.method, &*request.path), ("GET", "/list?org=1"));
     assert_eq!(request.header("authorization"), Some("Bearer s3cret"));
     assert_eq!(request.header("accept"), Some("application/json"));
-    let at = &snapshot.desired.named("crm").next().unwrap().at;
+    let at = &snapshot.desired.servers_named("crm").next().unwrap().at;
     assert!(!at.to_string().contains("org="), "{at}");
     // The copy is the user's alone.
     let folder = home.path(".local/state/switchboard/connectors");
@@ -144,10 +144,11 @@ async fn other_addresses_are_not_fetched() {
     write(home.settings(), settings(&url, None));
     let mut followed = home.follow().await;
     let is_refused =
-        |snapshot: &Snapshot| matches!(failure(snapshot), Some((Error::Scheme { .. }, _)));
+        |snapshot: &DesiredSnapshot| matches!(failure(snapshot), Some((Error::Scheme { .. }, _)));
     followed.until(is_refused).await;
     write(home.settings(), settings("no address", None));
-    let is_none = |snapshot: &Snapshot| matches!(failure(snapshot), Some((Error::Url { .. }, _)));
+    let is_none =
+        |snapshot: &DesiredSnapshot| matches!(failure(snapshot), Some((Error::Url { .. }, _)));
     followed.until(is_none).await;
     soon(followed.sources.shutdown()).await;
 }
@@ -224,8 +225,9 @@ async fn it_is_fetched_again_and_a_bad_answer_does_not_replace_a_good_one() {
     assert!(matches!(failure(&snapshot), Some((Error::NotACatalogue, true))));
     assert_eq!(ready(&snapshot), ["own", "two"]);
     go.fire();
-    let is_refused =
-        |snapshot: &Snapshot| matches!(failure(snapshot), Some((Error::Status { .. }, true)));
+    let is_refused = |snapshot: &DesiredSnapshot| {
+        matches!(failure(snapshot), Some((Error::Status { .. }, true)))
+    };
     assert_eq!(ready(&*followed.until(is_refused).await), ["own", "two"]);
     go.fire();
     let snapshot = followed.ready(&["own", "three"]).await;
@@ -283,7 +285,7 @@ async fn nothing_is_fetched_where_it_could_not_count() {
             write(home.settings(), &text);
         }
         let is_strict = !home.path("etc").exists() && home.settings().exists();
-        let asked = Asked { strict: is_strict, ..Asked::default() };
+        let asked = ResolveOptions { strict: is_strict, ..ResolveOptions::default() };
         let mut followed = home.follow_asked(asked, options()).await;
         followed.sources.refresh();
         // A whole pass goes by.

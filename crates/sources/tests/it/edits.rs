@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use switchboard_config::Scope;
-use switchboard_sources::Watching;
+use switchboard_sources::WatchMode;
 
 use crate::fixture::{
     Home, add, has_kind, options, ready, replace, servers, soon, state, timed, write,
@@ -102,7 +102,7 @@ async fn every_scope_is_watched() {
     write(bundle, r#"{"mcpServers": {"x": {"command": "false"}}}"#);
     followed.ready(&["local", "plugin:kit:x", "project"]).await;
     let root = home.path("project");
-    home.workspace().reset().unwrap();
+    home.workspace().forget_approvals().unwrap();
     let snapshot = followed.ready(&["plugin:kit:x"]).await;
     assert_eq!(snapshot.desired.root, root);
     assert_eq!(state(&snapshot, "project"), "awaiting-approval");
@@ -212,7 +212,7 @@ async fn a_file_that_stays_empty_counts_as_empty() {
 async fn looking_finds_what_nobody_tells() {
     let home = Home::new();
     let mut options = timed(|timing| timing.poll = Duration::from_millis(20));
-    options.watching = Watching::Polling;
+    options.watching = WatchMode::Polling;
     let mut followed = home.follow_with(options).await;
     write(home.settings(), servers(&["a"]));
     followed.ready(&["a"]).await;
@@ -229,7 +229,7 @@ async fn looking_finds_what_nobody_tells() {
 async fn asking_to_refresh_looks_at_once() {
     let home = Home::new();
     let mut options = options();
-    options.watching = Watching::Polling;
+    options.watching = WatchMode::Polling;
     options.timing.poll = Duration::from_secs(3600);
     let mut followed = home.follow_with(options).await;
     write(home.settings(), servers(&["a"]));
@@ -243,6 +243,8 @@ async fn a_folder_in_the_place_of_a_file_is_a_problem() {
     let home = Home::new();
     let mut followed = home.follow().await;
     fs::create_dir_all(home.settings()).unwrap();
-    followed.until(|snapshot| has_kind(snapshot, switchboard_config::Kind::Unreadable)).await;
+    followed
+        .until(|snapshot| has_kind(snapshot, switchboard_config::ConfigProblemKind::Unreadable))
+        .await;
     soon(followed.sources.shutdown()).await;
 }

@@ -5,11 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use switchboard_config::{Asked, Environment, Kind, Scope, Surroundings, Workspace};
-use switchboard_process::Guard;
-use switchboard_sources::{Options, Problem, Snapshot, Sources, Timing};
+use switchboard_config::{
+    ConfigProblemKind, ConfigWorkspace, EnvironmentVariables, HostContext, ResolveOptions, Scope,
+};
+use switchboard_process::ProcessGuard;
+use switchboard_sources::{DesiredSnapshot, SourceProblem, Sources, SourcesOptions, SourcesTiming};
 use switchboard_testkit::guard_path;
-use switchboard_wire::http::{Pool, PoolOptions, Proxies, TlsOptions};
+use switchboard_wire::http::{HttpPool, HttpPoolOptions, ProxySettings, TlsOptions};
 use tempfile::TempDir;
 use tokio::sync::watch;
 
@@ -36,16 +38,16 @@ impl Home {
         self.path(".config/switchboard/settings.json")
     }
 
-    pub(crate) fn surroundings(&self) -> Surroundings {
+    pub(crate) fn surroundings(&self) -> HostContext {
         let home = self.path("");
         let variables = [
             ("HOME", home.to_str().unwrap()),
             ("PATH", "/usr/local/bin:/usr/bin:/bin"),
             ("PRIVATE_API_KEY", "sk-not-for-helpers"),
         ];
-        let env: Environment =
+        let env: EnvironmentVariables =
             variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-        Surroundings {
+        HostContext {
             env,
             cwd: self.path("project"),
             home: self.path(""),
@@ -58,19 +60,23 @@ impl Home {
     }
 
     /// The commands a person would type.
-    pub(crate) fn workspace(&self) -> Workspace {
-        Workspace::new(self.surroundings(), Asked::default())
+    pub(crate) fn workspace(&self) -> ConfigWorkspace {
+        ConfigWorkspace::new(self.surroundings(), ResolveOptions::default())
     }
 
     pub(crate) async fn follow(&self) -> Followed {
         self.follow_with(options()).await
     }
 
-    pub(crate) async fn follow_with(&self, options: Options) -> Followed {
-        self.follow_asked(Asked::default(), options).await
+    pub(crate) async fn follow_with(&self, options: SourcesOptions) -> Followed {
+        self.follow_asked(ResolveOptions::default(), options).await
     }
 
-    pub(crate) async fn follow_asked(&self, asked: Asked, options: Options) -> Followed {
+    pub(crate) async fn follow_asked(
+        &self,
+        asked: ResolveOptions,
+        options: SourcesOptions,
+    ) -> Followed {
         let start = Sources::start(self.surroundings(), asked, options);
         let sources = soon(start).await;
         Followed { snapshots: sources.subscribe(), sources }
@@ -80,16 +86,19 @@ impl Home {
 /// Sources, and what they hand over.
 pub(crate) struct Followed {
     pub(crate) sources: Sources,
-    snapshots: watch::Receiver<Arc<Snapshot>>,
+    snapshots: watch::Receiver<Arc<DesiredSnapshot>>,
 }
 
 impl Followed {
-    pub(crate) fn now(&self) -> Arc<Snapshot> {
+    pub(crate) fn now(&self) -> Arc<DesiredSnapshot> {
         self.sources.snapshot()
     }
 
     /// Waits for a snapshot that is so.
-    pub(crate) async fn until(&mut self, so: impl Fn(&Snapshot) -> bool) -> Arc<Snapshot> {
+    pub(crate) async fn until(
+        &mut self,
+        so: impl Fn(&DesiredSnapshot) -> bool,
+    ) -> Arc<DesiredSnapshot> {
         let waited = self.snapshots.wait_for(|snapshot| so(snapshot));
         if let Ok(snapshot) = tokio::time::timeout(TEST_DEADLINE, waited).await {
             return Arc::clone(&snapshot.unwrap());
@@ -98,56 +107,57 @@ impl Followed {
     }
 
     /// Waits until exactly these servers are ready.
-    pub(crate) async fn ready(&mut self, names: &[&str]) -> Arc<Snapshot> {
+    pub(crate) async fn ready(&mut self, names: &[&str]) -> Arc<DesiredSnapshot> {
         self.until(|snapshot| ready(snapshot) == names).await
     }
 }
 
-pub(crate) fn options() -> Options {
-    let pool = PoolOptions {
+pub(crate) fn options() -> SourcesOptions {
+    let pool = HttpPoolOptions {
         tls: TlsOptions { platform_roots: false, ..TlsOptions::default() },
-        proxies: Proxies::Off,
-        ..PoolOptions::default()
+        proxies: ProxySettings::Off,
+        ..HttpPoolOptions::default()
     };
-    let mut options = Options::new(Guard::at(guard_path()).unwrap());
-    options.pool = Some(Pool::new(&pool).unwrap());
+    let mut options = SourcesOptions::new(ProcessGuard::at(guard_path()).unwrap());
+    options.pool = Some(HttpPool::new(&pool).unwrap());
     // A change that nobody told of must not be found by chance.
     options.timing.look = Duration::from_secs(3600);
     options
 }
 
 /// The same, with other times.
-pub(crate) fn timed(change: impl FnOnce(&mut Timing)) -> Options {
+pub(crate) fn timed(change: impl FnOnce(&mut SourcesTiming)) -> SourcesOptions {
     let mut options = options();
     change(&mut options.timing);
     options
 }
 
 /// The names of the servers to start, sorted.
-pub(crate) fn ready(snapshot: &Snapshot) -> Vec<&str> {
-    let mut names: Vec<_> = snapshot.desired.ready().map(|(server, _)| &*server.name).collect();
+pub(crate) fn ready(snapshot: &DesiredSnapshot) -> Vec<&str> {
+    let mut names: Vec<_> =
+        snapshot.desired.ready_servers().map(|(server, _)| &*server.name).collect();
     names.sort_unstable();
     names
 }
 
 /// The state of the first server of this name.
-pub(crate) fn state<'a>(snapshot: &'a Snapshot, name: &'a str) -> &'static str {
-    let server = snapshot.desired.named(name).next();
+pub(crate) fn state<'a>(snapshot: &'a DesiredSnapshot, name: &'a str) -> &'static str {
+    let server = snapshot.desired.servers_named(name).next();
     server.map_or("absent", |server| server.state.name())
 }
 
-pub(crate) fn has_kind(snapshot: &Snapshot, kind: Kind) -> bool {
-    let is_kind = |problem: &Problem| matches!(problem, Problem::Configuration(problem) if problem.kind == kind);
+pub(crate) fn has_kind(snapshot: &DesiredSnapshot, kind: ConfigProblemKind) -> bool {
+    let is_kind = |problem: &SourceProblem| matches!(problem, SourceProblem::Configuration(problem) if problem.kind == kind);
     snapshot.problems.iter().any(is_kind)
 }
 
-pub(crate) fn is_held(snapshot: &Snapshot) -> bool {
-    let is_held = |problem: &Problem| matches!(problem, Problem::Held { .. });
+pub(crate) fn is_held(snapshot: &DesiredSnapshot) -> bool {
+    let is_held = |problem: &SourceProblem| matches!(problem, SourceProblem::Held { .. });
     snapshot.problems.iter().any(is_held)
 }
 
-pub(crate) fn is_narrowed(snapshot: &Snapshot) -> bool {
-    let is_narrowed = |problem: &Problem| matches!(problem, Problem::Narrowed { .. });
+pub(crate) fn is_narrowed(snapshot: &DesiredSnapshot) -> bool {
+    let is_narrowed = |problem: &SourceProblem| matches!(problem, SourceProblem::Narrowed { .. });
     snapshot.problems.iter().any(is_narrowed)
 }
 
@@ -176,6 +186,6 @@ pub(crate) fn replace(path: impl AsRef<Path>, text: impl AsRef<str>) {
 /// Writes a project server and approves it, as `switchboard add -s project` does.
 pub(crate) fn add(home: &Home, scope: Scope, name: &str) {
     let entry = serde_json::json!({ "command": "true" });
-    let existing = switchboard_config::Existing::Replace;
+    let existing = switchboard_config::OnExistingEntry::Replace;
     home.workspace().add(scope, name, &entry, existing).unwrap();
 }

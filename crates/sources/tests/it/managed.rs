@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use switchboard_config::{Kind, Scope};
+use switchboard_config::{ConfigProblemKind, Scope};
 
 use crate::fixture::{Home, add, has_kind, is_held, ready, servers, soon, state, write};
 
@@ -16,7 +16,7 @@ async fn a_policy_that_cannot_be_read_closes_everything() {
     assert_eq!(ready(&followed.now()), ["a"]);
     write(&policy, r#"{"deniedMcpServers": ["#);
     let snapshot = followed.ready(&[]).await;
-    assert!(has_kind(&snapshot, Kind::FailedClosed) && !is_held(&snapshot));
+    assert!(has_kind(&snapshot, ConfigProblemKind::FailedClosed) && !is_held(&snapshot));
     assert_eq!(state(&snapshot, "a"), "blocked");
     write(&policy, "{}");
     followed.ready(&["a"]).await;
@@ -36,7 +36,8 @@ async fn also_while_another_file_is_broken() {
     let snapshot = followed.ready(&[]).await;
     assert_eq!(state(&snapshot, "p"), "blocked");
     write(&policy, "{");
-    let snapshot = followed.until(|snapshot| has_kind(snapshot, Kind::FailedClosed)).await;
+    let snapshot =
+        followed.until(|snapshot| has_kind(snapshot, ConfigProblemKind::FailedClosed)).await;
     assert!(ready(&snapshot).is_empty());
     soon(followed.sources.shutdown()).await;
 }
@@ -57,7 +58,7 @@ async fn the_exclusive_file_appears_and_goes() {
         assert!(snapshot.desired.exclusive);
         write(&exclusive, "{");
         let snapshot = followed.ready(&[]).await;
-        assert!(snapshot.desired.exclusive && has_kind(&snapshot, Kind::FailedClosed));
+        assert!(snapshot.desired.exclusive && has_kind(&snapshot, ConfigProblemKind::FailedClosed));
         write(home.settings(), servers(&["b"]));
         fs::remove_file(&exclusive).unwrap();
         followed.ready(&["b"]).await;

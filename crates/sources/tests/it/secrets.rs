@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use switchboard_sources::Snapshot;
+use switchboard_sources::DesiredSnapshot;
 use switchboard_testkit::http::{Reply, Scripted};
 
 use crate::catalogue::{failure, listing, settings};
@@ -15,7 +15,7 @@ use crate::logs;
 const TOKEN: &str = "tok-4f9a1c77e2";
 
 /// Everything that could be printed of a snapshot.
-fn printed(snapshot: &Snapshot) -> String {
+fn printed(snapshot: &DesiredSnapshot) -> String {
     let mut text = format!("{snapshot:?} {:?}", snapshot.desired);
     for problem in &snapshot.problems {
         let _ = write!(text, "{problem} {problem:?}");

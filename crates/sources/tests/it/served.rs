@@ -6,12 +6,13 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use serde_json::json;
 use switchboard_config::{
-    Asked, Desired, EDITOR_SERVER, PLUGINS_SERVER, Platform, Scope, Surroundings, Switch,
+    Desired, EDITOR_SERVER, HostContext, PLUGINS_SERVER, Platform, ResolveOptions, Scope,
+    ServerSwitch,
 };
-use switchboard_core::engine::{InProcess, Status};
+use switchboard_core::engine::{InProcessServer, ServerStatus};
 use switchboard_core::{Engine, EngineOptions};
-use switchboard_process::Guard;
-use switchboard_sources::{Extra, Options, PluginHost, Served};
+use switchboard_process::ProcessGuard;
+use switchboard_sources::{PluginHost, SourcesOptions, SyncedWorkspace, WorkspaceExtras};
 use switchboard_testkit::{guard_path, programs::program};
 
 #[tokio::test]
@@ -19,7 +20,7 @@ async fn a_file_that_changes_starts_and_stops_only_what_it_names() {
     let folder = tempfile::tempdir().unwrap();
     let home = folder.path().to_str().unwrap().to_owned();
     let env = [("HOME".to_owned(), home.clone())].into();
-    let mut surroundings = Surroundings::usual(Platform::Linux, env, home.into()).unwrap();
+    let mut surroundings = HostContext::for_platform(Platform::Linux, env, home.into()).unwrap();
     surroundings.managed_dir = folder.path().join("managed");
     let settings = surroundings.config_dir.join("settings.json");
     std::fs::create_dir_all(&surroundings.config_dir).unwrap();
@@ -32,12 +33,18 @@ async fn a_file_that_changes_starts_and_stops_only_what_it_names() {
         std::fs::write(&settings, json!({ "mcpServers": servers }).to_string()).unwrap();
     };
     write(&["kept", "gone"]);
-    let guard = Guard::at(guard_path()).unwrap();
+    let guard = ProcessGuard::at(guard_path()).unwrap();
     let engine = Engine::start(EngineOptions::new("test", "1", guard.clone())).await;
-    let options = Options::new(guard);
-    let asked = Asked::default();
-    let served =
-        Served::start(engine.clone(), surroundings, asked, Vec::new(), options, Extra::default());
+    let options = SourcesOptions::new(guard);
+    let asked = ResolveOptions::default();
+    let served = SyncedWorkspace::start(
+        engine.clone(),
+        surroundings,
+        asked,
+        Vec::new(),
+        options,
+        WorkspaceExtras::default(),
+    );
     let served = served.await;
     let id = served.workspace().clone();
     let connected = async |name: &str| {
@@ -46,7 +53,9 @@ async fn a_file_that_changes_starts_and_stops_only_what_it_names() {
             loop {
                 let snapshot = engine.snapshot(&id).unwrap();
                 let view = snapshot.server(name);
-                if let Some(view) = view.filter(|view| matches!(view.status, Status::Connected)) {
+                if let Some(view) =
+                    view.filter(|view| matches!(view.status, ServerStatus::Connected))
+                {
                     return view.stats.as_ref().unwrap().pid.unwrap();
                 }
                 changes.changed().await.unwrap();
@@ -73,16 +82,16 @@ impl PluginHost for Host {
     fn serve<'a>(
         &'a self,
         desired: &'a Desired,
-        _: &'a Surroundings,
-    ) -> BoxFuture<'a, Result<Option<InProcess>, String>> {
+        _: &'a HostContext,
+    ) -> BoxFuture<'a, Result<Option<InProcessServer>, String>> {
         let running = desired.native_plugins().map(|_| Arc::new(()));
         if let Some(running) = &running {
             *self.running.lock().unwrap() = Arc::downgrade(running);
         }
         let server = running.map(|running| {
-            InProcess::linked(PLUGINS_SERVER, move || {
+            InProcessServer::from_link(PLUGINS_SERVER, move || {
                 debug_assert_eq!(Arc::strong_count(&running), 1);
-                Ok(switchboard_wire::link::pair::pair().0)
+                Ok(switchboard_wire::link::pair::link_pair().0)
             })
         });
         Box::pin(async move { Ok(server) })
@@ -95,19 +104,20 @@ async fn a_policy_that_changes_reaches_native_plugins() {
     let folder = tempfile::tempdir().unwrap();
     let home = folder.path().to_str().unwrap().to_owned();
     let env = [("HOME".to_owned(), home.clone())].into();
-    let mut surroundings = Surroundings::usual(Platform::Linux, env, home.into()).unwrap();
+    let mut surroundings = HostContext::for_platform(Platform::Linux, env, home.into()).unwrap();
     surroundings.managed_dir = folder.path().join("managed");
     let policy = surroundings.managed_dir.join("managed-settings.json");
     std::fs::create_dir_all(&surroundings.managed_dir).unwrap();
     std::fs::create_dir_all(surroundings.config_dir.join("native")).unwrap();
-    let guard = Guard::at(guard_path()).unwrap();
+    let guard = ProcessGuard::at(guard_path()).unwrap();
     let engine = Engine::start(EngineOptions::new("test", "1", guard.clone())).await;
     let host = Arc::new(Host { running: std::sync::Mutex::default() });
     let plugins: Option<Arc<dyn PluginHost>> = Some(host.clone());
-    let extra = Extra { plugins, ..Extra::default() };
-    let (asked, options) = (Asked::default(), Options::new(guard));
+    let extra = WorkspaceExtras { plugins, ..WorkspaceExtras::default() };
+    let (asked, options) = (ResolveOptions::default(), SourcesOptions::new(guard));
     let served =
-        Served::start(engine.clone(), surroundings, asked, Vec::new(), options, extra).await;
+        SyncedWorkspace::start(engine.clone(), surroundings, asked, Vec::new(), options, extra)
+            .await;
     let id = served.workspace().clone();
     let becomes = async |is: &str| {
         let mut changes = engine.changes();
@@ -150,14 +160,16 @@ async fn an_editor_that_opens_the_project_is_a_server_until_it_ends() {
     let folder = tempfile::tempdir().unwrap();
     let home = folder.path().canonicalize().unwrap();
     let env = [("HOME".to_owned(), home.to_str().unwrap().to_owned())].into();
-    let mut surroundings = Surroundings::usual(Platform::Linux, env, home.clone()).unwrap();
+    let mut surroundings = HostContext::for_platform(Platform::Linux, env, home.clone()).unwrap();
     surroundings.managed_dir = home.join("managed");
     let locks = home.join(".claude/ide");
-    let guard = Guard::at(guard_path()).unwrap();
+    let guard = ProcessGuard::at(guard_path()).unwrap();
     let engine = Engine::start(EngineOptions::new("test", "1", guard.clone())).await;
-    let (asked, options, extra) = (Asked::default(), Options::new(guard), Extra::default());
+    let (asked, options, extra) =
+        (ResolveOptions::default(), SourcesOptions::new(guard), WorkspaceExtras::default());
     let served =
-        Served::start(engine.clone(), surroundings, asked, Vec::new(), options, extra).await;
+        SyncedWorkspace::start(engine.clone(), surroundings, asked, Vec::new(), options, extra)
+            .await;
     let id = served.workspace().clone();
     let becomes = async |is: Option<&str>| {
         let mut changes = engine.changes();
@@ -182,9 +194,9 @@ async fn an_editor_that_opens_the_project_is_a_server_until_it_ends() {
     std::fs::create_dir_all(&locks).unwrap();
     std::fs::write(locks.join("1.lock"), lock.to_string()).unwrap();
     becomes(Some("started")).await;
-    served.files().switch(Scope::User, EDITOR_SERVER, Switch::Off).unwrap();
+    served.files().switch(Scope::User, EDITOR_SERVER, ServerSwitch::Off).unwrap();
     becomes(Some("disabled")).await;
-    served.files().switch(Scope::User, EDITOR_SERVER, Switch::On).unwrap();
+    served.files().switch(Scope::User, EDITOR_SERVER, ServerSwitch::On).unwrap();
     becomes(Some("started")).await;
     std::fs::remove_file(locks.join("1.lock")).unwrap();
     becomes(None).await;
@@ -196,7 +208,7 @@ async fn an_editor_that_opens_the_project_is_a_server_until_it_ends() {
     // It is killed, and its file stays.
     editor.kill().unwrap();
     editor.wait().unwrap();
-    served.look().await;
+    served.reload().await;
     becomes(None).await;
     served.shutdown().await;
     engine.shutdown().await;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use switchboard_process::Exit;
-use switchboard_sources::{ConnectorsError as Error, NotAToken};
+use switchboard_process::ProcessExit;
+use switchboard_sources::{ConnectorsError as Error, TokenHelperFault};
 use switchboard_testkit::http::{Reply, Scripted};
 use switchboard_testkit::processes::{wait_until, working_in};
 
@@ -27,11 +27,13 @@ async fn check(helper: &str, is_expected: impl Fn(&Error) -> bool) {
 
 #[tokio::test]
 async fn it_may_fail() {
-    let failed = |code| move |error: &Error| matches!(error, Error::HelperFailed { exit: Exit::Code(found) } if *found == code);
+    let failed = |code| move |error: &Error| matches!(error, Error::HelperFailed { exit: ProcessExit::Code(found) } if *found == code);
     check("echo half-a-token; exit 3", failed(3)).await;
     check("no-such-program-anywhere", failed(127)).await;
-    check("kill -9 $$", |error| matches!(error, Error::HelperFailed { exit: Exit::Signal(9) }))
-        .await;
+    check("kill -9 $$", |error| {
+        matches!(error, Error::HelperFailed { exit: ProcessExit::Signal(9) })
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -45,12 +47,12 @@ async fn it_may_hang() {
 #[tokio::test]
 async fn it_may_print_anything() {
     let is = |what| move |error: &Error| matches!(error, Error::NotAToken { what: found } if *found == what);
-    check("true", is(NotAToken::Nothing)).await;
-    check("printf ' \\n'", is(NotAToken::Nothing)).await;
-    check("echo two words", is(NotAToken::Garbage)).await;
-    check("printf 'a\\r\\nX-Header: b'", is(NotAToken::Garbage)).await;
-    check("printf '\\001\\377'", is(NotAToken::Garbage)).await;
-    check("yes", is(NotAToken::TooMuch)).await;
+    check("true", is(TokenHelperFault::Nothing)).await;
+    check("printf ' \\n'", is(TokenHelperFault::Nothing)).await;
+    check("echo two words", is(TokenHelperFault::Garbage)).await;
+    check("printf 'a\\r\\nX-Header: b'", is(TokenHelperFault::Garbage)).await;
+    check("printf '\\001\\377'", is(TokenHelperFault::Garbage)).await;
+    check("yes", is(TokenHelperFault::TooMuch)).await;
 }
 
 #[tokio::test]

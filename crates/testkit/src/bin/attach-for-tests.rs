@@ -7,13 +7,13 @@
 use std::{path::PathBuf, process::ExitCode};
 
 use switchboard_hub::attach::{AttachOptions, StartHub, attach_stdio};
-use switchboard_hub::socket::{Folders, Place};
+use switchboard_hub::socket::{HubFolders, HubPaths};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
     let mut args = std::env::args_os().skip(1);
     let folder = PathBuf::from(args.next().unwrap());
-    let place = Place::find(&Folders {
+    let place = HubPaths::find(&HubFolders {
         config: folder.join("config"),
         state: folder.join("state"),
         runtime: None,

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use switchboard_testkit::conformance::Subject;
 use switchboard_testkit::older::{legacy_only, modern_only};
-use switchboard_wire::link::Frame;
-use switchboard_wire::link::pair::{End, pair};
+use switchboard_wire::link::LinkFrame;
+use switchboard_wire::link::pair::{LinkEnd, link_pair};
 use switchboard_wire::link::{LinkReader, LinkWriter};
 use switchboard_wire::server::{ServeOptions, serve, stdio};
 
@@ -25,14 +25,14 @@ async fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let (writer, reader, writing) = stdio::link(64 << 20);
+    let (writer, reader, writing) = stdio::stdio_link(64 << 20);
     tokio::join!(relay(reader, near.0), relay(near.1, writer), writing);
     ExitCode::SUCCESS
 }
 
 /// The near end of a link to the server.
-fn subject() -> End {
-    let (near, far) = pair();
+fn subject() -> LinkEnd {
+    let (near, far) = link_pair();
     let subject = Arc::new(Subject::default());
     let changes = subject.changes().clone();
     tokio::spawn(async move {
@@ -44,7 +44,7 @@ fn subject() -> End {
 
 async fn relay(mut from: LinkReader, to: LinkWriter) {
     while let Ok(Some(frame)) = from.next().await {
-        let Frame::Text(text) = frame else { continue };
+        let LinkFrame::Text(text) = frame else { continue };
         if to.send(text).await.is_err() {
             return;
         }

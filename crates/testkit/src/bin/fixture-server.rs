@@ -6,7 +6,7 @@ use switchboard_testkit::fixture::Fixture;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() {
-    let (writer, reader, writing) = switchboard_wire::server::stdio::link(64 << 20);
+    let (writer, reader, writing) = switchboard_wire::server::stdio::stdio_link(64 << 20);
     let fixture = Arc::new(Fixture::default());
     tokio::join!(fixture.serve((writer, reader)), writing);
 }

@@ -10,7 +10,8 @@ use switchboard_wire::client::InputRequest;
 use switchboard_wire::envelope::{RpcError, code};
 use switchboard_wire::json::Raw;
 use switchboard_wire::server::{
-    Asked, Changes, Context, Description, Handler, Reply, ServeOptions, serve, stdio,
+    ChangeBroadcaster, HandlerReply, HandlerRequest, RequestContext, ServeOptions,
+    ServerDescription, ServerHandler, serve, stdio,
 };
 
 /// What a page would run if it took text for markup, an attribute or a script.
@@ -25,15 +26,15 @@ async fn main() {
     eprintln!("{EVIL}");
     // What the system calls the process, as long as it may be.
     std::fs::write("/proc/self/comm", "<img onerror=x>").unwrap();
-    let (writer, reader, writing) = stdio::link(64 << 20);
-    let changes = Changes::default();
+    let (writer, reader, writing) = stdio::stdio_link(64 << 20);
+    let changes = ChangeBroadcaster::default();
     let serving = serve((writer, reader), Arc::new(Hostile), &changes, ServeOptions::default());
     let (_, ()) = tokio::join!(serving, writing);
 }
 
-impl Handler for Hostile {
-    fn describe(&self) -> Description {
-        Description {
+impl ServerHandler for Hostile {
+    fn describe(&self) -> ServerDescription {
+        ServerDescription {
             info: raw(&json!({ "name": EVIL, "version": EVIL, "title": EVIL })),
             capabilities: raw(&json!({
                 "tools": {}, "resources": {}, "prompts": {}, "completions": {}, "logging": {},
@@ -44,9 +45,9 @@ impl Handler for Hostile {
 
     fn call<'a>(
         &'a self,
-        asked: Asked,
-        context: &'a Context,
-    ) -> BoxFuture<'a, Result<Reply, RpcError>> {
+        asked: HandlerRequest,
+        context: &'a RequestContext,
+    ) -> BoxFuture<'a, Result<HandlerReply, RpcError>> {
         Box::pin(async move {
             match &*asked.method {
                 "tools/list" => done(&tools()),
@@ -87,7 +88,7 @@ fn tools() -> Value {
     json!({ "tools": [titled("say"), titled("refuse"), titled("form"), titled("page")] })
 }
 
-async fn tool(asked: &Asked, context: &Context) -> Result<Reply, RpcError> {
+async fn tool(asked: &HandlerRequest, context: &RequestContext) -> Result<HandlerReply, RpcError> {
     let name = asked.params.get("name").ok().flatten().and_then(|name| name.to_text());
     let progress = json!({ "progress": 1, "total": 2, "message": EVIL });
     context.progress(&raw(&progress)).await;
@@ -115,9 +116,9 @@ async fn tool(asked: &Asked, context: &Context) -> Result<Reply, RpcError> {
     }
 }
 
-fn ask(asked: &Asked, params: &Value) -> Result<Reply, RpcError> {
+fn ask(asked: &HandlerRequest, params: &Value) -> Result<HandlerReply, RpcError> {
     match asked.answers.first() {
-        None => Ok(Reply::NeedsInput {
+        None => Ok(HandlerReply::NeedsInput {
             questions: vec![InputRequest {
                 key: "it".into(),
                 method: "elicitation/create".into(),
@@ -130,10 +131,10 @@ fn ask(asked: &Asked, params: &Value) -> Result<Reply, RpcError> {
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "the last word of many fallible functions")]
-fn done(value: &Value) -> Result<Reply, RpcError> {
-    Ok(Reply::Complete(raw(value)))
+fn done(value: &Value) -> Result<HandlerReply, RpcError> {
+    Ok(HandlerReply::Complete(raw(value)))
 }
 
 fn raw(value: &Value) -> Raw {
-    Raw::of(value).unwrap()
+    Raw::from_value(value).unwrap()
 }

@@ -8,9 +8,10 @@
 use std::{io::Write as _, path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
 
 use futures_util::future::BoxFuture;
-use switchboard_gateway::front::{Front, NoSuchPart, Opened, Opening};
+use switchboard_gateway::front::{NoSuchView, OpenView, ViewProvider, ViewRequest};
 use switchboard_hub::socket::{
-    Folders, Hello, Hub, Lifetime, ListenOptions, Listener, Place, Refusal, detach,
+    ClientHello, HelloRefusal, HubBackend, HubFolders, HubLifetime, HubListener, HubPaths,
+    ListenOptions, detach,
 };
 use switchboard_testkit::fixture::Fixture;
 use tokio_util::sync::CancellationToken;
@@ -23,20 +24,20 @@ struct ForAll(Arc<One>);
 
 // === impl One ===
 
-impl Front for One {
+impl ViewProvider for One {
     type View = Fixture;
 
-    async fn open(&self, _: Opening) -> Result<Opened<Fixture>, NoSuchPart> {
-        Ok(Opened { view: self.0.clone(), changes: self.0.changes().clone() })
+    async fn open(&self, _: ViewRequest) -> Result<OpenView<Fixture>, NoSuchView> {
+        Ok(OpenView { view: self.0.clone(), changes: self.0.changes().clone() })
     }
 }
 
 // === impl ForAll ===
 
-impl Hub for ForAll {
-    type Front = One;
+impl HubBackend for ForAll {
+    type Views = One;
 
-    fn front<'a>(&'a self, _: &'a Hello) -> BoxFuture<'a, Result<Arc<One>, Refusal>> {
+    fn front<'a>(&'a self, _: &'a ClientHello) -> BoxFuture<'a, Result<Arc<One>, HelloRefusal>> {
         Box::pin(std::future::ready(Ok(self.0.clone())))
     }
 }
@@ -47,12 +48,12 @@ fn main() -> ExitCode {
     let folder = PathBuf::from(args.next().unwrap());
     note(&folder);
     detach().unwrap();
-    let mut options = ListenOptions::new("0.1.0", Lifetime::while_used());
+    let mut options = ListenOptions::new("0.1.0", HubLifetime::while_used());
     for arg in args {
         match arg.split_once('=') {
             Some(("version", version)) => version.clone_into(&mut options.version),
             Some((name, value)) => set(&mut options.lifetime, name, value),
-            None if arg == "stay" => options.lifetime = Lifetime::UntilStopped,
+            None if arg == "stay" => options.lifetime = HubLifetime::UntilStopped,
             None => {
                 eprintln!("told to {arg}");
                 return ExitCode::FAILURE;
@@ -71,13 +72,13 @@ async fn serve(folder: &std::path::Path, options: ListenOptions) -> ExitCode {
         tokio::time::sleep(Duration::from_mins(2)).await;
         forget.cancel();
     });
-    let place = Place::find(&Folders {
+    let place = HubPaths::find(&HubFolders {
         config: folder.join("config"),
         state: folder.join("state"),
         runtime: None,
         short: "/tmp".into(),
     });
-    match Listener::bind(&place.unwrap(), Duration::from_secs(10)).await {
+    match HubListener::bind(&place.unwrap(), Duration::from_secs(10)).await {
         Ok(listener) => {
             let hub = Arc::new(ForAll(Arc::new(One(Arc::default()))));
             let ended = listener.serve(hub, options, forgotten).await;
@@ -98,9 +99,9 @@ fn note(folder: &std::path::Path) {
     writeln!(file, "{}", std::process::id()).unwrap();
 }
 
-fn set(lifetime: &mut Lifetime, name: &str, value: &str) {
+fn set(lifetime: &mut HubLifetime, name: &str, value: &str) {
     let value = Duration::from_millis(value.parse().unwrap());
-    if let Lifetime::WhileUsed { idle, handover } = lifetime {
+    if let HubLifetime::WhileUsed { idle, handover } = lifetime {
         match name {
             "idle" => *idle = value,
             "handover" => *handover = value,

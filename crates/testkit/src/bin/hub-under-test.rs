@@ -10,7 +10,7 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use switchboard_process::{Command, Guard, Spawned, StderrOptions, spawn};
+use switchboard_process::{ProcessCommand, ProcessGuard, SpawnedProcess, StderrOptions, spawn};
 use switchboard_testkit::processes;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::time::{sleep, timeout};
@@ -24,7 +24,7 @@ async fn main() {
     });
     let [guard, stubborn, what]: [OsString; 3] =
         std::env::args_os().skip(1).collect::<Vec<_>>().try_into().unwrap();
-    let hub = Hub { guard: Guard::at(guard).unwrap(), stubborn };
+    let hub = Hub { guard: ProcessGuard::at(guard).unwrap(), stubborn };
     match what.to_str().unwrap() {
         "spawn" => hub.spawn_without_end().await,
         "cancel" => hub.give_up_halfway().await,
@@ -34,25 +34,26 @@ async fn main() {
 }
 
 struct Hub {
-    guard: Guard,
+    guard: ProcessGuard,
     stubborn: OsString,
 }
 
 impl Hub {
-    async fn run(&self, behaviour: &str) -> Spawned {
-        let command = Command { args: vec![behaviour.into()], ..Command::new(&self.stubborn) };
+    async fn run(&self, behaviour: &str) -> SpawnedProcess {
+        let command =
+            ProcessCommand { args: vec![behaviour.into()], ..ProcessCommand::new(&self.stubborn) };
         spawn(command, &self.guard, StderrOptions::default()).await.unwrap()
     }
 
     async fn end(&self, how: &str) {
-        let Spawned { stdout, process, stdin } = self.run("tree").await;
+        let SpawnedProcess { stdout, process, stdin } = self.run("tree").await;
         let mut lines = BufReader::new(stdout).lines();
         for _ in 0..4 {
             println!("{}", lines.next_line().await.unwrap().unwrap());
         }
         println!("ready");
         match how {
-            "wait" => drop(process.exited().await),
+            "wait" => drop(process.wait_exit().await),
             "exit" => std::process::exit(0),
             "panic" => panic!("as told"),
             "abort" => std::process::abort(),
@@ -87,7 +88,7 @@ impl Hub {
     }
 
     async fn cycle(&self) {
-        let Spawned { stdin, process, .. } = self.run("args").await;
+        let SpawnedProcess { stdin, process, .. } = self.run("args").await;
         drop(stdin);
         process.stop().await;
     }

@@ -10,7 +10,8 @@ use switchboard_wire::client::InputRequest;
 use switchboard_wire::envelope::{RpcError, code};
 use switchboard_wire::json::Raw;
 use switchboard_wire::server::{
-    Asked, Changes, Context, Description, Handler, Reply, ServeOptions, serve, stdio,
+    ChangeBroadcaster, HandlerReply, HandlerRequest, RequestContext, ServeOptions,
+    ServerDescription, ServerHandler, serve, stdio,
 };
 
 /// A picture of one dot.
@@ -21,15 +22,15 @@ struct Kiosk;
 #[tokio::main(flavor = "current_thread")]
 async fn main() {
     eprintln!("the kiosk is open");
-    let (writer, reader, writing) = stdio::link(64 << 20);
-    let changes = Changes::default();
+    let (writer, reader, writing) = stdio::stdio_link(64 << 20);
+    let changes = ChangeBroadcaster::default();
     let serving = serve((writer, reader), Arc::new(Kiosk), &changes, ServeOptions::default());
     let (_, ()) = tokio::join!(serving, writing);
 }
 
-impl Handler for Kiosk {
-    fn describe(&self) -> Description {
-        Description {
+impl ServerHandler for Kiosk {
+    fn describe(&self) -> ServerDescription {
+        ServerDescription {
             info: raw(&json!({ "name": "kiosk", "version": "1" })),
             capabilities: raw(&json!({
                 "tools": {}, "resources": {}, "prompts": {}, "completions": {}, "logging": {},
@@ -40,9 +41,9 @@ impl Handler for Kiosk {
 
     fn call<'a>(
         &'a self,
-        asked: Asked,
-        context: &'a Context,
-    ) -> BoxFuture<'a, Result<Reply, RpcError>> {
+        asked: HandlerRequest,
+        context: &'a RequestContext,
+    ) -> BoxFuture<'a, Result<HandlerReply, RpcError>> {
         Box::pin(async move {
             match &*asked.method {
                 "tools/list" => done(&all_tools()),
@@ -121,7 +122,7 @@ fn tools() -> Value {
     ] })
 }
 
-async fn tool(asked: Asked, context: &Context) -> Result<Reply, RpcError> {
+async fn tool(asked: HandlerRequest, context: &RequestContext) -> Result<HandlerReply, RpcError> {
     let arguments = asked.params.get("arguments").ok().flatten();
     let arguments: Value = arguments.and_then(|raw| raw.decode().ok()).unwrap_or_default();
     let name = asked.params.get("name").ok().flatten().and_then(|name| name.to_text());
@@ -161,7 +162,7 @@ async fn tool(asked: Asked, context: &Context) -> Result<Reply, RpcError> {
     }
 }
 
-async fn count(to: u64, context: &Context) -> Result<Reply, RpcError> {
+async fn count(to: u64, context: &RequestContext) -> Result<HandlerReply, RpcError> {
     for number in 1..=to {
         let progress =
             json!({ "progress": number, "total": to, "message": format!("at {number}") });
@@ -191,9 +192,9 @@ fn form() -> Value {
 }
 
 /// Asks, then says what was answered.
-fn ask(asked: &Asked, params: &Value) -> Result<Reply, RpcError> {
+fn ask(asked: &HandlerRequest, params: &Value) -> Result<HandlerReply, RpcError> {
     match asked.answers.first() {
-        None => Ok(Reply::NeedsInput {
+        None => Ok(HandlerReply::NeedsInput {
             questions: vec![InputRequest {
                 key: "it".into(),
                 method: "elicitation/create".into(),
@@ -208,7 +209,7 @@ fn ask(asked: &Asked, params: &Value) -> Result<Reply, RpcError> {
     }
 }
 
-fn read(asked: &Asked) -> Result<Reply, RpcError> {
+fn read(asked: &HandlerRequest) -> Result<HandlerReply, RpcError> {
     let uri = asked.params.get("uri").ok().flatten().and_then(|uri| uri.to_text());
     let uri = uri.unwrap_or_default();
     let contents = match uri.as_str() {
@@ -220,7 +221,7 @@ fn read(asked: &Asked) -> Result<Reply, RpcError> {
     done(&json!({ "contents": [contents] }))
 }
 
-fn prompt(asked: &Asked) -> Result<Reply, RpcError> {
+fn prompt(asked: &HandlerRequest) -> Result<HandlerReply, RpcError> {
     let to = asked.params.get_path(&["arguments", "to"]).ok().flatten();
     let to = to.and_then(|to| to.to_text()).unwrap_or_default();
     done(&json!({ "messages": [
@@ -229,15 +230,15 @@ fn prompt(asked: &Asked) -> Result<Reply, RpcError> {
     ] }))
 }
 
-fn text(text: &str) -> Result<Reply, RpcError> {
+fn text(text: &str) -> Result<HandlerReply, RpcError> {
     done(&json!({ "content": [{ "type": "text", "text": text }] }))
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "the last word of many fallible functions")]
-fn done(value: &Value) -> Result<Reply, RpcError> {
-    Ok(Reply::Complete(raw(value)))
+fn done(value: &Value) -> Result<HandlerReply, RpcError> {
+    Ok(HandlerReply::Complete(raw(value)))
 }
 
 fn raw(value: &Value) -> Raw {
-    Raw::of(value).unwrap()
+    Raw::from_value(value).unwrap()
 }

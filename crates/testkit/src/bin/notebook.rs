@@ -7,24 +7,24 @@ use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
-use switchboard_wire::client::List;
+use switchboard_wire::client::ListKind;
 use switchboard_wire::envelope::{RpcError, code};
 use switchboard_wire::json::Raw;
 use switchboard_wire::server::{
-    Asked, Change, Changes, ClientFacts, Context, Description, Handler, Reply, ServeOptions, serve,
-    stdio,
+    ChangeBroadcaster, ChangeNotification, ClientFacts, HandlerReply, HandlerRequest,
+    RequestContext, ServeOptions, ServerDescription, ServerHandler, serve, stdio,
 };
 
 /// The notes, oldest first. `write` adds one and announces it; `read` gives all of them.
 #[derive(Default)]
 struct Notebook {
     notes: Mutex<Vec<String>>,
-    changes: Changes,
+    changes: ChangeBroadcaster,
 }
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() {
-    let (writer, reader, writing) = stdio::link(64 << 20);
+    let (writer, reader, writing) = stdio::stdio_link(64 << 20);
     let notebook = Arc::new(Notebook::default());
     let changes = notebook.changes.clone();
     let serving = serve((writer, reader), notebook, &changes, ServeOptions::default());
@@ -34,10 +34,10 @@ async fn main() {
 impl Notebook {
     fn write(&self, note: &str) -> Value {
         self.notes.lock().unwrap().push(note.to_owned());
-        for list in [List::Tools, List::Prompts, List::Resources] {
-            self.changes.announce(Change::List(list));
+        for list in [ListKind::Tools, ListKind::Prompts, ListKind::Resources] {
+            self.changes.announce(ChangeNotification::List(list));
         }
-        self.changes.announce(Change::Resource("note://last".to_owned()));
+        self.changes.announce(ChangeNotification::Resource("note://last".to_owned()));
         text("written")
     }
 
@@ -71,9 +71,9 @@ impl Notebook {
     }
 }
 
-impl Handler for Notebook {
-    fn describe(&self) -> Description {
-        Description {
+impl ServerHandler for Notebook {
+    fn describe(&self) -> ServerDescription {
+        ServerDescription {
             info: raw(&json!({ "name": "notebook", "version": "1" })),
             capabilities: raw(&json!({
                 "tools": { "listChanged": true }, "prompts": { "listChanged": true }, "completions": {},
@@ -83,7 +83,11 @@ impl Handler for Notebook {
         }
     }
 
-    fn call<'a>(&'a self, asked: Asked, _: &'a Context) -> BoxFuture<'a, Result<Reply, RpcError>> {
+    fn call<'a>(
+        &'a self,
+        asked: HandlerRequest,
+        _: &'a RequestContext,
+    ) -> BoxFuture<'a, Result<HandlerReply, RpcError>> {
         let member = |path: &[&str]| {
             asked.params.get_path(path).ok().flatten().and_then(|value| value.to_text())
         };
@@ -110,7 +114,7 @@ impl Handler for Notebook {
                 return Box::pin(std::future::ready(Err(error)));
             }
         };
-        Box::pin(std::future::ready(Ok(Reply::Complete(raw(&answer)))))
+        Box::pin(std::future::ready(Ok(HandlerReply::Complete(raw(&answer)))))
     }
 
     fn subscribe<'a>(
@@ -128,5 +132,5 @@ fn text(text: &str) -> Value {
 }
 
 fn raw(value: &Value) -> Raw {
-    Raw::of(value).unwrap()
+    Raw::from_value(value).unwrap()
 }

@@ -3,18 +3,22 @@
 //! A question stands until it is answered in the shape that was asked for. What else came with the answers is ignored.
 
 use serde_json::{Value, json};
-use switchboard_wire::client::{Answer, InputRequest};
+use switchboard_wire::client::{InputRequest, InputResponse};
 use switchboard_wire::envelope::RpcError;
 use switchboard_wire::json::{JsonKind, Raw};
 use switchboard_wire::meta::method;
-use switchboard_wire::server::{Asked, Context, Reply};
+use switchboard_wire::server::{HandlerReply, HandlerRequest, RequestContext};
 
 use super::content::{said, words};
 use super::tools::say;
 use super::{invalid, state, text};
 
 /// Calls the tool `name`, which asks.
-pub(super) fn tool(name: &str, asked: &Asked, context: &Context) -> Result<Reply, RpcError> {
+pub(super) fn tool(
+    name: &str,
+    asked: &HandlerRequest,
+    context: &RequestContext,
+) -> Result<HandlerReply, RpcError> {
     match name {
         "test_sampling" => {
             let prompt = text(asked, &["arguments", "prompt"]);
@@ -55,21 +59,21 @@ pub(super) fn tool(name: &str, asked: &Asked, context: &Context) -> Result<Reply
 }
 
 /// `prompts/get` of the prompt that asks.
-pub(super) fn prompt(asked: &Asked) -> Result<Reply, RpcError> {
+pub(super) fn prompt(asked: &HandlerRequest) -> Result<HandlerReply, RpcError> {
     let schema = object(&json!({ "context": { "type": "string" } }), &["context"]);
     let question = form("user_context", "What context should the prompt use?", &schema);
     match answered(asked, &question) {
-        None => Ok(Reply::NeedsInput { questions: vec![question], state: None }),
+        None => Ok(HandlerReply::NeedsInput { questions: vec![question], state: None }),
         Some(answer) => said(&[words(&format!("Use this: {answer}"))]),
     }
 }
 
 /// Asks until everything is answered, then says what was, and the word that travelled as state.
 pub(super) fn once(
-    asked: &Asked,
+    asked: &HandlerRequest,
     questions: Vec<InputRequest>,
     word: Option<&str>,
-) -> Result<Reply, RpcError> {
+) -> Result<HandlerReply, RpcError> {
     let kept = state::open(asked.state.as_ref())?;
     let answers: Option<Vec<_>> =
         questions.iter().map(|question| answered(asked, question)).collect();
@@ -77,16 +81,16 @@ pub(super) fn once(
         Some(answers) if kept.as_deref() == word => {
             say(&format!("{} {}", answers.join(" "), word.unwrap_or_default()))
         }
-        _ => Ok(Reply::NeedsInput { questions, state: word.map(state::seal) }),
+        _ => Ok(HandlerReply::NeedsInput { questions, state: word.map(state::seal) }),
     }
 }
 
 /// One question after another, each with a state of its own.
-fn rounds(asked: &Asked) -> Result<Reply, RpcError> {
+fn rounds(asked: &HandlerRequest) -> Result<HandlerReply, RpcError> {
     let schema = object(&json!({ "color": { "type": "string" } }), &["color"]);
     let colour = form("step2", "Step 2: What is your favorite color?", &schema);
     let ask = |question, word| {
-        Ok(Reply::NeedsInput { questions: vec![question], state: Some(state::seal(word)) })
+        Ok(HandlerReply::NeedsInput { questions: vec![question], state: Some(state::seal(word)) })
     };
     let name = user_name("step1");
     match state::open(asked.state.as_ref())?.as_deref() {
@@ -100,14 +104,14 @@ fn rounds(asked: &Asked) -> Result<Reply, RpcError> {
 }
 
 /// Asks only what the client said it can be asked.
-fn within(asked: &Asked, context: &Context) -> Result<Reply, RpcError> {
+fn within(asked: &HandlerRequest, context: &RequestContext) -> Result<HandlerReply, RpcError> {
     let possible = [
         ("elicitation", user_name("user_name")),
         ("sampling", sampling("greeting", "Generate a greeting", 50)),
     ];
     let questions: Vec<_> = possible
         .into_iter()
-        .filter(|(capability, _)| context.offers(&[capability]))
+        .filter(|(capability, _)| context.has_capability(&[capability]))
         .map(|(_, question)| question)
         .collect();
     once(asked, questions, None)
@@ -115,7 +119,7 @@ fn within(asked: &Asked, context: &Context) -> Result<Reply, RpcError> {
 
 /// What was answered to a question, if it was answered properly. A question that the client could not be asked counts
 /// as answered: asking again would not help.
-pub(super) fn answered(asked: &Asked, question: &InputRequest) -> Option<String> {
+pub(super) fn answered(asked: &HandlerRequest, question: &InputRequest) -> Option<String> {
     let answer = asked.answers.iter().find(|answer| answer.key == question.key)?;
     match &answer.outcome {
         Err(error) => Some(error.message.clone()),
@@ -123,7 +127,7 @@ pub(super) fn answered(asked: &Asked, question: &InputRequest) -> Option<String>
     }
 }
 
-fn is_proper(Answer { outcome, .. }: &Answer, question: &InputRequest) -> bool {
+fn is_proper(InputResponse { outcome, .. }: &InputResponse, question: &InputRequest) -> bool {
     let member = match question.method.as_str() {
         method::ELICIT => "action",
         method::SAMPLE => "content",
@@ -138,7 +142,7 @@ fn question(key: &str, method: &str, params: &Value) -> InputRequest {
     InputRequest {
         key: key.to_owned(),
         method: method.to_owned(),
-        params: Raw::of(params).unwrap(),
+        params: Raw::from_value(params).unwrap(),
     }
 }
 

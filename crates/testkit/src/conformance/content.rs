@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use switchboard_wire::envelope::{RpcError, code};
 use switchboard_wire::json::Raw;
-use switchboard_wire::server::{Asked, Reply};
+use switchboard_wire::server::{HandlerReply, HandlerRequest};
 
 use super::{asking, done, invalid, skills, text};
 
@@ -13,7 +13,7 @@ pub(super) const DOT: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADU
 pub(super) const SILENCE: &str = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAAAAA==";
 
 /// `prompts/get`.
-pub(super) fn prompt(asked: &Asked) -> Result<Reply, RpcError> {
+pub(super) fn prompt(asked: &HandlerRequest) -> Result<HandlerReply, RpcError> {
     let argument = |name: &str| text(asked, &["arguments", name]);
     match text(asked, &["name"]).as_str() {
         "test_simple_prompt" => said(&[words("This is a simple prompt for testing.")]),
@@ -37,7 +37,7 @@ pub(super) fn prompt(asked: &Asked) -> Result<Reply, RpcError> {
 }
 
 /// A prompt of these contents, each a message of the user.
-pub(super) fn said(contents: &[Value]) -> Result<Reply, RpcError> {
+pub(super) fn said(contents: &[Value]) -> Result<HandlerReply, RpcError> {
     let message = |content: &Value| json!({ "role": "user", "content": content });
     let messages: Vec<_> = contents.iter().map(message).collect();
     done(&json!({ "messages": messages }))
@@ -49,7 +49,7 @@ pub(super) fn words(text: &str) -> Value {
 }
 
 /// `resources/read`.
-pub(super) fn read(asked: &Asked) -> Result<Reply, RpcError> {
+pub(super) fn read(asked: &HandlerRequest) -> Result<HandlerReply, RpcError> {
     let uri = text(asked, &["uri"]);
     let id = uri.strip_prefix("test://template/").and_then(|rest| rest.strip_suffix("/data"));
     let contents = match (uri.as_str(), id) {
@@ -69,12 +69,12 @@ pub(super) fn read(asked: &Asked) -> Result<Reply, RpcError> {
 }
 
 fn missing(uri: &str) -> RpcError {
-    let data = Raw::of(&json!({ "uri": uri })).unwrap();
+    let data = Raw::from_value(&json!({ "uri": uri })).unwrap();
     RpcError::new(code::RESOURCE_NOT_FOUND, "Resource not found").with_data(data)
 }
 
 /// `completion/complete`: what there is that begins like what was typed.
-pub(super) fn complete(asked: &Asked) -> Result<Reply, RpcError> {
+pub(super) fn complete(asked: &HandlerRequest) -> Result<HandlerReply, RpcError> {
     let typed = text(asked, &["argument", "value"]);
     let values: Vec<_> =
         ["paris", "park", "party"].into_iter().filter(|value| value.starts_with(&typed)).collect();

@@ -19,16 +19,19 @@ use std::fmt::Write as _;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 use switchboard_wire::Era;
-use switchboard_wire::client::List;
+use switchboard_wire::client::ListKind;
 use switchboard_wire::envelope::{RpcError, code};
 use switchboard_wire::json::Raw;
 use switchboard_wire::meta::method;
-use switchboard_wire::server::{Asked, Change, Changes, Context, Description, Handler, Reply};
+use switchboard_wire::server::{
+    ChangeBroadcaster, ChangeNotification, HandlerReply, HandlerRequest, RequestContext,
+    ServerDescription, ServerHandler,
+};
 
 /// The server under test.
 #[derive(Debug, Default)]
 pub struct Subject {
-    changes: Changes,
+    changes: ChangeBroadcaster,
     tasks: tasks::Tasks,
 }
 
@@ -42,18 +45,18 @@ const CAPABILITIES: &str = r#"{"tools":{"listChanged":true},"prompts":{"listChan
 
 impl Subject {
     /// Where it announces changes.
-    pub fn changes(&self) -> &Changes {
+    pub fn changes(&self) -> &ChangeBroadcaster {
         &self.changes
     }
 
-    fn announce(&self, list: List) {
-        self.changes.announce(Change::List(list));
+    fn announce(&self, list: ListKind) {
+        self.changes.announce(ChangeNotification::List(list));
     }
 }
 
-impl Handler for Subject {
-    fn describe(&self) -> Description {
-        Description {
+impl ServerHandler for Subject {
+    fn describe(&self) -> ServerDescription {
+        ServerDescription {
             info: raw(r#"{"name":"conformance-server","version":"1"}"#),
             capabilities: raw(CAPABILITIES),
             instructions: None,
@@ -62,9 +65,9 @@ impl Handler for Subject {
 
     fn call<'a>(
         &'a self,
-        asked: Asked,
-        context: &'a Context,
-    ) -> BoxFuture<'a, Result<Reply, RpcError>> {
+        asked: HandlerRequest,
+        context: &'a RequestContext,
+    ) -> BoxFuture<'a, Result<HandlerReply, RpcError>> {
         Box::pin(async move {
             match &*asked.method {
                 method::TOOLS_LIST => tools::list(context),
@@ -91,8 +94,8 @@ impl Handler for Subject {
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "the last word of many fallible functions")]
-fn listed(text: &str) -> Result<Reply, RpcError> {
-    Ok(Reply::Complete(raw(text)))
+fn listed(text: &str) -> Result<HandlerReply, RpcError> {
+    Ok(HandlerReply::Complete(raw(text)))
 }
 
 /// A digest in the way it is written.
@@ -104,14 +107,14 @@ fn hex(digest: &[u8]) -> String {
 }
 
 /// A member of the parameters that is text; empty where there is none.
-fn text(asked: &Asked, path: &[&str]) -> String {
+fn text(asked: &HandlerRequest, path: &[&str]) -> String {
     let member = asked.params.get_path(path).ok().flatten();
     member.and_then(|member| member.to_text()).unwrap_or_default()
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "the last word of many fallible functions")]
-fn done(value: &Value) -> Result<Reply, RpcError> {
-    Ok(Reply::Complete(Raw::of(value).unwrap()))
+fn done(value: &Value) -> Result<HandlerReply, RpcError> {
+    Ok(HandlerReply::Complete(Raw::from_value(value).unwrap()))
 }
 
 fn invalid(reason: impl Into<String>) -> RpcError {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use switchboard_wire::envelope::RpcError;
-use switchboard_wire::server::{Asked, Reply};
+use switchboard_wire::server::{HandlerReply, HandlerRequest};
 
 use super::{done, hex, invalid, text};
 
@@ -23,12 +23,12 @@ const FILES: [(&str, &str, &str); 2] = [
 const FOLDER_TYPE: &str = "inode/directory";
 
 /// `skills/list`.
-pub(super) fn list() -> Result<Reply, RpcError> {
+pub(super) fn list() -> Result<HandlerReply, RpcError> {
     done(&json!({ "skills": [entry()] }))
 }
 
 /// `skills/get`.
-pub(super) fn get(asked: &Asked) -> Result<Reply, RpcError> {
+pub(super) fn get(asked: &HandlerRequest) -> Result<HandlerReply, RpcError> {
     let own = entry();
     if own["uri"] == text(asked, &["uri"]) {
         return done(&json!({ "skill": own }));
@@ -43,7 +43,7 @@ pub(super) fn file(uri: &str) -> Option<Value> {
 }
 
 /// `resources/directory/read`: what lies in a folder, not what lies below.
-pub(super) fn folder(asked: &Asked) -> Result<Reply, RpcError> {
+pub(super) fn folder(asked: &HandlerRequest) -> Result<HandlerReply, RpcError> {
     let uri = text(asked, &["uri"]);
     let within = format!("{uri}/");
     let below = FILES.into_iter().filter(|(path, ..)| address(path).starts_with(&within));

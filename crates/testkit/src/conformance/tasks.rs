@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use switchboard_wire::Era;
 use switchboard_wire::client::InputRequest;
 use switchboard_wire::envelope::{RpcError, code};
-use switchboard_wire::json::{Edit, Raw};
+use switchboard_wire::json::{JsonEdit, Raw};
 use switchboard_wire::meta::{RELATED_TASK, TASKS_EXTENSION, method};
-use switchboard_wire::server::{Asked, Context, Reply};
+use switchboard_wire::server::{HandlerReply, HandlerRequest, RequestContext};
 
 use super::clock::stamp;
 use super::{asking, content::words, done, invalid, raw, text, tools};
@@ -58,9 +58,9 @@ impl Tasks {
     pub(super) async fn tool(
         &self,
         name: &str,
-        asked: &Asked,
-        context: &Context,
-    ) -> Option<Result<Reply, RpcError>> {
+        asked: &HandlerRequest,
+        context: &RequestContext,
+    ) -> Option<Result<HandlerReply, RpcError>> {
         let era = context.version.era();
         let can = wants(asked, context).then_some(era);
         let seconds = || asked.params.get_path(&["arguments", "seconds"]).ok().flatten();
@@ -93,7 +93,11 @@ impl Tasks {
     }
 
     /// `tasks/get`, `tasks/update`, `tasks/cancel`.
-    pub(super) fn call(&self, asked: &Asked, context: &Context) -> Result<Reply, RpcError> {
+    pub(super) fn call(
+        &self,
+        asked: &HandlerRequest,
+        context: &RequestContext,
+    ) -> Result<HandlerReply, RpcError> {
         let era = context.version.era();
         if era == Era::Modern && !declares(context) {
             return Err(needed());
@@ -114,7 +118,7 @@ impl Tasks {
     }
 
     /// `tasks/result` of 2025-11-25: waits, asks what is open, and gives what a call would have come to.
-    pub(super) async fn result(&self, asked: &Asked) -> Result<Reply, RpcError> {
+    pub(super) async fn result(&self, asked: &HandlerRequest) -> Result<HandlerReply, RpcError> {
         let id = text(asked, &["taskId"]);
         loop {
             {
@@ -133,7 +137,7 @@ impl Tasks {
     }
 
     /// A task, for a tool that is nothing else.
-    fn only(&self, can: Option<Era>, work: Work) -> Result<Reply, RpcError> {
+    fn only(&self, can: Option<Era>, work: Work) -> Result<HandlerReply, RpcError> {
         can.map_or_else(|| Err(needed()), |era| self.begin(era, work))
     }
 
@@ -141,9 +145,9 @@ impl Tasks {
     fn ask(
         &self,
         can: Option<Era>,
-        asked: &Asked,
+        asked: &HandlerRequest,
         questions: Vec<InputRequest>,
-    ) -> Result<Reply, RpcError> {
+    ) -> Result<HandlerReply, RpcError> {
         match can {
             Some(era) => self.begin(era, Work::Ask(questions)),
             None => asking::once(asked, questions, None),
@@ -151,16 +155,20 @@ impl Tasks {
     }
 
     /// Asks first, and becomes a task when it has the answer.
-    fn after_asking(&self, can: Option<Era>, asked: &Asked) -> Result<Reply, RpcError> {
+    fn after_asking(
+        &self,
+        can: Option<Era>,
+        asked: &HandlerRequest,
+    ) -> Result<HandlerReply, RpcError> {
         let era = can.ok_or_else(needed)?;
         let question = asking::user_name("user_name");
         match asking::answered(asked, &question) {
-            None => Ok(Reply::NeedsInput { questions: vec![question], state: None }),
+            None => Ok(HandlerReply::NeedsInput { questions: vec![question], state: None }),
             Some(answer) => self.begin(era, Work::Wait(Duration::ZERO, End::Said(answer))),
         }
     }
 
-    fn begin(&self, era: Era, work: Work) -> Result<Reply, RpcError> {
+    fn begin(&self, era: Era, work: Work) -> Result<HandlerReply, RpcError> {
         let mut tasks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let id = format!("task-{}", tasks.len() + 1);
         let task = Task { created: SystemTime::now(), work };
@@ -222,22 +230,24 @@ impl Task {
     }
 
     /// What is open, as requests that say which task they are about.
-    fn questions(&self, id: &str) -> Reply {
-        let Work::Ask(open) = &self.work else { return Reply::Complete(Raw::empty_object()) };
-        let related = Raw::of(&json!({ "taskId": id })).unwrap();
-        let edit = || Edit::set(&["_meta", RELATED_TASK], related.as_str());
+    fn questions(&self, id: &str) -> HandlerReply {
+        let Work::Ask(open) = &self.work else {
+            return HandlerReply::Complete(Raw::empty_object());
+        };
+        let related = Raw::from_value(&json!({ "taskId": id })).unwrap();
+        let edit = || JsonEdit::set(&["_meta", RELATED_TASK], related.as_str());
         let tagged = |question: &InputRequest| InputRequest {
-            params: question.params.with(&[edit()]).unwrap(),
+            params: question.params.with_edits(&[edit()]).unwrap(),
             ..question.clone()
         };
-        Reply::NeedsInput { questions: open.iter().map(tagged).collect(), state: None }
+        HandlerReply::NeedsInput { questions: open.iter().map(tagged).collect(), state: None }
     }
 
     fn is_over(&self, lasts: Duration) -> bool {
         self.created.elapsed().unwrap_or_default() >= lasts
     }
 
-    fn answered(&mut self, asked: &Asked) {
+    fn answered(&mut self, asked: &HandlerRequest) {
         if let Work::Ask(open) = &mut self.work {
             open.retain(|question| asking::answered(asked, question).is_none());
         }
@@ -257,15 +267,15 @@ impl Task {
 }
 
 /// Whether a call may become a task: a modern client can take one, a legacy one asks for one.
-fn wants(asked: &Asked, context: &Context) -> bool {
+fn wants(asked: &HandlerRequest, context: &RequestContext) -> bool {
     match context.version.era() {
         Era::Modern => declares(context),
         Era::Legacy => matches!(asked.params.get("task"), Ok(Some(_))),
     }
 }
 
-fn declares(context: &Context) -> bool {
-    context.offers(&["extensions", TASKS_EXTENSION])
+fn declares(context: &RequestContext) -> bool {
+    context.has_capability(&["extensions", TASKS_EXTENSION])
 }
 
 fn needed() -> RpcError {

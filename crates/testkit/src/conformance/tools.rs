@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use switchboard_wire::Era;
-use switchboard_wire::client::List;
+use switchboard_wire::client::ListKind;
 use switchboard_wire::envelope::{RpcError, code};
 use switchboard_wire::json::Raw;
-use switchboard_wire::server::{Asked, Context, Reply};
+use switchboard_wire::server::{HandlerReply, HandlerRequest, RequestContext};
 
 use super::content::{DOT, SILENCE, words};
 use super::{Subject, asking, done, raw, text};
@@ -25,7 +25,7 @@ const TASKS: [(&str, &str); 5] = [
 ];
 
 /// `tools/list`. The newest version does not say which tools become tasks.
-pub(super) fn list(context: &Context) -> Result<Reply, RpcError> {
+pub(super) fn list(context: &RequestContext) -> Result<HandlerReply, RpcError> {
     let mut listed: Value = serde_json::from_str(include_str!("lists/tools.json")).unwrap();
     if context.version.era() == Era::Legacy {
         for tool in listed["tools"].as_array_mut().into_iter().flatten() {
@@ -41,9 +41,9 @@ pub(super) fn list(context: &Context) -> Result<Reply, RpcError> {
 /// `tools/call`.
 pub(super) async fn call(
     subject: &Subject,
-    asked: &Asked,
-    context: &Context,
-) -> Result<Reply, RpcError> {
+    asked: &HandlerRequest,
+    context: &RequestContext,
+) -> Result<HandlerReply, RpcError> {
     let image = || json!({ "type": "image", "mimeType": "image/png", "data": DOT });
     let resource = |uri: &str, mime: &str, text: &str| {
         let resource = json!({ "uri": uri, "mimeType": mime, "text": text });
@@ -74,8 +74,8 @@ pub(super) async fn call(
         "test_reconnection" => reconnection(context).await,
         "test_custom_header" => say(&text(asked, &["arguments", "value"])),
         "json_schema_2020_12_tool" => say("the schema is what matters"),
-        "test_trigger_tool_change" => changed(subject, List::Tools),
-        "test_trigger_prompt_change" => changed(subject, List::Prompts),
+        "test_trigger_tool_change" => changed(subject, ListKind::Tools),
+        "test_trigger_prompt_change" => changed(subject, ListKind::Prompts),
         name => match subject.tasks.tool(name, asked, context).await {
             Some(done) => done,
             None => asking::tool(name, asked, context),
@@ -84,11 +84,11 @@ pub(super) async fn call(
 }
 
 /// A result of text alone.
-pub(super) fn say(text: &str) -> Result<Reply, RpcError> {
+pub(super) fn say(text: &str) -> Result<HandlerReply, RpcError> {
     done(&json!({ "content": [words(text)] }))
 }
 
-async fn log(context: &Context) -> Result<Reply, RpcError> {
+async fn log(context: &RequestContext) -> Result<HandlerReply, RpcError> {
     for text in ["Tool execution started", "Tool processing data", "Tool execution completed"] {
         context.log_text("info", text).await;
         tokio::time::sleep(PAUSE).await;
@@ -97,29 +97,29 @@ async fn log(context: &Context) -> Result<Reply, RpcError> {
 }
 
 /// Has something to say before its answer, which makes a stream of it.
-async fn reconnection(context: &Context) -> Result<Reply, RpcError> {
+async fn reconnection(context: &RequestContext) -> Result<HandlerReply, RpcError> {
     context.log_text("info", "more is to come").await;
     tokio::time::sleep(PAUSE).await;
     say("Reconnection test completed successfully")
 }
 
-async fn progress(context: &Context) -> Result<Reply, RpcError> {
+async fn progress(context: &RequestContext) -> Result<HandlerReply, RpcError> {
     for step in [0, 50, 100] {
         let params = json!({ "progress": step, "total": 100, "message": format!("{step} of 100") });
-        context.progress(&Raw::of(&params).unwrap()).await;
+        context.progress(&Raw::from_value(&params).unwrap()).await;
         tokio::time::sleep(PAUSE).await;
     }
     say("made progress three times")
 }
 
-fn changed(subject: &Subject, list: List) -> Result<Reply, RpcError> {
+fn changed(subject: &Subject, list: ListKind) -> Result<HandlerReply, RpcError> {
     subject.announce(list);
     say("announced")
 }
 
 /// Refused before anything is asked: what a client did not declare must not be relied on.
-fn needs_sampling(context: &Context) -> Result<Reply, RpcError> {
-    if context.offers(&["sampling"]) {
+fn needs_sampling(context: &RequestContext) -> Result<HandlerReply, RpcError> {
+    if context.has_capability(&["sampling"]) {
         return say("the client can sample");
     }
     let data = raw(r#"{"requiredCapabilities":{"sampling":{}}}"#);

@@ -9,7 +9,7 @@ mod sse;
 mod streamable;
 mod ws;
 
-use switchboard_wire::link::{Frame, LinkReader};
+use switchboard_wire::link::{LinkFrame, LinkReader};
 use tokio::sync::mpsc;
 
 pub use sse::SseFace;
@@ -22,7 +22,7 @@ type Feed = mpsc::UnboundedSender<Vec<u8>>;
 /// The next text; `None` at the end.
 async fn next_text(reader: &mut LinkReader) -> Option<String> {
     match reader.next().await {
-        Ok(Some(Frame::Text(text))) => Some(text.to_string()),
+        Ok(Some(LinkFrame::Text(text))) => Some(text.to_string()),
         _ => None,
     }
 }

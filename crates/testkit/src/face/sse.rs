@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use switchboard_wire::link::{LinkWriter, pair::pair};
+use switchboard_wire::link::{LinkWriter, pair::link_pair};
 use tokio::sync::mpsc;
 
 use super::{event, next_text};
@@ -54,7 +54,7 @@ async fn answer(sessions: Arc<Sessions>, request: Request) -> Reply {
 }
 
 fn open(sessions: &Arc<Sessions>) -> Reply {
-    let ((writer, mut reader), far) = pair();
+    let ((writer, mut reader), far) = link_pair();
     let place = {
         let mut writers = sessions.writers.lock().unwrap();
         let place = format!("/messages/{}", writers.len());

@@ -10,7 +10,7 @@ use std::{
 };
 
 use switchboard_wire::{
-    envelope::{Message, Parsed, parse},
+    envelope::{MessageOrBatch, RpcMessage, parse},
     meta,
 };
 
@@ -93,21 +93,21 @@ async fn answer(shared: Arc<Shared>, request: Request) -> Reply {
 }
 
 async fn post(shared: &Arc<Shared>, request: &Request, known: Option<Arc<Session>>) -> Reply {
-    let Ok(Parsed::One(message)) = parse(request.text().to_owned().into()) else {
+    let Ok(MessageOrBatch::One(message)) = parse(request.text().to_owned().into()) else {
         return Reply::json(400, r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700}}"#);
     };
     match &message {
-        Message::Request(asked) if is_modern(asked) => {
+        RpcMessage::Request(asked) if is_modern(asked) => {
             modern::post(&shared.fixture, request, asked).await
         }
-        Message::Request(asked) if asked.method() == meta::method::INITIALIZE => {
+        RpcMessage::Request(asked) if asked.method() == meta::method::INITIALIZE => {
             let (id, session) = begin(shared);
             session.post(request.text(), Some(asked)).await.header("mcp-session-id", &id)
         }
         other => match (known, request.header("mcp-session-id")) {
             (Some(session), _) => {
                 let asked = match other {
-                    Message::Request(asked) => Some(asked),
+                    RpcMessage::Request(asked) => Some(asked),
                     _ => None,
                 };
                 session.post(request.text(), asked).await

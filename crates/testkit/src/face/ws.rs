@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::{SinkExt as _, StreamExt as _};
-use switchboard_wire::link::pair::pair;
+use switchboard_wire::link::pair::link_pair;
 
 use super::next_text;
 use crate::{
@@ -17,7 +17,7 @@ pub async fn web_socket(fixture: Arc<Fixture>) -> ScriptedWs {
 }
 
 async fn bridge(socket: Socket, fixture: Arc<Fixture>) {
-    let ((writer, mut reader), far) = pair();
+    let ((writer, mut reader), far) = link_pair();
     let (mut sink, mut stream) = socket.split();
     let serving = fixture.serve(far);
     let incoming = async move {

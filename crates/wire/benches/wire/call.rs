@@ -6,11 +6,16 @@ use bytestring::ByteString;
 use futures_util::future::BoxFuture;
 use switchboard_wire::{
     Version,
-    client::{Call, Client, ClientOptions, Greeting, Target},
-    envelope::{Id, Message, Outcome, Parsed, Request, Response, RpcError, parse},
-    json::{Edit, JsonKind, Raw},
-    link::pair::pair,
-    server::{Asked, Changes, Context, Description, Handler, Reply, ServeOptions, serve},
+    client::{CallRequest, Client, ClientOptions, ServerTarget, VersionNegotiation},
+    envelope::{
+        Id, MessageOrBatch, Request, Response, ResponseOutcome, RpcError, RpcMessage, parse,
+    },
+    json::{JsonEdit, JsonKind, Raw},
+    link::pair::link_pair,
+    server::{
+        ChangeBroadcaster, HandlerReply, HandlerRequest, RequestContext, ServeOptions,
+        ServerDescription, ServerHandler, serve,
+    },
 };
 
 /// How often each is done: what a profiler counts is divided by it.
@@ -28,15 +33,19 @@ const ANSWER: &str = concat!(
 /// Says the same to everybody.
 struct Echo(Raw);
 
-impl Handler for Echo {
-    fn describe(&self) -> Description {
+impl ServerHandler for Echo {
+    fn describe(&self) -> ServerDescription {
         let info = Raw::parse(r#"{"name":"echo","version":"1"}"#).unwrap();
         let capabilities = Raw::parse(r#"{"tools":{"listChanged":true}}"#).unwrap();
-        Description { info, capabilities, instructions: None }
+        ServerDescription { info, capabilities, instructions: None }
     }
 
-    fn call<'a>(&'a self, _: Asked, _: &'a Context) -> BoxFuture<'a, Result<Reply, RpcError>> {
-        Box::pin(std::future::ready(Ok(Reply::Complete(self.0.clone()))))
+    fn call<'a>(
+        &'a self,
+        _: HandlerRequest,
+        _: &'a RequestContext,
+    ) -> BoxFuture<'a, Result<HandlerReply, RpcError>> {
+        Box::pin(std::future::ready(Ok(HandlerReply::Complete(self.0.clone()))))
     }
 }
 
@@ -51,7 +60,9 @@ pub(crate) fn texts() {
 
 #[inline(never)]
 fn forwarded(text: &ByteString) -> Request {
-    let Ok(Parsed::One(Message::Request(request))) = parse(text.clone()) else { panic!("a call") };
+    let Ok(MessageOrBatch::One(RpcMessage::Request(request))) = parse(text.clone()) else {
+        panic!("a call")
+    };
     let params = request.params().unwrap();
     lookups(&params);
     let params = renamed(&params);
@@ -71,29 +82,29 @@ fn lookups(params: &Raw) {
 
 #[inline(never)]
 fn renamed(params: &Raw) -> Raw {
-    params.with(&[Edit::set(&["name"], "\"echo\"")]).unwrap()
+    params.with_edits(&[JsonEdit::set(&["name"], "\"echo\"")]).unwrap()
 }
 
 #[inline(never)]
 fn dressed(request: &Request) -> ByteString {
     let edits = [
-        Edit::remove(&["_meta", "io.modelcontextprotocol/protocolVersion"]),
-        Edit::remove(&["_meta", "io.modelcontextprotocol/clientInfo"]),
-        Edit::remove(&["_meta", "io.modelcontextprotocol/clientCapabilities"]),
-        Edit::remove(&["_meta", "io.modelcontextprotocol/logLevel"]),
-        Edit::remove(&["_meta", "progressToken"]),
-        Edit::remove(&["inputResponses"]),
-        Edit::remove(&["requestState"]),
+        JsonEdit::remove(&["_meta", "io.modelcontextprotocol/protocolVersion"]),
+        JsonEdit::remove(&["_meta", "io.modelcontextprotocol/clientInfo"]),
+        JsonEdit::remove(&["_meta", "io.modelcontextprotocol/clientCapabilities"]),
+        JsonEdit::remove(&["_meta", "io.modelcontextprotocol/logLevel"]),
+        JsonEdit::remove(&["_meta", "progressToken"]),
+        JsonEdit::remove(&["inputResponses"]),
+        JsonEdit::remove(&["requestState"]),
     ];
-    request.edited(&Id::number(977), &edits).unwrap()
+    request.rewrite(&Id::number(977), &edits).unwrap()
 }
 
 #[inline(never)]
 fn answered(text: &ByteString, request: &Request) -> Response {
-    let Ok(Parsed::One(Message::Response(response))) = parse(text.clone()) else {
+    let Ok(MessageOrBatch::One(RpcMessage::Response(response))) = parse(text.clone()) else {
         panic!("an answer")
     };
-    let Outcome::Result(result) = response.outcome() else { panic!("a result") };
+    let ResponseOutcome::Result(result) = response.outcome() else { panic!("a result") };
     for key in ["isError", "structuredContent", "resultType", "content"] {
         black_box(result.get(key).unwrap());
     }
@@ -105,11 +116,11 @@ fn answered(text: &ByteString, request: &Request) -> Response {
 #[inline(never)]
 fn legacy(result: &Raw) -> Raw {
     result
-        .with(&[
-            Edit::remove(&["resultType"]),
-            Edit::remove(&["ttlMs"]),
-            Edit::remove(&["cacheScope"]),
-            Edit::remove(&["_meta", "io.modelcontextprotocol/serverInfo"]),
+        .with_edits(&[
+            JsonEdit::remove(&["resultType"]),
+            JsonEdit::remove(&["ttlMs"]),
+            JsonEdit::remove(&["cacheScope"]),
+            JsonEdit::remove(&["_meta", "io.modelcontextprotocol/serverInfo"]),
         ])
         .unwrap()
 }
@@ -123,17 +134,22 @@ fn written(request: &Request, result: &Raw) -> Response {
 pub(crate) fn sessions() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let (near, far) = pair();
-        let Ok(Parsed::One(Message::Response(answer))) = parse(ANSWER.into()) else { panic!() };
-        let Outcome::Result(result) = answer.outcome() else { panic!() };
+        let (near, far) = link_pair();
+        let Ok(MessageOrBatch::One(RpcMessage::Response(answer))) = parse(ANSWER.into()) else {
+            panic!()
+        };
+        let ResponseOutcome::Result(result) = answer.outcome() else { panic!() };
         tokio::spawn(async move {
-            let changes = Changes::default();
+            let changes = ChangeBroadcaster::default();
             serve(far, Arc::new(Echo(result)), &changes, ServeOptions::default()).await
         });
         let mut options = ClientOptions::new("bench", "1");
-        options.greeting = Greeting::Only(Version::LATEST_LEGACY);
-        let (client, _inbox) = Client::connect(Target::InProcess(near), options).await.unwrap();
-        let Ok(Parsed::One(Message::Request(request))) = parse(CALL.into()) else { panic!() };
+        options.greeting = VersionNegotiation::Only(Version::LATEST_LEGACY);
+        let (client, _inbox) =
+            Client::connect(ServerTarget::InProcess(near), options).await.unwrap();
+        let Ok(MessageOrBatch::One(RpcMessage::Request(request))) = parse(CALL.into()) else {
+            panic!()
+        };
         for _ in 0..TIMES {
             one(&client, &request).await;
         }
@@ -142,6 +158,7 @@ pub(crate) fn sessions() {
 
 async fn one(client: &Client, request: &Request) {
     let timeout = std::time::Duration::from_secs(60);
-    let call = Call::new(request.method().into_owned(), request.params()).with_timeout(timeout);
+    let call =
+        CallRequest::new(request.method().into_owned(), request.params()).with_timeout(timeout);
     black_box(client.call(call).result().await.unwrap());
 }

@@ -3,8 +3,8 @@
 use std::{borrow::Cow, time::Duration};
 
 use super::{
-    inbox::{method_not_found, unanswered},
-    request::{Extras, can_ask},
+    inbox::{method_not_found, unanswered_outcome},
+    request::{RequestExtras, can_ask},
 };
 use crate::{
     Error,
@@ -15,18 +15,18 @@ use crate::{
 
 /// A request a caller makes, before it is dressed for an era.
 #[derive(Debug, Clone)]
-pub struct Call {
+pub struct CallRequest {
     pub(crate) method: Cow<'static, str>,
     pub(crate) params: Option<Raw>,
-    pub(crate) extras: Extras,
+    pub(crate) extras: RequestExtras,
     pub(crate) timeout: Option<Duration>,
     pub(crate) extend_on_progress: bool,
-    pub(crate) tasks: Tasks,
+    pub(crate) tasks: TaskHandling,
 }
 
 /// What to do when a server makes a task of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Tasks {
+pub enum TaskHandling {
     /// Follow it to its end and give its result as the call's.
     #[default]
     Follow,
@@ -47,7 +47,7 @@ pub struct InputRequest {
 
 /// The answer to an [`InputRequest`].
 #[derive(Debug, Clone)]
-pub struct Answer {
+pub struct InputResponse {
     /// Which question.
     pub key: String,
     /// What the client says; an error is a refusal to say anything.
@@ -56,7 +56,7 @@ pub struct Answer {
 
 // === impl Call ===
 
-impl Call {
+impl CallRequest {
     /// Any method.
     ///
     /// Everything in the parameters that has no meaning between us and the server goes through as it is.
@@ -64,29 +64,29 @@ impl Call {
         Self {
             method: method.into(),
             params,
-            extras: Extras::default(),
+            extras: RequestExtras::default(),
             timeout: None,
             extend_on_progress: true,
-            tasks: Tasks::default(),
+            tasks: TaskHandling::default(),
         }
     }
 
     /// `tools/call`
-    pub fn tool(name: &str, arguments: &Raw) -> Self {
+    pub fn call_tool(name: &str, arguments: &Raw) -> Self {
         let params = format!(r#"{{"name":{},"arguments":{arguments}}}"#, quote(name));
-        Self::new(method::TOOLS_CALL, Some(Raw::trusted(params.into())))
+        Self::new(method::TOOLS_CALL, Some(Raw::from_trusted(params.into())))
     }
 
     /// `resources/read`
-    pub fn read(uri: &str) -> Self {
+    pub fn read_resource(uri: &str) -> Self {
         let params = format!(r#"{{"uri":{}}}"#, quote(uri));
-        Self::new(method::RESOURCES_READ, Some(Raw::trusted(params.into())))
+        Self::new(method::RESOURCES_READ, Some(Raw::from_trusted(params.into())))
     }
 
     /// `prompts/get`
-    pub fn prompt(name: &str, arguments: &Raw) -> Self {
+    pub fn get_prompt(name: &str, arguments: &Raw) -> Self {
         let params = format!(r#"{{"name":{},"arguments":{arguments}}}"#, quote(name));
-        Self::new(method::PROMPTS_GET, Some(Raw::trusted(params.into())))
+        Self::new(method::PROMPTS_GET, Some(Raw::from_trusted(params.into())))
     }
 
     /// Asks for progress.
@@ -105,7 +105,7 @@ impl Call {
 
     /// Gives up after the timeout, progress or not.
     #[must_use]
-    pub fn without_extension(mut self) -> Self {
+    pub fn with_fixed_timeout(mut self) -> Self {
         self.extend_on_progress = false;
         self
     }
@@ -134,7 +134,7 @@ impl Call {
 
     /// What to do when the server makes a task of it.
     #[must_use]
-    pub fn with_tasks(mut self, tasks: Tasks) -> Self {
+    pub fn with_task_handling(mut self, tasks: TaskHandling) -> Self {
         self.tasks = tasks;
         self
     }
@@ -164,30 +164,30 @@ impl Call {
     }
 
     /// The same call again, with answers to what was asked and the state that came with it.
-    pub(crate) fn answered(&self, state: Option<Raw>, answers: &[Answer]) -> Self {
+    pub(crate) fn with_answers(&self, state: Option<Raw>, answers: &[InputResponse]) -> Self {
         let mut call = self.clone();
         call.extras.request_state = state;
         call.extras.input_responses = (!answers.is_empty()).then(|| input_responses(answers));
         call
     }
 
-    pub(crate) fn timed_out(&self, after: Duration) -> Error {
+    pub(crate) fn timeout_error(&self, after: Duration) -> Error {
         Error::Timeout { method: self.method.to_string(), after }
     }
 }
 
 // === impl Answer ===
 
-impl Answer {
+impl InputResponse {
     /// The `inputResponses` object of these answers.
-    pub fn write_all(answers: &[Self]) -> Raw {
+    pub fn to_input_responses(answers: &[Self]) -> Raw {
         input_responses(answers)
     }
 }
 
 /// The `inputResponses` object. A question that was refused is left out: the modern protocol has
 /// no other word for it.
-pub(crate) fn input_responses(answers: &[Answer]) -> Raw {
+pub(crate) fn input_responses(answers: &[InputResponse]) -> Raw {
     let mut text = String::from("{");
     for answer in answers {
         let Ok(value) = &answer.outcome else { continue };
@@ -199,12 +199,12 @@ pub(crate) fn input_responses(answers: &[Answer]) -> Raw {
         text.push_str(value.as_str());
     }
     text.push('}');
-    Raw::trusted(text.into())
+    Raw::from_trusted(text.into())
 }
 
 impl InputRequest {
     /// Reads an `inputRequests` object.
-    pub fn read_all(requests: &Raw) -> Option<Vec<Self>> {
+    pub fn from_input_requests(requests: &Raw) -> Option<Vec<Self>> {
         requests
             .members()
             .map(|member| {
@@ -219,7 +219,7 @@ impl InputRequest {
     }
 
     /// Writes an `inputRequests` object.
-    pub fn write_all(questions: &[Self]) -> Raw {
+    pub fn to_input_requests(questions: &[Self]) -> Raw {
         let requests: Vec<_> = questions
             .iter()
             .map(|question| {
@@ -227,25 +227,25 @@ impl InputRequest {
                 format!(r#"{key}:{{"method":{asked},"params":{}}}"#, question.params)
             })
             .collect();
-        Raw::trusted(format!("{{{}}}", requests.join(",")).into())
+        Raw::from_trusted(format!("{{{}}}", requests.join(",")).into())
     }
 
     /// Answers this question.
-    pub fn answer(&self, result: Raw) -> Answer {
-        Answer { key: self.key.clone(), outcome: Ok(result) }
+    pub fn answer(&self, result: Raw) -> InputResponse {
+        InputResponse { key: self.key.clone(), outcome: Ok(result) }
     }
 
     /// Refuses to answer: an elicitation is cancelled, anything else fails with `reason`.
-    pub fn refuse(&self, reason: &str) -> Answer {
+    pub fn refuse(&self, reason: &str) -> InputResponse {
         let outcome = match self.method.as_str() {
-            method::ELICIT => unanswered(&self.method),
+            method::ELICIT => unanswered_outcome(&self.method),
             _ => Err(RpcError::new(code::INTERNAL_ERROR, reason)),
         };
-        Answer { key: self.key.clone(), outcome }
+        InputResponse { key: self.key.clone(), outcome }
     }
 
     /// Refuses a request that this client does not know, or has no capability for.
-    pub fn refuse_method(&self) -> Answer {
-        Answer { key: self.key.clone(), outcome: Err(method_not_found(&self.method)) }
+    pub fn refuse_method(&self) -> InputResponse {
+        InputResponse { key: self.key.clone(), outcome: Err(method_not_found(&self.method)) }
     }
 }

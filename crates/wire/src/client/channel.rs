@@ -9,7 +9,7 @@ use switchboard_process::Process;
 
 /// The way to the server.
 #[derive(Debug)]
-pub(crate) enum Channel {
+pub(crate) enum ServerChannel {
     /// One stream of messages each way.
     Link(LinkChannel),
     /// A request for each message.
@@ -25,7 +25,7 @@ pub(crate) struct LinkChannel {
 
 // === impl Channel ===
 
-impl Channel {
+impl ServerChannel {
     pub(crate) fn is_http(&self) -> bool {
         matches!(self, Self::Http(_))
     }

@@ -5,17 +5,17 @@ use std::sync::Arc;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
-    Client, Inbox,
-    channel::{Channel, LinkChannel},
+    Client, ServerInbox,
+    channel::{LinkChannel, ServerChannel},
     http_channel::HttpChannel,
     options::ClientOptions,
-    session::Session,
-    target::{HttpTarget, Stdio, Target},
+    session::ClientSession,
+    target::{HttpTarget, ServerTarget, StdioTarget},
 };
 use crate::{
     Error, Version,
-    envelope::Parsed,
-    http::Endpoint,
+    envelope::MessageOrBatch,
+    http::HttpEndpoint,
     link::{self, LinkReader, LinkWriter, lines, pair, sse},
     ws,
 };
@@ -23,33 +23,33 @@ use switchboard_process as process;
 use switchboard_process::Process;
 
 /// A session whose tasks run, not yet greeted.
-struct Opened {
-    session: Arc<Session>,
-    inbox: Inbox,
+struct StartedSession {
+    session: Arc<ClientSession>,
+    inbox: ServerInbox,
     tasks: TaskTracker,
 }
 
 /// Connects, until `given_up`: then it ends what it has begun, and fails.
 pub(super) async fn connect(
-    target: Target,
+    target: ServerTarget,
     options: ClientOptions,
     given_up: &CancellationToken,
-) -> Result<(Client, Inbox), Error> {
+) -> Result<(Client, ServerInbox), Error> {
     let key = target.key();
     let eras = options.eras.clone();
     let known = eras.as_ref().and_then(|eras| eras.get(&key));
     let opened = match target {
-        Target::Stdio(stdio) => stdio_session(stdio, options, known, given_up).await?,
-        Target::Http(target) => http_session(target, options, known, given_up).await?,
-        Target::Sse(target) => sse_session(&target, options, given_up).await?,
-        Target::WebSocket { url, pool, options: ws } => {
-            let connecting = ws::connect(&pool, &url, *ws);
-            let (writer, reader) = unless(given_up, connecting).await??;
-            let end = link::of_web_socket(writer, reader);
-            link_session(options, end, None, given_up).greeted(known, given_up).await?
+        ServerTarget::Stdio(stdio) => stdio_session(stdio, options, known, given_up).await?,
+        ServerTarget::Http(target) => http_session(target, options, known, given_up).await?,
+        ServerTarget::Sse(target) => sse_session(&target, options, given_up).await?,
+        ServerTarget::WebSocket { url, pool, options: ws } => {
+            let connecting = ws::connect_websocket(&pool, &url, *ws);
+            let (writer, reader) = run_unless_cancelled(given_up, connecting).await??;
+            let end = link::websocket_link(writer, reader);
+            link_session(options, end, None, given_up).greet(known, given_up).await?
         }
-        Target::InProcess(end) => {
-            link_session(options, end, None, given_up).greeted(known, given_up).await?
+        ServerTarget::InProcess(end) => {
+            link_session(options, end, None, given_up).greet(known, given_up).await?
         }
     };
     if let (Some(eras), Some(facts)) = (eras, opened.session.facts()) {
@@ -60,7 +60,7 @@ pub(super) async fn connect(
 }
 
 /// What `connecting` comes to, unless it is given up first.
-async fn unless<T>(
+async fn run_unless_cancelled<T>(
     given_up: &CancellationToken,
     connecting: impl Future<Output = T>,
 ) -> Result<T, Error> {
@@ -69,13 +69,13 @@ async fn unless<T>(
 
 // === impl Opened ===
 
-impl Opened {
-    async fn greeted(
+impl StartedSession {
+    async fn greet(
         self,
         known: Option<Version>,
         given_up: &CancellationToken,
     ) -> Result<Self, Error> {
-        match unless(given_up, self.session.greet(known)).await {
+        match run_unless_cancelled(given_up, self.session.greet(known)).await {
             Ok(Ok(())) => Ok(self),
             Err(given_up) => {
                 self.end().await;
@@ -92,8 +92,8 @@ impl Opened {
     /// Why it ended: a process that died says more than the pipe it left behind.
     async fn cause(&self, error: Error) -> Error {
         match (&self.session.channel, &error) {
-            (Channel::Link(LinkChannel { process: Some(process), .. }), Error::Closed) => {
-                end_of(process).await
+            (ServerChannel::Link(LinkChannel { process: Some(process), .. }), Error::Closed) => {
+                exit_error(process).await
             }
             _ => error,
         }
@@ -102,7 +102,9 @@ impl Opened {
     async fn end(&self) {
         self.session.closing.cancel();
         self.session.fail_all(&Error::Closed);
-        if let Channel::Link(LinkChannel { process: Some(process), .. }) = &self.session.channel {
+        if let ServerChannel::Link(LinkChannel { process: Some(process), .. }) =
+            &self.session.channel
+        {
             process.stop().await;
         }
         self.tasks.close();
@@ -111,26 +113,26 @@ impl Opened {
 }
 
 /// What became of a process that closed its output.
-async fn end_of(process: &Process) -> Error {
-    const GRACE: std::time::Duration = std::time::Duration::from_millis(500);
-    match tokio::time::timeout(GRACE, process.exited()).await {
+async fn exit_error(process: &Process) -> Error {
+    const EXIT_TIMEOUT: std::time::Duration = std::time::Duration::from_millis(500);
+    match tokio::time::timeout(EXIT_TIMEOUT, process.wait_exit()).await {
         Ok(exit) => Error::Exited { exit, stderr: process.stderr_tail() },
         Err(_) => Error::Closed,
     }
 }
 
 async fn stdio_session(
-    stdio: Stdio,
+    stdio: StdioTarget,
     options: ClientOptions,
     known: Option<Version>,
     given_up: &CancellationToken,
-) -> Result<Opened, Error> {
+) -> Result<StartedSession, Error> {
     let opened = spawn(&stdio, options.clone(), given_up).await?;
-    match opened.greeted(known, given_up).await {
+    match opened.greet(known, given_up).await {
         // Some servers die of a question they do not know. Ask the old way.
         Err(Error::Exited { .. } | Error::Io { .. }) if may_be_legacy(&options, known) => {
             let legacy = Some(Version::LATEST_LEGACY);
-            spawn(&stdio, options, given_up).await?.greeted(legacy, given_up).await
+            spawn(&stdio, options, given_up).await?.greet(legacy, given_up).await
         }
         result => result,
     }
@@ -138,20 +140,20 @@ async fn stdio_session(
 
 /// Whether the first greeting was one that only a modern server understands.
 fn may_be_legacy(options: &ClientOptions, known: Option<Version>) -> bool {
-    options.greeting == super::Greeting::Probe
+    options.greeting == super::VersionNegotiation::Probe
         && known.is_none_or(|version| version.era() == crate::Era::Modern)
 }
 
 /// Not given up half-way: a process that was begun is waited for, so that it can be stopped.
 async fn spawn(
-    stdio: &Stdio,
+    stdio: &StdioTarget,
     options: ClientOptions,
     given_up: &CancellationToken,
-) -> Result<Opened, Error> {
+) -> Result<StartedSession, Error> {
     let spawned = process::spawn(stdio.command.clone(), &stdio.guard, stdio.stderr.clone()).await?;
     let limit = options.limits.max_message;
-    let stdout = process::Stdout::new(spawned.stdout);
-    let (writer, reader, writing) = lines::link(stdout, spawned.stdin, limit);
+    let stdout = process::StdoutPipe::new(spawned.stdout);
+    let (writer, reader, writing) = lines::line_link(stdout, spawned.stdin, limit);
     let opened = link_session(options, (writer, reader), Some(spawned.process), given_up);
     let closing = opened.session.closing.clone();
     opened.tasks.spawn(closing.run_until_cancelled_owned(writing));
@@ -160,20 +162,20 @@ async fn spawn(
 
 fn link_session(
     options: ClientOptions,
-    end: pair::End,
+    end: pair::LinkEnd,
     process: Option<Process>,
     given_up: &CancellationToken,
-) -> Opened {
+) -> StartedSession {
     let (writer, reader): (LinkWriter, LinkReader) = end;
-    let channel = Channel::Link(LinkChannel { writer, process });
-    let (session, inbox) = Session::new(options, channel, given_up.child_token());
+    let channel = ServerChannel::Link(LinkChannel { writer, process });
+    let (session, inbox) = ClientSession::new(options, channel, given_up.child_token());
     let tasks = TaskTracker::new();
     tasks.spawn(read_link(session.clone(), reader));
-    Opened { session, inbox, tasks }
+    StartedSession { session, inbox, tasks }
 }
 
 /// Sorts what comes in until nothing does.
-async fn read_link(session: Arc<Session>, mut reader: LinkReader) {
+async fn read_link(session: Arc<ClientSession>, mut reader: LinkReader) {
     let closing = session.closing.clone();
     let reading = async {
         loop {
@@ -193,7 +195,9 @@ async fn read_link(session: Arc<Session>, mut reader: LinkReader) {
     let error = match closing.run_until_cancelled(reading).await {
         None => Error::Closed,
         Some(Error::Closed) => match &session.channel {
-            Channel::Link(LinkChannel { process: Some(process), .. }) => end_of(process).await,
+            ServerChannel::Link(LinkChannel { process: Some(process), .. }) => {
+                exit_error(process).await
+            }
             _ => Error::Closed,
         },
         Some(error) => error,
@@ -202,10 +206,13 @@ async fn read_link(session: Arc<Session>, mut reader: LinkReader) {
     session.closing.cancel();
 }
 
-async fn route(session: &Arc<Session>, parsed: Result<Parsed, crate::envelope::Malformed>) {
+async fn route(
+    session: &Arc<ClientSession>,
+    parsed: Result<MessageOrBatch, crate::envelope::MalformedMessage>,
+) {
     match parsed {
-        Ok(Parsed::One(message)) => session.route(message).await,
-        Ok(Parsed::Batch(messages)) => {
+        Ok(MessageOrBatch::One(message)) => session.route(message).await,
+        Ok(MessageOrBatch::Batch(messages)) => {
             for message in messages {
                 match message {
                     Ok(message) => session.route(message).await,
@@ -222,24 +229,25 @@ async fn http_session(
     options: ClientOptions,
     known: Option<Version>,
     given_up: &CancellationToken,
-) -> Result<Opened, Error> {
-    let endpoint = Endpoint::new(target.pool.clone(), target.url.clone(), target.options.clone());
+) -> Result<StartedSession, Error> {
+    let endpoint =
+        HttpEndpoint::new(target.pool.clone(), target.url.clone(), target.options.clone());
     let (channel, chores) = HttpChannel::new(endpoint);
     let (session, inbox) =
-        Session::new(options.clone(), Channel::Http(channel), given_up.child_token());
+        ClientSession::new(options.clone(), ServerChannel::Http(channel), given_up.child_token());
     let tasks = TaskTracker::new();
     let chief = session.clone();
     let closing = session.closing.clone();
     tasks.spawn(closing.run_until_cancelled_owned(async move {
-        if let Channel::Http(http) = &chief.channel {
+        if let ServerChannel::Http(http) = &chief.channel {
             tokio::select! {
-                () = http.send_chores(chores, || chief.facts()) => {}
+                () = http.send_background_messages(chores, || chief.facts()) => {}
                 never = chief.send_unsent() => match never {},
             }
         }
     }));
-    let opened = Opened { session, inbox, tasks };
-    match opened.greeted(known, given_up).await {
+    let opened = StartedSession { session, inbox, tasks };
+    match opened.greet(known, given_up).await {
         Err(Error::Status { status: 400 | 404 | 405, .. }) => {
             sse_session(&target, options, given_up).await
         }
@@ -251,11 +259,11 @@ async fn sse_session(
     target: &HttpTarget,
     options: ClientOptions,
     given_up: &CancellationToken,
-) -> Result<Opened, Error> {
-    let connecting = sse::connect(&target.pool, &target.url, &target.options);
-    let (writer, reader) = unless(given_up, connecting).await??;
-    let opened = link_session(options, link::of_sse(writer, reader), None, given_up);
+) -> Result<StartedSession, Error> {
+    let connecting = sse::connect_sse(&target.pool, &target.url, &target.options);
+    let (writer, reader) = run_unless_cancelled(given_up, connecting).await??;
+    let opened = link_session(options, link::sse_link(writer, reader), None, given_up);
     // The transport is older than anything there is to probe for.
     let legacy = Some(Version::LATEST_LEGACY);
-    opened.greeted(legacy, given_up).await
+    opened.greet(legacy, given_up).await
 }

@@ -10,7 +10,7 @@ use crate::{
 
 /// What a call wants to say.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Wanted<'a> {
+pub(crate) struct RequestMetaParts<'a> {
     pub(crate) version: Version,
     /// Who is behind it.
     pub(crate) info: &'a Raw,
@@ -23,8 +23,8 @@ pub(crate) struct Wanted<'a> {
 
 /// The same, as it is sent.
 #[derive(Debug)]
-pub(crate) struct Declared {
-    wanted: Kept,
+pub(crate) struct RequestMeta {
+    wanted: RequestMetaKey,
     pub(crate) version: String,
     pub(crate) capabilities: Raw,
     pub(crate) log_level: Option<String>,
@@ -34,7 +34,7 @@ pub(crate) struct Declared {
 
 /// What was wanted, to be known again.
 #[derive(Debug)]
-struct Kept {
+struct RequestMetaKey {
     version: Version,
     info: Raw,
     capabilities: Raw,
@@ -44,18 +44,22 @@ struct Kept {
 
 /// What the last call said: most say the same.
 #[derive(Debug, Default)]
-pub(crate) struct LastDeclared(Mutex<Option<Arc<Declared>>>);
+pub(crate) struct RequestMetaCache(Mutex<Option<Arc<RequestMeta>>>);
 
 // === impl LastDeclared ===
 
-impl LastDeclared {
+impl RequestMetaCache {
     /// What is sent for `wanted`, whose capabilities are dressed by `dress`.
-    pub(crate) fn of(&self, wanted: Wanted<'_>, dress: impl FnOnce(Raw) -> Raw) -> Arc<Declared> {
+    pub(crate) fn get_or_build(
+        &self,
+        wanted: RequestMetaParts<'_>,
+        dress: impl FnOnce(Raw) -> Raw,
+    ) -> Arc<RequestMeta> {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = last.as_ref().filter(|known| known.wanted.is(&wanted)) {
+        if let Some(known) = last.as_ref().filter(|known| known.wanted.matches(&wanted)) {
             return Arc::clone(known);
         }
-        let made = Arc::new(Declared::new(wanted, dress));
+        let made = Arc::new(RequestMeta::new(wanted, dress));
         *last = Some(Arc::clone(&made));
         made
     }
@@ -63,9 +67,9 @@ impl LastDeclared {
 
 // === impl Declared ===
 
-impl Declared {
-    fn new(wanted: Wanted<'_>, dress: impl FnOnce(Raw) -> Raw) -> Self {
-        let wanted = Kept::from(wanted);
+impl RequestMeta {
+    fn new(wanted: RequestMetaParts<'_>, dress: impl FnOnce(Raw) -> Raw) -> Self {
+        let wanted = RequestMetaKey::from(wanted);
         let version = quote(wanted.version.as_str());
         let capabilities = dress(wanted.capabilities.clone());
         let log_level = wanted.log_level.as_deref().map(quote);
@@ -80,7 +84,7 @@ impl Declared {
             whole.extend([r#",""#, meta::LOG_LEVEL, r#"":"#, level]);
         }
         whole.push('}');
-        Self { wanted, version, capabilities, log_level, whole: Raw::trusted(whole.into()) }
+        Self { wanted, version, capabilities, log_level, whole: Raw::from_trusted(whole.into()) }
     }
 
     pub(crate) fn info(&self) -> &str {
@@ -90,8 +94,8 @@ impl Declared {
 
 // === impl Kept ===
 
-impl Kept {
-    fn is(&self, wanted: &Wanted<'_>) -> bool {
+impl RequestMetaKey {
+    fn matches(&self, wanted: &RequestMetaParts<'_>) -> bool {
         self.version == wanted.version
             && self.tasks == wanted.tasks
             && self.log_level.as_deref() == wanted.log_level
@@ -100,13 +104,13 @@ impl Kept {
     }
 }
 
-impl From<Wanted<'_>> for Kept {
-    fn from(wanted: Wanted<'_>) -> Self {
+impl From<RequestMetaParts<'_>> for RequestMetaKey {
+    fn from(wanted: RequestMetaParts<'_>) -> Self {
         Self {
             version: wanted.version,
             // Not the whole message that they came in.
-            info: wanted.info.apart(),
-            capabilities: wanted.capabilities.apart(),
+            info: wanted.info.to_detached(),
+            capabilities: wanted.capabilities.to_detached(),
             tasks: wanted.tasks,
             log_level: wanted.log_level.map(str::to_owned),
         }
@@ -122,7 +126,7 @@ mod tests {
         let raw = |text: &str| Raw::parse(text.to_owned()).unwrap();
         let infos = [r#"{"name":"a"}"#, r#"{"name":"b"}"#].map(raw);
         let capabilities = [r#"{"roots":{}}"#, "{}"].map(raw);
-        let last = LastDeclared::default();
+        let last = RequestMetaCache::default();
         let mut seen = std::collections::HashSet::new();
         for version in [Version::LATEST_LEGACY, Version::LATEST] {
             for (info, capabilities) in
@@ -131,12 +135,12 @@ mod tests {
                 for (tasks, log_level) in
                     [(false, None), (true, None), (true, Some("info")), (true, Some("debug"))]
                 {
-                    let wanted = Wanted { version, info, capabilities, tasks, log_level };
+                    let wanted = RequestMetaParts { version, info, capabilities, tasks, log_level };
                     let dress = |given: Raw| {
                         if tasks { raw(&format!(r#"{{"given":{given}}}"#)) } else { given }
                     };
-                    let sent = last.of(wanted, dress);
-                    let again = last.of(wanted, |_| panic!("it is known"));
+                    let sent = last.get_or_build(wanted, dress);
+                    let again = last.get_or_build(wanted, |_| panic!("it is known"));
                     assert_eq!(sent.whole.as_str(), again.whole.as_str());
                     assert_eq!(sent.info(), info.as_str());
                     let member = |name| sent.whole.get(name).unwrap();

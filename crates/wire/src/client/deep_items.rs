@@ -3,23 +3,23 @@
 
 use std::ops::Range;
 
-use super::lists::Excluded;
+use super::lists::ExcludedItem;
 use crate::{
-    envelope::{Malformed, Message, Outcome, Parsed, parse},
-    json::{MAX_DEPTH, Raw},
+    envelope::{MalformedMessage, MessageOrBatch, ResponseOutcome, RpcMessage, parse},
+    json::{MAX_JSON_DEPTH, Raw},
 };
 
 /// Where items stand: in a list, in the result, in the message.
 const ITEM_DEPTH: usize = 4;
 
 /// A page without the items that are nested too deeply. `null` stands in their place.
-pub(super) struct Shallow {
+pub(super) struct ShallowPage {
     pub(super) result: Raw,
-    pub(super) excluded: Vec<Excluded>,
+    pub(super) excluded: Vec<ExcludedItem>,
 }
 
 /// Takes out what is nested too deeply; `None` if the answer cannot be read without it either.
-pub(super) fn without(malformed: &Malformed) -> Option<Shallow> {
+pub(super) fn remove_deep_items(malformed: &MalformedMessage) -> Option<ShallowPage> {
     let text: &str = malformed.too_deep.as_ref()?;
     let mut shallow = String::new();
     let mut excluded = Vec::new();
@@ -29,16 +29,16 @@ pub(super) fn without(malformed: &Malformed) -> Option<Shallow> {
         shallow.push_str("null");
         copied = span.end;
         let name = name_of(text.get(span)?).unwrap_or_default();
-        excluded.push(Excluded {
+        excluded.push(ExcludedItem {
             name,
-            reason: format!("it is nested deeper than {MAX_DEPTH} levels"),
+            reason: format!("it is nested deeper than {MAX_JSON_DEPTH} levels"),
         });
     }
     shallow.push_str(text.get(copied..)?);
     match parse(shallow.into()).ok()? {
-        Parsed::One(Message::Response(response)) => match response.outcome() {
-            Outcome::Result(result) => Some(Shallow { result, excluded }),
-            Outcome::Error(_) => None,
+        MessageOrBatch::One(RpcMessage::Response(response)) => match response.outcome() {
+            ResponseOutcome::Result(result) => Some(ShallowPage { result, excluded }),
+            ResponseOutcome::Error(_) => None,
         },
         _ => None,
     }
@@ -48,7 +48,7 @@ pub(super) fn without(malformed: &Malformed) -> Option<Shallow> {
 fn deep_items(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let (mut depth, mut deepest, mut start) = (0_usize, 0, 0);
-    for (at, byte) in Structure::of(text) {
+    for (at, byte) in StructuralBytes::of(text) {
         match byte {
             b'{' | b'[' => {
                 depth += 1;
@@ -58,7 +58,7 @@ fn deep_items(text: &str) -> Vec<Range<usize>> {
                 deepest = deepest.max(depth);
             }
             b'}' | b']' => {
-                if depth == ITEM_DEPTH && deepest > MAX_DEPTH {
+                if depth == ITEM_DEPTH && deepest > MAX_JSON_DEPTH {
                     found.push(start..at + 1);
                 }
                 depth = depth.saturating_sub(1);
@@ -73,7 +73,7 @@ fn deep_items(text: &str) -> Vec<Range<usize>> {
 fn name_of(item: &str) -> Option<String> {
     let mut depth = 0_usize;
     let mut strings = Vec::new();
-    for (at, byte) in Structure::of(item) {
+    for (at, byte) in StructuralBytes::of(item) {
         match byte {
             b'{' | b'[' => depth += 1,
             b'}' | b']' => depth = depth.saturating_sub(1),
@@ -107,18 +107,18 @@ fn closing_quote(bytes: &[u8]) -> Option<usize> {
 }
 
 /// The brackets and opening quotes of a text, with their places; what stands in strings is passed over.
-struct Structure<'a> {
+struct StructuralBytes<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
-impl<'a> Structure<'a> {
+impl<'a> StructuralBytes<'a> {
     fn of(text: &'a str) -> Self {
         Self { bytes: text.as_bytes(), at: 0 }
     }
 }
 
-impl Iterator for Structure<'_> {
+impl Iterator for StructuralBytes<'_> {
     type Item = (usize, u8);
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -157,9 +157,9 @@ mod tests {
     #[test]
     fn only_the_items_that_are_too_deep_are_taken_out() {
         let items =
-            [nested("a", 3), nested("b", 600), nested("c", MAX_DEPTH - 4), nested("d", 9999)];
+            [nested("a", 3), nested("b", 600), nested("c", MAX_JSON_DEPTH - 4), nested("d", 9999)];
         let malformed = parse(page(&items).into()).unwrap_err();
-        let shallow = without(&malformed).unwrap();
+        let shallow = remove_deep_items(&malformed).unwrap();
         let excluded: Vec<_> = shallow.excluded.iter().map(|item| &*item.name).collect();
         assert_eq!(excluded, ["b", "d"]);
         let tools = shallow.result.get("tools").unwrap().unwrap();
@@ -171,7 +171,7 @@ mod tests {
     fn what_is_no_answer_is_not_mended() {
         let check = |text: String| {
             let malformed = parse(text.into()).unwrap_err();
-            assert!(without(&malformed).is_none(), "{malformed:?}");
+            assert!(remove_deep_items(&malformed).is_none(), "{malformed:?}");
         };
         let deep = "[".repeat(600) + &"]".repeat(600);
         check(format!(r#"{{"jsonrpc":"2.0","id":1,"method":"x","params":{deep}}}"#));

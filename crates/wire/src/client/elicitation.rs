@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use crate::json::Raw;
 
 /// The defaults that a form's schema names, as the content of an accepted elicitation.
-pub fn defaults(requested_schema: &Raw) -> Raw {
+pub fn form_defaults(requested_schema: &Raw) -> Raw {
     let schema: Value = requested_schema.decode().unwrap_or_default();
     let mut content = Map::new();
     if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
@@ -15,12 +15,12 @@ pub fn defaults(requested_schema: &Raw) -> Raw {
             }
         }
     }
-    Raw::of(&content).unwrap_or_else(|_| Raw::empty_object())
+    Raw::from_value(&content).unwrap_or_else(|_| Raw::empty_object())
 }
 
 /// The result of accepting a form with this content.
-pub fn accept(content: &Raw) -> Raw {
-    Raw::trusted(format!(r#"{{"action":"accept","content":{content}}}"#).into())
+pub fn accept_form(content: &Raw) -> Raw {
+    Raw::from_trusted(format!(r#"{{"action":"accept","content":{content}}}"#).into())
 }
 
 #[cfg(test)]
@@ -35,7 +35,7 @@ mod tests {
         )
         .unwrap();
         assert_eq!(
-            accept(&defaults(&schema)).as_str(),
+            accept_form(&form_defaults(&schema)).as_str(),
             r#"{"action":"accept","content":{"a":"x","b":95.5}}"#
         );
     }

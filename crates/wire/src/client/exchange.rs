@@ -12,14 +12,14 @@ use tokio::{sync::oneshot, time::Instant};
 
 use super::{
     Client,
-    call::{Answer, Call, InputRequest},
-    drive::{Ask, Driver, Finished, Underway},
+    call::{CallRequest, InputRequest, InputResponse},
+    drive::{DriveOutcome, ExchangeDriver, QuestionBatch, SharedExchange},
 };
 use crate::{Error, envelope::Notification, json::Raw, placed};
 
 /// What happens to a call.
 #[derive(Debug)]
-pub enum Event {
+pub enum ExchangeEvent {
     /// The parameters of a progress notification.
     Progress(Raw),
     /// The parameters of a log message.
@@ -45,35 +45,35 @@ pub enum Event {
 /// done, it is cancelled at the server.
 pub struct Exchange {
     client: Client,
-    underway: Arc<Underway>,
-    running: Option<Running>,
-    asking: Asking,
+    underway: Arc<SharedExchange>,
+    running: Option<RunningDriver>,
+    asking: PendingInput,
     deadline: Option<(Instant, Duration)>,
 }
 
-struct Running {
-    driver: Pin<Box<dyn Future<Output = Result<Finished, Error>> + Send>>,
+struct RunningDriver {
+    driver: Pin<Box<dyn Future<Output = Result<DriveOutcome, Error>> + Send>>,
     /// How the driver ended, while something it said before is still to be given.
-    outcome: Option<Result<Finished, Error>>,
+    outcome: Option<Result<DriveOutcome, Error>>,
 }
 
 /// What the driver says while it runs.
-pub(crate) enum Emitted {
-    Event(Event),
-    Ask(Ask),
+pub(crate) enum DriverOutput {
+    Event(ExchangeEvent),
+    Ask(QuestionBatch),
 }
 
 /// Whether the server waits for an answer, and how it is to be given.
-enum Asking {
+enum PendingInput {
     No,
     /// The call is still under way.
-    Parked(oneshot::Sender<Vec<Answer>>),
+    Parked(oneshot::Sender<Vec<InputResponse>>),
     /// The call has ended and is to be made again, with this state.
     Again(Option<Raw>),
 }
 
 /// A call put away until its questions are answered.
-pub enum Resume {
+pub enum SuspendedExchange {
     /// Make the call again with this state, word for word.
     Again {
         /// What the server wants to see again.
@@ -86,109 +86,109 @@ pub enum Resume {
 // === impl Exchange ===
 
 impl Exchange {
-    pub(crate) fn new(client: Client, call: Call) -> Self {
+    pub(crate) fn new(client: Client, call: CallRequest) -> Self {
         let deadline = call.timeout.map(|timeout| (Instant::now() + timeout, timeout));
-        let underway = Underway::new(call);
-        let driver = Driver::new(client.session().clone(), underway.clone());
-        let running = Running { driver: placed(|| driver.run()), outcome: None };
-        Self { client, underway, running: Some(running), asking: Asking::No, deadline }
+        let underway = SharedExchange::new(call);
+        let driver = ExchangeDriver::new(client.session().clone(), underway.clone());
+        let running = RunningDriver { driver: placed(|| driver.run()), outcome: None };
+        Self { client, underway, running: Some(running), asking: PendingInput::No, deadline }
     }
 
     /// What happens next. Safe to cancel. An error is final.
-    pub async fn next(&mut self) -> Result<Event, Error> {
-        let emitted = match self.deadline.filter(|_| !self.is_under_way()) {
+    pub async fn next(&mut self) -> Result<ExchangeEvent, Error> {
+        let emitted = match self.deadline.filter(|_| !self.is_parked()) {
             None => self.advance().await,
             Some((at, after)) => match tokio::time::timeout_at(at, self.advance()).await {
                 Ok(emitted) => emitted,
-                Err(_) => Err(self.underway.call.timed_out(after)),
+                Err(_) => Err(self.underway.call.timeout_error(after)),
             },
         };
         if emitted.is_err() {
             self.running = None;
         }
-        Ok(self.note(emitted?))
+        Ok(self.apply_output(emitted?))
     }
 
     /// The result, with everything on the way ignored. A question is an error.
     pub async fn result(mut self) -> Result<Raw, Error> {
         loop {
             match self.next().await? {
-                Event::Done(result) => return Ok(result),
-                Event::NeedsInput(questions) if !questions.is_empty() => {
+                ExchangeEvent::Done(result) => return Ok(result),
+                ExchangeEvent::NeedsInput(questions) if !questions.is_empty() => {
                     let method = self.underway.call.method.to_string();
                     let asked = questions[0].method.clone();
                     return Err(Error::InputNeeded { method, asked });
                 }
-                Event::NeedsInput(_) => self.answer(Vec::new()),
+                ExchangeEvent::NeedsInput(_) => self.answer(Vec::new()),
                 _ => {}
             }
         }
     }
 
     /// Answers the questions of the last [`Event::NeedsInput`]; [`Exchange::next`] goes on.
-    pub fn answer(&mut self, answers: Vec<Answer>) {
-        match std::mem::replace(&mut self.asking, Asking::No) {
-            Asking::No => {}
+    pub fn answer(&mut self, answers: Vec<InputResponse>) {
+        match std::mem::replace(&mut self.asking, PendingInput::No) {
+            PendingInput::No => {}
             // If the call has ended meanwhile, its end is what comes next.
-            Asking::Parked(reply) => drop(reply.send(answers)),
-            Asking::Again(state) => {
-                let call = self.underway.call.answered(state, &answers);
+            PendingInput::Parked(reply) => drop(reply.send(answers)),
+            PendingInput::Again(state) => {
+                let call = self.underway.call.with_answers(state, &answers);
                 *self = Self::new(self.client.clone(), call);
             }
         }
-        self.start_clock();
+        self.restart_deadline();
     }
 
     /// Puts the call away. `None` if the server is not waiting for an answer.
-    pub fn into_resume(mut self) -> Option<Resume> {
-        match std::mem::replace(&mut self.asking, Asking::No) {
-            Asking::No => None,
-            Asking::Again(state) => Some(Resume::Again { state }),
-            parked @ Asking::Parked(_) => {
+    pub fn suspend(mut self) -> Option<SuspendedExchange> {
+        match std::mem::replace(&mut self.asking, PendingInput::No) {
+            PendingInput::No => None,
+            PendingInput::Again(state) => Some(SuspendedExchange::Again { state }),
+            parked @ PendingInput::Parked(_) => {
                 self.asking = parked;
-                Some(Resume::Parked(Box::new(self)))
+                Some(SuspendedExchange::Parked(Box::new(self)))
             }
         }
     }
 
     /// Whether the server waits for an answer while the call goes on. Then [`Exchange::next`] may be polled
     /// meanwhile: the call may still say something, end, or take its questions back.
-    pub fn is_under_way(&self) -> bool {
-        matches!(self.asking, Asking::Parked(_))
+    pub fn is_parked(&self) -> bool {
+        matches!(self.asking, PendingInput::Parked(_))
     }
 
-    fn start_clock(&mut self) {
+    fn restart_deadline(&mut self) {
         if let Some((at, after)) = &mut self.deadline {
             *at = Instant::now() + *after;
         }
     }
 
-    async fn advance(&mut self) -> Result<Emitted, Error> {
+    async fn advance(&mut self) -> Result<DriverOutput, Error> {
         let Some(running) = &mut self.running else {
             return Err(Error::Closed);
         };
         poll_fn(|cx| running.poll(&self.underway, cx)).await
     }
 
-    fn note(&mut self, emitted: Emitted) -> Event {
+    fn apply_output(&mut self, emitted: DriverOutput) -> ExchangeEvent {
         match emitted {
-            Emitted::Ask(ask) => {
+            DriverOutput::Ask(ask) => {
                 self.asking = match ask.reply {
-                    Some(reply) => Asking::Parked(reply),
+                    Some(reply) => PendingInput::Parked(reply),
                     None => {
                         self.running = None;
-                        Asking::Again(ask.state)
+                        PendingInput::Again(ask.state)
                     }
                 };
-                Event::NeedsInput(ask.questions)
+                ExchangeEvent::NeedsInput(ask.questions)
             }
-            Emitted::Event(event) => {
+            DriverOutput::Event(event) => {
                 match &event {
-                    Event::Progress(_) if self.underway.call.extend_on_progress => {
-                        self.start_clock();
+                    ExchangeEvent::Progress(_) if self.underway.call.extend_on_progress => {
+                        self.restart_deadline();
                     }
-                    Event::Withdrawn { .. } => self.asking = Asking::No,
-                    Event::Done(_) => self.running = None,
+                    ExchangeEvent::Withdrawn { .. } => self.asking = PendingInput::No,
+                    ExchangeEvent::Done(_) => self.running = None,
                     _ => {}
                 }
                 event
@@ -199,19 +199,23 @@ impl Exchange {
 
 // === impl Running ===
 
-impl Running {
+impl RunningDriver {
     /// What the driver says next; its end comes after everything else.
-    fn poll(&mut self, underway: &Underway, cx: &mut Context<'_>) -> Poll<Result<Emitted, Error>> {
+    fn poll(
+        &mut self,
+        underway: &SharedExchange,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<DriverOutput, Error>> {
         if self.outcome.is_none()
             && let Poll::Ready(outcome) = self.driver.as_mut().poll(cx)
         {
             self.outcome = Some(outcome);
         }
-        if let Some(emitted) = underway.take() {
+        if let Some(emitted) = underway.take_output() {
             return Poll::Ready(Ok(emitted));
         }
         match self.outcome.take() {
-            Some(outcome) => Poll::Ready(outcome.map(Finished::emitted)),
+            Some(outcome) => Poll::Ready(outcome.map(DriveOutcome::into_output)),
             None => Poll::Pending,
         }
     }
@@ -219,7 +223,7 @@ impl Running {
 
 // === impl Resume ===
 
-impl Resume {
+impl SuspendedExchange {
     /// What the server wants to see again, where the call has ended and is to be made again.
     pub fn into_state(self) -> Option<Raw> {
         match self {
@@ -235,7 +239,7 @@ impl std::fmt::Debug for Exchange {
     }
 }
 
-impl std::fmt::Debug for Resume {
+impl std::fmt::Debug for SuspendedExchange {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Again { state } => f.debug_struct("Again").field("state", state).finish(),

@@ -43,7 +43,7 @@ impl ServerFacts {
 
     /// Whether a capability is declared, by its path: `["tools"]`, `["tools", "listChanged"]`.
     /// A member that is `false` or `null` is not.
-    pub fn offers(&self, path: &[&str]) -> bool {
+    pub fn has_capability(&self, path: &[&str]) -> bool {
         matches!(self.capabilities.get_path(path), Ok(Some(value)) if !matches!(value.as_str(), "false" | "null"))
     }
 
@@ -66,7 +66,7 @@ impl ServerFacts {
     }
 
     /// Reads the result of `server/discover`. `None`: not the answer of a modern server.
-    pub(crate) fn from_discover(result: &Raw) -> Option<Discovered> {
+    pub(crate) fn from_discover(result: &Raw) -> Option<DiscoverResult> {
         let versions: Vec<String> = member(result, "supportedVersions")?.decode().ok()?;
         let info = result.get_path(&["_meta", meta::SERVER_INFO]).ok().flatten();
         let facts = Self {
@@ -75,18 +75,18 @@ impl ServerFacts {
             capabilities: member(result, "capabilities").unwrap_or_else(Raw::empty_object),
             instructions: text(result, "instructions"),
         };
-        Some(Discovered { versions, facts })
+        Some(DiscoverResult { versions, facts })
     }
 }
 
 /// What `server/discover` answered.
-pub(crate) struct Discovered {
+pub(crate) struct DiscoverResult {
     pub(crate) versions: Vec<String>,
     pub(crate) facts: ServerFacts,
 }
 
 /// The newest of the versions offered that belongs to `era`.
-pub(crate) fn newest(offered: &[String], era: Era) -> Option<Version> {
+pub(crate) fn newest_version(offered: &[String], era: Era) -> Option<Version> {
     offered.iter().filter_map(|text| text.parse::<Version>().ok()).filter(|v| v.era() == era).max()
 }
 

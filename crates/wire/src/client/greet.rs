@@ -8,23 +8,23 @@
 use std::sync::Arc;
 
 use super::{
-    channel::Channel,
-    facts::{ServerFacts, newest},
+    channel::ServerChannel,
+    facts::{ServerFacts, newest_version},
     headers,
-    options::Greeting,
-    request::Extras,
-    session::{Session, Wishes},
-    stream::{Opened, Outgoing},
+    options::VersionNegotiation,
+    request::RequestExtras,
+    session::{ClientSession, SessionSettings},
+    stream::{OpenOutcome, OutgoingRequest},
 };
 use crate::{
     Era, Error, Version,
-    envelope::{Id, Notification, Outcome, Request, Response, RpcError, code},
+    envelope::{Id, Notification, Request, Response, ResponseOutcome, RpcError, code},
     json::{Raw, quote},
     meta::{self, method},
 };
 
 /// What the answer to the probe means.
-enum Judged {
+enum ProbeOutcome {
     Modern(Box<ServerFacts>),
     Legacy,
     /// Refused, though among what it offers is a modern version that we speak.
@@ -34,25 +34,25 @@ enum Judged {
     },
 }
 
-impl Session {
+impl ClientSession {
     /// Greets the server. `known` is how it was reached before.
     pub(crate) async fn greet(self: &Arc<Self>, known: Option<Version>) -> Result<(), Error> {
         match (self.options.greeting, known.map(Version::era)) {
-            (Greeting::Only(version), _) if version.era() == Era::Legacy => {
+            (VersionNegotiation::Only(version), _) if version.era() == Era::Legacy => {
                 self.initialize(version).await
             }
-            (Greeting::Only(_), _) => match self.discover().await? {
+            (VersionNegotiation::Only(_), _) => match self.discover().await? {
                 Era::Modern => Ok(()),
                 Era::Legacy => Err(Error::NoCommonVersion { offered: Vec::new() }),
             },
             // What was true last time is tried first; if it is no longer, everything is.
-            (Greeting::Probe, Some(Era::Legacy)) => {
+            (VersionNegotiation::Probe, Some(Era::Legacy)) => {
                 match self.initialize(Version::LATEST_LEGACY).await {
                     Err(Error::Rpc(_)) => self.probe().await,
                     done => done,
                 }
             }
-            (Greeting::Probe, _) => self.probe().await,
+            (VersionNegotiation::Probe, _) => self.probe().await,
         }
     }
 
@@ -98,44 +98,47 @@ impl Session {
     async fn discover(self: &Arc<Self>) -> Result<Era, Error> {
         let mut judged = self.ask_discover(Version::LATEST).await?;
         // Once is no answer yet: another replica may have refused.
-        if let Judged::Again { version, .. } = judged {
+        if let ProbeOutcome::Again { version, .. } = judged {
             judged = self.ask_discover(version).await?;
         }
         match judged {
-            Judged::Modern(facts) => {
+            ProbeOutcome::Modern(facts) => {
                 self.set_facts(*facts);
                 Ok(Era::Modern)
             }
-            Judged::Legacy => Ok(Era::Legacy),
-            Judged::Again { offered, .. } => Err(Error::NoCommonVersion { offered }),
+            ProbeOutcome::Legacy => Ok(Era::Legacy),
+            ProbeOutcome::Again { offered, .. } => Err(Error::NoCommonVersion { offered }),
         }
     }
 
-    async fn ask_discover(self: &Arc<Self>, version: Version) -> Result<Judged, Error> {
+    async fn ask_discover(self: &Arc<Self>, version: Version) -> Result<ProbeOutcome, Error> {
         let answer = self.exchange(self.discover_request(version)).await;
         match answer {
             Ok(Some(response)) => judge(&response),
-            Ok(None) => Ok(Judged::Legacy),
+            Ok(None) => Ok(ProbeOutcome::Legacy),
             Err(error) => judge_error(error),
         }
     }
 
-    fn discover_request(&self, version: Version) -> Outgoing {
+    fn discover_request(&self, version: Version) -> OutgoingRequest {
         let id = self.next_id();
-        let (info, capabilities) = (self.own_info(), self.own_capabilities());
+        let (info, capabilities) = (self.client_info_json(), self.own_capabilities());
         let params = format!(
             r#"{{"_meta":{{"{}":"{version}","{}":{info},"{}":{capabilities}}}}}"#,
             meta::PROTOCOL_VERSION,
             meta::CLIENT_INFO,
             meta::CLIENT_CAPABILITIES,
         );
-        let request =
-            Request::new(&Id::number(id), method::DISCOVER, Some(&Raw::trusted(params.into())));
-        Outgoing {
+        let request = Request::new(
+            &Id::number(id),
+            method::DISCOVER,
+            Some(&Raw::from_trusted(params.into())),
+        );
+        OutgoingRequest {
             id,
             method: method::DISCOVER.into(),
             text: request.text().clone(),
-            headers: headers::standard(version, method::DISCOVER, None),
+            headers: headers::standard_headers(version, method::DISCOVER, None),
             can_ask: false,
             cancellable: false,
         }
@@ -157,13 +160,16 @@ impl Session {
 
     async fn try_initialize(self: &Arc<Self>, version: Version) -> Result<ServerFacts, Error> {
         let id = self.next_id();
-        let (info, capabilities) = (self.own_info(), self.own_capabilities());
+        let (info, capabilities) = (self.client_info_json(), self.own_capabilities());
         let params = format!(
             r#"{{"protocolVersion":"{version}","capabilities":{capabilities},"clientInfo":{info}}}"#
         );
-        let request =
-            Request::new(&Id::number(id), method::INITIALIZE, Some(&Raw::trusted(params.into())));
-        let out = Outgoing {
+        let request = Request::new(
+            &Id::number(id),
+            method::INITIALIZE,
+            Some(&Raw::from_trusted(params.into())),
+        );
+        let out = OutgoingRequest {
             id,
             method: method::INITIALIZE.into(),
             text: request.text().clone(),
@@ -173,15 +179,15 @@ impl Session {
         };
         let response = self.exchange(out).await?.ok_or(Error::Closed)?;
         match response.outcome() {
-            Outcome::Result(result) => ServerFacts::from_initialize(&result),
-            Outcome::Error(error) => Err(Error::Rpc(error)),
+            ResponseOutcome::Result(result) => ServerFacts::from_initialize(&result),
+            ResponseOutcome::Error(error) => Err(Error::Rpc(error)),
         }
     }
 
     /// Begins a new legacy session in the place of an expired one, once for all who noticed, and
     /// asks again for what the old one had been asked.
     pub(crate) async fn renew(self: &Arc<Self>, expired: u64) -> Result<(), Error> {
-        let Channel::Http(http) = &self.channel else {
+        let ServerChannel::Http(http) = &self.channel else {
             return Err(Error::Closed);
         };
         let _turn = http.renewing.lock().await;
@@ -191,12 +197,12 @@ impl Session {
         let version = self.facts().map_or(Version::LATEST_LEGACY, |facts| facts.version);
         self.initialize(version).await?;
         http.next_generation();
-        let wishes = self.wishes().clone();
-        self.ask_again(wishes).await;
+        let wishes = self.settings().clone();
+        self.restore_settings(wishes).await;
         Ok(())
     }
 
-    async fn ask_again(self: &Arc<Self>, wishes: Wishes) {
+    async fn restore_settings(self: &Arc<Self>, wishes: SessionSettings) {
         let mut asked = Vec::new();
         if let Some(level) = &wishes.log_level {
             asked.push((method::SET_LEVEL, format!(r#"{{"level":{}}}"#, quote(level))));
@@ -205,7 +211,7 @@ impl Session {
             asked.push((method::RESOURCES_SUBSCRIBE, format!(r#"{{"uri":{}}}"#, quote(uri))));
         }
         for (asked, params) in asked {
-            if let Err(error) = self.plain_request(asked, &Raw::trusted(params.into())).await {
+            if let Err(error) = self.plain_request(asked, &Raw::from_trusted(params.into())).await {
                 let error = format!("after a new session: {error}");
                 tracing::warn!(method = asked, %error);
             }
@@ -214,14 +220,14 @@ impl Session {
 
     /// A request that does not start a new session when this one is over.
     async fn plain_request(self: &Arc<Self>, asked: &str, params: &Raw) -> Result<(), Error> {
-        let out = self.prepare(asked, Some(params), &Extras::default())?;
+        let out = self.prepare(asked, Some(params), &RequestExtras::default())?;
         match self.open(out).await? {
-            Opened::Expired => Err(Error::Closed),
-            Opened::Stream(mut stream) => loop {
-                if let super::stream::Arrived::Done(response) = stream.next().await? {
+            OpenOutcome::Expired => Err(Error::Closed),
+            OpenOutcome::Stream(mut stream) => loop {
+                if let super::stream::StreamItem::Done(response) = stream.next().await? {
                     return match response.outcome() {
-                        Outcome::Result(_) => Ok(()),
-                        Outcome::Error(error) => Err(Error::Rpc(error)),
+                        ResponseOutcome::Result(_) => Ok(()),
+                        ResponseOutcome::Error(error) => Err(Error::Rpc(error)),
                     };
                 }
             },
@@ -229,52 +235,52 @@ impl Session {
     }
 }
 
-fn judge(response: &Response) -> Result<Judged, Error> {
+fn judge(response: &Response) -> Result<ProbeOutcome, Error> {
     match response.outcome() {
-        Outcome::Result(result) => judge_result(&result),
-        Outcome::Error(error) => judge_refusal(&error),
+        ResponseOutcome::Result(result) => judge_result(&result),
+        ResponseOutcome::Error(error) => judge_refusal(&error),
     }
 }
 
-fn judge_result(result: &Raw) -> Result<Judged, Error> {
+fn judge_result(result: &Raw) -> Result<ProbeOutcome, Error> {
     // `{}` and the like: answered by something that answers everything.
     let Some(mut discovered) = ServerFacts::from_discover(result) else {
-        return Ok(Judged::Legacy);
+        return Ok(ProbeOutcome::Legacy);
     };
-    match newest(&discovered.versions, Era::Modern) {
+    match newest_version(&discovered.versions, Era::Modern) {
         Some(version) => {
             discovered.facts.version = version;
-            Ok(Judged::Modern(Box::new(discovered.facts)))
+            Ok(ProbeOutcome::Modern(Box::new(discovered.facts)))
         }
         None => legacy_or_nothing(discovered.versions),
     }
 }
 
 /// Errors only a modern server gives. Anything else is a legacy server's surprise.
-fn judge_refusal(error: &RpcError) -> Result<Judged, Error> {
+fn judge_refusal(error: &RpcError) -> Result<ProbeOutcome, Error> {
     let offered = offered_versions(error);
     if error.code != code::UNSUPPORTED_VERSION || offered.is_empty() {
-        return Ok(Judged::Legacy);
+        return Ok(ProbeOutcome::Legacy);
     }
-    match newest(&offered, Era::Modern) {
-        Some(version) => Ok(Judged::Again { version, offered }),
+    match newest_version(&offered, Era::Modern) {
+        Some(version) => Ok(ProbeOutcome::Again { version, offered }),
         None => legacy_or_nothing(offered),
     }
 }
 
-fn legacy_or_nothing(offered: Vec<String>) -> Result<Judged, Error> {
-    match newest(&offered, Era::Legacy) {
-        Some(_) => Ok(Judged::Legacy),
+fn legacy_or_nothing(offered: Vec<String>) -> Result<ProbeOutcome, Error> {
+    match newest_version(&offered, Era::Legacy) {
+        Some(_) => Ok(ProbeOutcome::Legacy),
         None => Err(Error::NoCommonVersion { offered }),
     }
 }
 
 /// Failures of the probe that still leave the old way open.
-fn judge_error(error: Error) -> Result<Judged, Error> {
+fn judge_error(error: Error) -> Result<ProbeOutcome, Error> {
     match error {
-        Error::Status { status, .. } if status < 500 && status != 429 => Ok(Judged::Legacy),
+        Error::Status { status, .. } if status < 500 && status != 429 => Ok(ProbeOutcome::Legacy),
         Error::StreamLost { .. } | Error::Malformed(_) | Error::InvalidResult { .. } => {
-            Ok(Judged::Legacy)
+            Ok(ProbeOutcome::Legacy)
         }
         other => Err(other),
     }
@@ -286,5 +292,5 @@ fn offered_versions(error: &RpcError) -> Vec<String> {
 }
 
 fn offered_legacy(error: &RpcError, refused: Version) -> Option<Version> {
-    newest(&offered_versions(error), Era::Legacy).filter(|version| *version != refused)
+    newest_version(&offered_versions(error), Era::Legacy).filter(|version| *version != refused)
 }

@@ -16,10 +16,11 @@ use crate::{
     meta::method,
 };
 
-pub(crate) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
-const METHOD: HeaderName = HeaderName::from_static("mcp-method");
-const NAME: HeaderName = HeaderName::from_static("mcp-name");
-const ANNOTATION: &str = "x-mcp-header";
+pub(crate) const PROTOCOL_VERSION_HEADER: HeaderName =
+    HeaderName::from_static("mcp-protocol-version");
+const METHOD_HEADER: HeaderName = HeaderName::from_static("mcp-method");
+const NAME_HEADER: HeaderName = HeaderName::from_static("mcp-name");
+const HEADER_ANNOTATION: &str = "x-mcp-header";
 /// Schemas nested deeper hide nothing a header could be made of.
 const MAX_SCHEMA_DEPTH: usize = 64;
 
@@ -31,20 +32,20 @@ pub(crate) struct HeaderParam {
 }
 
 /// The standard headers of a request.
-pub(crate) fn standard(version: Version, asked: &str, params: Option<&Raw>) -> HeaderMap {
+pub(crate) fn standard_headers(version: Version, asked: &str, params: Option<&Raw>) -> HeaderMap {
     let mut headers = HeaderMap::new();
-    headers.insert(PROTOCOL_VERSION, HeaderValue::from_static(version.as_str()));
+    headers.insert(PROTOCOL_VERSION_HEADER, HeaderValue::from_static(version.as_str()));
     if let Ok(value) = HeaderValue::from_str(asked) {
-        headers.insert(METHOD, value);
+        headers.insert(METHOD_HEADER, value);
     }
-    if let Some(name) = named(asked, params) {
-        headers.insert(NAME, encode(&name));
+    if let Some(name) = request_name(asked, params) {
+        headers.insert(NAME_HEADER, encode(&name));
     }
     headers
 }
 
 /// What a request is about, in one word.
-fn named(asked: &str, params: Option<&Raw>) -> Option<String> {
+fn request_name(asked: &str, params: Option<&Raw>) -> Option<String> {
     let key = match asked {
         method::TOOLS_CALL | method::PROMPTS_GET => "name",
         method::RESOURCES_READ => "uri",
@@ -117,39 +118,39 @@ fn encode(text: &str) -> HeaderValue {
 }
 
 /// The header annotations of a tool, or why they cannot be followed.
-pub(crate) fn annotations(tool: &Raw) -> Result<Vec<HeaderParam>, String> {
+pub(crate) fn header_annotations(tool: &Raw) -> Result<Vec<HeaderParam>, String> {
     let Ok(Some(schema)) = tool.get("inputSchema") else {
         return Ok(Vec::new());
     };
     // Most tools have none, and their schemas need not be decoded.
-    if memchr::memmem::find(schema.as_str().as_bytes(), ANNOTATION.as_bytes()).is_none() {
+    if memchr::memmem::find(schema.as_str().as_bytes(), HEADER_ANNOTATION.as_bytes()).is_none() {
         return Ok(Vec::new());
     }
     let schema: Value = schema.decode().map_err(|error| error.to_string())?;
-    let mut walk = Walk::default();
-    walk.schema(&schema, &mut Vec::new(), Reach::Static, 0)?;
+    let mut walk = AnnotationWalk::default();
+    walk.schema(&schema, &mut Vec::new(), SchemaReach::Static, 0)?;
     Ok(walk.found)
 }
 
 #[derive(Default)]
-struct Walk {
+struct AnnotationWalk {
     found: Vec<HeaderParam>,
     names: HashSet<HeaderName>,
 }
 
 /// Whether a place in a schema is reached through `properties` alone.
 #[derive(Clone, Copy, PartialEq)]
-enum Reach {
+enum SchemaReach {
     Static,
     Dynamic,
 }
 
-impl Walk {
+impl AnnotationWalk {
     fn schema(
         &mut self,
         schema: &Value,
         path: &mut Vec<String>,
-        reach: Reach,
+        reach: SchemaReach,
         depth: usize,
     ) -> Result<(), String> {
         if depth > MAX_SCHEMA_DEPTH {
@@ -162,9 +163,9 @@ impl Walk {
                 }
                 Ok(())
             }
-            Value::Array(items) => {
-                items.iter().try_for_each(|item| self.schema(item, path, Reach::Dynamic, depth + 1))
-            }
+            Value::Array(items) => items
+                .iter()
+                .try_for_each(|item| self.schema(item, path, SchemaReach::Dynamic, depth + 1)),
             _ => Ok(()),
         }
     }
@@ -175,11 +176,11 @@ impl Walk {
         value: &Value,
         schema: &Value,
         path: &mut Vec<String>,
-        reach: Reach,
+        reach: SchemaReach,
         depth: usize,
     ) -> Result<(), String> {
         match (key, value) {
-            (ANNOTATION, _) => self.annotation(value, schema, path, reach),
+            (HEADER_ANNOTATION, _) => self.annotation(value, schema, path, reach),
             // Data, not schemas.
             ("const" | "default" | "enum" | "example" | "examples", _) => Ok(()),
             ("properties", Value::Object(properties)) => {
@@ -196,8 +197,8 @@ impl Walk {
                 Value::Object(map),
             ) => map
                 .values()
-                .try_for_each(|inner| self.schema(inner, path, Reach::Dynamic, depth + 1)),
-            _ => self.schema(value, path, Reach::Dynamic, depth + 1),
+                .try_for_each(|inner| self.schema(inner, path, SchemaReach::Dynamic, depth + 1)),
+            _ => self.schema(value, path, SchemaReach::Dynamic, depth + 1),
         }
     }
 
@@ -206,18 +207,20 @@ impl Walk {
         value: &Value,
         schema: &Value,
         path: &[String],
-        reach: Reach,
+        reach: SchemaReach,
     ) -> Result<(), String> {
         let place = if path.is_empty() { "the root".to_owned() } else { path.join(".") };
-        if reach == Reach::Dynamic || path.is_empty() {
-            return Err(format!("`{ANNOTATION}` stands where no argument can be told apart"));
+        if reach == SchemaReach::Dynamic || path.is_empty() {
+            return Err(format!(
+                "`{HEADER_ANNOTATION}` stands where no argument can be told apart"
+            ));
         }
         let name = value
             .as_str()
             .filter(|name| !name.is_empty())
-            .ok_or_else(|| format!("`{ANNOTATION}` of `{place}` is not a name"))?;
+            .ok_or_else(|| format!("`{HEADER_ANNOTATION}` of `{place}` is not a name"))?;
         let header = HeaderName::try_from(format!("mcp-param-{name}"))
-            .map_err(|_| format!("`{ANNOTATION}` of `{place}` is not a header name"))?;
+            .map_err(|_| format!("`{HEADER_ANNOTATION}` of `{place}` is not a header name"))?;
         if !is_primitive(schema.get("type")) {
             return Err(format!("`{place}` has a header but is no string, integer or boolean"));
         }
@@ -257,12 +260,12 @@ mod tests {
                 "on":{"type":["boolean","null"],"x-mcp-header":"On"},
                 "x-mcp-header":{"type":"string","default":{"x-mcp-header":1}}}}"#,
         );
-        let wanted = annotations(&tool).unwrap();
+        let wanted = header_annotations(&tool).unwrap();
         let params = Raw::parse(
             r#"{"name":"t","arguments":{"region":" Zürich","deep":{"n":42.0},"on":null}}"#,
         )
         .unwrap();
-        let mut headers = standard(Version::LATEST, method::TOOLS_CALL, Some(&params));
+        let mut headers = standard_headers(Version::LATEST, method::TOOLS_CALL, Some(&params));
         add_params(&mut headers, &wanted, Some(&params)).unwrap();
         let shown = |name: &str| headers.get(name).map(|value| value.to_str().unwrap().to_owned());
         assert_eq!(shown("mcp-param-region").as_deref(), Some("=?base64?IFrDvHJpY2g=?="));
@@ -289,7 +292,7 @@ mod tests {
             r#"{"$defs":{"d":{"type":"string","x-mcp-header":"A"}}}"#,
             r#"{"x-mcp-header":"A","type":"string"}"#,
         ] {
-            assert!(annotations(&tool(schema)).is_err(), "{schema}");
+            assert!(header_annotations(&tool(schema)).is_err(), "{schema}");
         }
     }
 }

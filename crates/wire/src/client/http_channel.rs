@@ -23,56 +23,56 @@ use tokio::{
     time::Instant,
 };
 
-use super::{facts::ServerFacts, headers::PROTOCOL_VERSION};
+use super::{facts::ServerFacts, headers::PROTOCOL_VERSION_HEADER};
 use crate::{
     Error,
-    envelope::{Malformed, Message, Parsed},
-    http::{Answer, Body, Endpoint, EventStream, HttpError},
-    link::{Frame, lines::text_frame},
+    envelope::{MalformedMessage, MessageOrBatch, RpcMessage},
+    http::{HttpEndpoint, HttpError, HttpResponse, ResponseBody, SseStream},
+    link::{LinkFrame, lines::text_frame},
 };
 
-const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+const SESSION_ID_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
 /// Messages nobody waits for that may wait to be sent.
-const CHORES: usize = 64;
+const MAX_BACKGROUND_MESSAGES: usize = 64;
 /// How long a request whose caller has gone may take to be answered before it is taken back. A server that answers
 /// with a stream has answered by then; one that answers in one piece has at least read the request.
-const SURELY_SENT: Duration = Duration::from_secs(1);
+const ABANDONED_POST_TIMEOUT: Duration = Duration::from_secs(1);
 /// How often a stream that was cut is taken up again before the call is given up.
-const RESUMES: u32 = 5;
+const MAX_STREAM_RESUMES: u32 = 5;
 
 /// Streamable HTTP to one server.
 #[derive(Debug)]
 pub(crate) struct HttpChannel {
-    pub(crate) endpoint: Endpoint,
+    pub(crate) endpoint: HttpEndpoint,
     session_id: RwLock<Option<HeaderValue>>,
     /// Counts sessions, so that many calls that meet the end of one start only one new one.
     generation: watch::Sender<u64>,
     pub(crate) renewing: tokio::sync::Mutex<()>,
-    chores: mpsc::Sender<Chore>,
-    abandoned: mpsc::Sender<Abandoned>,
+    chores: mpsc::Sender<BackgroundMessage>,
+    abandoned: mpsc::Sender<AbandonedPost>,
     /// Whether the server has said that it has no stream of its own.
     is_silent: AtomicBool,
 }
 
 /// A message nobody waits for, and its headers if they are not the session's.
-type Chore = (ByteString, Option<HeaderMap>);
+type BackgroundMessage = (ByteString, Option<HeaderMap>);
 
 /// A POST under way that does not borrow from its caller, so that it can outlive the caller. The lock, which is never
 /// taken, makes it possible to share what holds it.
-pub(crate) struct Posting(Mutex<BoxFuture<'static, Result<Answer, HttpError>>>);
+pub(crate) struct PendingPost(Mutex<BoxFuture<'static, Result<HttpResponse, HttpError>>>);
 
 /// A request whose caller went away while it was being sent, and the message that takes it back.
-type Abandoned = (Posting, ByteString);
+type AbandonedPost = (PendingPost, ByteString);
 
 /// Messages that nobody waits for, in the order they are to be sent.
-pub(crate) struct Chores {
-    messages: mpsc::Receiver<Chore>,
-    abandoned: mpsc::Receiver<Abandoned>,
+pub(crate) struct BackgroundMessages {
+    messages: mpsc::Receiver<BackgroundMessage>,
+    abandoned: mpsc::Receiver<AbandonedPost>,
 }
 
 /// What a POST was answered with.
 #[derive(Debug)]
-pub(crate) enum Posted {
+pub(crate) enum PostOutcome {
     /// Messages, or a stream of them.
     Stream(HttpStream),
     /// 202: the answer, if any, comes another way.
@@ -83,8 +83,8 @@ pub(crate) enum Posted {
 
 /// What a GET was answered with.
 #[derive(Debug)]
-pub(crate) enum Listened {
-    Stream(EventStream),
+pub(crate) enum ListenOutcome {
+    Stream(SseStream),
     /// The server does not speak by itself, or not about this.
     Nothing,
     /// 404 in a session: the session is over.
@@ -94,14 +94,14 @@ pub(crate) enum Listened {
 /// Messages that answer one POST, or come on one GET.
 #[derive(Debug)]
 pub(crate) struct HttpStream {
-    ready: VecDeque<Result<Message, Malformed>>,
-    events: Option<EventStream>,
-    resume: Resume,
+    ready: VecDeque<Result<RpcMessage, MalformedMessage>>,
+    events: Option<SseStream>,
+    resume: StreamResume,
 }
 
 /// What it takes to go on with a stream that was cut.
 #[derive(Debug, Default)]
-struct Resume {
+struct StreamResume {
     last_id: Option<String>,
     retry: Option<Duration>,
     at: Option<Instant>,
@@ -112,9 +112,9 @@ struct Resume {
 
 impl HttpChannel {
     /// The chores are to be given to [`HttpChannel::send_chores`].
-    pub(crate) fn new(endpoint: Endpoint) -> (Self, Chores) {
-        let (chores, messages) = mpsc::channel(CHORES);
-        let (abandoned, waiting) = mpsc::channel(CHORES);
+    pub(crate) fn new(endpoint: HttpEndpoint) -> (Self, BackgroundMessages) {
+        let (chores, messages) = mpsc::channel(MAX_BACKGROUND_MESSAGES);
+        let (abandoned, waiting) = mpsc::channel(MAX_BACKGROUND_MESSAGES);
         let channel = Self {
             endpoint,
             session_id: RwLock::new(None),
@@ -124,7 +124,7 @@ impl HttpChannel {
             abandoned,
             is_silent: AtomicBool::new(false),
         };
-        (channel, Chores { messages, abandoned: waiting })
+        (channel, BackgroundMessages { messages, abandoned: waiting })
     }
 
     pub(crate) fn generation(&self) -> u64 {
@@ -148,7 +148,7 @@ impl HttpChannel {
     }
 
     /// Waits for the end of a generation.
-    pub(crate) async fn outlive(&self, generation: u64) {
+    pub(crate) async fn wait_generation_end(&self, generation: u64) {
         let mut current = self.generation.subscribe();
         // The sender is ours.
         let _ = current.wait_for(|current| *current != generation).await;
@@ -162,49 +162,52 @@ impl HttpChannel {
     pub(crate) fn headers(&self, facts: Option<&ServerFacts>) -> HeaderMap {
         let mut headers = HeaderMap::new();
         if let Some(id) = self.session_id() {
-            headers.insert(SESSION_ID, id);
+            headers.insert(SESSION_ID_HEADER, id);
         }
         if let Some(facts) = facts.filter(|facts| facts.version.has_version_header()) {
-            headers.insert(PROTOCOL_VERSION, HeaderValue::from_static(facts.version.as_str()));
+            headers
+                .insert(PROTOCOL_VERSION_HEADER, HeaderValue::from_static(facts.version.as_str()));
         }
         headers
     }
 
     /// Whether a message with these headers is part of a session.
     pub(crate) fn is_in_session(headers: &HeaderMap) -> bool {
-        headers.contains_key(SESSION_ID)
+        headers.contains_key(SESSION_ID_HEADER)
     }
 
     /// POSTs a request.
-    pub(crate) fn post(&self, text: ByteString, headers: HeaderMap) -> Posting {
+    pub(crate) fn post(&self, text: ByteString, headers: HeaderMap) -> PendingPost {
         let endpoint = self.endpoint.clone();
         let posting = async move { endpoint.post(text.into_bytes(), headers).await };
-        Posting(Mutex::new(Box::pin(posting)))
+        PendingPost(Mutex::new(Box::pin(posting)))
     }
 
     /// What a request was answered with. `asked` is its method, for errors.
-    pub(crate) fn posted(
+    pub(crate) fn classify_response(
         &self,
-        answer: Answer,
+        answer: HttpResponse,
         in_session: bool,
         asked: &str,
-    ) -> Result<Posted, Error> {
-        self.note_session(&answer, asked);
+    ) -> Result<PostOutcome, Error> {
+        self.record_session_id(&answer, asked);
         if in_session && answer.status == StatusCode::NOT_FOUND {
-            return Ok(Posted::Expired);
+            return Ok(PostOutcome::Expired);
         }
         match (answer.status.is_success(), answer.body) {
-            (_, Body::Json(text)) => whole(&text, answer.status, asked),
-            (true, Body::Events(events)) => Ok(Posted::Stream(HttpStream::of(events))),
-            (true, Body::Empty) => Ok(Posted::Accepted),
+            (_, ResponseBody::Json(text)) => parse_whole_body(&text, answer.status, asked),
+            (true, ResponseBody::Events(events)) => {
+                Ok(PostOutcome::Stream(HttpStream::from_events(events)))
+            }
+            (true, ResponseBody::Empty) => Ok(PostOutcome::Accepted),
             (_, body) => Err(refusal(answer.status, &body, asked)),
         }
     }
 
     /// Only the answer to `initialize` begins a session.
-    fn note_session(&self, answer: &Answer, asked: &str) {
+    fn record_session_id(&self, answer: &HttpResponse, asked: &str) {
         if asked == crate::meta::method::INITIALIZE && answer.status.is_success() {
-            let id = answer.headers.get(SESSION_ID).cloned();
+            let id = answer.headers.get(SESSION_ID_HEADER).cloned();
             *self.session_id.write().unwrap_or_else(PoisonError::into_inner) = id;
         }
     }
@@ -231,23 +234,27 @@ impl HttpChannel {
     }
 
     /// Has a message sent that takes back a request, once the request has been sent.
-    pub(crate) fn try_take_back(&self, posting: Posting, text: ByteString) -> Result<(), Error> {
+    pub(crate) fn try_cancel_after(
+        &self,
+        posting: PendingPost,
+        text: ByteString,
+    ) -> Result<(), Error> {
         self.abandoned.try_send((posting, text)).map_err(|_| Error::Busy)
     }
 
     /// Sends the messages that nobody waits for, one after another, and beside them what takes back requests.
-    pub(crate) async fn send_chores(
+    pub(crate) async fn send_background_messages(
         &self,
-        chores: Chores,
+        chores: BackgroundMessages,
         facts: impl Fn() -> Option<Arc<ServerFacts>>,
     ) {
-        let Chores { mut messages, mut abandoned } = chores;
+        let BackgroundMessages { mut messages, mut abandoned } = chores;
         let taking_back = async {
             let mut taking = FuturesUnordered::new();
             loop {
                 tokio::select! {
-                    Some((posting, text)) = abandoned.recv(), if taking.len() < CHORES => {
-                        taking.push(self.take_back(posting, text, facts()));
+                    Some((posting, text)) = abandoned.recv(), if taking.len() < MAX_BACKGROUND_MESSAGES => {
+                        taking.push(self.cancel_after_post(posting, text, facts()));
                     }
                     Some(()) = taking.next(), if !taking.is_empty() => {}
                     else => return,
@@ -256,20 +263,25 @@ impl HttpChannel {
         };
         let sending = async {
             while let Some(chore) = messages.recv().await {
-                self.send_chore(chore, facts().as_deref()).await;
+                self.send_background_message(chore, facts().as_deref()).await;
             }
         };
         tokio::join!(taking_back, sending);
     }
 
-    async fn take_back(&self, posting: Posting, text: ByteString, facts: Option<Arc<ServerFacts>>) {
+    async fn cancel_after_post(
+        &self,
+        posting: PendingPost,
+        text: ByteString,
+        facts: Option<Arc<ServerFacts>>,
+    ) {
         // Held until the cancellation is sent, so that the server hears of that before its answer is closed.
-        let _answer = tokio::time::timeout(SURELY_SENT, posting).await;
-        self.send_chore((text, None), facts.as_deref()).await;
+        let _answer = tokio::time::timeout(ABANDONED_POST_TIMEOUT, posting).await;
+        self.send_background_message((text, None), facts.as_deref()).await;
     }
 
     /// Sends one message nobody waits for.
-    async fn send_chore(&self, chore: Chore, facts: Option<&ServerFacts>) {
+    async fn send_background_message(&self, chore: BackgroundMessage, facts: Option<&ServerFacts>) {
         let (text, headers) = chore;
         let headers = headers.unwrap_or_else(|| self.headers(facts));
         if let Err(error) = self.post(text, headers).await {
@@ -282,17 +294,19 @@ impl HttpChannel {
         &self,
         facts: Option<&ServerFacts>,
         last_id: Option<&str>,
-    ) -> Result<Listened, Error> {
+    ) -> Result<ListenOutcome, Error> {
         let headers = self.headers(facts);
-        let in_session = headers.contains_key(SESSION_ID);
+        let in_session = headers.contains_key(SESSION_ID_HEADER);
         let answer = Box::pin(self.endpoint.get_events(headers, last_id)).await?;
         match answer.body {
-            Body::Events(events) if answer.status.is_success() => Ok(Listened::Stream(events)),
-            _ if in_session && answer.status == StatusCode::NOT_FOUND => Ok(Listened::Expired),
+            ResponseBody::Events(events) if answer.status.is_success() => {
+                Ok(ListenOutcome::Stream(events))
+            }
+            _ if in_session && answer.status == StatusCode::NOT_FOUND => Ok(ListenOutcome::Expired),
             _ if answer.status.is_server_error() => {
                 Err(refusal(answer.status, &answer.body, "GET"))
             }
-            _ => Ok(Listened::Nothing),
+            _ => Ok(ListenOutcome::Nothing),
         }
     }
 
@@ -309,53 +323,61 @@ impl HttpChannel {
 
 // === impl Posting ===
 
-impl Future for Posting {
-    type Output = Result<Answer, HttpError>;
+impl Future for PendingPost {
+    type Output = Result<HttpResponse, HttpError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         self.0.get_mut().unwrap_or_else(PoisonError::into_inner).as_mut().poll(cx)
     }
 }
 
-impl fmt::Debug for Posting {
+impl fmt::Debug for PendingPost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Posting")
     }
 }
 
 /// A whole body: one message, or a batch.
-fn whole(text: &bytes::Bytes, status: StatusCode, asked: &str) -> Result<Posted, Error> {
+fn parse_whole_body(
+    text: &bytes::Bytes,
+    status: StatusCode,
+    asked: &str,
+) -> Result<PostOutcome, Error> {
     let ready: VecDeque<_> = match text_frame(text).parse() {
-        Ok(Parsed::One(message)) => [Ok(message)].into(),
-        Ok(Parsed::Batch(messages)) => messages.into(),
+        Ok(MessageOrBatch::One(message)) => [Ok(message)].into(),
+        Ok(MessageOrBatch::Batch(messages)) => messages.into(),
         Err(malformed) if status.is_success() => [Err(malformed)].into(),
         Err(_) => return Err(status_error(status, text, asked)),
     };
-    Ok(Posted::Stream(HttpStream { ready, events: None, resume: Resume::default() }))
+    Ok(PostOutcome::Stream(HttpStream { ready, events: None, resume: StreamResume::default() }))
 }
 
-fn refusal(status: StatusCode, body: &Body, asked: &str) -> Error {
+fn refusal(status: StatusCode, body: &ResponseBody, asked: &str) -> Error {
     match body {
-        Body::Json(text) | Body::Other { text, .. } => status_error(status, text, asked),
-        Body::Empty | Body::Events(_) => status_error(status, b"", asked),
+        ResponseBody::Json(text) | ResponseBody::Other { text, .. } => {
+            status_error(status, text, asked)
+        }
+        ResponseBody::Empty | ResponseBody::Events(_) => status_error(status, b"", asked),
     }
 }
 
 fn status_error(status: StatusCode, text: &[u8], asked: &str) -> Error {
-    const SHOWN: usize = 500;
-    let text = String::from_utf8_lossy(&text[..text.len().min(SHOWN)]).into_owned();
+    const MAX_SHOWN_BYTES: usize = 500;
+    let text = String::from_utf8_lossy(&text[..text.len().min(MAX_SHOWN_BYTES)]).into_owned();
     Error::Status { method: asked.to_owned(), status: status.as_u16(), text }
 }
 
 // === impl HttpStream ===
 
 impl HttpStream {
-    pub(crate) fn of(events: EventStream) -> Self {
-        Self { ready: VecDeque::new(), events: Some(events), resume: Resume::default() }
+    pub(crate) fn from_events(events: SseStream) -> Self {
+        Self { ready: VecDeque::new(), events: Some(events), resume: StreamResume::default() }
     }
 
     /// The next message; `None` when the stream has ended. Safe to cancel.
-    pub(crate) async fn next(&mut self) -> Result<Option<Result<Message, Malformed>>, Error> {
+    pub(crate) async fn next(
+        &mut self,
+    ) -> Result<Option<Result<RpcMessage, MalformedMessage>>, Error> {
         loop {
             if let Some(message) = self.ready.pop_front() {
                 return Ok(Some(message));
@@ -390,20 +412,23 @@ impl HttpStream {
             return;
         }
         self.resume.attempts = 0;
-        match Frame::Text(data).parse() {
-            Ok(Parsed::One(message)) => self.ready.push_back(Ok(message)),
-            Ok(Parsed::Batch(messages)) => self.ready.extend(messages),
+        match LinkFrame::Text(data).parse() {
+            Ok(MessageOrBatch::One(message)) => self.ready.push_back(Ok(message)),
+            Ok(MessageOrBatch::Batch(messages)) => self.ready.extend(messages),
             Err(malformed) => self.ready.push_back(Err(malformed)),
         }
     }
 
     /// The message in an event that could not be given, after the error that said so; `None` if the
     /// error was another one.
-    pub(crate) async fn lost(&mut self, error: &Error) -> Result<Option<Malformed>, Error> {
+    pub(crate) async fn salvage_lost_event(
+        &mut self,
+        error: &Error,
+    ) -> Result<Option<MalformedMessage>, Error> {
         let (Error::Http(http), Some(events)) = (error, &mut self.events) else {
             return Ok(None);
         };
-        let Some(kind) = http.lost_event() else {
+        let Some(kind) = http.malformed_kind() else {
             return Ok(None);
         };
         Ok(Some(events.salvage().await?.into_malformed(kind)))
@@ -429,7 +454,7 @@ impl HttpStream {
         let Some(last_id) = self.resume.last_id.clone() else {
             return Ok(false);
         };
-        while self.resume.attempts < RESUMES {
+        while self.resume.attempts < MAX_STREAM_RESUMES {
             let pause = self.resume.retry.unwrap_or(after) * (1 << self.resume.attempts.min(5));
             let at = *self.resume.at.get_or_insert_with(|| Instant::now() + pause);
             tokio::time::sleep_until(at).await;
@@ -437,11 +462,11 @@ impl HttpStream {
             self.resume.at = None;
             self.resume.attempts += 1;
             match opened {
-                Ok(Listened::Stream(events)) => {
+                Ok(ListenOutcome::Stream(events)) => {
                     self.events = Some(events);
                     return Ok(true);
                 }
-                Ok(Listened::Nothing | Listened::Expired) => return Ok(false),
+                Ok(ListenOutcome::Nothing | ListenOutcome::Expired) => return Ok(false),
                 Err(error) if error.remedy() == crate::Remedy::Retry => {}
                 Err(error) => return Err(error),
             }

@@ -6,9 +6,9 @@ use std::{
 };
 
 use super::{
-    lists::List,
-    mailbox::{Mail, Mailbox, Taken},
-    session::Session,
+    lists::ListKind,
+    mailbox::{Mail, Mailbox, MailboxItem},
+    session::ClientSession,
 };
 use crate::{
     Error,
@@ -19,9 +19,9 @@ use crate::{
 
 /// What comes out of a connection besides answers.
 #[derive(Debug)]
-pub enum Incoming {
+pub enum InboxEvent {
     /// A list is not what it was.
-    ListChanged(List),
+    ListChanged(ListKind),
     /// A resource is not what it was.
     ResourceUpdated {
         /// Which.
@@ -34,7 +34,7 @@ pub enum Incoming {
     /// The user has done what a URL elicitation asked for.
     ElicitationComplete(Raw),
     /// A request that belongs to no call.
-    Question(Question),
+    Question(ServerQuestion),
     /// The server takes back a question it asked.
     Withdrawn {
         /// The question's key.
@@ -49,31 +49,31 @@ pub enum Incoming {
 /// A request of the server that someone has to answer. Dropped, it is answered *cancel* where that
 /// is an answer, and with an error elsewhere.
 #[derive(Debug)]
-pub struct Question {
+pub struct ServerQuestion {
     key: String,
     method: String,
     params: Raw,
-    reply: Option<Reply>,
+    reply: Option<QuestionResponder>,
 }
 
 /// The way back for one answer.
 #[derive(Debug)]
-pub(crate) struct Reply {
-    pub(crate) session: Arc<Session>,
+pub(crate) struct QuestionResponder {
+    pub(crate) session: Arc<ClientSession>,
     pub(crate) id: Id,
 }
 
 /// Where [`Incoming`] comes out.
 #[derive(Debug)]
-pub struct Inbox {
-    mail: Arc<InboxMail>,
+pub struct ServerInbox {
+    mail: Arc<InboxMailbox>,
 }
 
-pub(crate) type InboxMail = Mailbox<Incoming, Error>;
+pub(crate) type InboxMailbox = Mailbox<InboxEvent, Error>;
 
 // === impl Incoming ===
 
-impl Mail for Incoming {
+impl Mail for InboxEvent {
     fn is_droppable(&self) -> bool {
         matches!(self, Self::Log(_) | Self::Problem(_) | Self::Notification(_))
     }
@@ -90,14 +90,14 @@ impl Mail for Incoming {
     }
 }
 
-impl Incoming {
+impl InboxEvent {
     /// Sorts a notification by its method.
     pub(crate) fn from_notification(notification: Notification) -> Self {
         let params = || notification.params().unwrap_or_else(Raw::empty_object);
         match notification.method().as_ref() {
-            method::TOOLS_CHANGED => Self::ListChanged(List::Tools),
-            method::PROMPTS_CHANGED => Self::ListChanged(List::Prompts),
-            method::RESOURCES_CHANGED => Self::ListChanged(List::Resources),
+            method::TOOLS_CHANGED => Self::ListChanged(ListKind::Tools),
+            method::PROMPTS_CHANGED => Self::ListChanged(ListKind::Prompts),
+            method::RESOURCES_CHANGED => Self::ListChanged(ListKind::Resources),
             method::LOG => Self::Log(params()),
             method::ELICITATION_COMPLETE => Self::ElicitationComplete(params()),
             method::RESOURCE_UPDATED => match params().get("uri") {
@@ -114,16 +114,16 @@ impl Incoming {
 
 // === impl Inbox ===
 
-impl Inbox {
-    pub(crate) fn new(mail: Arc<InboxMail>) -> Self {
+impl ServerInbox {
+    pub(crate) fn new(mail: Arc<InboxMailbox>) -> Self {
         Self { mail }
     }
 
     /// The next thing, or why there will be none. Safe to cancel.
-    pub async fn next(&mut self) -> Result<Incoming, Error> {
+    pub async fn next(&mut self) -> Result<InboxEvent, Error> {
         match self.mail.take().await {
-            Some(Taken::Mail(incoming)) => Ok(incoming),
-            Some(Taken::Last(error)) => {
+            Some(MailboxItem::Mail(incoming)) => Ok(incoming),
+            Some(MailboxItem::Last(error)) => {
                 // Asked again, it says the same.
                 Err(error)
             }
@@ -134,8 +134,8 @@ impl Inbox {
 
 // === impl Question ===
 
-impl Question {
-    pub(crate) fn new(method: String, params: Option<Raw>, reply: Reply) -> Self {
+impl ServerQuestion {
+    pub(crate) fn new(method: String, params: Option<Raw>, reply: QuestionResponder) -> Self {
         let key = reply.id.to_string();
         Self { key, method, params: params.unwrap_or_else(Raw::empty_object), reply: Some(reply) }
     }
@@ -164,17 +164,17 @@ impl Question {
     }
 }
 
-impl Drop for Question {
+impl Drop for ServerQuestion {
     fn drop(&mut self) {
         if let Some(reply) = self.reply.take() {
-            reply.send_later(unanswered(&self.method));
+            reply.send_later(unanswered_outcome(&self.method));
         }
     }
 }
 
 // === impl Reply ===
 
-impl Reply {
+impl QuestionResponder {
     pub(crate) async fn send(self, outcome: Result<Raw, RpcError>) -> Result<(), Error> {
         self.session.asked.remove(&self.id);
         self.session.send_response(response(&self.id, outcome)).await
@@ -185,7 +185,7 @@ impl Reply {
         if self.session.asked.remove(&self.id).is_none() {
             return;
         }
-        self.session.later(response(&self.id, outcome).text().clone());
+        self.session.send_later(response(&self.id, outcome).text().clone());
     }
 }
 
@@ -197,10 +197,10 @@ fn response(id: &Id, outcome: Result<Raw, RpcError>) -> Response {
 }
 
 /// What a server is told when nobody answers its question.
-pub(crate) fn unanswered(asked: &str) -> Result<Raw, RpcError> {
+pub(crate) fn unanswered_outcome(asked: &str) -> Result<Raw, RpcError> {
     match asked {
         method::ELICIT => {
-            Ok(Raw::trusted(bytestring::ByteString::from_static(r#"{"action":"cancel"}"#)))
+            Ok(Raw::from_trusted(bytestring::ByteString::from_static(r#"{"action":"cancel"}"#)))
         }
         method::SAMPLE | method::ROOTS_LIST => {
             Err(RpcError::new(code::INTERNAL_ERROR, "nobody answered"))
@@ -216,55 +216,57 @@ pub(crate) fn method_not_found(asked: &str) -> RpcError {
 
 /// Questions that wait for an answer, and whose they are, so that the server can take them back.
 #[derive(Debug, Default)]
-pub(crate) struct Asked(Mutex<HashMap<IdKey, Waiting>>);
+pub(crate) struct PendingServerQuestions(Mutex<HashMap<IdKey, PendingServerQuestion>>);
 
 #[derive(Debug)]
-struct Waiting {
+struct PendingServerQuestion {
     id: Id,
     method: String,
-    owner: Owner,
+    owner: QuestionOwner,
 }
 
 /// Whom a question was given to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Owner {
+pub(crate) enum QuestionOwner {
     Call(u64),
     Inbox,
 }
 
 // === impl Asked ===
 
-impl Asked {
+impl PendingServerQuestions {
     /// Remembers a question. `false`: too many wait already, or this id is in use.
-    pub(crate) fn add(&self, request: &Request, owner: Owner) -> bool {
+    pub(crate) fn add(&self, request: &Request, owner: QuestionOwner) -> bool {
         let id = request.id();
         let mut waiting = self.lock();
-        if waiting.len() >= super::mailbox::CAPACITY || waiting.contains_key(&id.key()) {
+        if waiting.len() >= super::mailbox::MAX_WAITING_MAIL || waiting.contains_key(&id.key()) {
             return false;
         }
         let method = request.method().into_owned();
-        waiting.insert(id.key(), Waiting { id, method, owner });
+        waiting.insert(id.key(), PendingServerQuestion { id, method, owner });
         true
     }
 
     /// Forgets a question; tells whose it was, and its id as the question itself spelt it.
-    pub(crate) fn remove(&self, id: &Id) -> Option<(Id, Owner)> {
+    pub(crate) fn remove(&self, id: &Id) -> Option<(Id, QuestionOwner)> {
         let waiting = self.lock().remove(&id.key())?;
         Some((waiting.id, waiting.owner))
     }
 
     /// Forgets the questions of a call that is over; what the server is to be told of each.
-    pub(crate) fn give_up(&self, call: u64) -> Vec<Response> {
-        let owner = Owner::Call(call);
+    pub(crate) fn take_for_call(&self, call: u64) -> Vec<Response> {
+        let owner = QuestionOwner::Call(call);
         let mut waiting = self.lock();
         if waiting.is_empty() {
             return Vec::new();
         }
         let given_up = waiting.extract_if(|_, waiting| waiting.owner == owner);
-        given_up.map(|(_, waiting)| response(&waiting.id, unanswered(&waiting.method))).collect()
+        given_up
+            .map(|(_, waiting)| response(&waiting.id, unanswered_outcome(&waiting.method)))
+            .collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<IdKey, Waiting>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<IdKey, PendingServerQuestion>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -9,38 +9,38 @@ use std::{convert::Infallible, sync::Arc, time::Duration};
 use tokio::sync::{Notify, oneshot};
 
 use super::{
-    channel::Channel,
-    http_channel::{HttpChannel, HttpStream, Listened},
-    inbox::Incoming,
-    request::Extras,
-    session::{Arrival, Session},
-    stream::{Arrived, Opened, Stream},
+    channel::ServerChannel,
+    http_channel::{HttpChannel, HttpStream, ListenOutcome},
+    inbox::InboxEvent,
+    request::RequestExtras,
+    session::{CallArrival, ClientSession},
+    stream::{OpenOutcome, RequestStream, StreamItem},
 };
 use crate::{
     Era, Error,
-    envelope::Outcome,
+    envelope::ResponseOutcome,
     json::{Raw, quote},
     meta::method,
 };
 
 /// The longest pause before a stream is opened again.
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+const MAX_REOPEN_PAUSE: Duration = Duration::from_secs(30);
 
 /// How often in a row a stream may fail to open before the answers that were to come on it are given up.
-const MAX_FAILURES: u32 = 5;
+const MAX_OPEN_FAILURES: u32 = 5;
 
 /// Keeps the stream open until the session ends. `changed` says that the subscriptions have;
 /// `ready` is dropped once nothing can be missed any more that a legacy server says by itself.
-pub(crate) async fn keep(
-    session: Arc<Session>,
+pub(crate) async fn keep_listening(
+    session: Arc<ClientSession>,
     changed: Arc<Notify>,
     ready: oneshot::Sender<Infallible>,
 ) {
     let closing = session.closing.clone();
     let listening = async {
         match (session.era(), &session.channel) {
-            (Era::Legacy, Channel::Http(http)) => keep_get(&session, http, ready).await,
-            (Era::Legacy, Channel::Link(_)) => {}
+            (Era::Legacy, ServerChannel::Http(http)) => keep_get(&session, http, ready).await,
+            (Era::Legacy, ServerChannel::Link(_)) => {}
             (Era::Modern, _) => {
                 drop(ready);
                 keep_listen(&session, &changed).await;
@@ -54,26 +54,30 @@ pub(crate) async fn keep(
 }
 
 /// Pauses that double from one failure to the next.
-struct Pauses {
+struct ReopenBackoff {
     first: Duration,
     failures: u32,
 }
 
-impl Pauses {
-    fn new(session: &Session) -> Self {
+impl ReopenBackoff {
+    fn new(session: &ClientSession) -> Self {
         Self { first: session.options.reopen_after, failures: 0 }
     }
 
     async fn wait(&mut self, wanted: Option<Duration>) {
-        let doubled = self.first.saturating_mul(1 << self.failures.min(10)).min(LONGEST_PAUSE);
+        let doubled = self.first.saturating_mul(1 << self.failures.min(10)).min(MAX_REOPEN_PAUSE);
         self.failures += 1;
         tokio::time::sleep(wanted.unwrap_or(doubled)).await;
     }
 }
 
-async fn keep_get(session: &Arc<Session>, http: &HttpChannel, ready: oneshot::Sender<Infallible>) {
+async fn keep_get(
+    session: &Arc<ClientSession>,
+    http: &HttpChannel,
+    ready: oneshot::Sender<Infallible>,
+) {
     let mut ready = Some(ready);
-    let mut pauses = Pauses::new(session);
+    let mut pauses = ReopenBackoff::new(session);
     let mut last_id: Option<String> = None;
     let mut generation = http.generation();
     let mut opened = false;
@@ -91,33 +95,33 @@ async fn keep_get(session: &Arc<Session>, http: &HttpChannel, ready: oneshot::Se
         drop(ready.take());
         match listening {
             // It does not speak by itself.
-            Ok(Listened::Nothing) => return fall_silent(session, http),
-            Ok(Listened::Stream(events)) => {
+            Ok(ListenOutcome::Nothing) => return fall_silent(session, http),
+            Ok(ListenOutcome::Stream(events)) => {
                 pauses.failures = 0;
                 opened = true;
                 http.set_silent(false);
-                let mut stream = HttpStream::of(events);
+                let mut stream = HttpStream::from_events(events);
                 tokio::select! {
                     () = read_get(session, &mut stream) => {}
                     // What the old session had to say nobody asked for again.
-                    () = http.outlive(generation) => continue,
+                    () = http.wait_generation_end(generation) => continue,
                 }
                 last_id = stream.last_id().map(str::to_owned).or(last_id);
                 retry = stream.retry();
             }
             // Some say 404 for a stream they do not have; a new session would not have one either.
-            Ok(Listened::Expired) if !opened => {
+            Ok(ListenOutcome::Expired) if !opened => {
                 fall_silent(session, http);
-                http.outlive(generation).await;
+                http.wait_generation_end(generation).await;
                 continue;
             }
-            Ok(Listened::Expired) => match session.renew(generation).await {
+            Ok(ListenOutcome::Expired) => match session.renew(generation).await {
                 Ok(()) => continue,
                 Err(error) => tracing::debug!(%error, "no new session can be begun"),
             },
             Err(error) => tracing::debug!(%error, "the server's own stream cannot be opened"),
         }
-        if pauses.failures >= MAX_FAILURES {
+        if pauses.failures >= MAX_OPEN_FAILURES {
             // The stream may come back, but what was to come on it is lost.
             session.fail_accepted(|_| true);
         }
@@ -126,29 +130,29 @@ async fn keep_get(session: &Arc<Session>, http: &HttpChannel, ready: oneshot::Se
 }
 
 /// The server has no stream of its own, or no more: nothing that was to come on it will.
-fn fall_silent(session: &Session, http: &HttpChannel) {
+fn fall_silent(session: &ClientSession, http: &HttpChannel) {
     http.set_silent(true);
     session.fail_accepted(|_| true);
 }
 
-async fn read_get(session: &Arc<Session>, stream: &mut HttpStream) {
+async fn read_get(session: &Arc<ClientSession>, stream: &mut HttpStream) {
     loop {
         match stream.next().await {
             Ok(Some(Ok(message))) => session.route(message).await,
             Ok(Some(Err(malformed))) => session.route_malformed(malformed).await,
             Ok(None) => return,
-            Err(error) => match stream.lost(&error).await {
+            Err(error) => match stream.salvage_lost_event(&error).await {
                 Ok(Some(malformed)) => session.route_malformed(malformed).await,
-                Ok(None) => return session.deliver(Incoming::Problem(error)).await,
-                Err(broken) => return session.deliver(Incoming::Problem(broken)).await,
+                Ok(None) => return session.deliver(InboxEvent::Problem(error)).await,
+                Err(broken) => return session.deliver(InboxEvent::Problem(broken)).await,
             },
         }
     }
 }
 
-async fn keep_listen(session: &Arc<Session>, changed: &Notify) {
-    let mut pauses = Pauses::new(session);
-    let mut current: Option<Stream> = None;
+async fn keep_listen(session: &Arc<ClientSession>, changed: &Notify) {
+    let mut pauses = ReopenBackoff::new(session);
+    let mut current: Option<RequestStream> = None;
     loop {
         let changing = changed.notified();
         let Some(filter) = filter(session) else {
@@ -167,13 +171,13 @@ async fn keep_listen(session: &Arc<Session>, changed: &Notify) {
         };
         tokio::select! {
             () = changing => {}
-            heard = hear(session, stream) => {
+            heard = wait_listen_end(session, stream) => {
                 current = None;
                 match heard {
                     // Its lists are read when they expire.
-                    Heard::Refusal => return,
-                    Heard::Something => pauses.failures = 0,
-                    Heard::Nothing => {}
+                    ChangeStreamEnd::Refusal => return,
+                    ChangeStreamEnd::Something => pauses.failures = 0,
+                    ChangeStreamEnd::Nothing => {}
                 }
                 pauses.wait(None).await;
             }
@@ -182,7 +186,7 @@ async fn keep_listen(session: &Arc<Session>, changed: &Notify) {
 }
 
 /// What to listen for; `None` if there is nothing.
-fn filter(session: &Session) -> Option<Raw> {
+fn filter(session: &ClientSession) -> Option<Raw> {
     let facts = session.facts()?;
     let mut wanted = Vec::new();
     for (capability, member) in [
@@ -190,30 +194,30 @@ fn filter(session: &Session) -> Option<Raw> {
         ("prompts", "promptsListChanged"),
         ("resources", "resourcesListChanged"),
     ] {
-        if session.options.listen && facts.offers(&[capability, "listChanged"]) {
+        if session.options.listen && facts.has_capability(&[capability, "listChanged"]) {
             wanted.push(format!(r#""{member}":true"#));
         }
     }
-    let uris: Vec<String> = session.wishes().subscriptions.iter().map(|uri| quote(uri)).collect();
+    let uris: Vec<String> = session.settings().subscriptions.iter().map(|uri| quote(uri)).collect();
     if !uris.is_empty() {
         wanted.push(format!(r#""resourceSubscriptions":[{}]"#, uris.join(",")));
     }
     if wanted.is_empty() {
         return None;
     }
-    Some(Raw::trusted(format!(r#"{{"notifications":{{{}}}}}"#, wanted.join(",")).into()))
+    Some(Raw::from_trusted(format!(r#"{{"notifications":{{{}}}}}"#, wanted.join(",")).into()))
 }
 
-async fn listen(session: &Arc<Session>, filter: &Raw) -> Result<Stream, Error> {
-    let out = session.prepare(method::LISTEN, Some(filter), &Extras::default())?;
+async fn listen(session: &Arc<ClientSession>, filter: &Raw) -> Result<RequestStream, Error> {
+    let out = session.prepare(method::LISTEN, Some(filter), &RequestExtras::default())?;
     match session.open(out).await? {
-        Opened::Stream(stream) => Ok(stream),
-        Opened::Expired => Err(Error::Closed),
+        OpenOutcome::Stream(stream) => Ok(stream),
+        OpenOutcome::Expired => Err(Error::Closed),
     }
 }
 
 /// What a stream of changes came to.
-enum Heard {
+enum ChangeStreamEnd {
     /// The server does not want to tell.
     Refusal,
     /// It broke before it began.
@@ -223,24 +227,27 @@ enum Heard {
 }
 
 /// Waits for the end of a stream. On a link its notifications come another way.
-async fn hear(session: &Arc<Session>, stream: &mut Stream) -> Heard {
-    let mut heard = Heard::Nothing;
+async fn wait_listen_end(
+    session: &Arc<ClientSession>,
+    stream: &mut RequestStream,
+) -> ChangeStreamEnd {
+    let mut heard = ChangeStreamEnd::Nothing;
     loop {
         match stream.next().await {
-            Ok(Arrived::Done(response)) => match response.outcome() {
-                Outcome::Result(_) => return heard,
-                Outcome::Error(error) => {
+            Ok(StreamItem::Done(response)) => match response.outcome() {
+                ResponseOutcome::Result(_) => return heard,
+                ResponseOutcome::Error(error) => {
                     tracing::debug!(%error, "change notifications are refused");
-                    return Heard::Refusal;
+                    return ChangeStreamEnd::Refusal;
                 }
             },
-            Ok(Arrived::Mail(Arrival::Notification(note))) => {
-                heard = Heard::Something;
+            Ok(StreamItem::Mail(CallArrival::Notification(note))) => {
+                heard = ChangeStreamEnd::Something;
                 if note.method() != method::ACKNOWLEDGED {
-                    session.deliver(Incoming::from_notification(note)).await;
+                    session.deliver(InboxEvent::from_notification(note)).await;
                 }
             }
-            Ok(Arrived::Mail(_)) => {}
+            Ok(StreamItem::Mail(_)) => {}
             Err(error) => {
                 tracing::debug!(%error, "change notifications broke off");
                 return heard;

@@ -5,7 +5,7 @@
 
 use std::{collections::HashMap, collections::HashSet, sync::Arc, time::Duration};
 
-use super::{deep_items, headers, session::Session, tools::ToolFacts};
+use super::{deep_items, headers, session::ClientSession, tools::ToolFacts};
 use crate::{
     Era, Error,
     json::{JsonKind, Raw},
@@ -14,7 +14,7 @@ use crate::{
 
 /// What a server has lists of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum List {
+pub enum ListKind {
     /// Tools.
     Tools,
     /// Prompts.
@@ -27,22 +27,22 @@ pub enum List {
 
 /// A whole list.
 #[derive(Debug, Clone, Default)]
-pub struct Listing {
+pub struct FetchedList {
     /// The items, as sent.
     pub items: Vec<Raw>,
     /// Items that were left out, and why.
-    pub excluded: Vec<Excluded>,
+    pub excluded: Vec<ExcludedItem>,
     /// How long the list may be taken for fresh: the shortest of its pages. `None`: not said.
     pub ttl: Option<Duration>,
     /// Whether it may be shared between users; `false` unless every page says `public`.
     pub public: bool,
     /// Why the list is not whole, if it is not.
-    pub cut_short: Option<CutShort>,
+    pub cut_short: Option<ListTruncation>,
 }
 
 /// An item that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Excluded {
+pub struct ExcludedItem {
     /// Its name, as far as it has one.
     pub name: String,
     /// What is wrong with it.
@@ -51,7 +51,7 @@ pub struct Excluded {
 
 /// Why a list was not read to its end.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum CutShort {
+pub enum ListTruncation {
     /// It has more pages than are worth reading.
     #[error("the list has more than {0} pages")]
     TooManyPages(usize),
@@ -65,7 +65,7 @@ pub enum CutShort {
 
 // === impl List ===
 
-impl List {
+impl ListKind {
     /// The method that lists it.
     pub fn method(self) -> &'static str {
         match self {
@@ -96,11 +96,11 @@ impl List {
     }
 }
 
-impl Session {
+impl ClientSession {
     /// Reads a whole list. Of tools, what has to be known to call them is kept.
-    pub(crate) async fn list(self: &Arc<Self>, list: List) -> Result<Listing, Error> {
+    pub(crate) async fn list(self: &Arc<Self>, list: ListKind) -> Result<FetchedList, Error> {
         let mut listing = self.read_list(list.method(), list.member()).await?;
-        if list == List::Tools {
+        if list == ListKind::Tools {
             self.keep_tools(&mut listing);
         }
         Ok(listing)
@@ -111,22 +111,22 @@ impl Session {
         self: &Arc<Self>,
         asked: &str,
         member: &str,
-    ) -> Result<Listing, Error> {
-        let mut listing = Listing { public: true, ..Listing::default() };
+    ) -> Result<FetchedList, Error> {
+        let mut listing = FetchedList { public: true, ..FetchedList::default() };
         let mut seen = HashSet::new();
         let mut cursor: Option<Raw> = None;
         let mut bytes = 0;
         for page in 0.. {
             if page == self.options.limits.max_pages {
-                listing.cut_short = Some(CutShort::TooManyPages(page));
+                listing.cut_short = Some(ListTruncation::TooManyPages(page));
                 break;
             }
             let params = cursor
                 .as_ref()
-                .map(|cursor| Raw::trusted(format!(r#"{{"cursor":{cursor}}}"#).into()));
+                .map(|cursor| Raw::from_trusted(format!(r#"{{"cursor":{cursor}}}"#).into()));
             let (result, is_shallow) = match self.request(asked, params.as_ref()).await {
                 Err(Error::Malformed(malformed)) => {
-                    let shallow = deep_items::without(&malformed);
+                    let shallow = deep_items::remove_deep_items(&malformed);
                     let shallow = shallow.ok_or(Error::Malformed(malformed))?;
                     listing.excluded.extend(shallow.excluded);
                     (shallow.result, true)
@@ -135,7 +135,7 @@ impl Session {
             };
             bytes += result.as_str().len();
             if bytes > self.options.limits.max_list {
-                listing.cut_short = Some(CutShort::TooLarge(self.options.limits.max_list));
+                listing.cut_short = Some(ListTruncation::TooLarge(self.options.limits.max_list));
                 break;
             }
             cursor = listing.add_page(asked, member, &result)?;
@@ -145,7 +145,7 @@ impl Session {
             match &cursor {
                 None => break,
                 Some(next) if !seen.insert(next.as_str().to_owned()) => {
-                    listing.cut_short = Some(CutShort::Circle);
+                    listing.cut_short = Some(ListTruncation::Circle);
                     break;
                 }
                 Some(_) => {}
@@ -155,12 +155,13 @@ impl Session {
     }
 
     /// Notes what calling each tool takes; takes out those that cannot be called.
-    fn keep_tools(&self, listing: &mut Listing) {
+    fn keep_tools(&self, listing: &mut FetchedList) {
         let with_headers = self.era() == Era::Modern && self.channel.is_http();
         let mut book = HashMap::new();
         listing.items.retain(|tool| {
             let name = tool.get("name").ok().flatten().and_then(|name| name.to_text());
-            let headers = if with_headers { headers::annotations(tool) } else { Ok(Vec::new()) };
+            let headers =
+                if with_headers { headers::header_annotations(tool) } else { Ok(Vec::new()) };
             match (headers, name) {
                 (Ok(headers), name) => {
                     let facts = ToolFacts { headers, needs_task: ToolFacts::needs_task(tool) };
@@ -170,7 +171,7 @@ impl Session {
                 (Err(reason), name) => {
                     let name = name.unwrap_or_default();
                     tracing::warn!(tool = %name, %reason, "a tool was left out");
-                    listing.excluded.push(Excluded { name, reason });
+                    listing.excluded.push(ExcludedItem { name, reason });
                     false
                 }
             }
@@ -181,7 +182,7 @@ impl Session {
 
 // === impl Listing ===
 
-impl Listing {
+impl FetchedList {
     /// Adds a page; returns the cursor of the next.
     fn add_page(&mut self, asked: &str, items: &str, result: &Raw) -> Result<Option<Raw>, Error> {
         let member =

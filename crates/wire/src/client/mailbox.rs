@@ -21,11 +21,11 @@ use tokio::{sync::Notify, time::Instant};
 use crate::Error;
 
 /// Pieces of mail that may wait.
-pub(crate) const CAPACITY: usize = 256;
+pub(crate) const MAX_WAITING_MAIL: usize = 256;
 /// How long a reader may be waited for that has earned nothing yet, and at most.
-const PATIENCE: Duration = Duration::from_millis(100);
+const MAX_WAIT_CREDIT: Duration = Duration::from_millis(100);
 /// What reading one piece earns: whoever reads a thousand in a second is not slow.
-const EARNED: Duration = Duration::from_millis(1);
+const CREDIT_PER_READ: Duration = Duration::from_millis(1);
 
 /// Mail of which some can be lost.
 pub(crate) trait Mail {
@@ -39,14 +39,14 @@ pub(crate) trait Mail {
 /// A bounded queue with one last word.
 #[derive(Debug)]
 pub(crate) struct Mailbox<T, L> {
-    state: Mutex<State<T, L>>,
+    state: Mutex<MailboxState<T, L>>,
     taken: Notify,
 }
 
 #[derive(Debug)]
-struct State<T, L> {
+struct MailboxState<T, L> {
     queue: VecDeque<T>,
-    last: Last<L>,
+    last: LastMail<L>,
     /// Who waits for mail.
     reader: Option<Waker>,
     /// Nobody reads just now; droppable mail is not worth keeping.
@@ -57,7 +57,7 @@ struct State<T, L> {
 }
 
 #[derive(Debug)]
-enum Last<L> {
+enum LastMail<L> {
     Awaited,
     Here(L),
     Taken,
@@ -65,7 +65,7 @@ enum Last<L> {
 
 /// What comes out of a mailbox.
 #[derive(Debug)]
-pub(crate) enum Taken<T, L> {
+pub(crate) enum MailboxItem<T, L> {
     Mail(T),
     Last(L),
 }
@@ -74,12 +74,12 @@ pub(crate) enum Taken<T, L> {
 
 impl<T: Mail, L> Mailbox<T, L> {
     pub(crate) fn new() -> Self {
-        let state = State {
+        let state = MailboxState {
             queue: VecDeque::new(),
-            last: Last::Awaited,
+            last: LastMail::Awaited,
             reader: None,
             idle: false,
-            credit: PATIENCE,
+            credit: MAX_WAIT_CREDIT,
             dropped: 0,
         };
         Self { state: Mutex::new(state), taken: Notify::new() }
@@ -114,11 +114,11 @@ impl<T: Mail, L> Mailbox<T, L> {
     /// Puts mail in if there is room.
     pub(crate) fn try_put(&self, mail: T) -> Result<(), T> {
         let mut state = self.lock();
-        if !matches!(state.last, Last::Awaited) || (state.idle && mail.is_droppable()) {
+        if !matches!(state.last, LastMail::Awaited) || (state.idle && mail.is_droppable()) {
             state.dropped += 1;
             return Ok(());
         }
-        if state.queue.len() >= CAPACITY {
+        if state.queue.len() >= MAX_WAITING_MAIL {
             let said = state.queue.iter().any(|waiting| mail.repeats(waiting));
             return if said { Ok(()) } else { Err(mail) };
         }
@@ -142,8 +142,8 @@ impl<T: Mail, L> Mailbox<T, L> {
     /// Puts the last word in; nothing comes after it.
     pub(crate) fn finish(&self, last: L) {
         let mut state = self.lock();
-        if matches!(state.last, Last::Awaited) {
-            state.last = Last::Here(last);
+        if matches!(state.last, LastMail::Awaited) {
+            state.last = LastMail::Here(last);
         }
         let reader = state.reader.take();
         drop(state);
@@ -153,7 +153,7 @@ impl<T: Mail, L> Mailbox<T, L> {
 
     /// Whether the last word is in.
     pub(crate) fn is_finished(&self) -> bool {
-        !matches!(self.lock().last, Last::Awaited)
+        !matches!(self.lock().last, LastMail::Awaited)
     }
 
     /// Stops keeping droppable mail until something is taken, and forgets what waits of it.
@@ -164,24 +164,24 @@ impl<T: Mail, L> Mailbox<T, L> {
     }
 
     /// Takes the next piece out; `None` after the last. Safe to cancel. One takes at a time.
-    pub(crate) async fn take(&self) -> Option<Taken<T, L>> {
+    pub(crate) async fn take(&self) -> Option<MailboxItem<T, L>> {
         poll_fn(|cx| self.poll_take(cx)).await
     }
 
-    fn poll_take(&self, cx: &Context<'_>) -> Poll<Option<Taken<T, L>>> {
+    fn poll_take(&self, cx: &Context<'_>) -> Poll<Option<MailboxItem<T, L>>> {
         let mut state = self.lock();
         state.idle = false;
         if let Some(mail) = state.queue.pop_front() {
-            state.credit = (state.credit + EARNED).min(PATIENCE);
+            state.credit = (state.credit + CREDIT_PER_READ).min(MAX_WAIT_CREDIT);
             drop(state);
             self.taken.notify_one();
-            return Poll::Ready(Some(Taken::Mail(mail)));
+            return Poll::Ready(Some(MailboxItem::Mail(mail)));
         }
-        match std::mem::replace(&mut state.last, Last::Taken) {
-            Last::Here(last) => Poll::Ready(Some(Taken::Last(last))),
-            Last::Taken => Poll::Ready(None),
-            Last::Awaited => {
-                state.last = Last::Awaited;
+        match std::mem::replace(&mut state.last, LastMail::Taken) {
+            LastMail::Here(last) => Poll::Ready(Some(MailboxItem::Last(last))),
+            LastMail::Taken => Poll::Ready(None),
+            LastMail::Awaited => {
+                state.last = LastMail::Awaited;
                 let before = state.wait(cx);
                 drop(state);
                 drop(before);
@@ -190,7 +190,7 @@ impl<T: Mail, L> Mailbox<T, L> {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, State<T, L>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, MailboxState<T, L>> {
         // A panic elsewhere leaves a queue that is still a queue.
         self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
@@ -198,7 +198,7 @@ impl<T: Mail, L> Mailbox<T, L> {
 
 // === impl State ===
 
-impl<T, L> State<T, L> {
+impl<T, L> MailboxState<T, L> {
     /// Has the reader woken. What comes back is whom it was before, to be dropped when the lock is not held.
     fn wait(&mut self, cx: &Context<'_>) -> Option<Waker> {
         let is_known = self.reader.as_ref().is_some_and(|reader| reader.will_wake(cx.waker()));
@@ -207,4 +207,4 @@ impl<T, L> State<T, L> {
 }
 
 /// The last word of a call.
-pub(crate) type Verdict = Result<crate::envelope::Response, Error>;
+pub(crate) type CallResult = Result<crate::envelope::Response, Error>;

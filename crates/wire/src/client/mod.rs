@@ -61,18 +61,19 @@ use tokio_util::{
     task::TaskTracker,
 };
 
-pub use call::{Answer, Call, InputRequest, Tasks};
-pub use exchange::{Event, Exchange, Resume};
+pub use call::{CallRequest, InputRequest, InputResponse, TaskHandling};
+pub use exchange::{Exchange, ExchangeEvent, SuspendedExchange};
 pub use facts::ServerFacts;
-pub use inbox::{Inbox, Incoming, Question};
-pub use lists::{CutShort, Excluded, List, Listing};
+pub use inbox::{InboxEvent, ServerInbox, ServerQuestion};
+pub use lists::{ExcludedItem, FetchedList, ListKind, ListTruncation};
 pub use options::{
-    Attribution, ClientOptions, EraCache, Greeting, Implementation, KnownEras, Limits, Root,
+    CallAttribution, ClientLimits, ClientOptions, EraCache, Implementation, RootFolder, ServerEras,
+    VersionNegotiation,
 };
-pub use target::{HttpTarget, Stdio, Target};
+pub use target::{HttpTarget, ServerTarget, StdioTarget};
 
-use channel::Channel;
-use session::Session;
+use channel::ServerChannel;
+use session::ClientSession;
 
 use crate::{
     Era, Error,
@@ -82,24 +83,24 @@ use crate::{
 };
 
 /// How long the end of a session may take to be told.
-const GOODBYE: Duration = Duration::from_secs(2);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How long the stream on which a legacy server speaks by itself may take to open before calls are
 /// made without it.
-const LISTENING: Duration = Duration::from_secs(1);
+const LISTEN_OPEN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How long what was begun for a connection may take to end when the connection is given up. Longer than
 /// a process is given, so that it is gone by then.
-const TIDYING: Duration = Duration::from_secs(2);
+const ABANDON_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A connection to one server. Clones share it; when the last one and the last exchange are gone,
 /// so is the connection.
 #[derive(Debug, Clone)]
-pub struct Client(Arc<Handle>);
+pub struct Client(Arc<ClientInner>);
 
 #[derive(Debug)]
-struct Handle {
-    session: Arc<Session>,
+struct ClientInner {
+    session: Arc<ClientSession>,
     /// Says that the subscriptions have changed.
     subscriptions_changed: Arc<Notify>,
     tasks: TaskTracker,
@@ -111,17 +112,20 @@ struct Handle {
 impl Client {
     /// Reaches a server and greets it. Dropping the future leaves nothing running, though what it
     /// had started may take a moment to end.
-    pub async fn connect(target: Target, options: ClientOptions) -> Result<(Self, Inbox), Error> {
-        Self::connect_unless(target, options, std::future::pending()).await
+    pub async fn connect(
+        target: ServerTarget,
+        options: ClientOptions,
+    ) -> Result<(Self, ServerInbox), Error> {
+        Self::connect_cancellable(target, options, std::future::pending()).await
     }
 
     /// The same, given up when `abandoned` completes. It then returns once nothing is left of what
     /// was begun: no task, no process.
-    pub async fn connect_unless(
-        target: Target,
+    pub async fn connect_cancellable(
+        target: ServerTarget,
         options: ClientOptions,
         abandoned: impl Future<Output = ()>,
-    ) -> Result<(Self, Inbox), Error> {
+    ) -> Result<(Self, ServerInbox), Error> {
         let after = options.connect_timeout;
         let given_up = CancellationToken::new();
         let on_drop = given_up.clone().drop_guard();
@@ -140,31 +144,36 @@ impl Client {
         };
         given_up.cancel();
         // What connected in this very moment is dropped here, and ends like any other.
-        let _ = tokio::time::timeout(TIDYING, connecting).await;
+        let _ = tokio::time::timeout(ABANDON_TIMEOUT, connecting).await;
         Err(error)
     }
 
-    async fn assemble(session: Arc<Session>, tasks: TaskTracker) -> Self {
+    async fn assemble(session: Arc<ClientSession>, tasks: TaskTracker) -> Self {
         let closing = session.closing.clone().drop_guard();
         let subscriptions_changed = Arc::new(Notify::new());
         let (opened, opening) = oneshot::channel();
-        let listening = listen::keep(session.clone(), subscriptions_changed.clone(), opened);
+        let listening =
+            listen::keep_listening(session.clone(), subscriptions_changed.clone(), opened);
         tasks.spawn(listening);
         tasks.close();
-        let client =
-            Self(Arc::new(Handle { session, subscriptions_changed, tasks, _closing: closing }));
+        let client = Self(Arc::new(ClientInner {
+            session,
+            subscriptions_changed,
+            tasks,
+            _closing: closing,
+        }));
         // A legacy server loses what it says while nobody listens: questions to a first call that is
         // made too soon would never be heard. One that does not answer is not waited for.
-        let _ = tokio::time::timeout(LISTENING, opening).await;
+        let _ = tokio::time::timeout(LISTEN_OPEN_TIMEOUT, opening).await;
         client
     }
 
-    pub(crate) fn session(&self) -> &Arc<Session> {
+    pub(crate) fn session(&self) -> &Arc<ClientSession> {
         &self.0.session
     }
 
     /// What the server said of itself.
-    pub fn server(&self) -> Arc<ServerFacts> {
+    pub fn server_facts(&self) -> Arc<ServerFacts> {
         // A client exists only once the server was greeted.
         self.session().facts().unwrap_or_else(|| {
             Arc::new(ServerFacts {
@@ -179,22 +188,27 @@ impl Client {
     /// The server's process, if it is one of ours.
     pub fn process(&self) -> Option<&switchboard_process::Process> {
         match &self.session().channel {
-            Channel::Link(link) => link.process.as_ref(),
-            Channel::Http(_) => None,
+            ServerChannel::Link(link) => link.process.as_ref(),
+            ServerChannel::Http(_) => None,
         }
     }
 
     /// Starts a call. Nothing is sent until the exchange is polled.
-    pub fn call(&self, call: Call) -> Exchange {
+    pub fn call(&self, call: CallRequest) -> Exchange {
         Exchange::new(self.clone(), call)
     }
 
     /// Goes on with a call that was put away. For one that has to be made again, `call` is that
     /// call as it was first made.
-    pub fn resume(&self, call: &Call, resume: Resume, answers: Vec<Answer>) -> Exchange {
+    pub fn resume(
+        &self,
+        call: &CallRequest,
+        resume: SuspendedExchange,
+        answers: Vec<InputResponse>,
+    ) -> Exchange {
         match resume {
-            Resume::Again { state } => self.call(call.answered(state, &answers)),
-            Resume::Parked(mut exchange) => {
+            SuspendedExchange::Again { state } => self.call(call.with_answers(state, &answers)),
+            SuspendedExchange::Parked(mut exchange) => {
                 exchange.answer(answers);
                 *exchange
             }
@@ -202,7 +216,7 @@ impl Client {
     }
 
     /// Reads a whole list.
-    pub async fn list(&self, list: List) -> Result<Listing, Error> {
+    pub async fn list(&self, list: ListKind) -> Result<FetchedList, Error> {
         self.session().list(list).await
     }
 
@@ -219,33 +233,33 @@ impl Client {
     /// Asks for log messages from `level` up: of the whole session where the era has one, of each
     /// call from now on elsewhere.
     pub async fn set_log_level(&self, level: &str) -> Result<(), Error> {
-        if self.server().era() == Era::Legacy {
+        if self.server_facts().era() == Era::Legacy {
             let params = format!(r#"{{"level":{}}}"#, quote(level));
-            self.request(method::SET_LEVEL, Some(&Raw::trusted(params.into()))).await?;
+            self.request(method::SET_LEVEL, Some(&Raw::from_trusted(params.into()))).await?;
         }
-        self.session().wishes().log_level = Some(level.to_owned());
+        self.session().settings().log_level = Some(level.to_owned());
         Ok(())
     }
 
     /// Asks to hear of changes to a resource.
     pub async fn subscribe(&self, uri: &str) -> Result<(), Error> {
-        if !self.server().offers(&["resources", "subscribe"]) {
+        if !self.server_facts().has_capability(&["resources", "subscribe"]) {
             return Err(Error::NotOffered { what: "resources.subscribe" });
         }
-        if self.server().era() == Era::Legacy {
+        if self.server_facts().era() == Era::Legacy {
             self.request(method::RESOURCES_SUBSCRIBE, Some(&uri_params(uri))).await?;
         }
-        self.session().wishes().subscriptions.insert(uri.to_owned());
+        self.session().settings().subscriptions.insert(uri.to_owned());
         self.0.subscriptions_changed.notify_one();
         Ok(())
     }
 
     /// Asks no longer to hear of changes to a resource.
     pub async fn unsubscribe(&self, uri: &str) -> Result<(), Error> {
-        if self.server().era() == Era::Legacy {
+        if self.server_facts().era() == Era::Legacy {
             self.request(method::RESOURCES_UNSUBSCRIBE, Some(&uri_params(uri))).await?;
         }
-        self.session().wishes().subscriptions.remove(uri);
+        self.session().settings().subscriptions.remove(uri);
         self.0.subscriptions_changed.notify_one();
         Ok(())
     }
@@ -256,13 +270,13 @@ impl Client {
         let session = self.session();
         session.fail_all(&Error::Closed);
         match &session.channel {
-            Channel::Http(http) => {
+            ServerChannel::Http(http) => {
                 let facts = session.facts();
                 let goodbye = http.delete(facts.as_deref());
                 // A server that does not take it forgets the session by itself.
-                let _ = tokio::time::timeout(GOODBYE, goodbye).await;
+                let _ = tokio::time::timeout(CLOSE_TIMEOUT, goodbye).await;
             }
-            Channel::Link(link) => link.writer.close().await,
+            ServerChannel::Link(link) => link.writer.close().await,
         }
         session.closing.cancel();
         if let Some(process) = self.process() {
@@ -273,5 +287,5 @@ impl Client {
 }
 
 fn uri_params(uri: &str) -> Raw {
-    Raw::trusted(format!(r#"{{"uri":{}}}"#, quote(uri)).into())
+    Raw::from_trusted(format!(r#"{{"uri":{}}}"#, quote(uri)).into())
 }

@@ -21,9 +21,9 @@ pub struct ClientOptions {
     /// Roots are added to it when `roots` is given.
     pub capabilities: Raw,
     /// The folders a server may ask for. The session answers `roots/list` from here.
-    pub roots: Option<Vec<Root>>,
+    pub roots: Option<Vec<RootFolder>>,
     /// Which version to greet with.
-    pub greeting: Greeting,
+    pub greeting: VersionNegotiation,
     /// Remembers how servers were reached; shared by connections.
     pub eras: Option<Arc<EraCache>>,
     /// How long connecting may take, probing and handshake included.
@@ -35,11 +35,11 @@ pub struct ClientOptions {
     /// How long between the end of a stream and its reopening, if the server does not say.
     pub reopen_after: Duration,
     /// Bounds on what is received.
-    pub limits: Limits,
+    pub limits: ClientLimits,
     /// What a server's request on a shared channel belongs to.
-    pub attribution: Attribution,
+    pub attribution: CallAttribution,
     /// What a legacy server's log message on a shared channel belongs to. A modern server's is always its only call's.
-    pub legacy_logs: Attribution,
+    pub legacy_logs: CallAttribution,
     /// Whether to ask for change notifications.
     pub listen: bool,
 }
@@ -55,7 +55,7 @@ pub struct Implementation {
 
 /// A folder offered to servers.
 #[derive(Debug, Clone, Serialize)]
-pub struct Root {
+pub struct RootFolder {
     /// A `file://` URI.
     pub uri: String,
     /// For people.
@@ -65,7 +65,7 @@ pub struct Root {
 
 /// How to open the conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Greeting {
+pub enum VersionNegotiation {
     /// Find out: modern first, then legacy.
     #[default]
     Probe,
@@ -75,7 +75,7 @@ pub enum Greeting {
 
 /// Whose a server's request is when nothing on the wire says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Attribution {
+pub enum CallAttribution {
     /// The only call in flight that can be asked back, if there is exactly one; else the inbox.
     #[default]
     SoleCall,
@@ -85,7 +85,7 @@ pub enum Attribution {
 
 /// Bounds on what is received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct ClientLimits {
     /// The longest message, in bytes.
     pub max_message: usize,
     /// The most pages of one list.
@@ -96,12 +96,12 @@ pub struct Limits {
 
 /// Which version each server was last reached with, by target.
 #[derive(Debug, Default)]
-pub struct EraCache(Mutex<HashMap<String, KnownEras>>);
+pub struct EraCache(Mutex<HashMap<String, ServerEras>>);
 
 /// What is known of the eras of one server. Written as text, it is `2026-07-28`, `2026-07-28 and legacy`, or
 /// `2026-07-28 alone`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct KnownEras {
+pub struct ServerEras {
     /// The version it was last reached with.
     pub version: Version,
     /// Whether a server that was reached in the modern era has the handshake of the legacy one too; `None`: nobody tried.
@@ -117,21 +117,21 @@ impl ClientOptions {
             info: Implementation { name: name.into(), version: version.into() },
             capabilities: Raw::empty_object(),
             roots: None,
-            greeting: Greeting::default(),
+            greeting: VersionNegotiation::default(),
             eras: None,
             connect_timeout: Duration::from_secs(30),
             probe_patience: Duration::from_secs(3),
             request_timeout: Duration::from_secs(60),
             reopen_after: Duration::from_secs(1),
-            limits: Limits::default(),
-            attribution: Attribution::default(),
-            legacy_logs: Attribution::Inbox,
+            limits: ClientLimits::default(),
+            attribution: CallAttribution::default(),
+            legacy_logs: CallAttribution::Inbox,
             listen: true,
         }
     }
 }
 
-impl Default for Limits {
+impl Default for ClientLimits {
     fn default() -> Self {
         Self { max_message: 16 << 20, max_pages: 1_000, max_list: 64 << 20 }
     }
@@ -155,7 +155,7 @@ impl EraCache {
         let mut known = self.lock();
         let same = known.get(target).filter(|known| known.version == version);
         let legacy_too = same.and_then(|known| known.legacy_too);
-        known.insert(target.to_owned(), KnownEras { version, legacy_too });
+        known.insert(target.to_owned(), ServerEras { version, legacy_too });
     }
 
     /// Remembers whether a target that was reached in the modern era has the legacy one too.
@@ -166,7 +166,7 @@ impl EraCache {
     }
 
     /// Remembers what was known before a restart.
-    pub fn restore(&self, target: &str, known: KnownEras) {
+    pub fn restore(&self, target: &str, known: ServerEras) {
         self.lock().insert(target.to_owned(), known);
     }
 
@@ -176,11 +176,11 @@ impl EraCache {
     }
 
     /// Everything remembered, for keeping across restarts.
-    pub fn entries(&self) -> Vec<(String, KnownEras)> {
+    pub fn entries(&self) -> Vec<(String, ServerEras)> {
         self.lock().iter().map(|(target, known)| (target.clone(), *known)).collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, KnownEras>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, ServerEras>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -188,31 +188,31 @@ impl EraCache {
 // === impl KnownEras ===
 
 /// After a version: the server has the legacy era too.
-const AND_LEGACY: &str = " and legacy";
+const AND_LEGACY_SUFFIX: &str = " and legacy";
 /// After a version: the server has no other era.
-const ALONE: &str = " alone";
+const ALONE_SUFFIX: &str = " alone";
 
-impl fmt::Display for KnownEras {
+impl fmt::Display for ServerEras {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let rest = match self.legacy_too {
             None => "",
-            Some(true) => AND_LEGACY,
-            Some(false) => ALONE,
+            Some(true) => AND_LEGACY_SUFFIX,
+            Some(false) => ALONE_SUFFIX,
         };
         write!(f, "{}{rest}", self.version)
     }
 }
 
-impl FromStr for KnownEras {
+impl FromStr for ServerEras {
     type Err = <Version as FromStr>::Err;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let (version, legacy_too) = match (text.strip_suffix(AND_LEGACY), text.strip_suffix(ALONE))
-        {
-            (Some(version), _) => (version, Some(true)),
-            (_, Some(version)) => (version, Some(false)),
-            _ => (text, None),
-        };
+        let (version, legacy_too) =
+            match (text.strip_suffix(AND_LEGACY_SUFFIX), text.strip_suffix(ALONE_SUFFIX)) {
+                (Some(version), _) => (version, Some(true)),
+                (_, Some(version)) => (version, Some(false)),
+                _ => (text, None),
+            };
         Ok(Self { version: version.parse()?, legacy_too })
     }
 }

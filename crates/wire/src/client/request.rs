@@ -5,23 +5,23 @@ use std::{borrow::Cow, sync::Arc};
 use http::HeaderMap;
 
 use super::{
-    channel::Channel,
-    declared::{Declared, Wanted},
+    channel::ServerChannel,
+    declared::{RequestMeta, RequestMetaParts},
     headers,
-    session::{Arrival, Session},
-    stream::{Arrived, Opened, Outgoing},
+    session::{CallArrival, ClientSession},
+    stream::{OpenOutcome, OutgoingRequest, StreamItem},
     text,
 };
 use crate::{
     Era, Error, Version,
-    envelope::{Outcome, Request, RpcError},
-    json::{Edit, Raw},
+    envelope::{Request, ResponseOutcome, RpcError},
+    json::{JsonEdit, Raw},
     meta::{self, method},
 };
 
 /// What a request carries besides what its caller wrote.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Extras {
+pub(crate) struct RequestExtras {
     /// Ask for progress.
     pub(crate) progress: bool,
     /// Modern: capabilities of whoever is behind this call, if not the session's own.
@@ -38,48 +38,50 @@ pub(crate) struct Extras {
     pub(crate) task: Option<Raw>,
 }
 
-impl Session {
+impl ClientSession {
     /// Dresses a request for this session's era under an id of its own.
     pub(crate) fn prepare(
         &self,
         asked: &str,
         params: Option<&Raw>,
-        extras: &Extras,
-    ) -> Result<Outgoing, Error> {
+        extras: &RequestExtras,
+    ) -> Result<OutgoingRequest, Error> {
         let id = self.next_id();
         let mut digits = itoa::Buffer::new();
         let number = digits.format(id);
         let text = match self.era() {
             Era::Modern => {
-                let declared = self.declared(extras, is_about_tasks(asked));
-                text::modern(number, asked, params, extras, &declared)
+                let declared = self.request_meta(extras, is_about_tasks(asked));
+                text::write_modern_request(number, asked, params, extras, &declared)
             }
-            Era::Legacy => text::legacy(number, asked, params, extras),
+            Era::Legacy => text::write_legacy_request(number, asked, params, extras),
         };
         let text = text.map_err(|source| Error::Params { method: asked.to_owned(), source })?;
-        let (method, can_ask) = (method::kept(asked), can_ask(asked));
+        let (method, can_ask) = (method::intern_name(asked), can_ask(asked));
         let headers = self.http_headers(asked, params)?;
-        Ok(Outgoing { id, method, text, headers, can_ask, cancellable: true })
+        Ok(OutgoingRequest { id, method, text, headers, can_ask, cancellable: true })
     }
 
-    fn declared(&self, extras: &Extras, tasks: bool) -> Arc<Declared> {
-        let wished = extras.log_level.is_none().then(|| self.wishes().log_level.clone()).flatten();
-        let wanted = Wanted {
+    fn request_meta(&self, extras: &RequestExtras, tasks: bool) -> Arc<RequestMeta> {
+        let wished =
+            extras.log_level.is_none().then(|| self.settings().log_level.clone()).flatten();
+        let wanted = RequestMetaParts {
             version: self.facts().map_or(Version::LATEST, |facts| facts.version),
-            info: extras.client_info.as_ref().unwrap_or_else(|| self.own_info()),
+            info: extras.client_info.as_ref().unwrap_or_else(|| self.client_info_json()),
             capabilities: extras.capabilities.as_ref().unwrap_or(&self.options.capabilities),
             tasks,
             log_level: extras.log_level.as_deref().or(wished.as_deref()),
         };
-        self.declared.of(wanted, |given| {
+        self.declared.get_or_build(wanted, |given| {
             let dressed = self.with_roots(given);
             if tasks { with_tasks(dressed) } else { dressed }
         })
     }
 
     /// Who we are, as JSON.
-    pub(crate) fn own_info(&self) -> &Raw {
-        let written = || Raw::of(&self.options.info).unwrap_or_else(|_| Raw::empty_object());
+    pub(crate) fn client_info_json(&self) -> &Raw {
+        let written =
+            || Raw::from_value(&self.options.info).unwrap_or_else(|_| Raw::empty_object());
         self.info.get_or_init(written)
     }
 
@@ -89,21 +91,22 @@ impl Session {
     }
 
     fn with_roots(&self, capabilities: Raw) -> Raw {
-        if self.options.roots.is_none() || matches!(capabilities.peek(&["roots"]), Ok(Some(_))) {
+        if self.options.roots.is_none() || matches!(capabilities.peek_path(&["roots"]), Ok(Some(_)))
+        {
             return capabilities;
         }
-        capabilities.with(&[Edit::set(&["roots"], "{}")]).unwrap_or(capabilities)
+        capabilities.with_edits(&[JsonEdit::set(&["roots"], "{}")]).unwrap_or(capabilities)
     }
 
     fn http_headers(&self, asked: &str, params: Option<&Raw>) -> Result<HeaderMap, Error> {
-        let Channel::Http(http) = &self.channel else {
+        let ServerChannel::Http(http) = &self.channel else {
             return Ok(HeaderMap::new());
         };
         let facts = self.facts();
         let Some(facts) = facts.filter(|facts| facts.era() == Era::Modern) else {
             return Ok(http.headers(self.facts().as_deref()));
         };
-        let mut headers = headers::standard(facts.version, asked, params);
+        let mut headers = headers::standard_headers(facts.version, asked, params);
         if asked == method::TOOLS_CALL {
             let name =
                 params.and_then(|params| params.get("name").ok()?).and_then(|raw| raw.to_text());
@@ -135,13 +138,13 @@ impl Session {
         let mut renewed = false;
         loop {
             let generation = self.generation();
-            let mut out = self.prepare(asked, params, &Extras::default())?;
+            let mut out = self.prepare(asked, params, &RequestExtras::default())?;
             out.can_ask = false;
             match self.exchange(out).await? {
                 Some(response) => {
                     return match response.outcome() {
-                        Outcome::Result(result) => Ok(result),
-                        Outcome::Error(error) => Err(Error::Rpc(error)),
+                        ResponseOutcome::Result(result) => Ok(result),
+                        ResponseOutcome::Error(error) => Err(Error::Rpc(error)),
                     };
                 }
                 None if renewed => return Err(Error::Closed),
@@ -156,45 +159,47 @@ impl Session {
     /// Sends a request and waits for the answer alone. `None`: the session was over.
     pub(crate) async fn exchange(
         self: &Arc<Self>,
-        out: Outgoing,
+        out: OutgoingRequest,
     ) -> Result<Option<crate::envelope::Response>, Error> {
-        let Opened::Stream(mut stream) = self.open(out).await? else {
+        let OpenOutcome::Stream(mut stream) = self.open(out).await? else {
             return Ok(None);
         };
         loop {
             match stream.next().await? {
-                Arrived::Done(response) => return Ok(Some(response)),
-                Arrived::Mail(Arrival::Request(request)) => {
+                StreamItem::Done(response) => return Ok(Some(response)),
+                StreamItem::Mail(CallArrival::Request(request)) => {
                     self.asked.remove(&request.id());
                     Box::pin(self.ask_inbox(request)).await;
                 }
-                Arrived::Mail(_) => {}
+                StreamItem::Mail(_) => {}
             }
         }
     }
 
     pub(crate) fn generation(&self) -> u64 {
         match &self.channel {
-            Channel::Http(http) => http.generation(),
-            Channel::Link(_) => 0,
+            ServerChannel::Http(http) => http.generation(),
+            ServerChannel::Link(_) => 0,
         }
     }
 
     /// Takes a request that came on a call's own stream as that call's. `false`: refused.
-    pub(crate) fn own_request(&self, request: &Request, call: u64) -> bool {
-        if self.asked.add(request, super::inbox::Owner::Call(call)) {
+    pub(crate) fn claim_request(&self, request: &Request, call: u64) -> bool {
+        if self.asked.add(request, super::inbox::QuestionOwner::Call(call)) {
             return true;
         }
         let error = RpcError::new(crate::envelope::code::INTERNAL_ERROR, "too many questions wait");
-        self.later(crate::envelope::Response::error(Some(&request.id()), &error).text().clone());
+        self.send_later(
+            crate::envelope::Response::error(Some(&request.id()), &error).text().clone(),
+        );
         false
     }
 }
 
 /// A call that becomes a task is followed, or handed to whoever can: either way the server may make one of it.
 fn with_tasks(capabilities: Raw) -> Raw {
-    let declared = Edit::set(&["extensions", meta::TASKS_EXTENSION], "{}");
-    capabilities.with(&[declared]).unwrap_or(capabilities)
+    let declared = JsonEdit::set(&["extensions", meta::TASKS_EXTENSION], "{}");
+    capabilities.with_edits(&[declared]).unwrap_or(capabilities)
 }
 
 fn is_about_tasks(asked: &str) -> bool {

@@ -3,26 +3,27 @@
 use std::sync::Arc;
 
 use super::{
-    inbox::{Incoming, Owner, Question, Reply},
-    options::Attribution,
-    session::{Arrival, CallMail, Session},
+    inbox::{InboxEvent, QuestionOwner, QuestionResponder, ServerQuestion},
+    options::CallAttribution,
+    session::{CallArrival, CallMailbox, ClientSession},
 };
 use crate::{
     Era, Error,
     envelope::{
-        Id, Looks, Malformed, Message, Notification, Request, Response, RpcError, code, own_number,
+        Id, MalformedMessage, MalformedShape, Notification, Request, Response, RpcError,
+        RpcMessage, code, parse_own_id,
     },
     json::Raw,
     meta::{self, method},
 };
 
-impl Session {
+impl ClientSession {
     /// Hands a message to whom it belongs. Waits only as long as a mailbox has patience.
-    pub(crate) async fn route(self: &Arc<Self>, message: Message) {
+    pub(crate) async fn route(self: &Arc<Self>, message: RpcMessage) {
         match message {
-            Message::Response(response) => self.route_response(response),
-            Message::Notification(note) => self.route_notification(note).await,
-            Message::Request(request) => self.route_request(request).await,
+            RpcMessage::Response(response) => self.route_response(response),
+            RpcMessage::Notification(note) => self.route_notification(note).await,
+            RpcMessage::Request(request) => self.route_request(request).await,
         }
     }
 
@@ -53,46 +54,46 @@ impl Session {
         match note.method().as_ref() {
             method::PROGRESS => match self.call_of_progress(&note) {
                 Some(mail) => {
-                    let _ = mail.put(Arrival::Notification(note)).await;
+                    let _ = mail.put(CallArrival::Notification(note)).await;
                 }
                 None => tracing::debug!("progress nobody waits for"),
             },
             method::CANCELLED => self.withdraw(&note),
             method::ACKNOWLEDGED => {
                 if let Some(mail) = self.call_of_subscription(&note) {
-                    let _ = mail.put(Arrival::Notification(note)).await;
+                    let _ = mail.put(CallArrival::Notification(note)).await;
                 }
             }
             method::TASKS_STATUS | method::TASKS_CHANGED => {}
             method::LOG if self.logs_belong_to_calls() => match self.sole_call() {
                 Some((_, mail)) => {
-                    let _ = mail.put(Arrival::Notification(note)).await;
+                    let _ = mail.put(CallArrival::Notification(note)).await;
                 }
-                None => self.deliver(Incoming::from_notification(note)).await,
+                None => self.deliver(InboxEvent::from_notification(note)).await,
             },
-            _ => self.deliver(Incoming::from_notification(note)).await,
+            _ => self.deliver(InboxEvent::from_notification(note)).await,
         }
     }
 
     fn logs_belong_to_calls(&self) -> bool {
-        self.era() == Era::Modern || self.options.legacy_logs == Attribution::SoleCall
+        self.era() == Era::Modern || self.options.legacy_logs == CallAttribution::SoleCall
     }
 
-    pub(crate) async fn deliver(&self, incoming: Incoming) {
+    pub(crate) async fn deliver(&self, incoming: InboxEvent) {
         if let Err(refused) = self.inbox.put(incoming).await {
             tracing::warn!(?refused, "the inbox is full");
         }
     }
 
-    fn call_of_progress(&self, note: &Notification) -> Option<Arc<CallMail>> {
+    fn call_of_progress(&self, note: &Notification) -> Option<Arc<CallMailbox>> {
         let token = note.params()?.get(meta::PROGRESS_TOKEN).ok()??;
-        self.call_mail(own_number(token.as_str())?)
+        self.call_mail(parse_own_id(token.as_str())?)
     }
 
-    fn call_of_subscription(&self, note: &Notification) -> Option<Arc<CallMail>> {
+    fn call_of_subscription(&self, note: &Notification) -> Option<Arc<CallMailbox>> {
         let params = note.params()?;
         let tag = params.get_path(&["_meta", meta::SUBSCRIPTION_ID]).ok()??;
-        self.call_mail(own_number(tag.as_str())?)
+        self.call_mail(parse_own_id(tag.as_str())?)
     }
 
     /// The server takes back one of its questions.
@@ -102,28 +103,30 @@ impl Session {
             return;
         };
         match self.asked.remove(&id) {
-            Some((id, Owner::Call(call))) => {
+            Some((id, QuestionOwner::Call(call))) => {
                 if let Some(mail) = self.call_mail(call) {
-                    let _ = mail.try_put(Arrival::Withdrawn(id));
+                    let _ = mail.try_put(CallArrival::Withdrawn(id));
                 }
             }
-            Some((id, Owner::Inbox)) => {
-                let _ = self.inbox.try_put(Incoming::Withdrawn { key: id.to_string() });
+            Some((id, QuestionOwner::Inbox)) => {
+                let _ = self.inbox.try_put(InboxEvent::Withdrawn { key: id.to_string() });
             }
             None => {}
         }
     }
 
     async fn route_request(self: &Arc<Self>, request: Request) {
-        if let Some(answer) = self.own_answer(&request) {
-            return self.later(answer.text().clone());
+        if let Some(answer) = self.builtin_answer(&request) {
+            return self.send_later(answer.text().clone());
         }
         match self.owner_of(&request) {
             Some((call, mail)) => {
-                if !self.asked.add(&request, Owner::Call(call)) {
+                if !self.asked.add(&request, QuestionOwner::Call(call)) {
                     return self.refuse(&request);
                 }
-                if let Err(Arrival::Request(request)) = mail.put(Arrival::Request(request)).await {
+                if let Err(CallArrival::Request(request)) =
+                    mail.put(CallArrival::Request(request)).await
+                {
                     self.asked.remove(&request.id());
                     self.refuse(&request);
                 }
@@ -133,22 +136,22 @@ impl Session {
     }
 
     pub(crate) async fn ask_inbox(self: &Arc<Self>, request: Request) {
-        if !self.asked.add(&request, Owner::Inbox) {
+        if !self.asked.add(&request, QuestionOwner::Inbox) {
             return self.refuse(&request);
         }
-        let reply = Reply { session: self.clone(), id: request.id() };
-        let question = Question::new(request.method().into_owned(), request.params(), reply);
+        let reply = QuestionResponder { session: self.clone(), id: request.id() };
+        let question = ServerQuestion::new(request.method().into_owned(), request.params(), reply);
         // A question that finds no room is dropped, and so answered.
-        let _ = self.inbox.put(Incoming::Question(question)).await;
+        let _ = self.inbox.put(InboxEvent::Question(question)).await;
     }
 
     fn refuse(&self, request: &Request) {
         let error = RpcError::new(code::INTERNAL_ERROR, "too many questions wait already");
-        self.later(Response::error(Some(&request.id()), &error).text().clone());
+        self.send_later(Response::error(Some(&request.id()), &error).text().clone());
     }
 
     /// Requests the session answers itself.
-    pub(crate) fn own_answer(&self, request: &Request) -> Option<Response> {
+    pub(crate) fn builtin_answer(&self, request: &Request) -> Option<Response> {
         let id = request.id();
         if self.facts().is_some_and(|facts| facts.era() == Era::Modern) {
             let error =
@@ -158,16 +161,16 @@ impl Session {
         match request.method().as_ref() {
             method::PING => Some(Response::result(&id, &Raw::empty_object())),
             method::ROOTS_LIST => {
-                let roots = Raw::of(self.options.roots.as_ref()?).ok()?;
+                let roots = Raw::from_value(self.options.roots.as_ref()?).ok()?;
                 let result = format!(r#"{{"roots":{roots}}}"#);
-                Some(Response::result(&id, &Raw::trusted(result.into())))
+                Some(Response::result(&id, &Raw::from_trusted(result.into())))
             }
             _ => None,
         }
     }
 
     /// The call a server's request belongs to, if that can be told.
-    fn owner_of(&self, request: &Request) -> Option<(u64, Arc<CallMail>)> {
+    fn owner_of(&self, request: &Request) -> Option<(u64, Arc<CallMailbox>)> {
         let task = request
             .params()
             .and_then(|params| params.get_path(&["_meta", meta::RELATED_TASK, "taskId"]).ok()?)
@@ -177,13 +180,13 @@ impl Session {
             return Some((id, self.call_mail(id)?));
         }
         match self.options.attribution {
-            Attribution::SoleCall => self.sole_call(),
-            Attribution::Inbox => None,
+            CallAttribution::SoleCall => self.sole_call(),
+            CallAttribution::Inbox => None,
         }
     }
 
     /// The only call under way that can be asked something, if there is exactly one.
-    fn sole_call(&self) -> Option<(u64, Arc<CallMail>)> {
+    fn sole_call(&self) -> Option<(u64, Arc<CallMailbox>)> {
         let calls = self.lock_calls();
         let mut askable = calls.open.iter().filter(|(_, call)| call.can_ask);
         match (askable.next(), askable.next()) {
@@ -193,18 +196,18 @@ impl Session {
     }
 
     /// A message that could not be read: the call it names fails, or the inbox hears of it.
-    pub(crate) async fn route_malformed(&self, malformed: Malformed) {
+    pub(crate) async fn route_malformed(&self, malformed: MalformedMessage) {
         let id = malformed.id.clone();
         let named = id.as_ref().and_then(Id::as_u64);
         let call = named
-            .filter(|_| malformed.looks != Looks::LikeACall)
+            .filter(|_| malformed.looks != MalformedShape::LikeACall)
             .and_then(|id| self.lock_calls().open.remove(&id));
         if let Some(call) = call {
             return call.mail.finish(Err(Error::Malformed(malformed)));
         }
-        if let (Some(id), Looks::LikeACall) = (&id, malformed.looks) {
-            self.later(Response::error(Some(id), &malformed.to_rpc_error()).text().clone());
+        if let (Some(id), MalformedShape::LikeACall) = (&id, malformed.looks) {
+            self.send_later(Response::error(Some(id), &malformed.to_rpc_error()).text().clone());
         }
-        self.deliver(Incoming::Problem(Error::Malformed(malformed))).await;
+        self.deliver(InboxEvent::Problem(Error::Malformed(malformed))).await;
     }
 }

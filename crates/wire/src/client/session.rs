@@ -16,20 +16,20 @@ use bytestring::ByteString;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    channel::Channel,
-    declared::LastDeclared,
+    channel::ServerChannel,
+    declared::RequestMetaCache,
     facts::ServerFacts,
-    http_channel::Posting,
-    inbox::{Asked, Inbox, InboxMail},
-    mailbox::{Mail, Mailbox, Verdict},
+    http_channel::PendingPost,
+    inbox::{InboxMailbox, PendingServerQuestions, ServerInbox},
+    mailbox::{CallResult, Mail, Mailbox},
     options::ClientOptions,
-    tools::ToolBook,
+    tools::ToolFactsCache,
     unsent::UnsentCancellations,
 };
 use crate::{
     Era, Error, Version,
     envelope::{Id, Notification, Request, Response},
-    http::{Answer, HttpError},
+    http::{HttpError, HttpResponse},
     json::Raw,
     meta::method,
     spread::SpreadMap,
@@ -37,45 +37,45 @@ use crate::{
 
 /// What arrives for one call before its answer.
 #[derive(Debug)]
-pub(crate) enum Arrival {
+pub(crate) enum CallArrival {
     Notification(Notification),
     Request(Request),
     /// The server takes back a question.
     Withdrawn(Id),
 }
 
-pub(crate) type CallMail = Mailbox<Arrival, Verdict>;
+pub(crate) type CallMailbox = Mailbox<CallArrival, CallResult>;
 
 /// One conversation.
 #[derive(Debug)]
-pub(crate) struct Session {
+pub(crate) struct ClientSession {
     pub(crate) options: ClientOptions,
-    pub(crate) channel: Channel,
-    pub(crate) inbox: Arc<InboxMail>,
-    pub(crate) asked: Asked,
-    pub(crate) tools: ToolBook,
+    pub(crate) channel: ServerChannel,
+    pub(crate) inbox: Arc<InboxMailbox>,
+    pub(crate) asked: PendingServerQuestions,
+    pub(crate) tools: ToolFactsCache,
     /// Cancelled when the connection is to end.
     pub(crate) closing: CancellationToken,
-    greeted: RwLock<Option<Greeted>>,
+    greeted: RwLock<Option<ServerGreeting>>,
     ids: AtomicU64,
     /// Who we are, once it was written.
     pub(super) info: OnceLock<Raw>,
-    pub(super) declared: LastDeclared,
-    calls: Mutex<Calls>,
+    pub(super) declared: RequestMetaCache,
+    calls: Mutex<CallTable>,
     unsent: UnsentCancellations,
-    wishes: Mutex<Wishes>,
+    wishes: Mutex<SessionSettings>,
 }
 
 /// What is known of a server that was greeted.
 #[derive(Debug)]
-struct Greeted {
+struct ServerGreeting {
     facts: Arc<ServerFacts>,
     /// Whether a tool has to be known before it is called.
     tools_first: bool,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Calls {
+pub(super) struct CallTable {
     pub(super) open: SpreadMap<u64, OpenCall>,
     /// Legacy tasks, by id, and the call that started each.
     pub(super) tasks: HashMap<String, u64>,
@@ -85,7 +85,7 @@ pub(super) struct Calls {
 
 #[derive(Debug)]
 pub(super) struct OpenCall {
-    pub(super) mail: Arc<CallMail>,
+    pub(super) mail: Arc<CallMailbox>,
     pub(super) can_ask: bool,
     /// The method, and the generation of the HTTP session, of a call whose answer can only come on the server's own stream.
     pub(super) accepted: Option<(Box<str>, u64)>,
@@ -93,26 +93,26 @@ pub(super) struct OpenCall {
 
 /// What was asked of the server beyond single calls, to be asked again of a new session.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct Wishes {
+pub(crate) struct SessionSettings {
     pub(crate) log_level: Option<String>,
     pub(crate) subscriptions: BTreeSet<String>,
 }
 
 /// A place in the table of open calls; leaving it early cancels the call upstream.
 #[derive(Debug)]
-pub(crate) struct Registered {
-    pub(crate) session: Arc<Session>,
+pub(crate) struct CallRegistration {
+    pub(crate) session: Arc<ClientSession>,
     id: u64,
-    pub(crate) mail: Arc<CallMail>,
+    pub(crate) mail: Arc<CallMailbox>,
     /// Whether the server has heard of the call and would want to hear of its end.
     pub(crate) cancel: bool,
     /// The POST of the call, while it is under way.
-    posting: Option<Posting>,
+    posting: Option<PendingPost>,
 }
 
 // === impl Arrival ===
 
-impl Mail for Arrival {
+impl Mail for CallArrival {
     fn is_droppable(&self) -> bool {
         matches!(self, Self::Notification(note) if matches!(note.method().as_ref(), method::PROGRESS | method::LOG))
     }
@@ -124,30 +124,30 @@ impl Mail for Arrival {
 
 // === impl Session ===
 
-impl Session {
+impl ClientSession {
     /// A session that ends with `closing`.
     pub(crate) fn new(
         options: ClientOptions,
-        channel: Channel,
+        channel: ServerChannel,
         closing: CancellationToken,
-    ) -> (Arc<Self>, Inbox) {
+    ) -> (Arc<Self>, ServerInbox) {
         let inbox = Arc::new(Mailbox::new());
         let session = Arc::new(Self {
             options,
             channel,
             inbox: inbox.clone(),
-            asked: Asked::default(),
-            tools: ToolBook::default(),
+            asked: PendingServerQuestions::default(),
+            tools: ToolFactsCache::default(),
             closing,
             greeted: RwLock::new(None),
             ids: AtomicU64::new(1),
             info: OnceLock::new(),
-            declared: LastDeclared::default(),
+            declared: RequestMetaCache::default(),
             calls: Mutex::default(),
             unsent: UnsentCancellations::default(),
             wishes: Mutex::default(),
         });
-        (session, Inbox::new(inbox))
+        (session, ServerInbox::new(inbox))
     }
 
     pub(crate) fn next_id(&self) -> u64 {
@@ -156,30 +156,30 @@ impl Session {
 
     /// What the server said of itself; `None` before it was greeted.
     pub(crate) fn facts(&self) -> Option<Arc<ServerFacts>> {
-        self.greeted().as_ref().map(|greeted| greeted.facts.clone())
+        self.read_greeting().as_ref().map(|greeted| greeted.facts.clone())
     }
 
     pub(crate) fn set_facts(&self, facts: ServerFacts) {
         let tools_first = match facts.version {
             Version::V2026_07_28 => self.channel.is_http(),
-            Version::V2025_11_25 => facts.offers(&["tasks", "requests", "tools", "call"]),
+            Version::V2025_11_25 => facts.has_capability(&["tasks", "requests", "tools", "call"]),
             _ => false,
         };
-        let greeted = Greeted { facts: Arc::new(facts), tools_first };
+        let greeted = ServerGreeting { facts: Arc::new(facts), tools_first };
         *self.greeted.write().unwrap_or_else(PoisonError::into_inner) = Some(greeted);
     }
 
     /// Whether a tool has to be known before it is called: what of it travels in headers, or whether it wants to be a
     /// task.
     pub(crate) fn wants_tools_first(&self) -> bool {
-        self.greeted().as_ref().is_some_and(|greeted| greeted.tools_first)
+        self.read_greeting().as_ref().is_some_and(|greeted| greeted.tools_first)
     }
 
     pub(crate) fn era(&self) -> Era {
-        self.greeted().as_ref().map_or(Era::Legacy, |greeted| greeted.facts.era())
+        self.read_greeting().as_ref().map_or(Era::Legacy, |greeted| greeted.facts.era())
     }
 
-    fn greeted(&self) -> RwLockReadGuard<'_, Option<Greeted>> {
+    fn read_greeting(&self) -> RwLockReadGuard<'_, Option<ServerGreeting>> {
         self.greeted.read().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -187,14 +187,18 @@ impl Session {
         self.facts().is_some_and(|facts| facts.era() == Era::Legacy)
     }
 
-    pub(crate) fn wishes(&self) -> MutexGuard<'_, Wishes> {
+    pub(crate) fn settings(&self) -> MutexGuard<'_, SessionSettings> {
         self.wishes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     // --- open calls
 
     /// Opens a mailbox under `id`.
-    pub(crate) fn register(self: &Arc<Self>, id: u64, can_ask: bool) -> Result<Registered, Error> {
+    pub(crate) fn register(
+        self: &Arc<Self>,
+        id: u64,
+        can_ask: bool,
+    ) -> Result<CallRegistration, Error> {
         let mail = Arc::new(Mailbox::new());
         let mut calls = self.lock_calls();
         if let Some(error) = &calls.over {
@@ -202,11 +206,11 @@ impl Session {
         }
         calls.open.insert(id, OpenCall { mail: mail.clone(), can_ask, accepted: None });
         drop(calls);
-        Ok(Registered { session: self.clone(), id, mail, cancel: false, posting: None })
+        Ok(CallRegistration { session: self.clone(), id, mail, cancel: false, posting: None })
     }
 
     /// Notes that the answer to a call can only come on the server's own stream.
-    pub(crate) fn accept(&self, id: u64, asked: &str) {
+    pub(crate) fn mark_accepted(&self, id: u64, asked: &str) {
         let generation = self.generation();
         if let Some(call) = self.lock_calls().open.get_mut(&id) {
             call.accepted = Some((asked.into(), generation));
@@ -226,11 +230,11 @@ impl Session {
     }
 
     /// Ties what a server says about a task to the call that started it.
-    pub(crate) fn own_task(&self, task: &str, id: u64) {
+    pub(crate) fn claim_task(&self, task: &str, id: u64) {
         self.lock_calls().tasks.insert(task.to_owned(), id);
     }
 
-    pub(crate) fn disown_task(&self, task: &str) {
+    pub(crate) fn release_task(&self, task: &str) {
         self.lock_calls().tasks.remove(task);
     }
 
@@ -259,11 +263,11 @@ impl Session {
         self.inbox.finish(error.clone());
     }
 
-    pub(super) fn lock_calls(&self) -> MutexGuard<'_, Calls> {
+    pub(super) fn lock_calls(&self) -> MutexGuard<'_, CallTable> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn call_mail(&self, id: u64) -> Option<Arc<CallMail>> {
+    pub(super) fn call_mail(&self, id: u64) -> Option<Arc<CallMailbox>> {
         self.lock_calls().open.get(&id).map(|call| call.mail.clone())
     }
 
@@ -278,7 +282,7 @@ impl Session {
     }
 
     /// Sends from where nothing can be waited for. What finds no room is lost, and said to be.
-    pub(crate) fn later(&self, text: ByteString) {
+    pub(crate) fn send_later(&self, text: ByteString) {
         if let Err(error) = self.channel.try_send(text) {
             tracing::debug!(%error, "a message nobody waits for was not sent");
         }
@@ -288,17 +292,19 @@ impl Session {
         if self.era() == Era::Modern && self.channel.is_http() {
             return; // The closed stream says it.
         }
-        if self.channel.try_send(cancellation(id).text().clone()).is_err() {
+        if self.channel.try_send(cancel_notification(id).text().clone()).is_err() {
             self.unsent.add(id);
         }
     }
 
     /// Cancels a call whose POST is under way. The cancellation follows the POST: one that overtakes it is for a call that
     /// the server does not know yet, and the call then runs to its end.
-    fn cancel_after(&self, posting: Posting, id: u64) {
+    fn cancel_after(&self, posting: PendingPost, id: u64) {
         let is_taken = match &self.channel {
-            Channel::Http(http) => http.try_take_back(posting, cancellation(id).text().clone()),
-            Channel::Link(_) => Err(Error::Closed),
+            ServerChannel::Http(http) => {
+                http.try_cancel_after(posting, cancel_notification(id).text().clone())
+            }
+            ServerChannel::Link(_) => Err(Error::Closed),
         };
         if is_taken.is_err() {
             self.unsent.add(id);
@@ -309,40 +315,40 @@ impl Session {
     pub(crate) async fn send_unsent(&self) -> Infallible {
         loop {
             let id = self.unsent.next().await;
-            if let Err(error) = self.send_notification(cancellation(id)).await {
+            if let Err(error) = self.send_notification(cancel_notification(id)).await {
                 tracing::debug!(%error, "a cancellation was not taken");
             }
         }
     }
 }
 
-fn cancellation(id: u64) -> Notification {
+fn cancel_notification(id: u64) -> Notification {
     let params = format!(r#"{{"requestId":{id},"reason":"the caller went away"}}"#);
-    Notification::new(method::CANCELLED, Some(&Raw::trusted(params.into())))
+    Notification::new(method::CANCELLED, Some(&Raw::from_trusted(params.into())))
 }
 
 // === impl Registered ===
 
-impl Registered {
+impl CallRegistration {
     /// The id the call goes by.
     pub(crate) fn id(&self) -> u64 {
         self.id
     }
 
     /// Waits for the answer to the call's POST.
-    pub(crate) async fn post(&mut self, posting: Posting) -> Result<Answer, HttpError> {
+    pub(crate) async fn post(&mut self, posting: PendingPost) -> Result<HttpResponse, HttpError> {
         let answer = self.posting.insert(posting).await;
         self.posting = None;
         answer
     }
 }
 
-impl Drop for Registered {
+impl Drop for CallRegistration {
     fn drop(&mut self) {
         self.session.lock_calls().open.remove(&self.id);
         // Its questions have nobody left to answer them.
-        for answer in self.session.asked.give_up(self.id) {
-            self.session.later(answer.text().clone());
+        for answer in self.session.asked.take_for_call(self.id) {
+            self.session.send_later(answer.text().clone());
         }
         if self.cancel && !self.mail.is_finished() {
             match self.posting.take() {

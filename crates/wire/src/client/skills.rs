@@ -27,9 +27,9 @@ mod front_matter;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use sha2::{Digest as _, Sha256};
 
-pub use entry::{Digest, File, Files, Skill};
+pub use entry::{Skill, SkillDigest, SkillFile, SkillFiles};
 
-use super::{Call, Client, CutShort, Excluded};
+use super::{CallRequest, Client, ExcludedItem, ListTruncation};
 use crate::{
     Error,
     json::{Raw, quote},
@@ -38,25 +38,25 @@ use crate::{
 
 /// What a server has to offer.
 #[derive(Debug, Clone)]
-pub struct Listing {
+pub struct SkillListing {
     /// The skills.
     pub skills: Vec<Skill>,
     /// Entries that break the extension's rules, and why. `name` is as much of a URI as they have.
-    pub excluded: Vec<Excluded>,
+    pub excluded: Vec<ExcludedItem>,
     /// Why the list is not whole, if it is not.
-    pub cut_short: Option<CutShort>,
+    pub cut_short: Option<ListTruncation>,
 }
 
 /// A skill whose `SKILL.md` was read and is what it was said to be.
 #[derive(Debug, Clone)]
-pub struct Loaded {
+pub struct LoadedSkill {
     skill: Skill,
     text: String,
 }
 
 /// How a skill differs from what its server had announced.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Mismatch {
+pub enum SkillMismatch {
     /// It is longer or shorter.
     #[error("it has {received} bytes instead of {announced}")]
     Size {
@@ -69,9 +69,9 @@ pub enum Mismatch {
     #[error("its digest is {received} instead of {announced}")]
     Digest {
         /// As it was announced.
-        announced: Digest,
+        announced: SkillDigest,
         /// As it is.
-        received: Digest,
+        received: SkillDigest,
     },
     /// Its front matter says something else.
     #[error("its front matter has another `{field}`")]
@@ -94,11 +94,11 @@ pub enum Mismatch {
 }
 
 /// Reads the list of skills, page by page, and no file of any of them.
-pub async fn list(client: &Client) -> Result<Listing, Error> {
-    offered(client)?;
+pub async fn list_skills(client: &Client) -> Result<SkillListing, Error> {
+    check_offered(client)?;
     let list = client.session().read_list(method::SKILLS_LIST, "skills").await?;
     let mut listing =
-        Listing { skills: Vec::new(), excluded: Vec::new(), cut_short: list.cut_short };
+        SkillListing { skills: Vec::new(), excluded: Vec::new(), cut_short: list.cut_short };
     for entry in &list.items {
         match Skill::read(entry) {
             Ok(skill) => listing.skills.push(skill),
@@ -106,7 +106,7 @@ pub async fn list(client: &Client) -> Result<Listing, Error> {
                 let uri = entry.get("uri").ok().flatten();
                 let name = uri.and_then(|uri| uri.to_text()).unwrap_or_default();
                 tracing::warn!(skill = %name, %reason, "a skill was left out");
-                listing.excluded.push(Excluded { name, reason });
+                listing.excluded.push(ExcludedItem { name, reason });
             }
         }
     }
@@ -114,9 +114,9 @@ pub async fn list(client: &Client) -> Result<Listing, Error> {
 }
 
 /// Asks for one skill by the URI of its `SKILL.md`, which need not be in the list.
-pub async fn get(client: &Client, uri: &str) -> Result<Skill, Error> {
-    offered(client)?;
-    let params = Raw::trusted(format!(r#"{{"uri":{}}}"#, quote(uri)).into());
+pub async fn get_skill(client: &Client, uri: &str) -> Result<Skill, Error> {
+    check_offered(client)?;
+    let params = Raw::from_trusted(format!(r#"{{"uri":{}}}"#, quote(uri)).into());
     let result = client.request(method::SKILLS_GET, Some(&params)).await?;
     let invalid = |reason: &str| Error::invalid(method::SKILLS_GET, reason);
     let entry = result.get("skill").ok().flatten();
@@ -128,8 +128,8 @@ pub async fn get(client: &Client, uri: &str) -> Result<Skill, Error> {
     Ok(skill)
 }
 
-fn offered(client: &Client) -> Result<(), Error> {
-    if client.server().offers(&["extensions", SKILLS_EXTENSION]) {
+fn check_offered(client: &Client) -> Result<(), Error> {
+    if client.server_facts().has_capability(&["extensions", SKILLS_EXTENSION]) {
         return Ok(());
     }
     Err(Error::NotOffered { what: SKILLS_EXTENSION })
@@ -140,15 +140,15 @@ fn offered(client: &Client) -> Result<(), Error> {
 impl Skill {
     /// Reads the skill's `SKILL.md`, and nothing else, and compares it with the announcement: length
     /// and digest where there are any, and each field of its front matter.
-    pub async fn load(&self, client: &Client) -> Result<Loaded, Error> {
+    pub async fn load(&self, client: &Client) -> Result<LoadedSkill, Error> {
         let bytes = self.fetch(client, self.uri()).await?;
         let refuse = |mismatch| self.refuse(self.uri(), mismatch);
-        let text = String::from_utf8(bytes).map_err(|_| refuse(Mismatch::NoContent))?;
+        let text = String::from_utf8(bytes).map_err(|_| refuse(SkillMismatch::NoContent))?;
         let fields = front_matter::read(&text)
-            .map_err(|reason| refuse(Mismatch::NoFrontMatter { reason }))?;
+            .map_err(|reason| refuse(SkillMismatch::NoFrontMatter { reason }))?;
         match front_matter::different_field(&fields, self.fields()) {
-            Some(field) => Err(refuse(Mismatch::FrontMatter { field })),
-            None => Ok(Loaded { skill: self.clone(), text }),
+            Some(field) => Err(refuse(SkillMismatch::FrontMatter { field })),
+            None => Ok(LoadedSkill { skill: self.clone(), text }),
         }
     }
 
@@ -156,40 +156,40 @@ impl Skill {
     async fn fetch(&self, client: &Client, uri: &str) -> Result<Vec<u8>, Error> {
         let refuse = |mismatch| self.refuse(uri, mismatch);
         let file = match self.files() {
-            Files::Listed(files) => {
+            SkillFiles::Listed(files) => {
                 let file = files.iter().find(|file| file.uri == uri);
-                Some(file.ok_or_else(|| refuse(Mismatch::NotListed))?)
+                Some(file.ok_or_else(|| refuse(SkillMismatch::NotListed))?)
             }
-            Files::Dynamic if self.contains(uri) => None,
-            Files::Dynamic => return Err(refuse(Mismatch::NotListed)),
+            SkillFiles::Dynamic if self.contains(uri) => None,
+            SkillFiles::Dynamic => return Err(refuse(SkillMismatch::NotListed)),
         };
         let timeout = client.session().options.request_timeout;
-        let call = Call::read(uri).with_timeout(timeout);
+        let call = CallRequest::read_resource(uri).with_timeout(timeout);
         let result = client.call(call).result().await?;
-        let bytes = content(&result, uri).ok_or_else(|| refuse(Mismatch::NoContent))?;
+        let bytes = content(&result, uri).ok_or_else(|| refuse(SkillMismatch::NoContent))?;
         match file.map_or(Ok(()), |file| file.verify(&bytes)) {
             Ok(()) => Ok(bytes),
             Err(mismatch) => Err(refuse(mismatch)),
         }
     }
 
-    fn refuse(&self, uri: &str, mismatch: Mismatch) -> Error {
+    fn refuse(&self, uri: &str, mismatch: SkillMismatch) -> Error {
         Error::Skill { name: self.name().to_owned(), uri: uri.to_owned(), mismatch }
     }
 }
 
 // === impl File ===
 
-impl File {
+impl SkillFile {
     /// Whether these are the bytes that were announced.
-    pub fn verify(&self, bytes: &[u8]) -> Result<(), Mismatch> {
+    pub fn verify(&self, bytes: &[u8]) -> Result<(), SkillMismatch> {
         let received = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         if received != self.size {
-            return Err(Mismatch::Size { announced: self.size, received });
+            return Err(SkillMismatch::Size { announced: self.size, received });
         }
-        let received = Digest::from(<[u8; 32]>::from(Sha256::digest(bytes)));
+        let received = SkillDigest::from(<[u8; 32]>::from(Sha256::digest(bytes)));
         if received != self.digest {
-            return Err(Mismatch::Digest { announced: self.digest, received });
+            return Err(SkillMismatch::Digest { announced: self.digest, received });
         }
         Ok(())
     }
@@ -208,7 +208,7 @@ fn content(result: &Raw, uri: &str) -> Option<Vec<u8>> {
 
 // === impl Loaded ===
 
-impl Loaded {
+impl LoadedSkill {
     /// What was announced.
     pub fn skill(&self) -> &Skill {
         &self.skill

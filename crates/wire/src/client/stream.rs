@@ -6,20 +6,22 @@ use bytestring::ByteString;
 use http::HeaderMap;
 
 use super::{
-    channel::Channel,
-    http_channel::{HttpChannel, HttpStream, Posted},
-    mailbox::Taken,
-    session::{Arrival, Registered, Session},
+    channel::ServerChannel,
+    http_channel::{HttpChannel, HttpStream, PostOutcome},
+    mailbox::MailboxItem,
+    session::{CallArrival, CallRegistration, ClientSession},
 };
 use crate::{
     Era, Error,
-    envelope::{Looks, Malformed, Message, Notification, Response, own_number},
+    envelope::{
+        MalformedMessage, MalformedShape, Notification, Response, RpcMessage, parse_own_id,
+    },
     meta::{self, method},
 };
 
 /// A request ready to be sent.
 #[derive(Debug, Clone)]
-pub(crate) struct Outgoing {
+pub(crate) struct OutgoingRequest {
     pub(crate) id: u64,
     pub(crate) method: Cow<'static, str>,
     pub(crate) text: ByteString,
@@ -32,35 +34,35 @@ pub(crate) struct Outgoing {
 }
 
 /// What opening a stream came to.
-pub(crate) enum Opened {
-    Stream(Stream),
+pub(crate) enum OpenOutcome {
+    Stream(RequestStream),
     /// The legacy session is over; the request was not executed.
     Expired,
 }
 
 /// A request under way. Dropping it cancels it.
 #[derive(Debug)]
-pub(crate) struct Stream {
+pub(crate) struct RequestStream {
     method: Cow<'static, str>,
-    place: Registered,
+    place: CallRegistration,
     /// Boxed, so that a call over a link carries no room for it.
     http: Option<Box<HttpStream>>,
 }
 
 /// What a stream gives.
 #[derive(Debug)]
-pub(crate) enum Arrived {
-    Mail(Arrival),
+pub(crate) enum StreamItem {
+    Mail(CallArrival),
     Done(Response),
 }
 
-impl Session {
+impl ClientSession {
     /// Sends a request.
-    pub(crate) async fn open(self: &Arc<Self>, out: Outgoing) -> Result<Opened, Error> {
-        let Outgoing { id, method, text, headers, can_ask, cancellable } = out;
+    pub(crate) async fn open(self: &Arc<Self>, out: OutgoingRequest) -> Result<OpenOutcome, Error> {
+        let OutgoingRequest { id, method, text, headers, can_ask, cancellable } = out;
         let mut place = self.register(id, can_ask)?;
         let http = match &self.channel {
-            Channel::Link(link) => {
+            ServerChannel::Link(link) => {
                 // It may be taken before we hear so: whoever gives up meanwhile gives up a call that runs.
                 place.cancel = cancellable;
                 if let Err(error) = link.writer.send(text).await {
@@ -69,49 +71,49 @@ impl Session {
                 }
                 None
             }
-            Channel::Http(http) => {
+            ServerChannel::Http(http) => {
                 place.cancel = cancellable && self.era() == Era::Legacy;
                 let in_session = HttpChannel::is_in_session(&headers);
                 let answer = place.post(http.post(text, headers)).await?;
-                match http.posted(answer, in_session, &method)? {
-                    Posted::Stream(answer) => Some(Box::new(answer)),
+                match http.classify_response(answer, in_session, &method)? {
+                    PostOutcome::Stream(answer) => Some(Box::new(answer)),
                     // Answered on the server's own stream, which there is only after a greeting, and not everywhere.
-                    Posted::Accepted
+                    PostOutcome::Accepted
                         if self.is_greeted_legacy()
                             && self.awaits_own_stream(http, id, &method) =>
                     {
                         None
                     }
-                    Posted::Accepted => {
+                    PostOutcome::Accepted => {
                         return Err(Error::StreamLost { method: method.into_owned() });
                     }
-                    Posted::Expired => {
+                    PostOutcome::Expired => {
                         place.cancel = false;
-                        return Ok(Opened::Expired);
+                        return Ok(OpenOutcome::Expired);
                     }
                 }
             }
         };
-        Ok(Opened::Stream(Stream { method, place, http }))
+        Ok(OpenOutcome::Stream(RequestStream { method, place, http }))
     }
 
     /// Whether the answer to a call can still come on the server's own stream.
     fn awaits_own_stream(&self, http: &HttpChannel, id: u64, asked: &str) -> bool {
         // Noted first: a stream that turns out to be gone in this moment fails the calls that are noted.
-        self.accept(id, asked);
+        self.mark_accepted(id, asked);
         !http.is_silent()
     }
 }
 
 // === impl Stream ===
 
-impl Stream {
+impl RequestStream {
     pub(crate) fn id(&self) -> u64 {
         self.place.id()
     }
 
     /// What still arrives for a request after its answer, which was that it goes on as a task.
-    pub(crate) fn after_answer(self) -> Result<Self, Error> {
+    pub(crate) fn into_task_stream(self) -> Result<Self, Error> {
         let id = self.id();
         let Self { method, place, .. } = self;
         let session = place.session.clone();
@@ -126,17 +128,17 @@ impl Stream {
     }
 
     /// What arrives next. Safe to cancel.
-    pub(crate) async fn next(&mut self) -> Result<Arrived, Error> {
+    pub(crate) async fn next(&mut self) -> Result<StreamItem, Error> {
         loop {
             let message = match (&mut self.http, &self.place.session.channel) {
-                (Some(http), Channel::Http(channel)) => {
+                (Some(http), ServerChannel::Http(channel)) => {
                     tokio::select! {
                         biased;
-                        taken = self.place.mail.take() => return taken_to_arrived(taken),
+                        taken = self.place.mail.take() => return to_stream_item(taken),
                         message = next_http(&self.place.session, channel, http) => message?,
                     }
                 }
-                _ => return taken_to_arrived(self.place.mail.take().await),
+                _ => return to_stream_item(self.place.mail.take().await),
             };
             let Some(message) = message else {
                 self.place.cancel = false;
@@ -151,20 +153,20 @@ impl Stream {
     /// What came on the request's own stream is the request's own, unless it says otherwise.
     async fn sort(
         &mut self,
-        message: Result<Message, Malformed>,
-    ) -> Result<Option<Arrived>, Error> {
+        message: Result<RpcMessage, MalformedMessage>,
+    ) -> Result<Option<StreamItem>, Error> {
         match message {
-            Ok(Message::Response(response)) => Ok(self.sort_response(response).await),
-            Ok(Message::Notification(note)) if self.owns(&note) => {
-                Ok(Some(Arrived::Mail(Arrival::Notification(note))))
+            Ok(RpcMessage::Response(response)) => Ok(self.sort_response(response).await),
+            Ok(RpcMessage::Notification(note)) if self.owns(&note) => {
+                Ok(Some(StreamItem::Mail(CallArrival::Notification(note))))
             }
-            Ok(Message::Request(request)) => match self.place.session.own_answer(&request) {
+            Ok(RpcMessage::Request(request)) => match self.place.session.builtin_answer(&request) {
                 Some(answer) => {
-                    self.place.session.later(answer.text().clone());
+                    self.place.session.send_later(answer.text().clone());
                     Ok(None)
                 }
-                None if self.place.session.own_request(&request, self.id()) => {
-                    Ok(Some(Arrived::Mail(Arrival::Request(request))))
+                None if self.place.session.claim_request(&request, self.id()) => {
+                    Ok(Some(StreamItem::Mail(CallArrival::Request(request))))
                 }
                 None => Ok(None),
             },
@@ -172,7 +174,7 @@ impl Stream {
                 Box::pin(self.place.session.route(other)).await;
                 Ok(None)
             }
-            Err(malformed) if is_about(&malformed, self.id()) => {
+            Err(malformed) if is_answer_to(&malformed, self.id()) => {
                 self.place.cancel = false;
                 Err(Error::Malformed(malformed))
             }
@@ -183,16 +185,16 @@ impl Stream {
         }
     }
 
-    async fn sort_response(&mut self, response: Response) -> Option<Arrived> {
+    async fn sort_response(&mut self, response: Response) -> Option<StreamItem> {
         match response.id() {
             Some(id) if id.as_u64() != Some(self.id()) => {
-                Box::pin(self.place.session.route(Message::Response(response))).await;
+                Box::pin(self.place.session.route(RpcMessage::Response(response))).await;
                 None
             }
             // Ours, or an error without an id in answer to our POST.
             _ => {
                 self.place.cancel = false;
-                Some(Arrived::Done(response))
+                Some(StreamItem::Done(response))
             }
         }
     }
@@ -202,7 +204,7 @@ impl Stream {
             method::PROGRESS => note
                 .params()
                 .and_then(|params| params.get(meta::PROGRESS_TOKEN).ok().flatten())
-                .is_some_and(|token| own_number(token.as_str()) == Some(self.id())),
+                .is_some_and(|token| parse_own_id(token.as_str()) == Some(self.id())),
             method::LOG | method::ACKNOWLEDGED => true,
             _ => false,
         }
@@ -211,10 +213,10 @@ impl Stream {
 
 /// The next message of an HTTP answer; a legacy stream that was cut is taken up again.
 async fn next_http(
-    session: &Session,
+    session: &ClientSession,
     channel: &HttpChannel,
     http: &mut HttpStream,
-) -> Result<Option<Result<Message, Malformed>>, Error> {
+) -> Result<Option<Result<RpcMessage, MalformedMessage>>, Error> {
     loop {
         if let Some(message) = http.next().await? {
             return Ok(Some(message));
@@ -228,20 +230,20 @@ async fn next_http(
     }
 }
 
-fn taken_to_arrived(
-    taken: Option<Taken<Arrival, Result<Response, Error>>>,
-) -> Result<Arrived, Error> {
+fn to_stream_item(
+    taken: Option<MailboxItem<CallArrival, Result<Response, Error>>>,
+) -> Result<StreamItem, Error> {
     match taken {
-        Some(Taken::Mail(arrival)) => Ok(Arrived::Mail(arrival)),
-        Some(Taken::Last(verdict)) => verdict.map(Arrived::Done),
+        Some(MailboxItem::Mail(arrival)) => Ok(StreamItem::Mail(arrival)),
+        Some(MailboxItem::Last(verdict)) => verdict.map(StreamItem::Done),
         None => Err(Error::Closed),
     }
 }
 
 /// Whether something unreadable on a request's own stream was its answer.
-fn is_about(malformed: &Malformed, id: u64) -> bool {
+fn is_answer_to(malformed: &MalformedMessage, id: u64) -> bool {
     match &malformed.id {
-        Some(named) => named.as_u64() == Some(id) && malformed.looks != Looks::LikeACall,
+        Some(named) => named.as_u64() == Some(id) && malformed.looks != MalformedShape::LikeACall,
         None => true,
     }
 }

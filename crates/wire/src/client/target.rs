@@ -5,16 +5,16 @@ use sha2::{Digest, Sha256};
 use url::Url;
 
 use crate::{
-    http::{EndpointOptions, Pool},
+    http::{EndpointOptions, HttpPool},
     link::pair,
     ws::WsOptions,
 };
-use switchboard_process::{Command, Guard, StderrOptions};
+use switchboard_process::{ProcessCommand, ProcessGuard, StderrOptions};
 
 /// What to connect to, and how.
-pub enum Target {
+pub enum ServerTarget {
     /// A program that speaks on its standard streams.
-    Stdio(Stdio),
+    Stdio(StdioTarget),
     /// Streamable HTTP, with the fallback to HTTP+SSE.
     Http(HttpTarget),
     /// HTTP+SSE of 2024-11-05 and nothing else.
@@ -24,20 +24,20 @@ pub enum Target {
         /// Where.
         url: Url,
         /// Proxies and certificates.
-        pool: Pool,
+        pool: HttpPool,
         /// How.
         options: Box<WsOptions>,
     },
     /// A server in this process.
-    InProcess(pair::End),
+    InProcess(pair::LinkEnd),
 }
 
 /// A program and its guard.
-pub struct Stdio {
+pub struct StdioTarget {
     /// What to run.
-    pub command: Command,
+    pub command: ProcessCommand,
     /// Who sees to it that nothing is left of it.
-    pub guard: Guard,
+    pub guard: ProcessGuard,
     /// Where its standard error goes besides memory.
     pub stderr: StderrOptions,
 }
@@ -47,14 +47,14 @@ pub struct HttpTarget {
     /// Where.
     pub url: Url,
     /// The shared connections.
-    pub pool: Pool,
+    pub pool: HttpPool,
     /// Headers, credentials, deadlines.
     pub options: EndpointOptions,
 }
 
 // === impl Target ===
 
-impl Target {
+impl ServerTarget {
     /// A name under which to remember what was learnt of this target. A digest, since a command
     /// line may hold secrets and what is remembered may be written to disk.
     pub fn key(&self) -> String {

@@ -9,29 +9,29 @@ use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use super::{
     call::{InputRequest, input_responses},
-    drive::{Asked, Driver},
-    exchange::Event,
-    request::Extras,
-    session::{Arrival, Session},
-    stream::{Arrived, Opened, Stream},
+    drive::{AskOutcome, ExchangeDriver},
+    exchange::ExchangeEvent,
+    request::RequestExtras,
+    session::{CallArrival, ClientSession},
+    stream::{OpenOutcome, RequestStream, StreamItem},
 };
 use crate::{
     Error,
-    envelope::{Outcome, RpcError},
+    envelope::{ResponseOutcome, RpcError},
     json::{Raw, quote},
     meta::method,
 };
 
 /// How often to look when the server does not say.
-const POLL: Duration = Duration::from_secs(1);
+const DEFAULT_POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// A server that says less is looked at this often.
-const POLL_AT_LEAST: Duration = Duration::from_millis(20);
+const MIN_POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// A server that says more is still looked at this often.
-const POLL_AT_MOST: Duration = Duration::from_secs(60);
+const MAX_POLL_INTERVAL: Duration = Duration::from_secs(60);
 
 /// A task that is cancelled unless it ended.
-struct Followed {
-    session: Arc<Session>,
+struct FollowedTask {
+    session: Arc<ClientSession>,
     id: String,
     ended: bool,
 }
@@ -42,25 +42,25 @@ struct TaskState {
     status: String,
 }
 
-impl Driver {
+impl ExchangeDriver {
     pub(super) async fn follow_modern_task(&mut self, created: Raw) -> Result<Raw, Error> {
         let mut state = TaskState::read(created)?;
-        let mut task = Followed::new(&self.session, state.text("taskId")?);
+        let mut task = FollowedTask::new(&self.session, state.text("taskId")?);
         let mut asked = HashSet::new();
         let mut shown = String::new();
         loop {
             if state.status != shown {
                 shown.clone_from(&state.status);
-                self.say(Event::Task(state.raw.clone())).await;
+                self.emit_event(ExchangeEvent::Task(state.raw.clone())).await;
             }
             match state.status.as_str() {
                 "completed" => return task.end(state.member("result")),
                 "failed" => return task.end(Err(state.error())),
-                "cancelled" => return task.end(Err(state.cancelled())),
+                "cancelled" => return task.end(Err(state.cancelled_error())),
                 "input_required" => self.answer_task(&task.id, &state, &mut asked).await?,
                 _ => {}
             }
-            tokio::time::sleep(state.pause("pollIntervalMs")).await;
+            tokio::time::sleep(state.poll_interval("pollIntervalMs")).await;
             let params = task.params();
             state = TaskState::read(self.session.request(method::TASKS_GET, Some(&params)).await?)?;
         }
@@ -74,16 +74,17 @@ impl Driver {
         asked: &mut HashSet<String>,
     ) -> Result<(), Error> {
         let requests = state.raw.get("inputRequests").ok().flatten();
-        let questions = requests.as_ref().and_then(InputRequest::read_all).unwrap_or_default();
+        let questions =
+            requests.as_ref().and_then(InputRequest::from_input_requests).unwrap_or_default();
         let questions: Vec<_> =
             questions.into_iter().filter(|question| asked.insert(question.key.clone())).collect();
         if questions.is_empty() {
             return Ok(());
         }
-        if let Asked::Answered(answers) = self.ask(questions, None).await? {
+        if let AskOutcome::Answered(answers) = self.ask(questions, None).await? {
             let responses = input_responses(&answers);
             let params = format!(r#"{{"taskId":{},"inputResponses":{responses}}}"#, quote(task));
-            let params = Raw::trusted(params.into());
+            let params = Raw::from_trusted(params.into());
             self.session.request(method::TASKS_UPDATE, Some(&params)).await?;
         }
         Ok(())
@@ -92,26 +93,26 @@ impl Driver {
     /// `stream` is the call that made the task: progress and questions of the task come to it.
     pub(super) async fn follow_legacy_task(
         &mut self,
-        stream: Stream,
+        stream: RequestStream,
         created: Raw,
     ) -> Result<Raw, Error> {
         let Ok(Some(task)) = created.get("task") else {
             return Ok(created); // The server answered at once, which it may.
         };
         let mut state = TaskState::read(task)?;
-        let mut task = Followed::new(&self.session, state.text("taskId")?);
-        let mut stream = stream.after_answer()?;
-        self.session.own_task(&task.id, stream.id());
+        let mut task = FollowedTask::new(&self.session, state.text("taskId")?);
+        let mut stream = stream.into_task_stream()?;
+        self.session.claim_task(&task.id, stream.id());
         let mut shown = String::new();
         loop {
             if state.status != shown {
                 shown.clone_from(&state.status);
-                self.say(Event::Task(state.raw.clone())).await;
+                self.emit_event(ExchangeEvent::Task(state.raw.clone())).await;
             }
             let pause = match state.status.as_str() {
-                "cancelled" => return task.end(Err(state.cancelled())),
+                "cancelled" => return task.end(Err(state.cancelled_error())),
                 "completed" | "failed" | "input_required" => Duration::ZERO,
-                _ => state.pause("pollInterval"),
+                _ => state.poll_interval("pollInterval"),
             };
             self.attend(&mut stream, pause).await?;
             if pause.is_zero() {
@@ -124,7 +125,7 @@ impl Driver {
     }
 
     /// Passes on what has arrived and what arrives during a pause.
-    async fn attend(&mut self, stream: &mut Stream, pause: Duration) -> Result<(), Error> {
+    async fn attend(&mut self, stream: &mut RequestStream, pause: Duration) -> Result<(), Error> {
         let over = tokio::time::sleep(pause);
         tokio::pin!(over);
         loop {
@@ -134,30 +135,36 @@ impl Driver {
                 () = &mut over => return Ok(()),
             };
             match arrived {
-                Arrived::Mail(Arrival::Notification(note)) => self.pass_on(note).await,
-                Arrived::Mail(Arrival::Request(request)) => {
-                    self.put_question(stream, &request).await?;
+                StreamItem::Mail(CallArrival::Notification(note)) => {
+                    self.emit_notification(note).await
                 }
-                Arrived::Mail(Arrival::Withdrawn(_)) | Arrived::Done(_) => {}
+                StreamItem::Mail(CallArrival::Request(request)) => {
+                    self.relay_question(stream, &request).await?;
+                }
+                StreamItem::Mail(CallArrival::Withdrawn(_)) | StreamItem::Done(_) => {}
             }
         }
     }
 
     /// Waits for the result; the server may ask on the way.
-    async fn task_result(&mut self, task: &Followed, made: &Stream) -> Result<Raw, Error> {
-        let (params, extras) = (task.params(), Extras::default());
+    async fn task_result(
+        &mut self,
+        task: &FollowedTask,
+        made: &RequestStream,
+    ) -> Result<Raw, Error> {
+        let (params, extras) = (task.params(), RequestExtras::default());
         let mut out = self.session.prepare(method::TASKS_RESULT, Some(&params), &extras)?;
         out.can_ask = true;
         let id = out.id;
         // Before it is sent: the question may come at once.
-        self.session.own_task(&task.id, id);
-        let Opened::Stream(mut stream) = self.session.open(out).await? else {
+        self.session.claim_task(&task.id, id);
+        let OpenOutcome::Stream(mut stream) = self.session.open(out).await? else {
             return Err(Error::Closed);
         };
         self.session.redirect(made.id(), id);
         match self.follow(&mut stream).await?.outcome() {
-            Outcome::Result(result) => Ok(result),
-            Outcome::Error(error) => Err(Error::Rpc(error)),
+            ResponseOutcome::Result(result) => Ok(result),
+            ResponseOutcome::Error(error) => Err(Error::Rpc(error)),
         }
     }
 }
@@ -192,25 +199,27 @@ impl TaskState {
         }
     }
 
-    fn cancelled(&self) -> Error {
+    fn cancelled_error(&self) -> Error {
         Error::TaskCancelled { reason: self.message() }
     }
 
-    fn pause(&self, key: &str) -> Duration {
+    fn poll_interval(&self, key: &str) -> Duration {
         let wanted = self.raw.get(key).ok().flatten().and_then(|value| value.decode::<u64>().ok());
-        wanted.map_or(POLL, Duration::from_millis).clamp(POLL_AT_LEAST, POLL_AT_MOST)
+        wanted
+            .map_or(DEFAULT_POLL_INTERVAL, Duration::from_millis)
+            .clamp(MIN_POLL_INTERVAL, MAX_POLL_INTERVAL)
     }
 }
 
 // === impl Followed ===
 
-impl Followed {
-    fn new(session: &Arc<Session>, id: String) -> Self {
+impl FollowedTask {
+    fn new(session: &Arc<ClientSession>, id: String) -> Self {
         Self { session: session.clone(), id, ended: false }
     }
 
     fn params(&self) -> Raw {
-        Raw::trusted(format!(r#"{{"taskId":{}}}"#, quote(&self.id)).into())
+        Raw::from_trusted(format!(r#"{{"taskId":{}}}"#, quote(&self.id)).into())
     }
 
     fn end(&mut self, result: Result<Raw, Error>) -> Result<Raw, Error> {
@@ -219,13 +228,13 @@ impl Followed {
     }
 }
 
-impl Drop for Followed {
+impl Drop for FollowedTask {
     fn drop(&mut self) {
-        self.session.disown_task(&self.id);
+        self.session.release_task(&self.id);
         if self.ended {
             return;
         }
-        let (params, extras) = (self.params(), Extras::default());
+        let (params, extras) = (self.params(), RequestExtras::default());
         if let Ok(out) = self.session.prepare(method::TASKS_CANCEL, Some(&params), &extras) {
             self.session.channel.try_send_with(out.text, out.headers);
         }

@@ -5,16 +5,16 @@
 use bytestring::ByteString;
 
 use super::{
-    declared::Declared,
-    request::{Extras, can_ask},
+    declared::RequestMeta,
+    request::{RequestExtras, can_ask},
 };
 use crate::{
-    json::{Edit, JsonKind, Member, Members, Raw, SpliceError, quote_into},
+    json::{JsonEdit, JsonKind, JsonMember, JsonMembers, Raw, SpliceError, quote_into},
     meta,
 };
 
 /// Members of `_meta` that are said anew.
-const DECLARED: [&str; 5] = [
+const SENDER_META_KEYS: [&str; 5] = [
     meta::PROTOCOL_VERSION,
     meta::CLIENT_INFO,
     meta::CLIENT_CAPABILITIES,
@@ -22,7 +22,7 @@ const DECLARED: [&str; 5] = [
     meta::PROGRESS_TOKEN,
 ];
 /// Members of parameters that are ours to change.
-const OURS: [&str; 4] = ["_meta", "task", "inputResponses", "requestState"];
+const OWNED_PARAM_KEYS: [&str; 4] = ["_meta", "task", "inputResponses", "requestState"];
 const META_VERSION: &[&str] = &["_meta", meta::PROTOCOL_VERSION];
 const META_INFO: &[&str] = &["_meta", meta::CLIENT_INFO];
 const META_CAPABILITIES: &[&str] = &["_meta", meta::CLIENT_CAPABILITIES];
@@ -33,12 +33,12 @@ const REQUEST_STATE: &[&str] = &["requestState"];
 const TASK: &[&str] = &["task"];
 
 /// A modern request says of its sender what `declared` does.
-pub(super) fn modern(
+pub(super) fn write_modern_request(
     id: &str,
     asked: &str,
     params: Option<&Raw>,
-    extras: &Extras,
-    declared: &Declared,
+    extras: &RequestExtras,
+    declared: &RequestMeta,
 ) -> Result<ByteString, SpliceError> {
     // Other methods have members of these names that are their own.
     let (responses, state) = if can_ask(asked) {
@@ -47,64 +47,65 @@ pub(super) fn modern(
         (None, None)
     };
     let is_usual = !extras.progress && responses.is_none() && state.is_none();
-    if is_usual && let Some([before, name, after]) = around_meta(params) {
-        return Ok(message(id, asked, &[before, name, declared.whole.as_str(), after]));
+    if is_usual && let Some([before, name, after]) = split_around_meta(params) {
+        return Ok(concat_request(id, asked, &[before, name, declared.whole.as_str(), after]));
     }
     let mut edits = vec![
-        Edit::set(META_VERSION, &declared.version),
-        Edit::set(META_INFO, declared.info()),
-        Edit::set(META_CAPABILITIES, declared.capabilities.as_str()),
+        JsonEdit::set(META_VERSION, &declared.version),
+        JsonEdit::set(META_INFO, declared.info()),
+        JsonEdit::set(META_CAPABILITIES, declared.capabilities.as_str()),
         set_or_remove(META_LOG_LEVEL, declared.log_level.as_deref()),
         set_or_remove(META_PROGRESS, extras.progress.then_some(id)),
-        Edit::remove(TASK),
+        JsonEdit::remove(TASK),
     ];
     if can_ask(asked) {
         edits.push(set_or_remove(INPUT_RESPONSES, responses.map(Raw::as_str)));
         edits.push(set_or_remove(REQUEST_STATE, state.map(Raw::as_str)));
     }
-    edited(id, asked, params, &edits)
+    write_edited_request(id, asked, params, &edits)
 }
 
 /// A legacy request carries none of the modern metadata, whoever forwarded it.
-pub(super) fn legacy(
+pub(super) fn write_legacy_request(
     id: &str,
     asked: &str,
     params: Option<&Raw>,
-    extras: &Extras,
+    extras: &RequestExtras,
 ) -> Result<ByteString, SpliceError> {
     let task = extras.task.as_ref().map(Raw::as_str);
-    let is_usual = !extras.progress && task.is_none() && is_all_theirs(params);
+    let is_usual = !extras.progress && task.is_none() && needs_no_edit(params);
     // Parameters by position are not MCP's, but whoever uses them gets them through unchanged.
     if is_usual || params.is_some_and(|params| params.kind() == JsonKind::Array) {
-        return Ok(written(id, asked, params));
+        return Ok(write_request(id, asked, params));
     }
     let edits = [
-        Edit::remove(META_VERSION),
-        Edit::remove(META_INFO),
-        Edit::remove(META_CAPABILITIES),
-        Edit::remove(META_LOG_LEVEL),
+        JsonEdit::remove(META_VERSION),
+        JsonEdit::remove(META_INFO),
+        JsonEdit::remove(META_CAPABILITIES),
+        JsonEdit::remove(META_LOG_LEVEL),
         set_or_remove(META_PROGRESS, extras.progress.then_some(id)),
-        Edit::remove(INPUT_RESPONSES),
-        Edit::remove(REQUEST_STATE),
+        JsonEdit::remove(INPUT_RESPONSES),
+        JsonEdit::remove(REQUEST_STATE),
         // A task that the caller itself asked for goes through, so it is not taken out.
         set_or_remove(TASK, task),
     ];
     let wanted = if task.is_some() { &edits[..] } else { &edits[..edits.len() - 1] };
-    edited(id, asked, params, wanted)
+    write_edited_request(id, asked, params, wanted)
 }
 
 /// What stands around the `_meta` of parameters, with its name where it is not there; where nothing else is ours to
 /// change, and nothing but ours stands in it.
-fn around_meta(params: Option<&Raw>) -> Option<[&str; 3]> {
+fn split_around_meta(params: Option<&Raw>) -> Option<[&str; 3]> {
     let text = params.map_or("{}", Raw::as_str);
-    let [own, rest @ ..] = Members::of(text).find_each(OURS).ok()?;
+    let [own, rest @ ..] = JsonMembers::of(text).find_each(OWNED_PARAM_KEYS).ok()?;
     if rest.iter().any(Option::is_some) {
         return None;
     }
     if let Some(own) = own {
-        let is_ours = |member: Member<'_>| DECLARED.iter().any(|name| member.is(name));
+        let is_ours =
+            |member: JsonMember<'_>| SENDER_META_KEYS.iter().any(|name| member.is_named(name));
         let start = own.as_ptr().addr() - text.as_ptr().addr();
-        let is_all = own.starts_with('{') && Members::of(own).all(is_ours);
+        let is_all = own.starts_with('{') && JsonMembers::of(own).all(is_ours);
         return is_all.then(|| [&text[..start], "", &text[start + own.len()..]]);
     }
     let before = text.strip_suffix('}')?.trim_ascii_end();
@@ -113,36 +114,36 @@ fn around_meta(params: Option<&Raw>) -> Option<[&str; 3]> {
 }
 
 /// Whether nothing among the members of parameters is ours to change.
-fn is_all_theirs(params: Option<&Raw>) -> bool {
+fn needs_no_edit(params: Option<&Raw>) -> bool {
     let Some(params) = params else { return true };
-    let ours = Members::of(params.as_str()).find_each(OURS);
+    let ours = JsonMembers::of(params.as_str()).find_each(OWNED_PARAM_KEYS);
     params.kind() == JsonKind::Object && ours.is_ok_and(|ours| ours.iter().all(Option::is_none))
 }
 
 /// A request with members of its parameters changed.
-fn edited(
+fn write_edited_request(
     id: &str,
     asked: &str,
     params: Option<&Raw>,
-    edits: &[Edit<'_>],
+    edits: &[JsonEdit<'_>],
 ) -> Result<ByteString, SpliceError> {
     let given = params.cloned().unwrap_or_else(Raw::empty_object);
     if given.kind() != JsonKind::Object {
         return Err(SpliceError::NotAnObject("params".to_owned()));
     }
-    let changed = given.with(edits)?;
+    let changed = given.with_edits(edits)?;
     // What was not there is not there, unless something is added.
     let changed = (params.is_some() || changed.as_str() != "{}").then_some(changed);
-    Ok(written(id, asked, changed.as_ref()))
+    Ok(write_request(id, asked, changed.as_ref()))
 }
 
-fn written(id: &str, asked: &str, params: Option<&Raw>) -> ByteString {
+fn write_request(id: &str, asked: &str, params: Option<&Raw>) -> ByteString {
     let params = params.map(Raw::as_str);
-    message(id, asked, params.as_slice())
+    concat_request(id, asked, params.as_slice())
 }
 
 /// A request whose parameters are made of these parts.
-fn message(id: &str, asked: &str, params: &[&str]) -> ByteString {
+fn concat_request(id: &str, asked: &str, params: &[&str]) -> ByteString {
     let length = id.len() + asked.len() + params.iter().map(|part| part.len()).sum::<usize>();
     let mut text = String::with_capacity(64 + length);
     text.extend([r#"{"jsonrpc":"2.0","id":"#, id, r#","method":"#]);
@@ -155,10 +156,10 @@ fn message(id: &str, asked: &str, params: &[&str]) -> ByteString {
     text.into()
 }
 
-fn set_or_remove<'a>(path: &'a [&'a str], value: Option<&'a str>) -> Edit<'a> {
+fn set_or_remove<'a>(path: &'a [&'a str], value: Option<&'a str>) -> JsonEdit<'a> {
     match value {
-        Some(value) => Edit::set(path, value),
-        None => Edit::remove(path),
+        Some(value) => JsonEdit::set(path, value),
+        None => JsonEdit::remove(path),
     }
 }
 
@@ -190,9 +191,9 @@ mod tests {
         ] {
             let raw = |text: &str| Raw::parse(text.to_owned()).unwrap();
             let task = task.map(raw);
-            let extras = Extras { progress, task, ..Extras::default() };
+            let extras = RequestExtras { progress, task, ..RequestExtras::default() };
             let params = given.map(raw);
-            let text = legacy("7", "x/\"y", params.as_ref(), &extras).unwrap();
+            let text = write_legacy_request("7", "x/\"y", params.as_ref(), &extras).unwrap();
             let expected = expected.map(|params| format!(r#","params":{params}"#));
             let expected = expected.unwrap_or_default();
             assert_eq!(
@@ -202,10 +203,10 @@ mod tests {
             );
         }
         let twice = Raw::parse(r#"{"_meta":{},"_meta":{}}"#.to_owned()).unwrap();
-        let refused = legacy("7", "x", Some(&twice), &Extras::default());
+        let refused = write_legacy_request("7", "x", Some(&twice), &RequestExtras::default());
         assert_eq!(refused, Err(SpliceError::Duplicate("_meta".to_owned())));
         let word = Raw::parse("\"word\"".to_owned()).unwrap();
-        let refused = legacy("7", "x", Some(&word), &Extras::default());
+        let refused = write_legacy_request("7", "x", Some(&word), &RequestExtras::default());
         assert_eq!(refused, Err(SpliceError::NotAnObject("params".to_owned())));
     }
 
@@ -213,9 +214,9 @@ mod tests {
     fn a_request_is_written_at_once_only_where_nothing_else_is_to_be_changed() {
         let around = |text: &str| {
             let params = Raw::parse(text.to_owned()).unwrap();
-            let found = around_meta(Some(&params)).map(|parts| parts.join("~"));
+            let found = split_around_meta(Some(&params)).map(|parts| parts.join("~"));
             assert_eq!(
-                is_all_theirs(Some(&params)),
+                needs_no_edit(Some(&params)),
                 found.as_ref().is_some_and(|it| it.ends_with("_meta\":~}"))
             );
             found
@@ -246,6 +247,6 @@ mod tests {
         ] {
             assert_eq!(around(left), None, "{left}");
         }
-        assert_eq!(around_meta(None), Some(["{", r#""_meta":"#, "}"]));
+        assert_eq!(split_around_meta(None), Some(["{", r#""_meta":"#, "}"]));
     }
 }

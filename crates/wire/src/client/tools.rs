@@ -20,11 +20,11 @@ pub(crate) struct ToolFacts {
 
 /// What is known, by tool name.
 #[derive(Debug, Default)]
-pub(crate) struct ToolBook(Mutex<Option<HashMap<String, Arc<ToolFacts>>>>);
+pub(crate) struct ToolFactsCache(Mutex<Option<HashMap<String, Arc<ToolFacts>>>>);
 
 // === impl ToolBook ===
 
-impl ToolBook {
+impl ToolFactsCache {
     /// Replaces everything known by what a whole list says.
     pub(crate) fn replace(&self, tools: HashMap<String, Arc<ToolFacts>>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(tools);

@@ -9,7 +9,7 @@ use std::{
 use tokio::sync::Notify;
 
 /// Ids that may wait. More calls than that cannot have reached a server that takes no messages.
-const MAX_UNSENT: usize = 4096;
+const MAX_UNSENT_CANCELLATIONS: usize = 4096;
 
 /// Ids of calls whose cancellation is still to be sent, oldest first.
 #[derive(Debug, Default)]
@@ -23,7 +23,7 @@ pub(crate) struct UnsentCancellations {
 impl UnsentCancellations {
     pub(crate) fn add(&self, id: u64) {
         let mut ids = self.ids.lock().unwrap_or_else(PoisonError::into_inner);
-        if ids.len() == MAX_UNSENT {
+        if ids.len() == MAX_UNSENT_CANCELLATIONS {
             return tracing::warn!(id, "a call is not cancelled: the server takes no messages");
         }
         ids.push_back(id);

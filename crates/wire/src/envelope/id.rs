@@ -24,7 +24,7 @@ pub enum IdKey {
 
 /// The number that a peer gives back for one of the numbers we make ourselves. Some peers write it as a string, and the
 /// SDKs take `"7"` for 7. That is safe: no id of ours is a string, so the text can mean no other.
-pub(crate) fn own_number(text: &str) -> Option<u64> {
+pub(crate) fn parse_own_id(text: &str) -> Option<u64> {
     let bare = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text);
     let is_canonical = bare.bytes().all(|byte| byte.is_ascii_digit())
         && (bare.len() == 1 || !bare.starts_with('0'));
@@ -36,7 +36,7 @@ pub(crate) fn own_number(text: &str) -> Option<u64> {
 impl Id {
     /// An id we make ourselves.
     pub fn number(value: u64) -> Self {
-        Self(Raw::trusted(itoa::Buffer::new().format(value).into()))
+        Self(Raw::from_trusted(itoa::Buffer::new().format(value).into()))
     }
 
     /// A string id.
@@ -61,7 +61,7 @@ impl Id {
 
     /// The number, if this is one of the ids we make ourselves, or such a number as a string.
     pub fn as_u64(&self) -> Option<u64> {
-        own_number(self.as_str())
+        parse_own_id(self.as_str())
     }
 
     /// What the id means.

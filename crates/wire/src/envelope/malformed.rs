@@ -3,25 +3,25 @@
 use bytestring::ByteString;
 
 use super::{Id, RpcError, code};
-use crate::json::Syntax;
+use crate::json::JsonSyntaxError;
 
 /// A message that could not be read. The connection it came on is unharmed.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{kind}")]
-pub struct Malformed {
+pub struct MalformedMessage {
     /// What was wrong.
     pub kind: MalformedKind,
     /// The id, where one could be made out.
     pub id: Option<Id>,
     /// What it looked like.
-    pub looks: Looks,
+    pub looks: MalformedShape,
     /// The text of an answer that is nested too deeply: what is sound in it may be of use.
     pub(crate) too_deep: Option<ByteString>,
 }
 
 /// What a message that could not be read looked like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Looks {
+pub enum MalformedShape {
     /// It named a method.
     LikeACall,
     /// It had a result or an error, and no method.
@@ -35,7 +35,7 @@ pub enum Looks {
 pub enum MalformedKind {
     /// Not JSON.
     #[error("the message is not JSON: {0}")]
-    Syntax(#[from] Syntax),
+    Syntax(#[from] JsonSyntaxError),
     /// Not UTF-8.
     #[error("the message is not UTF-8")]
     NotUtf8,
@@ -85,7 +85,7 @@ pub enum MalformedKind {
 
 // === impl Malformed ===
 
-impl Malformed {
+impl MalformedMessage {
     /// The JSON-RPC error to answer with.
     pub fn to_rpc_error(&self) -> RpcError {
         let code = match self.kind {

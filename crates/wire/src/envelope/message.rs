@@ -5,9 +5,10 @@ use std::{borrow::Cow, ops::Range, sync::Arc};
 use bytestring::ByteString;
 use serde::Deserialize;
 
-use super::{Id, own_number};
+use super::{Id, parse_own_id};
 use crate::json::{
-    Edit, Outline, Patch, Raw, Rope, SpliceError, Strands, decode_string, quote, quote_into, room,
+    JsonEdit, MemberOutline, Raw, Rope, RopeBuilder, SpliceError, TextPatch, added_bytes,
+    decode_string, quote, quote_into,
 };
 
 /// Error codes with a meaning of their own.
@@ -36,7 +37,7 @@ pub mod code {
 
 /// Any JSON-RPC message.
 #[derive(Debug, Clone)]
-pub enum Message {
+pub enum RpcMessage {
     /// Wants an answer.
     Request(Request),
     /// Wants none.
@@ -52,7 +53,7 @@ pub struct Request {
     pub(super) id: Range<usize>,
     pub(super) call: CallSpans,
     /// Of parameters that were received.
-    pub(super) outline: Option<Arc<Outline>>,
+    pub(super) outline: Option<Arc<MemberOutline>>,
 }
 
 /// A notification, as received or as made.
@@ -70,7 +71,7 @@ pub struct Response {
     pub(super) id: Option<Range<usize>>,
     pub(super) payload: Range<usize>,
     /// Of a result that was received.
-    pub(super) outline: Option<Arc<Outline>>,
+    pub(super) outline: Option<Arc<MemberOutline>>,
     pub(super) is_error: bool,
 }
 
@@ -86,7 +87,7 @@ pub(super) struct CallSpans {
 
 /// What a response says.
 #[derive(Debug, Clone)]
-pub enum Outcome {
+pub enum ResponseOutcome {
     /// It worked.
     Result(Raw),
     /// It did not.
@@ -135,7 +136,7 @@ impl Request {
     /// The parameters, if there are any.
     pub fn params(&self) -> Option<Raw> {
         let params = self.call.params.as_ref()?;
-        Some(self.slice(params).outlined(self.outline.clone()))
+        Some(self.slice(params).with_outline(self.outline.clone()))
     }
 
     /// The whole message.
@@ -144,18 +145,18 @@ impl Request {
     }
 
     /// This message under another id and with members of its params changed.
-    pub fn edited(&self, id: &Id, params: &[Edit<'_>]) -> Result<ByteString, SpliceError> {
-        self.edited_as(id.as_str(), params)
+    pub fn rewrite(&self, id: &Id, params: &[JsonEdit<'_>]) -> Result<ByteString, SpliceError> {
+        self.rewrite_with_raw_id(id.as_str(), params)
     }
 
     /// The same, under an id that is given as JSON.
-    pub(crate) fn edited_as(
+    pub(crate) fn rewrite_with_raw_id(
         &self,
         id: &str,
-        params: &[Edit<'_>],
+        params: &[JsonEdit<'_>],
     ) -> Result<ByteString, SpliceError> {
-        let size = resized(&self.text, Some(&self.id), id) + self.call.room(params);
-        let mut patch = Patch::new(&self.text, size);
+        let size = resized_len(&self.text, Some(&self.id), id) + self.call.room(params);
+        let mut patch = TextPatch::new(&self.text, size);
         if self.call.params_are_after(self.id.start) {
             patch.replace(self.id.clone(), id);
             self.call.edit_params(params, &mut patch)?;
@@ -167,7 +168,7 @@ impl Request {
     }
 
     fn slice(&self, span: &Range<usize>) -> Raw {
-        Raw::trusted(self.text.slice_ref(&self.text[span.clone()]))
+        Raw::from_trusted(self.text.slice_ref(&self.text[span.clone()]))
     }
 }
 
@@ -189,7 +190,7 @@ impl Notification {
     /// The parameters, if there are any.
     pub fn params(&self) -> Option<Raw> {
         let span = self.call.params.clone()?;
-        Some(Raw::trusted(self.text.slice_ref(&self.text[span])))
+        Some(Raw::from_trusted(self.text.slice_ref(&self.text[span])))
     }
 
     /// The whole message.
@@ -198,8 +199,8 @@ impl Notification {
     }
 
     /// This message with members of its params changed.
-    pub fn edited(&self, params: &[Edit<'_>]) -> Result<ByteString, SpliceError> {
-        let mut patch = Patch::new(&self.text, self.text.len() + self.call.room(params));
+    pub fn rewrite(&self, params: &[JsonEdit<'_>]) -> Result<ByteString, SpliceError> {
+        let mut patch = TextPatch::new(&self.text, self.text.len() + self.call.room(params));
         self.call.edit_params(params, &mut patch)?;
         Ok(patch.finish().map_or_else(|| self.text.clone(), ByteString::from))
     }
@@ -236,56 +237,60 @@ impl CallSpans {
         self.params.as_ref().is_none_or(|span| place < span.start)
     }
 
-    fn room(&self, edits: &[Edit<'_>]) -> usize {
+    fn room(&self, edits: &[JsonEdit<'_>]) -> usize {
         match (edits, &self.params) {
             ([], _) => 0,
-            (_, Some(_)) => room(edits),
-            (_, None) => room(edits) + MISSING.len() + 2,
+            (_, Some(_)) => added_bytes(edits),
+            (_, None) => added_bytes(edits) + PARAMS_PREFIX.len() + 2,
         }
     }
 
-    fn edit_params(&self, edits: &[Edit<'_>], patch: &mut Patch<'_>) -> Result<(), SpliceError> {
+    fn edit_params(
+        &self,
+        edits: &[JsonEdit<'_>],
+        patch: &mut TextPatch<'_>,
+    ) -> Result<(), SpliceError> {
         match (edits, &self.params) {
             ([], _) => {}
             (_, Some(span)) => patch.object(span.clone(), "params", edits)?,
-            (_, None) => patch.insert_object(self.end, MISSING, edits),
+            (_, None) => patch.insert_object(self.end, PARAMS_PREFIX, edits),
         }
         Ok(())
     }
 }
 
 /// What params that were not there are added with.
-const MISSING: &str = r#","params":"#;
+const PARAMS_PREFIX: &str = r#","params":"#;
 
 /// How long `text` is with `id` in the place of `span`. Exact, since a buffer that turns out larger
 /// than its text costs another allocation when it is shared.
-fn resized(text: &str, span: Option<&Range<usize>>, id: &str) -> usize {
+fn resized_len(text: &str, span: Option<&Range<usize>>, id: &str) -> usize {
     text.len() + span.map_or(0, |_| id.len()) - span.map_or(0, Range::len)
 }
 
 /// What a response begins with, up to its id.
-const START: &str = r#"{"jsonrpc":"2.0","id":"#;
+const RESPONSE_PREFIX: &str = r#"{"jsonrpc":"2.0","id":"#;
 /// What stands between its id and its result.
-const RESULT: &str = r#","result":"#;
+const RESULT_PREFIX: &str = r#","result":"#;
 
 // === impl Response ===
 
 impl Response {
     /// A result of our own.
     pub fn result(id: &Id, result: &Raw) -> Self {
-        Self::write(id.as_str(), RESULT, (result.as_str(), &[]), false)
+        Self::write(id.as_str(), RESULT_PREFIX, (result.as_str(), &[]), false)
     }
 
     /// The same of a result in pieces.
-    pub(crate) fn joined(id: &Id, result: &Rope) -> Self {
-        Self::write(id.as_str(), RESULT, result.first_and_rest(), false)
+    pub(crate) fn result_from_rope(id: &Id, result: &Rope) -> Self {
+        Self::write(id.as_str(), RESULT_PREFIX, result.first_and_rest(), false)
     }
 
     /// The text of the same, with what is large still shared.
-    pub(crate) fn in_pieces(id: &Id, result: &Rope) -> Rope {
-        let (id, around) = (id.as_str(), START.len() + RESULT.len() + 1);
-        let mut text = Strands::with_capacity(around + id.len() + result.unshared());
-        for part in [START, id, RESULT] {
+    pub(crate) fn result_rope(id: &Id, result: &Rope) -> Rope {
+        let (id, around) = (id.as_str(), RESPONSE_PREFIX.len() + RESULT_PREFIX.len() + 1);
+        let mut text = RopeBuilder::with_capacity(around + id.len() + result.unshared());
+        for part in [RESPONSE_PREFIX, id, RESULT_PREFIX] {
             text.write(part);
         }
         result.pieces().for_each(|piece| text.share(piece, piece));
@@ -301,17 +306,17 @@ impl Response {
 
     /// Writes a response whose payload is in pieces.
     fn write(id: &str, member: &str, (first, rest): (&str, &[ByteString]), is_error: bool) -> Self {
-        let start = START.len() + id.len() + member.len();
+        let start = RESPONSE_PREFIX.len() + id.len() + member.len();
         let length = first.len() + rest.iter().map(|piece| piece.len()).sum::<usize>();
         let mut text = String::with_capacity(start + length + 1);
-        for part in [START, id, member, first] {
+        for part in [RESPONSE_PREFIX, id, member, first] {
             text.push_str(part);
         }
         for piece in rest {
             text.push_str(piece);
         }
         text.push('}');
-        let id = (id != "null").then(|| START.len()..START.len() + id.len());
+        let id = (id != "null").then(|| RESPONSE_PREFIX.len()..RESPONSE_PREFIX.len() + id.len());
         let payload = start..start + length;
         Self { text: text.into(), id, payload, outline: None, is_error }
     }
@@ -323,16 +328,16 @@ impl Response {
 
     /// The same, if it is one of the ids we make ourselves.
     pub(crate) fn id_number(&self) -> Option<u64> {
-        own_number(&self.text[self.id.clone()?])
+        parse_own_id(&self.text[self.id.clone()?])
     }
 
     /// What it says.
-    pub fn outcome(&self) -> Outcome {
+    pub fn outcome(&self) -> ResponseOutcome {
         let payload = self.slice(&self.payload);
         if !self.is_error {
-            return Outcome::Result(payload.outlined(self.outline.clone()));
+            return ResponseOutcome::Result(payload.with_outline(self.outline.clone()));
         }
-        Outcome::Error(RpcError::from_raw(&payload))
+        ResponseOutcome::Error(RpcError::from_raw(&payload))
     }
 
     /// The whole message.
@@ -342,15 +347,15 @@ impl Response {
 
     /// This message under another id and with members of its result changed. The edits are left
     /// out where the response is an error.
-    pub fn edited(&self, id: &Id, result: &[Edit<'_>]) -> Result<ByteString, SpliceError> {
+    pub fn rewrite(&self, id: &Id, result: &[JsonEdit<'_>]) -> Result<ByteString, SpliceError> {
         let edits = if self.is_error { &[] } else { result };
-        let size = resized(&self.text, self.id.as_ref(), id.as_str()) + room(edits);
-        let mut patch = Patch::new(&self.text, size);
+        let size = resized_len(&self.text, self.id.as_ref(), id.as_str()) + added_bytes(edits);
+        let mut patch = TextPatch::new(&self.text, size);
         let (before, after) = match &self.id {
             Some(span) if span.start < self.payload.start => (Some(span), None),
             span => (None, span.as_ref()),
         };
-        let put_id = |patch: &mut Patch<'_>, span: Option<&Range<usize>>| {
+        let put_id = |patch: &mut TextPatch<'_>, span: Option<&Range<usize>>| {
             if let Some(span) = span {
                 patch.replace(span.clone(), id.as_str());
             }
@@ -364,7 +369,7 @@ impl Response {
     }
 
     fn slice(&self, span: &Range<usize>) -> Raw {
-        Raw::trusted(self.text.slice_ref(&self.text[span.clone()]))
+        Raw::from_trusted(self.text.slice_ref(&self.text[span.clone()]))
     }
 }
 
@@ -399,6 +404,6 @@ impl RpcError {
     pub fn to_raw(&self) -> Raw {
         let data = self.data.as_ref().map(|data| format!(r#","data":{data}"#)).unwrap_or_default();
         let message = quote(&self.message);
-        Raw::trusted(format!(r#"{{"code":{},"message":{message}{data}}}"#, self.code).into())
+        Raw::from_trusted(format!(r#"{{"code":{},"message":{message}{data}}}"#, self.code).into())
     }
 }

@@ -12,9 +12,9 @@ mod message;
 mod parse;
 mod salvage;
 
-pub(crate) use id::own_number;
+pub(crate) use id::parse_own_id;
 pub use id::{Id, IdKey};
-pub use malformed::{Looks, Malformed, MalformedKind};
-pub use message::{Message, Notification, Outcome, Request, Response, RpcError, code};
-pub use parse::{MAX_BATCH_MESSAGES, Parsed, parse};
-pub use salvage::{Salvage, Salvager};
+pub use malformed::{MalformedKind, MalformedMessage, MalformedShape};
+pub use message::{Notification, Request, Response, ResponseOutcome, RpcError, RpcMessage, code};
+pub use parse::{MAX_BATCH_MESSAGES, MessageOrBatch, parse};
+pub use salvage::{EnvelopeSalvager, SalvagedEnvelope};

@@ -5,26 +5,29 @@ use std::{ops::Range, sync::Arc};
 use bytestring::ByteString;
 
 use super::{
-    Id, Looks, Malformed, MalformedKind, Message, Notification, Request, Response, Salvager,
-    message::CallSpans,
+    EnvelopeSalvager, Id, MalformedKind, MalformedMessage, MalformedShape, Notification, Request,
+    Response, RpcMessage, message::CallSpans,
 };
-use crate::json::{Elements, Key, Outline, Scanner, Syntax, SyntaxKind, decode_string};
+use crate::json::{
+    JsonElements, JsonSyntaxError, JsonSyntaxErrorKind, MemberOutline, ScannedKey, Scanner,
+    decode_string,
+};
 
 /// Messages that one batch may hold. Each is answered, so that a batch of few bytes could ask for any amount of work.
 pub const MAX_BATCH_MESSAGES: usize = 256;
 
 /// What a text held.
 #[derive(Debug, Clone)]
-pub enum Parsed {
+pub enum MessageOrBatch {
     /// One message.
-    One(Message),
+    One(RpcMessage),
     /// Several, as 2025-03-26 allows. Each stands or falls alone.
-    Batch(Vec<Result<Message, Malformed>>),
+    Batch(Vec<Result<RpcMessage, MalformedMessage>>),
 }
 
 /// Spans of the members an envelope can have.
 #[derive(Default)]
-struct Spans {
+struct EnvelopeSpans {
     jsonrpc: Option<Range<usize>>,
     id: Option<Range<usize>>,
     method: Option<Range<usize>>,
@@ -32,36 +35,39 @@ struct Spans {
     result: Option<Range<usize>>,
     error: Option<Range<usize>>,
     /// Of the parameters or of the result, whichever came last, and where that stands.
-    outline: Option<(usize, Outline)>,
+    outline: Option<(usize, MemberOutline)>,
     end: usize,
 }
 
 /// Reads one text. A byte-order mark in front is dropped; nothing else is forgiven that JSON
 /// does not allow.
-pub fn parse(text: ByteString) -> Result<Parsed, Malformed> {
-    let text = without_mark(text);
+pub fn parse(text: ByteString) -> Result<MessageOrBatch, MalformedMessage> {
+    let text = strip_bom(text);
     match text.trim_ascii_start().as_bytes().first() {
-        Some(b'[') => parse_batch(&text).map(Parsed::Batch),
-        _ => parse_one(text).map(Parsed::One),
+        Some(b'[') => parse_batch(&text).map(MessageOrBatch::Batch),
+        _ => parse_one(text).map(MessageOrBatch::One),
     }
 }
 
-fn without_mark(text: ByteString) -> ByteString {
+fn strip_bom(text: ByteString) -> ByteString {
     match text.strip_prefix('\u{feff}') {
         Some(rest) => text.slice_ref(rest),
         None => text,
     }
 }
 
-fn parse_batch(text: &ByteString) -> Result<Vec<Result<Message, Malformed>>, Malformed> {
-    let whole = Scanner::new(text).only_value().map_err(|syntax| Malformed {
+fn parse_batch(
+    text: &ByteString,
+) -> Result<Vec<Result<RpcMessage, MalformedMessage>>, MalformedMessage> {
+    let whole = Scanner::new(text).only_value().map_err(|syntax| MalformedMessage {
         kind: syntax.into(),
         id: None,
-        looks: Looks::Unclear,
+        looks: MalformedShape::Unclear,
         too_deep: None,
     })?;
-    let no_batch = |kind| Malformed { kind, id: None, looks: Looks::Unclear, too_deep: None };
-    let elements = Elements::of(&text[whole]);
+    let no_batch =
+        |kind| MalformedMessage { kind, id: None, looks: MalformedShape::Unclear, too_deep: None };
+    let elements = JsonElements::of(&text[whole]);
     let mut messages = Vec::new();
     for element in elements {
         if messages.len() == MAX_BATCH_MESSAGES {
@@ -75,38 +81,39 @@ fn parse_batch(text: &ByteString) -> Result<Vec<Result<Message, Malformed>>, Mal
     Ok(messages)
 }
 
-fn parse_one(text: ByteString) -> Result<Message, Malformed> {
-    let mut spans = Spans::default();
+fn parse_one(text: ByteString) -> Result<RpcMessage, MalformedMessage> {
+    let mut spans = EnvelopeSpans::default();
     let judged = match spans.read(&text) {
         Ok(None) => spans.judge(&text),
         Ok(Some(kind)) => Err(kind),
         Err(syntax) => Err(syntax.into()),
     };
     match judged {
-        Ok(Judged::Request(id, call)) => {
+        Ok(EnvelopeKind::Request(id, call)) => {
             let outline = spans.outline_of(call.params.as_ref());
-            Ok(Message::Request(Request { text, id, call, outline }))
+            Ok(RpcMessage::Request(Request { text, id, call, outline }))
         }
-        Ok(Judged::Notification(call)) => Ok(Message::Notification(Notification { text, call })),
-        Ok(Judged::Response(id, payload, is_error)) => {
+        Ok(EnvelopeKind::Notification(call)) => {
+            Ok(RpcMessage::Notification(Notification { text, call }))
+        }
+        Ok(EnvelopeKind::Response(id, payload, is_error)) => {
             let outline = spans.outline_of(Some(&payload));
-            Ok(Message::Response(Response { text, id, payload, outline, is_error }))
+            Ok(RpcMessage::Response(Response { text, id, payload, outline, is_error }))
         }
         Err(kind) => Err(malformed(kind, &text)),
     }
 }
 
-fn malformed(kind: MalformedKind, text: &ByteString) -> Malformed {
-    let mut salvager = Salvager::default();
+fn malformed(kind: MalformedKind, text: &ByteString) -> MalformedMessage {
+    let mut salvager = EnvelopeSalvager::default();
     salvager.feed(text.as_bytes());
-    let is_too_deep =
-        matches!(&kind, MalformedKind::Syntax(syntax) if syntax.kind == SyntaxKind::TooDeep);
+    let is_too_deep = matches!(&kind, MalformedKind::Syntax(syntax) if syntax.kind == JsonSyntaxErrorKind::TooDeep);
     let malformed = salvager.finish().into_malformed(kind);
-    let keeps_text = is_too_deep && malformed.looks == Looks::LikeAnAnswer;
-    Malformed { too_deep: keeps_text.then(|| text.clone()), ..malformed }
+    let keeps_text = is_too_deep && malformed.looks == MalformedShape::LikeAnAnswer;
+    MalformedMessage { too_deep: keeps_text.then(|| text.clone()), ..malformed }
 }
 
-enum Judged {
+enum EnvelopeKind {
     Request(Range<usize>, CallSpans),
     Notification(CallSpans),
     Response(Option<Range<usize>>, Range<usize>, bool),
@@ -114,9 +121,9 @@ enum Judged {
 
 // === impl Spans ===
 
-impl Spans {
+impl EnvelopeSpans {
     /// Finds them. An error is bad JSON; what comes back otherwise is why good JSON is no envelope.
-    fn read(&mut self, text: &str) -> Result<Option<MalformedKind>, Syntax> {
+    fn read(&mut self, text: &str) -> Result<Option<MalformedKind>, JsonSyntaxError> {
         let mut scanner = Scanner::new(text);
         scanner.space();
         if scanner.peek() != Some(b'{') {
@@ -128,7 +135,7 @@ impl Spans {
             let start = scanner.at();
             match &text[key.span.clone()] {
                 r#""params""# | r#""result""# => {
-                    self.outline = Outline::read(scanner, 1)?.map(|outline| (start, outline));
+                    self.outline = MemberOutline::read(scanner, 1)?.map(|outline| (start, outline));
                 }
                 _ => scanner.value(1)?,
             }
@@ -144,7 +151,7 @@ impl Spans {
     /// Remembers a member; returns its name if it was there before. A key with escapes may mean
     /// one of ours all the same.
     #[inline]
-    fn put(&mut self, text: &str, key: &Key, value: Range<usize>) -> Option<&'static str> {
+    fn put(&mut self, text: &str, key: &ScannedKey, value: Range<usize>) -> Option<&'static str> {
         let Range { start, end } = key.span;
         if key.escaped {
             return self.put_named(decode_string(&text[start..end])?.as_bytes(), value);
@@ -167,13 +174,13 @@ impl Spans {
     }
 
     /// What is known of the member that stands there. A message may hold others that mean nothing.
-    fn outline_of(&mut self, member: Option<&Range<usize>>) -> Option<Arc<Outline>> {
+    fn outline_of(&mut self, member: Option<&Range<usize>>) -> Option<Arc<MemberOutline>> {
         let (start, outline) = self.outline.take()?;
         (member?.start == start).then(|| Arc::new(outline))
     }
 
     /// Decides what the members amount to.
-    fn judge(&self, text: &str) -> Result<Judged, MalformedKind> {
+    fn judge(&self, text: &str) -> Result<EnvelopeKind, MalformedKind> {
         let said = self.jsonrpc.as_ref().map(|span| &text[span.clone()]);
         if !said.is_some_and(is_version_two) {
             return Err(MalformedKind::Version);
@@ -183,7 +190,7 @@ impl Spans {
             (None, Some(payload), None) => {
                 let id = self.id.clone().ok_or(MalformedKind::BadId)?;
                 check_id(&text[id.clone()])?;
-                Ok(Judged::Response(Some(id), payload.clone(), false))
+                Ok(EnvelopeKind::Response(Some(id), payload.clone(), false))
             }
             (None, None, Some(payload)) => self.judge_error(text, payload.clone()),
             (None, None, None) => Err(MalformedKind::Nothing),
@@ -191,7 +198,7 @@ impl Spans {
         }
     }
 
-    fn judge_call(&self, text: &str) -> Result<Judged, MalformedKind> {
+    fn judge_call(&self, text: &str) -> Result<EnvelopeKind, MalformedKind> {
         let method = self.method.clone().ok_or(MalformedKind::Nothing)?;
         if !text[method.clone()].starts_with('"') {
             return Err(MalformedKind::BadMethod);
@@ -204,16 +211,20 @@ impl Spans {
         }
         let call = CallSpans { method, params: self.params.clone(), end: self.end };
         match self.id.clone() {
-            None => Ok(Judged::Notification(call)),
+            None => Ok(EnvelopeKind::Notification(call)),
             Some(id) => {
                 check_id(&text[id.clone()])?;
-                Ok(Judged::Request(id, call))
+                Ok(EnvelopeKind::Request(id, call))
             }
         }
     }
 
     /// An error may have a null id, or none: its sender could not read ours.
-    fn judge_error(&self, text: &str, payload: Range<usize>) -> Result<Judged, MalformedKind> {
+    fn judge_error(
+        &self,
+        text: &str,
+        payload: Range<usize>,
+    ) -> Result<EnvelopeKind, MalformedKind> {
         if !text[payload.clone()].starts_with('{') {
             return Err(MalformedKind::BadError);
         }
@@ -221,7 +232,7 @@ impl Spans {
         if let Some(span) = &id {
             check_id(&text[span.clone()])?;
         }
-        Ok(Judged::Response(id, payload, true))
+        Ok(EnvelopeKind::Response(id, payload, true))
     }
 }
 
@@ -236,7 +247,7 @@ fn check_id(text: &str) -> Result<(), MalformedKind> {
     }
 }
 
-impl Message {
+impl RpcMessage {
     /// The id, where the message has one.
     pub fn id(&self) -> Option<Id> {
         match self {
@@ -250,7 +261,7 @@ impl Message {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::envelope::Outcome;
+    use crate::envelope::ResponseOutcome;
 
     /// A peer may write members that mean nothing beside those that do.
     #[test]
@@ -260,10 +271,10 @@ mod tests {
             format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"a":7}},{other}}}"#),
             format!(r#"{{"jsonrpc":"2.0","id":1,{other},"result":{{"a":7}}}}"#),
         ] {
-            let Ok(Parsed::One(Message::Response(response))) = parse(text.into()) else {
+            let Ok(MessageOrBatch::One(RpcMessage::Response(response))) = parse(text.into()) else {
                 panic!("no response");
             };
-            let Outcome::Result(result) = response.outcome() else { panic!("no result") };
+            let ResponseOutcome::Result(result) = response.outcome() else { panic!("no result") };
             assert_eq!(result.get("a").unwrap().unwrap().as_str(), "7");
             assert_eq!(result.get("text").unwrap(), None);
         }

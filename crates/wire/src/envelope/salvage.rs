@@ -5,19 +5,19 @@
 //! keeps nothing but a few of them, and finds the `id` member of the outermost object wherever in
 //! it that stands.
 
-use super::{Id, Looks, Malformed, MalformedKind};
+use super::{Id, MalformedKind, MalformedMessage, MalformedShape};
 use crate::json::{Raw, decode_string};
 
 /// Longest id that is salvaged, and longest key that is looked at.
-const KEEP: usize = 256;
+const MAX_KEPT_BYTES: usize = 256;
 
 /// Finds the id in bytes that go by.
 #[derive(Debug, Default)]
-pub struct Salvager {
+pub struct EnvelopeSalvager {
     depth: usize,
-    string: Option<Escape>,
+    string: Option<EscapeState>,
     /// Whose value is being read; none while a key is.
-    member: Option<Name>,
+    member: Option<TopLevelMember>,
     key: Vec<u8>,
     value: Vec<u8>,
     ids: Vec<Vec<u8>>,
@@ -27,7 +27,7 @@ pub struct Salvager {
 
 /// What could be told of a message.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Salvage {
+pub struct SalvagedEnvelope {
     /// Its id.
     pub id: Option<Id>,
     /// It has a `method`.
@@ -37,14 +37,14 @@ pub struct Salvage {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Escape {
+enum EscapeState {
     No,
     Yes,
 }
 
 /// A member of the outermost object.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Name {
+enum TopLevelMember {
     Id,
     Method,
     Outcome,
@@ -53,7 +53,7 @@ enum Name {
 
 // === impl Salvager ===
 
-impl Salvager {
+impl EnvelopeSalvager {
     /// Looks at the next bytes of the message.
     pub fn feed(&mut self, mut bytes: &[u8]) {
         while let Some((&byte, rest)) = bytes.split_first() {
@@ -70,7 +70,7 @@ impl Salvager {
 
     /// Inside a string that is not kept, only its end matters.
     fn hurry<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
-        let idle = self.string == Some(Escape::No) && (self.depth > 1 || self.full());
+        let idle = self.string == Some(EscapeState::No) && (self.depth > 1 || self.full());
         if !idle {
             return bytes;
         }
@@ -80,18 +80,18 @@ impl Salvager {
 
     fn full(&self) -> bool {
         match self.member {
-            None => self.key.len() > KEEP,
-            Some(Name::Id) => self.value.len() > KEEP,
+            None => self.key.len() > MAX_KEPT_BYTES,
+            Some(TopLevelMember::Id) => self.value.len() > MAX_KEPT_BYTES,
             Some(_) => true,
         }
     }
 
-    fn in_string(&mut self, byte: u8, escape: Escape) {
+    fn in_string(&mut self, byte: u8, escape: EscapeState) {
         self.keep(byte);
         self.string = match (escape, byte) {
-            (Escape::No, b'\\') => Some(Escape::Yes),
-            (Escape::No, b'"') => None,
-            _ => Some(Escape::No),
+            (EscapeState::No, b'\\') => Some(EscapeState::Yes),
+            (EscapeState::No, b'"') => None,
+            _ => Some(EscapeState::No),
         };
     }
 
@@ -102,7 +102,7 @@ impl Salvager {
                     self.key.clear();
                 }
                 self.keep(byte);
-                self.string = Some(Escape::No);
+                self.string = Some(EscapeState::No);
             }
             b'{' | b'[' => {
                 self.keep(byte);
@@ -128,10 +128,10 @@ impl Salvager {
         }
         let kept = match self.member {
             None => &mut self.key,
-            Some(Name::Id) => &mut self.value,
+            Some(TopLevelMember::Id) => &mut self.value,
             Some(_) => return,
         };
-        if kept.len() <= KEEP {
+        if kept.len() <= MAX_KEPT_BYTES {
             kept.push(byte);
         }
     }
@@ -144,56 +144,56 @@ impl Salvager {
     }
 
     /// What the key that was read means, escapes and all.
-    fn name(&self) -> Name {
+    fn name(&self) -> TopLevelMember {
         let key = std::str::from_utf8(&self.key).ok().and_then(decode_string);
         match key.as_deref() {
-            Some("id") => Name::Id,
-            Some("method") => Name::Method,
-            Some("result" | "error") => Name::Outcome,
-            _ => Name::Other,
+            Some("id") => TopLevelMember::Id,
+            Some("method") => TopLevelMember::Method,
+            Some("result" | "error") => TopLevelMember::Outcome,
+            _ => TopLevelMember::Other,
         }
     }
 
     fn end_member(&mut self) {
         match self.member.take() {
-            Some(Name::Id) => self.ids.push(std::mem::take(&mut self.value)),
-            Some(Name::Method) => self.named_method = true,
-            Some(Name::Outcome) => self.named_outcome = true,
-            Some(Name::Other) | None => {}
+            Some(TopLevelMember::Id) => self.ids.push(std::mem::take(&mut self.value)),
+            Some(TopLevelMember::Method) => self.named_method = true,
+            Some(TopLevelMember::Outcome) => self.named_outcome = true,
+            Some(TopLevelMember::Other) | None => {}
         }
         self.value.clear();
         self.key.clear();
     }
 
     /// What was found. Two ids are as good as none.
-    pub fn finish(mut self) -> Salvage {
+    pub fn finish(mut self) -> SalvagedEnvelope {
         // A text that stops short ends its last member where it stops; a number cut in half
         // would be another call's id, so only what was closed counts.
-        if self.member != Some(Name::Id) {
+        if self.member != Some(TopLevelMember::Id) {
             self.end_member();
         }
         let id = match self.ids.as_slice() {
-            [only] if only.len() <= KEEP => std::str::from_utf8(only)
+            [only] if only.len() <= MAX_KEPT_BYTES => std::str::from_utf8(only)
                 .ok()
                 .and_then(|text| Raw::parse(text.to_owned()).ok())
                 .and_then(Id::from_raw),
             _ => None,
         };
-        Salvage { id, named_method: self.named_method, named_outcome: self.named_outcome }
+        SalvagedEnvelope { id, named_method: self.named_method, named_outcome: self.named_outcome }
     }
 }
 
 // === impl Salvage ===
 
-impl Salvage {
+impl SalvagedEnvelope {
     /// The error for a message of which only this is known.
-    pub fn into_malformed(self, kind: MalformedKind) -> Malformed {
+    pub fn into_malformed(self, kind: MalformedKind) -> MalformedMessage {
         let looks = match (self.named_method, self.named_outcome) {
-            (true, _) => Looks::LikeACall,
-            (false, true) => Looks::LikeAnAnswer,
-            (false, false) => Looks::Unclear,
+            (true, _) => MalformedShape::LikeACall,
+            (false, true) => MalformedShape::LikeAnAnswer,
+            (false, false) => MalformedShape::Unclear,
         };
-        Malformed { kind, id: self.id, looks, too_deep: None }
+        MalformedMessage { kind, id: self.id, looks, too_deep: None }
     }
 }
 
@@ -202,9 +202,9 @@ mod tests {
     use super::*;
 
     fn salvage(text: &str) -> (Option<String>, bool, bool) {
-        let mut whole = Salvager::default();
+        let mut whole = EnvelopeSalvager::default();
         whole.feed(text.as_bytes());
-        let mut pieces = Salvager::default();
+        let mut pieces = EnvelopeSalvager::default();
         text.as_bytes().iter().for_each(|byte| pieces.feed(&[*byte]));
         let (whole, pieces) = (whole.finish(), pieces.finish());
         assert_eq!(whole, pieces, "{text}");
@@ -215,7 +215,7 @@ mod tests {
     fn finds_the_id_wherever_it_stands() {
         let own = |id: &str| Some(id.to_owned());
         // Half of a number is another number.
-        let long_number = format!(r#"{{"id":{},"result":3}}"#, "1".repeat(KEEP + 1));
+        let long_number = format!(r#"{{"id":{},"result":3}}"#, "1".repeat(MAX_KEPT_BYTES + 1));
         let deep = format!(r#"{{"result":{},"id": 7 }}"#, "[".repeat(3) + &"]".repeat(3));
         for (text, expected) in [
             (

@@ -10,41 +10,41 @@ use http::{HeaderMap, StatusCode};
 use tokio::time::timeout;
 
 use super::classify;
-use super::credentials::Names;
-use super::error::{Doing, HttpError};
-use super::options::Limits;
-use super::stream::EventStream;
+use super::credentials::HeaderNames;
+use super::error::{HttpError, RequestSummary};
+use super::options::ResponseLimits;
+use super::stream::SseStream;
 
 /// How much of a body that nobody asked for is kept, for error messages.
-const EXCERPT: usize = 8 << 10;
+const MAX_EXCERPT_BYTES: usize = 8 << 10;
 /// How long such a body may take.
-const EXCERPT_TIME: Duration = Duration::from_secs(5);
+const EXCERPT_TIMEOUT: Duration = Duration::from_secs(5);
 /// What is set aside for a body on its announced length alone.
-const TRUSTED_LENGTH: usize = 1 << 20;
+const MAX_PREALLOCATED_BYTES: usize = 1 << 20;
 
 /// The answer to one request, whatever its status. Dropping it ends the exchange.
 ///
 /// `Debug` shows the names of the headers only: a session id is as good as a password.
-pub struct Answer {
+pub struct HttpResponse {
     /// The status.
     pub status: StatusCode,
     /// All headers.
     pub headers: HeaderMap,
     /// The body.
-    pub body: Body,
+    pub body: ResponseBody,
     /// The address that it came from, of a pool whose reach is restricted; nothing where a proxy stands between.
     pub remote: Option<IpAddr>,
 }
 
 /// A body, by its content type.
 #[derive(Debug)]
-pub enum Body {
+pub enum ResponseBody {
     /// Nothing.
     Empty,
     /// `application/json` or `…+json`, whole. Not parsed.
     Json(Bytes),
     /// `text/event-stream`.
-    Events(EventStream),
+    Events(SseStream),
     /// Anything else.
     Other {
         /// As the server gave it; empty when it gave none.
@@ -54,7 +54,7 @@ pub enum Body {
     },
 }
 
-enum Kind {
+enum ContentKind {
     Json,
     Events,
     Other,
@@ -62,29 +62,33 @@ enum Kind {
 
 // === impl Answer ===
 
-impl Answer {
+impl HttpResponse {
     pub(super) async fn read(
         mut response: reqwest::Response,
-        doing: Doing,
-        limits: Limits,
+        doing: RequestSummary,
+        limits: ResponseLimits,
         idle: Duration,
     ) -> Result<Self, HttpError> {
         let status = response.status();
         let headers = std::mem::take(response.headers_mut());
-        let body = match kind(&headers) {
-            Kind::Events => Body::Events(EventStream::new(response, doing, limits.max_event)),
-            Kind::Json => Body::json(whole(response, doing, limits.max_body, idle).await?),
-            Kind::Other => Body::other(excerpt(&mut response).await, &headers),
+        let body = match content_kind(&headers) {
+            ContentKind::Events => {
+                ResponseBody::Events(SseStream::new(response, doing, limits.max_event))
+            }
+            ContentKind::Json => {
+                ResponseBody::json(read_whole_body(response, doing, limits.max_body, idle).await?)
+            }
+            ContentKind::Other => ResponseBody::other(read_excerpt(&mut response).await, &headers),
         };
         Ok(Self { status, headers, body, remote: None })
     }
 }
 
-impl fmt::Debug for Answer {
+impl fmt::Debug for HttpResponse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Answer")
             .field("status", &self.status)
-            .field("headers", &Names(&self.headers))
+            .field("headers", &HeaderNames(&self.headers))
             .field("body", &self.body)
             .field("remote", &self.remote)
             .finish()
@@ -93,7 +97,7 @@ impl fmt::Debug for Answer {
 
 // === impl Body ===
 
-impl Body {
+impl ResponseBody {
     fn json(text: Bytes) -> Self {
         if text.is_empty() { Self::Empty } else { Self::Json(text) }
     }
@@ -110,7 +114,7 @@ fn content_type(headers: &HeaderMap) -> &str {
     headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 
-fn kind(headers: &HeaderMap) -> Kind {
+fn content_kind(headers: &HeaderMap) -> ContentKind {
     let essence = content_type(headers).split(';').next().unwrap_or_default().trim();
     let is = |wanted: &str| essence.eq_ignore_ascii_case(wanted);
     let ends = |suffix: &str| {
@@ -118,18 +122,18 @@ fn kind(headers: &HeaderMap) -> Kind {
         cut.and_then(|cut| essence.get(cut..)).is_some_and(|end| end.eq_ignore_ascii_case(suffix))
     };
     if is("text/event-stream") {
-        Kind::Events
+        ContentKind::Events
     } else if is("application/json") || ends("+json") {
-        Kind::Json
+        ContentKind::Json
     } else {
-        Kind::Other
+        ContentKind::Other
     }
 }
 
 /// The whole body, or an error. A body that comes in one piece is not copied.
-async fn whole(
+async fn read_whole_body(
     mut response: reqwest::Response,
-    doing: Doing,
+    doing: RequestSummary,
     limit: usize,
     idle: Duration,
 ) -> Result<Bytes, HttpError> {
@@ -150,7 +154,9 @@ async fn whole(
             continue;
         }
         if rest.is_empty() {
-            rest.reserve(announced.unwrap_or(received * 2).min(TRUSTED_LENGTH).max(received));
+            rest.reserve(
+                announced.unwrap_or(received * 2).min(MAX_PREALLOCATED_BYTES).max(received),
+            );
             rest.extend_from_slice(&first);
         }
         rest.extend_from_slice(&chunk);
@@ -160,31 +166,31 @@ async fn whole(
 
 async fn next_chunk(
     response: &mut reqwest::Response,
-    doing: &Doing,
+    doing: &RequestSummary,
     received: usize,
     idle: Duration,
 ) -> Result<Option<Bytes>, HttpError> {
     let received = received as u64;
     match timeout(idle, response.chunk()).await {
-        Ok(chunk) => chunk.map_err(|error| classify::reading(doing.clone(), received, error)),
+        Ok(chunk) => chunk.map_err(|error| classify::read_error(doing.clone(), received, error)),
         Err(_) => Err(HttpError::Stalled { doing: doing.clone(), received, after: idle }),
     }
 }
 
 /// The beginning of a body, as far as it can be had soon. Reading a short body to its end also lets
 /// the connection be used again.
-pub(crate) async fn excerpt(response: &mut reqwest::Response) -> Bytes {
+pub(crate) async fn read_excerpt(response: &mut reqwest::Response) -> Bytes {
     let mut text = BytesMut::new();
     let read = async {
         while let Ok(Some(chunk)) = response.chunk().await {
-            let room = EXCERPT - text.len();
+            let room = MAX_EXCERPT_BYTES - text.len();
             text.extend_from_slice(&chunk[..chunk.len().min(room)]);
-            if text.len() == EXCERPT {
+            if text.len() == MAX_EXCERPT_BYTES {
                 break;
             }
         }
     };
     // What came before the deadline is still worth showing.
-    let _ = timeout(EXCERPT_TIME, read).await;
+    let _ = timeout(EXCERPT_TIMEOUT, read).await;
     text.freeze()
 }

@@ -4,15 +4,15 @@ use std::error::Error;
 use std::io;
 use std::io::ErrorKind;
 
-use super::error::{Break, ConnectKind, Doing, HttpError, Received};
+use super::error::{ConnectFailure, DisconnectKind, HttpError, RequestSummary, ResponseProgress};
 
 /// A failure before the headers of an answer were there.
-pub(super) fn sending(doing: Doing, error: reqwest::Error) -> HttpError {
+pub(super) fn send_error(doing: RequestSummary, error: reqwest::Error) -> HttpError {
     let error = error.without_url();
     if let Some(kind) = connect_kind(&error) {
         return HttpError::Connect { doing, kind, source: innermost(&error).into() };
     }
-    broken(doing, Received::Nothing, error)
+    broken_error(doing, ResponseProgress::Nothing, error)
 }
 
 /// What the operating system or the handshake said; the layers above it only say that they failed too.
@@ -25,48 +25,54 @@ fn innermost(error: &reqwest::Error) -> String {
 }
 
 /// A failure while the body was read, of which `received` bytes had come.
-pub(super) fn reading(doing: Doing, received: u64, error: reqwest::Error) -> HttpError {
-    broken(doing, Received::Body(received), error.without_url())
+pub(super) fn read_error(doing: RequestSummary, received: u64, error: reqwest::Error) -> HttpError {
+    broken_error(doing, ResponseProgress::Body(received), error.without_url())
 }
 
 /// A failure to make a client out of its options.
-pub(super) fn setup(what: &'static str, error: reqwest::Error) -> HttpError {
+pub(super) fn setup_error(what: &'static str, error: reqwest::Error) -> HttpError {
     HttpError::Setup { what, source: error.without_url().into() }
 }
 
-fn broken(doing: Doing, received: Received, error: reqwest::Error) -> HttpError {
-    match break_of(&error) {
+fn broken_error(
+    doing: RequestSummary,
+    received: ResponseProgress,
+    error: reqwest::Error,
+) -> HttpError {
+    match disconnect_kind(&error) {
         Some(how) => HttpError::Closed { doing, how, received, source: Some(error.into()) },
         None => HttpError::Protocol { doing, source: error.into() },
     }
 }
 
 /// `Some` when the request was not sent because no connection was there to send it on.
-fn connect_kind(error: &reqwest::Error) -> Option<ConnectKind> {
+fn connect_kind(error: &reqwest::Error) -> Option<ConnectFailure> {
     // A server that wants a client certificate says so only after the handshake, in an alert that
     // arrives in place of the answer: TLS 1.3 has no other way.
     if find_map(error, <dyn Error>::downcast_ref::<rustls::Error>).is_some() {
-        return Some(ConnectKind::Tls);
+        return Some(ConnectFailure::Tls);
     }
     if !error.is_connect() {
         return None;
     }
     Some(match io_kind(error) {
-        _ if error.is_dns() => ConnectKind::Dns,
-        _ if error.is_timeout() => ConnectKind::Timeout,
-        Some(ErrorKind::ConnectionRefused) => ConnectKind::Refused,
-        Some(kind) if is_break(kind) => ConnectKind::Broken,
-        Some(_) => ConnectKind::Unreachable,
+        _ if error.is_dns() => ConnectFailure::Dns,
+        _ if error.is_timeout() => ConnectFailure::Timeout,
+        Some(ErrorKind::ConnectionRefused) => ConnectFailure::Refused,
+        Some(kind) if is_break(kind) => ConnectFailure::Broken,
+        Some(_) => ConnectFailure::Unreachable,
         // The remaining causes have no I/O error in them: the tunnel through a proxy was denied.
-        None => ConnectKind::Proxy,
+        None => ConnectFailure::Proxy,
     })
 }
 
 /// `Some` when the connection ended in the middle, rather than the peer talking nonsense.
-fn break_of(error: &(dyn Error + 'static)) -> Option<Break> {
+fn disconnect_kind(error: &(dyn Error + 'static)) -> Option<DisconnectKind> {
     match io_kind(error) {
-        Some(ErrorKind::ConnectionReset | ErrorKind::BrokenPipe) => return Some(Break::Reset),
-        Some(kind) if is_break(kind) => return Some(Break::Ended),
+        Some(ErrorKind::ConnectionReset | ErrorKind::BrokenPipe) => {
+            return Some(DisconnectKind::Reset);
+        }
+        Some(kind) if is_break(kind) => return Some(DisconnectKind::Ended),
         _ => {}
     }
     find_map(error, |cause| {
@@ -77,9 +83,9 @@ fn break_of(error: &(dyn Error + 'static)) -> Option<Break> {
             .downcast_ref::<h2::Error>()
             .filter(|error| error.is_reset() || error.is_go_away());
         match (hyper, h2) {
-            (_, Some(error)) if error.is_reset() => Some(Break::Reset),
+            (_, Some(error)) if error.is_reset() => Some(DisconnectKind::Reset),
             (None, None) => None,
-            _ => Some(Break::Ended),
+            _ => Some(DisconnectKind::Ended),
         }
     })
 }

@@ -10,21 +10,24 @@ use url::Url;
 use super::error::Source;
 
 /// Gives the headers that authorize a request, and decides what a refusal means.
-pub trait Credentials: Send + Sync + 'static {
+pub trait CredentialProvider: Send + Sync + 'static {
     /// The headers for a request. Called each time it is sent, so it should answer from memory.
     fn headers<'a>(
         &'a self,
-        request: Outgoing<'a>,
+        request: RequestLine<'a>,
     ) -> BoxFuture<'a, Result<HeaderMap, CredentialError>>;
 
     /// A request was answered, with whatever status, by these headers. Comes before [`challenged`](Self::challenged).
-    fn answered(&self, _headers: &HeaderMap) {}
+    fn on_response(&self, _headers: &HeaderMap) {}
 
     /// The request was answered with 401 or 403.
     ///
     /// `challenge.sent` is what [`headers`](Self::headers) gave for it: when the provider holds
     /// newer headers by now, somebody else has refreshed them already and `Retry` is the answer.
-    fn challenged<'a>(&'a self, challenge: &'a Challenge) -> BoxFuture<'a, Verdict>;
+    fn on_challenge<'a>(
+        &'a self,
+        challenge: &'a CredentialChallenge,
+    ) -> BoxFuture<'a, ChallengeAction>;
 
     /// Which sign-in requests use now. A session that was opened under another revision must not be used any more: a
     /// person has signed in or out since, in this process or in another. Renewing a token changes nothing. Always the
@@ -39,14 +42,14 @@ pub trait Credentials: Send + Sync + 'static {
     }
 
     /// Where somebody can be sent to sign in; nothing where that is not how it is done.
-    fn sign_in_page(&self) -> Option<&dyn SignInPage> {
+    fn sign_in_page(&self) -> Option<&dyn BrowserSignIn> {
         None
     }
 
     /// Ends what somebody signed in to: it is taken back where that can be done, and forgotten whatever came of that.
     /// Nobody was signed in, by default.
-    fn sign_out(&self) -> BoxFuture<'_, Result<SignedOut, CredentialError>> {
-        Box::pin(std::future::ready(Ok(SignedOut::Nobody)))
+    fn sign_out(&self) -> BoxFuture<'_, Result<SignOutOutcome, CredentialError>> {
+        Box::pin(std::future::ready(Ok(SignOutOutcome::Nobody)))
     }
 }
 
@@ -56,7 +59,7 @@ pub struct SignInRevision(pub u64);
 
 /// What came of signing out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SignedOut {
+pub enum SignOutOutcome {
     /// Nobody was signed in.
     Nobody,
     /// What was given is taken back and forgotten.
@@ -69,7 +72,7 @@ pub enum SignedOut {
 }
 
 /// A way to sign in that begins here and is finished by somebody in their browser.
-pub trait SignInPage: Send + Sync {
+pub trait BrowserSignIn: Send + Sync {
     /// Begins, and gives the address of the page. The rest happens without the caller; once it is done
     /// [`Credentials::sign_in_changed`] ends. `challenges` are the server's `WWW-Authenticate` values.
     fn open<'a>(
@@ -80,7 +83,7 @@ pub trait SignInPage: Send + Sync {
 
 /// A request that headers are for: some credentials are good for one request only.
 #[derive(Clone, Copy, Debug)]
-pub struct Outgoing<'a> {
+pub struct RequestLine<'a> {
     /// Its method.
     pub method: &'a Method,
     /// Where it goes.
@@ -88,7 +91,7 @@ pub struct Outgoing<'a> {
 }
 
 /// A refusal, as the provider needs to see it. Its `Debug` shows no header value.
-pub struct Challenge {
+pub struct CredentialChallenge {
     /// 401 or 403.
     pub status: StatusCode,
     /// All `WWW-Authenticate` values that are text, in order.
@@ -103,7 +106,7 @@ pub struct Challenge {
 
 /// What to do about a refusal.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum ChallengeAction {
     /// There are new headers: send the request again. At most three times per request.
     Retry,
     /// Only the user can help.
@@ -141,13 +144,16 @@ pub struct StaticHeaders(HeaderMap);
 
 // === impl NoCredentials ===
 
-impl Credentials for NoCredentials {
-    fn headers<'a>(&'a self, _: Outgoing<'a>) -> BoxFuture<'a, Result<HeaderMap, CredentialError>> {
+impl CredentialProvider for NoCredentials {
+    fn headers<'a>(
+        &'a self,
+        _: RequestLine<'a>,
+    ) -> BoxFuture<'a, Result<HeaderMap, CredentialError>> {
         Box::pin(std::future::ready(Ok(HeaderMap::new())))
     }
 
-    fn challenged<'a>(&'a self, _: &'a Challenge) -> BoxFuture<'a, Verdict> {
-        Box::pin(std::future::ready(Verdict::GiveUp))
+    fn on_challenge<'a>(&'a self, _: &'a CredentialChallenge) -> BoxFuture<'a, ChallengeAction> {
+        Box::pin(std::future::ready(ChallengeAction::GiveUp))
     }
 }
 
@@ -156,52 +162,55 @@ impl Credentials for NoCredentials {
 impl StaticHeaders {
     /// Sends `headers` with each request.
     pub fn new(mut headers: HeaderMap) -> Self {
-        conceal(&mut headers);
+        mark_sensitive(&mut headers);
         Self(headers)
     }
 }
 
-impl Credentials for StaticHeaders {
-    fn headers<'a>(&'a self, _: Outgoing<'a>) -> BoxFuture<'a, Result<HeaderMap, CredentialError>> {
+impl CredentialProvider for StaticHeaders {
+    fn headers<'a>(
+        &'a self,
+        _: RequestLine<'a>,
+    ) -> BoxFuture<'a, Result<HeaderMap, CredentialError>> {
         Box::pin(std::future::ready(Ok(self.0.clone())))
     }
 
-    fn challenged<'a>(&'a self, _: &'a Challenge) -> BoxFuture<'a, Verdict> {
-        Box::pin(std::future::ready(Verdict::GiveUp))
+    fn on_challenge<'a>(&'a self, _: &'a CredentialChallenge) -> BoxFuture<'a, ChallengeAction> {
+        Box::pin(std::future::ready(ChallengeAction::GiveUp))
     }
 }
 
 impl fmt::Debug for StaticHeaders {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("StaticHeaders").field(&Names(&self.0)).finish()
+        f.debug_tuple("StaticHeaders").field(&HeaderNames(&self.0)).finish()
     }
 }
 
 // === impl Challenge ===
 
-impl fmt::Debug for Challenge {
+impl fmt::Debug for CredentialChallenge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Challenge")
             .field("status", &self.status)
             .field("www_authenticate", &self.www_authenticate)
             .field("retries", &self.retries)
-            .field("sent", &Names(&self.sent))
+            .field("sent", &HeaderNames(&self.sent))
             .field("remote", &self.remote)
             .finish()
     }
 }
 
 /// The names of headers, for `Debug` output that must not show their values.
-pub(super) struct Names<'a>(pub(super) &'a HeaderMap);
+pub(super) struct HeaderNames<'a>(pub(super) &'a HeaderMap);
 
-impl fmt::Debug for Names<'_> {
+impl fmt::Debug for HeaderNames<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.0.keys()).finish()
     }
 }
 
 /// Marks every value, so that no library below prints it or lets HTTP/2 compression remember it.
-pub(crate) fn conceal(headers: &mut HeaderMap) {
+pub(crate) fn mark_sensitive(headers: &mut HeaderMap) {
     for value in headers.values_mut() {
         value.set_sensitive(true);
     }

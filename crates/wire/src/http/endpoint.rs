@@ -8,36 +8,36 @@ use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use url::Url;
 
-use super::answer::{self, Answer};
-use super::credentials::conceal;
-use super::error::{HttpError, plain};
+use super::answer::{self, HttpResponse};
+use super::credentials::mark_sensitive;
+use super::error::{HttpError, redact_url};
 use super::options::EndpointOptions;
-use super::pool::Pool;
-use super::redirect::Redirects;
-use super::route::Purpose;
-use super::send::{Call, Target};
+use super::pool::HttpPool;
+use super::redirect::RedirectMode;
+use super::route::RequestPurpose;
+use super::send::{EndpointTarget, ResendableRequest};
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const JSON_OR_EVENTS: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 
 /// One URL to talk to; cheap to clone.
 #[derive(Clone)]
-pub struct Endpoint {
-    pool: Pool,
-    target: Arc<Target>,
+pub struct HttpEndpoint {
+    pool: HttpPool,
+    target: Arc<EndpointTarget>,
 }
 
 // === impl Endpoint ===
 
-impl Endpoint {
+impl HttpEndpoint {
     /// An endpoint at `url`. A user and password in the URL become an `Authorization` header.
-    pub fn new(pool: Pool, mut url: Url, mut options: EndpointOptions) -> Self {
+    pub fn new(pool: HttpPool, mut url: Url, mut options: EndpointOptions) -> Self {
         if let Some(basic) = take_userinfo(&mut url) {
             options.headers.entry(AUTHORIZATION).or_insert(basic);
         }
-        conceal(&mut options.headers);
-        let shown = plain(&url).into();
-        let target = Arc::new(Target { url, shown, options });
+        mark_sensitive(&mut options.headers);
+        let shown = redact_url(&url).into();
+        let target = Arc::new(EndpointTarget { url, shown, options });
         Self { pool, target }
     }
 
@@ -47,7 +47,11 @@ impl Endpoint {
     }
 
     /// POSTs one JSON text.
-    pub async fn post(&self, body: Bytes, mut headers: HeaderMap) -> Result<Answer, HttpError> {
+    pub async fn post(
+        &self,
+        body: Bytes,
+        mut headers: HeaderMap,
+    ) -> Result<HttpResponse, HttpError> {
         headers.insert(ACCEPT, JSON_OR_EVENTS);
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         self.answer(self.call(Method::POST, headers, body)).await
@@ -58,7 +62,7 @@ impl Endpoint {
         &self,
         form: Bytes,
         mut headers: HeaderMap,
-    ) -> Result<Answer, HttpError> {
+    ) -> Result<HttpResponse, HttpError> {
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
         let form_type = HeaderValue::from_static("application/x-www-form-urlencoded");
         headers.insert(CONTENT_TYPE, form_type);
@@ -66,7 +70,7 @@ impl Endpoint {
     }
 
     /// GETs a JSON text.
-    pub async fn get(&self, mut headers: HeaderMap) -> Result<Answer, HttpError> {
+    pub async fn get(&self, mut headers: HeaderMap) -> Result<HttpResponse, HttpError> {
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
         self.answer(self.call(Method::GET, headers, Bytes::new())).await
     }
@@ -76,7 +80,7 @@ impl Endpoint {
         &self,
         mut headers: HeaderMap,
         last_event_id: Option<&str>,
-    ) -> Result<Answer, HttpError> {
+    ) -> Result<HttpResponse, HttpError> {
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
         // An id that cannot be a header value cannot be resumed from; the stream starts afresh.
         if let Some(id) = last_event_id.and_then(|id| HeaderValue::try_from(id).ok()) {
@@ -89,36 +93,43 @@ impl Endpoint {
     pub async fn delete(&self, headers: HeaderMap) -> Result<StatusCode, HttpError> {
         let call = self.call(Method::DELETE, headers, Bytes::new());
         let (mut response, _) = self.target.send(call).await?;
-        answer::excerpt(&mut response).await;
+        answer::read_excerpt(&mut response).await;
         Ok(response.status())
     }
 
     /// Sends a GET that asks for another protocol; redirects are not followed.
     pub(crate) async fn upgrade(&self, headers: HeaderMap) -> Result<reqwest::Response, HttpError> {
-        let call = Call {
-            redirects: Redirects::Refuse,
-            purpose: Purpose::Upgrade,
+        let call = ResendableRequest {
+            redirects: RedirectMode::Refuse,
+            purpose: RequestPurpose::Upgrade,
             ..self.call(Method::GET, headers, Bytes::new())
         };
         Ok(self.target.send(call).await?.0)
     }
 
-    fn call(&self, method: Method, headers: HeaderMap, body: Bytes) -> Call {
-        let (pool, purpose) = (self.pool.clone(), Purpose::Exchange);
-        Call { method, headers, body, redirects: Redirects::Follow { seen: 0 }, pool, purpose }
+    fn call(&self, method: Method, headers: HeaderMap, body: Bytes) -> ResendableRequest {
+        let (pool, purpose) = (self.pool.clone(), RequestPurpose::Exchange);
+        ResendableRequest {
+            method,
+            headers,
+            body,
+            redirects: RedirectMode::Follow { seen: 0 },
+            pool,
+            purpose,
+        }
     }
 
-    async fn answer(&self, call: Call) -> Result<Answer, HttpError> {
+    async fn answer(&self, call: ResendableRequest) -> Result<HttpResponse, HttpError> {
         let (response, doing) = self.target.send(call).await?;
         let options = &self.target.options;
         // Redirects stay with the origin.
         let remote = self.pool.routes().remote_if_restricted(&self.target.url, &response);
-        let answer = Answer::read(response, doing, options.limits, options.idle).await?;
-        Ok(Answer { remote, ..answer })
+        let answer = HttpResponse::read(response, doing, options.limits, options.idle).await?;
+        Ok(HttpResponse { remote, ..answer })
     }
 }
 
-impl fmt::Debug for Endpoint {
+impl fmt::Debug for HttpEndpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Endpoint")
             .field("url", &self.target.shown)

@@ -15,7 +15,7 @@ pub(crate) type Source = Box<dyn std::error::Error + Send + Sync>;
 
 /// What was being done when an error arose: the method, and the URL without user, query or fragment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Doing {
+pub struct RequestSummary {
     method: Method,
     url: Arc<str>,
 }
@@ -23,7 +23,7 @@ pub struct Doing {
 /// Why no connection came about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum ConnectKind {
+pub enum ConnectFailure {
     /// Nobody listens there.
     Refused,
     /// No route, or no such network.
@@ -42,7 +42,7 @@ pub enum ConnectKind {
 
 /// How a connection ended in the middle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Break {
+pub enum DisconnectKind {
     /// Reset by the peer.
     Reset,
     /// Closed before the end that was announced.
@@ -51,7 +51,7 @@ pub enum Break {
 
 /// How much of an answer had come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Received {
+pub enum ResponseProgress {
     /// Not even the status line: whether the request was executed is unknown.
     Nothing,
     /// The headers, and this many bytes of the body.
@@ -81,40 +81,45 @@ pub enum RedirectRefusal {
 pub enum HttpError {
     /// No connection was made, so nothing was sent.
     #[error("{doing}: cannot connect: {kind}")]
-    Connect { doing: Doing, kind: ConnectKind, source: Source },
+    Connect { doing: RequestSummary, kind: ConnectFailure, source: Source },
     /// Connected, but no answer began before the deadline.
     #[error("{doing}: no answer began within {after:?}")]
-    FirstByte { doing: Doing, after: Duration },
+    FirstByte { doing: RequestSummary, after: Duration },
     /// The body paused for longer than allowed.
     #[error("{doing}: the answer stopped for {after:?} after {received} bytes")]
-    Stalled { doing: Doing, received: u64, after: Duration },
+    Stalled { doing: RequestSummary, received: u64, after: Duration },
     /// The connection ended in the middle of the exchange.
     #[error("{doing}: the connection was {how} {received}")]
-    Closed { doing: Doing, how: Break, received: Received, source: Option<Source> },
+    Closed {
+        doing: RequestSummary,
+        how: DisconnectKind,
+        received: ResponseProgress,
+        source: Option<Source>,
+    },
     /// The body is longer than `limit`.
     #[error("{doing}: the answer is larger than {limit} bytes")]
-    BodyTooLarge { doing: Doing, limit: usize },
+    BodyTooLarge { doing: RequestSummary, limit: usize },
     /// One event is longer than `limit`. The stream goes on with the event after it.
     #[error("{doing}: an event is larger than {limit} bytes")]
-    EventTooLarge { doing: Doing, limit: usize },
+    EventTooLarge { doing: RequestSummary, limit: usize },
     /// An event is not UTF-8. The stream goes on with the event after it.
     #[error("{doing}: an event is not UTF-8")]
-    NotUtf8 { doing: Doing },
+    NotUtf8 { doing: RequestSummary },
     /// A redirect that is not followed; `to` has no user, query or fragment.
     #[error("{doing}: redirected to `{to}`, not followed: {reason}")]
-    Redirect { doing: Doing, to: String, reason: RedirectRefusal },
+    Redirect { doing: RequestSummary, to: String, reason: RedirectRefusal },
     /// Someone has to sign in; `challenges` are the `WWW-Authenticate` values.
     #[error("{doing}: sign-in is needed: {reason}")]
-    SignIn { doing: Doing, reason: String, challenges: Vec<String> },
+    SignIn { doing: RequestSummary, reason: String, challenges: Vec<String> },
     /// 401 or 403, and the credentials have nothing better to offer. `text` begins the body.
     #[error("{doing}: refused with {status}")]
-    Refused { doing: Doing, status: StatusCode, challenges: Vec<String>, text: Bytes },
+    Refused { doing: RequestSummary, status: StatusCode, challenges: Vec<String>, text: Bytes },
     /// The credentials provider failed.
     #[error("{doing}: no credentials could be had")]
-    Credentials { doing: Doing, source: Source },
+    Credentials { doing: RequestSummary, source: Source },
     /// The peer does not speak HTTP as it should.
     #[error("{doing}: the peer broke the protocol")]
-    Protocol { doing: Doing, source: Source },
+    Protocol { doing: RequestSummary, source: Source },
     /// The options make no client: `what` names the part.
     #[error("cannot set up {what}")]
     Setup { what: &'static str, source: Source },
@@ -124,7 +129,7 @@ pub enum HttpError {
 
 impl HttpError {
     /// What is wrong with the message in an event that could not be given, while its stream goes on.
-    pub(crate) fn lost_event(&self) -> Option<MalformedKind> {
+    pub(crate) fn malformed_kind(&self) -> Option<MalformedKind> {
         match self {
             Self::EventTooLarge { limit, .. } => Some(MalformedKind::TooLarge { limit: *limit }),
             Self::NotUtf8 { .. } => Some(MalformedKind::NotUtf8),
@@ -135,10 +140,10 @@ impl HttpError {
 
 // === impl Doing ===
 
-impl Doing {
+impl RequestSummary {
     /// `method` on `url`, of which only scheme, host, port and path are kept.
     pub fn new(method: Method, url: &Url) -> Self {
-        Self { method, url: plain(url).into() }
+        Self { method, url: redact_url(url).into() }
     }
 
     /// The method.
@@ -151,13 +156,13 @@ impl Doing {
         &self.url
     }
 
-    pub(crate) fn on(method: Method, url: Arc<str>) -> Self {
+    pub(crate) fn from_parts(method: Method, url: Arc<str>) -> Self {
         Self { method, url }
     }
 }
 
 /// The URL as it may be shown: user, query and fragment are where secrets travel.
-pub(crate) fn plain(url: &Url) -> String {
+pub(crate) fn redact_url(url: &Url) -> String {
     let mut shown = url.clone();
     // These fail only for URLs that cannot have a user or password to begin with.
     let _ = shown.set_username("");
@@ -167,7 +172,7 @@ pub(crate) fn plain(url: &Url) -> String {
     shown.into()
 }
 
-impl fmt::Display for Doing {
+impl fmt::Display for RequestSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.method, self.url)
     }
@@ -175,7 +180,7 @@ impl fmt::Display for Doing {
 
 // === impl of the words ===
 
-impl fmt::Display for ConnectKind {
+impl fmt::Display for ConnectFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Refused => "connection refused",
@@ -189,7 +194,7 @@ impl fmt::Display for ConnectKind {
     }
 }
 
-impl fmt::Display for Break {
+impl fmt::Display for DisconnectKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Reset => "reset",
@@ -198,7 +203,7 @@ impl fmt::Display for Break {
     }
 }
 
-impl fmt::Display for Received {
+impl fmt::Display for ResponseProgress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Nothing => f.write_str("before an answer began"),

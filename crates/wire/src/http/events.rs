@@ -15,17 +15,17 @@ use bytes::{Buf, Bytes, BytesMut};
 use bytestring::ByteString;
 use memchr::memchr2;
 
-use block::Block;
-use skip::Skip;
+use block::EventFields;
+use skip::SkippedEvent;
 
-use crate::envelope::Salvage;
+use crate::envelope::SalvagedEnvelope;
 
 /// The byte order mark that may stand before the first line.
 const BOM: [u8; 3] = [0xEF, 0xBB, 0xBF];
 
 /// One server-sent event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Event {
+pub struct SseEvent {
     /// The `event` field, if there was one that is not empty.
     pub event: Option<ByteString>,
     /// The `data` lines, joined by line feeds; empty for an event that only sets an id.
@@ -36,7 +36,7 @@ pub struct Event {
 
 /// An event that cannot be given. The parser goes on with the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum EventError {
+pub enum SseEventError {
     /// Longer than the limit; reported as soon as that is certain, then skipped to its end.
     #[error("an event is larger than {limit} bytes")]
     TooLarge {
@@ -50,7 +50,7 @@ pub enum EventError {
 
 /// An incremental parser.
 #[derive(Debug)]
-pub struct EventParser {
+pub struct SseParser {
     limit: usize,
     chunk: Bytes,
     /// The beginning of a line whose end has not come yet.
@@ -58,29 +58,29 @@ pub struct EventParser {
     /// The current line has begun and is of no interest: a comment, or part of an oversized event.
     dropping: bool,
     /// The current event was too large; what is left of it is skipped.
-    skipping: Option<Skip>,
+    skipping: Option<SkippedEvent>,
     /// What could be told of the last event that was not given.
-    salvage: Option<Salvage>,
+    salvage: Option<SalvagedEnvelope>,
     /// The last line ended in CR, so a LF that follows belongs to it.
     after_cr: bool,
-    bom: Bom,
-    block: Block,
+    bom: BomState,
+    block: EventFields,
     last_id: Option<ByteString>,
     retry: Option<Duration>,
 }
 
 /// Whether the stream may still begin with a byte order mark, and how much of it was seen.
 #[derive(Debug)]
-enum Bom {
+enum BomState {
     Matched(usize),
     Past,
 }
 
-type Outcome = Option<Result<Event, EventError>>;
+type ParsedEvent = Option<Result<SseEvent, SseEventError>>;
 
 // === impl EventParser ===
 
-impl EventParser {
+impl SseParser {
     /// A parser that refuses events of more than `limit` bytes (lines without their ends, comments
     /// not counted).
     pub fn new(limit: usize) -> Self {
@@ -92,8 +92,8 @@ impl EventParser {
             skipping: None,
             salvage: None,
             after_cr: false,
-            bom: Bom::Matched(0),
-            block: Block::default(),
+            bom: BomState::Matched(0),
+            block: EventFields::default(),
             last_id: None,
             retry: None,
         }
@@ -110,7 +110,7 @@ impl EventParser {
     }
 
     /// The next event in what was fed, or `None` when more bytes are needed.
-    pub fn next_event(&mut self) -> Outcome {
+    pub fn next_event(&mut self) -> ParsedEvent {
         self.skip_bom();
         while !self.chunk.is_empty() {
             let outcome = self.line();
@@ -123,7 +123,7 @@ impl EventParser {
 
     /// After an error: what could be told of the message in the event that was not given. `None`
     /// while the rest of an event that is too large has yet to be fed.
-    pub fn salvage(&mut self) -> Option<Salvage> {
+    pub fn salvage(&mut self) -> Option<SalvagedEnvelope> {
         while self.skipping.is_some() && !self.chunk.is_empty() {
             self.line();
         }
@@ -131,7 +131,7 @@ impl EventParser {
     }
 
     /// Takes one line, or as much of it as there is, out of a chunk that is not empty.
-    fn line(&mut self) -> Outcome {
+    fn line(&mut self) -> ParsedEvent {
         if mem::take(&mut self.after_cr) && self.chunk[0] == b'\n' {
             self.chunk.advance(1);
             return None;
@@ -162,23 +162,23 @@ impl EventParser {
     }
 
     fn skip_bom(&mut self) {
-        while let Bom::Matched(seen) = self.bom {
+        while let BomState::Matched(seen) = self.bom {
             match self.chunk.first() {
                 None => return,
                 Some(byte) if *byte == BOM[seen] => {
                     self.chunk.advance(1);
-                    self.bom = if seen == 2 { Bom::Past } else { Bom::Matched(seen + 1) };
+                    self.bom = if seen == 2 { BomState::Past } else { BomState::Matched(seen + 1) };
                 }
                 Some(_) => {
                     self.partial.extend_from_slice(&BOM[..seen]);
-                    self.bom = Bom::Past;
+                    self.bom = BomState::Past;
                 }
             }
         }
     }
 
     /// The chunk ended within a line; `piece` is not empty.
-    fn keep(&mut self, piece: &[u8]) -> Outcome {
+    fn keep(&mut self, piece: &[u8]) -> ParsedEvent {
         if let Some(skip) = &mut self.skipping {
             skip.piece(piece);
             self.dropping = true;
@@ -198,7 +198,7 @@ impl EventParser {
         None
     }
 
-    fn end_line(&mut self, piece: Bytes) -> Outcome {
+    fn end_line(&mut self, piece: Bytes) -> ParsedEvent {
         if mem::take(&mut self.dropping) {
             if let Some(skip) = &mut self.skipping {
                 skip.piece(&piece);
@@ -225,7 +225,7 @@ impl EventParser {
         self.block.size += line.len();
         if self.block.size > self.limit {
             let error = self.too_large([&line, b""]);
-            self.skipping.iter_mut().for_each(Skip::end_line);
+            self.skipping.iter_mut().for_each(SkippedEvent::end_line);
             return Some(Err(error));
         }
         if let Some(retry) = self.block.add(&line) {
@@ -236,18 +236,18 @@ impl EventParser {
 
     /// Gives up the event in the middle of a line, but keeps its id: resuming before it would only
     /// bring it back.
-    fn too_large(&mut self, line: [&[u8]; 2]) -> EventError {
-        let mut skip = Skip::after(self.block.data());
+    fn too_large(&mut self, line: [&[u8]; 2]) -> SseEventError {
+        let mut skip = SkippedEvent::after(self.block.data());
         for piece in line {
             skip.piece(piece);
         }
         self.skipping = Some(skip);
-        self.block = Block::with_id(self.block.id.take());
-        EventError::TooLarge { limit: self.limit }
+        self.block = EventFields::with_id(self.block.id.take());
+        SseEventError::TooLarge { limit: self.limit }
     }
 
     /// A blank line: the event is complete.
-    fn dispatch(&mut self) -> Outcome {
+    fn dispatch(&mut self) -> ParsedEvent {
         let mut block = mem::take(&mut self.block);
         if let Some(id) = &block.id {
             self.last_id = (!id.is_empty()).then(|| id.clone());
@@ -258,7 +258,7 @@ impl EventParser {
         }
         if let Some(skip) = block.broken() {
             self.salvage = Some(skip.finish());
-            return Some(Err(EventError::NotUtf8));
+            return Some(Err(SseEventError::NotUtf8));
         }
         block.finish().map(Ok)
     }

@@ -29,19 +29,21 @@ mod send;
 mod stream;
 mod tls;
 
-pub use answer::{Answer, Body};
+pub use answer::{HttpResponse, ResponseBody};
 pub use credentials::{
-    Challenge, CredentialError, Credentials, NoCredentials, Outgoing, SignInPage, SignInRevision,
-    SignedOut, StaticHeaders, Verdict,
+    BrowserSignIn, ChallengeAction, CredentialChallenge, CredentialError, CredentialProvider,
+    NoCredentials, RequestLine, SignInRevision, SignOutOutcome, StaticHeaders,
 };
-pub use endpoint::Endpoint;
-pub use error::{Break, ConnectKind, Doing, HttpError, Received, RedirectRefusal};
-pub use events::Event;
-pub use options::{EndpointOptions, Limits};
-pub use pool::{Pool, PoolOptions, Proxies, ProxyVars};
-pub use reach::{JudgeAddress, Reach, ResolveName, SystemResolver};
-pub use stream::EventStream;
-pub use tls::{ClientIdentity, TlsOptions};
+pub use endpoint::HttpEndpoint;
+pub use error::{
+    ConnectFailure, DisconnectKind, HttpError, RedirectRefusal, RequestSummary, ResponseProgress,
+};
+pub use events::SseEvent;
+pub use options::{EndpointOptions, ResponseLimits};
+pub use pool::{HttpPool, HttpPoolOptions, ProxySettings, ProxyVariables};
+pub use reach::{AddressFilter, AddressPredicate, NameResolver, SystemResolver};
+pub use stream::SseStream;
+pub use tls::{TlsClientIdentity, TlsOptions};
 
-pub(crate) use answer::excerpt;
+pub(crate) use answer::read_excerpt;
 pub(crate) use error::Source;

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use http::HeaderMap;
 
-use super::credentials::{Credentials, Names, NoCredentials};
+use super::credentials::{CredentialProvider, HeaderNames, NoCredentials};
 
 /// Bounds on what is received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct ResponseLimits {
     /// The longest body that is read whole, in bytes (16 MiB).
     pub max_body: usize,
     /// The longest single event, in bytes (16 MiB).
@@ -23,13 +23,13 @@ pub struct EndpointOptions {
     /// Sent with each request. The request's own headers and the credentials go before them.
     pub headers: HeaderMap,
     /// Asked before each request and after each refusal.
-    pub credentials: Arc<dyn Credentials>,
+    pub credentials: Arc<dyn CredentialProvider>,
     /// How long an answer may take to begin (60 s), for each attempt.
     pub first_byte: Duration,
     /// The longest pause within a body that is read whole (60 s). Event streams have none.
     pub idle: Duration,
     /// Bounds on what is received.
-    pub limits: Limits,
+    pub limits: ResponseLimits,
 }
 
 // === impl EndpointOptions ===
@@ -41,7 +41,7 @@ impl Default for EndpointOptions {
             credentials: Arc::new(NoCredentials),
             first_byte: Duration::from_mins(1),
             idle: Duration::from_mins(1),
-            limits: Limits::default(),
+            limits: ResponseLimits::default(),
         }
     }
 }
@@ -49,7 +49,7 @@ impl Default for EndpointOptions {
 impl fmt::Debug for EndpointOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EndpointOptions")
-            .field("headers", &Names(&self.headers))
+            .field("headers", &HeaderNames(&self.headers))
             .field("first_byte", &self.first_byte)
             .field("idle", &self.idle)
             .field("limits", &self.limits)
@@ -59,7 +59,7 @@ impl fmt::Debug for EndpointOptions {
 
 // === impl Limits ===
 
-impl Default for Limits {
+impl Default for ResponseLimits {
     fn default() -> Self {
         Self { max_body: 16 << 20, max_event: 16 << 20 }
     }

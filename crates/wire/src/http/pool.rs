@@ -10,43 +10,43 @@ use reqwest::{Client, NoProxy, Proxy};
 
 use super::classify;
 use super::error::HttpError;
-use super::reach::{Reach, ResolveName, SystemResolver};
-use super::route::{Clients, Routes};
+use super::reach::{AddressFilter, NameResolver, SystemResolver};
+use super::route::{HttpClients, Routes};
 use super::tls::TlsOptions;
 
 /// Idle connections kept for one host; more are closed when they fall idle.
-const IDLE_PER_HOST: usize = 32;
+const MAX_IDLE_PER_HOST: usize = 32;
 /// How often an HTTP/2 connection with open streams is asked whether it still lives.
-const HTTP2_PING: Duration = Duration::from_secs(30);
+const HTTP2_PING_INTERVAL: Duration = Duration::from_secs(30);
 /// How long it may take to say so.
-const HTTP2_PONG: Duration = Duration::from_secs(20);
+const HTTP2_PONG_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// How connections are made.
 #[derive(Clone)]
-pub struct PoolOptions {
+pub struct HttpPoolOptions {
     /// Trust and client certificate.
     pub tls: TlsOptions,
     /// How long making one connection may take, name resolution and TLS included (10 s).
     pub connect_timeout: Duration,
     /// Which proxies to use.
-    pub proxies: Proxies,
+    pub proxies: ProxySettings,
     /// Which addresses may be connected to.
-    pub reach: Reach,
+    pub reach: AddressFilter,
     /// What finds the addresses of names.
-    pub resolver: Arc<dyn ResolveName>,
+    pub resolver: Arc<dyn NameResolver>,
     /// The `User-Agent` of every request.
     pub user_agent: String,
 }
 
 /// Where proxies are named.
 #[derive(Clone, Debug, Default)]
-pub enum Proxies {
+pub enum ProxySettings {
     /// `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY` of this process, and what the
     /// system's settings say.
     #[default]
     System,
     /// The same variables of somebody else's environment.
-    Given(ProxyVars),
+    Given(ProxyVariables),
     /// None.
     Off,
 }
@@ -54,7 +54,7 @@ pub enum Proxies {
 /// Proxy settings as environment variables hold them. `Debug` shows which are set, no value: proxy
 /// URLs hold passwords.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
-pub struct ProxyVars {
+pub struct ProxyVariables {
     /// The proxy for `http` URLs.
     pub http: Option<String>,
     /// The proxy for `https` URLs.
@@ -68,14 +68,14 @@ pub struct ProxyVars {
 /// One shared connection pool; cheap to clone. Keep-alive, HTTP/2 where TLS negotiates it,
 /// `TCP_NODELAY`.
 #[derive(Clone)]
-pub struct Pool(Arc<Routes>);
+pub struct HttpPool(Arc<Routes>);
 
 // === impl Pool ===
 
-impl Pool {
+impl HttpPool {
     /// A pool without connections. The platform's certificates are loaded here, which takes some
     /// milliseconds: a program that must start fast makes its pool when it first needs one.
-    pub fn new(options: &PoolOptions) -> Result<Self, HttpError> {
+    pub fn new(options: &HttpPoolOptions) -> Result<Self, HttpError> {
         Routes::new(options).map(Arc::new).map(Self)
     }
 
@@ -86,38 +86,39 @@ impl Pool {
 
 /// Clients that go through `proxies` and find addresses with `resolver`.
 pub(super) fn build_clients(
-    options: &PoolOptions,
-    proxies: &Proxies,
+    options: &HttpPoolOptions,
+    proxies: &ProxySettings,
     resolver: &Arc<dyn Resolve>,
-) -> Result<Clients, HttpError> {
+) -> Result<HttpClients, HttpError> {
     let mut tls = options.tls.config()?;
     tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     let mut upgrade_tls = tls.clone();
     // An upgrade to WebSocket exists in HTTP/1.1 only.
     upgrade_tls.alpn_protocols = vec![b"http/1.1".to_vec()];
     let client = |tls| proxies.apply(client(options, tls).dns_resolver(Arc::clone(resolver)));
-    let http =
-        client(tls)?.http2_keep_alive_interval(HTTP2_PING).http2_keep_alive_timeout(HTTP2_PONG);
+    let http = client(tls)?
+        .http2_keep_alive_interval(HTTP2_PING_INTERVAL)
+        .http2_keep_alive_timeout(HTTP2_PONG_TIMEOUT);
     let upgrade = client(upgrade_tls)?.http1_only();
-    Ok(Clients { http: build(http)?, upgrade: build(upgrade)? })
+    Ok(HttpClients { http: build(http)?, upgrade: build(upgrade)? })
 }
 
-fn client(options: &PoolOptions, tls: rustls::ClientConfig) -> reqwest::ClientBuilder {
+fn client(options: &HttpPoolOptions, tls: rustls::ClientConfig) -> reqwest::ClientBuilder {
     Client::builder()
         .tls_backend_preconfigured(tls)
         .connect_timeout(options.connect_timeout)
         .tcp_nodelay(true)
-        .pool_max_idle_per_host(IDLE_PER_HOST)
+        .pool_max_idle_per_host(MAX_IDLE_PER_HOST)
         // Redirects are decided in `redirect`, where the method and the credentials are known.
         .redirect(reqwest::redirect::Policy::none())
         .user_agent(&options.user_agent)
 }
 
 fn build(builder: reqwest::ClientBuilder) -> Result<Client, HttpError> {
-    builder.build().map_err(|error| classify::setup("the HTTP client", error))
+    builder.build().map_err(|error| classify::setup_error("the HTTP client", error))
 }
 
-impl fmt::Debug for Pool {
+impl fmt::Debug for HttpPool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Pool(..)")
     }
@@ -125,20 +126,20 @@ impl fmt::Debug for Pool {
 
 // === impl PoolOptions ===
 
-impl Default for PoolOptions {
+impl Default for HttpPoolOptions {
     fn default() -> Self {
         Self {
             tls: TlsOptions::default(),
             connect_timeout: Duration::from_secs(10),
-            proxies: Proxies::default(),
-            reach: Reach::default(),
+            proxies: ProxySettings::default(),
+            reach: AddressFilter::default(),
             resolver: Arc::new(SystemResolver),
             user_agent: concat!("switchboard/", env!("CARGO_PKG_VERSION")).into(),
         }
     }
 }
 
-impl fmt::Debug for PoolOptions {
+impl fmt::Debug for HttpPoolOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PoolOptions")
             .field("tls", &self.tls)
@@ -152,7 +153,7 @@ impl fmt::Debug for PoolOptions {
 
 // === impl Proxies ===
 
-impl Proxies {
+impl ProxySettings {
     fn apply(&self, builder: reqwest::ClientBuilder) -> Result<reqwest::ClientBuilder, HttpError> {
         match self {
             Self::System => Ok(builder),
@@ -164,7 +165,7 @@ impl Proxies {
 
 // === impl ProxyVars ===
 
-impl ProxyVars {
+impl ProxyVariables {
     /// Reads the variables through `lookup`: each in lower case first, then in upper case.
     pub fn from_lookup(lookup: impl Fn(&str) -> Option<String>) -> Self {
         let read = |name: &str| {
@@ -189,7 +190,7 @@ impl ProxyVars {
         let except = self.no_proxy.as_deref().and_then(NoProxy::from_string);
         let mut builder = builder;
         for proxy in proxies.into_iter().flatten() {
-            let proxy = proxy.map_err(|error| classify::setup("a proxy", error))?;
+            let proxy = proxy.map_err(|error| classify::setup_error("a proxy", error))?;
             builder = builder.proxy(proxy.no_proxy(except.clone()));
         }
         Ok(builder)
@@ -205,7 +206,7 @@ fn with_scheme(address: &str) -> Cow<'_, str> {
     }
 }
 
-impl fmt::Debug for ProxyVars {
+impl fmt::Debug for ProxyVariables {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ProxyVars")
             .field("http", &self.http.is_some())

@@ -15,20 +15,20 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use url::{Host, Url};
 
 /// Says whether a host, by its name or address in a URL, may be reached at an address.
-pub type JudgeAddress = Arc<dyn Fn(&str, IpAddr) -> bool + Send + Sync>;
+pub type AddressPredicate = Arc<dyn Fn(&str, IpAddr) -> bool + Send + Sync>;
 
 /// Which addresses are connected to.
 #[derive(Clone, Default)]
-pub enum Reach {
+pub enum AddressFilter {
     /// All of them.
     #[default]
     Anywhere,
     /// Those that this says yes to.
-    Only(JudgeAddress),
+    Only(AddressPredicate),
 }
 
 /// Finds the addresses of a name.
-pub trait ResolveName: Send + Sync + 'static {
+pub trait NameResolver: Send + Sync + 'static {
     /// The addresses, none or an error where there are none.
     fn resolve<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>>;
 }
@@ -38,14 +38,14 @@ pub trait ResolveName: Send + Sync + 'static {
 pub struct SystemResolver;
 
 /// Resolves for a client that connects directly.
-pub(super) struct Judging {
-    pub(super) resolver: Arc<dyn ResolveName>,
-    pub(super) reach: Reach,
+pub(super) struct FilteringResolver {
+    pub(super) resolver: Arc<dyn NameResolver>,
+    pub(super) reach: AddressFilter,
 }
 
 /// Resolves for a client that goes through proxies. With some kinds of proxy the target's name comes here too.
-pub(super) struct ExemptProxies {
-    pub(super) judging: Judging,
+pub(super) struct ProxyExemptResolver {
+    pub(super) judging: FilteringResolver,
     pub(super) proxies: ProxyNames,
 }
 
@@ -55,7 +55,7 @@ pub(super) struct ProxyNames(Arc<Mutex<HashSet<String>>>);
 
 // === impl Reach ===
 
-impl Reach {
+impl AddressFilter {
     fn allows(&self, host: &str, address: IpAddr) -> bool {
         match self {
             Self::Anywhere => true,
@@ -64,7 +64,7 @@ impl Reach {
     }
 }
 
-impl fmt::Debug for Reach {
+impl fmt::Debug for AddressFilter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Anywhere => "Anywhere",
@@ -75,7 +75,7 @@ impl fmt::Debug for Reach {
 
 // === impl SystemResolver ===
 
-impl ResolveName for SystemResolver {
+impl NameResolver for SystemResolver {
     fn resolve<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
         Box::pin(async move {
             Ok(tokio::net::lookup_host((name, 0)).await?.map(|found| found.ip()).collect())
@@ -85,7 +85,7 @@ impl ResolveName for SystemResolver {
 
 // === impl Judging ===
 
-impl Judging {
+impl FilteringResolver {
     /// Refuses an address in a URL that may not be reached. Names are judged when they are resolved.
     pub(super) fn judge_literal(&self, url: &Url) -> io::Result<()> {
         let address = match url.host() {
@@ -118,7 +118,7 @@ fn forbidden(host: &str) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, why)
 }
 
-impl Resolve for Judging {
+impl Resolve for FilteringResolver {
     fn resolve(&self, name: Name) -> Resolving {
         let judging = Self { resolver: self.resolver.clone(), reach: self.reach.clone() };
         Box::pin(async move { Ok(addrs(judging.addresses(name.as_str()).await?)) })
@@ -127,7 +127,7 @@ impl Resolve for Judging {
 
 // === impl ExemptProxies ===
 
-impl Resolve for ExemptProxies {
+impl Resolve for ProxyExemptResolver {
     fn resolve(&self, name: Name) -> Resolving {
         if !self.proxies.contains(name.as_str()) {
             return Resolve::resolve(&self.judging, name);

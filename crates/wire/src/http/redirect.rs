@@ -4,18 +4,18 @@ use http::header::LOCATION;
 use http::{HeaderMap, Method, StatusCode};
 use url::Url;
 
-use super::error::{Doing, HttpError, RedirectRefusal, plain};
+use super::error::{HttpError, RedirectRefusal, RequestSummary, redact_url};
 
 /// How many redirects in a row are followed.
-const MAX: usize = 5;
+const MAX_REDIRECTS: usize = 5;
 
 /// How an exchange treats redirects, and how many it has seen.
-pub(super) enum Redirects {
+pub(super) enum RedirectMode {
     Follow { seen: usize },
     Refuse,
 }
 
-impl Redirects {
+impl RedirectMode {
     /// Where to go next from `from`, for an answer that is a redirect.
     pub(super) fn next(
         &mut self,
@@ -31,8 +31,8 @@ impl Redirects {
         match self.refusal(status, target.as_ref(), method, from) {
             None => Ok(target.unwrap_or_else(|| from.clone())),
             Some(reason) => Err(HttpError::Redirect {
-                doing: Doing::new(method.clone(), from),
-                to: target.as_ref().map(plain).unwrap_or_default(),
+                doing: RequestSummary::new(method.clone(), from),
+                to: target.as_ref().map(redact_url).unwrap_or_default(),
                 reason,
             }),
         }
@@ -58,7 +58,7 @@ impl Redirects {
             return Some(RedirectRefusal::MethodWouldChange);
         }
         *seen += 1;
-        (*seen > MAX).then_some(RedirectRefusal::TooMany)
+        (*seen > MAX_REDIRECTS).then_some(RedirectRefusal::TooMany)
     }
 }
 

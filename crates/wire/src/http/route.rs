@@ -11,12 +11,12 @@ use reqwest::dns::Resolve;
 use url::Url;
 
 use super::error::HttpError;
-use super::pool::{PoolOptions, Proxies, build_clients};
-use super::reach::{ExemptProxies, Judging, ProxyNames, Reach};
+use super::pool::{HttpPoolOptions, ProxySettings, build_clients};
+use super::reach::{AddressFilter, FilteringResolver, ProxyExemptResolver, ProxyNames};
 
 /// Clients that differ in what may become of a connection.
 #[derive(Clone)]
-pub(super) struct Clients {
+pub(super) struct HttpClients {
     /// HTTP/2 where TLS negotiates it.
     pub(super) http: Client,
     /// HTTP/1.1, which alone can be upgraded to another protocol.
@@ -25,7 +25,7 @@ pub(super) struct Clients {
 
 /// Which of them a request wants.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Purpose {
+pub(super) enum RequestPurpose {
     Exchange,
     Upgrade,
 }
@@ -34,49 +34,53 @@ pub(super) enum Purpose {
 pub(super) struct Routes {
     /// Says which URLs go through a proxy, by the rules that the clients follow too.
     matcher: Matcher,
-    clients: Clients,
+    clients: HttpClients,
     /// Where the reach is restricted, proxies have clients of their own, and `clients` know none.
-    restricted: Option<Restricted>,
+    restricted: Option<RestrictedRoutes>,
 }
 
-struct Restricted {
-    judging: Judging,
-    proxied: Clients,
+struct RestrictedRoutes {
+    judging: FilteringResolver,
+    proxied: HttpClients,
     proxies: ProxyNames,
 }
 
 // === impl Routes ===
 
 impl Routes {
-    pub(super) fn new(options: &PoolOptions) -> Result<Self, HttpError> {
+    pub(super) fn new(options: &HttpPoolOptions) -> Result<Self, HttpError> {
         let matcher = matcher(&options.proxies);
-        let judging =
-            || Judging { resolver: options.resolver.clone(), reach: options.reach.clone() };
-        if let Reach::Anywhere = options.reach {
+        let judging = || FilteringResolver {
+            resolver: options.resolver.clone(),
+            reach: options.reach.clone(),
+        };
+        if let AddressFilter::Anywhere = options.reach {
             let clients = build_clients(options, &options.proxies, &resolver(judging()))?;
             return Ok(Self { matcher, clients, restricted: None });
         }
         let proxies = ProxyNames::default();
-        let exempting = ExemptProxies { judging: judging(), proxies: proxies.clone() };
-        let restricted = Restricted {
+        let exempting = ProxyExemptResolver { judging: judging(), proxies: proxies.clone() };
+        let restricted = RestrictedRoutes {
             judging: judging(),
             proxied: build_clients(options, &options.proxies, &resolver(exempting))?,
             proxies,
         };
-        let clients = build_clients(options, &Proxies::Off, &resolver(judging()))?;
+        let clients = build_clients(options, &ProxySettings::Off, &resolver(judging()))?;
         Ok(Self { matcher, clients, restricted: Some(restricted) })
     }
 
     /// The client for a request to `url`; an error where that may not be reached.
-    pub(super) async fn client(&self, url: &Url, purpose: Purpose) -> io::Result<Client> {
-        let Some(restricted) = &self.restricted else { return Ok(self.clients.of(purpose)) };
+    pub(super) async fn client(&self, url: &Url, purpose: RequestPurpose) -> io::Result<Client> {
+        let Some(restricted) = &self.restricted else {
+            return Ok(self.clients.for_purpose(purpose));
+        };
         restricted.judging.judge_literal(url)?;
         match self.proxy(url) {
-            None => Ok(self.clients.of(purpose)),
+            None => Ok(self.clients.for_purpose(purpose)),
             Some(proxy) => {
                 restricted.judging.judge_proxied(url).await?;
                 restricted.proxies.add(&proxy);
-                Ok(restricted.proxied.of(purpose))
+                Ok(restricted.proxied.for_purpose(purpose))
             }
         }
     }
@@ -110,11 +114,11 @@ fn resolver(resolver: impl Resolve + 'static) -> Arc<dyn Resolve> {
     Arc::new(resolver)
 }
 
-fn matcher(proxies: &Proxies) -> Matcher {
+fn matcher(proxies: &ProxySettings) -> Matcher {
     match proxies {
-        Proxies::System => Matcher::from_system(),
-        Proxies::Off => Matcher::builder().build(),
-        Proxies::Given(vars) => {
+        ProxySettings::System => Matcher::from_system(),
+        ProxySettings::Off => Matcher::builder().build(),
+        ProxySettings::Given(vars) => {
             let text = |variable: &Option<String>| variable.clone().unwrap_or_default();
             Matcher::builder()
                 .http(text(&vars.http))
@@ -128,11 +132,11 @@ fn matcher(proxies: &Proxies) -> Matcher {
 
 // === impl Clients ===
 
-impl Clients {
-    fn of(&self, purpose: Purpose) -> Client {
+impl HttpClients {
+    fn for_purpose(&self, purpose: RequestPurpose) -> Client {
         match purpose {
-            Purpose::Exchange => self.http.clone(),
-            Purpose::Upgrade => self.upgrade.clone(),
+            RequestPurpose::Exchange => self.http.clone(),
+            RequestPurpose::Upgrade => self.upgrade.clone(),
         }
     }
 }

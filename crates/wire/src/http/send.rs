@@ -9,29 +9,31 @@ use http::{HeaderMap, Method, StatusCode};
 use tokio::time::timeout;
 use url::Url;
 
-use super::credentials::{Challenge, CredentialError, Outgoing, Verdict, conceal};
-use super::error::{ConnectKind, Doing, HttpError};
+use super::credentials::{
+    ChallengeAction, CredentialChallenge, CredentialError, RequestLine, mark_sensitive,
+};
+use super::error::{ConnectFailure, HttpError, RequestSummary};
 use super::options::EndpointOptions;
-use super::pool::Pool;
-use super::redirect::{Redirects, is_redirect};
-use super::route::Purpose;
+use super::pool::HttpPool;
+use super::redirect::{RedirectMode, is_redirect};
+use super::route::RequestPurpose;
 use super::{answer, classify};
 
 /// How often one request is sent again because the credentials had something new to show.
-const MAX_RETRIES: usize = 3;
+const MAX_CREDENTIAL_RETRIES: usize = 3;
 
 /// A request that may have to be sent more than once.
-pub(super) struct Call {
+pub(super) struct ResendableRequest {
     pub(super) method: Method,
     pub(super) headers: HeaderMap,
     pub(super) body: Bytes,
-    pub(super) redirects: Redirects,
-    pub(super) pool: Pool,
-    pub(super) purpose: Purpose,
+    pub(super) redirects: RedirectMode,
+    pub(super) pool: HttpPool,
+    pub(super) purpose: RequestPurpose,
 }
 
 /// Where requests go, and what goes with them.
-pub(super) struct Target {
+pub(super) struct EndpointTarget {
     pub(super) url: Url,
     /// The URL as it may be shown.
     pub(super) shown: Arc<str>,
@@ -40,28 +42,28 @@ pub(super) struct Target {
 
 // === impl Target ===
 
-impl Target {
+impl EndpointTarget {
     /// Sends until there is an answer that is neither a redirect to follow nor a refusal that new
     /// credentials may overcome.
     pub(super) async fn send(
         &self,
-        mut call: Call,
-    ) -> Result<(reqwest::Response, Doing), HttpError> {
+        mut call: ResendableRequest,
+    ) -> Result<(reqwest::Response, RequestSummary), HttpError> {
         let mut url = self.url.clone();
-        let mut doing = Doing::on(call.method.clone(), self.shown.clone());
+        let mut doing = RequestSummary::from_parts(call.method.clone(), self.shown.clone());
         let mut retries = 0;
         loop {
             let sent = self.authorize(&call.method, &url, &doing).await?;
             let mut response = self.attempt(&call, &url, &sent, &doing).await?;
-            self.options.credentials.answered(response.headers());
+            self.options.credentials.on_response(response.headers());
             let status = response.status();
             if is_redirect(status) {
                 url = call.redirects.next(status, response.headers(), &call.method, &url)?;
-                doing = Doing::new(call.method.clone(), &url);
-                answer::excerpt(&mut response).await;
+                doing = RequestSummary::new(call.method.clone(), &url);
+                answer::read_excerpt(&mut response).await;
             } else if is_refusal(status) {
                 let remote = call.pool.routes().remote(&url, &response);
-                self.challenged(&mut response, (sent, remote), &doing, retries).await?;
+                self.handle_challenge(&mut response, (sent, remote), &doing, retries).await?;
                 retries += 1;
             } else {
                 return Ok((response, doing));
@@ -71,10 +73,10 @@ impl Target {
 
     async fn attempt(
         &self,
-        call: &Call,
+        call: &ResendableRequest,
         url: &Url,
         sent: &HeaderMap,
-        doing: &Doing,
+        doing: &RequestSummary,
     ) -> Result<reqwest::Response, HttpError> {
         let mut request = reqwest::Request::new(call.method.clone(), url.clone());
         *request.headers_mut() = self.headers(sent, &call.headers);
@@ -85,7 +87,10 @@ impl Target {
         let executing = async {
             let client = call.pool.routes().client(url, call.purpose).await;
             let client = client.map_err(|error| forbidden(doing.clone(), &error))?;
-            client.execute(request).await.map_err(|error| classify::sending(doing.clone(), error))
+            client
+                .execute(request)
+                .await
+                .map_err(|error| classify::send_error(doing.clone(), error))
         };
         match timeout(after, executing).await {
             Ok(answer) => answer,
@@ -97,39 +102,41 @@ impl Target {
         &self,
         method: &Method,
         url: &Url,
-        doing: &Doing,
+        doing: &RequestSummary,
     ) -> Result<HeaderMap, HttpError> {
-        let given = self.options.credentials.headers(Outgoing { method, url }).await;
-        let mut headers = given.map_err(|error| no_headers(error, doing.clone()))?;
-        conceal(&mut headers);
+        let given = self.options.credentials.headers(RequestLine { method, url }).await;
+        let mut headers = given.map_err(|error| no_credentials_error(error, doing.clone()))?;
+        mark_sensitive(&mut headers);
         Ok(headers)
     }
 
     /// `Ok` means: send it again.
-    async fn challenged(
+    async fn handle_challenge(
         &self,
         response: &mut reqwest::Response,
         (sent, remote): (HeaderMap, Option<IpAddr>),
-        doing: &Doing,
+        doing: &RequestSummary,
         retries: usize,
     ) -> Result<(), HttpError> {
-        let text = answer::excerpt(response).await;
-        let www_authenticate = challenges(response.headers());
+        let text = answer::read_excerpt(response).await;
+        let www_authenticate = www_authenticate_values(response.headers());
         let status = response.status();
-        let challenge = Challenge { status, www_authenticate, sent, retries, remote };
-        let verdict = if retries == MAX_RETRIES {
-            Verdict::GiveUp
+        let challenge = CredentialChallenge { status, www_authenticate, sent, retries, remote };
+        let verdict = if retries == MAX_CREDENTIAL_RETRIES {
+            ChallengeAction::GiveUp
         } else {
-            self.options.credentials.challenged(&challenge).await
+            self.options.credentials.on_challenge(&challenge).await
         };
         let (doing, challenges) = (doing.clone(), challenge.www_authenticate);
         match verdict {
-            Verdict::Retry => Ok(()),
-            Verdict::SignIn { reason } => Err(HttpError::SignIn { doing, reason, challenges }),
-            Verdict::Failed { reason } => {
+            ChallengeAction::Retry => Ok(()),
+            ChallengeAction::SignIn { reason } => {
+                Err(HttpError::SignIn { doing, reason, challenges })
+            }
+            ChallengeAction::Failed { reason } => {
                 Err(HttpError::Credentials { doing, source: reason.into() })
             }
-            Verdict::GiveUp => {
+            ChallengeAction::GiveUp => {
                 Err(HttpError::Refused { doing, status: challenge.status, challenges, text })
             }
         }
@@ -154,12 +161,12 @@ fn replace(into: &mut HeaderMap, from: &HeaderMap) {
 }
 
 /// An address that may not be reached: nothing was sent.
-fn forbidden(doing: Doing, error: &std::io::Error) -> HttpError {
+fn forbidden(doing: RequestSummary, error: &std::io::Error) -> HttpError {
     let source = error.to_string().into();
-    HttpError::Connect { doing, kind: ConnectKind::Unreachable, source }
+    HttpError::Connect { doing, kind: ConnectFailure::Unreachable, source }
 }
 
-fn no_headers(error: CredentialError, doing: Doing) -> HttpError {
+fn no_credentials_error(error: CredentialError, doing: RequestSummary) -> HttpError {
     match error {
         CredentialError::SignIn(reason) => {
             HttpError::SignIn { doing, reason, challenges: Vec::new() }
@@ -172,7 +179,7 @@ fn is_refusal(status: StatusCode) -> bool {
     matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
 }
 
-fn challenges(headers: &HeaderMap) -> Vec<String> {
+fn www_authenticate_values(headers: &HeaderMap) -> Vec<String> {
     let values = headers.get_all(WWW_AUTHENTICATE).iter();
     values.filter_map(|value| value.to_str().ok()).map(str::to_owned).collect()
 }

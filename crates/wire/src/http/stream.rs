@@ -4,22 +4,26 @@ use std::fmt;
 use std::time::Duration;
 
 use super::classify;
-use super::error::{Break, Doing, HttpError, Received};
-use super::events::{Event, EventError, EventParser};
-use crate::envelope::Salvage;
+use super::error::{DisconnectKind, HttpError, RequestSummary, ResponseProgress};
+use super::events::{SseEvent, SseEventError, SseParser};
+use crate::envelope::SalvagedEnvelope;
 
 /// A body of server-sent events. Dropping it closes the exchange.
-pub struct EventStream {
+pub struct SseStream {
     /// Boxed, like the parser, because both are large and an `Answer` is moved about.
     response: Option<Box<reqwest::Response>>,
-    parser: Box<EventParser>,
-    doing: Doing,
+    parser: Box<SseParser>,
+    doing: RequestSummary,
     received: u64,
 }
 
-impl EventStream {
-    pub(super) fn new(response: reqwest::Response, doing: Doing, max_event: usize) -> Self {
-        let parser = Box::new(EventParser::new(max_event));
+impl SseStream {
+    pub(super) fn new(
+        response: reqwest::Response,
+        doing: RequestSummary,
+        max_event: usize,
+    ) -> Self {
+        let parser = Box::new(SseParser::new(max_event));
         Self { response: Some(Box::new(response)), parser, doing, received: 0 }
     }
 
@@ -28,7 +32,7 @@ impl EventStream {
     /// Cancel-safe: dropping the future loses nothing. After [`HttpError::EventTooLarge`] and
     /// [`HttpError::NotUtf8`] the stream goes on, and [`EventStream::salvage`] tells whose message
     /// was lost; any other error is followed by `None`.
-    pub async fn next(&mut self) -> Result<Option<Event>, HttpError> {
+    pub async fn next(&mut self) -> Result<Option<SseEvent>, HttpError> {
         loop {
             if let Some(outcome) = self.parser.next_event() {
                 return outcome.map(Some).map_err(|error| self.event_error(error));
@@ -36,7 +40,7 @@ impl EventStream {
             if self.response.is_none() {
                 return Ok(None);
             }
-            if !self.more().await? {
+            if !self.feed_more().await? {
                 return self.end();
             }
         }
@@ -44,20 +48,20 @@ impl EventStream {
 
     /// After [`HttpError::EventTooLarge`] or [`HttpError::NotUtf8`]: what could be told of the
     /// message in that event, once all of it has gone by. Cancel-safe.
-    pub async fn salvage(&mut self) -> Result<Salvage, HttpError> {
+    pub async fn salvage(&mut self) -> Result<SalvagedEnvelope, HttpError> {
         loop {
             if let Some(salvage) = self.parser.salvage() {
                 return Ok(salvage);
             }
-            if self.response.is_none() || !self.more().await? {
+            if self.response.is_none() || !self.feed_more().await? {
                 self.end()?;
-                return Ok(Salvage::default());
+                return Ok(SalvagedEnvelope::default());
             }
         }
     }
 
     /// Feeds the parser; `false` at the end.
-    async fn more(&mut self) -> Result<bool, HttpError> {
+    async fn feed_more(&mut self) -> Result<bool, HttpError> {
         let Some(response) = &mut self.response else {
             return Ok(false);
         };
@@ -70,7 +74,7 @@ impl EventStream {
             Ok(None) => Ok(false),
             Err(error) => {
                 self.response = None;
-                Err(classify::reading(self.doing.clone(), self.received, error))
+                Err(classify::read_error(self.doing.clone(), self.received, error))
             }
         }
     }
@@ -85,29 +89,29 @@ impl EventStream {
         self.parser.retry()
     }
 
-    fn end(&mut self) -> Result<Option<Event>, HttpError> {
+    fn end(&mut self) -> Result<Option<SseEvent>, HttpError> {
         self.response = None;
         if !self.parser.is_mid_event() {
             return Ok(None);
         }
         Err(HttpError::Closed {
             doing: self.doing.clone(),
-            how: Break::Ended,
-            received: Received::Body(self.received),
+            how: DisconnectKind::Ended,
+            received: ResponseProgress::Body(self.received),
             source: None,
         })
     }
 
-    fn event_error(&self, error: EventError) -> HttpError {
+    fn event_error(&self, error: SseEventError) -> HttpError {
         let doing = self.doing.clone();
         match error {
-            EventError::TooLarge { limit } => HttpError::EventTooLarge { doing, limit },
-            EventError::NotUtf8 => HttpError::NotUtf8 { doing },
+            SseEventError::TooLarge { limit } => HttpError::EventTooLarge { doing, limit },
+            SseEventError::NotUtf8 => HttpError::NotUtf8 { doing },
         }
     }
 }
 
-impl fmt::Debug for EventStream {
+impl fmt::Debug for SseStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EventStream")
             .field("doing", &self.doing)

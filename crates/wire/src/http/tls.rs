@@ -17,25 +17,25 @@ pub struct TlsOptions {
     /// Certificate authorities to trust besides the platform's, each one or more PEM certificates.
     pub extra_ca_pem: Vec<Vec<u8>>,
     /// The certificate to show to servers that ask for one.
-    pub client_identity: Option<ClientIdentity>,
+    pub client_identity: Option<TlsClientIdentity>,
     /// Whether what the platform trusts is trusted (the default).
     pub platform_roots: bool,
 }
 
 /// A certificate chain and its private key, in one PEM text. `Debug` shows neither.
 #[derive(Clone)]
-pub struct ClientIdentity(Arc<[u8]>);
+pub struct TlsClientIdentity(Arc<[u8]>);
 
 // === impl ClientIdentity ===
 
-impl ClientIdentity {
+impl TlsClientIdentity {
     /// From PEM text that holds the chain (leaf first) and the private key, in any order.
     pub fn from_pem(pem: impl Into<Vec<u8>>) -> Self {
         Self(pem.into().into())
     }
 }
 
-impl fmt::Debug for ClientIdentity {
+impl fmt::Debug for TlsClientIdentity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("ClientIdentity(..)")
     }
@@ -57,7 +57,7 @@ impl TlsOptions {
             .with_safe_default_protocol_versions()
             .map_err(|error| setup("TLS", error))?;
         let builder = self.trust(builder, provider)?;
-        let Some(ClientIdentity(pem)) = &self.client_identity else {
+        let Some(TlsClientIdentity(pem)) = &self.client_identity else {
             return Ok(builder.with_no_client_auth());
         };
         let chain = certificates(pem).map_err(|error| setup("the client certificate", error))?;

@@ -9,9 +9,9 @@
 )]
 
 /// How many bytes are looked at together in a long run.
-const BLOCK: usize = 32;
+const BLOCK_BYTES: usize = 32;
 /// The same in a run that has turned out to be very long.
-const WIDE: usize = 4 * BLOCK;
+const WIDE_BLOCK_BYTES: usize = 4 * BLOCK_BYTES;
 
 /// Where the run of bytes from `at` ends that need no attention inside a string: at a quote, a
 /// backslash, a control character, or the end of the text.
@@ -76,10 +76,10 @@ fn place(found: u64) -> usize {
 /// [`plain_end`] of a run of any length.
 #[inline(never)]
 pub(super) fn long_end(text: &[u8], start: usize) -> usize {
-    let mut at = over_plain::<BLOCK>(text, start, WIDE / BLOCK);
-    if at == start + WIDE {
-        at = over_plain::<WIDE>(text, at, usize::MAX);
-        at = over_plain::<BLOCK>(text, at, WIDE / BLOCK);
+    let mut at = over_plain::<BLOCK_BYTES>(text, start, WIDE_BLOCK_BYTES / BLOCK_BYTES);
+    if at == start + WIDE_BLOCK_BYTES {
+        at = over_plain::<WIDE_BLOCK_BYTES>(text, at, usize::MAX);
+        at = over_plain::<BLOCK_BYTES>(text, at, WIDE_BLOCK_BYTES / BLOCK_BYTES);
     }
     loop {
         match short_end(text, at) {

@@ -2,29 +2,29 @@
 
 use std::ops::Range;
 
-use super::walk::{Step, Walk};
+use super::walk::{LevelCursor, MemberSpan};
 
 /// The members of one object, in the order written.
 #[derive(Clone)]
-pub struct Members<'a>(Walk<'a>);
+pub struct JsonMembers<'a>(LevelCursor<'a>);
 
 /// The elements of one array, in the order written.
 #[derive(Clone)]
-pub struct Elements<'a>(Walk<'a>);
+pub struct JsonElements<'a>(LevelCursor<'a>);
 
 /// One member of an object.
 #[derive(Debug, Clone, Copy)]
-pub struct Member<'a> {
+pub struct JsonMember<'a> {
     /// The key as written, quotes and escapes included.
     pub key: &'a str,
     /// The value as written.
     pub value: &'a str,
-    step: Step,
+    step: MemberSpan,
 }
 
 /// Why a member could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum MemberError {
+pub enum JsonMemberError {
     /// The key stands more than once in its object.
     #[error("member `{0}` stands more than once")]
     Duplicate(String),
@@ -32,21 +32,21 @@ pub enum MemberError {
 
 // === impl Members ===
 
-impl<'a> Members<'a> {
+impl<'a> JsonMembers<'a> {
     /// Walks `text`, one well-formed value; nothing comes out unless it is an object.
     #[inline]
     pub fn of(text: &'a str) -> Self {
-        Self(Walk::into(text, b'{'))
+        Self(LevelCursor::into(text, b'{'))
     }
 
     /// The value of `key`, which may stand at most once.
-    pub fn find_only(self, key: &str) -> Result<Option<&'a str>, MemberError> {
+    pub fn find_only(self, key: &str) -> Result<Option<&'a str>, JsonMemberError> {
         let Self(mut walk) = self;
         let text = walk.text();
         let mut found = None;
         while let Some(step) = walk.member() {
-            if step.is(text, key) && found.replace(step.value()).is_some() {
-                return Err(MemberError::Duplicate(key.to_owned()));
+            if step.is_named(text, key) && found.replace(step.value()).is_some() {
+                return Err(JsonMemberError::Duplicate(key.to_owned()));
             }
         }
         Ok(found.map(|span| &text[span]))
@@ -56,14 +56,14 @@ impl<'a> Members<'a> {
     pub fn find_each<const N: usize>(
         self,
         keys: [&str; N],
-    ) -> Result<[Option<&'a str>; N], MemberError> {
+    ) -> Result<[Option<&'a str>; N], JsonMemberError> {
         let Self(mut walk) = self;
         let text = walk.text();
         let mut found = [const { None }; N];
         while let Some(step) = walk.member() {
             for (key, found) in keys.iter().zip(&mut found) {
-                if step.is(text, key) && found.replace(step.value()).is_some() {
-                    return Err(MemberError::Duplicate((*key).to_owned()));
+                if step.is_named(text, key) && found.replace(step.value()).is_some() {
+                    return Err(JsonMemberError::Duplicate((*key).to_owned()));
                 }
             }
         }
@@ -71,28 +71,28 @@ impl<'a> Members<'a> {
     }
 }
 
-impl<'a> Iterator for Members<'a> {
-    type Item = Member<'a>;
+impl<'a> Iterator for JsonMembers<'a> {
+    type Item = JsonMember<'a>;
 
     #[inline]
-    fn next(&mut self) -> Option<Member<'a>> {
+    fn next(&mut self) -> Option<JsonMember<'a>> {
         let step = self.0.member()?;
         let text = self.0.text();
-        Some(Member { key: &text[step.key()], value: &text[step.value()], step })
+        Some(JsonMember { key: &text[step.key()], value: &text[step.value()], step })
     }
 }
 
 // === impl Elements ===
 
-impl<'a> Elements<'a> {
+impl<'a> JsonElements<'a> {
     /// Walks `text`, one well-formed value; nothing comes out unless it is an array.
     #[inline]
     pub fn of(text: &'a str) -> Self {
-        Self(Walk::into(text, b'['))
+        Self(LevelCursor::into(text, b'['))
     }
 }
 
-impl<'a> Iterator for Elements<'a> {
+impl<'a> Iterator for JsonElements<'a> {
     type Item = &'a str;
 
     #[inline]
@@ -104,10 +104,10 @@ impl<'a> Iterator for Elements<'a> {
 
 // === impl Member ===
 
-impl Member<'_> {
+impl JsonMember<'_> {
     /// Whether the key means `name`, however it is escaped.
     #[inline]
-    pub fn is(&self, name: &str) -> bool {
+    pub fn is_named(&self, name: &str) -> bool {
         self.step.means(self.key, name)
     }
 
@@ -129,7 +129,8 @@ mod tests {
     #[test]
     fn walks_one_level() {
         let text = r#"{ "a" : {"b":1} ,"c":[2,3],"a":4 }"#;
-        let seen: Vec<_> = Members::of(text).map(|m| (m.key, m.value, &text[m.span()])).collect();
+        let seen: Vec<_> =
+            JsonMembers::of(text).map(|m| (m.key, m.value, &text[m.span()])).collect();
         assert_eq!(
             seen,
             [
@@ -138,7 +139,10 @@ mod tests {
                 ("\"a\"", "4", "\"a\":4"),
             ]
         );
-        assert_eq!(Elements::of("[ 1 , [2] ,\"]\" ]").collect::<Vec<_>>(), ["1", "[2]", "\"]\""]);
-        assert_eq!(Members::of("[1]").count() + Elements::of("{}").count(), 0);
+        assert_eq!(
+            JsonElements::of("[ 1 , [2] ,\"]\" ]").collect::<Vec<_>>(),
+            ["1", "[2]", "\"]\""]
+        );
+        assert_eq!(JsonMembers::of("[1]").count() + JsonElements::of("{}").count(), 0);
     }
 }

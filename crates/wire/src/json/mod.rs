@@ -20,16 +20,16 @@ use std::{fmt, sync::Arc};
 use bytestring::ByteString;
 use serde::{Deserialize, Serialize};
 
-pub use members::{Elements, Member, MemberError, Members};
+pub use members::{JsonElements, JsonMember, JsonMemberError, JsonMembers};
 pub use rope::Rope;
-pub use scan::{MAX_DEPTH, Syntax, SyntaxKind};
-pub use splice::{Edit, SpliceError, splice};
+pub use scan::{JsonSyntaxError, JsonSyntaxErrorKind, MAX_JSON_DEPTH};
+pub use splice::{JsonEdit, SpliceError, splice};
 pub use string::{decode_string, quote};
 
-pub(crate) use outline::{LARGE, Outline};
-pub(crate) use rope::Strands;
-pub(crate) use scan::{Key, Scanner};
-pub(crate) use splice::{Patch, room};
+pub(crate) use outline::{LARGE_TEXT_BYTES, MemberOutline};
+pub(crate) use rope::RopeBuilder;
+pub(crate) use scan::{ScannedKey, Scanner};
+pub(crate) use splice::{TextPatch, added_bytes};
 pub(crate) use string::quote_into;
 
 /// One well-formed JSON value, as text over shared bytes. Cloning is a reference count.
@@ -37,7 +37,7 @@ pub(crate) use string::quote_into;
 pub struct Raw {
     text: ByteString,
     /// Of an object that came in a message.
-    outline: Option<Arc<Outline>>,
+    outline: Option<Arc<MemberOutline>>,
 }
 
 /// What a JSON value is, told from its first byte.
@@ -56,7 +56,7 @@ pub enum JsonKind {
 
 impl Raw {
     /// Checks that `text` is exactly one JSON value, white space around it allowed and dropped.
-    pub fn parse(text: impl Into<ByteString>) -> Result<Self, Syntax> {
+    pub fn parse(text: impl Into<ByteString>) -> Result<Self, JsonSyntaxError> {
         let text = text.into();
         let span = Scanner::new(&text).only_value()?;
         Ok(Self::new(text.slice_ref(&text[span])))
@@ -64,7 +64,7 @@ impl Raw {
 
     /// The JSON text of a Rust value. Fails only where `T` has no JSON form (a map with keys
     /// that are not strings, say).
-    pub fn of<T: Serialize + ?Sized>(value: &T) -> Result<Self, serde_json::Error> {
+    pub fn from_value<T: Serialize + ?Sized>(value: &T) -> Result<Self, serde_json::Error> {
         serde_json::to_string(value).map(|text| Self::new(text.into()))
     }
 
@@ -84,7 +84,7 @@ impl Raw {
     }
 
     /// Takes text that the caller knows to be one JSON value without space around it.
-    pub(crate) fn trusted(text: ByteString) -> Self {
+    pub(crate) fn from_trusted(text: ByteString) -> Self {
         debug_assert!(Scanner::new(&text).only_value().is_ok(), "not JSON: {text}");
         Self::new(text)
     }
@@ -94,7 +94,7 @@ impl Raw {
     }
 
     /// The same, with what is known of it.
-    pub(crate) fn outlined(self, outline: Option<Arc<Outline>>) -> Self {
+    pub(crate) fn with_outline(self, outline: Option<Arc<MemberOutline>>) -> Self {
         Self { outline, ..self }
     }
 
@@ -110,7 +110,7 @@ impl Raw {
 
     /// The same in a buffer of its own, for what is kept long: a slice keeps everything that it was cut from.
     #[must_use]
-    pub fn apart(&self) -> Self {
+    pub fn to_detached(&self) -> Self {
         Self::new(self.text.to_string().into())
     }
 
@@ -137,34 +137,37 @@ impl Raw {
     }
 
     /// The members of an object in the order written; none for other kinds.
-    pub fn members(&self) -> Members<'_> {
-        Members::of(&self.text)
+    pub fn members(&self) -> JsonMembers<'_> {
+        JsonMembers::of(&self.text)
     }
 
     /// The elements of an array in the order written; none for other kinds.
     pub fn elements(&self) -> impl Iterator<Item = Raw> + '_ {
-        Elements::of(&self.text).map(|text| self.slice(text))
+        JsonElements::of(&self.text).map(|text| self.slice(text))
     }
 
     /// The value of member `key`. A key that stands twice is an error: two readers could
     /// disagree about which one counts, and one of them may be the one that checks permissions.
-    pub fn get(&self, key: &str) -> Result<Option<Raw>, MemberError> {
+    pub fn get(&self, key: &str) -> Result<Option<Raw>, JsonMemberError> {
         Ok(self.find_only(key)?.map(|text| self.slice(text)))
     }
 
     /// [`Raw::get`] of several members on one walk: `let [name, meta] = params.read(["name", "_meta"])?;`
-    pub fn read<const N: usize>(&self, keys: [&str; N]) -> Result<[Option<Raw>; N], MemberError> {
+    pub fn get_each<const N: usize>(
+        &self,
+        keys: [&str; N],
+    ) -> Result<[Option<Raw>; N], JsonMemberError> {
         let found = self.members().find_each(keys)?;
         Ok(found.map(|text| text.map(|text| self.slice(text))))
     }
 
     /// [`Raw::get`] through several levels.
-    pub fn get_path(&self, path: &[&str]) -> Result<Option<Raw>, MemberError> {
-        Ok(self.peek(path)?.map(|text| self.slice(text)))
+    pub fn get_path(&self, path: &[&str]) -> Result<Option<Raw>, JsonMemberError> {
+        Ok(self.peek_path(path)?.map(|text| self.slice(text)))
     }
 
     /// The text of the value that [`Raw::get_path`] finds, for whoever only looks at it.
-    pub fn peek(&self, path: &[&str]) -> Result<Option<&str>, MemberError> {
+    pub fn peek_path(&self, path: &[&str]) -> Result<Option<&str>, JsonMemberError> {
         let Some((first, path)) = path.split_first() else {
             return Ok(Some(self.as_str()));
         };
@@ -179,7 +182,7 @@ impl Raw {
     }
 
     #[inline]
-    fn find_only(&self, key: &str) -> Result<Option<&str>, MemberError> {
+    fn find_only(&self, key: &str) -> Result<Option<&str>, JsonMemberError> {
         match &self.outline {
             Some(outline) => outline.find_only(self.as_str(), key),
             None => find_only(self.as_str(), key),
@@ -187,17 +190,17 @@ impl Raw {
     }
 
     /// This object with members changed; see [`splice`].
-    pub fn with(&self, edits: &[Edit<'_>]) -> Result<Raw, SpliceError> {
-        if self.is_as_it_is_to_be(edits) {
+    pub fn with_edits(&self, edits: &[JsonEdit<'_>]) -> Result<Raw, SpliceError> {
+        if self.needs_no_edit(edits) {
             return Ok(self.clone());
         }
-        let changed = splice::changed(&self.text, self.outline.as_deref(), edits)?;
+        let changed = splice::splice_if_changed(&self.text, self.outline.as_deref(), edits)?;
         Ok(changed.map_or_else(|| self.clone(), |text| Self::new(text.into())))
     }
 
     /// The same, with what is large not copied.
-    pub fn with_in_pieces(&self, edits: &[Edit<'_>]) -> Result<Rope, SpliceError> {
-        if self.is_as_it_is_to_be(edits) {
+    pub fn with_edits_as_rope(&self, edits: &[JsonEdit<'_>]) -> Result<Rope, SpliceError> {
+        if self.needs_no_edit(edits) {
             return Ok(Rope::from(self.text.clone()));
         }
         let changed = splice::rope(&self.text, self.outline.as_deref(), edits)?;
@@ -205,8 +208,10 @@ impl Raw {
     }
 
     /// What is not there need not be taken out, nor looked for member by member.
-    fn is_as_it_is_to_be(&self, edits: &[Edit<'_>]) -> bool {
-        let idle = |edit: &Edit<'_>| edit.removes().is_some_and(|key| lacks(self.as_str(), key));
+    fn needs_no_edit(&self, edits: &[JsonEdit<'_>]) -> bool {
+        let idle = |edit: &JsonEdit<'_>| {
+            edit.removes().is_some_and(|key| surely_lacks_key(self.as_str(), key))
+        };
         let is_walked = self.outline.is_none() && self.kind() == JsonKind::Object;
         edits.is_empty() || is_walked && edits.iter().all(idle)
     }
@@ -217,18 +222,18 @@ impl Raw {
 }
 
 #[inline]
-fn find_only<'t>(text: &'t str, key: &str) -> Result<Option<&'t str>, MemberError> {
-    if lacks(text, key) {
+fn find_only<'t>(text: &'t str, key: &str) -> Result<Option<&'t str>, JsonMemberError> {
+    if surely_lacks_key(text, key) {
         return Ok(None);
     }
-    Members::of(text).find_only(key)
+    JsonMembers::of(text).find_only(key)
 }
 
 /// Whether `key` certainly stands nowhere in a large text. Looking for the letters is several times faster than
 /// going through the members, and most of what is asked of a large result is not there.
 #[inline]
-fn lacks(text: &str, key: &str) -> bool {
-    text.len() >= LARGE && lacks_letters(text.as_bytes(), key)
+fn surely_lacks_key(text: &str, key: &str) -> bool {
+    text.len() >= LARGE_TEXT_BYTES && lacks_letters(text.as_bytes(), key)
 }
 
 fn lacks_letters(text: &[u8], key: &str) -> bool {
@@ -263,8 +268,8 @@ impl fmt::Display for Raw {
 /// Payloads can be megabytes; a log line wants to know that it was there.
 impl fmt::Debug for Raw {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const SHOWN: usize = 120;
-        match self.text.char_indices().nth(SHOWN) {
+        const MAX_SHOWN_CHARS: usize = 120;
+        match self.text.char_indices().nth(MAX_SHOWN_CHARS) {
             None => f.write_str(&self.text),
             Some((cut, _)) => write!(f, "{}… ({} bytes)", &self.text[..cut], self.text.len()),
         }
@@ -306,7 +311,7 @@ mod tests {
         let raw = Raw::parse(r#"{"na\u006de":"x"}"#).unwrap();
         assert_eq!(raw.get("name").unwrap().unwrap().to_text().as_deref(), Some("x"));
         let twice = Raw::parse(r#"{"name":1,"na\u006de":2}"#).unwrap();
-        assert!(matches!(twice.get("name"), Err(MemberError::Duplicate(key)) if key == "name"));
+        assert!(matches!(twice.get("name"), Err(JsonMemberError::Duplicate(key)) if key == "name"));
     }
 
     #[test]
@@ -314,15 +319,15 @@ mod tests {
         let raw = Raw::parse(r#"{"a":1,"_meta":{"b":2},"c":[]}"#).unwrap();
         for edits in [
             &[][..],
-            &[Edit::remove(&["z"])],
-            &[Edit::remove(&["_meta", "z"]), Edit::remove(&["zz"])],
-            &[Edit::remove(&["c", "z"])],
+            &[JsonEdit::remove(&["z"])],
+            &[JsonEdit::remove(&["_meta", "z"]), JsonEdit::remove(&["zz"])],
+            &[JsonEdit::remove(&["c", "z"])],
         ] {
-            let same = raw.with(edits).unwrap();
+            let same = raw.with_edits(edits).unwrap();
             assert_eq!(same.as_str().as_ptr(), raw.as_str().as_ptr(), "{edits:?}");
             assert_eq!(same, raw);
         }
-        let other = raw.with(&[Edit::remove(&["_meta", "b"])]).unwrap();
+        let other = raw.with_edits(&[JsonEdit::remove(&["_meta", "b"])]).unwrap();
         assert_eq!(other.as_str(), r#"{"a":1,"_meta":{},"c":[]}"#);
     }
 
@@ -353,11 +358,11 @@ mod tests {
         for (written, key) in [("a", "a"), (r"is\u0045rror", "isError"), (r"a\/b", "a/b")] {
             let raw = Raw::parse(format!(r#"{{"text":"{filler}","{written}":1}}"#)).unwrap();
             assert_eq!(raw.get(key).unwrap().unwrap().as_str(), "1", "{written}");
-            let without = raw.with(&[Edit::remove(&[key])]).unwrap();
+            let without = raw.with_edits(&[JsonEdit::remove(&[key])]).unwrap();
             assert_eq!(without.as_str(), format!(r#"{{"text":"{filler}"}}"#), "{written}");
         }
         let list = Raw::parse(format!(r#"["{filler}"]"#)).unwrap();
         assert_eq!(list.get("b").unwrap(), None);
-        assert!(list.with(&[Edit::remove(&["b"])]).is_err(), "a list has no members");
+        assert!(list.with_edits(&[JsonEdit::remove(&["b"])]).is_err(), "a list has no members");
     }
 }

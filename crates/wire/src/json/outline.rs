@@ -5,44 +5,47 @@
 //! what is further in.
 
 use super::{
-    MemberError, Scanner, Syntax,
-    walk::{Step, Walk},
+    JsonMemberError, JsonSyntaxError, Scanner,
+    walk::{LevelCursor, MemberSpan},
 };
 
 /// Where nothing is known of it, a text from this size on is searched for letters before it is walked.
-pub(crate) const LARGE: usize = 4096;
+pub(crate) const LARGE_TEXT_BYTES: usize = 4096;
 /// An object with more members than this is data, of which nobody asks for single ones.
-const MOST: usize = 16;
+const MAX_OUTLINED_MEMBERS: usize = 16;
 /// Most have no more than these.
-const USUAL: usize = 4;
+const USUAL_MEMBERS: usize = 4;
 
 /// The members of one object, in the order written.
 #[derive(Debug)]
-pub(crate) struct Outline(Vec<Step>);
+pub(crate) struct MemberOutline(Vec<MemberSpan>);
 
 // === impl Outline ===
 
-impl Outline {
+impl MemberOutline {
     /// Steps over the value that is next, `depth` levels down; `None` if it is no object, or one of very many members.
-    pub(crate) fn read(scanner: &mut Scanner<'_>, depth: usize) -> Result<Option<Self>, Syntax> {
+    pub(crate) fn read(
+        scanner: &mut Scanner<'_>,
+        depth: usize,
+    ) -> Result<Option<Self>, JsonSyntaxError> {
         if scanner.peek() != Some(b'{') {
             scanner.value(depth)?;
             return Ok(None);
         }
         let base = scanner.at();
-        let (mut steps, mut count) = (Vec::with_capacity(USUAL), 0);
+        let (mut steps, mut count) = (Vec::with_capacity(USUAL_MEMBERS), 0);
         scanner.object(|scanner, key| {
             let value_start = scanner.at() - base;
             scanner.value(depth + 1)?;
             count += 1;
-            if count <= MOST {
+            if count <= MAX_OUTLINED_MEMBERS {
                 let (start, key_end) = (key.span.start - base, key.span.end - base);
                 let (end, escaped) = (scanner.at() - base, key.escaped);
-                steps.push(Step { start, key_end, value_start, end, escaped });
+                steps.push(MemberSpan { start, key_end, value_start, end, escaped });
             }
             Ok(())
         })?;
-        Ok((count <= MOST).then_some(Self(steps)))
+        Ok((count <= MAX_OUTLINED_MEMBERS).then_some(Self(steps)))
     }
 
     /// The value of `key` in `text`, which may stand there at most once.
@@ -50,10 +53,10 @@ impl Outline {
         &self,
         text: &'t str,
         key: &str,
-    ) -> Result<Option<&'t str>, MemberError> {
-        let mut found = self.0.iter().filter(|step| step.is(text, key));
+    ) -> Result<Option<&'t str>, JsonMemberError> {
+        let mut found = self.0.iter().filter(|step| step.is_named(text, key));
         match (found.next(), found.next()) {
-            (Some(_), Some(_)) => Err(MemberError::Duplicate(key.to_owned())),
+            (Some(_), Some(_)) => Err(JsonMemberError::Duplicate(key.to_owned())),
             (step, _) => Ok(step.map(|step| &text[step.value()])),
         }
     }
@@ -61,27 +64,27 @@ impl Outline {
 
 /// The members of an object: as they are known, or as a walk comes by them.
 #[derive(Clone)]
-pub(super) enum Steps<'a> {
-    Known(std::slice::Iter<'a, Step>),
-    Walked(Walk<'a>),
+pub(super) enum MemberSpans<'a> {
+    Known(std::slice::Iter<'a, MemberSpan>),
+    Walked(LevelCursor<'a>),
 }
 
 // === impl Steps ===
 
-impl<'a> Steps<'a> {
-    pub(super) fn of(text: &'a str, outline: Option<&'a Outline>) -> Self {
+impl<'a> MemberSpans<'a> {
+    pub(super) fn of(text: &'a str, outline: Option<&'a MemberOutline>) -> Self {
         match outline {
             Some(outline) => Self::Known(outline.0.iter()),
-            None => Self::Walked(Walk::into(text, b'{')),
+            None => Self::Walked(LevelCursor::into(text, b'{')),
         }
     }
 }
 
-impl Iterator for Steps<'_> {
-    type Item = Step;
+impl Iterator for MemberSpans<'_> {
+    type Item = MemberSpan;
 
     #[inline]
-    fn next(&mut self) -> Option<Step> {
+    fn next(&mut self) -> Option<MemberSpan> {
         match self {
             Self::Known(steps) => steps.next().copied(),
             Self::Walked(walk) => walk.member(),
@@ -102,13 +105,13 @@ mod tests {
         };
         for (text, members) in [
             ("{ }".to_owned(), Some(0)),
-            (object(MOST), Some(MOST)),
-            (object(MOST + 1), None),
+            (object(MAX_OUTLINED_MEMBERS), Some(MAX_OUTLINED_MEMBERS)),
+            (object(MAX_OUTLINED_MEMBERS + 1), None),
             ("[{}]".to_owned(), None),
             ("null".to_owned(), None),
         ] {
             let mut scanner = Scanner::new(&text);
-            let outline = Outline::read(&mut scanner, 1).unwrap();
+            let outline = MemberOutline::read(&mut scanner, 1).unwrap();
             assert_eq!(outline.map(|outline| outline.0.len()), members, "{text}");
             assert_eq!(scanner.at(), text.len(), "{text}");
         }

@@ -5,7 +5,7 @@ use bytestring::ByteString;
 use super::Raw;
 
 /// Runs from this size on are shared; to copy less costs less than to send one piece more.
-pub(super) const SHARED: usize = 64 * 1024;
+pub(super) const MIN_SHARED_BYTES: usize = 64 * 1024;
 
 /// A text in pieces. Most have one.
 #[derive(Debug, Clone, Default)]
@@ -16,7 +16,7 @@ pub struct Rope {
 
 /// A rope that is being made.
 #[derive(Default)]
-pub(crate) struct Strands {
+pub(crate) struct RopeBuilder {
     done: Vec<ByteString>,
     /// What is written and not yet a piece.
     pub(super) open: String,
@@ -57,7 +57,7 @@ impl Rope {
 
     /// How much of it is copied when it becomes part of another.
     pub(crate) fn unshared(&self) -> usize {
-        self.pieces().map(|piece| piece.len()).filter(|length| *length < SHARED).sum()
+        self.pieces().map(|piece| piece.len()).filter(|length| *length < MIN_SHARED_BYTES).sum()
     }
 
     /// The whole text, copied together where there is more than one piece.
@@ -85,7 +85,7 @@ impl From<Raw> for Rope {
 
 // === impl Strands ===
 
-impl Strands {
+impl RopeBuilder {
     /// Room for `size` bytes that will be written.
     pub(crate) fn with_capacity(size: usize) -> Self {
         Self { done: Vec::new(), open: String::with_capacity(size) }
@@ -99,7 +99,7 @@ impl Strands {
     /// Adds `part` of `whole`: shared if it is large, else written.
     #[inline]
     pub(crate) fn share(&mut self, whole: &ByteString, part: &str) {
-        if part.len() < SHARED {
+        if part.len() < MIN_SHARED_BYTES {
             return self.write(part);
         }
         self.close();
@@ -129,29 +129,33 @@ impl Strands {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::json::Edit;
+    use crate::json::JsonEdit;
 
     #[test]
     fn what_is_large_is_shared_and_the_rest_is_written() {
-        let large = "x".repeat(SHARED);
-        let small = "x".repeat(SHARED / 4);
-        let remove = |key| Edit::remove(key);
+        let large = "x".repeat(MIN_SHARED_BYTES);
+        let small = "x".repeat(MIN_SHARED_BYTES / 4);
+        let remove = |key| JsonEdit::remove(key);
         for (before, text, after, edits, pieces) in [
             ("", large.as_str(), "", [remove(&["z"]), remove(&["y"])], 1),
             (r#""a":1,"#, &large, "", [remove(&["a"]), remove(&["z"])], 2),
             ("", &large, r#","a":1"#, [remove(&["a"]), remove(&["z"])], 2),
-            ("", &large, r#","a":1"#, [Edit::set(&["a"], "2"), Edit::set(&["b"], "3")], 2),
-            (r#""a":1,"#, &large, r#","b":[]"#, [remove(&["a"]), Edit::set(&["b"], "{}")], 3),
+            ("", &large, r#","a":1"#, [JsonEdit::set(&["a"], "2"), JsonEdit::set(&["b"], "3")], 2),
+            (r#""a":1,"#, &large, r#","b":[]"#, [remove(&["a"]), JsonEdit::set(&["b"], "{}")], 3),
             (r#""a":1,"#, &small, r#","b":[]"#, [remove(&["a"]), remove(&["b"])], 1),
         ] {
             let whole = Raw::parse(format!(r#"{{{before}"text":"{text}"{after}}}"#)).unwrap();
-            let rope = whole.with_in_pieces(&edits).unwrap();
+            let rope = whole.with_edits_as_rope(&edits).unwrap();
             let place = whole.as_str().as_bytes().as_ptr_range();
             let shared = rope.pieces().filter(|piece| place.contains(&piece.as_ptr())).count();
             let seen = (rope.pieces().count(), shared);
-            assert_eq!(seen, (pieces, usize::from(text.len() >= SHARED)), "{before} {after}");
+            assert_eq!(
+                seen,
+                (pieces, usize::from(text.len() >= MIN_SHARED_BYTES)),
+                "{before} {after}"
+            );
             assert_eq!(rope.len(), rope.clone().into_text().len());
-            assert_eq!(rope.into_text(), whole.with(&edits).unwrap().into_text());
+            assert_eq!(rope.into_text(), whole.with_edits(&edits).unwrap().into_text());
         }
     }
 }

@@ -12,21 +12,21 @@ mod scalar;
 use std::{fmt, ops::Range};
 
 /// How deep arrays and objects may nest. Past it a peer is testing stacks, not sending data.
-pub const MAX_DEPTH: usize = 512;
+pub const MAX_JSON_DEPTH: usize = 512;
 
 /// Where and why a text is not JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{kind} at byte {at}")]
-pub struct Syntax {
+pub struct JsonSyntaxError {
     /// What was wrong.
-    pub kind: SyntaxKind,
+    pub kind: JsonSyntaxErrorKind,
     /// The offset, in bytes, of the first byte that could not be read.
     pub at: usize,
 }
 
 /// Why a text is not JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SyntaxKind {
+pub enum JsonSyntaxErrorKind {
     /// The text ended inside a value.
     Truncated,
     /// A byte that no value can have there.
@@ -41,14 +41,14 @@ pub enum SyntaxKind {
     Trailing,
 }
 
-impl fmt::Display for SyntaxKind {
+impl fmt::Display for JsonSyntaxErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Truncated => f.write_str("the JSON ends too early"),
             Self::Unexpected => f.write_str("unexpected character in JSON"),
             Self::ControlCharacter => f.write_str("unescaped control character in a JSON string"),
             Self::BadEscape => f.write_str("invalid escape in a JSON string"),
-            Self::TooDeep => write!(f, "JSON nested deeper than {MAX_DEPTH} levels"),
+            Self::TooDeep => write!(f, "JSON nested deeper than {MAX_JSON_DEPTH} levels"),
             Self::Trailing => f.write_str("text after the end of the JSON value"),
         }
     }
@@ -63,7 +63,7 @@ pub(crate) struct Scanner<'a> {
 }
 
 /// A key that was read.
-pub(crate) struct Key {
+pub(crate) struct ScannedKey {
     /// Its place, quotes included.
     pub(crate) span: Range<usize>,
     /// Whether it must be decoded before it is compared.
@@ -87,7 +87,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// The span of the one value in the text; anything else after it is an error.
-    pub(crate) fn only_value(mut self) -> Result<Range<usize>, Syntax> {
+    pub(crate) fn only_value(mut self) -> Result<Range<usize>, JsonSyntaxError> {
         self.space();
         let start = self.at;
         self.value(0)?;
@@ -97,9 +97,13 @@ impl<'a> Scanner<'a> {
     }
 
     /// Only white space is left.
-    pub(crate) fn finish(mut self) -> Result<(), Syntax> {
+    pub(crate) fn finish(mut self) -> Result<(), JsonSyntaxError> {
         self.space();
-        if self.at == self.text.len() { Ok(()) } else { Err(self.error(SyntaxKind::Trailing)) }
+        if self.at == self.text.len() {
+            Ok(())
+        } else {
+            Err(self.error(JsonSyntaxErrorKind::Trailing))
+        }
     }
 
     #[inline(always)]
@@ -123,13 +127,13 @@ impl<'a> Scanner<'a> {
     }
 
     #[inline(always)]
-    pub(crate) fn expect(&mut self, byte: u8) -> Result<(), Syntax> {
+    pub(crate) fn expect(&mut self, byte: u8) -> Result<(), JsonSyntaxError> {
         if self.eat(byte) { Ok(()) } else { Err(self.unexpected()) }
     }
 
     /// Steps over one value that starts here, `depth` levels down.
     #[inline]
-    pub(crate) fn value(&mut self, depth: usize) -> Result<(), Syntax> {
+    pub(crate) fn value(&mut self, depth: usize) -> Result<(), JsonSyntaxError> {
         match self.peek() {
             Some(b'{' | b'[') => self.nested(depth),
             _ => self.scalar(),
@@ -138,14 +142,14 @@ impl<'a> Scanner<'a> {
 
     /// Steps over an array or object. A loop and not a recursion: the levels are bits, so that
     /// depth costs no stack.
-    fn nested(&mut self, depth: usize) -> Result<(), Syntax> {
+    fn nested(&mut self, depth: usize) -> Result<(), JsonSyntaxError> {
         let mut levels = Levels::default();
         let mut here = *self;
         loop {
             match here.peek() {
                 Some(open @ (b'{' | b'[')) => {
-                    if depth + levels.count >= MAX_DEPTH {
-                        return Err(here.error(SyntaxKind::TooDeep));
+                    if depth + levels.count >= MAX_JSON_DEPTH {
+                        return Err(here.error(JsonSyntaxErrorKind::TooDeep));
                     }
                     if here.open(open)? {
                         levels.enter(open == b'{');
@@ -169,7 +173,7 @@ impl<'a> Scanner<'a> {
 
     /// Steps into an array or object, up to its first value; `false` if it has none and is over.
     #[inline(always)]
-    fn open(&mut self, open: u8) -> Result<bool, Syntax> {
+    fn open(&mut self, open: u8) -> Result<bool, JsonSyntaxError> {
         self.at += 1;
         self.space();
         // `{` and `}`, `[` and `]` are two apart.
@@ -184,7 +188,7 @@ impl<'a> Scanner<'a> {
 
     /// After a value: steps up to the next one beside it, or over the bracket that ends them.
     #[inline(always)]
-    fn next_or_close(&mut self, in_object: bool) -> Result<bool, Syntax> {
+    fn next_or_close(&mut self, in_object: bool) -> Result<bool, JsonSyntaxError> {
         self.space();
         match self.peek() {
             Some(b',') => {
@@ -209,7 +213,7 @@ impl<'a> Scanner<'a> {
 
     /// Steps over `"key" :` and the space after.
     #[inline(always)]
-    fn skip_key(&mut self) -> Result<(), Syntax> {
+    fn skip_key(&mut self) -> Result<(), JsonSyntaxError> {
         if self.peek() != Some(b'"') {
             return Err(self.unexpected());
         }
@@ -222,7 +226,7 @@ impl<'a> Scanner<'a> {
 
     /// The same, and says what the key was.
     #[inline(always)]
-    pub(crate) fn key(&mut self) -> Result<Key, Syntax> {
+    pub(crate) fn key(&mut self) -> Result<ScannedKey, JsonSyntaxError> {
         let start = self.at;
         if self.peek() != Some(b'"') {
             return Err(self.unexpected());
@@ -233,15 +237,15 @@ impl<'a> Scanner<'a> {
         self.space();
         self.expect(b':')?;
         self.space();
-        Ok(Key { span, escaped })
+        Ok(ScannedKey { span, escaped })
     }
 
     /// Steps over the object that is next, member by member: whoever is told of a key steps over its value.
     #[inline(always)]
     pub(crate) fn object(
         &mut self,
-        mut member: impl FnMut(&mut Self, Key) -> Result<(), Syntax>,
-    ) -> Result<(), Syntax> {
+        mut member: impl FnMut(&mut Self, ScannedKey) -> Result<(), JsonSyntaxError>,
+    ) -> Result<(), JsonSyntaxError> {
         self.expect(b'{')?;
         self.space();
         if self.eat(b'}') {
@@ -261,23 +265,23 @@ impl<'a> Scanner<'a> {
 
     /// The error for whatever stands here, the end of the text included.
     #[cold]
-    fn unexpected(self) -> Syntax {
+    fn unexpected(self) -> JsonSyntaxError {
         match self.peek() {
-            None => self.error(SyntaxKind::Truncated),
-            Some(_) => self.error(SyntaxKind::Unexpected),
+            None => self.error(JsonSyntaxErrorKind::Truncated),
+            Some(_) => self.error(JsonSyntaxErrorKind::Unexpected),
         }
     }
 
     #[cold]
-    fn error(self, kind: SyntaxKind) -> Syntax {
-        Syntax { kind, at: self.at }
+    fn error(self, kind: JsonSyntaxErrorKind) -> JsonSyntaxError {
+        JsonSyntaxError { kind, at: self.at }
     }
 }
 
 /// Which of the arrays and objects around a place are objects, one bit each.
 #[derive(Default)]
 struct Levels {
-    bits: [u64; MAX_DEPTH / 64],
+    bits: [u64; MAX_JSON_DEPTH / 64],
     count: usize,
     /// Whether the innermost one is an object.
     in_object: bool,
@@ -307,13 +311,13 @@ impl Levels {
 mod tests {
     use super::*;
 
-    fn scan(text: &str) -> Result<(), SyntaxKind> {
+    fn scan(text: &str) -> Result<(), JsonSyntaxErrorKind> {
         Scanner::new(text).only_value().map(|_| ()).map_err(|syntax| syntax.kind)
     }
 
     #[test]
     fn grammar() {
-        use SyntaxKind as K;
+        use JsonSyntaxErrorKind as K;
         let long = format!("\"{}\u{1}\"", "x".repeat(100));
         for (text, expected) in [
             ("0", Ok(())),
@@ -352,8 +356,8 @@ mod tests {
     #[test]
     fn depth_is_limited_not_the_stack() {
         let nested = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
-        assert_eq!(scan(&nested(MAX_DEPTH)), Ok(()));
-        assert_eq!(scan(&nested(MAX_DEPTH + 1)), Err(SyntaxKind::TooDeep));
-        assert_eq!(scan(&nested(1_000_000)), Err(SyntaxKind::TooDeep));
+        assert_eq!(scan(&nested(MAX_JSON_DEPTH)), Ok(()));
+        assert_eq!(scan(&nested(MAX_JSON_DEPTH + 1)), Err(JsonSyntaxErrorKind::TooDeep));
+        assert_eq!(scan(&nested(1_000_000)), Err(JsonSyntaxErrorKind::TooDeep));
     }
 }

@@ -11,15 +11,15 @@ use std::ops::Range;
 use bytestring::ByteString;
 
 use super::{
-    outline::{Outline, Steps},
-    rope::{Rope, SHARED, Strands},
-    walk::Step,
+    outline::{MemberOutline, MemberSpans},
+    rope::{MIN_SHARED_BYTES, Rope, RopeBuilder},
+    walk::MemberSpan,
 };
-use level::{Level, Marks};
+use level::{EditLevel, MatchedEdits};
 
 /// One change to an object.
 #[derive(Debug, Clone, Copy)]
-pub struct Edit<'a> {
+pub struct JsonEdit<'a> {
     path: &'a [&'a str],
     value: Option<&'a str>,
 }
@@ -37,7 +37,7 @@ pub enum SpliceError {
 
 // === impl Edit ===
 
-impl<'a> Edit<'a> {
+impl<'a> JsonEdit<'a> {
     /// Gives the member at `path` the JSON text `value`, adding it, and the objects that lead
     /// to it, where missing. A `null` on the way counts as missing.
     pub const fn set(path: &'a [&'a str], value: &'a str) -> Self {
@@ -56,37 +56,47 @@ impl<'a> Edit<'a> {
 }
 
 /// Returns `object` with `edits` made. Paths must be distinct and none may lead through another.
-pub fn splice(object: &str, edits: &[Edit<'_>]) -> Result<String, SpliceError> {
-    Ok(changed(object, None, edits)?.unwrap_or_else(|| object.to_owned()))
+pub fn splice(object: &str, edits: &[JsonEdit<'_>]) -> Result<String, SpliceError> {
+    Ok(splice_if_changed(object, None, edits)?.unwrap_or_else(|| object.to_owned()))
 }
 
 /// The same; `None` if there is nothing to change.
-pub(super) fn changed(
+pub(super) fn splice_if_changed(
     object: &str,
-    outline: Option<&Outline>,
-    edits: &[Edit<'_>],
+    outline: Option<&MemberOutline>,
+    edits: &[JsonEdit<'_>],
 ) -> Result<Option<String>, SpliceError> {
-    let mut patch = Patch::new(object, object.len() + room(edits));
-    patch.level(0..object.len(), "the value", Level::top(edits), Steps::of(object, outline))?;
+    let mut patch = TextPatch::new(object, object.len() + added_bytes(edits));
+    patch.level(
+        0..object.len(),
+        "the value",
+        EditLevel::top(edits),
+        MemberSpans::of(object, outline),
+    )?;
     Ok(patch.finish())
 }
 
 /// The same of an object that is shared: what is large is not copied.
 pub(super) fn rope(
     object: &ByteString,
-    outline: Option<&Outline>,
-    edits: &[Edit<'_>],
+    outline: Option<&MemberOutline>,
+    edits: &[JsonEdit<'_>],
 ) -> Result<Option<Rope>, SpliceError> {
-    let size = if object.len() < SHARED { object.len() + room(edits) } else { 0 };
-    let mut patch = Patch { source: Some(object), ..Patch::new(object, size) };
-    patch.level(0..object.len(), "the value", Level::top(edits), Steps::of(object, outline))?;
-    Ok(patch.finished().map(Strands::finish))
+    let size = if object.len() < MIN_SHARED_BYTES { object.len() + added_bytes(edits) } else { 0 };
+    let mut patch = TextPatch { source: Some(object), ..TextPatch::new(object, size) };
+    patch.level(
+        0..object.len(),
+        "the value",
+        EditLevel::top(edits),
+        MemberSpans::of(object, outline),
+    )?;
+    Ok(patch.into_builder().map(RopeBuilder::finish))
 }
 
 /// About how much longer `edits` make a text.
-pub(crate) fn room(edits: &[Edit<'_>]) -> usize {
+pub(crate) fn added_bytes(edits: &[JsonEdit<'_>]) -> usize {
     const PUNCTUATION: usize = r#","":{}"#.len();
-    let length = |edit: &Edit<'_>| {
+    let length = |edit: &JsonEdit<'_>| {
         let keys = || edit.path.iter().map(|key| key.len() + PUNCTUATION).sum::<usize>();
         edit.value.map_or(0, |value| value.len() + keys())
     };
@@ -95,23 +105,23 @@ pub(crate) fn room(edits: &[Edit<'_>]) -> usize {
 
 /// A new text under way: the old one is copied up to each change as it is made, so changes are
 /// made from front to back.
-pub(crate) struct Patch<'t> {
+pub(crate) struct TextPatch<'t> {
     old: &'t str,
     /// What the old text is shared from, if large parts of it are not to be copied.
     source: Option<&'t ByteString>,
     /// How much of the old text is copied or left out.
     copied: usize,
     /// Set aside with the first change.
-    new: Strands,
+    new: RopeBuilder,
     size: usize,
 }
 
 // === impl Patch ===
 
-impl<'t> Patch<'t> {
+impl<'t> TextPatch<'t> {
     /// Starts on `old`; the new text will be about `size` bytes long.
     pub(crate) fn new(old: &'t str, size: usize) -> Self {
-        Self { old, source: None, copied: 0, new: Strands::default(), size }
+        Self { old, source: None, copied: 0, new: RopeBuilder::default(), size }
     }
 
     /// Puts `with` in the place of `range`.
@@ -142,17 +152,17 @@ impl<'t> Patch<'t> {
         &mut self,
         range: Range<usize>,
         name: &str,
-        edits: &[Edit<'_>],
+        edits: &[JsonEdit<'_>],
     ) -> Result<(), SpliceError> {
-        let steps = Steps::of(&self.old[range.clone()], None);
-        self.level(range, name, Level::top(edits), steps)
+        let steps = MemberSpans::of(&self.old[range.clone()], None);
+        self.level(range, name, EditLevel::top(edits), steps)
     }
 
     /// Adds `prefix` and an object of the members that `edits` set at `at`; nothing if they set
     /// none.
-    pub(crate) fn insert_object(&mut self, at: usize, prefix: &str, edits: &[Edit<'_>]) {
-        let level = Level::top(edits);
-        if level.missing(&Marks::default()).next().is_some() {
+    pub(crate) fn insert_object(&mut self, at: usize, prefix: &str, edits: &[JsonEdit<'_>]) {
+        let level = EditLevel::top(edits);
+        if level.missing(&MatchedEdits::default()).next().is_some() {
             self.replace(at..at, prefix);
             level.write_object(&mut self.new.open);
         }
@@ -160,10 +170,10 @@ impl<'t> Patch<'t> {
 
     /// The new text; `None` if it is the old one.
     pub(crate) fn finish(self) -> Option<String> {
-        self.finished().map(|new| new.open)
+        self.into_builder().map(|new| new.open)
     }
 
-    fn finished(mut self) -> Option<Strands> {
+    fn into_builder(mut self) -> Option<RopeBuilder> {
         if self.copied == 0 && self.new.is_empty() {
             return None;
         }
@@ -175,15 +185,15 @@ impl<'t> Patch<'t> {
         &mut self,
         range: Range<usize>,
         name: &str,
-        level: Level<'_>,
-        steps: Steps<'_>,
+        level: EditLevel<'_>,
+        steps: MemberSpans<'_>,
     ) -> Result<(), SpliceError> {
         let text = &self.old[range.clone()];
         if !text.starts_with('{') {
             return Err(SpliceError::NotAnObject(name.to_owned()));
         }
-        let mut layout = Layout::within(range.start);
-        let mut marks = Marks::default();
+        let mut layout = ObjectLayout::within(range.start);
+        let mut marks = MatchedEdits::default();
         for member in steps {
             let Some(index) = level.about(text, &member) else {
                 layout.keep(self, &member);
@@ -207,7 +217,7 @@ impl<'t> Patch<'t> {
     fn change(
         &mut self,
         range: Range<usize>,
-        level: &Level<'_>,
+        level: &EditLevel<'_>,
         index: usize,
     ) -> Result<(), SpliceError> {
         let Some(inner) = level.inner(index) else {
@@ -216,9 +226,9 @@ impl<'t> Patch<'t> {
         };
         let value = &self.old[range.clone()];
         if value.starts_with('{') {
-            return self.level(range, level.key(index), inner, Steps::of(value, None));
+            return self.level(range, level.key(index), inner, MemberSpans::of(value, None));
         }
-        if inner.missing(&Marks::default()).next().is_none() {
+        if inner.missing(&MatchedEdits::default()).next().is_none() {
             return Ok(()); // Nothing stands inside it that could be taken out.
         }
         if value != "null" {
@@ -231,7 +241,7 @@ impl<'t> Patch<'t> {
 }
 
 /// What stays and what goes in one object, so that commas come out right.
-struct Layout {
+struct ObjectLayout {
     /// Where the object starts in the old text.
     start: usize,
     /// End of the last member that stays.
@@ -242,7 +252,7 @@ struct Layout {
 
 // === impl Layout ===
 
-impl Layout {
+impl ObjectLayout {
     fn within(start: usize) -> Self {
         Self { start, kept_end: None, removed: None }
     }
@@ -252,11 +262,11 @@ impl Layout {
     }
 
     /// The place of a member's value in the old text.
-    fn value(&self, member: &Step) -> Range<usize> {
+    fn value(&self, member: &MemberSpan) -> Range<usize> {
         self.shift(&member.value())
     }
 
-    fn keep(&mut self, patch: &mut Patch<'_>, member: &Step) {
+    fn keep(&mut self, patch: &mut TextPatch<'_>, member: &MemberSpan) {
         let span = self.shift(&member.span());
         if let Some(gone) = self.removed.take() {
             patch.leave_out(gone.start..span.start);
@@ -264,14 +274,14 @@ impl Layout {
         self.kept_end = Some(span.end);
     }
 
-    fn remove(&mut self, member: &Step) {
+    fn remove(&mut self, member: &MemberSpan) {
         let span = self.shift(&member.span());
         let start = self.removed.as_ref().map_or(span.start, |gone| gone.start);
         self.removed = Some(start..span.end);
     }
 
     /// Leaves out what was removed at the end, and adds what is new.
-    fn finish(self, patch: &mut Patch<'_>, level: &Level<'_>, marks: &Marks) {
+    fn finish(self, patch: &mut TextPatch<'_>, level: &EditLevel<'_>, marks: &MatchedEdits) {
         let adds = !level.is_done(marks) && level.missing(marks).next().is_some();
         if !adds && self.removed.is_none() {
             return;
@@ -294,19 +304,19 @@ impl Layout {
 mod tests {
     use super::*;
 
-    fn check(object: &str, edits: &[Edit<'_>], expected: &str) {
+    fn check(object: &str, edits: &[JsonEdit<'_>], expected: &str) {
         assert_eq!(splice(object, edits).as_deref(), Ok(expected), "{object}");
     }
 
     #[test]
     fn sets_removes_and_adds() {
-        let set = Edit::set;
+        let set = JsonEdit::set;
         check(r#"{ "a" : 1.0 }"#, &[set(&["a"], "2")], r#"{ "a" : 2 }"#);
         check("{}", &[set(&["a"], "1"), set(&["b"], "2")], r#"{"a":1,"b":2}"#);
         check("{ }", &[set(&["a"], "1")], r#"{"a":1 }"#);
         check(r#"{"x":0 }"#, &[set(&["a"], "1")], r#"{"x":0,"a":1 }"#);
         check(r#"{"na\u006de":"x"}"#, &[set(&["name"], "\"y\"")], r#"{"na\u006de":"y"}"#);
-        let remove = |key| Edit::remove(key);
+        let remove = |key| JsonEdit::remove(key);
         check(r#"{"a":1}"#, &[remove(&["a"])], "{}");
         check(r#"{"a":1, "b":2}"#, &[remove(&["a"])], r#"{"b":2}"#);
         check(r#"{"a":1, "b":2}"#, &[remove(&["b"])], r#"{"a":1}"#);
@@ -319,27 +329,27 @@ mod tests {
 
     #[test]
     fn reaches_into_objects() {
-        let meta = Edit::set(&["_meta", "k"], "1");
+        let meta = JsonEdit::set(&["_meta", "k"], "1");
         check("{}", &[meta], r#"{"_meta":{"k":1}}"#);
         check(r#"{"_meta":null}"#, &[meta], r#"{"_meta":{"k":1}}"#);
         check(r#"{"_meta":{ "t":5}}"#, &[meta], r#"{"_meta":{ "t":5,"k":1}}"#);
         check(
             r#"{"_meta":{"k":0,"t":5},"z":1e400}"#,
-            &[meta, Edit::remove(&["_meta", "t"]), Edit::set(&["name"], "\"n\"")],
+            &[meta, JsonEdit::remove(&["_meta", "t"]), JsonEdit::set(&["name"], "\"n\"")],
             r#"{"_meta":{"k":1},"z":1e400,"name":"n"}"#,
         );
     }
 
     #[test]
     fn refuses_what_would_be_a_guess() {
-        let name = Edit::set(&["name"], "1");
+        let name = JsonEdit::set(&["name"], "1");
         assert_eq!(
             splice(r#"{"name":1,"na\u006de":2}"#, &[name]),
             Err(SpliceError::Duplicate("name".into()))
         );
         assert_eq!(splice("[]", &[name]), Err(SpliceError::NotAnObject("the value".into())));
         assert_eq!(
-            splice(r#"{"_meta":3}"#, &[Edit::set(&["_meta", "k"], "1")]),
+            splice(r#"{"_meta":3}"#, &[JsonEdit::set(&["_meta", "k"], "1")]),
             Err(SpliceError::NotAnObject("_meta".into()))
         );
     }

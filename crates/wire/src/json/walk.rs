@@ -13,14 +13,14 @@ use super::{
 
 /// A place between two members, or two elements.
 #[derive(Clone, Copy)]
-pub(super) struct Walk<'a> {
+pub(super) struct LevelCursor<'a> {
     text: &'a str,
     at: usize,
 }
 
 /// Where one member stands.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Step {
+pub(super) struct MemberSpan {
     /// Of the key's opening quote.
     pub(super) start: usize,
     /// Behind the key's closing quote.
@@ -33,7 +33,7 @@ pub(super) struct Step {
 
 // === impl Walk ===
 
-impl<'a> Walk<'a> {
+impl<'a> LevelCursor<'a> {
     /// Into `text`, if it begins with `open`; else there is nothing to walk through.
     #[inline(always)]
     pub(super) fn into(text: &'a str, open: u8) -> Self {
@@ -48,7 +48,7 @@ impl<'a> Walk<'a> {
 
     /// Over the next member.
     #[inline(always)]
-    pub(super) fn member(&mut self) -> Option<Step> {
+    pub(super) fn member(&mut self) -> Option<MemberSpan> {
         let text = self.text.as_bytes();
         let start = self.next_start();
         if text.get(start) != Some(&b'"') {
@@ -62,7 +62,7 @@ impl<'a> Walk<'a> {
         }
         let value_start = space_end(text, colon + 1);
         let end = self.over_value(value_start)?;
-        Some(Step { start, key_end, value_start, end, escaped })
+        Some(MemberSpan { start, key_end, value_start, end, escaped })
     }
 
     /// Over the next element.
@@ -110,7 +110,7 @@ fn long_space_end(text: &[u8], mut at: usize) -> usize {
 
 // === impl Step ===
 
-impl Step {
+impl MemberSpan {
     /// The key's place, quotes included.
     #[inline(always)]
     pub(super) fn key(&self) -> Range<usize> {
@@ -131,7 +131,7 @@ impl Step {
 
     /// Whether the key of this member of `text` means `name`.
     #[inline(always)]
-    pub(super) fn is(&self, text: &str, name: &str) -> bool {
+    pub(super) fn is_named(&self, text: &str, name: &str) -> bool {
         if self.escaped {
             return self.means(&text[self.key()], name);
         }

@@ -10,26 +10,26 @@ use bytes::{Buf, Bytes, BytesMut};
 use bytestring::ByteString;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-use super::{Frame, LinkReader, LinkWriter, MAX_QUEUED_BYTES, Reader, Writer};
+use super::{LinkFrame, LinkReader, LinkWriter, MAX_QUEUED_BYTES, ReaderKind, WriterKind};
 use crate::{
     Error,
-    envelope::{Malformed, MalformedKind, Salvager},
-    queue::{self, NotSent},
+    envelope::{EnvelopeSalvager, MalformedKind, MalformedMessage},
+    queue::{self, QueueSendError},
 };
 
 /// How much is asked of the operating system at once.
-const CHUNK: usize = 64 * 1024;
+const READ_CHUNK_BYTES: usize = 64 * 1024;
 /// With this much room left the buffer is read into as it is.
-const ENOUGH: usize = 8 * 1024;
+const MIN_FREE_BYTES: usize = 8 * 1024;
 /// A line past this length has a buffer of its own, which goes when the line does.
-const LONG: usize = CHUNK / 2;
+const LONG_LINE_BYTES: usize = READ_CHUNK_BYTES / 2;
 /// Messages that may wait to be written.
-const QUEUE: usize = 256;
+const MAX_QUEUED_MESSAGES: usize = 256;
 /// How much is gathered into one write.
-const GATHER: usize = 256 * 1024;
+const WRITE_BATCH_BYTES: usize = 256 * 1024;
 
 /// A reader of lines whose source is not named.
-pub(super) type BoxedLines = LineReader<Pin<Box<dyn AsyncRead + Send + Sync>>>;
+pub(super) type BoxedLineReader = LineReader<Pin<Box<dyn AsyncRead + Send + Sync>>>;
 
 /// Reads messages, one a line.
 pub struct LineReader<R> {
@@ -42,13 +42,13 @@ pub struct LineReader<R> {
     expected: usize,
     limit: usize,
     /// A line over the limit that is being thrown away.
-    discarding: Option<Salvager>,
+    discarding: Option<EnvelopeSalvager>,
     ended: bool,
 }
 
 /// What the buffer holds.
-enum Line {
-    Frame(Frame),
+enum BufferedLine {
+    Frame(LinkFrame),
     /// A line with nothing in it.
     Empty,
     /// More must be read.
@@ -58,12 +58,12 @@ enum Line {
 /// Hands messages to the task that writes them.
 #[derive(Debug, Clone)]
 pub struct LineWriter {
-    queue: queue::Sender<ByteString>,
+    queue: queue::QueueSender<ByteString>,
 }
 
 /// A link of lines over a reader and a writer. The returned future writes; it must be polled
 /// (usually spawned) and ends when the last [`LinkWriter`] is gone or writing fails.
-pub fn link<R, W>(
+pub fn line_link<R, W>(
     source: R,
     sink: W,
     limit: usize,
@@ -73,11 +73,11 @@ where
     W: AsyncWrite + Send + Unpin,
 {
     let bytes = |text: &ByteString| text.len();
-    let (queue, waiting) = queue::queue_of_bytes(QUEUE, MAX_QUEUED_BYTES, bytes);
-    let reader: BoxedLines = LineReader::new(Box::pin(source), limit);
+    let (queue, waiting) = queue::byte_bounded_queue(MAX_QUEUED_MESSAGES, MAX_QUEUED_BYTES, bytes);
+    let reader: BoxedLineReader = LineReader::new(Box::pin(source), limit);
     (
-        LinkWriter(Writer::Queue(LineWriter { queue })),
-        LinkReader(Reader::Lines(Box::new(reader))),
+        LinkWriter(WriterKind::Queue(LineWriter { queue })),
+        LinkReader(ReaderKind::Lines(Box::new(reader))),
         write_all(waiting, sink),
     )
 }
@@ -99,13 +99,13 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
     }
 
     /// The next message; empty lines are skipped. Safe to cancel.
-    pub async fn next(&mut self) -> Result<Option<Frame>, Error> {
+    pub async fn next(&mut self) -> Result<Option<LinkFrame>, Error> {
         loop {
             loop {
                 match self.take_line() {
-                    Line::Frame(frame) => return Ok(Some(frame)),
-                    Line::Empty => {}
-                    Line::Unfinished => break,
+                    BufferedLine::Frame(frame) => return Ok(Some(frame)),
+                    BufferedLine::Empty => {}
+                    BufferedLine::Unfinished => break,
                 }
             }
             if self.ended {
@@ -123,22 +123,23 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
     /// Messages that are still in use hold on to the buffer, so that more room means another one.
     fn make_room(&mut self) {
         let length = self.buffer.len();
-        if self.buffer.capacity() - length < ENOUGH {
-            let missing = if length > LONG { self.expected.saturating_sub(length) } else { 0 };
-            self.buffer.reserve(missing + CHUNK);
+        if self.buffer.capacity() - length < MIN_FREE_BYTES {
+            let missing =
+                if length > LONG_LINE_BYTES { self.expected.saturating_sub(length) } else { 0 };
+            self.buffer.reserve(missing + READ_CHUNK_BYTES);
         }
     }
 
     /// Takes one line out of the buffer, if there is a whole one.
-    fn take_line(&mut self) -> Line {
+    fn take_line(&mut self) -> BufferedLine {
         let found = memchr::memchr(b'\n', &self.buffer[self.searched..]);
         let Some(length) = found.map(|at| at + self.searched) else {
-            return self.without_end();
+            return self.take_unfinished_line();
         };
         let mut line = self.buffer.split_to(length + 1);
         line.truncate(length);
         self.searched = 0;
-        if length > LONG {
+        if length > LONG_LINE_BYTES {
             self.part_from(length);
         }
         self.finish_line(line)
@@ -154,7 +155,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
     }
 
     /// No line end in sight: throw away what is too much, or make do with the rest at the end.
-    fn without_end(&mut self) -> Line {
+    fn take_unfinished_line(&mut self) -> BufferedLine {
         if self.discarding.is_some() || self.buffer.len() > self.limit {
             let salvager = self.discarding.get_or_insert_default();
             salvager.feed(&self.buffer);
@@ -163,39 +164,39 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         self.searched = self.buffer.len();
         let unfinished = !self.buffer.is_empty() || self.discarding.is_some();
         if !self.ended || !unfinished {
-            return Line::Unfinished;
+            return BufferedLine::Unfinished;
         }
         let line = self.buffer.split();
         self.searched = 0;
         self.finish_line(line)
     }
 
-    fn finish_line(&mut self, mut line: BytesMut) -> Line {
+    fn finish_line(&mut self, mut line: BytesMut) -> BufferedLine {
         if self.discarding.is_some() || line.len() > self.limit {
             let mut salvager = self.discarding.take().unwrap_or_default();
             salvager.feed(&line);
             let kind = MalformedKind::TooLarge { limit: self.limit };
-            return Line::Frame(Frame::Broken(salvager.finish().into_malformed(kind)));
+            return BufferedLine::Frame(LinkFrame::Broken(salvager.finish().into_malformed(kind)));
         }
         line.truncate(line.trim_ascii_end().len());
         line.advance(line.len() - line.trim_ascii_start().len());
         if line.is_empty() || line == b"\xef\xbb\xbf".as_slice() {
-            return Line::Empty;
+            return BufferedLine::Empty;
         }
-        Line::Frame(text_frame(&line.freeze()))
+        BufferedLine::Frame(text_frame(&line.freeze()))
     }
 }
 
 /// A frame of text, or word that it was none.
-pub(crate) fn text_frame(line: &Bytes) -> Frame {
+pub(crate) fn text_frame(line: &Bytes) -> LinkFrame {
     match ByteString::try_from(line.clone()) {
-        Ok(text) => Frame::Text(text),
-        Err(_) => Frame::Broken(not_utf8(line)),
+        Ok(text) => LinkFrame::Text(text),
+        Err(_) => LinkFrame::Broken(not_utf8(line)),
     }
 }
 
-fn not_utf8(line: &[u8]) -> Malformed {
-    let mut salvager = Salvager::default();
+fn not_utf8(line: &[u8]) -> MalformedMessage {
+    let mut salvager = EnvelopeSalvager::default();
     salvager.feed(line);
     salvager.finish().into_malformed(MalformedKind::NotUtf8)
 }
@@ -211,8 +212,8 @@ impl<R> std::fmt::Debug for LineReader<R> {
 impl LineWriter {
     /// Waits until everything that was sent has been taken to be written. A message that is taken is written in the
     /// same breath, unless the peer does not read.
-    pub(super) async fn flushed(&self) {
-        self.queue.emptied().await;
+    pub(super) async fn flush(&self) {
+        self.queue.wait_empty().await;
     }
 
     pub(super) async fn send(&self, text: ByteString) -> Result<(), Error> {
@@ -221,16 +222,19 @@ impl LineWriter {
 
     pub(super) fn try_send(&self, text: ByteString) -> Result<(), Error> {
         self.queue.try_send(text).map_err(|error| match error {
-            NotSent::Full(_) => Error::Busy,
-            NotSent::Closed(_) => Error::Closed,
+            QueueSendError::Full(_) => Error::Busy,
+            QueueSendError::Closed(_) => Error::Closed,
         })
     }
 }
 
-async fn write_all<W: AsyncWrite + Unpin>(mut waiting: queue::Receiver<ByteString>, mut sink: W) {
+async fn write_all<W: AsyncWrite + Unpin>(
+    mut waiting: queue::QueueReceiver<ByteString>,
+    mut sink: W,
+) {
     let mut out = BytesMut::new();
-    while waiting.filled().await {
-        while out.len() < GATHER
+    while waiting.wait_filled().await {
+        while out.len() < WRITE_BATCH_BYTES
             && let Some(next) = waiting.try_recv()
         {
             push_line(&mut out, &next);
@@ -245,7 +249,7 @@ async fn write_all<W: AsyncWrite + Unpin>(mut waiting: queue::Receiver<ByteStrin
             return;
         }
         out.clear();
-        if out.capacity() > 4 * GATHER {
+        if out.capacity() > 4 * WRITE_BATCH_BYTES {
             out = BytesMut::new();
         }
     }
@@ -295,8 +299,8 @@ mod tests {
             let mut seen = Vec::new();
             while let Some(frame) = reader.next().await.unwrap() {
                 seen.push(match frame {
-                    Frame::Text(text) => text.to_string(),
-                    Frame::Broken(malformed) => format!("{malformed}, id {:?}", malformed.id),
+                    LinkFrame::Text(text) => text.to_string(),
+                    LinkFrame::Broken(malformed) => format!("{malformed}, id {:?}", malformed.id),
                 });
             }
             seen
@@ -333,7 +337,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_hundred_mebibyte_line_is_one_error_and_little_memory() {
-        let (mut near, far) = tokio::io::duplex(CHUNK);
+        let (mut near, far) = tokio::io::duplex(READ_CHUNK_BYTES);
         let feeding = async move {
             near.write_all(b"{\"jsonrpc\":\"2.0\",\"result\":\"").await.unwrap();
             let piece = vec![b'x'; 1 << 20];
@@ -344,11 +348,11 @@ mod tests {
         };
         let reading = async move {
             let mut reader = LineReader::new(far, 16 << 20);
-            let Some(Frame::Broken(malformed)) = reader.next().await.unwrap() else { panic!() };
+            let Some(LinkFrame::Broken(malformed)) = reader.next().await.unwrap() else { panic!() };
             assert_eq!(malformed.id.unwrap().as_u64(), Some(42));
             assert!(reader.buffer.capacity() <= 40 << 20);
             assert!(
-                matches!(reader.next().await, Ok(Some(Frame::Text(text))) if text == "{\"next\":1}")
+                matches!(reader.next().await, Ok(Some(LinkFrame::Text(text))) if text == "{\"next\":1}")
             );
         };
         tokio::join!(feeding, reading);
@@ -374,7 +378,8 @@ mod tests {
             if self.room != (place, size) {
                 self.moves.fetch_add(1, Ordering::Relaxed);
             }
-            let (now, later) = self.left.split_at(CHUNK.min(into.remaining()).min(self.left.len()));
+            let (now, later) =
+                self.left.split_at(READ_CHUNK_BYTES.min(into.remaining()).min(self.left.len()));
             into.put_slice(now);
             self.room = (place + now.len(), size - now.len());
             self.left = later;
@@ -391,15 +396,19 @@ mod tests {
         let mut reader = LineReader::new(source, 16 << 20);
         let mut held = Vec::new();
         for number in 0..3 {
-            let Ok(Some(Frame::Text(text))) = reader.next().await else { panic!() };
+            let Ok(Some(LinkFrame::Text(text))) = reader.next().await else { panic!() };
             assert_eq!(text, line.as_str());
-            assert!(reader.buffer.capacity() <= 2 * CHUNK, "{}", reader.buffer.capacity());
+            assert!(
+                reader.buffer.capacity() <= 2 * READ_CHUNK_BYTES,
+                "{}",
+                reader.buffer.capacity()
+            );
             let moves = moves.swap(0, Ordering::Relaxed);
             // Begun in a small buffer, gone on in one that is large enough.
             assert!(number == 0 || moves <= 2, "line {number} moved {moves} times");
             held.push(text);
         }
-        let Ok(Some(Frame::Text(text))) = reader.next().await else { panic!() };
+        let Ok(Some(LinkFrame::Text(text))) = reader.next().await else { panic!() };
         assert_eq!(text, "{}");
         assert!(reader.next().await.unwrap().is_none());
     }

@@ -12,26 +12,26 @@ use bytestring::ByteString;
 
 use crate::{
     Error,
-    envelope::{Malformed, Parsed, parse},
+    envelope::{MalformedMessage, MessageOrBatch, parse},
     ws::{WsReader, WsWriter},
 };
 
 /// How long what is left to say may take to be written when a link is closed.
-const LAST_WORDS: std::time::Duration = std::time::Duration::from_millis(100);
+const CLOSE_FLUSH_TIMEOUT: std::time::Duration = std::time::Duration::from_millis(100);
 
 /// Bytes of the messages that may wait for a peer to read them; a single message may be larger.
 const MAX_QUEUED_BYTES: usize = 1 << 20;
 
 /// One thing that came in.
 #[derive(Debug)]
-pub enum Frame {
+pub enum LinkFrame {
     /// A complete text.
     Text(ByteString),
     /// A message that was too large or not UTF-8. The link goes on with the next one.
-    Broken(Malformed),
+    Broken(MalformedMessage),
 }
 
-impl Frame {
+impl LinkFrame {
     /// Bytes of the text.
     pub(crate) fn len(&self) -> usize {
         match self {
@@ -41,7 +41,7 @@ impl Frame {
     }
 
     /// Reads the envelope.
-    pub fn parse(self) -> Result<Parsed, Malformed> {
+    pub fn parse(self) -> Result<MessageOrBatch, MalformedMessage> {
         match self {
             Self::Text(text) => parse(text),
             Self::Broken(malformed) => Err(malformed),
@@ -51,10 +51,10 @@ impl Frame {
 
 /// The sending half of a link. Clones share it.
 #[derive(Debug, Clone)]
-pub struct LinkWriter(Writer);
+pub struct LinkWriter(WriterKind);
 
 #[derive(Debug, Clone)]
-enum Writer {
+enum WriterKind {
     Queue(lines::LineWriter),
     Pair(pair::PairWriter),
     Sse(sse::SseWriter),
@@ -63,11 +63,11 @@ enum Writer {
 
 /// The receiving half of a link.
 #[derive(Debug)]
-pub struct LinkReader(Reader);
+pub struct LinkReader(ReaderKind);
 
 #[derive(Debug)]
-enum Reader {
-    Lines(Box<lines::BoxedLines>),
+enum ReaderKind {
+    Lines(Box<lines::BoxedLineReader>),
     Pair(pair::PairReader),
     Sse(Box<sse::SseReader>),
     WebSocket(WsReader),
@@ -79,32 +79,32 @@ impl LinkWriter {
     /// Sends one message, waiting for room.
     pub async fn send(&self, text: ByteString) -> Result<(), Error> {
         match &self.0 {
-            Writer::Queue(writer) => writer.send(text).await,
-            Writer::Pair(writer) => writer.send(text).await,
-            Writer::Sse(writer) => writer.send(text).await,
-            Writer::WebSocket(writer) => Ok(writer.send(text).await?),
+            WriterKind::Queue(writer) => writer.send(text).await,
+            WriterKind::Pair(writer) => writer.send(text).await,
+            WriterKind::Sse(writer) => writer.send(text).await,
+            WriterKind::WebSocket(writer) => Ok(writer.send(text).await?),
         }
     }
 
     /// Says goodbye, where the link has a way to; elsewhere sees to it that last words are said.
     pub(crate) async fn close(&self) {
         match &self.0 {
-            Writer::WebSocket(writer) => writer.close().await,
-            Writer::Queue(writer) => {
+            WriterKind::WebSocket(writer) => writer.close().await,
+            WriterKind::Queue(writer) => {
                 // A peer that does not read does not keep us.
-                let _ = tokio::time::timeout(LAST_WORDS, writer.flushed()).await;
+                let _ = tokio::time::timeout(CLOSE_FLUSH_TIMEOUT, writer.flush()).await;
             }
-            Writer::Pair(_) | Writer::Sse(_) => {}
+            WriterKind::Pair(_) | WriterKind::Sse(_) => {}
         }
     }
 
     /// Sends one message if there is room for it now.
     pub fn try_send(&self, text: ByteString) -> Result<(), Error> {
         match &self.0 {
-            Writer::Queue(writer) => writer.try_send(text),
-            Writer::Pair(writer) => writer.try_send(text),
-            Writer::Sse(writer) => writer.try_send(text),
-            Writer::WebSocket(writer) => Ok(writer.try_send(text)?),
+            WriterKind::Queue(writer) => writer.try_send(text),
+            WriterKind::Pair(writer) => writer.try_send(text),
+            WriterKind::Sse(writer) => writer.try_send(text),
+            WriterKind::WebSocket(writer) => Ok(writer.try_send(text)?),
         }
     }
 }
@@ -113,22 +113,24 @@ impl LinkWriter {
 
 impl LinkReader {
     /// The next message; `None` once the peer has closed. Safe to cancel.
-    pub async fn next(&mut self) -> Result<Option<Frame>, Error> {
+    pub async fn next(&mut self) -> Result<Option<LinkFrame>, Error> {
         match &mut self.0 {
-            Reader::Lines(reader) => reader.next().await,
-            Reader::Pair(reader) => Ok(reader.next().await.map(Frame::Text)),
-            Reader::Sse(reader) => reader.next().await,
-            Reader::WebSocket(reader) => Ok(reader.next().await.transpose()?.map(Frame::Text)),
+            ReaderKind::Lines(reader) => reader.next().await,
+            ReaderKind::Pair(reader) => Ok(reader.next().await.map(LinkFrame::Text)),
+            ReaderKind::Sse(reader) => reader.next().await,
+            ReaderKind::WebSocket(reader) => {
+                Ok(reader.next().await.transpose()?.map(LinkFrame::Text))
+            }
         }
     }
 }
 
 /// HTTP+SSE as a link.
-pub(crate) fn of_sse(writer: sse::SseWriter, reader: sse::SseReader) -> pair::End {
-    (LinkWriter(Writer::Sse(writer)), LinkReader(Reader::Sse(Box::new(reader))))
+pub(crate) fn sse_link(writer: sse::SseWriter, reader: sse::SseReader) -> pair::LinkEnd {
+    (LinkWriter(WriterKind::Sse(writer)), LinkReader(ReaderKind::Sse(Box::new(reader))))
 }
 
 /// A WebSocket as a link.
-pub(crate) fn of_web_socket(writer: WsWriter, reader: WsReader) -> pair::End {
-    (LinkWriter(Writer::WebSocket(writer)), LinkReader(Reader::WebSocket(reader)))
+pub(crate) fn websocket_link(writer: WsWriter, reader: WsReader) -> pair::LinkEnd {
+    (LinkWriter(WriterKind::WebSocket(writer)), LinkReader(ReaderKind::WebSocket(reader)))
 }

@@ -2,30 +2,37 @@
 
 use bytestring::ByteString;
 
-use super::{LinkReader, LinkWriter, MAX_QUEUED_BYTES, Reader, Writer};
+use super::{LinkReader, LinkWriter, MAX_QUEUED_BYTES, ReaderKind, WriterKind};
 use crate::{Error, queue};
 
 /// Messages that may wait in one direction.
-const QUEUE: usize = 256;
+const MAX_QUEUED_MESSAGES: usize = 256;
 
 /// The sending half of one end.
 #[derive(Debug, Clone)]
-pub(super) struct PairWriter(queue::Sender<ByteString>);
+pub(super) struct PairWriter(queue::QueueSender<ByteString>);
 
 /// The receiving half of one end.
 #[derive(Debug)]
-pub(super) struct PairReader(queue::Receiver<ByteString>);
+pub(super) struct PairReader(queue::QueueReceiver<ByteString>);
 
 /// One end of a linked pair.
-pub type End = (LinkWriter, LinkReader);
+pub type LinkEnd = (LinkWriter, LinkReader);
 
 /// Makes a linked pair. Dropping either end closes the other.
-pub fn pair() -> (End, End) {
-    let queue = || queue::queue_of_bytes(QUEUE, MAX_QUEUED_BYTES, |text: &ByteString| text.len());
+pub fn link_pair() -> (LinkEnd, LinkEnd) {
+    let queue = || {
+        queue::byte_bounded_queue(MAX_QUEUED_MESSAGES, MAX_QUEUED_BYTES, |text: &ByteString| {
+            text.len()
+        })
+    };
     let (left, from_left) = queue();
     let (right, from_right) = queue();
     let end = |writer, reader| {
-        (LinkWriter(Writer::Pair(PairWriter(writer))), LinkReader(Reader::Pair(PairReader(reader))))
+        (
+            LinkWriter(WriterKind::Pair(PairWriter(writer))),
+            LinkReader(ReaderKind::Pair(PairReader(reader))),
+        )
     };
     (end(left, from_right), end(right, from_left))
 }
@@ -39,8 +46,8 @@ impl PairWriter {
 
     pub(super) fn try_send(&self, text: ByteString) -> Result<(), Error> {
         self.0.try_send(text).map_err(|error| match error {
-            queue::NotSent::Full(_) => Error::Busy,
-            queue::NotSent::Closed(_) => Error::Closed,
+            queue::QueueSendError::Full(_) => Error::Busy,
+            queue::QueueSendError::Closed(_) => Error::Closed,
         })
     }
 }

@@ -9,40 +9,40 @@ use url::Url;
 use crate::{
     Error,
     envelope::MalformedKind,
-    http::{Body, Endpoint, EndpointOptions, EventStream, Pool},
-    link::Frame,
+    http::{EndpointOptions, HttpEndpoint, HttpPool, ResponseBody, SseStream},
+    link::LinkFrame,
 };
 
 /// Messages that nobody waits for and that may wait to be sent.
-const MAX_CHORES: usize = 64;
+const MAX_BACKGROUND_SENDS: usize = 64;
 
 /// The way out.
 #[derive(Debug, Clone)]
 pub struct SseWriter {
-    endpoint: Endpoint,
-    chores: mpsc::Sender<Chore>,
+    endpoint: HttpEndpoint,
+    chores: mpsc::Sender<BackgroundSend>,
 }
 
 /// Something to send that nobody waits for.
-enum Chore {
+enum BackgroundSend {
     Message(ByteString),
     /// A message whose sender has gone while it was being sent. It is sent to its end before the next chore, which may be
     /// about it.
-    Posting(Posting),
+    Posting(PostFuture),
 }
 
-type Posting = BoxFuture<'static, Result<(), Error>>;
+type PostFuture = BoxFuture<'static, Result<(), Error>>;
 
 /// A message that is being sent. Dropped before it is sent, it becomes a chore.
-struct Sending<'a> {
-    posting: Option<Posting>,
-    chores: &'a mpsc::Sender<Chore>,
+struct CancellablePost<'a> {
+    posting: Option<PostFuture>,
+    chores: &'a mpsc::Sender<BackgroundSend>,
 }
 
 /// The way in.
 #[derive(Debug)]
 pub struct SseReader {
-    events: EventStream,
+    events: SseStream,
     /// What is wrong with an event that is going by.
     lost: Option<MalformedKind>,
     /// Ends the task that sends what nobody waits for.
@@ -50,15 +50,15 @@ pub struct SseReader {
 }
 
 /// Opens the stream and waits for the server to say where to POST.
-pub async fn connect(
-    pool: &Pool,
+pub async fn connect_sse(
+    pool: &HttpPool,
     url: &Url,
     options: &EndpointOptions,
 ) -> Result<(SseWriter, SseReader), Error> {
-    let stream = Endpoint::new(pool.clone(), url.clone(), options.clone());
+    let stream = HttpEndpoint::new(pool.clone(), url.clone(), options.clone());
     let answer = stream.get_events(HeaderMap::new(), None).await?;
     let status = answer.status;
-    let Body::Events(mut events) = answer.body else {
+    let ResponseBody::Events(mut events) = answer.body else {
         return Err(Error::Status {
             method: "GET".into(),
             status: status.as_u16(),
@@ -66,16 +66,16 @@ pub async fn connect(
         });
     };
     let place = endpoint_event(&mut events, url).await?;
-    let endpoint = Endpoint::new(pool.clone(), place, options.clone());
-    let (chores, mut waiting) = tokio::sync::mpsc::channel(MAX_CHORES);
+    let endpoint = HttpEndpoint::new(pool.clone(), place, options.clone());
+    let (chores, mut waiting) = tokio::sync::mpsc::channel(MAX_BACKGROUND_SENDS);
     let ended = tokio_util::sync::CancellationToken::new();
     let poster = endpoint.clone();
     let over = ended.clone();
     tokio::spawn(over.run_until_cancelled_owned(async move {
         while let Some(chore) = waiting.recv().await {
             let sent = match chore {
-                Chore::Message(text) => post(poster.clone(), text).await,
-                Chore::Posting(posting) => posting.await,
+                BackgroundSend::Message(text) => post(poster.clone(), text).await,
+                BackgroundSend::Posting(posting) => posting.await,
             };
             if let Err(error) = sent {
                 tracing::debug!(%error, "a message nobody waits for was not taken");
@@ -90,7 +90,7 @@ pub async fn connect(
 
 /// The first event names the place to POST to, which must be of the same origin: whatever else it
 /// is, it gets our credentials.
-async fn endpoint_event(events: &mut EventStream, url: &Url) -> Result<Url, Error> {
+async fn endpoint_event(events: &mut SseStream, url: &Url) -> Result<Url, Error> {
     let invalid = |reason: String| Error::invalid("GET", reason);
     loop {
         let event = events.next().await?;
@@ -111,13 +111,15 @@ async fn endpoint_event(events: &mut EventStream, url: &Url) -> Result<Url, Erro
     }
 }
 
-async fn post(endpoint: Endpoint, text: ByteString) -> Result<(), Error> {
+async fn post(endpoint: HttpEndpoint, text: ByteString) -> Result<(), Error> {
     let answer = Box::pin(endpoint.post(text.into_bytes(), HeaderMap::new())).await?;
     if answer.status.is_success() {
         return Ok(());
     }
     let text = match &answer.body {
-        Body::Json(text) | Body::Other { text, .. } => String::from_utf8_lossy(text).into_owned(),
+        ResponseBody::Json(text) | ResponseBody::Other { text, .. } => {
+            String::from_utf8_lossy(text).into_owned()
+        }
         _ => String::new(),
     };
     Err(Error::Status { method: "POST".into(), status: answer.status.as_u16(), text })
@@ -128,17 +130,17 @@ async fn post(endpoint: Endpoint, text: ByteString) -> Result<(), Error> {
 impl SseWriter {
     pub(crate) async fn send(&self, text: ByteString) -> Result<(), Error> {
         let posting = Box::pin(post(self.endpoint.clone(), text));
-        Sending { posting: Some(posting), chores: &self.chores }.finish().await
+        CancellablePost { posting: Some(posting), chores: &self.chores }.finish().await
     }
 
     pub(crate) fn try_send(&self, text: ByteString) -> Result<(), Error> {
-        self.chores.try_send(Chore::Message(text)).map_err(|_| Error::Busy)
+        self.chores.try_send(BackgroundSend::Message(text)).map_err(|_| Error::Busy)
     }
 }
 
 // === impl Sending ===
 
-impl Sending<'_> {
+impl CancellablePost<'_> {
     async fn finish(mut self) -> Result<(), Error> {
         let Some(posting) = &mut self.posting else { return Ok(()) };
         let posted = posting.await;
@@ -147,10 +149,10 @@ impl Sending<'_> {
     }
 }
 
-impl Drop for Sending<'_> {
+impl Drop for CancellablePost<'_> {
     fn drop(&mut self) {
         if let Some(posting) = self.posting.take()
-            && self.chores.try_send(Chore::Posting(posting)).is_err()
+            && self.chores.try_send(BackgroundSend::Posting(posting)).is_err()
         {
             tracing::debug!("a message was given up while it was being sent");
         }
@@ -161,25 +163,25 @@ impl Drop for Sending<'_> {
 
 impl SseReader {
     /// The next message; `None` when the server has ended the stream. Safe to cancel.
-    pub(crate) async fn next(&mut self) -> Result<Option<Frame>, Error> {
+    pub(crate) async fn next(&mut self) -> Result<Option<LinkFrame>, Error> {
         loop {
             if let Some(kind) = &self.lost {
                 let salvage = self.events.salvage().await?;
                 let broken = salvage.into_malformed(kind.clone());
                 self.lost = None;
-                return Ok(Some(Frame::Broken(broken)));
+                return Ok(Some(LinkFrame::Broken(broken)));
             }
             let event = match self.events.next().await {
                 Ok(Some(event)) => event,
                 Ok(None) => return Ok(None),
                 Err(error) => {
-                    self.lost = Some(error.lost_event().ok_or(error)?);
+                    self.lost = Some(error.malformed_kind().ok_or(error)?);
                     continue;
                 }
             };
             let message = event.event.as_deref().is_none_or(|name| name == "message");
             if message && !event.data.is_empty() {
-                return Ok(Some(Frame::Text(event.data)));
+                return Ok(Some(LinkFrame::Text(event.data)));
             }
         }
     }

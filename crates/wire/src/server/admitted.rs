@@ -9,7 +9,7 @@ use std::{
     sync::{Arc, PoisonError},
 };
 
-use super::{Handler, Session, cancel::Cancel};
+use super::{HandlerSession, ServerHandler, cancel::CancelFlag};
 use crate::{
     envelope::{Id, Request, Response, RpcError, code},
     json::Rope,
@@ -18,25 +18,25 @@ use crate::{
 
 /// A request that was taken in: it can be taken back from here on, and its id is free again when it is answered, or
 /// when nobody wants to know any more.
-pub(super) struct Admitted<H> {
-    session: Arc<Session<H>>,
+pub(super) struct InFlightRequest<H> {
+    session: Arc<HandlerSession<H>>,
     request: Request,
     id: Id,
-    cancel: Arc<Cancel>,
+    cancel: Arc<CancelFlag>,
 }
 
 /// An answer before it is a text.
-pub(super) enum Answered {
+pub(super) enum UnrenderedAnswer {
     Result(Id, Rope),
     Error(Response),
 }
 
 // === impl Admitted ===
 
-impl<H: Handler> Admitted<H> {
+impl<H: ServerHandler> InFlightRequest<H> {
     /// Takes a request in; the error is the answer to one whose id is in use.
-    pub(super) fn new(session: Arc<Session<H>>, request: Request) -> Result<Self, Response> {
-        let (id, cancel) = (request.id(), Arc::new(Cancel::default()));
+    pub(super) fn new(session: Arc<HandlerSession<H>>, request: Request) -> Result<Self, Response> {
+        let (id, cancel) = (request.id(), Arc::new(CancelFlag::default()));
         let is_free = match session.state().running.entry(id.clone()) {
             Entry::Vacant(place) => {
                 place.insert(cancel.clone());
@@ -52,23 +52,23 @@ impl<H: Handler> Admitted<H> {
     }
 
     /// Answers it; `None` if it was taken back.
-    pub(super) async fn answer(self) -> Option<Answered> {
+    pub(super) async fn answer(self) -> Option<UnrenderedAnswer> {
         let asked = self.request.method();
-        let never = Cancel::default();
+        let never = CancelFlag::default();
         let cancel = match &*asked {
             // It cannot be taken back, and a word that does so is to be ignored.
             method::INITIALIZE => &never,
             _ => &*self.cancel,
         };
         let answering = pin!(self.session.dispatch(&self.request, &asked));
-        Some(match cancel.unless(answering).await? {
-            Ok(result) => Answered::Result(self.id.clone(), result),
-            Err(error) => Answered::Error(Response::error(Some(&self.id), &error)),
+        Some(match cancel.run_until_cancelled(answering).await? {
+            Ok(result) => UnrenderedAnswer::Result(self.id.clone(), result),
+            Err(error) => UnrenderedAnswer::Error(Response::error(Some(&self.id), &error)),
         })
     }
 }
 
-impl<H> Drop for Admitted<H> {
+impl<H> Drop for InFlightRequest<H> {
     fn drop(&mut self) {
         let mut state = self.session.state.lock().unwrap_or_else(PoisonError::into_inner);
         // Once it was taken back, the id may be another request's.
@@ -80,17 +80,17 @@ impl<H> Drop for Admitted<H> {
 
 // === impl Answered ===
 
-impl Answered {
+impl UnrenderedAnswer {
     pub(super) fn into_response(self) -> Response {
         match self {
-            Self::Result(id, result) => Response::joined(&id, &result),
+            Self::Result(id, result) => Response::result_from_rope(&id, &result),
             Self::Error(response) => response,
         }
     }
 
     pub(super) fn into_pieces(self) -> Rope {
         match self {
-            Self::Result(id, result) => Response::in_pieces(&id, &result),
+            Self::Result(id, result) => Response::result_rope(&id, &result),
             Self::Error(response) => response.text().clone().into(),
         }
     }

@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use futures_util::{FutureExt as _, StreamExt as _, stream::FuturesUnordered};
 
-use super::{Handler, Session};
+use super::{HandlerSession, ServerHandler};
 use crate::{
-    envelope::{Id, Malformed, Message, Response, RpcError, code},
+    envelope::{Id, MalformedMessage, Response, RpcError, RpcMessage, code},
     json::Rope,
 };
 
@@ -27,13 +27,13 @@ struct BatchAnswers {
 
 // === impl Session ===
 
-impl<H: Handler> Session<H> {
+impl<H: ServerHandler> HandlerSession<H> {
     /// Answers all messages of a batch, as one text. `None`: none of them wants an answer.
     ///
     /// The messages are taken in at once, as with [`Session::answer`].
     pub fn answer_batch(
         self: Arc<Self>,
-        messages: Vec<Result<Message, Malformed>>,
+        messages: Vec<Result<RpcMessage, MalformedMessage>>,
     ) -> impl Future<Output = Option<Rope>> + Send + use<H> {
         let answering = messages.into_iter().enumerate().map(|(at, message)| {
             let id = id_of(&message);
@@ -53,9 +53,9 @@ impl<H: Handler> Session<H> {
     }
 }
 
-fn id_of(message: &Result<Message, Malformed>) -> Option<Id> {
+fn id_of(message: &Result<RpcMessage, MalformedMessage>) -> Option<Id> {
     match message {
-        Ok(Message::Request(request)) => Some(request.id()),
+        Ok(RpcMessage::Request(request)) => Some(request.id()),
         Ok(_) => None,
         Err(malformed) => malformed.id.clone(),
     }

@@ -11,10 +11,10 @@ use std::sync::{
 
 /// A number of bytes that several requests share. Clones share it.
 #[derive(Debug, Clone)]
-pub struct ByteBudget(Arc<Shared>);
+pub struct ByteBudget(Arc<SharedBudget>);
 
 #[derive(Debug)]
-struct Shared {
+struct SharedBudget {
     held: AtomicUsize,
     max_bytes: usize,
 }
@@ -34,7 +34,7 @@ impl ByteBudget {
 
     /// A budget of so many bytes.
     pub fn new(max_bytes: usize) -> Self {
-        Self(Arc::new(Shared { held: AtomicUsize::new(0), max_bytes }))
+        Self(Arc::new(SharedBudget { held: AtomicUsize::new(0), max_bytes }))
     }
 
     /// Holds `bytes`, if there is room for them.
@@ -60,7 +60,7 @@ impl Default for ByteBudget {
 impl ByteCharge {
     /// Holds `bytes` more; `false`, and no more than before, if there is no room for them.
     pub fn grow(&mut self, bytes: usize) -> bool {
-        let Shared { held, max_bytes } = &*self.budget.0;
+        let SharedBudget { held, max_bytes } = &*self.budget.0;
         let taken = held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |held| {
             held.checked_add(bytes).filter(|held| held <= max_bytes)
         });

@@ -14,14 +14,14 @@ use futures_util::task::AtomicWaker;
 
 /// Whether a request was taken back.
 #[derive(Debug, Default)]
-pub(super) struct Cancel {
+pub(super) struct CancelFlag {
     is_cancelled: AtomicBool,
     waiting: AtomicWaker,
 }
 
 // === impl Cancel ===
 
-impl Cancel {
+impl CancelFlag {
     /// Takes the request back.
     pub(super) fn cancel(&self) {
         self.is_cancelled.store(true, Ordering::Release);
@@ -30,7 +30,7 @@ impl Cancel {
 
     /// What `answering` comes to; `None` if it was taken back before. What was taken back before this does not even
     /// begin. One waits at a time. It is pinned where it is: given whole, it would be kept twice.
-    pub(super) async fn unless<T>(
+    pub(super) async fn run_until_cancelled<T>(
         &self,
         mut answering: Pin<&mut impl Future<Output = T>>,
     ) -> Option<T> {
@@ -63,20 +63,21 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_ready_is_given_and_what_is_not_is_taken_back() {
-        let cancel = Cancel::default();
-        assert!(cancel.unless(pin!(pending::<()>())).now_or_never().is_none());
+        let cancel = CancelFlag::default();
+        assert!(cancel.run_until_cancelled(pin!(pending::<()>())).now_or_never().is_none());
         let never = pin!(pending::<()>());
-        let (answer, ()) = tokio::join!(cancel.unless(never), async { cancel.cancel() });
+        let (answer, ()) =
+            tokio::join!(cancel.run_until_cancelled(never), async { cancel.cancel() });
         assert_eq!(answer, None);
         let never = async { panic!("it was taken back before it began") };
-        assert_eq!(cancel.unless::<()>(pin!(never)).await, None);
-        let cancel = Cancel::default();
+        assert_eq!(cancel.run_until_cancelled::<()>(pin!(never)).await, None);
+        let cancel = CancelFlag::default();
         let answering = async {
             cancel.cancel();
             1
         };
         assert_eq!(
-            cancel.unless(pin!(answering)).await,
+            cancel.run_until_cancelled(pin!(answering)).await,
             Some(1),
             "an answer that is there is not lost"
         );

@@ -4,16 +4,16 @@ use std::{fmt, future::pending, sync::Arc};
 
 use tokio::sync::broadcast::{self, error::RecvError};
 
-use crate::{client::List, json::Raw, meta::method};
+use crate::{client::ListKind, json::Raw, meta::method};
 
 /// Changes that may wait for one session.
-const QUEUE: usize = 256;
+const MAX_QUEUED_CHANGES: usize = 256;
 
 /// Something is not what it was.
 #[derive(Debug, Clone)]
-pub enum Change {
+pub enum ChangeNotification {
     /// A list.
-    List(List),
+    List(ListKind),
     /// A resource.
     Resource(String),
     /// Any other notification to clients of legacy versions: method and parameters.
@@ -22,8 +22,8 @@ pub enum Change {
 
 /// Where a handler announces changes. Clones announce to the same sessions.
 #[derive(Clone)]
-pub struct Changes {
-    announced: broadcast::Sender<Announced>,
+pub struct ChangeBroadcaster {
+    announced: broadcast::Sender<SourcedChange>,
     /// Which sources its listeners hear of; absent: all.
     hears: Option<Arc<SourceFilter>>,
 }
@@ -33,52 +33,56 @@ type SourceFilter = dyn Fn(u64) -> bool + Send + Sync;
 
 /// A change, and where it happened, where only some listeners are to hear of it.
 #[derive(Debug, Clone)]
-struct Announced {
-    change: Change,
+struct SourcedChange {
+    change: ChangeNotification,
     source: Option<u64>,
 }
 
 /// Changes as one listener hears of them.
-pub struct News {
-    announced: broadcast::Receiver<Announced>,
+pub struct ChangeReceiver {
+    announced: broadcast::Receiver<SourcedChange>,
     hears: Option<Arc<SourceFilter>>,
     /// Lists that may have changed while it did not listen.
-    missed: &'static [List],
+    missed: &'static [ListKind],
 }
 
 // === impl Changes ===
 
-impl Default for Changes {
+impl Default for ChangeBroadcaster {
     fn default() -> Self {
-        Self { announced: broadcast::channel(QUEUE).0, hears: None }
+        Self { announced: broadcast::channel(MAX_QUEUED_CHANGES).0, hears: None }
     }
 }
 
-impl Changes {
+impl ChangeBroadcaster {
     /// The same changes, for listeners that hear only of sources that `hears` takes, and of changes without a source.
     #[must_use]
-    pub fn heard_by(&self, hears: impl Fn(u64) -> bool + Send + Sync + 'static) -> Self {
+    pub fn with_source_filter(&self, hears: impl Fn(u64) -> bool + Send + Sync + 'static) -> Self {
         Self { announced: self.announced.clone(), hears: Some(Arc::new(hears)) }
     }
 
     /// Announces a change to the sessions there are.
-    pub fn announce(&self, change: Change) {
+    pub fn announce(&self, change: ChangeNotification) {
         // Nobody listening is no failure.
-        let _ = self.announced.send(Announced { change, source: None });
+        let _ = self.announced.send(SourcedChange { change, source: None });
     }
 
     /// Announces a change to the sessions that hear of its source.
-    pub fn announce_of(&self, source: u64, change: Change) {
-        let _ = self.announced.send(Announced { change, source: Some(source) });
+    pub fn announce_from(&self, source: u64, change: ChangeNotification) {
+        let _ = self.announced.send(SourcedChange { change, source: Some(source) });
     }
 
     /// Hears of everything that is announced from here on.
-    pub fn listen(&self) -> News {
-        News { announced: self.announced.subscribe(), hears: self.hears.clone(), missed: &[] }
+    pub fn listen(&self) -> ChangeReceiver {
+        ChangeReceiver {
+            announced: self.announced.subscribe(),
+            hears: self.hears.clone(),
+            missed: &[],
+        }
     }
 }
 
-impl fmt::Debug for Changes {
+impl fmt::Debug for ChangeBroadcaster {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Changes").finish_non_exhaustive()
     }
@@ -86,28 +90,28 @@ impl fmt::Debug for Changes {
 
 // === impl News ===
 
-impl News {
+impl ChangeReceiver {
     /// The next change; never, once nobody can announce any. Safe to cancel.
-    pub async fn next(&mut self) -> Change {
+    pub async fn next(&mut self) -> ChangeNotification {
         if let [list, rest @ ..] = self.missed {
             self.missed = rest;
-            return Change::List(*list);
+            return ChangeNotification::List(*list);
         }
         loop {
             match self.announced.recv().await {
-                Ok(announced) if self.is_heard(&announced) => return announced.change,
+                Ok(announced) if self.passes_filter(&announced) => return announced.change,
                 Ok(_) => {}
                 // Which ones were missed nobody knows; so all lists may have changed.
                 Err(RecvError::Lagged(_)) => {
-                    self.missed = &[List::Prompts, List::Resources];
-                    return Change::List(List::Tools);
+                    self.missed = &[ListKind::Prompts, ListKind::Resources];
+                    return ChangeNotification::List(ListKind::Tools);
                 }
                 Err(RecvError::Closed) => return pending().await,
             }
         }
     }
 
-    fn is_heard(&self, announced: &Announced) -> bool {
+    fn passes_filter(&self, announced: &SourcedChange) -> bool {
         match (&self.hears, announced.source) {
             (Some(hears), Some(source)) => hears(source),
             _ => true,
@@ -115,7 +119,7 @@ impl News {
     }
 }
 
-impl fmt::Debug for News {
+impl fmt::Debug for ChangeReceiver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("News").finish_non_exhaustive()
     }
@@ -123,13 +127,13 @@ impl fmt::Debug for News {
 
 // === impl Change ===
 
-impl Change {
+impl ChangeNotification {
     /// The notification it becomes.
     pub(crate) fn method(&self) -> &str {
         match self {
-            Self::List(List::Tools) => method::TOOLS_CHANGED,
-            Self::List(List::Prompts) => method::PROMPTS_CHANGED,
-            Self::List(List::Resources | List::Templates) => method::RESOURCES_CHANGED,
+            Self::List(ListKind::Tools) => method::TOOLS_CHANGED,
+            Self::List(ListKind::Prompts) => method::PROMPTS_CHANGED,
+            Self::List(ListKind::Resources | ListKind::Templates) => method::RESOURCES_CHANGED,
             Self::Resource(_) => method::RESOURCE_UPDATED,
             Self::Other(method, _) => method,
         }
@@ -140,7 +144,7 @@ impl Change {
         match self {
             Self::List(_) => Raw::empty_object(),
             Self::Resource(uri) => {
-                Raw::trusted(format!(r#"{{"uri":{}}}"#, crate::json::quote(uri)).into())
+                Raw::from_trusted(format!(r#"{{"uri":{}}}"#, crate::json::quote(uri)).into())
             }
             Self::Other(_, params) => params.clone(),
         }
@@ -155,13 +159,13 @@ mod tests {
 
     #[test]
     fn a_listener_hears_of_its_own_sources() {
-        let changes = Changes::default();
-        let mut news = changes.heard_by(|source| source == 1).listen();
-        changes.announce_of(2, Change::Resource("a:other".into()));
-        changes.announce_of(1, Change::Resource("a:own".into()));
-        changes.announce(Change::Resource("a:all".into()));
+        let changes = ChangeBroadcaster::default();
+        let mut news = changes.with_source_filter(|source| source == 1).listen();
+        changes.announce_from(2, ChangeNotification::Resource("a:other".into()));
+        changes.announce_from(1, ChangeNotification::Resource("a:own".into()));
+        changes.announce(ChangeNotification::Resource("a:all".into()));
         let mut heard = || match news.next().now_or_never() {
-            Some(Change::Resource(uri)) => Some(uri),
+            Some(ChangeNotification::Resource(uri)) => Some(uri),
             _ => None,
         };
         assert_eq!(heard().as_deref(), Some("a:own"));
@@ -171,17 +175,22 @@ mod tests {
 
     #[tokio::test]
     async fn whoever_misses_changes_hears_of_every_list() {
-        let changes = Changes::default();
+        let changes = ChangeBroadcaster::default();
         let mut news = changes.listen();
-        for _ in 0..=QUEUE {
-            changes.announce(Change::Resource("a:b".into()));
+        for _ in 0..=MAX_QUEUED_CHANGES {
+            changes.announce(ChangeNotification::Resource("a:b".into()));
         }
-        for expected in [List::Tools, List::Prompts, List::Resources] {
-            assert!(matches!(news.next().await, Change::List(list) if list == expected));
+        for expected in [ListKind::Tools, ListKind::Prompts, ListKind::Resources] {
+            assert!(
+                matches!(news.next().await, ChangeNotification::List(list) if list == expected)
+            );
         }
-        assert!(matches!(news.next().await, Change::Resource(_)), "what is still there comes too");
+        assert!(
+            matches!(news.next().await, ChangeNotification::Resource(_)),
+            "what is still there comes too"
+        );
         drop(changes);
-        while let Some(Change::Resource(_)) = news.next().now_or_never() {}
+        while let Some(ChangeNotification::Resource(_)) = news.next().now_or_never() {}
         assert!(news.next().now_or_never().is_none(), "nobody can announce any more");
     }
 }

@@ -4,7 +4,7 @@ use super::session::Outbox;
 use crate::{
     Version,
     envelope::Notification,
-    json::{Edit, Raw, quote},
+    json::{JsonEdit, Raw, quote},
     meta::{self, method},
 };
 
@@ -21,7 +21,7 @@ pub struct ClientFacts {
 
 /// Who asks, in which version, and the way back for progress and logs.
 #[derive(Debug)]
-pub struct Context {
+pub struct RequestContext {
     /// The version the request was made in.
     pub version: Version,
     /// Who asks, if it says.
@@ -31,31 +31,31 @@ pub struct Context {
     /// The token the client wants progress under, if it wants any.
     pub(super) progress_token: Option<Raw>,
     /// The least severe log message wanted; `None` wants none.
-    pub(super) log_level: Option<Severity>,
+    pub(super) log_level: Option<LogSeverity>,
     pub(super) outbox: Outbox,
 }
 
 /// How grave a log message is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Severity(usize);
+pub(super) struct LogSeverity(usize);
 
-const LEVELS: [&str; 8] =
+const LOG_LEVELS: [&str; 8] =
     ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 
 // === impl Severity ===
 
-impl Severity {
+impl LogSeverity {
     /// The least.
     pub(super) const DEBUG: Self = Self(0);
 
     pub(super) fn parse(level: &str) -> Option<Self> {
-        LEVELS.iter().position(|known| *known == level).map(Self)
+        LOG_LEVELS.iter().position(|known| *known == level).map(Self)
     }
 }
 
 // === impl Context ===
 
-impl Context {
+impl RequestContext {
     /// What the asker said of itself.
     pub fn client_facts(&self) -> ClientFacts {
         ClientFacts {
@@ -72,11 +72,11 @@ impl Context {
 
     /// The least severe level the client wants log messages of, if it wants any.
     pub fn log_level(&self) -> Option<&'static str> {
-        self.log_level.map(|Severity(level)| LEVELS[level])
+        self.log_level.map(|LogSeverity(level)| LOG_LEVELS[level])
     }
 
     /// Whether a capability is declared, by its path.
-    pub fn offers(&self, path: &[&str]) -> bool {
+    pub fn has_capability(&self, path: &[&str]) -> bool {
         matches!(self.capabilities.get_path(path), Ok(Some(value)) if !matches!(value.as_str(), "false" | "null"))
     }
 
@@ -86,8 +86,8 @@ impl Context {
         let Some(token) = &self.progress_token else {
             return;
         };
-        let edit = [Edit::set(&[meta::PROGRESS_TOKEN], token.as_str())];
-        if let Ok(params) = params.with(&edit) {
+        let edit = [JsonEdit::set(&[meta::PROGRESS_TOKEN], token.as_str())];
+        if let Ok(params) = params.with_edits(&edit) {
             self.outbox
                 .offer(Notification::new(method::PROGRESS, Some(&params)).text().clone())
                 .await;
@@ -97,7 +97,7 @@ impl Context {
     /// Passes a log message on, if it is severe enough for the client.
     pub async fn log(&self, params: &Raw) {
         let level = params.get("level").ok().flatten().and_then(|level| level.to_text());
-        let severity = level.as_deref().and_then(Severity::parse).unwrap_or(Severity::DEBUG);
+        let severity = level.as_deref().and_then(LogSeverity::parse).unwrap_or(LogSeverity::DEBUG);
         if self.log_level.is_some_and(|wanted| severity >= wanted) {
             self.outbox.offer(Notification::new(method::LOG, Some(params)).text().clone()).await;
         }
@@ -106,7 +106,7 @@ impl Context {
     /// [`Context::log`] of a line of text.
     pub async fn log_text(&self, level: &str, text: &str) {
         let params = format!(r#"{{"level":{},"data":{}}}"#, quote(level), quote(text));
-        self.log(&Raw::trusted(params.into())).await;
+        self.log(&Raw::from_trusted(params.into())).await;
     }
 
     /// Sends another notification that belongs to the call.

@@ -4,17 +4,17 @@ use std::borrow::Cow;
 
 use futures_util::future::BoxFuture;
 
-use super::{ClientFacts, Context, Repeated};
+use super::{ClientFacts, PrerenderedResult, RequestContext};
 use crate::{
-    client::{Answer, InputRequest},
+    client::{InputRequest, InputResponse},
     envelope::{Notification, RpcError},
     json::{Raw, quote},
 };
 
 /// Answers requests.
-pub trait Handler: Send + Sync + 'static {
+pub trait ServerHandler: Send + Sync + 'static {
     /// What the server says of itself to a client.
-    fn describe(&self) -> Description;
+    fn describe(&self) -> ServerDescription;
 
     /// `serverInfo` alone, which every answer to a modern client carries.
     fn info(&self) -> Raw {
@@ -22,16 +22,16 @@ pub trait Handler: Send + Sync + 'static {
     }
 
     /// A client of the older era has said who it is.
-    fn greeted(&self, client_info: Option<&Raw>) {
+    fn on_initialize(&self, client_info: Option<&Raw>) {
         let _ = client_info;
     }
 
     /// Answers a request. Dropped when the client cancels it or goes away.
     fn call<'a>(
         &'a self,
-        asked: Asked,
-        context: &'a Context,
-    ) -> BoxFuture<'a, Result<Reply, RpcError>>;
+        asked: HandlerRequest,
+        context: &'a RequestContext,
+    ) -> BoxFuture<'a, Result<HandlerReply, RpcError>>;
 
     /// A client wants to hear of changes to a resource, or no longer.
     fn subscribe<'a>(
@@ -46,19 +46,19 @@ pub trait Handler: Send + Sync + 'static {
 
     /// A client took a request back while it was being asked something for it: what was put away under `asked`'s state
     /// is not wanted any more. Only clients of the older era can; they are asked while their request is under way.
-    fn abandoned(&self, asked: &Asked) {
+    fn on_abandoned(&self, asked: &HandlerRequest) {
         let _ = asked;
     }
 
     /// A notification of the client that the session has no use for.
-    fn notified(&self, notification: Notification) {
+    fn on_notification(&self, notification: Notification) {
         drop(notification);
     }
 }
 
 /// What a server says of itself.
 #[derive(Debug, Clone)]
-pub struct Description {
+pub struct ServerDescription {
     /// `serverInfo`.
     pub info: Raw,
     /// `capabilities`.
@@ -67,7 +67,7 @@ pub struct Description {
     pub instructions: Option<String>,
 }
 
-impl Description {
+impl ServerDescription {
     /// `,"instructions":…`, or nothing where there are none.
     pub(super) fn instructions_member(&self) -> String {
         let instructions = self.instructions.as_deref();
@@ -77,24 +77,24 @@ impl Description {
 
 /// A request, free of its era.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct HandlerRequest {
     /// The method.
     pub method: Cow<'static, str>,
     /// Its parameters, as sent.
     pub params: Raw,
     /// Answers to questions of an earlier [`Reply::NeedsInput`].
-    pub answers: Vec<Answer>,
+    pub answers: Vec<InputResponse>,
     /// The state that came with it.
     pub state: Option<Raw>,
 }
 
 /// What a request comes to.
 #[derive(Debug)]
-pub enum Reply {
+pub enum HandlerReply {
     /// The result.
     Complete(Raw),
     /// The same, of one that is given again and again.
-    Repeated(Repeated),
+    Repeated(PrerenderedResult),
     /// Questions first. The request comes again with the answers and with `state`.
     NeedsInput {
         /// What to ask; nothing means only to come again.

@@ -4,14 +4,14 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 
 use super::{
-    Asked, ClientFacts, Context, Handler, Reply, Session, context::Severity, render,
-    session::Params, subscribed::Subscribed,
+    ClientFacts, HandlerReply, HandlerRequest, HandlerSession, RequestContext, ServerHandler,
+    context::LogSeverity, render, session::RequestParams, subscribed::ResourceSubscription,
 };
 use crate::{
     Era, Version,
-    client::{Answer, InputRequest},
-    envelope::{Outcome, RpcError, code},
-    json::{Edit, Raw, Rope, quote},
+    client::{InputRequest, InputResponse},
+    envelope::{ResponseOutcome, RpcError, code},
+    json::{JsonEdit, Raw, Rope, quote},
     meta::{self, method},
 };
 
@@ -19,12 +19,12 @@ use crate::{
 const MAX_SUBSCRIPTIONS: usize = 1024;
 
 /// Rounds of questions one call may take.
-const ROUNDS: usize = 64;
+const MAX_QUESTION_ROUNDS: usize = 64;
 
-pub(super) async fn dispatch<H: Handler>(
-    session: &Arc<Session<H>>,
+pub(super) async fn dispatch<H: ServerHandler>(
+    session: &Arc<HandlerSession<H>>,
     asked: &str,
-    params: Params,
+    params: RequestParams,
 ) -> Result<Rope, RpcError> {
     match asked {
         method::INITIALIZE => return initialize(session, &params.all).map(Rope::from),
@@ -33,11 +33,11 @@ pub(super) async fn dispatch<H: Handler>(
     }
     let (greeted, log_level) = {
         let state = session.state();
-        let greeted = state.greeted.clone().ok_or_else(not_greeted)?;
-        (greeted, state.log_level.unwrap_or(Severity::DEBUG))
+        let greeted = state.greeted.clone().ok_or_else(not_initialized_error)?;
+        (greeted, state.log_level.unwrap_or(LogSeverity::DEBUG))
     };
     let result = match asked {
-        method::DISCOVER | method::LISTEN => Err(unknown(asked)),
+        method::DISCOVER | method::LISTEN => Err(unknown_method_error(asked)),
         method::SET_LEVEL => set_level(session, &params.all),
         method::RESOURCES_SUBSCRIBE => Box::pin(subscribe(session, &params.all, &greeted)).await,
         method::RESOURCES_UNSUBSCRIBE => Box::pin(unsubscribe(session, &params.all)).await,
@@ -46,7 +46,7 @@ pub(super) async fn dispatch<H: Handler>(
     session.render(greeted.version, asked, result)
 }
 
-fn not_greeted() -> RpcError {
+fn not_initialized_error() -> RpcError {
     RpcError::new(
         code::INVALID_PARAMS,
         format!(
@@ -57,12 +57,15 @@ fn not_greeted() -> RpcError {
     )
 }
 
-pub(super) fn unknown(asked: &str) -> RpcError {
+pub(super) fn unknown_method_error(asked: &str) -> RpcError {
     RpcError::new(code::METHOD_NOT_FOUND, format!("Method not found: {asked}"))
 }
 
 /// The version asked for if it is one of this era, the newest of the era otherwise.
-fn initialize<H: Handler>(session: &Session<H>, params: &Raw) -> Result<Raw, RpcError> {
+fn initialize<H: ServerHandler>(
+    session: &HandlerSession<H>,
+    params: &Raw,
+) -> Result<Raw, RpcError> {
     let member = |key| params.get(key).ok().flatten();
     let wanted = member("protocolVersion").and_then(|version| version.to_text());
     let wanted = wanted.ok_or_else(|| {
@@ -74,11 +77,12 @@ fn initialize<H: Handler>(session: &Session<H>, params: &Raw) -> Result<Raw, Rpc
         .filter(|version| version.era() == Era::Legacy)
         .unwrap_or(Version::LATEST_LEGACY);
     let client_info = member("clientInfo");
-    session.handler.greeted(client_info.as_ref());
+    session.handler.on_initialize(client_info.as_ref());
     session.state().greeted = Some(ClientFacts {
         version,
-        client_info: client_info.map(|info| info.apart()),
-        capabilities: member("capabilities").map_or_else(Raw::empty_object, |own| own.apart()),
+        client_info: client_info.map(|info| info.to_detached()),
+        capabilities: member("capabilities")
+            .map_or_else(Raw::empty_object, |own| own.to_detached()),
     });
     let description = session.handler.describe();
     let instructions = description.instructions_member();
@@ -87,12 +91,12 @@ fn initialize<H: Handler>(session: &Session<H>, params: &Raw) -> Result<Raw, Rpc
         r#"{{"protocolVersion":"{version}","capabilities":{capabilities},"serverInfo":{}{instructions}}}"#,
         description.info
     );
-    Ok(Raw::trusted(result.into()))
+    Ok(Raw::from_trusted(result.into()))
 }
 
-fn set_level<H: Handler>(session: &Session<H>, params: &Raw) -> Result<Raw, RpcError> {
+fn set_level<H: ServerHandler>(session: &HandlerSession<H>, params: &Raw) -> Result<Raw, RpcError> {
     let level = params.get("level").ok().flatten().and_then(|level| level.to_text());
-    let severity = level.as_deref().and_then(Severity::parse);
+    let severity = level.as_deref().and_then(LogSeverity::parse);
     let severity = severity
         .ok_or_else(|| RpcError::new(code::INVALID_PARAMS, "`level` must be a log level"))?;
     session.state().log_level = Some(severity);
@@ -100,8 +104,8 @@ fn set_level<H: Handler>(session: &Session<H>, params: &Raw) -> Result<Raw, RpcE
 }
 
 /// A client that subscribes twice hears once, and is done with it once.
-async fn subscribe<H: Handler>(
-    session: &Session<H>,
+async fn subscribe<H: ServerHandler>(
+    session: &HandlerSession<H>,
     params: &Raw,
     client: &ClientFacts,
 ) -> Result<Raw, RpcError> {
@@ -118,7 +122,7 @@ async fn subscribe<H: Handler>(
     }
     if !is_known {
         let (handler, uris) = (session.handler.clone(), std::slice::from_ref(&uri));
-        let subscribed = Subscribed::to(handler, uris, client.clone()).await?;
+        let subscribed = ResourceSubscription::subscribe(handler, uris, client.clone()).await?;
         let before = session.state().subscriptions.insert(uri, Box::new(subscribed));
         // Not under the lock: its end is told to the handler.
         drop(before);
@@ -127,9 +131,14 @@ async fn subscribe<H: Handler>(
 }
 
 /// What a client never subscribed to it cannot end for others.
-async fn unsubscribe<H: Handler>(session: &Session<H>, params: &Raw) -> Result<Raw, RpcError> {
+async fn unsubscribe<H: ServerHandler>(
+    session: &HandlerSession<H>,
+    params: &Raw,
+) -> Result<Raw, RpcError> {
     let subscribed = session.state().subscriptions.remove(&uri(params)?);
-    if let Some(subscribed) = subscribed.and_then(|own| own.downcast::<Subscribed<H>>().ok()) {
+    if let Some(subscribed) =
+        subscribed.and_then(|own| own.downcast::<ResourceSubscription<H>>().ok())
+    {
         subscribed.end().await?;
     }
     Ok(Raw::empty_object())
@@ -141,14 +150,14 @@ fn uri(params: &Raw) -> Result<String, RpcError> {
 }
 
 /// Calls the handler until it has an answer, asking the client in between, and renders it.
-async fn call<H: Handler>(
-    session: &Session<H>,
+async fn call<H: ServerHandler>(
+    session: &HandlerSession<H>,
     asked: &str,
-    params: Params,
-    (greeted, log_level): (ClientFacts, Severity),
+    params: RequestParams,
+    (greeted, log_level): (ClientFacts, LogSeverity),
 ) -> Result<Rope, RpcError> {
     let ClientFacts { version, client_info, capabilities } = greeted;
-    let context = Context {
+    let context = RequestContext {
         version,
         client_info,
         capabilities,
@@ -157,21 +166,25 @@ async fn call<H: Handler>(
         outbox: session.outbox.clone(),
     };
     let (mut answers, mut state) = (Vec::new(), None);
-    for _ in 0..ROUNDS {
+    for _ in 0..MAX_QUESTION_ROUNDS {
         let request = |answers, state| {
-            let (method, params) = (method::kept(asked), params.all.clone());
-            Asked { method, params, answers, state }
+            let (method, params) = (method::intern_name(asked), params.all.clone());
+            HandlerRequest { method, params, answers, state }
         };
         match session.handler.call(request(answers, state), &context).await {
-            Ok(Reply::NeedsInput { questions, state: kept }) => {
+            Ok(HandlerReply::NeedsInput { questions, state: kept }) => {
                 let request = request(Vec::new(), kept);
-                let waiting = Waiting { handler: &*session.handler, asked: Some(&request) };
+                let waiting = AbandonOnDrop { handler: &*session.handler, asked: Some(&request) };
                 answers = Box::pin(ask_all(session, questions, &context)).await;
-                waiting.over();
+                waiting.disarm();
                 state = request.state;
             }
-            Ok(Reply::Complete(result)) => return session.render(version, asked, Ok(result)),
-            Ok(Reply::Repeated(result)) => return session.render_repeated(version, asked, &result),
+            Ok(HandlerReply::Complete(result)) => {
+                return session.render(version, asked, Ok(result));
+            }
+            Ok(HandlerReply::Repeated(result)) => {
+                return session.render_repeated(version, asked, &result);
+            }
             Err(error) => return session.render(version, asked, Err(error)),
         }
     }
@@ -179,32 +192,32 @@ async fn call<H: Handler>(
 }
 
 /// A request that waits for its client. Dropped, it is not wanted any more.
-struct Waiting<'a, H: Handler> {
+struct AbandonOnDrop<'a, H: ServerHandler> {
     handler: &'a H,
-    asked: Option<&'a Asked>,
+    asked: Option<&'a HandlerRequest>,
 }
 
-async fn ask_all<H: Handler>(
-    session: &Session<H>,
+async fn ask_all<H: ServerHandler>(
+    session: &HandlerSession<H>,
     questions: Vec<InputRequest>,
-    context: &Context,
-) -> Vec<Answer> {
+    context: &RequestContext,
+) -> Vec<InputResponse> {
     let asking = questions.into_iter().map(|question| async move {
         if !can_be_asked(context, &question) {
             return question.refuse("the client cannot be asked this");
         }
         let outcome = match session.ask(&question.method, &with_elicitation_id(&question)).await {
-            Outcome::Result(result) => Ok(result),
-            Outcome::Error(error) => Err(error),
+            ResponseOutcome::Result(result) => Ok(result),
+            ResponseOutcome::Error(error) => Err(error),
         };
-        Answer { key: question.key, outcome }
+        InputResponse { key: question.key, outcome }
     });
     futures_util::future::join_all(asking).await
 }
 
 /// Whether the client declared what the question takes.
-pub(super) fn can_be_asked(context: &Context, question: &InputRequest) -> bool {
-    capability(question).is_none_or(|path| context.offers(&path))
+pub(super) fn can_be_asked(context: &RequestContext, question: &InputRequest) -> bool {
+    capability(question).is_none_or(|path| context.has_capability(&path))
 }
 
 /// The parameters of a question as 2025-11-25 has them: there a page has an `elicitationId`, which modern servers do not
@@ -216,8 +229,8 @@ fn with_elicitation_id(question: &InputRequest) -> Raw {
     }
     // A hasher has keys of its own, so that ids of two sessions or processes differ.
     let id = quote(&format!("{:016x}", RandomState::new().hash_one(&question.key)));
-    let edit = Edit::set(&["elicitationId"], &id);
-    question.params.with(&[edit]).unwrap_or_else(|_| question.params.clone())
+    let edit = JsonEdit::set(&["elicitationId"], &id);
+    question.params.with_edits(&[edit]).unwrap_or_else(|_| question.params.clone())
 }
 
 /// The capability a question takes. A client that declares elicitation without saying of which
@@ -238,17 +251,17 @@ fn is_url(question: &InputRequest) -> bool {
 
 // === impl Waiting ===
 
-impl<H: Handler> Waiting<'_, H> {
+impl<H: ServerHandler> AbandonOnDrop<'_, H> {
     /// The client has answered, and the request is made again.
-    fn over(mut self) {
+    fn disarm(mut self) {
         self.asked = None;
     }
 }
 
-impl<H: Handler> Drop for Waiting<'_, H> {
+impl<H: ServerHandler> Drop for AbandonOnDrop<'_, H> {
     fn drop(&mut self) {
         if let Some(asked) = self.asked {
-            self.handler.abandoned(asked);
+            self.handler.on_abandoned(asked);
         }
     }
 }

@@ -25,9 +25,9 @@ mod subscribed;
 
 pub use batch::MAX_BATCH_ANSWER_BYTES;
 pub use budget::{ByteBudget, ByteCharge};
-pub use changes::{Change, Changes, News};
-pub use context::{ClientFacts, Context};
-pub use handler::{Asked, Description, Handler, Reply};
-pub use repeated::Repeated;
+pub use changes::{ChangeBroadcaster, ChangeNotification, ChangeReceiver};
+pub use context::{ClientFacts, RequestContext};
+pub use handler::{HandlerReply, HandlerRequest, ServerDescription, ServerHandler};
+pub use repeated::PrerenderedResult;
 pub use serve::{ServeOptions, serve};
-pub use session::Session;
+pub use session::HandlerSession;

@@ -3,53 +3,54 @@
 use std::sync::Arc;
 
 use super::{
-    Asked, Change, Context, Handler, Reply, Session,
-    context::Severity,
-    legacy::{can_be_asked, capability, unknown},
+    ChangeNotification, HandlerReply, HandlerRequest, HandlerSession, RequestContext,
+    ServerHandler,
+    context::LogSeverity,
+    legacy::{can_be_asked, capability, unknown_method_error},
     render,
-    session::Params,
-    subscribed::Subscribed,
+    session::RequestParams,
+    subscribed::ResourceSubscription,
 };
 use crate::{
     Era, Version,
-    client::{Answer, InputRequest, List},
+    client::{InputRequest, InputResponse, ListKind},
     envelope::{Id, Notification, Request, RpcError, code},
-    json::{Edit, JsonKind, Raw, Rope, quote},
+    json::{JsonEdit, JsonKind, Raw, Rope, quote},
     meta::{self, method},
 };
 
 /// What an open listen request wants to hear.
 #[derive(Debug, Clone)]
-pub(super) struct Listening {
+pub(super) struct ListenFilter {
     /// The id of the request, which tags every notification.
     pub(super) tag: Raw,
-    lists: Vec<List>,
+    lists: Vec<ListKind>,
     resources: Vec<String>,
 }
 
-pub(super) async fn dispatch<H: Handler>(
-    session: &Arc<Session<H>>,
+pub(super) async fn dispatch<H: ServerHandler>(
+    session: &Arc<HandlerSession<H>>,
     request: &Request,
     asked: &str,
-    params: Params,
+    params: RequestParams,
     version: &Raw,
 ) -> Result<Rope, RpcError> {
-    let version = spoken(version)?;
+    let version = parse_modern_version(version)?;
     let context = context(session, &params.meta, version)?;
     let result = match asked {
-        method::DISCOVER => Ok(discovered(session)),
+        method::DISCOVER => Ok(discover_result(session)),
         method::LISTEN => Box::pin(listen(session, &request.id(), &params.all, &context)).await,
         method::INITIALIZE
         | method::PING
         | method::SET_LEVEL
         | method::RESOURCES_SUBSCRIBE
-        | method::RESOURCES_UNSUBSCRIBE => Err(unknown(asked)),
+        | method::RESOURCES_UNSUBSCRIBE => Err(unknown_method_error(asked)),
         _ => return call(session, asked, params.all, &context).await,
     };
     session.render(version, asked, result)
 }
 
-fn spoken(version: &Raw) -> Result<Version, RpcError> {
+fn parse_modern_version(version: &Raw) -> Result<Version, RpcError> {
     let text = version.to_text().ok_or_else(|| {
         RpcError::new(
             code::INVALID_PARAMS,
@@ -62,11 +63,11 @@ fn spoken(version: &Raw) -> Result<Version, RpcError> {
     }
 }
 
-fn context<H: Handler>(
-    session: &Session<H>,
+fn context<H: ServerHandler>(
+    session: &HandlerSession<H>,
     own: &Raw,
     version: Version,
-) -> Result<Context, RpcError> {
+) -> Result<RequestContext, RpcError> {
     let invalid = |text: String| RpcError::new(code::INVALID_PARAMS, text);
     let member = |key: &str| own.get(key).ok().flatten();
     let capabilities = member(meta::CLIENT_CAPABILITIES)
@@ -78,11 +79,11 @@ fn context<H: Handler>(
             level
                 .to_text()
                 .as_deref()
-                .and_then(Severity::parse)
+                .and_then(LogSeverity::parse)
                 .ok_or_else(|| invalid(format!("`{}` must be a log level", meta::LOG_LEVEL)))?,
         ),
     };
-    Ok(Context {
+    Ok(RequestContext {
         version,
         client_info: member(meta::CLIENT_INFO),
         capabilities,
@@ -92,39 +93,45 @@ fn context<H: Handler>(
     })
 }
 
-fn discovered<H: Handler>(session: &Session<H>) -> Raw {
+fn discover_result<H: ServerHandler>(session: &HandlerSession<H>) -> Raw {
     let description = session.handler.describe();
     let instructions = description.instructions_member();
     let capabilities = render::capabilities(Version::LATEST, &description.capabilities);
     let result = format!(
         r#"{{"supportedVersions":{},"capabilities":{capabilities}{instructions}}}"#,
-        render::supported()
+        render::supported_versions_json()
     );
-    Raw::trusted(result.into())
+    Raw::from_trusted(result.into())
 }
 
 /// Calls the handler, and renders what it says.
-async fn call<H: Handler>(
-    session: &Session<H>,
+async fn call<H: ServerHandler>(
+    session: &HandlerSession<H>,
     asked: &str,
     params: Raw,
-    context: &Context,
+    context: &RequestContext,
 ) -> Result<Rope, RpcError> {
     let member = |key| {
         params.get(key).map_err(|error| RpcError::new(code::INVALID_PARAMS, error.to_string()))
     };
     let state = member("requestState")?;
-    let answers = member("inputResponses")?.map(|raw| answers(&raw)).unwrap_or_default();
-    let request = Asked { method: method::kept(asked), params: params.clone(), answers, state };
+    let answers =
+        member("inputResponses")?.map(|raw| parse_input_responses(&raw)).unwrap_or_default();
+    let request = HandlerRequest {
+        method: method::intern_name(asked),
+        params: params.clone(),
+        answers,
+        state,
+    };
     let result = match session.handler.call(request, context).await {
-        Ok(Reply::Complete(result)) => Ok(result),
-        Ok(Reply::Repeated(result)) => {
+        Ok(HandlerReply::Complete(result)) => Ok(result),
+        Ok(HandlerReply::Repeated(result)) => {
             return session.render_repeated(context.version, asked, &result);
         }
-        Ok(Reply::NeedsInput { questions, state }) => {
+        Ok(HandlerReply::NeedsInput { questions, state }) => {
             let refused = questions.iter().find(|question| !can_be_asked(context, question));
             match refused {
-                Some(question) => Err(render::missing_capability(&required(question))),
+                Some(question) => Err(render::missing_capability(&required_capability(question))),
                 None => Ok(input_required(&questions, state.as_ref())),
             }
         }
@@ -133,58 +140,60 @@ async fn call<H: Handler>(
     session.render(context.version, asked, result)
 }
 
-fn answers(responses: &Raw) -> Vec<Answer> {
+fn parse_input_responses(responses: &Raw) -> Vec<InputResponse> {
     responses
         .members()
         .filter_map(|member| {
             let key = crate::json::decode_string(member.key)?.into_owned();
             let outcome = Ok(Raw::parse(member.value.to_owned()).ok()?);
-            Some(Answer { key, outcome })
+            Some(InputResponse { key, outcome })
         })
         .collect()
 }
 
-fn required(question: &InputRequest) -> Raw {
+fn required_capability(question: &InputRequest) -> Raw {
     let path = capability(question).unwrap_or_default();
     let object =
         path.iter().rev().fold("{}".to_owned(), |inner, key| format!(r#"{{"{key}":{inner}}}"#));
-    Raw::trusted(object.into())
+    Raw::from_trusted(object.into())
 }
 
 fn input_required(questions: &[InputRequest], state: Option<&Raw>) -> Raw {
     let mut result = String::from(r#"{"resultType":"input_required""#);
     if !questions.is_empty() {
         result.push_str(r#","inputRequests":"#);
-        result.push_str(InputRequest::write_all(questions).as_str());
+        result.push_str(InputRequest::to_input_requests(questions).as_str());
     }
     if let Some(state) = state {
         result.push_str(r#","requestState":"#);
         result.push_str(state.as_str());
     }
     result.push('}');
-    Raw::trusted(result.into())
+    Raw::from_trusted(result.into())
 }
 
 /// Acknowledges, then stays open until it is cancelled. Change notifications are sent by
 /// [`Session::announce`].
-async fn listen<H: Handler>(
-    session: &Arc<Session<H>>,
+async fn listen<H: ServerHandler>(
+    session: &Arc<HandlerSession<H>>,
     id: &Id,
     params: &Raw,
-    context: &Context,
+    context: &RequestContext,
 ) -> Result<Raw, RpcError> {
     let wanted = params.get("notifications").ok().flatten();
     let wanted = wanted.ok_or_else(|| {
         RpcError::new(code::INVALID_PARAMS, "`notifications` must say what to listen for")
     })?;
     let listening =
-        Listening::new(id.raw().clone(), &wanted, &session.handler.describe().capabilities);
+        ListenFilter::new(id.raw().clone(), &wanted, &session.handler.describe().capabilities);
     let (handler, client) = (session.handler.clone(), context.client_facts());
-    let subscribed = Subscribed::to(handler, &listening.resources, client).await?;
-    let open = Open { session, id, _subscribed: subscribed };
-    let tag = Edit::set(&["_meta", meta::SUBSCRIPTION_ID], listening.tag.as_str());
-    let granted = format!(r#"{{"notifications":{}}}"#, listening.granted());
-    let granted = Raw::trusted(granted.into()).with(&[tag]).unwrap_or_else(|_| Raw::empty_object());
+    let subscribed = ResourceSubscription::subscribe(handler, &listening.resources, client).await?;
+    let open = OpenListenRequest { session, id, _subscribed: subscribed };
+    let tag = JsonEdit::set(&["_meta", meta::SUBSCRIPTION_ID], listening.tag.as_str());
+    let granted = format!(r#"{{"notifications":{}}}"#, listening.granted_json());
+    let granted = Raw::from_trusted(granted.into())
+        .with_edits(&[tag])
+        .unwrap_or_else(|_| Raw::empty_object());
     let note = Notification::new(method::ACKNOWLEDGED, Some(&granted));
     session.outbox.send(note.text().clone()).await;
     session.state().listening.insert(id.key(), listening);
@@ -195,13 +204,13 @@ async fn listen<H: Handler>(
 }
 
 /// An open listen request; its end ends what it subscribed to.
-struct Open<'a, H: Handler> {
-    session: &'a Arc<Session<H>>,
+struct OpenListenRequest<'a, H: ServerHandler> {
+    session: &'a Arc<HandlerSession<H>>,
     id: &'a Id,
-    _subscribed: Subscribed<H>,
+    _subscribed: ResourceSubscription<H>,
 }
 
-impl<H: Handler> Drop for Open<'_, H> {
+impl<H: ServerHandler> Drop for OpenListenRequest<'_, H> {
     fn drop(&mut self) {
         self.session.state().listening.remove(&self.id.key());
     }
@@ -209,16 +218,16 @@ impl<H: Handler> Drop for Open<'_, H> {
 
 // === impl Listening ===
 
-impl Listening {
+impl ListenFilter {
     /// The part of `wanted` that the server's capabilities can honour.
     fn new(tag: Raw, wanted: &Raw, capabilities: &Raw) -> Self {
         let offers = |path: &[&str]| matches!(capabilities.get_path(path), Ok(Some(value)) if value.as_str() == "true");
         let asks =
             |key: &str| matches!(wanted.get(key), Ok(Some(value)) if value.as_str() == "true");
         let lists = [
-            (List::Tools, "toolsListChanged", "tools"),
-            (List::Prompts, "promptsListChanged", "prompts"),
-            (List::Resources, "resourcesListChanged", "resources"),
+            (ListKind::Tools, "toolsListChanged", "tools"),
+            (ListKind::Prompts, "promptsListChanged", "prompts"),
+            (ListKind::Resources, "resourcesListChanged", "resources"),
         ]
         .into_iter()
         .filter(|(_, key, capability)| asks(key) && offers(&[capability, "listChanged"]))
@@ -234,24 +243,28 @@ impl Listening {
         Self { tag, lists, resources }
     }
 
-    pub(super) fn wants(&self, change: &Change) -> bool {
+    pub(super) fn wants(&self, change: &ChangeNotification) -> bool {
         match change {
-            Change::List(List::Templates) => self.lists.contains(&List::Resources),
-            Change::List(list) => self.lists.contains(list),
-            Change::Resource(uri) => self.resources.contains(uri),
-            Change::Other(..) => false,
+            ChangeNotification::List(ListKind::Templates) => {
+                self.lists.contains(&ListKind::Resources)
+            }
+            ChangeNotification::List(list) => self.lists.contains(list),
+            ChangeNotification::Resource(uri) => self.resources.contains(uri),
+            ChangeNotification::Other(..) => false,
         }
     }
 
     /// What was granted, in the words it was asked in.
-    fn granted(&self) -> String {
+    fn granted_json(&self) -> String {
         let mut granted: Vec<String> = self
             .lists
             .iter()
             .map(|list| match list {
-                List::Tools => r#""toolsListChanged":true"#.to_owned(),
-                List::Prompts => r#""promptsListChanged":true"#.to_owned(),
-                List::Resources | List::Templates => r#""resourcesListChanged":true"#.to_owned(),
+                ListKind::Tools => r#""toolsListChanged":true"#.to_owned(),
+                ListKind::Prompts => r#""promptsListChanged":true"#.to_owned(),
+                ListKind::Resources | ListKind::Templates => {
+                    r#""resourcesListChanged":true"#.to_owned()
+                }
             })
             .collect();
         if !self.resources.is_empty() {

@@ -3,7 +3,7 @@
 use crate::{
     Era, Version,
     envelope::{RpcError, code},
-    json::{Edit, JsonKind, Raw, Rope, quote},
+    json::{JsonEdit, JsonKind, Raw, Rope, quote},
     meta::{self, method},
 };
 
@@ -35,14 +35,14 @@ pub(super) fn result(
     }
     let rendered = match era {
         Era::Modern => modern(asked, result, info),
-        Era::Legacy => result.with_in_pieces(&[
-            Edit::remove(&["resultType"]),
-            Edit::remove(&["ttlMs"]),
-            Edit::remove(&["cacheScope"]),
+        Era::Legacy => result.with_edits_as_rope(&[
+            JsonEdit::remove(&["resultType"]),
+            JsonEdit::remove(&["ttlMs"]),
+            JsonEdit::remove(&["cacheScope"]),
             if is_only_server_info(result) {
-                Edit::remove(&["_meta"])
+                JsonEdit::remove(&["_meta"])
             } else {
-                Edit::remove(&["_meta", meta::SERVER_INFO])
+                JsonEdit::remove(&["_meta", meta::SERVER_INFO])
             },
         ]),
     };
@@ -58,21 +58,21 @@ fn modern(
     let mut edits = Vec::new();
     let complete = missing(&["resultType"]);
     if complete {
-        edits.push(Edit::set(&["resultType"], "\"complete\""));
+        edits.push(JsonEdit::set(&["resultType"], "\"complete\""));
     }
     if is_cacheable(asked) && (complete || is_complete(result)) {
         if missing(&["ttlMs"]) {
-            edits.push(Edit::set(&["ttlMs"], "0"));
+            edits.push(JsonEdit::set(&["ttlMs"], "0"));
         }
         if missing(&["cacheScope"]) {
-            edits.push(Edit::set(&["cacheScope"], "\"private\""));
+            edits.push(JsonEdit::set(&["cacheScope"], "\"private\""));
         }
     }
     let info = missing(&["_meta", meta::SERVER_INFO]).then(info);
     if let Some(info) = &info {
-        edits.push(Edit::set(&["_meta", meta::SERVER_INFO], info.as_str()));
+        edits.push(JsonEdit::set(&["_meta", meta::SERVER_INFO], info.as_str()));
     }
-    result.with_in_pieces(&edits)
+    result.with_edits_as_rope(&edits)
 }
 
 /// Whether `_meta` holds who the server is and nothing else, so that nothing of it is left for the legacy era.
@@ -80,7 +80,8 @@ fn is_only_server_info(result: &Raw) -> bool {
     let own = result.get("_meta").ok().flatten();
     own.is_some_and(|own| {
         let mut members = own.members();
-        members.next().is_some_and(|first| first.is(meta::SERVER_INFO)) && members.next().is_none()
+        members.next().is_some_and(|first| first.is_named(meta::SERVER_INFO))
+            && members.next().is_none()
     })
 }
 
@@ -90,14 +91,14 @@ fn is_complete(result: &Raw) -> bool {
 
 /// Capabilities in the words of a version: tasks are called differently in the two that have them.
 pub(super) fn capabilities(version: Version, capabilities: &Raw) -> Raw {
-    let extension = Edit::remove(&["extensions", meta::TASKS_EXTENSION]);
-    let member = Edit::remove(&["tasks"]);
-    let edits: &[Edit<'_>] = match version {
+    let extension = JsonEdit::remove(&["extensions", meta::TASKS_EXTENSION]);
+    let member = JsonEdit::remove(&["tasks"]);
+    let edits: &[JsonEdit<'_>] = match version {
         Version::V2025_11_25 => &[extension],
         version if version.era() == Era::Modern => &[member],
         _ => &[extension, member],
     };
-    capabilities.with(edits).unwrap_or_else(|_| capabilities.clone())
+    capabilities.with_edits(edits).unwrap_or_else(|_| capabilities.clone())
 }
 
 /// An error under the code its reader knows it by.
@@ -115,20 +116,24 @@ pub(super) fn error(era: Era, asked: &str, mut error: RpcError) -> RpcError {
 
 /// The error for a version that is not spoken here.
 pub(super) fn unsupported_version(requested: &str) -> RpcError {
-    let data = format!(r#"{{"supported":{},"requested":{}}}"#, supported(), quote(requested));
+    let data = format!(
+        r#"{{"supported":{},"requested":{}}}"#,
+        supported_versions_json(),
+        quote(requested)
+    );
     RpcError::new(code::UNSUPPORTED_VERSION, "Unsupported protocol version")
-        .with_data(Raw::trusted(data.into()))
+        .with_data(Raw::from_trusted(data.into()))
 }
 
 /// The error for a question that the client cannot be asked.
 pub(super) fn missing_capability(needed: &Raw) -> RpcError {
     let data = format!(r#"{{"requiredCapabilities":{needed}}}"#);
     RpcError::new(code::MISSING_CAPABILITY, "Missing required client capability")
-        .with_data(Raw::trusted(data.into()))
+        .with_data(Raw::from_trusted(data.into()))
 }
 
 /// All versions, newest first, as JSON.
-pub(super) fn supported() -> String {
+pub(super) fn supported_versions_json() -> String {
     let versions: Vec<_> =
         Version::ALL.iter().rev().map(|version| quote(version.as_str())).collect();
     format!("[{}]", versions.join(","))

@@ -9,7 +9,7 @@ use crate::{Era, envelope::RpcError, json::Raw};
 
 /// A result to be given many times, always in answer to the same method and by the same server. Clones share it.
 #[derive(Debug, Clone)]
-pub struct Repeated(Arc<Inner>);
+pub struct PrerenderedResult(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -20,7 +20,7 @@ struct Inner {
 
 // === impl Repeated ===
 
-impl Repeated {
+impl PrerenderedResult {
     /// A result, rendered when it is first given.
     pub fn new(result: Raw) -> Self {
         Self(Arc::new(Inner { result, legacy: OnceLock::new(), modern: OnceLock::new() }))
@@ -53,7 +53,7 @@ mod tests {
     #[test]
     fn each_era_has_its_own_and_has_it_once() {
         let given = Raw::parse(r#"{"tools":[],"ttlMs":5}"#.to_owned()).unwrap();
-        let repeated = Repeated::new(given);
+        let repeated = PrerenderedResult::new(given);
         let info = || Raw::parse(r#"{"name":"s"}"#.to_owned()).unwrap();
         for (era, expected) in [
             (Era::Legacy, r#"{"tools":[]}"#),

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use bytestring::ByteString;
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream::FuturesUnordered};
 
-use super::{ByteBudget, ByteCharge, Changes, Handler, Session};
+use super::{ByteBudget, ByteCharge, ChangeBroadcaster, HandlerSession, ServerHandler};
 use crate::{
     Error,
-    envelope::{Id, Message, Parsed, Response, RpcError, code},
+    envelope::{Id, MessageOrBatch, Response, RpcError, RpcMessage, code},
     json::Rope,
-    link::{Frame, LinkReader, LinkWriter},
+    link::{LinkFrame, LinkReader, LinkWriter},
     placed,
 };
 
@@ -34,34 +34,34 @@ impl Default for ServeOptions {
 
 /// The requests that are being answered.
 #[derive(Default)]
-struct Answering {
-    answers: FuturesUnordered<BoxFuture<'static, Answer>>,
+struct PendingAnswers {
+    answers: FuturesUnordered<BoxFuture<'static, FinishedAnswer>>,
     /// How many requests they are.
     requests: usize,
 }
 
 /// What one message came to.
-struct Answer {
+struct FinishedAnswer {
     text: Option<ByteString>,
     /// How many requests it held.
     requests: usize,
 }
 
 /// Serves until the client closes; answers under way are then dropped.
-pub async fn serve<H: Handler>(
+pub async fn serve<H: ServerHandler>(
     (writer, mut reader): (LinkWriter, LinkReader),
     handler: Arc<H>,
-    changes: &Changes,
+    changes: &ChangeBroadcaster,
     options: ServeOptions,
 ) -> Result<(), Error> {
     let mut news = changes.listen();
-    let session = Session::new(handler, writer);
-    let mut answering = Answering::default();
+    let session = HandlerSession::new(handler, writer);
+    let mut answering = PendingAnswers::default();
     loop {
         tokio::select! {
             frame = reader.next() => match frame? {
                 None => return drain(&session, answering).await,
-                Some(frame) => take(&session, frame, &mut answering, &options).await,
+                Some(frame) => handle_frame(&session, frame, &mut answering, &options).await,
             },
             Some(text) = answering.next() => {
                 if let Some(text) = text {
@@ -74,11 +74,11 @@ pub async fn serve<H: Handler>(
 }
 
 /// A client that closes its end may still read: answers that are ready soon reach it.
-async fn drain<H: Handler>(
-    session: &Arc<Session<H>>,
-    mut answering: Answering,
+async fn drain<H: ServerHandler>(
+    session: &Arc<HandlerSession<H>>,
+    mut answering: PendingAnswers,
 ) -> Result<(), Error> {
-    const GRACE: std::time::Duration = std::time::Duration::from_millis(250);
+    const DRAIN_TIMEOUT: std::time::Duration = std::time::Duration::from_millis(250);
     let finishing = async {
         while let Some(answer) = answering.next().await {
             if let Some(text) = answer {
@@ -87,41 +87,42 @@ async fn drain<H: Handler>(
         }
     };
     // Past that, nobody is likely to wait.
-    let _ = tokio::time::timeout(GRACE, finishing).await;
+    let _ = tokio::time::timeout(DRAIN_TIMEOUT, finishing).await;
     Ok(())
 }
 
-async fn take<H: Handler>(
-    session: &Arc<Session<H>>,
-    frame: Frame,
-    answering: &mut Answering,
+async fn handle_frame<H: ServerHandler>(
+    session: &Arc<HandlerSession<H>>,
+    frame: LinkFrame,
+    answering: &mut PendingAnswers,
     options: &ServeOptions,
 ) {
     let bytes = frame.len();
     match frame.parse() {
-        Ok(Parsed::One(Message::Request(request))) => {
+        Ok(MessageOrBatch::One(RpcMessage::Request(request))) => {
             let Some(charge) = answering.admit(1, bytes, options) else {
                 return refuse(session, Some(&request.id())).await;
             };
             // It is taken in before the next message is read, whenever it begins.
             let answer = placed(|| {
-                let answer = session.clone().answer(Ok(Message::Request(request)));
-                answer.map(|response| answered(response.map(|it| it.text().clone()), 1, charge))
+                let answer = session.clone().answer(Ok(RpcMessage::Request(request)));
+                answer
+                    .map(|response| finish_answer(response.map(|it| it.text().clone()), 1, charge))
             });
             answering.answers.push(answer);
         }
         // Notifications and answers take no time and keep their order.
-        Ok(Parsed::One(message)) => {
+        Ok(MessageOrBatch::One(message)) => {
             session.clone().answer(Ok(message)).await;
         }
-        Ok(Parsed::Batch(messages)) => {
+        Ok(MessageOrBatch::Batch(messages)) => {
             let requests = messages.len();
             let Some(charge) = answering.admit(requests, bytes, options) else {
                 return refuse(session, None).await;
             };
             let answer = session.clone().answer_batch(messages);
             answering.answers.push(Box::pin(
-                answer.map(move |text| answered(text.map(Rope::into_text), requests, charge)),
+                answer.map(move |text| finish_answer(text.map(Rope::into_text), requests, charge)),
             ));
         }
         Err(malformed) => {
@@ -133,12 +134,12 @@ async fn take<H: Handler>(
 }
 
 /// The end of some requests, which gives back what they held.
-fn answered(text: Option<ByteString>, requests: usize, charge: ByteCharge) -> Answer {
+fn finish_answer(text: Option<ByteString>, requests: usize, charge: ByteCharge) -> FinishedAnswer {
     drop(charge);
-    Answer { text, requests }
+    FinishedAnswer { text, requests }
 }
 
-async fn refuse<H: Handler>(session: &Session<H>, id: Option<&Id>) {
+async fn refuse<H: ServerHandler>(session: &HandlerSession<H>, id: Option<&Id>) {
     let response = Response::error(id, &too_busy());
     session.outbox.send(response.text().clone()).await;
 }
@@ -149,7 +150,7 @@ fn too_busy() -> RpcError {
 
 // === impl Answering ===
 
-impl Answering {
+impl PendingAnswers {
     /// Counts `requests` of so many bytes in, if there is room for them.
     fn admit(
         &mut self,
@@ -167,7 +168,7 @@ impl Answering {
 
     /// What the next message to be answered comes to; nothing while none is being answered. Safe to cancel.
     async fn next(&mut self) -> Option<Option<ByteString>> {
-        let Answer { text, requests } = self.answers.next().await?;
+        let FinishedAnswer { text, requests } = self.answers.next().await?;
         self.requests -= requests;
         Some(text)
     }

@@ -16,19 +16,19 @@ use futures_util::{FutureExt as _, future::Either};
 use tokio::sync::oneshot;
 
 use super::{
-    Change, ClientFacts, Handler, Repeated,
-    admitted::{Admitted, Answered},
-    cancel::Cancel,
-    context::Severity,
+    ChangeNotification, ClientFacts, PrerenderedResult, ServerHandler,
+    admitted::{InFlightRequest, UnrenderedAnswer},
+    cancel::CancelFlag,
+    context::LogSeverity,
     legacy, modern, render,
 };
 use crate::{
     Error, Version,
     envelope::{
-        Id, IdKey, Looks, Malformed, Message, Notification, Outcome, Request, Response, RpcError,
-        code,
+        Id, IdKey, MalformedMessage, MalformedShape, Notification, Request, Response,
+        ResponseOutcome, RpcError, RpcMessage, code,
     },
-    json::{Edit, JsonKind, Raw, Rope},
+    json::{JsonEdit, JsonKind, Raw, Rope},
     link::LinkWriter,
     meta::{self, method},
     spread::SpreadMap,
@@ -36,44 +36,44 @@ use crate::{
 
 /// One client's session.
 #[derive(Debug)]
-pub struct Session<H> {
+pub struct HandlerSession<H> {
     pub(super) handler: Arc<H>,
     pub(super) outbox: Outbox,
-    pub(super) state: Mutex<State>,
+    pub(super) state: Mutex<SessionState>,
     ids: AtomicU64,
 }
 
 /// How long a client that does not read holds up what may be lost.
-const PATIENCE: Duration = Duration::from_millis(100);
+const OFFER_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// The way to the client. Clones share it: every call has one.
 #[derive(Debug, Clone)]
-pub(super) struct Outbox(Arc<Way>);
+pub(super) struct Outbox(Arc<SharedOutbox>);
 
 #[derive(Debug)]
-struct Way {
+struct SharedOutbox {
     writer: LinkWriter,
     /// The client did not read when it was last waited for.
     stalled: AtomicBool,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(super) struct SessionState {
     /// Set by `initialize`.
     pub(super) greeted: Option<ClientFacts>,
-    pub(super) log_level: Option<Severity>,
+    pub(super) log_level: Option<LogSeverity>,
     /// Requests that wait to be answered or are being, so that they can be taken back.
-    pub(super) running: SpreadMap<Id, Arc<Cancel>>,
+    pub(super) running: SpreadMap<Id, Arc<CancelFlag>>,
     /// Questions sent to a legacy client.
-    asked: HashMap<u64, oneshot::Sender<Outcome>>,
+    asked: HashMap<u64, oneshot::Sender<ResponseOutcome>>,
     /// Legacy: what the client hears of, each with what ends it.
     pub(super) subscriptions: HashMap<String, Box<dyn Any + Send + Sync>>,
     /// Modern: what each open listen request wants to hear.
-    pub(super) listening: HashMap<IdKey, modern::Listening>,
+    pub(super) listening: HashMap<IdKey, modern::ListenFilter>,
 }
 
 /// The parameters of a request.
-pub(super) struct Params {
+pub(super) struct RequestParams {
     pub(super) all: Raw,
     /// `_meta`, or `null`.
     pub(super) meta: Raw,
@@ -83,7 +83,7 @@ pub(super) struct Params {
 
 impl Outbox {
     fn new(writer: LinkWriter) -> Self {
-        Self(Arc::new(Way { writer, stalled: AtomicBool::new(false) }))
+        Self(Arc::new(SharedOutbox { writer, stalled: AtomicBool::new(false) }))
     }
 
     /// Sends what must arrive.
@@ -95,8 +95,8 @@ impl Outbox {
 
     /// Sends what may be lost: waits a moment for a client that reads, not for one that does not.
     pub(super) async fn offer(&self, text: ByteString) {
-        let Way { writer, stalled } = &*self.0;
-        let patience = if stalled.load(Ordering::Relaxed) { Duration::ZERO } else { PATIENCE };
+        let SharedOutbox { writer, stalled } = &*self.0;
+        let patience = if stalled.load(Ordering::Relaxed) { Duration::ZERO } else { OFFER_TIMEOUT };
         let sent = match writer.try_send(text.clone()) {
             Err(Error::Busy) => {
                 let waiting = tokio::time::timeout(patience, writer.send(text)).await;
@@ -120,7 +120,7 @@ impl Outbox {
 
 // === impl Session ===
 
-impl<H: Handler> Session<H> {
+impl<H: ServerHandler> HandlerSession<H> {
     /// A session that speaks to `writer`'s other end.
     pub fn new(handler: Arc<H>, writer: LinkWriter) -> Arc<Self> {
         Arc::new(Self {
@@ -131,7 +131,7 @@ impl<H: Handler> Session<H> {
         })
     }
 
-    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, SessionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -141,39 +141,41 @@ impl<H: Handler> Session<H> {
     /// and a cancellation right behind its request finds the request.
     pub fn answer(
         self: Arc<Self>,
-        message: Result<Message, Malformed>,
+        message: Result<RpcMessage, MalformedMessage>,
     ) -> impl Future<Output = Option<Response>> + Send + use<H> {
-        self.answered(message).map(|answered| answered.map(Answered::into_response))
+        self.start_answer(message).map(|answered| answered.map(UnrenderedAnswer::into_response))
     }
 
     /// The text of the same, in which what is large is not copied.
     pub fn answer_in_pieces(
         self: Arc<Self>,
-        message: Result<Message, Malformed>,
+        message: Result<RpcMessage, MalformedMessage>,
     ) -> impl Future<Output = Option<Rope>> + Send + use<H> {
-        self.answered(message).map(|answered| answered.map(Answered::into_pieces))
+        self.start_answer(message).map(|answered| answered.map(UnrenderedAnswer::into_pieces))
     }
 
-    fn answered(
+    fn start_answer(
         self: Arc<Self>,
-        message: Result<Message, Malformed>,
-    ) -> impl Future<Output = Option<Answered>> + Send + use<H> {
-        match self.take_in(message) {
+        message: Result<RpcMessage, MalformedMessage>,
+    ) -> impl Future<Output = Option<UnrenderedAnswer>> + Send + use<H> {
+        match self.admit_message(message) {
             Ok(request) => Either::Left(request.answer()),
-            Err(answer) => Either::Right(ready(answer.map(Answered::Error))),
+            Err(answer) => Either::Right(ready(answer.map(UnrenderedAnswer::Error))),
         }
     }
 
     /// A request that is to be answered, or what the message has come to already.
-    fn take_in(
+    fn admit_message(
         self: Arc<Self>,
-        message: Result<Message, Malformed>,
-    ) -> Result<Admitted<H>, Option<Response>> {
+        message: Result<RpcMessage, MalformedMessage>,
+    ) -> Result<InFlightRequest<H>, Option<Response>> {
         match message {
-            Ok(Message::Request(request)) => return Admitted::new(self, request).map_err(Some),
-            Ok(Message::Notification(note)) => self.hear(note),
-            Ok(Message::Response(response)) => self.take_answer(&response),
-            Err(malformed) if malformed.looks != Looks::LikeAnAnswer => {
+            Ok(RpcMessage::Request(request)) => {
+                return InFlightRequest::new(self, request).map_err(Some);
+            }
+            Ok(RpcMessage::Notification(note)) => self.handle_notification(note),
+            Ok(RpcMessage::Response(response)) => self.resolve_question(&response),
+            Err(malformed) if malformed.looks != MalformedShape::LikeAnAnswer => {
                 return Err(Some(Response::error(
                     malformed.id.as_ref(),
                     &malformed.to_rpc_error(),
@@ -181,7 +183,7 @@ impl<H: Handler> Session<H> {
             }
             Err(malformed) => {
                 tracing::debug!(%malformed, "an answer that cannot be read");
-                self.fail_answer(&malformed);
+                self.fail_question(&malformed);
             }
         }
         Err(None)
@@ -198,20 +200,20 @@ impl<H: Handler> Session<H> {
         if params.kind() != JsonKind::Object {
             return Err(RpcError::new(code::INVALID_PARAMS, "`params` must be an object"));
         }
-        let bad = |error: crate::json::MemberError| {
+        let bad = |error: crate::json::JsonMemberError| {
             RpcError::new(code::INVALID_PARAMS, error.to_string())
         };
         // Most requests of the older era have none, and then nothing stands in it.
         let own = params.get("_meta").map_err(bad)?.unwrap_or_else(Raw::null);
         let version = own.get(meta::PROTOCOL_VERSION).map_err(bad)?;
-        let params = Params { all: params, meta: own };
+        let params = RequestParams { all: params, meta: own };
         match version {
             Some(version) => modern::dispatch(self, request, asked, params, &version).await,
             None => legacy::dispatch(self, asked, params).await,
         }
     }
 
-    fn hear(&self, note: Notification) {
+    fn handle_notification(&self, note: Notification) {
         match note.method().as_ref() {
             method::CANCELLED => {
                 let id = note.params().and_then(|params| params.get("requestId").ok().flatten());
@@ -228,49 +230,50 @@ impl<H: Handler> Session<H> {
                 }
             }
             method::INITIALIZED => {}
-            _ => self.handler.notified(note),
+            _ => self.handler.on_notification(note),
         }
     }
 
     // --- questions to a legacy client
 
     /// Sends a request to the client and waits for the answer. Dropped, it is taken back.
-    pub(super) async fn ask(&self, asked: &str, params: &Raw) -> Outcome {
+    pub(super) async fn ask(&self, asked: &str, params: &Raw) -> ResponseOutcome {
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
         let (reply, answer) = oneshot::channel();
         self.state().asked.insert(id, reply);
-        let waiting = Waiting { state: &self.state, outbox: &self.outbox, id };
+        let waiting = WithdrawOnDrop { state: &self.state, outbox: &self.outbox, id };
         let request = Request::new(&Id::number(id), asked, Some(params));
         self.outbox.send(request.text().clone()).await;
-        let gone = || Outcome::Error(RpcError::new(code::INTERNAL_ERROR, "the client is gone"));
+        let gone =
+            || ResponseOutcome::Error(RpcError::new(code::INTERNAL_ERROR, "the client is gone"));
         let outcome = answer.await.unwrap_or_else(|_| gone());
         drop(waiting);
         outcome
     }
 
-    fn take_answer(&self, response: &Response) {
+    fn resolve_question(&self, response: &Response) {
         let waiting = response.id().and_then(|id| id.as_u64());
         if let Some(reply) = waiting.and_then(|id| self.state().asked.remove(&id)) {
             let _ = reply.send(response.outcome());
         }
     }
 
-    fn fail_answer(&self, malformed: &Malformed) {
+    fn fail_question(&self, malformed: &MalformedMessage) {
         let waiting = malformed.id.as_ref().and_then(Id::as_u64);
         if let Some(reply) = waiting.and_then(|id| self.state().asked.remove(&id)) {
-            let _ = reply.send(Outcome::Error(malformed.to_rpc_error()));
+            let _ = reply.send(ResponseOutcome::Error(malformed.to_rpc_error()));
         }
     }
 
     // --- changes
 
     /// Tells the client of a change, in each way it asked to be told.
-    pub async fn announce(&self, change: &Change) {
+    pub async fn announce(&self, change: &ChangeNotification) {
         let params = change.params();
         let (greeted, subscribed, tags) = {
             let state = self.state();
             let subscribed = match change {
-                Change::Resource(uri) => state.subscriptions.contains_key(uri),
+                ChangeNotification::Resource(uri) => state.subscriptions.contains_key(uri),
                 _ => true,
             };
             let tags: Vec<Raw> = state
@@ -286,8 +289,8 @@ impl<H: Handler> Session<H> {
             self.outbox.send(note.text().clone()).await;
         }
         for tag in tags {
-            let edit = [Edit::set(&["_meta", meta::SUBSCRIPTION_ID], tag.as_str())];
-            if let Ok(params) = params.with(&edit) {
+            let edit = [JsonEdit::set(&["_meta", meta::SUBSCRIPTION_ID], tag.as_str())];
+            if let Ok(params) = params.with_edits(&edit) {
                 let note = Notification::new(change.method(), Some(&params));
                 self.outbox.send(note.text().clone()).await;
             }
@@ -312,25 +315,26 @@ impl<H: Handler> Session<H> {
         &self,
         version: Version,
         asked: &str,
-        result: &Repeated,
+        result: &PrerenderedResult,
     ) -> Result<Rope, RpcError> {
         result.render(version.era(), asked, || self.handler.info()).map(Rope::from)
     }
 }
 
 /// A question that is taken back unless it was answered.
-struct Waiting<'a> {
-    state: &'a Mutex<State>,
+struct WithdrawOnDrop<'a> {
+    state: &'a Mutex<SessionState>,
     outbox: &'a Outbox,
     id: u64,
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for WithdrawOnDrop<'_> {
     fn drop(&mut self) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.asked.remove(&self.id).is_some() {
             let params = format!(r#"{{"requestId":{}}}"#, self.id);
-            let note = Notification::new(method::CANCELLED, Some(&Raw::trusted(params.into())));
+            let note =
+                Notification::new(method::CANCELLED, Some(&Raw::from_trusted(params.into())));
             self.outbox.try_send(note.text().clone());
         }
     }
@@ -345,32 +349,36 @@ mod tests {
 
     use super::*;
     use crate::{
-        link::pair::pair,
-        server::{Asked, Context, Description, Reply},
+        link::pair::link_pair,
+        server::{HandlerReply, HandlerRequest, RequestContext, ServerDescription},
     };
 
     /// Never answers a call.
     struct Silent;
 
-    impl Handler for Silent {
-        fn describe(&self) -> Description {
+    impl ServerHandler for Silent {
+        fn describe(&self) -> ServerDescription {
             let nothing = Raw::empty_object;
-            Description { info: nothing(), capabilities: nothing(), instructions: None }
+            ServerDescription { info: nothing(), capabilities: nothing(), instructions: None }
         }
 
-        fn call<'a>(&'a self, _: Asked, _: &'a Context) -> BoxFuture<'a, Result<Reply, RpcError>> {
+        fn call<'a>(
+            &'a self,
+            _: HandlerRequest,
+            _: &'a RequestContext,
+        ) -> BoxFuture<'a, Result<HandlerReply, RpcError>> {
             Box::pin(pending())
         }
     }
 
     #[tokio::test]
     async fn an_id_is_free_again_when_nobody_waits_for_its_answer() {
-        let (_near, (writer, _reader)) = pair();
-        let session = Session::new(Arc::new(Silent), writer);
+        let (_near, (writer, _reader)) = link_pair();
+        let session = HandlerSession::new(Arc::new(Silent), writer);
         let ask = |method: &str, params: &str| {
             let params = Raw::parse(params.to_owned()).unwrap();
             let request = Request::new(&Id::number(1), method, Some(&params));
-            Arc::clone(&session).answer(Ok(Message::Request(request)))
+            Arc::clone(&session).answer(Ok(RpcMessage::Request(request)))
         };
         ask(method::INITIALIZE, r#"{"protocolVersion":"2025-11-25"}"#).await.unwrap();
         let mut given_up = Box::pin(ask(method::TOOLS_CALL, r#"{"name":"a"}"#));
@@ -379,6 +387,6 @@ mod tests {
         assert!(taken.text().contains("in use"), "{}", taken.text());
         drop(given_up);
         let free = ask(method::PING, "{}").await.unwrap();
-        assert!(matches!(free.outcome(), Outcome::Result(_)), "{}", free.text());
+        assert!(matches!(free.outcome(), ResponseOutcome::Result(_)), "{}", free.text());
     }
 }

@@ -14,8 +14,8 @@ use crate::link::{LinkReader, LinkWriter, lines};
 ///
 /// Pipes are used as they are. Anything else (a terminal, a file) goes through tokio's threads,
 /// which is slower and works everywhere.
-pub fn link(limit: usize) -> (LinkWriter, LinkReader, impl Future<Output = ()> + Send) {
-    lines::link(input(), output(), limit)
+pub fn stdio_link(limit: usize) -> (LinkWriter, LinkReader, impl Future<Output = ()> + Send) {
+    lines::line_link(input(), output(), limit)
 }
 
 fn input() -> Pin<Box<dyn AsyncRead + Send + Sync>> {

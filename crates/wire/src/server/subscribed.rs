@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::{ClientFacts, Handler};
+use super::{ClientFacts, ServerHandler};
 use crate::envelope::RpcError;
 
 /// Somebody hears of changes to some resources. Dropped, they no longer do.
 #[derive(Debug)]
-pub(super) struct Subscribed<H: Handler> {
+pub(super) struct ResourceSubscription<H: ServerHandler> {
     handler: Arc<H>,
     uris: Vec<String>,
     client: ClientFacts,
@@ -15,9 +15,9 @@ pub(super) struct Subscribed<H: Handler> {
 
 // === impl Subscribed ===
 
-impl<H: Handler> Subscribed<H> {
+impl<H: ServerHandler> ResourceSubscription<H> {
     /// Subscribes to all of `uris`, or to none of them.
-    pub(super) async fn to(
+    pub(super) async fn subscribe(
         handler: Arc<H>,
         uris: &[String],
         client: ClientFacts,
@@ -39,7 +39,7 @@ impl<H: Handler> Subscribed<H> {
     }
 }
 
-impl<H: Handler> Drop for Subscribed<H> {
+impl<H: ServerHandler> Drop for ResourceSubscription<H> {
     fn drop(&mut self) {
         let uris = std::mem::take(&mut self.uris);
         if uris.is_empty() {

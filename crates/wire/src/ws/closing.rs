@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 /// Shared by reader, writers and the task. Whoever wants to end first says with which close frame.
 #[derive(Clone, Default)]
-pub(super) struct Closing {
+pub(super) struct CloseState {
     /// We want to end: no more messages are taken, the close frame goes out.
     wanted: CancellationToken,
     /// The reader has come to the end of the connection, or is gone.
@@ -17,31 +17,31 @@ pub(super) struct Closing {
     frame: Arc<OnceLock<CloseFrame>>,
 }
 
-impl Closing {
+impl CloseState {
     /// Ends the connection with `frame`, unless it is ending already.
-    pub(super) fn want(&self, frame: CloseFrame) {
+    pub(super) fn request_close(&self, frame: CloseFrame) {
         // The first reason given stays; the loser of a race has nothing to add.
         let _ = self.frame.set(frame);
         self.wanted.cancel();
     }
 
-    pub(super) fn is_wanted(&self) -> bool {
+    pub(super) fn is_close_requested(&self) -> bool {
         self.wanted.is_cancelled()
     }
 
-    pub(super) async fn wanted(&self) {
+    pub(super) async fn wait_close_requested(&self) {
         self.wanted.cancelled().await;
     }
 
     pub(super) fn frame(&self) -> CloseFrame {
-        self.frame.get().cloned().unwrap_or_else(normal)
+        self.frame.get().cloned().unwrap_or_else(normal_close)
     }
 
     pub(super) fn set_read_to_end(&self) {
         self.read_to_end.cancel();
     }
 
-    pub(super) async fn read_to_end(&self) {
+    pub(super) async fn wait_read_to_end(&self) {
         self.read_to_end.cancelled().await;
     }
 
@@ -49,17 +49,17 @@ impl Closing {
         self.written.cancel();
     }
 
-    pub(super) async fn written(&self) {
+    pub(super) async fn wait_written(&self) {
         self.written.cancelled().await;
     }
 }
 
 /// Close code 1000.
-pub(super) fn normal() -> CloseFrame {
-    frame(1000, "")
+pub(super) fn normal_close() -> CloseFrame {
+    close_frame(1000, "")
 }
 
 /// A close frame with words of our own.
-pub(super) fn frame(code: u16, reason: &'static str) -> CloseFrame {
+pub(super) fn close_frame(code: u16, reason: &'static str) -> CloseFrame {
     CloseFrame { code: code.into(), reason: reason.into() }
 }

@@ -7,7 +7,7 @@ use http::StatusCode;
 use tokio_tungstenite::tungstenite;
 use tungstenite::error::{CapacityError, ProtocolError};
 
-use crate::http::{Doing, HttpError, Source};
+use crate::http::{HttpError, RequestSummary, Source};
 
 /// A failure of the WebSocket client.
 #[derive(Debug, thiserror::Error)]
@@ -22,12 +22,12 @@ pub enum WsError {
     Scheme { scheme: String },
     /// The server answered the upgrade with something else. `text` begins the body.
     #[error("{doing}: the server answered {status} instead of switching to WebSocket")]
-    NotUpgraded { doing: Doing, status: StatusCode, text: Bytes },
+    NotUpgraded { doing: RequestSummary, status: StatusCode, text: Bytes },
     /// The server switched, but not as the protocol demands.
     #[error("{doing}: the server did not complete the WebSocket handshake: {fault}")]
-    Handshake { doing: Doing, fault: &'static str },
+    Handshake { doing: RequestSummary, fault: &'static str },
     /// The peer closed the connection. 1005 stands for a close frame without a code.
-    #[error("the server closed the WebSocket with code {code}{}", shown(.reason))]
+    #[error("the server closed the WebSocket with code {code}{}", reason_suffix(.reason))]
     Closed { code: u16, reason: String },
     /// The connection ended without a close frame.
     #[error("the WebSocket connection was lost")]
@@ -68,6 +68,6 @@ impl WsError {
     }
 }
 
-fn shown(reason: &str) -> String {
+fn reason_suffix(reason: &str) -> String {
     if reason.is_empty() { String::new() } else { format!(": {}", reason.escape_debug()) }
 }

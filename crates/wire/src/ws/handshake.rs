@@ -11,16 +11,18 @@ use url::Url;
 
 use super::WsOptions;
 use super::error::WsError;
-use crate::http::{Doing, Endpoint, EndpointOptions, HttpError, Pool, excerpt};
+use crate::http::{
+    EndpointOptions, HttpEndpoint, HttpError, HttpPool, RequestSummary, read_excerpt,
+};
 
 /// Asks for a WebSocket; gives the connection and the subprotocol the server chose.
 pub(super) async fn upgrade(
-    pool: &Pool,
+    pool: &HttpPool,
     url: &Url,
     options: WsOptions,
 ) -> Result<(Upgraded, Option<String>), WsError> {
-    let doing = Doing::new(Method::GET, url);
-    let endpoint = Endpoint::new(
+    let doing = RequestSummary::new(Method::GET, url);
+    let endpoint = HttpEndpoint::new(
         pool.clone(),
         http_url(url)?,
         EndpointOptions {
@@ -34,10 +36,10 @@ pub(super) async fn upgrade(
     let mut response = endpoint.upgrade(request_headers(&key)).await?;
     let status = response.status();
     if status != StatusCode::SWITCHING_PROTOCOLS {
-        let text = excerpt(&mut response).await;
+        let text = read_excerpt(&mut response).await;
         return Err(WsError::NotUpgraded { doing, status, text });
     }
-    if let Some(fault) = fault(response.headers(), &key) {
+    if let Some(fault) = handshake_fault(response.headers(), &key) {
         return Err(WsError::Handshake { doing, fault });
     }
     let subprotocol = text(response.headers(), &SEC_WEBSOCKET_PROTOCOL).map(str::to_owned);
@@ -76,7 +78,7 @@ fn request_headers(key: &str) -> HeaderMap {
     headers
 }
 
-fn fault(headers: &HeaderMap, key: &str) -> Option<&'static str> {
+fn handshake_fault(headers: &HeaderMap, key: &str) -> Option<&'static str> {
     let says = |name: &HeaderName, wanted: &str| {
         text(headers, name)
             .is_some_and(|value| value.split(',').any(|v| v.trim().eq_ignore_ascii_case(wanted)))

@@ -24,19 +24,19 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use url::Url;
 
-use crate::http::{Credentials, NoCredentials, Pool};
+use crate::http::{CredentialProvider, HttpPool, NoCredentials};
 
 pub use error::WsError;
 pub use reader::WsReader;
 pub use writer::WsWriter;
 
-use closing::Closing;
+use closing::CloseState;
 
-type Socket = WebSocketStream<reqwest::Upgraded>;
+type WsClientSocket = WebSocketStream<reqwest::Upgraded>;
 
 /// Buffers of this size suit messages of some kilobytes; the library's own 128 KiB would be held
 /// for every idle connection.
-const BUFFER: usize = 16 << 10;
+const BUFFER_BYTES: usize = 16 << 10;
 
 /// How a connection is opened and kept.
 #[derive(Clone)]
@@ -44,7 +44,7 @@ pub struct WsOptions {
     /// Sent with the upgrade request.
     pub headers: HeaderMap,
     /// Asked for headers before the upgrade, and again when it is refused with 401 or 403.
-    pub credentials: Arc<dyn Credentials>,
+    pub credentials: Arc<dyn CredentialProvider>,
     /// The longest message that is accepted, in bytes (16 MiB).
     pub max_message: usize,
     /// How long the answer to the upgrade may take (10 s).
@@ -59,22 +59,22 @@ pub struct WsOptions {
 ///
 /// A server that answers with another subprotocol or none is accepted, since some do;
 /// [`WsReader::subprotocol`] tells. Redirects are not followed.
-pub async fn connect(
-    pool: &Pool,
+pub async fn connect_websocket(
+    pool: &HttpPool,
     url: &Url,
     options: WsOptions,
 ) -> Result<(WsWriter, WsReader), WsError> {
     let config = WebSocketConfig::default()
         .max_message_size(Some(options.max_message))
         .max_frame_size(Some(options.max_message))
-        .read_buffer_size(BUFFER)
-        .write_buffer_size(BUFFER);
-    let pings = reader::Pings::new(options.ping_interval, options.pong_timeout);
+        .read_buffer_size(BUFFER_BYTES)
+        .write_buffer_size(BUFFER_BYTES);
+    let pings = reader::PingTimer::new(options.ping_interval, options.pong_timeout);
     let limit = options.max_message;
     let (upgraded, subprotocol) = handshake::upgrade(pool, url, options).await?;
-    let socket = Socket::from_raw_socket(upgraded, Role::Client, Some(config)).await;
+    let socket = WsClientSocket::from_raw_socket(upgraded, Role::Client, Some(config)).await;
     let (sink, stream) = socket.split();
-    let closing = Closing::default();
+    let closing = CloseState::default();
     let writer = WsWriter::start(sink, &closing);
     let reader = WsReader::new(stream, writer.pinger(), closing, pings, limit, subprotocol);
     Ok((writer, reader))

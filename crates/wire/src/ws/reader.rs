@@ -10,24 +10,24 @@ use tokio::time::{Instant, timeout_at};
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 
-use super::Socket;
-use super::closing::{Closing, frame, normal};
+use super::WsClientSocket;
+use super::closing::{CloseState, close_frame, normal_close};
 use super::error::WsError;
 use super::writer::Pinger;
 
 /// The receiving half. Dropping it closes the connection.
 pub struct WsReader {
-    stream: SplitStream<Socket>,
+    stream: SplitStream<WsClientSocket>,
     pinger: Pinger,
-    closing: Closing,
-    pings: Pings,
+    closing: CloseState,
+    pings: PingTimer,
     limit: usize,
     subprotocol: Option<String>,
     ended: bool,
 }
 
 /// When the peer must be heard from next.
-pub(super) struct Pings {
+pub(super) struct PingTimer {
     interval: Duration,
     timeout: Duration,
     state: PingState,
@@ -41,7 +41,7 @@ enum PingState {
     Asked,
 }
 
-enum Step {
+enum ReadStep {
     Message(ByteString),
     Heard,
     End(Option<WsError>),
@@ -51,10 +51,10 @@ enum Step {
 
 impl WsReader {
     pub(super) fn new(
-        stream: SplitStream<Socket>,
+        stream: SplitStream<WsClientSocket>,
         pinger: Pinger,
-        closing: Closing,
-        pings: Pings,
+        closing: CloseState,
+        pings: PingTimer,
         limit: usize,
         subprotocol: Option<String>,
     ) -> Self {
@@ -76,13 +76,13 @@ impl WsReader {
         self.pings.resume();
         loop {
             let step = match timeout_at(self.pings.deadline, self.stream.next()).await {
-                Ok(received) => self.received(received),
-                Err(_) => self.silence(),
+                Ok(received) => self.handle_received(received),
+                Err(_) => self.handle_silence(),
             };
             match step {
-                Step::Message(text) => return Some(Ok(text)),
-                Step::Heard => {}
-                Step::End(error) => {
+                ReadStep::Message(text) => return Some(Ok(text)),
+                ReadStep::Heard => {}
+                ReadStep::End(error) => {
                     self.end(error.as_ref());
                     return error.map(Err);
                 }
@@ -90,48 +90,48 @@ impl WsReader {
         }
     }
 
-    fn received(
+    fn handle_received(
         &mut self,
         received: Option<Result<Message, tokio_tungstenite::tungstenite::Error>>,
-    ) -> Step {
-        self.pings.heard();
+    ) -> ReadStep {
+        self.pings.record_activity();
         match received {
             Some(Ok(Message::Text(text))) => match ByteString::try_from(bytes::Bytes::from(text)) {
-                Ok(text) => Step::Message(text),
-                Err(_) => Step::End(Some(WsError::NotUtf8)),
+                Ok(text) => ReadStep::Message(text),
+                Err(_) => ReadStep::End(Some(WsError::NotUtf8)),
             },
-            Some(Ok(Message::Binary(_))) => Step::End(Some(WsError::Binary)),
-            Some(Ok(Message::Close(frame))) => self.over(closed(frame)),
-            Some(Ok(_)) => Step::Heard,
-            Some(Err(error)) => self.over(WsError::from_library(error, self.limit)),
-            None => self.over(WsError::Lost { source: None }),
+            Some(Ok(Message::Binary(_))) => ReadStep::End(Some(WsError::Binary)),
+            Some(Ok(Message::Close(frame))) => self.end_step(closed_error(frame)),
+            Some(Ok(_)) => ReadStep::Heard,
+            Some(Err(error)) => self.end_step(WsError::from_library(error, self.limit)),
+            None => self.end_step(WsError::Lost { source: None }),
         }
     }
 
     /// The connection is over. That is no error when we wanted it so.
-    fn over(&self, error: WsError) -> Step {
-        Step::End((!self.closing.is_wanted()).then_some(error))
+    fn end_step(&self, error: WsError) -> ReadStep {
+        ReadStep::End((!self.closing.is_close_requested()).then_some(error))
     }
 
-    fn silence(&mut self) -> Step {
+    fn handle_silence(&mut self) -> ReadStep {
         match self.pings.state {
             PingState::Quiet => {
                 self.pinger.ping();
-                self.pings.ask();
-                Step::Heard
+                self.pings.start_pong_timeout();
+                ReadStep::Heard
             }
-            PingState::Asked => self.over(WsError::DeadPeer { after: self.pings.timeout }),
+            PingState::Asked => self.end_step(WsError::DeadPeer { after: self.pings.timeout }),
         }
     }
 
     fn end(&mut self, error: Option<&WsError>) {
         self.ended = true;
-        self.closing.want(match error {
-            Some(WsError::Binary) => frame(1003, "text only"),
-            Some(WsError::NotUtf8) => frame(1007, "not UTF-8"),
-            Some(WsError::TooLarge { .. }) => frame(1009, "message too large"),
-            Some(WsError::Protocol { .. }) => frame(1002, ""),
-            _ => normal(),
+        self.closing.request_close(match error {
+            Some(WsError::Binary) => close_frame(1003, "text only"),
+            Some(WsError::NotUtf8) => close_frame(1007, "not UTF-8"),
+            Some(WsError::TooLarge { .. }) => close_frame(1009, "message too large"),
+            Some(WsError::Protocol { .. }) => close_frame(1002, ""),
+            _ => normal_close(),
         });
         self.closing.set_read_to_end();
     }
@@ -139,7 +139,7 @@ impl WsReader {
 
 impl Drop for WsReader {
     fn drop(&mut self) {
-        self.closing.want(normal());
+        self.closing.request_close(normal_close());
         self.closing.set_read_to_end();
     }
 }
@@ -153,7 +153,7 @@ impl fmt::Debug for WsReader {
     }
 }
 
-fn closed(frame: Option<CloseFrame>) -> WsError {
+fn closed_error(frame: Option<CloseFrame>) -> WsError {
     let (code, reason) =
         frame.map_or((1005, String::new()), |frame| (frame.code.into(), frame.reason.to_string()));
     WsError::Closed { code, reason }
@@ -161,18 +161,18 @@ fn closed(frame: Option<CloseFrame>) -> WsError {
 
 // === impl Pings ===
 
-impl Pings {
+impl PingTimer {
     pub(super) fn new(interval: Duration, timeout: Duration) -> Self {
         let deadline = Instant::now() + interval;
         Self { interval, timeout, state: PingState::Quiet, deadline }
     }
 
-    fn heard(&mut self) {
+    fn record_activity(&mut self) {
         self.state = PingState::Quiet;
         self.deadline = Instant::now() + self.interval;
     }
 
-    fn ask(&mut self) {
+    fn start_pong_timeout(&mut self) {
         self.state = PingState::Asked;
         self.deadline = Instant::now() + self.timeout;
     }

@@ -12,16 +12,16 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
 
-use super::Socket;
-use super::closing::{Closing, normal};
+use super::WsClientSocket;
+use super::closing::{CloseState, normal_close};
 use super::error::WsError;
 
 /// Messages that may wait to be written; a sender waits for room.
-const QUEUE: usize = 16;
+const MAX_QUEUED_MESSAGES: usize = 16;
 /// How long the end of a connection may take: flushing, the close frame, the peer's own.
-const CLOSE_TIME: Duration = Duration::from_secs(2);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-type Sink = SplitSink<Socket, Message>;
+type WsSink = SplitSink<WsClientSocket, Message>;
 
 /// The sending half; cheap to clone. Dropping the last one closes the connection.
 #[derive(Clone)]
@@ -33,13 +33,13 @@ pub struct WsWriter {
 /// Lets the reader send pings without keeping the queue open.
 pub(super) struct Pinger(mpsc::WeakSender<Message>);
 
-struct CloseOnDrop(Closing);
+struct CloseOnDrop(CloseState);
 
 // === impl WsWriter ===
 
 impl WsWriter {
-    pub(super) fn start(sink: Sink, closing: &Closing) -> Self {
-        let (queue, messages) = mpsc::channel(QUEUE);
+    pub(super) fn start(sink: WsSink, closing: &CloseState) -> Self {
+        let (queue, messages) = mpsc::channel(MAX_QUEUED_MESSAGES);
         tokio::spawn(run(sink, messages, closing.clone()));
         Self { queue, last: Arc::new(CloseOnDrop(closing.clone())) }
     }
@@ -66,8 +66,8 @@ impl WsWriter {
     /// the reader is being read. Takes two seconds at most.
     pub async fn close(&self) {
         let closing = &self.last.0;
-        closing.want(normal());
-        closing.written().await;
+        closing.request_close(normal_close());
+        closing.wait_written().await;
     }
 }
 
@@ -92,16 +92,16 @@ impl Pinger {
 
 impl Drop for CloseOnDrop {
     fn drop(&mut self) {
-        self.0.want(normal());
+        self.0.request_close(normal_close());
     }
 }
 
 // === the task ===
 
-async fn run(mut sink: Sink, mut messages: mpsc::Receiver<Message>, closing: Closing) {
+async fn run(mut sink: WsSink, mut messages: mpsc::Receiver<Message>, closing: CloseState) {
     let deadline = async {
-        closing.wanted().await;
-        tokio::time::sleep(CLOSE_TIME).await;
+        closing.wait_close_requested().await;
+        tokio::time::sleep(CLOSE_TIMEOUT).await;
     };
     tokio::select! {
         () = write(&mut sink, &mut messages, &closing) => {}
@@ -112,21 +112,21 @@ async fn run(mut sink: Sink, mut messages: mpsc::Receiver<Message>, closing: Clo
     closing.set_written();
 }
 
-async fn write(sink: &mut Sink, messages: &mut mpsc::Receiver<Message>, closing: &Closing) {
+async fn write(sink: &mut WsSink, messages: &mut mpsc::Receiver<Message>, closing: &CloseState) {
     while let Some(message) = next(messages, closing).await {
         if write_batch(sink, message, messages).await.is_err() {
             // The reader meets the same broken connection and reports it.
             return;
         }
     }
-    farewell(sink, closing).await;
+    send_close(sink, closing).await;
 }
 
 /// The next message; once the end is wanted, only what is queued already.
-async fn next(messages: &mut mpsc::Receiver<Message>, closing: &Closing) -> Option<Message> {
+async fn next(messages: &mut mpsc::Receiver<Message>, closing: &CloseState) -> Option<Message> {
     tokio::select! {
         biased;
-        () = closing.wanted() => messages.close(),
+        () = closing.wait_close_requested() => messages.close(),
         message = messages.recv() => return message,
     }
     messages.recv().await
@@ -134,7 +134,7 @@ async fn next(messages: &mut mpsc::Receiver<Message>, closing: &Closing) -> Opti
 
 /// Everything that waits goes out in one flush.
 async fn write_batch(
-    sink: &mut Sink,
+    sink: &mut WsSink,
     first: Message,
     messages: &mut mpsc::Receiver<Message>,
 ) -> Result<(), tokio_tungstenite::tungstenite::Error> {
@@ -145,10 +145,10 @@ async fn write_batch(
     sink.flush().await
 }
 
-async fn farewell(sink: &mut Sink, closing: &Closing) {
+async fn send_close(sink: &mut WsSink, closing: &CloseState) {
     // When the peer closed first this is refused, and the flush sends the reply that is due.
     let _ = sink.send(Message::Close(Some(closing.frame()))).await;
     if sink.flush().await.is_ok() {
-        let _ = timeout(CLOSE_TIME, closing.read_to_end()).await;
+        let _ = timeout(CLOSE_TIMEOUT, closing.wait_read_to_end()).await;
     }
 }

@@ -9,9 +9,10 @@ use futures_util::future::BoxFuture;
 use switchboard_wire::{
     envelope::{Notification, RpcError},
     json::Raw,
-    link::{Frame, LinkReader, LinkWriter, lines, pair},
+    link::{LinkFrame, LinkReader, LinkWriter, lines, pair},
     server::{
-        Asked, ByteBudget, Changes, Context, Description, Handler, Reply, ServeOptions, serve,
+        ByteBudget, ChangeBroadcaster, HandlerReply, HandlerRequest, RequestContext, ServeOptions,
+        ServerDescription, ServerHandler, serve,
     },
 };
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
@@ -52,24 +53,28 @@ impl Drop for Under<'_> {
     }
 }
 
-impl Handler for Notes {
-    fn describe(&self) -> Description {
+impl ServerHandler for Notes {
+    fn describe(&self) -> ServerDescription {
         let capabilities = Raw::parse(r#"{"tools":{"listChanged":true}}"#.to_owned()).unwrap();
-        Description { info: Raw::empty_object(), capabilities, instructions: None }
+        ServerDescription { info: Raw::empty_object(), capabilities, instructions: None }
     }
 
-    fn call<'a>(&'a self, asked: Asked, _: &'a Context) -> BoxFuture<'a, Result<Reply, RpcError>> {
+    fn call<'a>(
+        &'a self,
+        asked: HandlerRequest,
+        _: &'a RequestContext,
+    ) -> BoxFuture<'a, Result<HandlerReply, RpcError>> {
         Box::pin(async move {
             if asked.params.as_str().contains("hang") {
                 self.add("begun");
                 let _under = Under(self);
                 std::future::pending::<()>().await;
             }
-            Ok(Reply::Complete(Raw::empty_object()))
+            Ok(HandlerReply::Complete(Raw::empty_object()))
         })
     }
 
-    fn notified(&self, notification: Notification) {
+    fn on_notification(&self, notification: Notification) {
         self.add(notification.method());
     }
 }
@@ -99,7 +104,7 @@ async fn served(
     notes: &Arc<Notes>,
     with: impl Future<Output = Vec<String>>,
 ) -> Vec<String> {
-    let changes = Changes::default();
+    let changes = ChangeBroadcaster::default();
     let serving = serve(link, Arc::clone(notes), &changes, ServeOptions::default());
     let bounded = tokio::time::timeout(Duration::from_mins(1), with);
     tokio::select! {
@@ -112,7 +117,7 @@ async fn served(
 async fn in_one_write(notes: &Arc<Notes>, messages: &[String], last: u64) -> Vec<String> {
     let (near, far) = tokio::io::duplex(64 * 1024);
     let (source, sink) = tokio::io::split(far);
-    let (writer, reader, writing) = lines::link(source, sink, 1 << 20);
+    let (writer, reader, writing) = lines::line_link(source, sink, 1 << 20);
     let writing = tokio::spawn(writing);
     let (answers, mut requests) = tokio::io::split(near);
     let text = format!("{}\n", messages.join("\n"));
@@ -132,7 +137,7 @@ async fn in_one_write(notes: &Arc<Notes>, messages: &[String], last: u64) -> Vec
 
 /// The same through a link in the process.
 async fn in_one_breath(notes: &Arc<Notes>, messages: &[String], last: u64) -> Vec<String> {
-    let ((requests, mut answers), far) = pair::pair();
+    let ((requests, mut answers), far) = pair::link_pair();
     for message in messages {
         requests.try_send(message.as_str().into()).unwrap();
     }
@@ -140,7 +145,7 @@ async fn in_one_breath(notes: &Arc<Notes>, messages: &[String], last: u64) -> Ve
         let mut said: Vec<String> = Vec::new();
         while !said.last().is_some_and(|text| answers_to(text, last)) {
             let frame = answers.next().await.unwrap().expect("it goes on");
-            let Frame::Text(text) = frame else { panic!("{frame:?}") };
+            let LinkFrame::Text(text) = frame else { panic!("{frame:?}") };
             said.push(text.to_string());
         }
         said
@@ -214,8 +219,8 @@ async fn a_greeting_cannot_be_taken_back() {
 /// Each request of a batch counts, and what is taken back or answered makes room again.
 #[tokio::test]
 async fn requests_in_flight_are_bounded_by_number_and_by_bytes() {
-    let ((writer, mut reader), far) = pair::pair();
-    let (notes, changes) = (Arc::<Notes>::default(), Changes::default());
+    let ((writer, mut reader), far) = pair::link_pair();
+    let (notes, changes) = (Arc::<Notes>::default(), ChangeBroadcaster::default());
     let options = ServeOptions { max_in_flight: 3, budget: ByteBudget::new(1000) };
     let batch = |first: u64, count: u64| {
         let calls: Vec<_> = (first..first + count).map(|id| call(id, "say", NOTHING)).collect();
@@ -239,7 +244,9 @@ async fn requests_in_flight_are_bounded_by_number_and_by_bytes() {
         ] {
             writer.send(message.into()).await.unwrap();
             if is_answered {
-                let Ok(Some(Frame::Text(text))) = reader.next().await else { panic!("it ended") };
+                let Ok(Some(LinkFrame::Text(text))) = reader.next().await else {
+                    panic!("it ended")
+                };
                 said.push(text.to_string());
             }
         }

@@ -8,8 +8,8 @@ use futures_util::{SinkExt as _, StreamExt as _};
 use switchboard_testkit::fault::{Fault, FaultProxy, Plan};
 use switchboard_testkit::http::{Authority, ClientCertificate, Reply, Scripted, Signal};
 use switchboard_testkit::ws::{CloseFrame, Message, ScriptedWs, Setup, Socket};
-use switchboard_wire::http::{ConnectKind, HttpError, Pool, StaticHeaders};
-use switchboard_wire::ws::{WsError, WsOptions, WsReader, WsWriter, connect};
+use switchboard_wire::http::{ConnectFailure, HttpError, HttpPool, StaticHeaders};
+use switchboard_wire::ws::{WsError, WsOptions, WsReader, WsWriter, connect_websocket};
 use tokio::sync::mpsc;
 
 use crate::http::{header, pool, soon, tls};
@@ -19,11 +19,11 @@ async fn open(url: &str, options: WsOptions) -> (WsWriter, WsReader) {
 }
 
 async fn open_with(
-    pool: &Pool,
+    pool: &HttpPool,
     url: &str,
     options: WsOptions,
 ) -> Result<(WsWriter, WsReader), WsError> {
-    soon(connect(pool, &url.parse().unwrap(), options)).await
+    soon(connect_websocket(pool, &url.parse().unwrap(), options)).await
 }
 
 async fn refused(url: &str) -> WsError {
@@ -315,7 +315,7 @@ async fn wss_with_a_custom_authority_and_a_client_certificate() {
     for stranger in [tls::trusting(&authority), tls::appearing(&Authority::new())] {
         let error = open_with(&tls::pool(stranger), &server.url("/"), WsOptions::default()).await;
         match error.unwrap_err() {
-            WsError::Http(HttpError::Connect { kind: ConnectKind::Tls, .. }) => {}
+            WsError::Http(HttpError::Connect { kind: ConnectFailure::Tls, .. }) => {}
             other => panic!("{other:?}"),
         }
     }

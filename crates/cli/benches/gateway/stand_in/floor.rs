@@ -9,7 +9,7 @@ use std::rc::Rc;
 use bytes::{Bytes, BytesMut};
 use bytestring::ByteString;
 use switchboard_testkit::http1::{Http, Received};
-use switchboard_wire::envelope::{Id, Message, Parsed, Request, parse};
+use switchboard_wire::envelope::{Id, MessageOrBatch, Request, RpcMessage, parse};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::{Notify, oneshot};
@@ -88,8 +88,8 @@ impl Way {
     async fn forward(&self, asked: &Received) -> Option<Bytes> {
         let text = ByteString::try_from(asked.body.clone()).ok()?;
         let request = match (self, parse(text).ok()?) {
-            (_, Parsed::One(Message::Request(request))) => request,
-            (Self::Pipes(pipes), Parsed::One(Message::Notification(note))) => {
+            (_, MessageOrBatch::One(RpcMessage::Request(request))) => request,
+            (Self::Pipes(pipes), MessageOrBatch::One(RpcMessage::Notification(note))) => {
                 pipes.send(note.text());
                 return None;
             }
@@ -108,7 +108,7 @@ impl Pipes {
     async fn forward(&self, request: &Request) -> Option<ByteString> {
         let id = self.next.get();
         self.next.set(id + 1);
-        let text = request.edited(&Id::number(id), &[]).unwrap();
+        let text = request.rewrite(&Id::number(id), &[]).unwrap();
         let (sender, receiver) = oneshot::channel();
         self.waiting.borrow_mut().insert(id, (request.id(), sender));
         self.send(&text);
@@ -124,10 +124,10 @@ impl Pipes {
 
     fn take(&self, line: Bytes) {
         let text = ByteString::try_from(line).unwrap();
-        let Ok(Parsed::One(Message::Response(response))) = parse(text) else { return };
+        let Ok(MessageOrBatch::One(RpcMessage::Response(response))) = parse(text) else { return };
         let id = response.id().and_then(|id| id.as_u64()).unwrap();
         if let Some((asked, sender)) = self.waiting.borrow_mut().remove(&id) {
-            let _ = sender.send(response.edited(&asked, &[]).unwrap());
+            let _ = sender.send(response.rewrite(&asked, &[]).unwrap());
         }
     }
 }
@@ -171,7 +171,7 @@ impl Pool {
             accept: application/json, text/event-stream\r\n";
         let id = self.next.get();
         self.next.set(id + 1);
-        let text = request.edited(&Id::number(id), &[]).unwrap();
+        let text = request.rewrite(&Id::number(id), &[]).unwrap();
         let idle = self.idle.borrow_mut().pop();
         let mut connection = match idle {
             Some(connection) => connection,
@@ -187,7 +187,9 @@ impl Pool {
         let answer = connection.receive().await.ok()??;
         self.idle.borrow_mut().push(connection);
         let text = ByteString::try_from(answer.body).ok()?;
-        let Ok(Parsed::One(Message::Response(response))) = parse(text) else { return None };
-        Some(response.edited(&request.id(), &[]).unwrap().into_bytes())
+        let Ok(MessageOrBatch::One(RpcMessage::Response(response))) = parse(text) else {
+            return None;
+        };
+        Some(response.rewrite(&request.id(), &[]).unwrap().into_bytes())
     }
 }

@@ -2,25 +2,26 @@
 
 use std::io::Read as _;
 
-use switchboard_core::schema::{Argument, Invalid, arguments_from};
+use switchboard_core::schema::{InvalidArguments, TypedArgument, build_arguments};
 use switchboard_wire::json::{JsonKind, Raw};
 
 use crate::report::Failure;
 
 /// What was typed after the name of a tool.
-pub(in crate::commands) enum Typed {
+pub(in crate::commands) enum TypedArguments {
     /// `key=value` and `key:=json`, which the tool's schema explains.
-    Words(Vec<Argument>),
+    Words(Vec<TypedArgument>),
     /// The whole object.
     Object(Raw),
 }
 
-const ALSO: &str = "one JSON object, `@FILE` and `-` are taken too";
-const HOW: &str = "write `key=value`, `key:=json`, one JSON object, `@FILE`, or `-`";
+const OTHER_FORMS_HINT: &str = "one JSON object, `@FILE` and `-` are taken too";
+const ARGUMENT_FORMS_HINT: &str =
+    "write `key=value`, `key:=json`, one JSON object, `@FILE`, or `-`";
 
 // === impl Typed ===
 
-impl Typed {
+impl TypedArguments {
     /// Reads what needs no tool to be understood.
     pub(in crate::commands) fn read(words: &[String]) -> Result<Self, Failure> {
         match words {
@@ -30,7 +31,8 @@ impl Typed {
             words => words
                 .iter()
                 .map(|word| {
-                    Argument::parse(word).map_err(|mistake| Failure::usage(mistake.message, ALSO))
+                    TypedArgument::parse(word)
+                        .map_err(|mistake| Failure::usage(mistake.message, OTHER_FORMS_HINT))
                 })
                 .collect::<Result<_, _>>()
                 .map(Self::Words),
@@ -38,21 +40,21 @@ impl Typed {
     }
 
     /// The arguments, by what the tool takes.
-    pub(in crate::commands) fn arguments(&self, schema: &Raw) -> Result<Raw, Invalid> {
+    pub(in crate::commands) fn arguments(&self, schema: &Raw) -> Result<Raw, InvalidArguments> {
         match self {
-            Self::Words(words) => arguments_from(words, schema),
+            Self::Words(words) => build_arguments(words, schema),
             Self::Object(object) => Ok(object.clone()),
         }
     }
 }
 
-fn object(text: &str, source: &str) -> Result<Typed, Failure> {
+fn object(text: &str, source: &str) -> Result<TypedArguments, Failure> {
     let raw = Raw::parse(text.to_owned()).map_err(|error| {
         Failure::usage(format!("{source} is not JSON: {error}"), "quote it for your shell")
     })?;
     match raw.kind() {
-        JsonKind::Object => Ok(Typed::Object(raw)),
-        _ => Err(Failure::usage(format!("{source} is not a JSON object"), HOW)),
+        JsonKind::Object => Ok(TypedArguments::Object(raw)),
+        _ => Err(Failure::usage(format!("{source} is not a JSON object"), ARGUMENT_FORMS_HINT)),
     }
 }
 

@@ -4,32 +4,40 @@ pub(super) mod arguments;
 
 use std::sync::Arc;
 
-use switchboard_core::catalog::Listed;
-use switchboard_core::{CallError, Outcome, Request};
+use switchboard_core::catalog::ListedTool;
+use switchboard_core::{CallError, CallOutcome, Request};
 use switchboard_wire::json::Raw;
 
-use super::content::{self, Part};
+use super::content::{self, ResultPart};
 use super::follow::follow;
-use super::named::Unfound;
+use super::named::LookupError;
 use super::{example, named};
 use crate::args::Call;
-use crate::hub::{self, Hub, Otherwise};
+use crate::hub::{self, CommandEngine, FallbackServer};
 use crate::notice::Notice;
 use crate::printer::{Printer, escaped};
-use crate::report::{Failure, Kind};
+use crate::report::{Failure, FailureKind};
 use crate::surroundings::Caller;
-use arguments::Typed;
+use arguments::TypedArguments;
 
 pub(super) async fn run(call: &Call, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
-    let typed = Typed::read(&call.arguments)?;
-    hub::with(caller, printer.room(), Otherwise::Builtin, async |hub: &Hub| {
-        place(call, &typed, hub, printer).await
-    })
+    let typed = TypedArguments::read(&call.arguments)?;
+    hub::with_engine(
+        caller,
+        printer.room(),
+        FallbackServer::Builtin,
+        async |hub: &CommandEngine| place(call, &typed, hub, printer).await,
+    )
     .await
 }
 
-async fn place(call: &Call, typed: &Typed, hub: &Hub, printer: &Printer) -> Result<(), Failure> {
-    let tool = match named::find::<Arc<Listed>>(hub, &call.tool, printer).await {
+async fn place(
+    call: &Call,
+    typed: &TypedArguments,
+    hub: &CommandEngine,
+    printer: &Printer,
+) -> Result<(), Failure> {
+    let tool = match named::find::<Arc<ListedTool>>(hub, &call.tool, printer).await {
         Ok(tool) => tool,
         Err(unfound) => return Err(on_record(unfound, hub).await),
     };
@@ -48,7 +56,7 @@ async fn place(call: &Call, typed: &Typed, hub: &Hub, printer: &Printer) -> Resu
 
 /// A call of a tool that a rule hides is made all the same: it is refused, and that is on record. Its arguments fit no
 /// tool, so that nothing happens even if the rule has gone in between.
-async fn on_record(unfound: Unfound, hub: &Hub) -> Failure {
+async fn on_record(unfound: LookupError, hub: &CommandEngine) -> Failure {
     if let Some(name) = &unfound.hidden {
         // What it is refused with is what the person is told anyway.
         let _ = hub.call(Request::tool(name, &Raw::string("refused"))).outcome().await;
@@ -56,7 +64,7 @@ async fn on_record(unfound: Unfound, hub: &Hub) -> Failure {
     unfound.into()
 }
 
-fn failed(tool: &Arc<Listed>, error: &CallError, hub: &Hub) -> Failure {
+fn failed(tool: &Arc<ListedTool>, error: &CallError, hub: &CommandEngine) -> Failure {
     match error {
         CallError::Arguments { mistakes, .. } => {
             wrong(tool, mistakes.iter().map(ToString::to_string))
@@ -69,14 +77,14 @@ fn failed(tool: &Arc<Listed>, error: &CallError, hub: &Hub) -> Failure {
 }
 
 /// Nothing was sent; the person is told where it does not fit, and a line that does.
-fn wrong(tool: &Arc<Listed>, mistakes: impl Iterator<Item = String>) -> Failure {
+fn wrong(tool: &Arc<ListedTool>, mistakes: impl Iterator<Item = String>) -> Failure {
     let message = format!("the arguments of `{}` are not what it takes", tool.name);
-    Failure::plain(Kind::Usage, message)
-        .because(mistakes)
-        .hinted(format!("such as `{}`", example::of(tool)))
+    Failure::plain(FailureKind::Usage, message)
+        .with_causes(mistakes)
+        .with_hint(format!("such as `{}`", example::example_call(tool)))
 }
 
-fn tell(outcome: &Outcome, printer: &Printer) -> Result<(), Failure> {
+fn tell(outcome: &CallOutcome, printer: &Printer) -> Result<(), Failure> {
     if printer.is_json() {
         printer.line(escaped(outcome.result.as_str()));
         return Ok(());
@@ -90,14 +98,14 @@ fn tell(outcome: &Outcome, printer: &Printer) -> Result<(), Failure> {
 }
 
 /// What a result says; structured content counts where there are no words.
-fn parts(result: &Raw) -> Vec<Part> {
+fn parts(result: &Raw) -> Vec<ResultPart> {
     let content = result.get("content").ok().flatten();
     let mut parts: Vec<_> =
-        content.iter().flat_map(Raw::elements).map(|block| Part::of_block(&block)).collect();
+        content.iter().flat_map(Raw::elements).map(|block| ResultPart::of_block(&block)).collect();
     let structured = result.get("structuredContent").ok().flatten();
-    if let (Some(structured), false) = (structured, parts.iter().any(Part::is_text)) {
+    if let (Some(structured), false) = (structured, parts.iter().any(ResultPart::is_text)) {
         let pretty = structured.decode().map(|value: serde_json::Value| format!("{value:#}"));
-        parts.push(Part::Text(pretty.unwrap_or_else(|_| structured.to_string())));
+        parts.push(ResultPart::Text(pretty.unwrap_or_else(|_| structured.to_string())));
     }
     parts
 }

@@ -1,24 +1,27 @@
 //! `switchboard doctor auth`: every step of signing in to one server, and where it ends.
 
 use serde_json::json;
-use switchboard_auth::{Finding, Hop, SignIn, examine, redact_url};
+use switchboard_auth::{SignIn, SignInCheck, SignInFinding, examine_sign_in, redact_url};
 
-use super::super::login::{network, subject};
+use super::super::login::{pool_options, subject};
 use super::super::xaa::provider;
 use crate::printer::{BOLD, DIM, GREEN, Printer, RED, YELLOW};
-use crate::report::{Failure, Kind};
+use crate::report::{Failure, FailureKind};
 use crate::surroundings::Caller;
 use crate::{hint, show, wait};
 
 pub(super) async fn run(name: &str, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
     let desired = caller.workspace.desired();
-    let (subject, network) = (subject(name, &desired)?, network(name, &desired)?);
+    let (subject, network) = (subject(name, &desired)?, pool_options(name, &desired)?);
     let organisation = provider(caller)?;
-    let sign_in = SignIn::new(subject, caller.sign_ins(), network).through(organisation);
-    let hops = wait::shown(printer, "following the way to sign in", examine(&sign_in)).await;
+    let sign_in =
+        SignIn::new(subject, caller.sign_ins(), network).with_identity_provider(organisation);
+    let hops =
+        wait::wait_with_text(printer, "following the way to sign in", examine_sign_in(&sign_in))
+            .await;
     if printer.is_json() {
         let hops: Vec<_> = hops.iter().map(as_json).collect();
-        let url = redact_url(sign_in.subject().url.as_str());
+        let url = redact_url(sign_in.target().url.as_str());
         printer.json(&json!({ "server": name, "url": url, "steps": hops }))?;
     } else {
         for hop in &hops {
@@ -28,18 +31,18 @@ pub(super) async fn run(name: &str, caller: &Caller, printer: &Printer) -> Resul
     verdict(name, &hops, printer)
 }
 
-fn as_json(hop: &Hop) -> serde_json::Value {
+fn as_json(hop: &SignInCheck) -> serde_json::Value {
     json!({
         "step": hop.step.word(), "finding": hop.finding.word(),
         "asked": hop.asked, "came": hop.came, "means": hop.means,
     })
 }
 
-fn print(hop: &Hop, printer: &Printer) {
+fn print(hop: &SignInCheck, printer: &Printer) {
     let (style, symbol) = match hop.finding {
-        Finding::Good => (GREEN, "✔"),
-        Finding::SignIn => (YELLOW, "!"),
-        Finding::Broken => (RED, "✘"),
+        SignInFinding::Good => (GREEN, "✔"),
+        SignInFinding::SignIn => (YELLOW, "!"),
+        SignInFinding::Broken => (RED, "✘"),
     };
     printer
         .line(format_args!("{style}{symbol}{style:#} {BOLD}{}{BOLD:#}: {}", hop.step, hop.means));
@@ -50,16 +53,16 @@ fn print(hop: &Hop, printer: &Printer) {
 }
 
 /// The first step that is not as it should be is the one to do something about; one that is broken goes first.
-fn verdict(name: &str, hops: &[Hop], printer: &Printer) -> Result<(), Failure> {
+fn verdict(name: &str, hops: &[SignInCheck], printer: &Printer) -> Result<(), Failure> {
     let first = |finding| hops.iter().find(|hop| hop.finding == finding);
-    if let Some(hop) = first(Finding::Broken) {
+    if let Some(hop) = first(SignInFinding::Broken) {
         let message = format!("signing in to `{name}` ends at {}", hop.step);
-        return Err(Failure::plain(Kind::Failed, message).because([hop.means.clone()]));
+        return Err(Failure::plain(FailureKind::Failed, message).with_causes([hop.means.clone()]));
     }
-    if let Some(hop) = first(Finding::SignIn) {
+    if let Some(hop) = first(SignInFinding::SignIn) {
         let message = format!("somebody has to sign in to `{name}`");
-        let failure = Failure::plain(Kind::NeedsAuthentication, message);
-        return Err(failure.because([hop.means.clone()]).hinted(hint::sign_in(name)));
+        let failure = Failure::plain(FailureKind::NeedsAuthentication, message);
+        return Err(failure.with_causes([hop.means.clone()]).with_hint(hint::sign_in(name)));
     }
     let name = show::word(name);
     printer.done(format_args!("\n{GREEN}✔{GREEN:#} nothing is wrong with signing in to {name}"));

@@ -7,32 +7,32 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 use serde::Serialize;
 use serde_json::json;
-use switchboard_config::{Server, Severity};
-use switchboard_core::engine::ServerView;
-use switchboard_core::{Request, Snapshot};
+use switchboard_config::{DesiredServer, ProblemSeverity};
+use switchboard_core::engine::ServerSnapshot;
+use switchboard_core::{Request, WorkspaceSnapshot};
 use switchboard_wire::Era;
 
-use super::list::{Row, Table, is_told, status};
+use super::list::{ServerRow, TableWidths, is_told, status};
 use super::tools;
 use crate::args::{self, Doctor};
 use crate::environment;
-use crate::hub::{self, Hub, Otherwise, Wanted};
+use crate::hub::{self, CommandEngine, FallbackServer, WaitTarget};
 use crate::notice::Notice;
 use crate::printer::{BOLD, DIM, GREEN, Printer};
-use crate::report::{Failure, Kind};
+use crate::report::{Failure, FailureKind};
 use crate::show;
 use crate::surroundings::Caller;
 use crate::wait::{self, millis};
 
 /// How long a server that is connected may take to say that it is there.
-const ANSWER: Duration = Duration::from_secs(10);
+const PING_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// One server, looked at closely; the shape of it in `--json`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Examined {
+struct ExaminedServer {
     #[serde(flatten)]
-    row: Row,
+    row: ServerRow,
     #[serde(skip_serializing_if = "Option::is_none")]
     answer_millis: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -53,27 +53,30 @@ pub(super) async fn run(
     if let Some(args::Examined::Auth { server }) = &doctor.part {
         return auth::run(server, caller, printer).await;
     }
-    hub::with(caller, printer.room(), Otherwise::Nothing, async |hub: &Hub| {
-        examine(hub, caller, printer).await
-    })
+    hub::with_engine(
+        caller,
+        printer.room(),
+        FallbackServer::Nothing,
+        async |hub: &CommandEngine| examine(hub, caller, printer).await,
+    )
     .await
 }
 
-async fn examine(hub: &Hub, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
-    wait::shown(printer, "checking every server", hub.check_servers()).await?;
-    let snapshot = hub.settled(Wanted::All, printer).await;
+async fn examine(hub: &CommandEngine, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
+    wait::wait_with_text(printer, "checking every server", hub.check_servers()).await?;
+    let snapshot = hub.wait_until_settled(WaitTarget::All, printer).await;
     let servers =
-        join_all(hub.desired.servers.iter().map(|server| examined(hub, server, &snapshot)));
-    let servers = wait::shown(printer, "asking every server", servers).await;
+        join_all(hub.desired.servers.iter().map(|server| examine_server(hub, server, &snapshot)));
+    let servers = wait::wait_with_text(printer, "asking every server", servers).await;
     let failing = servers.iter().filter(|server| server.row.is_failing()).count();
     // What has a row is told there.
     let told = hub.desired.problems.iter().filter(|problem| is_told(problem, &hub.desired));
     let told: Vec<_> = told.map(|problem| Notice::from(problem).message).collect();
-    let mut notices = tools::wrong(None, hub, caller, &snapshot);
+    let mut notices = tools::problem_notices(None, hub, caller, &snapshot);
     notices.retain(|notice| !told.contains(&notice.message));
     notices.extend(hub.desired.skipped_folders.iter().map(Notice::from));
     notices.extend(environment::cut_proxies(&caller.variables));
-    let wrong = notices.iter().filter(|notice| notice.severity >= Severity::Warning).count();
+    let wrong = notices.iter().filter(|notice| notice.severity >= ProblemSeverity::Warning).count();
     if printer.is_json() {
         printer.json(&json!({
             "servers": servers, "problems": notices, "wrong": failing + wrong,
@@ -88,23 +91,27 @@ async fn examine(hub: &Hub, caller: &Caller, printer: &Printer) -> Result<(), Fa
             printer.done(format_args!("\n{GREEN}✔{GREEN:#} nothing is wrong"));
             Ok(())
         }
-        1 => Err(Failure::plain(Kind::Failed, "one thing is wrong")),
-        many => Err(Failure::plain(Kind::Failed, format!("{many} things are wrong"))),
+        1 => Err(Failure::plain(FailureKind::Failed, "one thing is wrong")),
+        many => Err(Failure::plain(FailureKind::Failed, format!("{many} things are wrong"))),
     }
 }
 
-async fn examined(hub: &Hub, server: &Server, snapshot: &Snapshot) -> Examined {
-    let mut row = Row::new(server, &hub.desired);
+async fn examine_server(
+    hub: &CommandEngine,
+    server: &DesiredServer,
+    snapshot: &WorkspaceSnapshot,
+) -> ExaminedServer {
+    let mut row = ServerRow::new(server, &hub.desired);
     let view = hub::view_of(snapshot, server);
     if let Some(status) = view.and_then(|view| status(hub, view)) {
-        row.checked(status);
+        row.set_status(status);
     }
     let is_process = view.is_some_and(|view| view.transport == Some("stdio"));
     let answer_millis = match view.filter(|view| view.silent_since.is_none()) {
-        Some(view) => answer(hub, view).await,
+        Some(view) => measure_ping(hub, view).await,
         None => None,
     };
-    Examined {
+    ExaminedServer {
         row,
         answer_millis,
         pid: view.and_then(|view| view.stats.as_ref()?.pid),
@@ -116,20 +123,20 @@ async fn examined(hub: &Hub, server: &Server, snapshot: &Snapshot) -> Examined {
 }
 
 /// How long a server takes for a small question; `None` where there is none to ask, or it does not answer.
-async fn answer(hub: &Hub, view: &ServerView) -> Option<u64> {
+async fn measure_ping(hub: &CommandEngine, view: &ServerSnapshot) -> Option<u64> {
     let facts = view.facts.as_ref()?;
     let method = match facts.era() {
         Era::Legacy => "ping",
-        Era::Modern if facts.offers(&["tools"]) => "tools/list",
+        Era::Modern if facts.has_capability(&["tools"]) => "tools/list",
         Era::Modern => return None,
     };
-    let request = Request::forward(method, None).of_server(&view.name).with_timeout(ANSWER);
+    let request = Request::forward(method, None).of_server(&view.name).with_timeout(PING_TIMEOUT);
     let began = Instant::now();
     hub.call(request).outcome().await.ok()?;
     Some(millis(began.elapsed()))
 }
 
-fn print(servers: &[Examined], hub: &Hub, caller: &Caller, printer: &Printer) {
+fn print(servers: &[ExaminedServer], hub: &CommandEngine, caller: &Caller, printer: &Printer) {
     let places = &printer.places;
     let row = |what: &str, path| {
         printer.line(format_args!("{BOLD}{what:9}{BOLD:#}{}", places.path(path)));
@@ -138,7 +145,7 @@ fn print(servers: &[Examined], hub: &Hub, caller: &Caller, printer: &Printer) {
     row("settings", &caller.surroundings.config_dir);
     row("state", &caller.surroundings.state_dir);
     printer.line("");
-    let table = Table::of(&hub.desired);
+    let table = TableWidths::of(&hub.desired);
     for server in servers {
         server.row.print(&table, printer);
         for line in server.details(printer) {
@@ -152,7 +159,7 @@ fn print(servers: &[Examined], hub: &Hub, caller: &Caller, printer: &Printer) {
 
 // === impl Examined ===
 
-impl Examined {
+impl ExaminedServer {
     fn details(&self, printer: &Printer) -> Vec<String> {
         let mut lines = Vec::new();
         if self.is_connected {
@@ -160,7 +167,7 @@ impl Examined {
             let answer = self.answer_millis.map(|took| format!("answers in {took} ms"));
             let process = self.pid.map(|pid| format!("process {pid}"));
             let tools = show::count(self.tool_count, "tool");
-            let tools = format!("{tools}, about {} tokens", show::grouped(self.cost));
+            let tools = format!("{tools}, about {} tokens", show::group_thousands(self.cost));
             let facts: Vec<_> = [answer, process, Some(tools)].into_iter().flatten().collect();
             lines.push(facts.join(" · "));
         }

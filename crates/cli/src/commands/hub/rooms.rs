@@ -4,63 +4,66 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, Weak};
 
 use futures_util::future::BoxFuture;
-use switchboard_config::{Asked, Surroundings};
+use switchboard_config::{HostContext, ResolveOptions};
 use switchboard_core::{Engine, WorkspaceId};
-use switchboard_hub::admin::{self, Admin, Faces, Host, Kind, Opened, Problem, Site};
-use switchboard_hub::socket::{Attached, Hello, Refusal, RefusalKind};
-use switchboard_sources::Served;
+use switchboard_hub::admin::{
+    self, AdminApi, AdminProblem, AdminProblemKind, OpenWorkspace, ServedFaces, WorkspaceHost,
+    WorkspaceSummary,
+};
+use switchboard_hub::socket::{AttachedClient, ClientHello, HelloRefusal, HelloRefusalKind};
+use switchboard_sources::SyncedWorkspace;
 use switchboard_wire::json::Raw;
 use tokio::sync::Mutex;
 
 use crate::args::View;
 use crate::commands::serve;
 use crate::report::Failure;
-use crate::serving::{self, Serving, Whose};
+use crate::serving::{self, ServedWorkspace, WorkspaceInputs};
 use crate::surroundings::{self, Caller};
 
 /// Every workspace that has clients.
-pub(in crate::commands) struct Rooms {
+pub(in crate::commands) struct WorkspaceRegistry {
     engine: Engine,
     /// Whose administrator this machine has, and who runs it: never a client's to say.
-    own: Surroundings,
+    own: HostContext,
     /// Held while a room is opened, so that clients that come at once share it.
     opening: Mutex<()>,
-    open: std::sync::Mutex<Open>,
+    open: std::sync::Mutex<OpenWorkspaces>,
 }
 
 #[derive(Default)]
-struct Open {
-    served: HashMap<WorkspaceId, Weak<Served>>,
+struct OpenWorkspaces {
+    served: HashMap<WorkspaceId, Weak<SyncedWorkspace>>,
     /// By workspace and view.
-    rooms: HashMap<(WorkspaceId, String), Weak<Serving>>,
+    rooms: HashMap<(WorkspaceId, String), Weak<ServedWorkspace>>,
 }
 
 // === impl Rooms ===
 
-impl Rooms {
+impl WorkspaceRegistry {
     pub(super) fn new(engine: Engine, caller: &Caller) -> Self {
         let own = caller.surroundings.clone();
         Self { engine, own, opening: Mutex::default(), open: std::sync::Mutex::default() }
     }
 
     /// A room for faces of the network.
-    pub(in crate::commands) async fn front(
+    pub(in crate::commands) async fn open_for_faces(
         &self,
-        whose: &admin::Whose,
+        whose: &admin::WorkspaceRequest,
         view: &View,
-    ) -> Result<Arc<Serving>, Problem> {
+    ) -> Result<Arc<ServedWorkspace>, AdminProblem> {
         let key = format!("{view:?}");
-        let shared = self.shared(self.of_admin(whose)?, view, &key).await;
-        shared.map_err(|failure| problem(&failure))
+        let shared = self.open_shared(self.of_admin(whose)?, view, &key).await;
+        shared.map_err(|failure| to_admin_problem(&failure))
     }
 
     /// A room for this process's own caller.
-    pub(in crate::commands) async fn own(
+    pub(in crate::commands) async fn open_own(
         &self,
         caller: &Caller,
         view: &View,
-    ) -> Result<Arc<Serving>, Failure> {
-        self.shared(Whose::of(caller), view, &format!("{view:?}")).await
+    ) -> Result<Arc<ServedWorkspace>, Failure> {
+        self.open_shared(WorkspaceInputs::from_caller(caller), view, &format!("{view:?}")).await
     }
 
     pub(super) fn is_busy(&self) -> bool {
@@ -69,12 +72,12 @@ impl Rooms {
 
     /// The servers that a session has called, each with how often.
     pub(super) fn used_by(&self, session: &str) -> Vec<(String, u64)> {
-        self.engine.used_by(session)
+        self.engine.servers_used_by(session)
     }
 
     /// Clients of the network's faces.
-    pub(super) fn others(&self) -> Vec<Attached> {
-        Attached::of_network(&self.engine)
+    pub(super) fn network_clients(&self) -> Vec<AttachedClient> {
+        AttachedClient::network_clients(&self.engine)
     }
 
     /// Where the user's state is.
@@ -83,33 +86,46 @@ impl Rooms {
     }
 
     /// The room of a client that speaks MCP.
-    pub(super) async fn room(&self, hello: &Hello) -> Result<Arc<Serving>, Refusal> {
+    pub(super) async fn open_for_client(
+        &self,
+        hello: &ClientHello,
+    ) -> Result<Arc<ServedWorkspace>, HelloRefusal> {
         let view: View = hello.view.decode().map_err(|error| {
-            refusal(format!("the view that was asked for cannot be understood: {error}"))
+            to_hello_refusal(format!("the view that was asked for cannot be understood: {error}"))
         })?;
-        let whose = self.whose(&hello.cwd, &hello.env);
-        let whose = whose.ok_or_else(|| refusal("no home folder is known".to_owned()))?;
-        let shared = self.shared(whose, &view, hello.view.as_str()).await;
-        shared.map_err(|failure| refusal(failure.in_one_line()))
+        let whose = self.known_inputs(&hello.cwd, &hello.env);
+        let whose = whose.ok_or_else(|| to_hello_refusal("no home folder is known".to_owned()))?;
+        let shared = self.open_shared(whose, &view, hello.view.as_str()).await;
+        shared.map_err(|failure| to_hello_refusal(failure.in_one_line()))
     }
 
-    async fn shared(&self, whose: Whose, view: &View, key: &str) -> Result<Arc<Serving>, Failure> {
+    async fn open_shared(
+        &self,
+        whose: WorkspaceInputs,
+        view: &View,
+        key: &str,
+    ) -> Result<Arc<ServedWorkspace>, Failure> {
         let _opening = self.opening.lock().await;
-        let agents = serving::agents(&self.engine, view, &whose)?;
-        let served = self.served(whose, view).await?;
+        let agents = serving::agent_bridges(&self.engine, view, &whose)?;
+        let served = self.open_synced(whose, view).await?;
         let key = (served.workspace().clone(), key.to_owned());
         if let Some(room) = self.open().rooms.get(&key).and_then(Weak::upgrade) {
             return Ok(room);
         }
-        let room = Arc::new(Serving::over(self.engine.clone(), served, view, agents)?);
+        let room =
+            Arc::new(ServedWorkspace::from_synced(self.engine.clone(), served, view, agents)?);
         self.open().rooms.insert(key, Arc::downgrade(&room));
         Ok(room)
     }
 
     /// The workspace, as somebody has it already, or loaded.
-    async fn served(&self, whose: Whose, view: &View) -> Result<Arc<Served>, Failure> {
+    async fn open_synced(
+        &self,
+        whose: WorkspaceInputs,
+        view: &View,
+    ) -> Result<Arc<SyncedWorkspace>, Failure> {
         let of = view.clone();
-        let looked = tokio::task::spawn_blocking(move || (whose.id(&of), whose)).await;
+        let looked = tokio::task::spawn_blocking(move || (whose.workspace_id(&of), whose)).await;
         let (id, whose) =
             looked.map_err(|error| Failure::new("cannot read the configuration", error))?;
         let known = {
@@ -121,19 +137,20 @@ impl Rooms {
         if let Some(served) = known {
             return Ok(served);
         }
-        let served = Arc::new(serving::start(&self.engine, view, whose).await?);
+        let served = Arc::new(serving::start_workspace(&self.engine, view, whose).await?);
         self.open().served.insert(served.workspace().clone(), Arc::downgrade(&served));
         Ok(served)
     }
 
     /// The client's folder and environment, in place of this process's own; `None` where it has no home.
-    fn whose(
+    fn known_inputs(
         &self,
         cwd: &std::path::Path,
         env: &std::collections::BTreeMap<String, String>,
-    ) -> Option<Whose> {
-        let usual = Surroundings::usual(surroundings::platform(), env.clone(), cwd.to_owned())?;
-        let surroundings = Surroundings {
+    ) -> Option<WorkspaceInputs> {
+        let usual =
+            HostContext::for_platform(surroundings::platform(), env.clone(), cwd.to_owned())?;
+        let surroundings = HostContext {
             config_dir: self.own.config_dir.clone(),
             state_dir: self.own.state_dir.clone(),
             managed_dir: self.own.managed_dir.clone(),
@@ -142,80 +159,90 @@ impl Rooms {
             ..usual
         };
         let variables = env.iter().map(|(name, value)| (name.into(), value.into()));
-        Some(Whose { surroundings, asked: Asked::default(), variables: variables.collect() })
-    }
-
-    /// The same for whoever came over the admin API.
-    fn of_admin(&self, whose: &admin::Whose) -> Result<Whose, Problem> {
-        self.whose(&whose.cwd, &whose.env).ok_or_else(|| {
-            Problem::new(Kind::Refused, "no home folder is known").hinted("put `HOME` into `env`")
+        Some(WorkspaceInputs {
+            surroundings,
+            asked: ResolveOptions::default(),
+            variables: variables.collect(),
         })
     }
 
-    fn open(&self) -> std::sync::MutexGuard<'_, Open> {
+    /// The same for whoever came over the admin API.
+    fn of_admin(&self, whose: &admin::WorkspaceRequest) -> Result<WorkspaceInputs, AdminProblem> {
+        self.known_inputs(&whose.cwd, &whose.env).ok_or_else(|| {
+            AdminProblem::new(AdminProblemKind::Refused, "no home folder is known")
+                .with_hint("put `HOME` into `env`")
+        })
+    }
+
+    fn open(&self) -> std::sync::MutexGuard<'_, OpenWorkspaces> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Host for Rooms {
-    fn open<'a>(&'a self, whose: &'a admin::Whose) -> BoxFuture<'a, Result<Opened, Problem>> {
+impl WorkspaceHost for WorkspaceRegistry {
+    fn open<'a>(
+        &'a self,
+        whose: &'a admin::WorkspaceRequest,
+    ) -> BoxFuture<'a, Result<OpenWorkspace, AdminProblem>> {
         Box::pin(async move {
             let served = {
                 let _opening = self.opening.lock().await;
                 let view = View::plain(whose.agent.clone());
-                self.served(self.of_admin(whose)?, &view).await.map_err(|error| problem(&error))?
+                self.open_synced(self.of_admin(whose)?, &view)
+                    .await
+                    .map_err(|error| to_admin_problem(&error))?
             };
             // Whoever asks has just looked at the files.
-            served.look().await;
-            Ok(Opened { id: served.workspace().clone(), held: Box::new(served) })
+            served.reload().await;
+            Ok(OpenWorkspace { id: served.workspace().clone(), held: Box::new(served) })
         })
     }
 
-    fn workspaces(&self) -> Vec<Site> {
+    fn workspaces(&self) -> Vec<WorkspaceSummary> {
         let served: Vec<_> = self.open().served.values().filter_map(Weak::upgrade).collect();
-        let site = |served: Arc<Served>| {
+        let site = |served: Arc<SyncedWorkspace>| {
             let snapshot = served.snapshot();
-            Site {
+            WorkspaceSummary {
                 id: served.workspace().to_string(),
                 root: snapshot.desired.root.clone(),
                 agent: snapshot.desired.agent.as_ref().map(|agent| agent.name.clone()),
             }
         };
-        let mut sites: Vec<Site> = served.into_iter().map(site).collect();
+        let mut sites: Vec<WorkspaceSummary> = served.into_iter().map(site).collect();
         sites.sort_by(|one, other| (&one.root, &one.id).cmp(&(&other.root, &other.id)));
         sites
     }
 
-    fn served(&self, id: &WorkspaceId) -> Option<Arc<Served>> {
+    fn find_workspace(&self, id: &WorkspaceId) -> Option<Arc<SyncedWorkspace>> {
         self.open().served.get(id).and_then(Weak::upgrade)
     }
 
-    fn unchanged(&self, doing: &str, error: &switchboard_config::Error) -> Problem {
-        problem(&Failure::config(doing, error))
+    fn change_problem(&self, doing: &str, error: &switchboard_config::Error) -> AdminProblem {
+        to_admin_problem(&Failure::config(doing, error))
     }
 
-    fn faces<'a>(
+    fn serve_faces<'a>(
         &'a self,
-        admin: &'a Admin,
-        whose: &'a admin::Whose,
+        admin: &'a AdminApi,
+        whose: &'a admin::WorkspaceRequest,
         wanted: &'a Raw,
-    ) -> BoxFuture<'a, Result<Faces, Problem>> {
+    ) -> BoxFuture<'a, Result<ServedFaces, AdminProblem>> {
         Box::pin(serve::in_hub(self, admin, whose, wanted))
     }
 }
 
-fn refusal(message: String) -> Refusal {
-    Refusal { kind: RefusalKind::View, message }
+fn to_hello_refusal(message: String) -> HelloRefusal {
+    HelloRefusal { kind: HelloRefusalKind::View, message }
 }
 
 /// A failure of ours, for whoever asked over the admin API.
-pub(in crate::commands) fn problem(failure: &Failure) -> Problem {
-    let mut problem = Problem::new(Kind::Refused, failure.message());
+pub(in crate::commands) fn to_admin_problem(failure: &Failure) -> AdminProblem {
+    let mut problem = AdminProblem::new(AdminProblemKind::Refused, failure.message());
     if !failure.causes().is_empty() {
-        problem = problem.detailed(failure.causes().join(": "));
+        problem = problem.with_detail(failure.causes().join(": "));
     }
     match failure.hint() {
-        Some(hint) => problem.hinted(hint),
+        Some(hint) => problem.with_hint(hint),
         None => problem,
     }
 }

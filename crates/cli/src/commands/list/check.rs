@@ -1,15 +1,19 @@
 //! What the engine finds out about the servers that are ready, told one by one.
 
-use switchboard_core::engine::{ServerView, Status as Found};
+use switchboard_core::engine::{ServerSnapshot, ServerStatus as Found};
 
 use super::progress::Progress;
-use super::row::{Connection, Status};
-use crate::hub::{self, Hub};
+use super::row::{CheckStatus, ConnectedInfo};
+use crate::hub::{self, CommandEngine};
 use crate::printer::Printer;
-use crate::report::{Failure, Kind};
+use crate::report::{Failure, FailureKind};
 
 /// Tells of each server that is ready as soon as it is known what became of it.
-pub(super) async fn all(hub: &Hub, printer: &Printer, mut tell: impl FnMut(usize, Status)) {
+pub(super) async fn all(
+    hub: &CommandEngine,
+    printer: &Printer,
+    mut tell: impl FnMut(usize, CheckStatus),
+) {
     let mut changes = hub.changes();
     let mut progress = Progress::new(printer);
     for (index, server) in hub.desired.servers.iter().enumerate() {
@@ -23,7 +27,9 @@ pub(super) async fn all(hub: &Hub, printer: &Printer, mut tell: impl FnMut(usize
         for (index, server) in hub.desired.servers.iter().enumerate() {
             let status = match hub::view_of(&snapshot, server) {
                 Some(view) => status(hub, view),
-                None => Some(Status::Failed { failure: unknown(&server.name), last_tried: None }),
+                None => {
+                    Some(CheckStatus::Failed { failure: unknown(&server.name), last_tried: None })
+                }
             };
             if let Some(status) = status.filter(|_| progress.waits_for(index)) {
                 progress.end(index);
@@ -40,27 +46,27 @@ pub(super) async fn all(hub: &Hub, printer: &Printer, mut tell: impl FnMut(usize
 fn unknown(server: &str) -> Failure {
     let message = format!("the hub does not have `{server}`");
     let hint = "`switchboard doctor` shows what is wrong; `--standalone` goes without the hub";
-    Failure::plain(Kind::Failed, message).hinted(hint)
+    Failure::plain(FailureKind::Failed, message).with_hint(hint)
 }
 
 /// What became of a server; `None` while it is not known. One that is connected may still refuse its lists.
-pub(crate) fn status(hub: &Hub, view: &ServerView) -> Option<Status> {
+pub(crate) fn status(hub: &CommandEngine, view: &ServerSnapshot) -> Option<CheckStatus> {
     if view.is_coming() {
         return None;
     }
     let message = format!("cannot connect to `{}`", view.name);
     match (&view.status, view.silent_since) {
         (Found::Connected, Some(since)) => {
-            Connection::of(view).map(|connection| Status::Silent { connection, since })
+            ConnectedInfo::of(view).map(|connection| CheckStatus::Silent { connection, since })
         }
-        (Found::Connected, None) => Connection::of(view).map(Status::Connected),
+        (Found::Connected, None) => ConnectedInfo::of(view).map(CheckStatus::Connected),
         (Found::Failed { last_tried, .. }, _) => {
-            let failure = hub::failed(&message, view, &hub.desired)?;
-            Some(Status::Failed { failure, last_tried: Some(*last_tried) })
+            let failure = hub::connect_failure(&message, view, &hub.desired)?;
+            Some(CheckStatus::Failed { failure, last_tried: Some(*last_tried) })
         }
         _ => {
-            let failure = hub::failed(&message, view, &hub.desired)?;
-            Some(Status::Failed { failure, last_tried: None })
+            let failure = hub::connect_failure(&message, view, &hub.desired)?;
+            Some(CheckStatus::Failed { failure, last_tried: None })
         }
     }
 }

@@ -5,17 +5,17 @@ mod progress;
 mod row;
 
 use serde_json::json;
-use switchboard_config::{Desired, Problem};
+use switchboard_config::{ConfigProblem, Desired};
 
 use super::{own_problem, problems};
 use crate::args::List;
-use crate::hub::{self, Hub, Otherwise, Room};
+use crate::hub::{self, CommandEngine, FallbackServer, ResultLimit};
 use crate::notice::Notice;
 use crate::printer::{DIM, Printer};
 use crate::report::{self, Failure};
 use crate::surroundings::Caller;
 pub(super) use check::status;
-pub(super) use row::{Connection, Row, Table};
+pub(super) use row::{ConnectedInfo, ServerRow, TableWidths};
 
 pub(super) async fn run(list: &List, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
     if list.no_check {
@@ -23,40 +23,46 @@ pub(super) async fn run(list: &List, caller: &Caller, printer: &Printer) -> Resu
         let rows = rows(&desired, printer, |_| false);
         return finish(list, &rows, &desired, caller, printer);
     }
-    hub::with(caller, Room::Screen, Otherwise::Nothing, async |hub: &Hub| {
-        hub.check_servers().await?;
-        let rows = checked(hub, printer).await;
-        finish(list, &rows, &hub.desired, caller, printer)
-    })
+    hub::with_engine(
+        caller,
+        ResultLimit::Screen,
+        FallbackServer::Nothing,
+        async |hub: &CommandEngine| {
+            hub.check_servers().await?;
+            let rows = check_servers(hub, printer).await;
+            finish(list, &rows, &hub.desired, caller, printer)
+        },
+    )
     .await
 }
 
 /// Tells what was found, and whether that is well.
 fn finish(
     list: &List,
-    rows: &[Row],
+    rows: &[ServerRow],
     desired: &Desired,
     caller: &Caller,
     printer: &Printer,
 ) -> Result<(), Failure> {
     if printer.is_json() {
-        printer.json(&shown(rows, desired, &caller.notices))?;
+        printer.json(&list_json(rows, desired, &caller.notices))?;
     } else {
-        after(rows, desired, caller, printer);
+        print_notices(rows, desired, caller, printer);
     }
     let failing = rows.iter().filter(|row| row.is_failing()).count();
     if list.check && failing > 0 {
         let enabled = rows.iter().filter(|row| row.is_enabled()).count();
         let message = format!("{failing} of {enabled} enabled servers are not connected");
-        return Err(Failure::plain(report::Kind::Failed, message));
+        return Err(Failure::plain(report::FailureKind::Failed, message));
     }
     Ok(())
 }
 
 /// A row for each server; prints those that are not `left` for later.
-fn rows(desired: &Desired, printer: &Printer, left: impl Fn(&Row) -> bool) -> Vec<Row> {
-    let table = Table::of(desired);
-    let rows: Vec<_> = desired.servers.iter().map(|server| Row::new(server, desired)).collect();
+fn rows(desired: &Desired, printer: &Printer, left: impl Fn(&ServerRow) -> bool) -> Vec<ServerRow> {
+    let table = TableWidths::of(desired);
+    let rows: Vec<_> =
+        desired.servers.iter().map(|server| ServerRow::new(server, desired)).collect();
     if !printer.is_json() {
         rows.iter().filter(|row| !left(row)).for_each(|row| row.print(&table, printer));
     }
@@ -64,11 +70,11 @@ fn rows(desired: &Desired, printer: &Printer, left: impl Fn(&Row) -> bool) -> Ve
 }
 
 /// Prints each server as soon as there is something to say about it.
-async fn checked(hub: &Hub, printer: &Printer) -> Vec<Row> {
-    let table = Table::of(&hub.desired);
-    let mut rows = rows(&hub.desired, printer, Row::is_ready);
+async fn check_servers(hub: &CommandEngine, printer: &Printer) -> Vec<ServerRow> {
+    let table = TableWidths::of(&hub.desired);
+    let mut rows = rows(&hub.desired, printer, ServerRow::is_ready);
     check::all(hub, printer, |index, status| {
-        rows[index].checked(status);
+        rows[index].set_status(status);
         if !printer.is_json() {
             rows[index].print(&table, printer);
         }
@@ -78,7 +84,7 @@ async fn checked(hub: &Hub, printer: &Printer) -> Vec<Row> {
 }
 
 /// What is worth saying besides the servers.
-fn after(rows: &[Row], desired: &Desired, caller: &Caller, printer: &Printer) {
+fn print_notices(rows: &[ServerRow], desired: &Desired, caller: &Caller, printer: &Printer) {
     if rows.is_empty() && desired.exclusive {
         printer.done("the administrator of this machine says which servers there are: none");
     } else if rows.is_empty() {
@@ -93,7 +99,7 @@ fn after(rows: &[Row], desired: &Desired, caller: &Caller, printer: &Printer) {
                 "{DIM}  {} of the {} scope: `{}` stands in for it ({}){DIM:#}",
                 crate::show::word(&entry.name),
                 entry.scope,
-                switchboard_wire::sanitize::line(&entry.behind),
+                switchboard_wire::sanitize::sanitize_line(&entry.behind),
                 printer.places.location(&entry.at)
             ));
         }
@@ -109,7 +115,7 @@ fn after(rows: &[Row], desired: &Desired, caller: &Caller, printer: &Printer) {
 }
 
 /// Whether the row of an invalid server says it already.
-pub(super) fn is_told(problem: &Problem, desired: &Desired) -> bool {
+pub(super) fn is_told(problem: &ConfigProblem, desired: &Desired) -> bool {
     let servers = desired.servers.iter();
     let told = servers.filter_map(|server| own_problem(server, desired));
     told.into_iter().any(|told| std::ptr::eq(told, problem))
@@ -118,19 +124,20 @@ pub(super) fn is_told(problem: &Problem, desired: &Desired) -> bool {
 /// Hooks, rules and the like have no row.
 fn others_waiting(desired: &Desired) -> Option<Notice> {
     let others = desired.pending.iter();
-    let others = others.filter(|pending| pending.item.kind != switchboard_config::ItemKind::Server);
+    let others =
+        others.filter(|pending| pending.item.kind != switchboard_config::ApprovalItemKind::Server);
     let count = others.count();
     (count > 0).then(|| {
         let noun = if count == 1 { "thing" } else { "things" };
         Notice::note(format!(
             "{count} other {noun} of this project await approval and do not count"
         ))
-        .hinted("`switchboard approve` shows them")
+        .with_hint("`switchboard approve` shows them")
     })
 }
 
 /// The shape of `--json`.
-fn shown(rows: &[Row], desired: &Desired, notices: &[Notice]) -> serde_json::Value {
+fn list_json(rows: &[ServerRow], desired: &Desired, notices: &[Notice]) -> serde_json::Value {
     let mut problems = problems(desired);
     problems.extend_from_slice(notices);
     let shadowed: Vec<_> = desired

@@ -7,9 +7,9 @@ use crate::printer::{DIM, Printer};
 use crate::show;
 
 /// How many lines there are at most.
-const LINES: usize = 12;
+const MAX_LINES: usize = 12;
 /// How often the seconds are counted.
-const TICK: Duration = Duration::from_secs(1);
+const TICK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Who is being waited for.
 pub(super) struct Progress<'a> {
@@ -25,7 +25,7 @@ impl<'a> Progress<'a> {
     }
 
     pub(super) fn begin(&mut self, index: usize, name: &str) {
-        self.waiting.insert(index, show::shortened(&show::word(name), 40));
+        self.waiting.insert(index, show::shorten(&show::word(name), 40));
     }
 
     pub(super) fn end(&mut self, index: usize) {
@@ -48,7 +48,7 @@ impl<'a> Progress<'a> {
         let mut next = std::pin::pin!(next);
         loop {
             self.draw();
-            let waited = tokio::time::timeout(TICK, &mut next).await;
+            let waited = tokio::time::timeout(TICK_INTERVAL, &mut next).await;
             self.clear();
             if let Ok(done) = waited {
                 return done;
@@ -58,10 +58,10 @@ impl<'a> Progress<'a> {
 
     fn draw(&mut self) {
         let seconds = self.began.elapsed().as_secs();
-        let names = self.waiting.values().take(LINES);
+        let names = self.waiting.values().take(MAX_LINES);
         let mut lines: Vec<_> =
             names.map(|name| format!("… {name}  connecting, {seconds} s")).collect();
-        if let Some(more @ 1..) = self.waiting.len().checked_sub(LINES) {
+        if let Some(more @ 1..) = self.waiting.len().checked_sub(MAX_LINES) {
             lines.push(format!("… and {more} more"));
         }
         for line in &lines {

@@ -5,8 +5,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anstyle::Style;
 use serde::Serialize;
 use serde_json::Value;
-use switchboard_config::{Desired, Location, RedactedChange, Scope, Secrets, Server, State};
-use switchboard_core::engine::ServerView;
+use switchboard_config::{
+    Desired, DesiredServer, RedactedChange, Scope, SecretVisibility, ServerReadiness,
+    SourceLocation,
+};
+use switchboard_core::engine::ServerSnapshot;
 use switchboard_wire::sanitize;
 
 use crate::commands::{changed, own_problem};
@@ -16,20 +19,20 @@ use crate::report::Failure;
 use crate::show;
 
 /// How much of what a failing server wrote is shown.
-const LINES: usize = 8;
+const MAX_STDERR_LINES: usize = 8;
 
 /// How wide the columns are.
-pub(crate) struct Table {
+pub(crate) struct TableWidths {
     name: usize,
     state: usize,
 }
 
 /// What was found out about a server by connecting to it.
-pub(crate) enum Status {
-    Connected(Connection),
+pub(crate) enum CheckStatus {
+    Connected(ConnectedInfo),
     /// It is connected and answers nothing.
     Silent {
-        connection: Connection,
+        connection: ConnectedInfo,
         since: SystemTime,
     },
     Failed {
@@ -41,7 +44,7 @@ pub(crate) enum Status {
 /// A server that answered.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Connection {
+pub(crate) struct ConnectedInfo {
     name: Option<String>,
     version: Option<String>,
     protocol: &'static str,
@@ -52,22 +55,22 @@ pub(crate) struct Connection {
 /// One server; the shape of it in `--json`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Row {
+pub(crate) struct ServerRow {
     name: String,
     scope: Scope,
-    at: Location,
+    at: SourceLocation,
     transport: String,
     state: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    by: Option<Location>,
+    by: Option<SourceLocation>,
     #[serde(skip_serializing_if = "Option::is_none")]
     changes: Option<Vec<RedactedChange>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    connection: Option<Connection>,
+    connection: Option<ConnectedInfo>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<Value>,
     entry: Value,
@@ -83,7 +86,7 @@ pub(crate) struct Row {
 
 // === impl Table ===
 
-impl Table {
+impl TableWidths {
     pub(crate) fn of(desired: &Desired) -> Self {
         let widths = desired.servers.iter().map(|server| show::word(&server.name).chars().count());
         Self { name: widths.max().unwrap_or(0).min(30), state: "needs authentication".len() }
@@ -92,15 +95,15 @@ impl Table {
 
 // === impl Row ===
 
-impl Row {
-    pub(crate) fn new(server: &Server, desired: &Desired) -> Self {
-        let entry = server.shown(Secrets::Masked);
+impl ServerRow {
+    pub(crate) fn new(server: &DesiredServer, desired: &Desired) -> Self {
+        let entry = server.template_json(SecretVisibility::Masked);
         let reason = server.state.reason();
         let (changes, hint) = match &server.state {
-            State::AwaitingApproval { changes } => {
+            ServerReadiness::AwaitingApproval { changes } => {
                 (changes.clone(), Some(hint::approve(&server.name)))
             }
-            State::Invalid(_) => {
+            ServerReadiness::Invalid(_) => {
                 let problem = own_problem(server, desired);
                 (None, problem.and_then(|problem| problem.hint.as_ref()).map(ToString::to_string))
             }
@@ -125,19 +128,19 @@ impl Row {
         }
     }
 
-    pub(crate) fn checked(&mut self, status: Status) {
+    pub(crate) fn set_status(&mut self, status: CheckStatus) {
         match status {
-            Status::Connected(connection) => {
+            CheckStatus::Connected(connection) => {
                 self.state = "connected";
                 self.connection = Some(connection);
             }
-            Status::Silent { connection, since } => {
+            CheckStatus::Silent { connection, since } => {
                 self.state = "silent";
                 self.connection = Some(connection);
                 self.silent_since = Some(unix_millis(since));
                 self.hint = Some(hint::silent(&self.name));
             }
-            Status::Failed { failure, last_tried } => {
+            CheckStatus::Failed { failure, last_tried } => {
                 self.last_tried_at = last_tried.map(unix_millis);
                 self.state = if failure.needs_authentication() { "needs-auth" } else { "failed" };
                 self.error = Some(failure.to_json());
@@ -181,7 +184,7 @@ impl Row {
         }
     }
 
-    pub(crate) fn print(&self, table: &Table, printer: &Printer) {
+    pub(crate) fn print(&self, table: &TableWidths, printer: &Printer) {
         let (style, symbol, words) = self.words();
         let name = show::word(&self.name);
         let place = format!("{} {}", self.scope, printer.places.location(&self.at));
@@ -195,7 +198,7 @@ impl Row {
             printer.line(format_args!("    {line}"));
         }
         if let Some(hint) = &self.hint {
-            printer.line(format_args!("    {CYAN}hint{CYAN:#}: {}", sanitize::line(hint)));
+            printer.line(format_args!("    {CYAN}hint{CYAN:#}: {}", sanitize::sanitize_line(hint)));
         }
     }
 
@@ -208,7 +211,7 @@ impl Row {
         lines.extend(
             reason
                 .filter(|reason| *reason != self.state)
-                .map(|reason| sanitize::line(reason).into_owned()),
+                .map(|reason| sanitize::sanitize_line(reason).into_owned()),
         );
         let by = self.by.as_ref().filter(|by| **by != self.at);
         lines.extend(by.map(|by| format!("--> {}", printer.places.location(by))));
@@ -221,8 +224,8 @@ impl Row {
             let all: Vec<_> = cause.lines().collect();
             lines.extend(
                 all.iter()
-                    .skip(all.len().saturating_sub(LINES))
-                    .map(|line| show::shortened(line, 200)),
+                    .skip(all.len().saturating_sub(MAX_STDERR_LINES))
+                    .map(|line| show::shorten(line, 200)),
             );
         }
         lines.extend(self.last_tried_at.map(|millis| format!("last tried {}", show::ago(millis))));
@@ -237,9 +240,9 @@ fn unix_millis(at: SystemTime) -> u64 {
 
 // === impl Connection ===
 
-impl Connection {
+impl ConnectedInfo {
     /// A server that is connected.
-    pub(crate) fn of(view: &ServerView) -> Option<Self> {
+    pub(crate) fn of(view: &ServerSnapshot) -> Option<Self> {
         let facts = view.facts.as_ref()?;
         let took = view.connect_took.unwrap_or_default();
         Some(Self {
@@ -252,12 +255,12 @@ impl Connection {
     }
 }
 
-impl std::fmt::Display for Connection {
+impl std::fmt::Display for ConnectedInfo {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let name = self.name.as_deref().unwrap_or("a server without a name");
         let version = self.version.as_deref().unwrap_or_default();
-        let name = sanitize::line(name).into_owned();
-        let version = sanitize::line(version).into_owned();
+        let name = sanitize::sanitize_line(name).into_owned();
+        let version = sanitize::sanitize_line(version).into_owned();
         write!(
             f,
             "{name} {version} speaks {} ({}), connected in {} ms",

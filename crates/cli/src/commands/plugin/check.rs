@@ -4,13 +4,13 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use switchboard_config::PLUGINS_SERVER;
-use switchboard_plugin::{Offer, Plugins, Sources};
+use switchboard_plugin::{PluginOffer, PluginServer, PluginSources};
 use switchboard_wire::json::Raw;
 use switchboard_wire::sanitize;
 
 use super::options;
 use crate::printer::{BOLD, DIM, GREEN, Printer};
-use crate::report::{Failure, Kind};
+use crate::report::{Failure, FailureKind};
 use crate::surroundings::Caller;
 
 /// The kinds of items: what they are called together, and by what a client calls one.
@@ -27,10 +27,10 @@ pub(super) async fn run(file: &Path, caller: &Caller, printer: &Printer) -> Resu
         let message = format!("there is no file `{}`", file.display());
         return Err(Failure::usage(message, "give the shared object that was built"));
     }
-    let sources = Sources { builtins: &[], folders: vec![path] };
-    let plugins = Plugins::start(options(PLUGINS_SERVER, caller)?, sources).await;
+    let sources = PluginSources { builtins: &[], folders: vec![path] };
+    let plugins = PluginServer::start(options(PLUGINS_SERVER, caller)?, sources).await;
     let problems = plugins.problems();
-    let offer = plugins.shown().into_iter().find_map(|plugin| plugin.offer);
+    let offer = plugins.list().into_iter().find_map(|plugin| plugin.offer);
     if printer.is_json() {
         let told: Vec<&String> = problems.iter().map(|problem| &problem.what).collect();
         let mut shown = offer.as_deref().map_or_else(|| json!({}), as_json);
@@ -45,31 +45,31 @@ pub(super) async fn run(file: &Path, caller: &Caller, printer: &Printer) -> Resu
     }
     let causes = problems.into_iter().map(|problem| problem.what);
     let message = format!("something is wrong with `{}`", file.display());
-    Err(Failure::plain(Kind::Failed, message).because(causes))
+    Err(Failure::plain(FailureKind::Failed, message).with_causes(causes))
 }
 
-fn as_json(offer: &Offer) -> Value {
+fn as_json(offer: &PluginOffer) -> Value {
     let mut shown = json!({
         "name": offer.name, "version": offer.version, "abi": offer.abi,
         "threadSafe": offer.thread_safe,
     });
-    for ((_, key, _), items) in KINDS.into_iter().zip(offer.shown()) {
+    for ((_, key, _), items) in KINDS.into_iter().zip(offer.to_raw_items()) {
         let items: Vec<Value> = items.iter().filter_map(|item| item.decode().ok()).collect();
         shown[key] = json!(items);
     }
     shown
 }
 
-fn show(offer: &Offer, printer: &Printer) {
+fn show(offer: &PluginOffer, printer: &Printer) {
     let at_once =
         if offer.thread_safe { "calls run at the same time" } else { "one call at a time" };
-    let name = sanitize::line(&offer.name);
-    let version = sanitize::line(&offer.version);
+    let name = sanitize::sanitize_line(&offer.name);
+    let version = sanitize::sanitize_line(&offer.version);
     printer.line(format_args!(
         "{BOLD}{name}{BOLD:#} {version} {DIM}(interface version {}, {at_once}){DIM:#}",
         offer.abi
     ));
-    for ((title, _, key), items) in KINDS.into_iter().zip(offer.shown()) {
+    for ((title, _, key), items) in KINDS.into_iter().zip(offer.to_raw_items()) {
         if items.is_empty() {
             continue;
         }
@@ -79,7 +79,10 @@ fn show(offer: &Offer, printer: &Printer) {
             let (name, description) = (member(key), member("description"));
             printer.line(format_args!("  {name}  {DIM}{description}{DIM:#}"));
             if let Ok(Some(schema)) = item.get("inputSchema") {
-                printer.line(format_args!("    {DIM}{}{DIM:#}", sanitize::line(schema.as_str())));
+                printer.line(format_args!(
+                    "    {DIM}{}{DIM:#}",
+                    sanitize::sanitize_line(schema.as_str())
+                ));
             }
         }
     }
@@ -87,5 +90,5 @@ fn show(offer: &Offer, printer: &Printer) {
 
 fn text(item: &Raw, key: &str) -> String {
     let text = item.get(key).ok().flatten().and_then(|value| value.to_text()).unwrap_or_default();
-    sanitize::line(text.lines().next().unwrap_or_default()).into_owned()
+    sanitize::sanitize_line(text.lines().next().unwrap_or_default()).into_owned()
 }

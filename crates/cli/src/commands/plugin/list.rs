@@ -1,7 +1,7 @@
 //! `switchboard plugin list`: which plugins there are.
 
 use serde_json::json;
-use switchboard_plugin::{Plugins, Shown};
+use switchboard_plugin::{PluginInfo, PluginServer};
 use switchboard_wire::sanitize;
 
 use super::{name_of, notices, options, problem_to_json, sources};
@@ -17,8 +17,8 @@ pub(super) async fn run(
 ) -> Result<(), Failure> {
     let sources = sources(folders, caller)?;
     let options = options(name_of(&sources), caller)?;
-    let plugins = Plugins::start(options, sources).await;
-    let shown = plugins.shown();
+    let plugins = PluginServer::start(options, sources).await;
+    let shown = plugins.list();
     if printer.is_json() {
         return printer.json(&json!({
             "plugins": shown.iter().map(as_json).collect::<Vec<_>>(),
@@ -32,13 +32,13 @@ pub(super) async fn run(
             None => "part of this program".to_owned(),
         };
         let name = &plugin.name;
-        printer.line(format_args!("{name:width$}  {}  {DIM}{place}{DIM:#}", offered(plugin)));
+        printer.line(format_args!("{name:width$}  {}  {DIM}{place}{DIM:#}", offer_summary(plugin)));
     }
     printer.notices(&notices(&plugins.problems()));
     Ok(())
 }
 
-fn as_json(plugin: &Shown) -> serde_json::Value {
+fn as_json(plugin: &PluginInfo) -> serde_json::Value {
     let mut shown = json!({ "name": plugin.name, "file": plugin.file });
     if let Some(offer) = &plugin.offer {
         let [tools, prompts, resources, templates] = offer.counts();
@@ -52,12 +52,12 @@ fn as_json(plugin: &Shown) -> serde_json::Value {
     shown
 }
 
-pub(super) fn offered(plugin: &Shown) -> String {
+pub(super) fn offer_summary(plugin: &PluginInfo) -> String {
     let Some(offer) = &plugin.offer else { return "cannot be loaded".to_owned() };
     let words = ["tool", "prompt", "resource", "template"];
     let counts = offer.counts().into_iter().zip(words).filter(|(count, _)| *count > 0);
     let counts: Vec<String> = counts
         .map(|(count, word)| format!("{count} {word}{}", if count == 1 { "" } else { "s" }))
         .collect();
-    format!("{}  {}", sanitize::line(&offer.version), counts.join(", "))
+    format!("{}  {}", sanitize::sanitize_line(&offer.version), counts.join(", "))
 }

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use switchboard_config::{BUILTIN_SERVER, Entry, PLUGINS_SERVER, Transport, command_line};
-use switchboard_plugin::{Options, Problem, Sources};
+use switchboard_plugin::{PluginHostOptions, PluginProblem, PluginSources};
 
 use super::admission;
 use crate::args::{Folders, Plugin};
@@ -35,19 +35,19 @@ pub(crate) async fn run(
 
 /// How plugins are run: as settings say, where policy lets them run at all. Those of folders and files are meant by the
 /// same name as the user's own, those of the program by theirs.
-fn options(name: &str, caller: &Caller) -> Result<Options, Failure> {
+fn options(name: &str, caller: &Caller) -> Result<PluginHostOptions, Failure> {
     let desired = caller.workspace.desired();
     let admitted = admission::admit(&desired, name, Entry::new(Transport::Sdk))?;
-    plugins::hosted(&admitted, &desired.settings.plugins, &caller.surroundings)
+    plugins::host_options(&admitted, &desired.settings.plugins, &caller.surroundings)
 }
 
 /// The name by which policy and switches mean the plugins of these sources.
-fn name_of(sources: &Sources) -> &'static str {
+fn name_of(sources: &PluginSources) -> &'static str {
     if sources.folders.is_empty() { BUILTIN_SERVER } else { PLUGINS_SERVER }
 }
 
 /// The plugins that are meant: those of folders, else those of the program.
-fn sources(folders: &Folders, caller: &Caller) -> Result<Sources, Failure> {
+fn sources(folders: &Folders, caller: &Caller) -> Result<PluginSources, Failure> {
     let cwd = &caller.surroundings.cwd;
     // Put together again of its parts, a path is without those that say nothing.
     let whole = |folder: &PathBuf| cwd.join(folder).components().collect();
@@ -62,25 +62,25 @@ fn sources(folders: &Folders, caller: &Caller) -> Result<Sources, Failure> {
         named
     };
     let builtins = if folders.is_empty() { plugins::BUILTINS } else { &[] };
-    Ok(Sources { builtins, folders })
+    Ok(PluginSources { builtins, folders })
 }
 
 /// What is wrong with plugins, for people.
-fn notices(problems: &[Problem]) -> Vec<Notice> {
+fn notices(problems: &[PluginProblem]) -> Vec<Notice> {
     problems.iter().map(notice).collect()
 }
 
 /// One thing that is wrong, for machines.
-fn problem_to_json(problem: &Problem) -> Value {
+fn problem_to_json(problem: &PluginProblem) -> Value {
     json!({ "plugin": problem.plugin, "file": problem.file, "message": problem.what })
 }
 
-fn notice(problem: &Problem) -> Notice {
+fn notice(problem: &PluginProblem) -> Notice {
     let notice = Notice::warning(format!("plugin `{}`: {}", problem.plugin, problem.what));
     match &problem.file {
         Some(file) => {
             let check = command_line("plugin check", [file.to_string_lossy()]);
-            notice.hinted(format!("look closer with `{check}`"))
+            notice.with_hint(format!("look closer with `{check}`"))
         }
         None => notice,
     }

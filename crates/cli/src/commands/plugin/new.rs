@@ -8,7 +8,7 @@ use serde_json::json;
 use super::sdk::{self, SDK_FOLDER};
 use crate::args::{Language, New};
 use crate::printer::{BOLD, Printer};
-use crate::report::{Failure, Kind};
+use crate::report::{Failure, FailureKind};
 use crate::surroundings::Caller;
 
 const HEADER: &str = include_str!("../../../../plugin-sdk/include/switchboard_plugin_v2.h");
@@ -21,7 +21,7 @@ pub(super) fn run(new: &New, caller: &Caller, printer: &Printer) -> Result<(), F
     let folder = caller.surroundings.cwd.join(&new.name);
     if folder.exists() {
         let message = format!("`{}` is there already", new.name);
-        return Err(Failure::plain(Kind::Usage, message).hinted("take another name"));
+        return Err(Failure::plain(FailureKind::Usage, message).with_hint("take another name"));
     }
     let files = files(new, caller);
     for (name, text) in &files {

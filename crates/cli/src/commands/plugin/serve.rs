@@ -5,36 +5,38 @@ use std::sync::Arc;
 
 use serde_json::json;
 use switchboard_config::Limits;
-use switchboard_core::logs::Logs;
+use switchboard_core::logs::ServerLogs;
 use switchboard_gateway::face;
-use switchboard_gateway::front::{Front, NoSuchPart, Opened, Opening, Part};
-use switchboard_plugin::worker::Sandbox;
-use switchboard_plugin::{Plugins, Problem};
+use switchboard_gateway::front::{NoSuchView, OpenView, ViewProvider, ViewRequest, ViewSelection};
+use switchboard_plugin::worker::WorkerSandbox;
+use switchboard_plugin::{PluginProblem, PluginServer};
 use switchboard_wire::server::{ServeOptions, serve, stdio};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::{list, name_of, notice, options, problem_to_json, sources};
 use crate::args::ServePlugins;
-use crate::guarding::Door;
+use crate::guarding::AccessSetup;
 use crate::printer::{BOLD, DIM, Printer};
 use crate::report::Failure;
 use crate::surroundings::Caller;
-use crate::wait::{self, Ending};
+use crate::wait::{self, EndSignals};
 
 /// The longest message a client may send.
-const LONGEST: usize = 16 << 20;
+const MAX_MESSAGE_BYTES: usize = 16 << 20;
 
 /// Plugins, with nothing between them and clients.
-struct Alone(Arc<Plugins>);
+struct PluginViews(Arc<PluginServer>);
 
-impl Front for Alone {
-    type View = Plugins;
+impl ViewProvider for PluginViews {
+    type View = PluginServer;
 
-    async fn open(&self, opening: Opening) -> Result<Opened<Plugins>, NoSuchPart> {
+    async fn open(&self, opening: ViewRequest) -> Result<OpenView<PluginServer>, NoSuchView> {
         match opening.part {
-            Part::Everything => Ok(Opened { view: Arc::clone(&self.0), changes: self.0.changes() }),
-            Part::Server(_) | Part::Agent(_) => Err(NoSuchPart),
+            ViewSelection::Everything => {
+                Ok(OpenView { view: Arc::clone(&self.0), changes: self.0.changes() })
+            }
+            ViewSelection::Server(_) | ViewSelection::Agent(_) => Err(NoSuchView),
         }
     }
 }
@@ -50,15 +52,15 @@ pub(super) async fn run(
     for terms in options.own.values_mut().chain([&mut options.terms]) {
         terms.pool = asked.pool.map_or(terms.pool, usize::from);
         if asked.sandbox {
-            terms.limits.sandbox = Sandbox::Closed;
+            terms.limits.sandbox = WorkerSandbox::Closed;
         }
     }
     if let Some(folder) = &asked.logs {
-        let logs = Logs::open(caller.surroundings.cwd.join(folder));
+        let logs = ServerLogs::open(caller.surroundings.cwd.join(folder));
         options.logs = Some(logs.map_err(|error| Failure::new("cannot keep logs", error))?);
     }
     let bound = if asked.sse || asked.httpstream { Some(bind(asked, caller).await?) } else { None };
-    let plugins = Arc::new(Plugins::start(options, sources).await);
+    let plugins = Arc::new(PluginServer::start(options, sources).await);
     let problems = plugins.problems();
     report(&problems, printer);
     if printer.is_verbose() {
@@ -66,8 +68,8 @@ pub(super) async fn run(
     }
     let serving = async {
         match bound {
-            Some((listener, door)) => faces(asked, door, listener, &plugins, printer).await,
-            None => streams(&plugins).await,
+            Some((listener, door)) => serve_faces(asked, door, listener, &plugins, printer).await,
+            None => serve_stdio(&plugins).await,
         }
     };
     let served = tokio::select! {
@@ -79,7 +81,7 @@ pub(super) async fn run(
 }
 
 /// Says what is wrong with plugins, on standard error: standard output may be a client's.
-fn report<'a>(problems: impl IntoIterator<Item = &'a Problem>, printer: &Printer) {
+fn report<'a>(problems: impl IntoIterator<Item = &'a PluginProblem>, printer: &Printer) {
     for problem in problems {
         if printer.is_json() {
             printer.raw(format_args!("{}\n", json!({ "problem": problem_to_json(problem) })));
@@ -90,7 +92,7 @@ fn report<'a>(problems: impl IntoIterator<Item = &'a Problem>, printer: &Printer
 }
 
 /// Says what goes wrong while clients are served: a file that is broken now, a plugin that crashed. Does not end.
-async fn report_changes(plugins: &Plugins, mut known: Vec<Problem>, printer: &Printer) {
+async fn report_changes(plugins: &PluginServer, mut known: Vec<PluginProblem>, printer: &Printer) {
     let mut watched = plugins.watch_problems();
     while watched.changed().await.is_ok() {
         let problems = watched.borrow_and_update().clone();
@@ -101,19 +103,19 @@ async fn report_changes(plugins: &Plugins, mut known: Vec<Problem>, printer: &Pr
 }
 
 /// Says which plugins are served.
-fn show_loaded(plugins: &Plugins, printer: &Printer) {
-    for plugin in plugins.shown().iter().filter(|plugin| plugin.offer.is_some()) {
+fn show_loaded(plugins: &PluginServer, printer: &Printer) {
+    for plugin in plugins.list().iter().filter(|plugin| plugin.offer.is_some()) {
         let place = plugin.file.as_deref().map(|file| printer.places.path(file));
         let place = place.unwrap_or_else(|| "part of this program".to_owned());
-        let loaded = list::offered(plugin);
+        let loaded = list::offer_summary(plugin);
         printer.done(format_args!("loaded {}  {loaded}  {DIM}{place}{DIM:#}", plugin.name));
     }
 }
 
 /// Serves whoever started this program.
-async fn streams(plugins: &Arc<Plugins>) -> Result<(), Failure> {
-    let mut ending = Ending::listen();
-    let (writer, reader, writing) = stdio::link(LONGEST);
+async fn serve_stdio(plugins: &Arc<PluginServer>) -> Result<(), Failure> {
+    let mut ending = EndSignals::listen();
+    let (writer, reader, writing) = stdio::stdio_link(MAX_MESSAGE_BYTES);
     let plugins = Arc::clone(plugins);
     let speaking = wait::at_work(async move {
         let changes = plugins.changes();
@@ -124,29 +126,32 @@ async fn streams(plugins: &Arc<Plugins>) -> Result<(), Failure> {
         (served, ()) = speaking => {
             served.map_err(|error| Failure::new("the client was lost", error))
         }
-        () = ending.wanted() => Ok(()),
+        () = ending.wait_for_end() => Ok(()),
     }
 }
 
-async fn bind(asked: &ServePlugins, caller: &Caller) -> Result<(TcpListener, Door), Failure> {
+async fn bind(
+    asked: &ServePlugins,
+    caller: &Caller,
+) -> Result<(TcpListener, AccessSetup), Failure> {
     let address = SocketAddr::new(asked.host, asked.port);
-    let door = Door::new(&asked.guarding, address, &caller.surroundings.state_dir)?;
+    let door = AccessSetup::new(&asked.guarding, address, &caller.surroundings.state_dir)?;
     let listener = TcpListener::bind(address).await.map_err(|error| {
         Failure::new(format!("cannot listen on {address}"), error)
-            .hinted("take another port with `--port`; `--port 0` takes a free one")
+            .with_hint("take another port with `--port`; `--port 0` takes a free one")
     })?;
     Ok((listener, door))
 }
 
 /// Serves the network. Whichever transport was asked for, the others are there too.
-async fn faces(
+async fn serve_faces(
     asked: &ServePlugins,
-    door: Door,
+    door: AccessSetup,
     listener: TcpListener,
-    plugins: &Arc<Plugins>,
+    plugins: &Arc<PluginServer>,
     printer: &Printer,
 ) -> Result<(), Failure> {
-    let mut ending = Ending::listen();
+    let mut ending = EndSignals::listen();
     let address = listener.local_addr();
     let address = address.map_err(|error| Failure::new("cannot tell where it listens", error))?;
     printer.notices(&door.notices(address));
@@ -158,18 +163,18 @@ async fn faces(
         printer.done(format_args!("{BOLD}Serving plugins at {url}{BOLD:#}"));
         printer.done(format_args!("{DIM}Ctrl-C ends it.{DIM:#}"));
     }
-    let (front, shutdown) = (Arc::new(Alone(Arc::clone(plugins))), CancellationToken::new());
+    let (front, shutdown) = (Arc::new(PluginViews(Arc::clone(plugins))), CancellationToken::new());
     let options = door.options(&asked.guarding, &Limits::default(), address);
     let serving = face::serve(listener, front, options, shutdown.clone());
     tokio::pin!(serving);
     let served = tokio::select! {
         served = &mut serving => served,
-        () = ending.wanted() => {
+        () = ending.wait_for_end() => {
             shutdown.cancel();
             tokio::select! {
                 served = serving => served,
                 // Whoever asks twice means now.
-                () = ending.wanted() => Ok(()),
+                () = ending.wait_for_end() => Ok(()),
             }
         }
     };

@@ -8,17 +8,19 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use switchboard_gateway::face;
-use switchboard_hub::admin::client::Client;
-use switchboard_hub::admin::{self, Admin, Faces, Kind, Problem, Room};
+use switchboard_hub::admin::client::AdminClient;
+use switchboard_hub::admin::{
+    self, AdminApi, AdminProblem, AdminProblemKind, ResultLimit, ServedFaces,
+};
 use switchboard_wire::json::Raw;
 use tokio::net::TcpListener;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::super::hub::{Rooms, problem};
-use super::{Announcement, ServeEnd, bind, console, looked_after_there, ready};
+use super::super::hub::{WorkspaceRegistry, to_admin_problem};
+use super::{Announcement, ServeEnd, bind, looked_after_there, ready, serve_console};
 use crate::args::{Guarding, Serve};
-use crate::guarding::Door;
+use crate::guarding::AccessSetup;
 use crate::hub;
 use crate::notice::Notice;
 use crate::printer::Printer;
@@ -28,20 +30,20 @@ use crate::surroundings::Caller;
 use crate::wait;
 
 /// How long the admin API may take to leave a port.
-const LEAVING: Duration = Duration::from_secs(2);
+const PORT_RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
 /// How often the port is tried meanwhile.
-const LOOK: Duration = Duration::from_millis(20);
+const PORT_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 #[derive(Deserialize)]
-struct Ready {
+struct ReadyFaces {
     address: SocketAddr,
     #[serde(default)]
-    facts: Facts,
+    facts: FacesInfo,
 }
 
 /// What the hub says about what it serves.
 #[derive(Default, Serialize, Deserialize)]
-struct Facts {
+struct FacesInfo {
     /// What opens the console there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     console: Option<String>,
@@ -53,26 +55,26 @@ struct Facts {
 /// Has the hub serve, and waits.
 pub(super) async fn run(
     serve: &Serve,
-    door: &Door,
+    door: &AccessSetup,
     caller: &Caller,
     printer: &Printer,
-    hub: &Client,
+    hub: &AdminClient,
     announcement: &mut Announcement,
-    ending: &mut wait::Ending,
+    ending: &mut wait::EndSignals,
 ) -> Result<ServeEnd, Failure> {
-    let wanted = Serve { guarding: placed(&serve.guarding)?, ..serve.clone() };
-    let wanted =
-        Raw::of(&wanted).map_err(|error| Failure::new("cannot say what is wanted", error))?;
-    let whose = hub::whose(caller, Room::Screen);
-    let failed = |error| hub::refused("cannot serve through the hub", error);
-    let mut events = hub.faces(&whose, &wanted).await.map_err(failed)?;
+    let wanted = Serve { guarding: with_absolute_paths(&serve.guarding)?, ..serve.clone() };
+    let wanted = Raw::from_value(&wanted)
+        .map_err(|error| Failure::new("cannot say what is wanted", error))?;
+    let whose = hub::workspace_request(caller, ResultLimit::Screen);
+    let failed = |error| hub::hub_failure("cannot serve through the hub", error);
+    let mut events = hub.serve_faces(&whose, &wanted).await.map_err(failed)?;
     let first = events.next().await.filter(|event| event.name == "ready");
-    let first = first.ok_or_else(|| failed(admin::client::Error::Gone))?;
-    let Ready { address, facts } = first.read().map_err(failed)?;
+    let first = first.ok_or_else(|| failed(admin::client::AdminClientError::Gone))?;
+    let ReadyFaces { address, facts } = first.read().map_err(failed)?;
     let mut notices = caller.notices.clone();
     notices.push(Notice::note(format!(
         "the hub that runs (process {}) serves, with the servers it holds",
-        hub.hub().hub
+        hub.hub_info().hub
     )));
     notices.extend(door.notices(address));
     notices.extend(unwritable_state(caller));
@@ -84,10 +86,10 @@ pub(super) async fn run(
     }
     tokio::select! {
         event = events.next() => match event.filter(|event| event.name == "failed") {
-            Some(event) => Err(failed(admin::client::Error::Problem(event.read().map_err(failed)?))),
+            Some(event) => Err(failed(admin::client::AdminClientError::Problem(event.read().map_err(failed)?))),
             None => Ok(ServeEnd::HubGone { address }),
         },
-        () = ending.wanted() => {
+        () = ending.wait_for_end() => {
             printer.done("\nEnding; answers under way are waited for.");
             Ok(ServeEnd::Wanted)
         }
@@ -95,7 +97,7 @@ pub(super) async fn run(
 }
 
 /// The same with files that mean the same wherever the hub is.
-fn placed(guarding: &Guarding) -> Result<Guarding, Failure> {
+fn with_absolute_paths(guarding: &Guarding) -> Result<Guarding, Failure> {
     let whole = |path: &Option<PathBuf>| path.as_ref().map(std::path::absolute).transpose();
     let failed = |error| Failure::new("cannot tell the current folder", error);
     Ok(Guarding {
@@ -107,25 +109,26 @@ fn placed(guarding: &Guarding) -> Result<Guarding, Failure> {
 
 /// The other side of it: serves a workspace of the hub, until what is returned is dropped.
 pub(in super::super) async fn in_hub(
-    rooms: &Rooms,
-    admin: &Admin,
-    whose: &admin::Whose,
+    rooms: &WorkspaceRegistry,
+    admin: &AdminApi,
+    whose: &admin::WorkspaceRequest,
     wanted: &Raw,
-) -> Result<Faces, Problem> {
+) -> Result<ServedFaces, AdminProblem> {
     let serve: Serve = wanted.decode().map_err(|error| {
-        Problem::new(Kind::Malformed, "what is to be served cannot be understood")
-            .detailed(error.to_string())
-            .hinted("the hub is of another version; end it with `switchboard stop`")
+        AdminProblem::new(AdminProblemKind::Malformed, "what is to be served cannot be understood")
+            .with_detail(error.to_string())
+            .with_hint("the hub is of another version; end it with `switchboard stop`")
     })?;
     // Looked at again: what is let in here is this process's to answer for.
-    let door = Door::new(&serve.guarding, serve.listen, rooms.state_dir());
-    let door = door.map_err(|failure| problem(&failure))?;
-    let front = rooms.front(whose, &serve.view).await?;
-    let (listener, address) = take(&serve, admin).await.map_err(|failure| problem(&failure))?;
+    let door = AccessSetup::new(&serve.guarding, serve.listen, rooms.state_dir());
+    let door = door.map_err(|failure| to_admin_problem(&failure))?;
+    let front = rooms.open_for_faces(whose, &serve.view).await?;
+    let (listener, address) =
+        take_address(&serve, admin).await.map_err(|failure| to_admin_problem(&failure))?;
     let shutdown = CancellationToken::new();
-    let (console, no_console) = console(admin, &door, address, rooms.state_dir()).await;
+    let (console, no_console) = serve_console(admin, &door, address, rooms.state_dir()).await;
     let invitation = console.as_ref().map(|console| console.invitation.clone());
-    let facts = Facts { console: invitation, no_console };
+    let facts = FacesInfo { console: invitation, no_console };
     let snapshot = front.snapshot();
     let mut options = door.options(&serve.guarding, &snapshot.desired.settings.limits, address);
     options.open_sessions = admin.open_sessions();
@@ -139,20 +142,23 @@ pub(in super::super) async fn in_hub(
         let _held = held;
         match serving.await {
             Ok(Ok(())) | Err(_) => Ok(()),
-            Ok(Err(error)) => Err(problem(&Failure::new("cannot serve", error))),
+            Ok(Err(error)) => Err(to_admin_problem(&Failure::new("cannot serve", error))),
         }
     });
-    let facts = Raw::of(&facts).unwrap_or_else(|_| Raw::empty_object());
-    Ok(Faces { address, facts, serving })
+    let facts = Raw::from_value(&facts).unwrap_or_else(|_| Raw::empty_object());
+    Ok(ServedFaces { address, facts, serving })
 }
 
 /// The address that is wanted, from the admin API if need be: it is where people expect to be served.
-async fn take(serve: &Serve, admin: &Admin) -> Result<(TcpListener, SocketAddr), Failure> {
-    let deadline = Instant::now() + LEAVING;
+async fn take_address(
+    serve: &Serve,
+    admin: &AdminApi,
+) -> Result<(TcpListener, SocketAddr), Failure> {
+    let deadline = Instant::now() + PORT_RELEASE_TIMEOUT;
     let mut bound = bind(serve).await;
-    if bound.is_err() && admin.make_way(serve.listen) {
+    if bound.is_err() && admin.leave_address(serve.listen) {
         while bound.is_err() && Instant::now() < deadline {
-            sleep(LOOK).await;
+            sleep(PORT_POLL_INTERVAL).await;
             bound = bind(serve).await;
         }
     }

@@ -7,15 +7,15 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::json;
-use switchboard_core::Snapshot;
-use switchboard_core::catalog::Listed;
-use switchboard_core::engine::{ServerView, Status};
-use switchboard_core::permission::Annotations;
+use switchboard_core::WorkspaceSnapshot;
+use switchboard_core::catalog::ListedTool;
+use switchboard_core::engine::{ServerSnapshot, ServerStatus};
+use switchboard_core::permission::ToolAnnotations;
 use switchboard_wire::json::Raw;
 
 use super::{named, problems};
 use crate::args::Tools;
-use crate::hub::{self, Hub, Otherwise, Wanted};
+use crate::hub::{self, CommandEngine, FallbackServer, WaitTarget};
 use crate::notice::Notice;
 use crate::printer::{BOLD, Printer};
 use crate::report::Failure;
@@ -23,12 +23,12 @@ use crate::show;
 use crate::surroundings::Caller;
 
 /// How many tools a search finds.
-const HITS: usize = 20;
+const MAX_SEARCH_HITS: usize = 20;
 
 /// A tool for machines.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Shown<'a> {
+struct ToolOutput<'a> {
     name: &'a str,
     server: &'a str,
     tool: &'a str,
@@ -39,36 +39,45 @@ struct Shown<'a> {
     input_schema: &'a Raw,
     #[serde(skip_serializing_if = "Option::is_none")]
     output_schema: Option<&'a Raw>,
-    annotations: Annotations,
+    annotations: ToolAnnotations,
     cost: usize,
     deferred: bool,
 }
 
 pub(super) async fn run(tools: &Tools, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
-    hub::with(caller, printer.room(), Otherwise::Builtin, async |hub: &Hub| {
-        show(tools, hub, caller, printer).await
-    })
+    hub::with_engine(
+        caller,
+        printer.room(),
+        FallbackServer::Builtin,
+        async |hub: &CommandEngine| show(tools, hub, caller, printer).await,
+    )
     .await
 }
 
-async fn show(tools: &Tools, hub: &Hub, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
+async fn show(
+    tools: &Tools,
+    hub: &CommandEngine,
+    caller: &Caller,
+    printer: &Printer,
+) -> Result<(), Failure> {
     let server = tools.name.as_deref();
     let server = match server.filter(|name| hub.snapshot().server(name).is_none()) {
         Some(tool) => {
-            let found: Arc<Listed> = named::find(hub, tool, printer).await?;
+            let found: Arc<ListedTool> = named::find(hub, tool, printer).await?;
             return one::print(&found, printer);
         }
         None => server,
     };
-    let snapshot = hub.settled(server.map_or(Wanted::All, Wanted::Server), printer).await;
-    if let Some(failure) = server.and_then(|server| hub::missing(hub, &snapshot, server)) {
+    let snapshot =
+        hub.wait_until_settled(server.map_or(WaitTarget::All, WaitTarget::Server), printer).await;
+    if let Some(failure) = server.and_then(|server| hub::missing_failure(hub, &snapshot, server)) {
         return Err(failure);
     }
-    let listed = listed(tools, server, &snapshot);
+    let listed = list_tools(tools, server, &snapshot);
     let notices = notices(server, hub, caller, &snapshot);
-    let servers: Vec<_> = of(server, &snapshot).collect();
+    let servers: Vec<_> = server_views(server, &snapshot).collect();
     if printer.is_json() {
-        let tools: Vec<_> = listed.iter().map(|tool| Shown::of(tool)).collect();
+        let tools: Vec<_> = listed.iter().map(|tool| ToolOutput::of(tool)).collect();
         let servers: Vec<_> = servers.iter().map(|view| summary(view)).collect();
         let cost: usize = listed.iter().map(|tool| tool.tool.cost).sum();
         return printer.json(
@@ -86,45 +95,52 @@ async fn show(tools: &Tools, hub: &Hub, caller: &Caller, printer: &Printer) -> R
     Ok(())
 }
 
-fn listed<'s>(tools: &Tools, server: Option<&str>, snapshot: &'s Snapshot) -> Vec<&'s Listed> {
+fn list_tools<'s>(
+    tools: &Tools,
+    server: Option<&str>,
+    snapshot: &'s WorkspaceSnapshot,
+) -> Vec<&'s ListedTool> {
     let catalog = &snapshot.catalog;
-    let is_meant = |tool: &&Arc<Listed>| server.is_none_or(|server| tool.server() == server);
+    let is_meant = |tool: &&Arc<ListedTool>| server.is_none_or(|server| tool.server() == server);
     match &tools.search {
         None => catalog.tools().iter().filter(is_meant).map(Arc::as_ref).collect(),
         Some(query) => {
             let hits = catalog.search(query, usize::MAX);
-            let found = hits.iter().filter_map(|hit| catalog.found(&hit.name));
-            found.filter(is_meant).map(Arc::as_ref).take(HITS).collect()
+            let found = hits.iter().filter_map(|hit| catalog.tool_or_builtin(&hit.name));
+            found.filter(is_meant).map(Arc::as_ref).take(MAX_SEARCH_HITS).collect()
         }
     }
 }
 
-fn of<'s>(server: Option<&'s str>, snapshot: &'s Snapshot) -> impl Iterator<Item = &'s ServerView> {
-    let is_meant = move |view: &&ServerView| server.is_none_or(|server| view.name == server);
+fn server_views<'s>(
+    server: Option<&'s str>,
+    snapshot: &'s WorkspaceSnapshot,
+) -> impl Iterator<Item = &'s ServerSnapshot> {
+    let is_meant = move |view: &&ServerSnapshot| server.is_none_or(|server| view.name == server);
     snapshot.servers.iter().filter(is_meant).filter(|view| view.stats.is_some())
 }
 
 /// Everything that is wrong, and who is not there.
 pub(super) fn notices(
     server: Option<&str>,
-    hub: &Hub,
+    hub: &CommandEngine,
     caller: &Caller,
-    snapshot: &Snapshot,
+    snapshot: &WorkspaceSnapshot,
 ) -> Vec<Notice> {
-    let absent = hub::unconnected(hub, snapshot).into_iter();
+    let absent = hub::unconnected_notices(hub, snapshot).into_iter();
     let absent = absent.filter(|notice| server.is_none_or(|server| notice.concerns(server)));
-    let mut wrong = wrong(server, hub, caller, snapshot);
+    let mut wrong = problem_notices(server, hub, caller, snapshot);
     // `doctor` tells of those; a list would end in a page of them.
     wrong.retain(|notice| !notice.is_about_imperfect_item());
     wrong.into_iter().chain(absent).collect()
 }
 
 /// What is wrong with the configuration, and with what servers list.
-pub(super) fn wrong(
+pub(super) fn problem_notices(
     server: Option<&str>,
-    hub: &Hub,
+    hub: &CommandEngine,
     caller: &Caller,
-    snapshot: &Snapshot,
+    snapshot: &WorkspaceSnapshot,
 ) -> Vec<Notice> {
     let configuration = problems(&hub.desired).into_iter().chain(caller.notices.iter().cloned());
     let found = snapshot.problems.iter().map(Notice::from).chain(hub.notices.iter().cloned());
@@ -136,25 +152,25 @@ pub(super) fn wrong(
     all.filter(|notice| server.is_none_or(|server| notice.concerns(server))).collect()
 }
 
-fn table(tools: &[&Listed], printer: &Printer) {
+fn table(tools: &[&ListedTool], printer: &Printer) {
     let width = |text: &str| text.chars().count();
     let names = tools.iter().map(|tool| width(&tool.name)).max().unwrap_or(0).min(50);
     let hints: Vec<_> = tools.iter().map(|tool| hints(tool)).collect();
     let widest = hints.iter().map(|hint| width(hint)).max().unwrap_or(0);
     for (tool, hints) in tools.iter().zip(&hints) {
-        let cost = show::grouped(tool.tool.cost);
-        let about = show::fitting(&about(tool), names + widest + 12);
+        let cost = show::group_thousands(tool.tool.cost);
+        let about = show::fit_to_width(&about(tool), names + widest + 12);
         let line = format!(
             "{BOLD}{:names$}{BOLD:#}  {cost:>6}  {hints:widest$}  {}",
             tool.name,
-            show::dimmed(&about)
+            show::dim(&about)
         );
         printer.line(line.trim_end());
     }
 }
 
 /// One line about a tool: its title, else the beginning of its description.
-fn about(tool: &Listed) -> String {
+fn about(tool: &ListedTool) -> String {
     let tool = &tool.tool;
     let first = tool.description.as_deref().and_then(|text| text.lines().next());
     let about = match (tool.title.as_deref(), first) {
@@ -162,11 +178,11 @@ fn about(tool: &Listed) -> String {
         (Some(only), None) | (None, Some(only)) => only.to_owned(),
         (None, None) => String::new(),
     };
-    switchboard_wire::sanitize::line(&about).into_owned()
+    switchboard_wire::sanitize::sanitize_line(&about).into_owned()
 }
 
 /// What the server itself says of the tool's effects.
-fn hints(tool: &Listed) -> String {
+fn hints(tool: &ListedTool) -> String {
     let said = tool.tool.annotations;
     let is_read_only = said.is_read_only();
     let words = [
@@ -179,7 +195,7 @@ fn hints(tool: &Listed) -> String {
 }
 
 /// What each server costs, and all together.
-fn totals(servers: &[&ServerView], printer: &Printer) {
+fn totals(servers: &[&ServerSnapshot], printer: &Printer) {
     let names = servers.iter().map(|view| show::word(&view.name).chars().count()).max();
     let names = names.unwrap_or(0).max("total".len());
     let row = |name: &str, state: &str, costs: &str| {
@@ -189,7 +205,7 @@ fn totals(servers: &[&ServerView], printer: &Printer) {
     printer.line("");
     for view in servers {
         let costs = match view.status {
-            Status::Connected => costs(view.tools, view.cost),
+            ServerStatus::Connected => costs(view.tools, view.cost),
             _ => String::new(),
         };
         row(&show::word(&view.name), state(view), &costs);
@@ -201,20 +217,20 @@ fn totals(servers: &[&ServerView], printer: &Printer) {
 }
 
 fn costs(tools: usize, cost: usize) -> String {
-    format!("{}, about {} tokens", show::count(tools, "tool"), show::grouped(cost))
+    format!("{}, about {} tokens", show::count(tools, "tool"), show::group_thousands(cost))
 }
 
 /// The state of a server, in words.
-pub(super) fn state(view: &ServerView) -> &'static str {
+pub(super) fn state(view: &ServerSnapshot) -> &'static str {
     match view.status {
-        Status::Pending => "not connected",
-        Status::NeedsAuth { .. } => "needs authentication",
-        Status::AwaitingApproval => "awaiting approval",
+        ServerStatus::Pending => "not connected",
+        ServerStatus::NeedsAuth { .. } => "needs authentication",
+        ServerStatus::AwaitingApproval => "awaiting approval",
         _ => view.status.word(),
     }
 }
 
-fn summary(view: &ServerView) -> serde_json::Value {
+fn summary(view: &ServerSnapshot) -> serde_json::Value {
     json!({
         "name": view.name, "state": view.status.word(), "toolCount": view.tools, "cost": view.cost,
     })
@@ -222,8 +238,8 @@ fn summary(view: &ServerView) -> serde_json::Value {
 
 // === impl Shown ===
 
-impl<'a> Shown<'a> {
-    fn of(listed: &'a Listed) -> Self {
+impl<'a> ToolOutput<'a> {
+    fn of(listed: &'a ListedTool) -> Self {
         let tool = &*listed.tool;
         Self {
             name: &listed.name,

@@ -2,25 +2,25 @@
 
 use std::sync::Arc;
 
-use switchboard_core::catalog::Listed;
+use switchboard_core::catalog::ListedTool;
 use switchboard_wire::json::Raw;
 use switchboard_wire::sanitize;
 
-use super::{Shown, hints, schema};
+use super::{ToolOutput, hints, schema};
 use crate::commands::example;
 use crate::printer::{BOLD, DIM, Printer};
 use crate::report::Failure;
 use crate::show;
 
-pub(super) fn print(listed: &Arc<Listed>, printer: &Printer) -> Result<(), Failure> {
+pub(super) fn print(listed: &Arc<ListedTool>, printer: &Printer) -> Result<(), Failure> {
     if printer.is_json() {
-        return printer.json(&Shown::of(listed));
+        return printer.json(&ToolOutput::of(listed));
     }
     let tool = &listed.tool;
     let title = tool.title.as_deref().map(|title| format!("  {title}")).unwrap_or_default();
-    printer.line(format_args!("{BOLD}{}{BOLD:#}{}", listed.name, sanitize::line(&title)));
+    printer.line(format_args!("{BOLD}{}{BOLD:#}{}", listed.name, sanitize::sanitize_line(&title)));
     let hints = Some(hints(listed)).filter(|hints| !hints.is_empty());
-    let cost = format!("about {} tokens", show::grouped(tool.cost));
+    let cost = format!("about {} tokens", show::group_thousands(tool.cost));
     let facts: Vec<_> = [Some(format!("of {}", show::word(listed.server()))), hints, Some(cost)]
         .into_iter()
         .flatten()
@@ -28,11 +28,13 @@ pub(super) fn print(listed: &Arc<Listed>, printer: &Printer) -> Result<(), Failu
     printer.line(format_args!("{DIM}  {}{DIM:#}", facts.join(" · ")));
     if let Some(description) = &tool.description {
         printer.line("");
-        sanitize::block(description).lines().for_each(|line| printer.line(format!("  {line}")));
+        sanitize::sanitize_block(description)
+            .lines()
+            .for_each(|line| printer.line(format!("  {line}")));
     }
     section("takes", Some(&tool.input_schema), printer);
     section("returns", tool.output_schema.as_ref(), printer);
-    printer.line(format_args!("\n{BOLD}call it{BOLD:#}\n  {}", example::of(listed)));
+    printer.line(format_args!("\n{BOLD}call it{BOLD:#}\n  {}", example::example_call(listed)));
     Ok(())
 }
 
@@ -50,7 +52,7 @@ fn section(title: &str, schema: Option<&Raw>, printer: &Printer) {
             "  {BOLD}{:names$}{BOLD:#}  {:kinds$}  {}",
             row.name,
             row.kind,
-            show::dimmed(&row.about)
+            show::dim(&row.about)
         );
         printer.line(line.trim_end());
     }

@@ -6,13 +6,13 @@ use switchboard_wire::sanitize;
 use crate::show;
 
 /// How deep objects inside objects are shown.
-const DEEPEST: usize = 4;
+const MAX_DEPTH: usize = 4;
 /// How many values of an `enum` are named.
-const NAMED: usize = 8;
+const MAX_ENUM_VALUES: usize = 8;
 
 /// One property.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Row {
+pub(super) struct PropertyRow {
     /// Its name; dots lead into objects.
     pub(super) name: String,
     /// What it is to be.
@@ -22,23 +22,23 @@ pub(super) struct Row {
 }
 
 /// The properties of a schema, those inside of them after each.
-pub(super) fn rows(schema: &Value) -> Vec<Row> {
+pub(super) fn rows(schema: &Value) -> Vec<PropertyRow> {
     let mut rows = Vec::new();
     add(schema, "", 0, &mut rows);
     rows
 }
 
-fn add(schema: &Value, before: &str, depth: usize, rows: &mut Vec<Row>) {
-    let Some(properties) = schema["properties"].as_object().filter(|_| depth < DEEPEST) else {
+fn add(schema: &Value, before: &str, depth: usize, rows: &mut Vec<PropertyRow>) {
+    let Some(properties) = schema["properties"].as_object().filter(|_| depth < MAX_DEPTH) else {
         return;
     };
     let required = schema["required"].as_array();
     for (name, property) in properties {
         let is_required = required.is_some_and(|all| all.iter().any(|one| one == name.as_str()));
-        let name = format!("{before}{}", sanitize::line(name));
-        rows.push(Row {
+        let name = format!("{before}{}", sanitize::sanitize_line(name));
+        rows.push(PropertyRow {
             kind: with_manner(&kind(property), property, is_required),
-            about: sanitize::line(property["description"].as_str().unwrap_or_default())
+            about: sanitize::sanitize_line(property["description"].as_str().unwrap_or_default())
                 .into_owned(),
             name: name.clone(),
         });
@@ -58,8 +58,8 @@ fn with_manner(kind: &str, property: &Value, is_required: bool) -> String {
 
 fn kind(schema: &Value) -> String {
     if let Some(values) = schema["enum"].as_array() {
-        let named: Vec<_> = values.iter().take(NAMED).map(show::inline).collect();
-        let more = if values.len() > NAMED { ", …" } else { "" };
+        let named: Vec<_> = values.iter().take(MAX_ENUM_VALUES).map(show::inline).collect();
+        let more = if values.len() > MAX_ENUM_VALUES { ", …" } else { "" };
         return format!("one of {}{more}", named.join(", "));
     }
     match &schema["type"] {

@@ -1,10 +1,10 @@
 //! What a person can do, and which of it where: the keys, the bar at the bottom and the mouse say the same things.
 
 use super::form::Purpose;
-use super::known::Link;
+use super::known::LinkState;
 use super::list::Move;
-use super::problems::{Trouble, troubles};
-use super::window::{Kind, Writing};
+use super::problems::{ProblemRow, troubles};
+use super::window::{WindowKind, Writing};
 use super::{Model, View};
 use crate::ask::page;
 
@@ -28,9 +28,9 @@ pub(crate) enum Act {
     Command(&'static str),
     Server(ServerAct, String),
     Add,
-    Decide(Verdict),
+    Decide(ReviewVerdict),
     /// Answers a question.
-    Say(Answer),
+    Say(AnswerChoice),
     /// Takes the remembered answer with this id back.
     Forget(String),
     /// Opens the page that is shown.
@@ -61,14 +61,14 @@ pub(crate) enum ServerAct {
 
 /// What is said to something that awaits approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum ReviewVerdict {
     Approve,
     Reject,
 }
 
 /// What is said to a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub(crate) enum AnswerChoice {
     Once,
     Session,
     Project,
@@ -100,7 +100,7 @@ pub(crate) fn choices(model: &Model) -> Vec<Choice> {
         Some(window) => in_window(model, &window.kind),
         None => in_view(model),
     };
-    if matches!(model.known.link, Link::Lost { .. }) && model.windows.is_empty() {
+    if matches!(model.known.link, LinkState::Lost { .. }) && model.windows.is_empty() {
         choices.insert(0, choice("S", "start a hub", Act::StartHub));
     }
     choices
@@ -142,12 +142,12 @@ fn of_trouble(model: &Model) -> Vec<Choice> {
     let troubles = troubles(&model.known);
     let chosen = model.list().chosen(troubles.len());
     match troubles.get(chosen) {
-        Some(Trouble::Server(server)) => of_server(model, &server.name),
-        Some(Trouble::Approval(case)) => {
+        Some(ProblemRow::Server(server)) => of_server(model, &server.name),
+        Some(ProblemRow::Approval(case)) => {
             let act = Act::Server(ServerAct::Review, case.name.clone());
             vec![choice("a", "review", act)]
         }
-        Some(Trouble::Problem(problem)) if problem.server.is_some() => {
+        Some(ProblemRow::Problem(problem)) if problem.server.is_some() => {
             vec![choice("Enter", "open", Act::Open)]
         }
         _ => Vec::new(),
@@ -179,39 +179,39 @@ fn of_server(model: &Model, name: &str) -> Vec<Choice> {
         .collect()
 }
 
-fn in_window(model: &Model, kind: &Kind) -> Vec<Choice> {
+fn in_window(model: &Model, kind: &WindowKind) -> Vec<Choice> {
     let mut choices = match kind {
-        Kind::Server { name } => of_server(model, name),
-        Kind::Review { .. } => vec![
-            choice("a", "approve", Act::Decide(Verdict::Approve)),
-            choice("r", "reject", Act::Decide(Verdict::Reject)),
+        WindowKind::Server { name } => of_server(model, name),
+        WindowKind::Review { .. } => vec![
+            choice("a", "approve", Act::Decide(ReviewVerdict::Approve)),
+            choice("r", "reject", Act::Decide(ReviewVerdict::Reject)),
         ],
-        Kind::Record(_) => vec![choice("r", "repeat", Act::Repeat)],
-        Kind::Question { id } => of_question(model, id),
-        Kind::SignIn { .. } => vec![choice("o", "open in the browser", Act::Visit)],
-        Kind::Remove { .. } => vec![choice("y", "remove it", Act::RemoveIt)],
-        Kind::Form(form) => {
-            let is_underway = form.calling.as_ref().is_some_and(super::Calling::is_underway);
+        WindowKind::Record(_) => vec![choice("r", "repeat", Act::Repeat)],
+        WindowKind::Question { id } => of_question(model, id),
+        WindowKind::SignIn { .. } => vec![choice("o", "open in the browser", Act::Visit)],
+        WindowKind::Remove { .. } => vec![choice("y", "remove it", Act::RemoveIt)],
+        WindowKind::Form(form) => {
+            let is_underway = form.calling.as_ref().is_some_and(super::TrackedCall::is_underway);
             let mut choices = vec![choice("^S", form.verb(), Act::Submit)];
             if is_underway {
                 choices.push(choice("^X", "cancel the call", Act::CancelCall));
             }
             match form.purpose {
                 Purpose::Answer { .. } => choices.extend([
-                    choice("^D", "decline", Act::Say(Answer::Decline)),
-                    choice("^X", "cancel it", Act::Say(Answer::Cancel)),
+                    choice("^D", "decline", Act::Say(AnswerChoice::Decline)),
+                    choice("^X", "cancel it", Act::Say(AnswerChoice::Cancel)),
                 ]),
                 Purpose::Sampling { .. } => {
-                    choices.push(choice("^D", "refuse", Act::Say(Answer::Refuse)));
+                    choices.push(choice("^D", "refuse", Act::Say(AnswerChoice::Refuse)));
                 }
                 _ => {}
             }
             choices
         }
-        Kind::Entry(entry) if entry.writing == Writing::Allowed => {
+        WindowKind::Entry(entry) if entry.writing == Writing::Allowed => {
             vec![choice("^S", "save", Act::Submit)]
         }
-        Kind::Help | Kind::Log { .. } | Kind::Entry(_) => Vec::new(),
+        WindowKind::Help | WindowKind::Log { .. } | WindowKind::Entry(_) => Vec::new(),
     };
     choices.push(choice("Esc", "close", Act::Close));
     choices
@@ -222,21 +222,21 @@ fn of_question(model: &Model, id: &str) -> Vec<Choice> {
     let text = |pointer| asked.about.pointer(pointer).and_then(serde_json::Value::as_str);
     if text("/kind") == Some("permission") {
         return vec![
-            choice("o", "once", Act::Say(Answer::Once)),
-            choice("s", "session", Act::Say(Answer::Session)),
-            choice("p", "project", Act::Say(Answer::Project)),
-            choice("a", "always", Act::Say(Answer::Always)),
-            choice("d", "deny", Act::Say(Answer::Deny)),
-            choice("n", "never", Act::Say(Answer::Never)),
+            choice("o", "once", Act::Say(AnswerChoice::Once)),
+            choice("s", "session", Act::Say(AnswerChoice::Session)),
+            choice("p", "project", Act::Say(AnswerChoice::Project)),
+            choice("a", "always", Act::Say(AnswerChoice::Always)),
+            choice("d", "deny", Act::Say(AnswerChoice::Deny)),
+            choice("n", "never", Act::Say(AnswerChoice::Never)),
         ];
     }
     let mut choices = Vec::new();
     if text("/params/url").and_then(page).is_some() {
-        choices.push(choice("o", "open the page", Act::Say(Answer::Accept)));
+        choices.push(choice("o", "open the page", Act::Say(AnswerChoice::Accept)));
     }
     choices.extend([
-        choice("d", "decline", Act::Say(Answer::Decline)),
-        choice("c", "cancel", Act::Say(Answer::Cancel)),
+        choice("d", "decline", Act::Say(AnswerChoice::Decline)),
+        choice("c", "cancel", Act::Say(AnswerChoice::Cancel)),
     ]);
     choices
 }

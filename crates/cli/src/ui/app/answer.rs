@@ -4,17 +4,19 @@ use serde_json::{Value, json};
 use switchboard_hub::admin::client::escaped;
 use switchboard_wire::json::Raw;
 
-use super::known::Asked;
+use super::known::WaitingQuestion;
 use super::window::Window;
-use super::{Answer, Effect, Form, Kind, Method, Model, Path, Purpose, Request, Wish};
+use super::{
+    AnswerChoice, Effect, Form, Method, Model, Path, Purpose, Request, RequestIntent, WindowKind,
+};
 
 /// What the names of questions of our own calls begin with; those of the queue begin otherwise.
-const OURS: char = 'c';
+const OWN_QUESTION_PREFIX: char = 'c';
 
-impl Asked {
+impl WaitingQuestion {
     /// Whether it belongs to a call or a session of ours, and not to the hub's queue.
     pub(crate) fn is_ours(&self) -> bool {
-        self.id.starts_with(OURS)
+        self.id.starts_with(OWN_QUESTION_PREFIX)
     }
 
     /// A text of what it is about.
@@ -25,7 +27,7 @@ impl Asked {
 
 impl Model {
     /// Opens what it takes to answer.
-    pub(super) fn open_question(&mut self, asked: &Asked) {
+    pub(super) fn open_question(&mut self, asked: &WaitingQuestion) {
         if self.windows.iter().any(|window| window.kind.asks(&asked.id)) {
             return;
         }
@@ -36,19 +38,19 @@ impl Model {
                 let title = format!("{} asks", asked.server);
                 let mut form = Form::new(title, Purpose::Answer { id }, &raw(schema));
                 asked.text("/params/message").clone_into(&mut form.text);
-                Kind::Form(Box::new(form))
+                WindowKind::Form(Box::new(form))
             }
-            "sampling" => Kind::Form(Box::new(sampling(asked))),
-            _ => Kind::Question { id },
+            "sampling" => WindowKind::Form(Box::new(sampling(asked))),
+            _ => WindowKind::Question { id },
         };
         self.windows.push(Window::new(kind));
     }
 
     /// Says it to the question on top.
-    pub(super) fn answer(&mut self, answer: Answer) -> Vec<Effect> {
+    pub(super) fn answer(&mut self, answer: AnswerChoice) -> Vec<Effect> {
         let id = match self.windows.last().map(|window| &window.kind) {
-            Some(Kind::Question { id }) => id.clone(),
-            Some(Kind::Form(form)) => match form.purpose.question() {
+            Some(WindowKind::Question { id }) => id.clone(),
+            Some(WindowKind::Form(form)) => match form.purpose.question() {
                 Some(id) => id.to_owned(),
                 None => return Vec::new(),
             },
@@ -56,19 +58,21 @@ impl Model {
         };
         let page = self.known.question(&id).map(|asked| asked.text("/params/url").to_owned());
         let body = match answer {
-            Answer::Once => json!({ "action": "allow", "remember": "once" }),
-            Answer::Session => json!({ "action": "allow", "remember": "session" }),
-            Answer::Project => json!({ "action": "allow", "remember": "project" }),
-            Answer::Always => json!({ "action": "allow", "remember": "always" }),
-            Answer::Deny => json!({ "action": "deny", "remember": "once" }),
-            Answer::Never => json!({ "action": "deny", "remember": "never" }),
-            Answer::Accept => json!({ "action": "accept" }),
-            Answer::Decline => json!({ "action": "decline" }),
-            Answer::Cancel => json!({ "action": "cancel" }),
-            Answer::Refuse => json!({ "action": "refuse", "message": "nobody wants to answer" }),
+            AnswerChoice::Once => json!({ "action": "allow", "remember": "once" }),
+            AnswerChoice::Session => json!({ "action": "allow", "remember": "session" }),
+            AnswerChoice::Project => json!({ "action": "allow", "remember": "project" }),
+            AnswerChoice::Always => json!({ "action": "allow", "remember": "always" }),
+            AnswerChoice::Deny => json!({ "action": "deny", "remember": "once" }),
+            AnswerChoice::Never => json!({ "action": "deny", "remember": "never" }),
+            AnswerChoice::Accept => json!({ "action": "accept" }),
+            AnswerChoice::Decline => json!({ "action": "decline" }),
+            AnswerChoice::Cancel => json!({ "action": "cancel" }),
+            AnswerChoice::Refuse => {
+                json!({ "action": "refuse", "message": "nobody wants to answer" })
+            }
         };
         let mut effects = self.reply(&id, body);
-        if answer == Answer::Accept {
+        if answer == AnswerChoice::Accept {
             effects.extend(page.map(Effect::Open));
         }
         effects
@@ -79,13 +83,13 @@ impl Model {
         self.known.questions.retain(|asked| asked.id != id);
         self.windows.retain(|window| !window.kind.asks(id));
         let path = Path::Hub(format!("questions/{}", escaped(id)));
-        let wish = Wish::Answer { id: id.to_owned() };
+        let wish = RequestIntent::Answer { id: id.to_owned() };
         vec![Effect::Ask(Request { wish, method: Method::Post, path, body: Some(body) })]
     }
 }
 
 /// A model is asked for, and a person may answer in its place.
-fn sampling(asked: &Asked) -> Form {
+fn sampling(asked: &WaitingQuestion) -> Form {
     let schema = json!({
         "required": ["text"],
         "properties": { "text": { "type": "string", "title": "The answer" } },
@@ -99,5 +103,5 @@ fn sampling(asked: &Asked) -> Form {
 }
 
 fn raw(value: Option<&Value>) -> Raw {
-    value.and_then(|value| Raw::of(value).ok()).unwrap_or_else(Raw::empty_object)
+    value.and_then(|value| Raw::from_value(value).ok()).unwrap_or_else(Raw::empty_object)
 }

@@ -4,21 +4,21 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
-use super::event::News;
+use super::event::CallUpdate;
 use super::form::{Form, Purpose};
-use super::known::Wrong;
+use super::known::RequestFailure;
 
 /// One call.
 #[derive(Debug)]
-pub(crate) struct Calling {
+pub(crate) struct TrackedCall {
     pub(crate) ticket: u64,
-    pub(crate) state: State,
+    pub(crate) state: CallState,
     began: Instant,
 }
 
 /// How far it is.
 #[derive(Debug)]
-pub(crate) enum State {
+pub(crate) enum CallState {
     /// Nothing, or the parameters of the latest progress.
     Underway {
         progress: Option<Value>,
@@ -28,32 +28,34 @@ pub(crate) enum State {
         note: Option<String>,
         took: Duration,
     },
-    Failed(Wrong),
+    Failed(RequestFailure),
     Cancelled,
 }
 
 // === impl Calling ===
 
-impl Calling {
+impl TrackedCall {
     pub(crate) fn new(ticket: u64) -> Self {
-        Self { ticket, state: State::Underway { progress: None }, began: Instant::now() }
+        Self { ticket, state: CallState::Underway { progress: None }, began: Instant::now() }
     }
 
     pub(crate) fn is_underway(&self) -> bool {
-        matches!(self.state, State::Underway { .. })
+        matches!(self.state, CallState::Underway { .. })
     }
 
     /// What is heard of it; once it is over nothing more counts.
-    pub(crate) fn hear(&mut self, news: News) {
+    pub(crate) fn apply_update(&mut self, news: CallUpdate) {
         if !self.is_underway() {
             return;
         }
         self.state = match news {
-            News::Progress(params) => State::Underway { progress: Some(params) },
-            News::Done { result, note } => State::Done { result, note, took: self.began.elapsed() },
-            News::Failed(wrong) => State::Failed(wrong),
+            CallUpdate::Progress(params) => CallState::Underway { progress: Some(params) },
+            CallUpdate::Done { result, note } => {
+                CallState::Done { result, note, took: self.began.elapsed() }
+            }
+            CallUpdate::Failed(wrong) => CallState::Failed(wrong),
             // It is put to a person in a window of its own.
-            News::Question(_) => return,
+            CallUpdate::Question(_) => return,
         };
     }
 }

@@ -3,10 +3,12 @@
 use crossterm::event::{KeyEvent, MouseEvent};
 use serde_json::Value;
 use switchboard_core::permission::LastingAnswer;
-use switchboard_core::problem::Problem;
-use switchboard_core::told::Server;
+use switchboard_core::problem::EngineProblem;
+use switchboard_core::told::RemoteServer;
 
-use super::known::{Asked, Call, Case, Catalog, Hub, Link, Wrong};
+use super::known::{
+    ApprovalCase, Catalog, HubSummary, LinkState, PastCall, RequestFailure, WaitingQuestion,
+};
 
 /// Something that happened, at the terminal or in the hub.
 #[derive(Debug)]
@@ -15,25 +17,25 @@ pub(crate) enum Event {
     Mouse(MouseEvent),
     Paste(String),
     Resize(u16, u16),
-    Link(Link),
-    Looked(Box<Look>),
+    Link(LinkState),
+    Looked(Box<ServersUpdate>),
     Listed(Box<Catalog>),
-    Questions(Vec<Asked>),
-    Question(Asked),
+    Questions(Vec<WaitingQuestion>),
+    Question(WaitingQuestion),
     Answered {
         id: String,
     },
-    Calls(Vec<Call>),
-    Called(Box<Call>),
+    Calls(Vec<PastCall>),
+    Called(Box<PastCall>),
     /// Something became of a call of ours.
     Call {
         ticket: u64,
-        news: News,
+        news: CallUpdate,
     },
     /// The hub answered what was asked of it.
     Done {
-        wish: Wish,
-        answer: Result<Value, Wrong>,
+        wish: RequestIntent,
+        answer: Result<Value, RequestFailure>,
     },
     Log {
         server: String,
@@ -45,21 +47,21 @@ pub(crate) enum Event {
 
 /// How the servers are.
 #[derive(Debug, Default)]
-pub(crate) struct Look {
-    pub(crate) hub: Hub,
-    pub(crate) servers: Vec<Server>,
-    pub(crate) problems: Vec<Problem>,
-    pub(crate) approvals: Vec<Case>,
+pub(crate) struct ServersUpdate {
+    pub(crate) hub: HubSummary,
+    pub(crate) servers: Vec<RemoteServer>,
+    pub(crate) problems: Vec<EngineProblem>,
+    pub(crate) approvals: Vec<ApprovalCase>,
     pub(crate) answers: Vec<LastingAnswer>,
 }
 
 /// What became of a call.
 #[derive(Debug, Clone)]
-pub(crate) enum News {
+pub(crate) enum CallUpdate {
     Progress(Value),
-    Question(Asked),
+    Question(WaitingQuestion),
     Done { result: Value, note: Option<String> },
-    Failed(Wrong),
+    Failed(RequestFailure),
 }
 
 /// Something to be done outside.
@@ -98,7 +100,7 @@ pub(crate) enum Effect {
 /// One request to the hub.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Request {
-    pub(crate) wish: Wish,
+    pub(crate) wish: RequestIntent,
     pub(crate) method: Method,
     pub(crate) path: Path,
     pub(crate) body: Option<Value>,
@@ -124,7 +126,7 @@ pub(crate) enum Path {
 
 /// What a request is for; comes back with the answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Wish {
+pub(crate) enum RequestIntent {
     /// Something is changed, and then this can be said.
     Say(String),
     /// An entry is shown, to be changed.

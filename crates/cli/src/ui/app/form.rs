@@ -7,10 +7,10 @@ use serde_json::Value;
 use switchboard_core::catalog::Prompt;
 use switchboard_wire::json::{Raw, quote};
 
-use super::calling::Calling;
+use super::calling::TrackedCall;
 use super::known::{Item, ItemKind};
-use super::typed::Typed;
-use crate::ask::field::{Field, Kind, Taken};
+use super::typed::TextLine;
+use crate::ask::field::{Field, FieldKind, FieldValue};
 use crate::ask::form::fields;
 
 /// One form.
@@ -20,13 +20,13 @@ pub(crate) struct Form {
     /// What is said above the fields.
     pub(crate) about: Vec<(String, String)>,
     pub(crate) text: String,
-    pub(crate) blanks: Vec<Blank>,
+    pub(crate) blanks: Vec<FormField>,
     /// The field that is being filled in; past the last one it is the button.
     pub(crate) focus: usize,
     pub(crate) purpose: Purpose,
     pub(crate) problem: Option<String>,
     /// What came of it, of a call.
-    pub(crate) calling: Option<Calling>,
+    pub(crate) calling: Option<TrackedCall>,
     /// What the field could become, as its server says.
     pub(crate) offered: Vec<String>,
     /// The call of the past that it repeats.
@@ -35,15 +35,15 @@ pub(crate) struct Form {
 
 /// One field, and what it was given.
 #[derive(Debug)]
-pub(crate) struct Blank {
+pub(crate) struct FormField {
     pub(crate) field: Field,
-    pub(crate) given: Given,
+    pub(crate) given: FieldInput,
 }
 
 /// What a field was given.
 #[derive(Debug)]
-pub(crate) enum Given {
-    Text(Typed),
+pub(crate) enum FieldInput {
+    Text(TextLine),
     One(Option<usize>),
     Several { ticked: Vec<bool>, at: usize },
 }
@@ -73,7 +73,7 @@ pub(crate) enum Purpose {
 }
 
 /// Words for yes and no; a truth is a choice between them.
-const TRUTHS: [&str; 2] = ["yes", "no"];
+const YES_NO: [&str; 2] = ["yes", "no"];
 
 // === impl Form ===
 
@@ -83,7 +83,7 @@ impl Form {
             title: title.into(),
             about: Vec::new(),
             text: String::new(),
-            blanks: fields(schema).into_iter().map(Blank::new).collect(),
+            blanks: fields(schema).into_iter().map(FormField::new).collect(),
             focus: 0,
             purpose,
             problem: None,
@@ -178,18 +178,22 @@ impl Form {
     }
 
     pub(crate) fn paste(&mut self, text: &str) {
-        if let Some(Blank { given: Given::Text(typed), .. }) = self.blanks.get_mut(self.focus) {
+        if let Some(FormField { given: FieldInput::Text(typed), .. }) =
+            self.blanks.get_mut(self.focus)
+        {
             typed.paste(text);
         }
     }
 
     /// Takes what the server offers for the field, one after another.
     pub(crate) fn take_offer(&mut self) {
-        let Some(Blank { given: Given::Text(typed), .. }) = self.blanks.get_mut(self.focus) else {
+        let Some(FormField { given: FieldInput::Text(typed), .. }) =
+            self.blanks.get_mut(self.focus)
+        else {
             return;
         };
         if !self.offered.is_empty() {
-            *typed = Typed::new(&self.offered[0]);
+            *typed = TextLine::new(&self.offered[0]);
             self.offered.rotate_left(1);
         }
     }
@@ -200,8 +204,10 @@ impl Form {
         for (number, blank) in self.blanks.iter().enumerate() {
             let taken = blank.take();
             match taken.map_err(|why| (number, format!("{}: {why}", blank.field.title)))? {
-                Taken::Value(value) => members.push(format!("{}:{value}", quote(&blank.field.key))),
-                Taken::Nothing => {}
+                FieldValue::Value(value) => {
+                    members.push(format!("{}:{value}", quote(&blank.field.key)))
+                }
+                FieldValue::Nothing => {}
             }
         }
         let text = format!("{{{}}}", members.join(","));
@@ -213,7 +219,7 @@ impl Form {
 fn text_of(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
-        Value::Bool(truth) => TRUTHS[usize::from(!truth)].to_owned(),
+        Value::Bool(truth) => YES_NO[usize::from(!truth)].to_owned(),
         Value::Array(values) if values.iter().all(Value::is_string) => {
             values.iter().map(text_of).collect::<Vec<_>>().join(", ")
         }
@@ -240,7 +246,7 @@ fn arguments(item: &Raw) -> Raw {
         required.extend(argument.required.then(|| argument.name.clone()));
     }
     let schema = serde_json::json!({ "properties": properties, "required": required });
-    Raw::of(&schema).unwrap_or_else(|_| Raw::empty_object())
+    Raw::from_value(&schema).unwrap_or_else(|_| Raw::empty_object())
 }
 
 /// What is said of an item above its form.
@@ -277,34 +283,34 @@ impl Purpose {
 
 // === impl Blank ===
 
-impl Blank {
+impl FormField {
     fn new(field: Field) -> Self {
-        let usual = field.usual();
+        let usual = field.default_choices();
         let given = match (field.kind, field.choices.len()) {
-            (Kind::Several, length) => Given::Several {
+            (FieldKind::Several, length) => FieldInput::Several {
                 ticked: (0..length).map(|number| usual.contains(&number)).collect(),
                 at: 0,
             },
-            (Kind::Truth, _) => Given::One(None),
-            (_, 0) => Given::Text(Typed::default()),
-            _ => Given::One(usual.first().copied()),
+            (FieldKind::Truth, _) => FieldInput::One(None),
+            (_, 0) => FieldInput::Text(TextLine::default()),
+            _ => FieldInput::One(usual.first().copied()),
         };
         Self { field, given }
     }
 
-    fn take(&self) -> Result<Taken, String> {
+    fn take(&self) -> Result<FieldValue, String> {
         match &self.given {
-            Given::Text(typed) => self.field.take(typed.text().trim()),
-            Given::One(Some(number)) if self.field.kind == Kind::Truth => {
-                self.field.take(TRUTHS[*number])
+            FieldInput::Text(typed) => self.field.parse(typed.text().trim()),
+            FieldInput::One(Some(number)) if self.field.kind == FieldKind::Truth => {
+                self.field.parse(YES_NO[*number])
             }
-            Given::One(None) => self.field.take(""),
-            Given::One(Some(number)) => self.field.choose(&[*number]),
-            Given::Several { ticked, .. } => {
+            FieldInput::One(None) => self.field.parse(""),
+            FieldInput::One(Some(number)) => self.field.choose(&[*number]),
+            FieldInput::Several { ticked, .. } => {
                 let numbered = ticked.iter().enumerate().filter(|(_, ticked)| **ticked);
                 let numbers: Vec<_> = numbered.map(|(number, _)| number).collect();
                 match numbers.as_slice() {
-                    [] => self.field.take(""),
+                    [] => self.field.parse(""),
                     numbers => self.field.choose(numbers),
                 }
             }
@@ -314,7 +320,7 @@ impl Blank {
     /// The words of its choices.
     pub(crate) fn labels(&self) -> Vec<&str> {
         match self.field.kind {
-            Kind::Truth => TRUTHS.to_vec(),
+            FieldKind::Truth => YES_NO.to_vec(),
             _ => self.field.choices.iter().map(|choice| &*choice.label).collect(),
         }
     }
@@ -322,7 +328,7 @@ impl Blank {
 
 // === impl Given ===
 
-impl Given {
+impl FieldInput {
     /// Whether the key was one for it, among so many choices.
     fn press(&mut self, key: KeyEvent, length: usize) -> bool {
         match (self, key.code) {
@@ -357,14 +363,14 @@ impl Given {
 
     fn fill(&mut self, text: &str, field: &Field) {
         match self {
-            Self::Text(typed) => *typed = Typed::new(text),
-            Self::One(at) if field.kind == Kind::Truth => {
-                *at = TRUTHS.iter().position(|truth| *truth == text);
+            Self::Text(typed) => *typed = TextLine::new(text),
+            Self::One(at) if field.kind == FieldKind::Truth => {
+                *at = YES_NO.iter().position(|truth| *truth == text);
             }
-            Self::One(at) => *at = field.choices.iter().position(|choice| choice.is(text)),
+            Self::One(at) => *at = field.choices.iter().position(|choice| choice.matches(text)),
             Self::Several { ticked, .. } => {
                 for (ticked, choice) in ticked.iter_mut().zip(&field.choices) {
-                    *ticked = text.split(", ").any(|word| choice.is(word));
+                    *ticked = text.split(", ").any(|word| choice.matches(word));
                 }
             }
         }
@@ -373,7 +379,7 @@ impl Given {
     fn text(&self, field: &Field) -> String {
         match self {
             Self::Text(typed) => typed.text(),
-            Self::One(Some(at)) if field.kind == Kind::Truth => TRUTHS[*at].to_owned(),
+            Self::One(Some(at)) if field.kind == FieldKind::Truth => YES_NO[*at].to_owned(),
             Self::One(at) => {
                 let choice = at.and_then(|at| field.choices.get(at));
                 choice.map(|choice| choice.label.clone()).unwrap_or_default()

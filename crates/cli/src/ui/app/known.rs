@@ -6,40 +6,40 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::Value;
-use switchboard_core::audit::Line;
-use switchboard_core::catalog::{Told, ToldItem};
+use switchboard_core::audit::AuditCallLine;
+use switchboard_core::catalog::{RemoteCatalog, RemoteCatalogItem};
 use switchboard_core::permission::LastingAnswer;
-use switchboard_core::problem::Problem;
-use switchboard_core::told::Server;
+use switchboard_core::problem::EngineProblem;
+use switchboard_core::told::RemoteServer;
 use switchboard_wire::json::Raw;
 
 /// Calls that are remembered.
-pub(crate) const CALLS: usize = 2_000;
+pub(crate) const MAX_CALLS_KEPT: usize = 2_000;
 
 /// Everything that is known. Only events write it.
 #[derive(Debug, Default)]
-pub(crate) struct Known {
-    pub(crate) link: Link,
-    pub(crate) hub: Hub,
-    pub(crate) servers: Vec<Server>,
-    pub(crate) problems: Vec<Problem>,
-    pub(crate) approvals: Vec<Case>,
+pub(crate) struct HubModel {
+    pub(crate) link: LinkState,
+    pub(crate) hub: HubSummary,
+    pub(crate) servers: Vec<RemoteServer>,
+    pub(crate) problems: Vec<EngineProblem>,
+    pub(crate) approvals: Vec<ApprovalCase>,
     pub(crate) tools: Vec<Item>,
     pub(crate) prompts: Vec<Item>,
     pub(crate) resources: Vec<Item>,
     /// In the order in which they were asked.
-    pub(crate) questions: Vec<Asked>,
+    pub(crate) questions: Vec<WaitingQuestion>,
     /// What was answered for longer than a session.
     pub(crate) answers: Vec<LastingAnswer>,
     /// The newest first.
-    pub(crate) calls: Vec<Call>,
+    pub(crate) calls: Vec<PastCall>,
     /// The processes of the server that is looked at.
     pub(crate) processes: Option<(String, Vec<Process>)>,
 }
 
 /// How the connection to the hub is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) enum Link {
+pub(crate) enum LinkState {
     #[default]
     Opening,
     Open,
@@ -52,7 +52,7 @@ pub(crate) enum Link {
 /// The hub itself.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Hub {
+pub(crate) struct HubSummary {
     pub(crate) version: String,
     pub(crate) pid: u32,
     pub(crate) clients: usize,
@@ -85,17 +85,17 @@ pub(crate) struct Process {
 
 /// A call of the past.
 #[derive(Debug, Clone, Deserialize)]
-pub(crate) struct Call {
+pub(crate) struct PastCall {
     /// Names what it said, where the hub still has that.
     #[serde(default)]
     pub(crate) id: Option<String>,
     #[serde(flatten)]
-    pub(crate) line: Line,
+    pub(crate) line: AuditCallLine,
 }
 
 /// Something that awaits approval.
 #[derive(Debug, Clone, Deserialize)]
-pub(crate) struct Case {
+pub(crate) struct ApprovalCase {
     pub(crate) kind: String,
     pub(crate) name: String,
     pub(crate) at: Value,
@@ -118,7 +118,7 @@ pub(crate) struct Change {
 /// A question that waits.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Asked {
+pub(crate) struct WaitingQuestion {
     pub(crate) id: String,
     pub(crate) server: String,
     /// Who made the call that waits, where the hub says so.
@@ -162,19 +162,19 @@ pub(crate) struct Catalog {
 
 /// What went wrong with something that was asked of the hub.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Wrong {
+pub(crate) struct RequestFailure {
     pub(crate) title: String,
     pub(crate) hint: Option<String>,
 }
 
 // === impl Known ===
 
-impl Known {
-    pub(crate) fn server(&self, name: &str) -> Option<&Server> {
+impl HubModel {
+    pub(crate) fn server(&self, name: &str) -> Option<&RemoteServer> {
         self.servers.iter().find(|server| server.name == name)
     }
 
-    pub(crate) fn question(&self, id: &str) -> Option<&Asked> {
+    pub(crate) fn question(&self, id: &str) -> Option<&WaitingQuestion> {
         self.questions.iter().find(|asked| asked.id == id)
     }
 
@@ -204,30 +204,30 @@ impl Known {
     }
 
     /// Keeps a question, once.
-    pub(crate) fn ask(&mut self, asked: Asked) {
+    pub(crate) fn add_question(&mut self, asked: WaitingQuestion) {
         if self.question(&asked.id).is_none() {
             self.questions.push(asked);
         }
     }
 
     /// Puts a call on top.
-    pub(crate) fn called(&mut self, call: Call) {
+    pub(crate) fn add_call(&mut self, call: PastCall) {
         self.calls.insert(0, call);
-        self.calls.truncate(CALLS);
+        self.calls.truncate(MAX_CALLS_KEPT);
     }
 }
 
 // === impl Item ===
 
 impl Item {
-    fn new(told: ToldItem, kind: ItemKind) -> Self {
+    fn new(told: RemoteCatalogItem, kind: ItemKind) -> Self {
         let text = |key| told.item.get(key).ok().flatten().and_then(|raw| raw.to_text());
         let address = text("uri").or_else(|| text("uriTemplate"));
         let name = told.name.clone().or_else(|| address.clone()).unwrap_or_default();
         let title = text("title").or_else(|| text("name")).unwrap_or_else(|| name.clone());
         let description = text("description").or(address).unwrap_or_default();
         let words = [&*name, &told.server, &title, &description].join(" ").to_lowercase();
-        let ToldItem { server, cost, item: raw, .. } = told;
+        let RemoteCatalogItem { server, cost, item: raw, .. } = told;
         Self { name, server, title, description, cost, kind, raw, words }
     }
 
@@ -244,9 +244,9 @@ pub(crate) fn fits(words: &str, typed: &str) -> bool {
 
 // === impl Catalog ===
 
-impl From<Told> for Catalog {
-    fn from(told: Told) -> Self {
-        let all = |items: Vec<ToldItem>, kind| -> Vec<Item> {
+impl From<RemoteCatalog> for Catalog {
+    fn from(told: RemoteCatalog) -> Self {
+        let all = |items: Vec<RemoteCatalogItem>, kind| -> Vec<Item> {
             items.into_iter().map(|item| Item::new(item, kind)).collect()
         };
         let mut resources = all(told.resources, ItemKind::Resource);
@@ -261,7 +261,7 @@ impl From<Told> for Catalog {
 
 // === impl Wrong ===
 
-impl Wrong {
+impl RequestFailure {
     pub(crate) fn new(title: impl Into<String>) -> Self {
         Self { title: title.into(), hint: None }
     }

@@ -1,6 +1,6 @@
 //! What is chosen of a list, what of it is seen, and what is looked for in it.
 
-use super::typed::Typed;
+use super::typed::TextLine;
 
 /// The state of one list. How long it is and how much of it fits is said with each question.
 #[derive(Debug, Clone, Default)]
@@ -8,7 +8,7 @@ pub(crate) struct List {
     chosen: usize,
     top: usize,
     /// What is looked for.
-    pub(crate) find: Typed,
+    pub(crate) find: TextLine,
 }
 
 /// A way to move.

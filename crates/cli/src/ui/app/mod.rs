@@ -23,19 +23,22 @@ mod tests;
 use std::collections::HashMap;
 
 use switchboard_core::permission::LastingAnswer;
-use switchboard_core::told::Server;
+use switchboard_core::told::RemoteServer;
 
-pub(crate) use act::{Act, Answer, Choice, ServerAct, Verdict, choices};
-pub(crate) use calling::{Calling, State};
-pub(crate) use event::{Effect, Event, Look, Method, News, Path, Request, Wish};
-pub(crate) use form::{Blank, Form, Given, Purpose};
+pub(crate) use act::{Act, AnswerChoice, Choice, ReviewVerdict, ServerAct, choices};
+pub(crate) use calling::{CallState, TrackedCall};
+pub(crate) use event::{
+    CallUpdate, Effect, Event, Method, Path, Request, RequestIntent, ServersUpdate,
+};
+pub(crate) use form::{FieldInput, Form, FormField, Purpose};
 pub(crate) use known::{
-    Asked, CALLS, Call, Case, Catalog, Hub, Item, ItemKind, Known, Link, Process, Wrong,
+    ApprovalCase, Catalog, HubModel, HubSummary, Item, ItemKind, LinkState, MAX_CALLS_KEPT,
+    PastCall, Process, RequestFailure, WaitingQuestion,
 };
 pub(crate) use list::{List, Move};
-pub(crate) use problems::{Trouble, troubles};
-pub(crate) use typed::Typed;
-pub(crate) use window::{Entry, Kind, Record, Scroll, Window, Writing};
+pub(crate) use problems::{ProblemRow, troubles};
+pub(crate) use typed::TextLine;
+pub(crate) use window::{Entry, Record, Scroll, Window, WindowKind, Writing};
 
 use super::input::History;
 use known::fits;
@@ -43,7 +46,7 @@ use known::fits;
 /// Everything the screen is made from.
 #[derive(Debug, Default)]
 pub(crate) struct Model {
-    pub(crate) known: Known,
+    pub(crate) known: HubModel,
     pub(crate) view: View,
     lists: [List; View::ALL.len()],
     pub(crate) typing: Typing,
@@ -84,7 +87,7 @@ pub(crate) enum Typing {
     /// Into what is looked for in the list.
     Find,
     /// Into the command line.
-    Line(Typed),
+    Line(TextLine),
 }
 
 /// Something that was said, until the next key.
@@ -176,9 +179,9 @@ impl Model {
     }
 
     /// The servers that fit what is looked for.
-    pub(crate) fn servers(&self) -> Vec<&Server> {
+    pub(crate) fn servers(&self) -> Vec<&RemoteServer> {
         let sought = self.sought();
-        let fit = |server: &&Server| {
+        let fit = |server: &&RemoteServer| {
             let words = [&*server.name, server.scope.name(), &server.state];
             let words = [words.join(" "), server.transport.clone().unwrap_or_default()].join(" ");
             fits(&words.to_lowercase(), &sought)
@@ -198,9 +201,9 @@ impl Model {
     }
 
     /// The calls that do.
-    pub(crate) fn calls(&self) -> Vec<&Call> {
+    pub(crate) fn calls(&self) -> Vec<&PastCall> {
         let sought = self.sought();
-        let fit = |call: &&Call| {
+        let fit = |call: &&PastCall| {
             let line = &call.line;
             let (decision, rule) = (line.decision.as_deref(), line.rule.as_deref());
             let words = [
@@ -236,7 +239,7 @@ impl Model {
 
     fn form_mut(&mut self) -> Option<&mut Form> {
         match self.windows.last_mut() {
-            Some(Window { kind: Kind::Form(form), .. }) => Some(form),
+            Some(Window { kind: WindowKind::Form(form), .. }) => Some(form),
             _ => None,
         }
     }

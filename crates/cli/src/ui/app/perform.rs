@@ -7,14 +7,15 @@ use super::form::Purpose;
 use super::server::save;
 use super::window::Window;
 use super::{
-    Act, Calling, Effect, Form, Item, Kind, List, Method, Model, Path, Record, Request, Scroll,
-    Trouble, Typed, Typing, Verdict, View, Wish, Wrong, calling, troubles,
+    Act, Effect, Form, Item, List, Method, Model, Path, ProblemRow, Record, Request,
+    RequestFailure, RequestIntent, ReviewVerdict, Scroll, TextLine, TrackedCall, Typing, View,
+    WindowKind, calling, troubles,
 };
 use crate::ui::input::{self, words};
 use crate::ui::view;
 
 /// Tools whose last arguments are remembered.
-const FILLED: usize = 200;
+const MAX_REMEMBERED_ARGUMENTS: usize = 200;
 
 impl Model {
     /// Does it.
@@ -24,7 +25,7 @@ impl Model {
             Act::Suspend => return vec![Effect::Suspend],
             Act::Redraw => return vec![Effect::Redraw],
             Act::StartHub => return vec![Effect::StartHub],
-            Act::Help => self.windows.push(Window::new(Kind::Help)),
+            Act::Help => self.windows.push(Window::new(WindowKind::Help)),
             Act::Turn(view) => return self.turn(view),
             Act::NextView => return self.turn(self.view.further(1)),
             Act::ViewBefore => return self.turn(self.view.further(View::ALL.len() - 1)),
@@ -32,9 +33,9 @@ impl Model {
             Act::Open => return self.open(),
             Act::Close => return self.leave(),
             Act::Find => self.typing = Typing::Find,
-            Act::Command(begin) => self.typing = Typing::Line(Typed::new(begin)),
+            Act::Command(begin) => self.typing = Typing::Line(TextLine::new(begin)),
             Act::Server(act, name) => return self.with_server(act, &name),
-            Act::Add => self.windows.push(Window::new(Kind::Form(Box::new(adding())))),
+            Act::Add => self.windows.push(Window::new(WindowKind::Form(Box::new(adding())))),
             Act::Decide(verdict) => return self.decide(verdict),
             Act::Say(answer) => return self.answer(answer),
             Act::Forget(id) => return self.forget(&id),
@@ -63,7 +64,7 @@ impl Model {
             super::Move::Last => extent.length,
         };
         let lowest = extent.length.saturating_sub(extent.height);
-        let is_log = matches!(window.kind, Kind::Log { .. });
+        let is_log = matches!(window.kind, WindowKind::Log { .. });
         let scroll = if is_log && to >= lowest { Scroll::End } else { Scroll::At(to.min(lowest)) };
         if let Some(window) = self.windows.last_mut() {
             window.scroll = scroll;
@@ -87,11 +88,11 @@ impl Model {
         let chosen = self.list().chosen(self.lengths().0);
         let kind = match self.view {
             View::Servers => {
-                self.chosen_server().map(|name| Kind::Server { name: name.to_owned() })
+                self.chosen_server().map(|name| WindowKind::Server { name: name.to_owned() })
             }
             View::Tools | View::Prompts | View::Resources => {
                 let form = self.items().get(chosen).map(|item| self.form_of(item));
-                form.map(|form| Kind::Form(Box::new(form)))
+                form.map(|form| WindowKind::Form(Box::new(form)))
             }
             View::Queue => {
                 if let Some(asked) = self.known.questions.get(chosen).cloned() {
@@ -101,13 +102,17 @@ impl Model {
             }
             View::Activity => {
                 let call = self.calls().get(chosen).map(|call| (*call).clone());
-                call.map(|call| Kind::Record(Box::new(Record { call, said: None })))
+                call.map(|call| WindowKind::Record(Box::new(Record { call, said: None })))
             }
             View::Problems => match troubles(&self.known).get(chosen) {
-                Some(Trouble::Server(server)) => Some(Kind::Server { name: server.name.clone() }),
-                Some(Trouble::Approval(case)) => Some(Kind::Review { name: case.name.clone() }),
-                Some(Trouble::Problem(problem)) => {
-                    problem.server.clone().map(|name| Kind::Server { name })
+                Some(ProblemRow::Server(server)) => {
+                    Some(WindowKind::Server { name: server.name.clone() })
+                }
+                Some(ProblemRow::Approval(case)) => {
+                    Some(WindowKind::Review { name: case.name.clone() })
+                }
+                Some(ProblemRow::Problem(problem)) => {
+                    problem.server.clone().map(|name| WindowKind::Server { name })
                 }
                 None => None,
             },
@@ -119,23 +124,23 @@ impl Model {
 
     /// What the server that is looked at runs.
     pub(super) fn look_at_processes(&self) -> Vec<Effect> {
-        let Some(Window { kind: Kind::Server { name }, .. }) = self.windows.last() else {
+        let Some(Window { kind: WindowKind::Server { name }, .. }) = self.windows.last() else {
             return Vec::new();
         };
         let path = Path::Here(format!("servers/{}/processes", escaped(name)));
-        let wish = Wish::Processes { server: name.clone() };
+        let wish = RequestIntent::Processes { server: name.clone() };
         vec![Effect::Ask(Request { wish, method: Method::Get, path, body: None })]
     }
 
     /// What the call that is looked at said, where the hub still has it.
     fn look_at_call(&self) -> Option<Effect> {
-        let Some(Window { kind: Kind::Record(record), .. }) = self.windows.last() else {
+        let Some(Window { kind: WindowKind::Record(record), .. }) = self.windows.last() else {
             return None;
         };
         let id = record.call.id.clone()?;
         let path = Path::Hub(format!("activity/{}", escaped(&id)));
         Some(Effect::Ask(Request {
-            wish: Wish::Said { id },
+            wish: RequestIntent::Said { id },
             method: Method::Get,
             path,
             body: None,
@@ -156,7 +161,7 @@ impl Model {
     /// filled in here.
     fn repeat(&mut self) {
         let (call, said) = match self.windows.last().map(|window| &window.kind) {
-            Some(Kind::Record(record)) => (Some(&record.call), record.said.as_ref()),
+            Some(WindowKind::Record(record)) => (Some(&record.call), record.said.as_ref()),
             _ => {
                 let calls = self.calls();
                 (calls.get(self.list().chosen(calls.len())).copied(), None)
@@ -175,13 +180,13 @@ impl Model {
             form.refill(&arguments);
             form.repeats = id;
         }
-        self.windows.push(Window::new(Kind::Form(Box::new(form))));
+        self.windows.push(Window::new(WindowKind::Form(Box::new(form))));
     }
 
     /// Does what the form or the entry on top is for.
     fn submit(&mut self) -> Vec<Effect> {
         match self.windows.last_mut().map(|window| &mut window.kind) {
-            Some(Kind::Entry(entry)) => {
+            Some(WindowKind::Entry(entry)) => {
                 let parsed: Result<Value, _> = serde_json::from_str(&entry.text.text());
                 match parsed {
                     Ok(value) => vec![save(&entry.server, &entry.scope, &value)],
@@ -191,7 +196,7 @@ impl Model {
                     }
                 }
             }
-            Some(Kind::Form(form)) => {
+            Some(WindowKind::Form(form)) => {
                 form.problem = None;
                 match form.value() {
                     Ok(value) => self.submit_form(&value),
@@ -222,13 +227,13 @@ impl Model {
             }
             Purpose::Add => vec![add(value)],
             purpose => {
-                let earlier = form.calling.replace(Calling::new(ticket));
+                let earlier = form.calling.replace(TrackedCall::new(ticket));
                 let (texts, repeats) = (form.texts(), form.repeats.clone());
                 self.remember(&purpose, texts);
                 if let Some(window) = self.windows.last_mut() {
                     window.scroll = Scroll::Outcome;
                 }
-                let earlier = earlier.filter(Calling::is_underway);
+                let earlier = earlier.filter(TrackedCall::is_underway);
                 let cancel = earlier.map(|calling| Effect::Cancel { ticket: calling.ticket });
                 let call = calling::body(&purpose, value).map(|body| Effect::Call {
                     ticket,
@@ -242,7 +247,7 @@ impl Model {
 
     fn remember(&mut self, purpose: &Purpose, texts: Vec<String>) {
         let (Purpose::Tool { name } | Purpose::Prompt { name, .. }) = purpose else { return };
-        if self.filled.len() >= FILLED {
+        if self.filled.len() >= MAX_REMEMBERED_ARGUMENTS {
             self.filled.clear();
         }
         self.filled.insert(name.clone(), texts);
@@ -253,7 +258,7 @@ impl Model {
         let Some(calling) = form.calling.as_mut().filter(|calling| calling.is_underway()) else {
             return Vec::new();
         };
-        calling.state = super::State::Cancelled;
+        calling.state = super::CallState::Cancelled;
         vec![Effect::Cancel { ticket: calling.ticket }]
     }
 
@@ -263,7 +268,7 @@ impl Model {
             return Vec::new();
         }
         let ticket = self.ticket();
-        let Some(Window { kind: Kind::Form(form), .. }) = self.windows.last() else {
+        let Some(Window { kind: WindowKind::Form(form), .. }) = self.windows.last() else {
             return Vec::new();
         };
         let (Purpose::Prompt { server, .. } | Purpose::Resource { server, .. }) = &form.purpose
@@ -279,22 +284,24 @@ impl Model {
         vec![Effect::Call { ticket, body, repeats: None }]
     }
 
-    fn decide(&mut self, verdict: Verdict) -> Vec<Effect> {
-        let Some(Window { kind: Kind::Review { name }, .. }) = self.windows.last() else {
+    fn decide(&mut self, verdict: ReviewVerdict) -> Vec<Effect> {
+        let Some(Window { kind: WindowKind::Review { name }, .. }) = self.windows.last() else {
             return Vec::new();
         };
         let Some(case) = self.known.approvals.iter().find(|case| case.name == *name) else {
-            self.complain(Wrong::new("nothing of that name awaits approval any more").line());
+            self.complain(
+                RequestFailure::new("nothing of that name awaits approval any more").line(),
+            );
             return Vec::new();
         };
         let (word, done) = match verdict {
-            Verdict::Approve => ("approve", format!("{} is approved", case.name)),
-            Verdict::Reject => ("reject", format!("{} is rejected", case.name)),
+            ReviewVerdict::Approve => ("approve", format!("{} is approved", case.name)),
+            ReviewVerdict::Reject => ("reject", format!("{} is rejected", case.name)),
         };
         let body = json!({ "name": case.name, "digest": case.digest, "verdict": word });
         let path = Path::Here("approvals".to_owned());
         self.windows.pop();
-        let (wish, method, body) = (Wish::Say(done), Method::Post, Some(body));
+        let (wish, method, body) = (RequestIntent::Say(done), Method::Post, Some(body));
         vec![Effect::Ask(Request { wish, method, path, body })]
     }
 
@@ -304,7 +311,7 @@ impl Model {
         };
         let said = format!("{}/{} is asked about again", answer.server, answer.tool);
         let path = Path::Hub(format!("answers/{}", escaped(id)));
-        let (wish, method) = (Wish::Say(said), Method::Delete);
+        let (wish, method) = (RequestIntent::Say(said), Method::Delete);
         vec![Effect::Ask(Request { wish, method, path, body: None })]
     }
 
@@ -343,7 +350,7 @@ impl Model {
     fn place(&mut self, mut form: Form) -> Vec<Effect> {
         let missing = form.value().err();
         form.focus = missing.as_ref().map_or(form.blanks.len(), |(field, _)| *field);
-        self.windows.push(Window::new(Kind::Form(Box::new(form))));
+        self.windows.push(Window::new(WindowKind::Form(Box::new(form))));
         if missing.is_some() { Vec::new() } else { self.submit() }
     }
 }
@@ -368,7 +375,7 @@ fn adding() -> Form {
             },
         },
     });
-    let schema = switchboard_wire::json::Raw::of(&schema);
+    let schema = switchboard_wire::json::Raw::from_value(&schema);
     let schema = schema.unwrap_or_else(|_| switchboard_wire::json::Raw::empty_object());
     Form::new("Add a server", Purpose::Add, &schema)
 }
@@ -391,5 +398,5 @@ fn add(filled: &Value) -> Effect {
         body["entry"] = json!({ "command": words.next(), "args": words.collect::<Vec<_>>() });
     }
     let path = Path::Here("servers".to_owned());
-    Effect::Ask(Request { wish: Wish::Add, method: Method::Post, path, body: Some(body) })
+    Effect::Ask(Request { wish: RequestIntent::Add, method: Method::Post, path, body: Some(body) })
 }

@@ -1,39 +1,40 @@
 //! Everything that is wrong, in one list.
 
-use switchboard_core::problem::Problem;
-use switchboard_core::told::Server;
+use switchboard_core::problem::EngineProblem;
+use switchboard_core::told::RemoteServer;
 
-use super::known::{Case, Known};
+use super::known::{ApprovalCase, HubModel};
 
 /// States in which a server wants somebody.
-const WRONG: [&str; 5] = ["failed", "needs-auth", "invalid", "blocked", "awaiting-approval"];
+const PROBLEM_STATES: [&str; 5] =
+    ["failed", "needs-auth", "invalid", "blocked", "awaiting-approval"];
 
 /// Why something that a project brought along does not count.
-const NOBODY: &str = "the project brought it along, and nobody has agreed yet";
+const UNAPPROVED_TEXT: &str = "the project brought it along, and nobody has agreed yet";
 
 /// One thing that is wrong.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Trouble<'a> {
-    Server(&'a Server),
+pub(crate) enum ProblemRow<'a> {
+    Server(&'a RemoteServer),
     /// Something that awaits approval and is no server.
-    Approval(&'a Case),
-    Problem(&'a Problem),
+    Approval(&'a ApprovalCase),
+    Problem(&'a EngineProblem),
 }
 
 /// All of it, the worst first.
-pub(crate) fn troubles(known: &Known) -> Vec<Trouble<'_>> {
-    let servers = known.servers.iter().filter(|server| WRONG.contains(&&*server.state));
+pub(crate) fn troubles(known: &HubModel) -> Vec<ProblemRow<'_>> {
+    let servers = known.servers.iter().filter(|server| PROBLEM_STATES.contains(&&*server.state));
     let approvals = known.approvals.iter().filter(|case| case.kind != "server");
     servers
-        .map(Trouble::Server)
-        .chain(approvals.map(Trouble::Approval))
-        .chain(known.problems.iter().map(Trouble::Problem))
+        .map(ProblemRow::Server)
+        .chain(approvals.map(ProblemRow::Approval))
+        .chain(known.problems.iter().map(ProblemRow::Problem))
         .collect()
 }
 
 // === impl Trouble ===
 
-impl Trouble<'_> {
+impl ProblemRow<'_> {
     /// What is wrong, in a few words.
     pub(crate) fn title(&self) -> String {
         match self {
@@ -61,9 +62,9 @@ impl Trouble<'_> {
                     let hint = error.hint.as_ref().map(|hint| format!("; {hint}"));
                     format!("{}{}", error.causes.join(": "), hint.unwrap_or_default())
                 }
-                (None, None) => NOBODY.to_owned(),
+                (None, None) => UNAPPROVED_TEXT.to_owned(),
             },
-            Self::Approval(_) => NOBODY.to_owned(),
+            Self::Approval(_) => UNAPPROVED_TEXT.to_owned(),
             Self::Problem(problem) => problem.message.clone(),
         }
     }

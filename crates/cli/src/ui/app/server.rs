@@ -4,14 +4,16 @@ use serde_json::{Value, json};
 use switchboard_hub::admin::client::escaped;
 
 use super::window::Window;
-use super::{Effect, Kind, Method, Model, Path, Request, ServerAct, Typed, View, Wish};
+use super::{
+    Effect, Method, Model, Path, Request, RequestIntent, ServerAct, TextLine, View, WindowKind,
+};
 
 impl Model {
     pub(super) fn with_server(&mut self, act: ServerAct, name: &str) -> Vec<Effect> {
         let post = |verb: &str, done: String| {
             let path = Path::Here(format!("servers/{}/{verb}", escaped(name)));
             vec![Effect::Ask(Request {
-                wish: Wish::Say(done),
+                wish: RequestIntent::Say(done),
                 method: Method::Post,
                 path,
                 body: None,
@@ -23,38 +25,38 @@ impl Model {
             ServerAct::Reconnect => post("reconnect", format!("{name} is connected to anew")),
             ServerAct::SignOut => {
                 let path = Path::Here(format!("servers/{}/sign-out", escaped(name)));
-                let wish = Wish::SignOut { server: name.to_owned() };
+                let wish = RequestIntent::SignOut { server: name.to_owned() };
                 vec![Effect::Ask(Request { wish, method: Method::Post, path, body: None })]
             }
             ServerAct::SignIn => {
                 self.say(format!("asking where to sign in to {name} …"));
                 let path = Path::Here(format!("servers/{}/sign-in", escaped(name)));
-                let wish = Wish::SignIn { server: name.to_owned() };
+                let wish = RequestIntent::SignIn { server: name.to_owned() };
                 vec![Effect::Ask(Request { wish, method: Method::Post, path, body: None })]
             }
             ServerAct::Review => {
-                self.windows.push(Window::new(Kind::Review { name: name.to_owned() }));
+                self.windows.push(Window::new(WindowKind::Review { name: name.to_owned() }));
                 Vec::new()
             }
             ServerAct::Log => {
-                self.windows.push(Window::new(Kind::log(name)));
+                self.windows.push(Window::new(WindowKind::log(name)));
                 vec![Effect::Follow { server: name.to_owned() }]
             }
             ServerAct::Tools => {
                 let effects = self.turn(View::Tools);
-                self.list_mut().find = Typed::new(name);
+                self.list_mut().find = TextLine::new(name);
                 effects
             }
             ServerAct::Edit => {
                 let path = Path::Here(format!("servers/{}", escaped(name)));
-                let wish = Wish::Entry { server: name.to_owned() };
+                let wish = RequestIntent::Entry { server: name.to_owned() };
                 vec![Effect::Ask(Request { wish, method: Method::Get, path, body: None })]
             }
             ServerAct::Remove => {
                 let Some(server) = self.known.server(name) else { return Vec::new() };
                 let file = server.at.as_ref().map(|at| at.origin.to_string()).unwrap_or_default();
                 let (server, scope) = (name.to_owned(), server.scope.name().to_owned());
-                self.windows.push(Window::new(Kind::Remove { server, scope, file }));
+                self.windows.push(Window::new(WindowKind::Remove { server, scope, file }));
                 Vec::new()
             }
         }
@@ -67,7 +69,7 @@ impl Model {
             Some(page) => {
                 let (server, page) = (server.to_owned(), page.into());
                 self.notice = None;
-                self.windows.push(Window::new(Kind::SignIn { server, page }));
+                self.windows.push(Window::new(WindowKind::SignIn { server, page }));
             }
             None => self.complain(format!("{server} names no page to sign in at")),
         }
@@ -86,22 +88,24 @@ impl Model {
     /// Opens the page that the window on top shows.
     pub(super) fn visit(&mut self) -> Vec<Effect> {
         match self.windows.last().map(|window| &window.kind) {
-            Some(Kind::SignIn { page, .. }) => vec![Effect::Open(page.clone())],
+            Some(WindowKind::SignIn { page, .. }) => vec![Effect::Open(page.clone())],
             _ => Vec::new(),
         }
     }
 
     /// It was said that the server is to be removed.
     pub(super) fn remove(&mut self) -> Vec<Effect> {
-        let Some(Kind::Remove { server, scope, .. }) = self.windows.pop().map(|window| window.kind)
+        let Some(WindowKind::Remove { server, scope, .. }) =
+            self.windows.pop().map(|window| window.kind)
         else {
             return Vec::new();
         };
         // What there was to see of it goes with it.
-        self.windows
-            .retain(|window| !matches!(&window.kind, Kind::Server { name } if *name == server));
+        self.windows.retain(
+            |window| !matches!(&window.kind, WindowKind::Server { name } if *name == server),
+        );
         let path = Path::Here(format!("servers/{}?scope={}", escaped(&server), escaped(&scope)));
-        let wish = Wish::Say(format!("{server} is removed"));
+        let wish = RequestIntent::Say(format!("{server} is removed"));
         vec![Effect::Ask(Request { wish, method: Method::Delete, path, body: None })]
     }
 }
@@ -109,7 +113,7 @@ impl Model {
 /// A server's entry is written; the hub checks it.
 pub(super) fn save(server: &str, scope: &str, entry: &Value) -> Effect {
     let path = format!("servers/{}?scope={}", escaped(server), escaped(scope));
-    let wish = Wish::Save { server: server.to_owned() };
+    let wish = RequestIntent::Save { server: server.to_owned() };
     let body = Some(json!({ "entry": entry }));
     Effect::Ask(Request { wish, method: Method::Put, path: Path::Here(path), body })
 }

@@ -193,15 +193,15 @@ fn values_are_completed_one_question_at_a_time() {
     // The next letter waits for the answer, and is asked for then.
     assert_eq!(press(&mut model, "d"), []);
     let result = json!({ "completion": { "values": ["Ada", "Alan"] } });
-    let news = News::Done { result: result.clone(), note: None };
+    let news = CallUpdate::Done { result: result.clone(), note: None };
     let effects = model.update(Event::Call { ticket: *ticket, news });
     let [Effect::Call { ticket, body, .. }] = &effects[..] else { panic!("{effects:?}") };
     assert_eq!(body["params"]["argument"]["value"], "Ad");
     assert_eq!(body["params"]["context"], Value::Null, "nothing else is known");
-    let news = News::Done { result, note: None };
+    let news = CallUpdate::Done { result, note: None };
     assert_eq!(model.update(Event::Call { ticket: *ticket, news }), []);
     press(&mut model, "^N ^N");
-    let Some(Window { kind: Kind::Form(form), .. }) = model.window() else { panic!() };
+    let Some(Window { kind: WindowKind::Form(form), .. }) = model.window() else { panic!() };
     assert_eq!(form.texts(), ["Alan", ""]);
     // What is known by then is told.
     let effects = press(&mut model, "Tab \"B\"");
@@ -212,7 +212,7 @@ fn values_are_completed_one_question_at_a_time() {
 
 #[test]
 fn questions_come_and_go() {
-    let asked: Asked = serde_json::from_value(json!({
+    let asked: WaitingQuestion = serde_json::from_value(json!({
         "id": "q9", "server": "kiosk",
         "about": { "kind": "permission", "tool": "t", "arguments": {}, "allow": "t" },
     }))
@@ -240,18 +240,19 @@ fn a_question_of_our_own_call_is_put_at_once() {
     let [Effect::Call { ticket, .. }] = effects[..] else { panic!("{effects:?}") };
     let schema = json!({ "properties": { "name": { "type": "string" } } });
     let params = json!({ "message": "Who?", "requestedSchema": schema });
-    let asked: Asked = serde_json::from_value(json!({
+    let asked: WaitingQuestion = serde_json::from_value(json!({
         "id": "c1", "server": "kiosk", "about": { "kind": "elicitation", "params": params },
     }))
     .unwrap();
-    model.update(Event::Call { ticket, news: News::Question(asked) });
+    model.update(Event::Call { ticket, news: CallUpdate::Question(asked) });
     let effects = press(&mut model, "\"Ada\" ^S");
     let answer = r#"Post /questions/c1 {"action":"accept","content":{"name":"Ada"}}"#;
     assert_eq!(said(&effects), [answer]);
     // The call goes on below.
-    model.update(Event::Call { ticket, news: News::Done { result: Value::Null, note: None } });
-    let Some(Window { kind: Kind::Form(form), .. }) = model.window() else { panic!() };
-    assert!(matches!(form.calling, Some(Calling { state: State::Done { .. }, .. })));
+    model
+        .update(Event::Call { ticket, news: CallUpdate::Done { result: Value::Null, note: None } });
+    let Some(Window { kind: WindowKind::Form(form), .. }) = model.window() else { panic!() };
+    assert!(matches!(form.calling, Some(TrackedCall { state: CallState::Done { .. }, .. })));
 }
 
 #[test]
@@ -267,24 +268,24 @@ fn a_call_is_repeated_with_what_was_filled_in() {
 fn a_call_is_repeated_as_the_hub_knows_it() {
     let mut model = model(SIZE);
     assert_eq!(said(&press(&mut model, "6 Down Enter")), ["Get /activity/7"]);
-    let answer = Ok(crate::ui::fixture::told("said"));
-    model.update(Event::Done { wish: Wish::Said { id: "7".to_owned() }, answer });
+    let answer = Ok(crate::ui::fixture::api_fixture("said"));
+    model.update(Event::Done { wish: RequestIntent::Said { id: "7".to_owned() }, answer });
     let effects = press(&mut model, "r Enter");
     let [Effect::Call { repeats, body, .. }] = &effects[..] else { panic!("{effects:?}") };
     assert_eq!(repeats.as_deref(), Some("7"));
-    assert_eq!(body["params"], crate::ui::fixture::told("said")["params"]);
+    assert_eq!(body["params"], crate::ui::fixture::api_fixture("said")["params"]);
 }
 
 #[test]
 fn what_the_hub_refuses_is_said_beside_it() {
     let mut model = model(SIZE);
     press(&mut model, "n \"npx x\" ^S");
-    let wrong = Wrong { title: "a name is needed".to_owned(), hint: None };
-    model.update(Event::Done { wish: Wish::Add, answer: Err(wrong) });
-    let Some(Window { kind: Kind::Form(form), .. }) = model.window() else { panic!() };
+    let wrong = RequestFailure { title: "a name is needed".to_owned(), hint: None };
+    model.update(Event::Done { wish: RequestIntent::Add, answer: Err(wrong) });
+    let Some(Window { kind: WindowKind::Form(form), .. }) = model.window() else { panic!() };
     assert_eq!(form.problem.as_deref(), Some("a name is needed"));
     let added = json!({ "added": [{ "name": "x" }] });
-    model.update(Event::Done { wish: Wish::Add, answer: Ok(added) });
+    model.update(Event::Done { wish: RequestIntent::Add, answer: Ok(added) });
     assert!(model.window().is_none());
     assert_eq!(model.notice, Some(Notice::Good("added x".to_owned())));
 }
@@ -302,7 +303,7 @@ fn who_signs_out_is_told_what_became_of_it() {
     ] {
         let mut model = model(SIZE);
         model.update(Event::Done {
-            wish: Wish::SignOut { server: "docs".to_owned() },
+            wish: RequestIntent::SignOut { server: "docs".to_owned() },
             answer: Ok(told),
         });
         assert_eq!(model.notice, Some(expected));

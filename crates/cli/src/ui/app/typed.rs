@@ -4,25 +4,25 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use switchboard_wire::sanitize;
 
 /// The longest line that can be typed or pasted: an entry that was copied from somewhere.
-const LONGEST: usize = 64 << 10;
+const MAX_LINE_BYTES: usize = 64 << 10;
 
 /// One line, and where the next letter goes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Typed {
+pub(crate) struct TextLine {
     letters: Vec<char>,
     at: usize,
 }
 
 /// Several lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Area {
-    lines: Vec<Typed>,
+pub(crate) struct TextArea {
+    lines: Vec<TextLine>,
     line: usize,
 }
 
 // === impl Typed ===
 
-impl Typed {
+impl TextLine {
     pub(crate) fn new(text: &str) -> Self {
         let mut typed = Self::default();
         typed.paste(text);
@@ -45,13 +45,13 @@ impl Typed {
     /// Puts text where the cursor is, on the one line that there is.
     pub(crate) fn paste(&mut self, text: &str) {
         let line = text.replace(['\r', '\n', '\t'], " ");
-        for letter in sanitize::line(&line).chars() {
+        for letter in sanitize::sanitize_line(&line).chars() {
             self.insert(letter);
         }
     }
 
     fn insert(&mut self, letter: char) {
-        if self.letters.len() < LONGEST {
+        if self.letters.len() < MAX_LINE_BYTES {
             self.letters.insert(self.at, letter);
             self.at += 1;
         }
@@ -98,11 +98,11 @@ impl Typed {
 
 // === impl Area ===
 
-impl Area {
+impl TextArea {
     pub(crate) fn new(text: &str) -> Self {
-        let mut lines: Vec<_> = text.lines().map(Typed::new).collect();
+        let mut lines: Vec<_> = text.lines().map(TextLine::new).collect();
         if lines.is_empty() {
-            lines.push(Typed::default());
+            lines.push(TextLine::default());
         }
         for line in &mut lines {
             line.at = 0;
@@ -111,10 +111,10 @@ impl Area {
     }
 
     pub(crate) fn text(&self) -> String {
-        self.lines.iter().map(Typed::text).collect::<Vec<_>>().join("\n")
+        self.lines.iter().map(TextLine::text).collect::<Vec<_>>().join("\n")
     }
 
-    pub(crate) fn lines(&self) -> &[Typed] {
+    pub(crate) fn lines(&self) -> &[TextLine] {
         &self.lines
     }
 
@@ -162,7 +162,7 @@ impl Area {
         let line = &mut self.lines[self.line];
         let rest = line.letters.split_off(line.at);
         self.line += 1;
-        self.lines.insert(self.line, Typed { letters: rest, at: 0 });
+        self.lines.insert(self.line, TextLine { letters: rest, at: 0 });
     }
 
     /// Makes one line of this and the next.
@@ -207,13 +207,13 @@ mod tests {
             ("a b < C-k", "a"),
             ("bs del < >", ""),
         ] {
-            let mut typed = Typed::default();
+            let mut typed = TextLine::default();
             for name in keys.split(' ') {
                 assert!(typed.press(key(name)), "{keys}: {name}");
             }
             assert_eq!(typed.text(), text, "{keys}");
         }
-        let mut typed = Typed::new("one two\nthree \u{1b}[2J");
+        let mut typed = TextLine::new("one two\nthree \u{1b}[2J");
         assert_eq!(typed.text(), "one two three [2J");
         typed.press(key("C-w"));
         typed.press(key("C-w"));
@@ -229,7 +229,7 @@ mod tests {
             ("ab\ncd", "> > del", "abcd"),
             ("", "a ret b home bs", "ab"),
         ] {
-            let mut area = Area::new(start);
+            let mut area = TextArea::new(start);
             for name in keys.split(' ') {
                 area.press(key(name));
             }

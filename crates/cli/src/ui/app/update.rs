@@ -5,17 +5,17 @@ use crossterm::event::{
 };
 use serde_json::Value;
 
-use super::known::{Asked, Wrong};
+use super::known::{RequestFailure, WaitingQuestion};
 use super::window::extend;
 use super::{
-    Act, Calling, Effect, Entry, Event, Kind, Link, Look, Model, Move, News, Notify, Scroll,
-    Typing, View, Window, Wish, form, window,
+    Act, CallUpdate, Effect, Entry, Event, LinkState, Model, Move, Notify, RequestIntent, Scroll,
+    ServersUpdate, TrackedCall, Typing, View, Window, WindowKind, form, window,
 };
 use crate::ui::input::{self, Press};
 use crate::ui::view::{self, Spot};
 
 /// Rows that one turn of the wheel goes.
-const WHEEL: usize = 3;
+const WHEEL_ROWS: usize = 3;
 
 impl Model {
     /// Takes something that happened; gives what is to be done about it.
@@ -35,15 +35,15 @@ impl Model {
             }
             Event::Questions(questions) => {
                 // Those of our own calls are not in the hub's queue, and stay.
-                self.known.questions.retain(Asked::is_ours);
+                self.known.questions.retain(WaitingQuestion::is_ours);
                 for asked in questions {
-                    self.known.ask(asked);
+                    self.known.add_question(asked);
                 }
             }
             Event::Question(asked) => return self.asked(asked),
             Event::Answered { id } => self.answered(&id),
             Event::Calls(calls) => self.known.calls = calls,
-            Event::Called(call) => self.known.called(*call),
+            Event::Called(call) => self.known.add_call(*call),
             Event::Call { ticket, news } => return self.heard(ticket, &news),
             Event::Done { wish, answer } => self.done(&wish, answer),
             Event::Log { server, lines } => self.logged(&server, lines),
@@ -52,16 +52,16 @@ impl Model {
         Vec::new()
     }
 
-    fn linked(&mut self, link: Link) {
-        if matches!(link, Link::Lost { .. }) {
+    fn linked(&mut self, link: LinkState) {
+        if matches!(link, LinkState::Lost { .. }) {
             self.known.questions.clear();
-            self.known.hub = super::Hub::default();
+            self.known.hub = super::HubSummary::default();
         }
         self.known.link = link;
     }
 
-    fn looked(&mut self, look: Look) -> Vec<Effect> {
-        let Look { hub, servers, problems, approvals, answers } = look;
+    fn looked(&mut self, look: ServersUpdate) -> Vec<Effect> {
+        let ServersUpdate { hub, servers, problems, approvals, answers } = look;
         let known = &mut self.known;
         known.hub = hub;
         known.servers = servers;
@@ -71,9 +71,9 @@ impl Model {
         self.look_at_processes()
     }
 
-    fn asked(&mut self, asked: Asked) -> Vec<Effect> {
+    fn asked(&mut self, asked: WaitingQuestion) -> Vec<Effect> {
         let told = format!("Switchboard: {} asks", asked.server);
-        self.known.ask(asked);
+        self.known.add_question(asked);
         match self.notify {
             Notify::Desktop => vec![Effect::Notify(told)],
             Notify::Nobody => Vec::new(),
@@ -90,24 +90,24 @@ impl Model {
         }
     }
 
-    fn heard(&mut self, ticket: u64, news: &News) -> Vec<Effect> {
+    fn heard(&mut self, ticket: u64, news: &CallUpdate) -> Vec<Effect> {
         if self.completing.as_ref().is_some_and(|(completing, _)| *completing == ticket) {
             return self.offered(news);
         }
-        if let News::Question(asked) = news {
-            self.known.ask(asked.clone());
+        if let CallUpdate::Question(asked) = news {
+            self.known.add_question(asked.clone());
             self.open_question(asked);
             return Vec::new();
         }
-        let is_over = !matches!(news, News::Progress(_));
+        let is_over = !matches!(news, CallUpdate::Progress(_));
         let forms = self.windows.iter_mut().filter_map(|window| match &mut window.kind {
-            Kind::Form(form) => Some((form, &mut window.scroll)),
+            WindowKind::Form(form) => Some((form, &mut window.scroll)),
             _ => None,
         });
         for (form, scroll) in forms {
             if let Some(calling) = form.calling.as_mut().filter(|calling| calling.ticket == ticket)
             {
-                calling.hear(news.clone());
+                calling.apply_update(news.clone());
                 if is_over {
                     *scroll = Scroll::Outcome;
                 }
@@ -117,15 +117,15 @@ impl Model {
     }
 
     /// What a server says a value could become. Whoever has typed on meanwhile has it asked again.
-    fn offered(&mut self, news: &News) -> Vec<Effect> {
+    fn offered(&mut self, news: &CallUpdate) -> Vec<Effect> {
         let result = match news {
-            News::Done { result, .. } => result,
-            News::Failed(_) => {
+            CallUpdate::Done { result, .. } => result,
+            CallUpdate::Failed(_) => {
                 // Nobody asked for this, so nobody is told.
                 self.completing = None;
                 return Vec::new();
             }
-            News::Progress(_) | News::Question(_) => return Vec::new(),
+            CallUpdate::Progress(_) | CallUpdate::Question(_) => return Vec::new(),
         };
         let asked = self.completing.take().map(|(_, value)| value);
         let values = result.pointer("/completion/values").and_then(Value::as_array);
@@ -137,36 +137,37 @@ impl Model {
         if now == asked { Vec::new() } else { self.complete() }
     }
 
-    fn done(&mut self, wish: &Wish, answer: Result<Value, Wrong>) {
+    fn done(&mut self, wish: &RequestIntent, answer: Result<Value, RequestFailure>) {
         match (wish, answer) {
-            (Wish::Say(text), Ok(_)) => self.say(text.clone()),
-            (Wish::Entry { server }, Ok(told)) => {
-                self.windows.push(Window::new(Kind::Entry(Box::new(Entry::new(server, &told)))));
+            (RequestIntent::Say(text), Ok(_)) => self.say(text.clone()),
+            (RequestIntent::Entry { server }, Ok(told)) => {
+                self.windows
+                    .push(Window::new(WindowKind::Entry(Box::new(Entry::new(server, &told)))));
             }
-            (Wish::Save { server }, Ok(_)) => {
+            (RequestIntent::Save { server }, Ok(_)) => {
                 self.windows.retain(
-                    |window| !matches!(&window.kind, Kind::Entry(entry) if entry.server == *server),
+                    |window| !matches!(&window.kind, WindowKind::Entry(entry) if entry.server == *server),
                 );
                 self.say(format!("{server} is changed"));
             }
-            (Wish::Add, Ok(told)) => {
+            (RequestIntent::Add, Ok(told)) => {
                 self.windows.retain(|window| !is_adding(window));
                 let added = told.get("added").and_then(Value::as_array).into_iter().flatten();
                 let names: Vec<_> = added.filter_map(added_name).collect();
                 self.say(format!("added {}", names.join(", ")));
             }
-            (Wish::Add | Wish::Save { .. }, Err(wrong)) => self.refused(&wrong),
-            (Wish::SignIn { server }, Ok(told)) => self.shown_where(server, &told),
-            (Wish::SignOut { server }, Ok(told)) => self.signed_out(server, &told),
-            (Wish::Processes { server }, Ok(told)) => {
+            (RequestIntent::Add | RequestIntent::Save { .. }, Err(wrong)) => self.refused(&wrong),
+            (RequestIntent::SignIn { server }, Ok(told)) => self.shown_where(server, &told),
+            (RequestIntent::SignOut { server }, Ok(told)) => self.signed_out(server, &told),
+            (RequestIntent::Processes { server }, Ok(told)) => {
                 let told = told.get("processes").cloned().unwrap_or_default();
                 let processes = serde_json::from_value(told).unwrap_or_default();
                 self.known.processes = Some((server.clone(), processes));
             }
-            (Wish::Said { id }, Ok(told)) => self.said(id, &told),
+            (RequestIntent::Said { id }, Ok(told)) => self.said(id, &told),
             // What is not there is not shown: a server that is elsewhere, a call that was long ago.
-            (Wish::Processes { .. } | Wish::Said { .. }, Err(_)) | (Wish::Answer { .. }, Ok(_)) => {
-            }
+            (RequestIntent::Processes { .. } | RequestIntent::Said { .. }, Err(_))
+            | (RequestIntent::Answer { .. }, Ok(_)) => {}
             (_, Err(wrong)) => self.complain(wrong.line()),
         }
     }
@@ -174,7 +175,7 @@ impl Model {
     /// What a call of the past said is shown where it is looked at.
     fn said(&mut self, id: &str, told: &Value) {
         for window in &mut self.windows {
-            if let Kind::Record(record) = &mut window.kind
+            if let WindowKind::Record(record) = &mut window.kind
                 && record.call.id.as_deref() == Some(id)
             {
                 record.said = Some(told.clone());
@@ -183,17 +184,17 @@ impl Model {
     }
 
     /// The hub does not take what was written: it is said beside it.
-    fn refused(&mut self, wrong: &Wrong) {
+    fn refused(&mut self, wrong: &RequestFailure) {
         match self.windows.last_mut().map(|window| &mut window.kind) {
-            Some(Kind::Entry(entry)) => entry.problem = Some(wrong.line()),
-            Some(Kind::Form(form)) => form.problem = Some(wrong.line()),
+            Some(WindowKind::Entry(entry)) => entry.problem = Some(wrong.line()),
+            Some(WindowKind::Form(form)) => form.problem = Some(wrong.line()),
             _ => self.complain(wrong.line()),
         }
     }
 
     fn logged(&mut self, of: &str, more: Vec<String>) {
         for window in &mut self.windows {
-            if let Kind::Log { server, lines } = &mut window.kind
+            if let WindowKind::Log { server, lines } = &mut window.kind
                 && server == of
             {
                 extend(lines, more);
@@ -210,8 +211,8 @@ impl Model {
             return self.list_mut().find.paste(text);
         }
         match self.windows.last_mut().map(|window| &mut window.kind) {
-            Some(Kind::Entry(entry)) => entry.text.paste(text),
-            Some(Kind::Form(form)) => form.paste(text),
+            Some(WindowKind::Entry(entry)) => entry.text.paste(text),
+            Some(WindowKind::Form(form)) => form.paste(text),
             _ => {}
         }
     }
@@ -225,7 +226,7 @@ impl Model {
             return effects;
         }
         self.notice = None;
-        match input::meant(self, key) {
+        match input::key_meaning(self, key) {
             Some(Press::Act(act)) => self.perform(act),
             Some(Press::Typed) => self.typed(key),
             None => Vec::new(),
@@ -247,12 +248,12 @@ impl Model {
             Typing::Nowhere => {}
         }
         match self.windows.last_mut() {
-            Some(Window { kind: Kind::Entry(entry), .. }) => {
+            Some(Window { kind: WindowKind::Entry(entry), .. }) => {
                 entry.text.press(key);
                 entry.problem = None;
                 Vec::new()
             }
-            Some(Window { kind: Kind::Form(_), scroll }) => {
+            Some(Window { kind: WindowKind::Form(_), scroll }) => {
                 *scroll = Scroll::Focus;
                 self.press_form(key)
             }
@@ -299,7 +300,7 @@ impl Model {
     }
 
     fn wheel(&mut self, step: Move) -> Vec<Effect> {
-        (0..WHEEL).flat_map(|_| self.perform(Act::Go(step))).collect()
+        (0..WHEEL_ROWS).flat_map(|_| self.perform(Act::Go(step))).collect()
     }
 
     /// Leaves everything that lies over the view.
@@ -316,9 +317,9 @@ impl Model {
     /// Closes the window on top, and ends what it stands for.
     pub(super) fn close(&mut self) -> Vec<Effect> {
         match self.windows.pop().map(|window| window.kind) {
-            Some(Kind::Log { .. }) => vec![Effect::Unfollow],
-            Some(Kind::Form(form)) => {
-                let underway = form.calling.filter(Calling::is_underway);
+            Some(WindowKind::Log { .. }) => vec![Effect::Unfollow],
+            Some(WindowKind::Form(form)) => {
+                let underway = form.calling.filter(TrackedCall::is_underway);
                 underway
                     .map(|calling| Effect::Cancel { ticket: calling.ticket })
                     .into_iter()
@@ -339,5 +340,5 @@ fn added_name(added: &Value) -> Option<String> {
 }
 
 fn is_adding(window: &window::Window) -> bool {
-    matches!(&window.kind, Kind::Form(form) if form.purpose == form::Purpose::Add)
+    matches!(&window.kind, WindowKind::Form(form) if form.purpose == form::Purpose::Add)
 }

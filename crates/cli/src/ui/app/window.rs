@@ -5,22 +5,22 @@ use std::collections::VecDeque;
 use serde_json::Value;
 
 use super::form::Form;
-use super::known::Call;
-use super::typed::Area;
+use super::known::PastCall;
+use super::typed::TextArea;
 
 /// Lines of a log that are kept.
-const LINES: usize = 2_000;
+const MAX_LOG_LINES: usize = 2_000;
 
 /// One window.
 #[derive(Debug)]
 pub(crate) struct Window {
-    pub(crate) kind: Kind,
+    pub(crate) kind: WindowKind,
     pub(crate) scroll: Scroll,
 }
 
 /// What it shows.
 #[derive(Debug)]
-pub(crate) enum Kind {
+pub(crate) enum WindowKind {
     Help,
     Server {
         name: String,
@@ -57,7 +57,7 @@ pub(crate) enum Kind {
 /// A call of the past.
 #[derive(Debug)]
 pub(crate) struct Record {
-    pub(crate) call: Call,
+    pub(crate) call: PastCall,
     /// `params`, and `result` or `error`.
     pub(crate) said: Option<Value>,
 }
@@ -68,7 +68,7 @@ pub(crate) struct Entry {
     pub(crate) server: String,
     pub(crate) scope: String,
     pub(crate) file: String,
-    pub(crate) text: Area,
+    pub(crate) text: TextArea,
     pub(crate) problem: Option<String>,
     pub(crate) writing: Writing,
 }
@@ -97,10 +97,10 @@ pub(crate) enum Scroll {
 // === impl Window ===
 
 impl Window {
-    pub(crate) fn new(kind: Kind) -> Self {
+    pub(crate) fn new(kind: WindowKind) -> Self {
         let scroll = match &kind {
-            Kind::Log { .. } => Scroll::End,
-            Kind::Form(_) => Scroll::Focus,
+            WindowKind::Log { .. } => Scroll::End,
+            WindowKind::Form(_) => Scroll::Focus,
             _ => Scroll::At(0),
         };
         Self { kind, scroll }
@@ -109,7 +109,7 @@ impl Window {
 
 // === impl Kind ===
 
-impl Kind {
+impl WindowKind {
     pub(crate) fn log(server: &str) -> Self {
         Self::Log { server: server.to_owned(), lines: VecDeque::new() }
     }
@@ -127,7 +127,7 @@ impl Kind {
 /// Adds to a log, which does not grow without end.
 pub(crate) fn extend(lines: &mut VecDeque<String>, more: Vec<String>) {
     lines.extend(more);
-    let spare = lines.len().saturating_sub(LINES);
+    let spare = lines.len().saturating_sub(MAX_LOG_LINES);
     lines.drain(..spare);
 }
 
@@ -143,7 +143,7 @@ impl Entry {
             server: server.to_owned(),
             scope: text("/scope").to_owned(),
             file: text("/at/origin").to_owned(),
-            text: Area::new(&format!("{entry:#}")),
+            text: TextArea::new(&format!("{entry:#}")),
             problem: None,
             writing: if is_ours { Writing::Allowed } else { Writing::Forbidden },
         }

@@ -3,7 +3,7 @@
 use switchboard_core::catalog::mention;
 
 use super::words;
-use crate::ui::app::{Act, Known, ServerAct, View};
+use crate::ui::app::{Act, HubModel, ServerAct, View};
 
 /// What a line asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +27,7 @@ const VERBS: [&str; 3] = ["enable", "disable", "reconnect"];
 const PLAIN: [&str; 3] = ["/help", "/mcp", "/quit"];
 
 /// Reads a line, or says why it cannot be.
-pub(crate) fn read(line: &str, known: &Known) -> Result<Command, String> {
+pub(crate) fn read(line: &str, known: &HubModel) -> Result<Command, String> {
     let line = line.trim();
     if line.starts_with('@') {
         return mentioned(line, known);
@@ -57,22 +57,22 @@ pub(crate) fn read(line: &str, known: &Known) -> Result<Command, String> {
     }
 }
 
-fn mentioned(line: &str, known: &Known) -> Result<Command, String> {
+fn mentioned(line: &str, known: &HubModel) -> Result<Command, String> {
     let names: Vec<_> = known.servers.iter().map(|server| &*server.name).collect();
-    match mention::find(line, &names).into_iter().next() {
+    match mention::find_mentions(line, &names).into_iter().next() {
         Some(mention) => Ok(Command::Read { server: mention.server, uri: mention.uri }),
         None => Err("write `@server:uri`, with a server that is there".to_owned()),
     }
 }
 
 /// Every server that is not that way already.
-fn all(act: ServerAct, known: &Known) -> Command {
+fn all(act: ServerAct, known: &HubModel) -> Command {
     let is_meant = |state: &str| (state == "disabled") == (act == ServerAct::Enable);
     let meant = known.servers.iter().filter(|server| is_meant(&server.state));
     Command::Servers(meant.map(|server| (act, server.name.clone())).collect())
 }
 
-fn one(act: ServerAct, name: &str, known: &Known) -> Result<Command, String> {
+fn one(act: ServerAct, name: &str, known: &HubModel) -> Result<Command, String> {
     match known.server(name) {
         Some(server) => Ok(Command::Servers(vec![(act, server.name.clone())])),
         None => Err(format!("there is no server `{name}`")),
@@ -80,14 +80,16 @@ fn one(act: ServerAct, name: &str, known: &Known) -> Result<Command, String> {
 }
 
 /// Every way to go on with what stands before the cursor, as whole lines.
-pub(crate) fn complete(line: &str, known: &Known) -> Vec<String> {
+pub(crate) fn complete(line: &str, known: &HubModel) -> Vec<String> {
     let names: Vec<_> = known.servers.iter().map(|server| &*server.name).collect();
     if line.starts_with('@') {
         let uris = |server: &str| {
             let of = known.resources.iter().filter(|item| item.server == server);
             of.map(|item| item.name.clone()).collect::<Vec<_>>()
         };
-        let Some(completion) = mention::complete(line, &names, &uris) else { return Vec::new() };
+        let Some(completion) = mention::complete_mention(line, &names, &uris) else {
+            return Vec::new();
+        };
         let start = &line[..completion.range.start];
         return completion.candidates.iter().map(|rest| format!("{start}{rest}")).collect();
     }

@@ -1,7 +1,7 @@
 //! The lines that were typed, from the oldest to the newest.
 
 /// The most that are kept.
-const MOST: usize = 500;
+const MAX_HISTORY_LINES: usize = 500;
 
 /// What was typed, and where in it somebody looks.
 #[derive(Debug, Clone, Default)]
@@ -13,7 +13,7 @@ pub(crate) struct History {
 
 /// The file of the history.
 #[derive(Debug)]
-pub(crate) struct Kept(std::path::PathBuf);
+pub(crate) struct HistoryFile(std::path::PathBuf);
 
 // === impl History ===
 
@@ -33,7 +33,7 @@ impl History {
             return;
         }
         self.lines.push(line.to_owned());
-        let spare = self.lines.len().saturating_sub(MOST);
+        let spare = self.lines.len().saturating_sub(MAX_HISTORY_LINES);
         self.lines.drain(..spare);
     }
 
@@ -57,7 +57,7 @@ impl History {
 
 // === impl Kept ===
 
-impl Kept {
+impl HistoryFile {
     /// In the state folder.
     pub(crate) fn in_folder(folder: &std::path::Path) -> Self {
         Self(folder.join("ui-history"))
@@ -102,13 +102,13 @@ mod tests {
     #[test]
     fn the_file_does_not_grow_without_end() {
         let folder = tempfile::tempdir().unwrap();
-        let kept = Kept::in_folder(&folder.path().join("new"));
+        let kept = HistoryFile::in_folder(&folder.path().join("new"));
         assert!(kept.read().is_empty());
-        for number in 0..MOST + 3 {
+        for number in 0..MAX_HISTORY_LINES + 3 {
             kept.add(&number.to_string()).unwrap();
         }
         let lines = kept.read();
-        assert_eq!(lines.len(), MOST);
-        assert_eq!((&*lines[0], &*lines[MOST - 1]), ("3", "502"));
+        assert_eq!(lines.len(), MAX_HISTORY_LINES);
+        assert_eq!((&*lines[0], &*lines[MAX_HISTORY_LINES - 1]), ("3", "502"));
     }
 }

@@ -2,7 +2,7 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use crate::ui::app::{Act, Kind, Model, Move, Typing, View, choices};
+use crate::ui::app::{Act, Model, Move, Typing, View, WindowKind, choices};
 
 /// The control key.
 pub(crate) const CONTROL: KeyModifiers = KeyModifiers::CONTROL;
@@ -16,7 +16,7 @@ pub(crate) enum Press {
 }
 
 /// What a key means; nothing where it means nothing.
-pub(crate) fn meant(model: &Model, key: KeyEvent) -> Option<Press> {
+pub(crate) fn key_meaning(model: &Model, key: KeyEvent) -> Option<Press> {
     if let Some(act) = everywhere(key) {
         return Some(Press::Act(act));
     }
@@ -30,7 +30,7 @@ pub(crate) fn meant(model: &Model, key: KeyEvent) -> Option<Press> {
     let choices = choices(model);
     let chosen = choices.into_iter().find(|choice| choice.key == name);
     match model.window().map(|window| &window.kind) {
-        Some(Kind::Form(_) | Kind::Entry(_)) => match page(key) {
+        Some(WindowKind::Form(_) | WindowKind::Entry(_)) => match page(key) {
             Some(step) => Some(Press::Act(Act::Go(step))),
             // Letters are text here, whatever they stand for elsewhere.
             None => Some(chosen.map_or(Press::Typed, |choice| Press::Act(choice.act))),

@@ -3,7 +3,7 @@
 use crossterm::event::{KeyCode, KeyEvent};
 
 use super::complete;
-use crate::ui::app::{Effect, Model, Notice, Typed, Typing};
+use crate::ui::app::{Effect, Model, Notice, TextLine, Typing};
 
 impl Model {
     /// A key on the command line.
@@ -23,10 +23,10 @@ impl Model {
             }
             KeyCode::Up => {
                 if let Some(older) = self.history.older() {
-                    *line = Typed::new(older);
+                    *line = TextLine::new(older);
                 }
             }
-            KeyCode::Down => *line = Typed::new(self.history.newer()),
+            KeyCode::Down => *line = TextLine::new(self.history.newer()),
             KeyCode::Tab => self.complete_line(),
             KeyCode::Backspace if line.is_empty() => self.typing = Typing::Nowhere,
             _ => drop(line.press(key)),
@@ -42,7 +42,7 @@ impl Model {
         let common = common(&ways);
         if common.len() > before.len() {
             let rest = line.text().split_off(before.len());
-            *line = Typed::new(&common);
+            *line = TextLine::new(&common);
             for letter in rest.chars() {
                 line.paste(&letter.to_string());
             }

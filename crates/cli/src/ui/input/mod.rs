@@ -9,6 +9,6 @@ mod line;
 mod words;
 
 pub(crate) use command::{Command, complete, read};
-pub(crate) use history::{History, Kept};
-pub(crate) use keys::{CONTROL, Press, meant};
+pub(crate) use history::{History, HistoryFile};
+pub(crate) use keys::{CONTROL, Press, key_meaning};
 pub(crate) use words::words;

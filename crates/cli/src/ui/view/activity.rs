@@ -2,7 +2,7 @@
 
 use ratatui_core::text::Line as Row;
 use serde_json::Value;
-use switchboard_core::audit::Line;
+use switchboard_core::audit::AuditCallLine;
 
 use super::page::Page;
 use super::server::bytes;
@@ -27,7 +27,7 @@ pub(super) fn rows(model: &Model, top: usize, height: usize, width: usize) -> Ve
     calls.into_iter().skip(top).take(height).map(|call| one(&call.line, width)).collect()
 }
 
-fn one(line: &Line, width: usize) -> Row<'static> {
+fn one(line: &AuditCallLine, width: usize) -> Row<'static> {
     let (outcome, tone) = outcome(&line.outcome);
     let clock = line.time.get(11..19).unwrap_or(&line.time);
     let cells = [
@@ -49,11 +49,11 @@ fn outcome(word: &str) -> (String, Tone) {
     }
 }
 
-fn named(line: &Line) -> &str {
+fn named(line: &AuditCallLine) -> &str {
     if line.name.is_empty() { &line.method } else { &line.name }
 }
 
-fn decided(line: &Line) -> String {
+fn decided(line: &AuditCallLine) -> String {
     let words = [line.decision.as_deref(), line.by.as_deref()];
     words.into_iter().flatten().collect::<Vec<_>>().join(" by ")
 }
@@ -98,7 +98,7 @@ pub(super) fn page(record: &Record, page: &mut Page) -> String {
 }
 
 /// What it was called with, and what came of it.
-fn spoken(line: &Line, said: &Value, page: &mut Page) {
+fn spoken(line: &AuditCallLine, said: &Value, page: &mut Page) {
     if let Some(params) = said.get("params") {
         page.heading("Request");
         page.text(&show::block(params), Tone::Accent);

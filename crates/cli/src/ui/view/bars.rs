@@ -7,7 +7,7 @@ use ratatui_core::style::Modifier;
 use super::Extent;
 use super::text::{Tone, clean, cut, tail, wide};
 use crate::show;
-use crate::ui::app::{Choice, Link, Model, Notice, Typing, View, troubles};
+use crate::ui::app::{Choice, LinkState, Model, Notice, Typing, View, troubles};
 
 /// The views, each with its number and what waits in it.
 pub(super) fn tabs(model: &Model, area: Rect, buffer: &mut Buffer) {
@@ -109,9 +109,9 @@ pub(super) fn message(model: &Model, area: Rect, buffer: &mut Buffer) -> Option<
 pub(super) fn status(model: &Model, area: Rect, buffer: &mut Buffer) {
     let hub = &model.known.hub;
     let text = match &model.known.link {
-        Link::Opening => "… looking for the hub".to_owned(),
-        Link::Lost { why } => format!("✘ no hub: {why}; looking for it"),
-        Link::Open => {
+        LinkState::Opening => "… looking for the hub".to_owned(),
+        LinkState::Lost { why } => format!("✘ no hub: {why}; looking for it"),
+        LinkState::Open => {
             let questions = match model.known.questions.len() {
                 0 => String::new(),
                 waiting => format!(" · {}", show::count(waiting, "question")),

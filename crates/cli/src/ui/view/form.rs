@@ -8,13 +8,13 @@ use super::Content;
 use super::page::Page;
 use super::text::{Tone, clean, tail, wide};
 use super::told;
-use crate::ui::app::{Blank, Calling, Form, Given, Purpose, State};
+use crate::ui::app::{CallState, FieldInput, Form, FormField, Purpose, TrackedCall};
 use crate::wait;
 
 /// How far fields stand to the right.
-const INDENT: usize = 2;
+const INDENT_COLUMNS: usize = 2;
 /// Offers of a server that are shown.
-const OFFERS: usize = 8;
+const MAX_OFFERS: usize = 8;
 
 pub(super) fn content(form: &Form, width: usize) -> Content {
     let mut page = Page::new(width);
@@ -44,34 +44,34 @@ pub(super) fn content(form: &Form, width: usize) -> Content {
     let outcome = form.calling.as_ref().map(|calling| {
         page.gap();
         let outcome = page.length();
-        became(calling, &form.purpose, &mut page);
+        write_call_outcome(calling, &form.purpose, &mut page);
         outcome
     });
     Content { title: form.title.clone(), lines: page.lines(), focus, outcome }
 }
 
 /// A field: its name, then what it was given. Says in which column the cursor is.
-fn field(blank: &Blank, is_here: bool, width: usize, page: &mut Page) -> u16 {
+fn field(blank: &FormField, is_here: bool, width: usize, page: &mut Page) -> u16 {
     let needed = if blank.field.is_required { " (needed)" } else { "" };
     let name = Tone::Strong.style();
     page.line(Line::from(vec![
         Span::styled(clean(&blank.field.title), name),
         Span::styled(needed, Tone::Faint.style()),
     ]));
-    let room = width.saturating_sub(INDENT + 2);
+    let room = width.saturating_sub(INDENT_COLUMNS + 2);
     let marker = if is_here { "> " } else { "  " };
     let mut spans = vec![Span::raw(marker)];
-    let mut column = INDENT;
+    let mut column = INDENT_COLUMNS;
     match &blank.given {
-        Given::Text(typed) if typed.is_empty() => {
+        FieldInput::Text(typed) if typed.is_empty() => {
             spans.push(Span::styled(clean(&blank.field.expected()), Tone::Faint.style()));
         }
-        Given::Text(typed) => {
+        FieldInput::Text(typed) => {
             spans.push(Span::styled(clean(&tail(&typed.text(), room)), Tone::Accent.style()));
             column += wide(&tail(&typed.before(), room));
         }
-        Given::One(chosen) => spans.extend(one(blank, *chosen, is_here)),
-        Given::Several { ticked, at } => {
+        FieldInput::One(chosen) => spans.extend(one(blank, *chosen, is_here)),
+        FieldInput::Several { ticked, at } => {
             spans.extend(several(blank, ticked, is_here.then_some(*at)));
         }
     }
@@ -80,7 +80,7 @@ fn field(blank: &Blank, is_here: bool, width: usize, page: &mut Page) -> u16 {
 }
 
 /// The choices, with the chosen one in brackets.
-fn one(blank: &Blank, chosen: Option<usize>, is_here: bool) -> Vec<Span<'static>> {
+fn one(blank: &FormField, chosen: Option<usize>, is_here: bool) -> Vec<Span<'static>> {
     let label = |(number, label): (usize, &str)| {
         if chosen == Some(number) {
             Span::styled(format!("[{}] ", clean(label)), Tone::Accent.style())
@@ -96,7 +96,7 @@ fn one(blank: &Blank, chosen: Option<usize>, is_here: bool) -> Vec<Span<'static>
 }
 
 /// The choices, each with a box.
-fn several(blank: &Blank, ticked: &[bool], at: Option<usize>) -> Vec<Span<'static>> {
+fn several(blank: &FormField, ticked: &[bool], at: Option<usize>) -> Vec<Span<'static>> {
     let label = |(number, label): (usize, &str)| {
         let is_ticked = ticked.get(number).copied().unwrap_or_default();
         let tone = match (at == Some(number), is_ticked) {
@@ -116,7 +116,7 @@ fn several(blank: &Blank, ticked: &[bool], at: Option<usize>) -> Vec<Span<'stati
 
 fn offers(offered: &[String], page: &mut Page) {
     if !offered.is_empty() {
-        let shown: Vec<_> = offered.iter().take(OFFERS).map(String::as_str).collect();
+        let shown: Vec<_> = offered.iter().take(MAX_OFFERS).map(String::as_str).collect();
         page.text(&indented(&format!("^N takes: {}", shown.join(", "))), Tone::Accent);
     }
 }
@@ -132,16 +132,16 @@ fn button(form: &Form, page: &mut Page) {
 }
 
 /// How far a call is, or what it came to.
-fn became(calling: &Calling, purpose: &Purpose, page: &mut Page) {
+fn write_call_outcome(calling: &TrackedCall, purpose: &Purpose, page: &mut Page) {
     match &calling.state {
-        State::Underway { progress } => page.text(&underway(progress.as_ref()), Tone::Warn),
-        State::Cancelled => page.text("⊘ cancelled", Tone::Warn),
-        State::Failed(wrong) => {
+        CallState::Underway { progress } => page.text(&underway(progress.as_ref()), Tone::Warn),
+        CallState::Cancelled => page.text("⊘ cancelled", Tone::Warn),
+        CallState::Failed(wrong) => {
             page.text(&format!("✘ {}", wrong.title), Tone::Bad);
             let hint = wrong.hint.as_ref().map(|hint| format!("hint: {hint}"));
             page.text(hint.as_deref().unwrap_or_default(), Tone::Plain);
         }
-        State::Done { result, note, took } => {
+        CallState::Done { result, note, took } => {
             let is_error = result.get("isError") == Some(&Value::Bool(true));
             let (said, tone) = if is_error {
                 ("✘ the tool reports an error, after", Tone::Bad)
@@ -161,7 +161,7 @@ fn became(calling: &Calling, purpose: &Purpose, page: &mut Page) {
 }
 
 fn underway(progress: Option<&Value>) -> String {
-    let params = progress.and_then(|params| Raw::of(params).ok());
+    let params = progress.and_then(|params| Raw::from_value(params).ok());
     match params {
         Some(params) => wait::progress_line("calling", &params),
         None => "calling …".to_owned(),

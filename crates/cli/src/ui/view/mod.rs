@@ -21,16 +21,16 @@ use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::{Position, Rect};
 use ratatui_core::text::Line;
 
-use super::app::{Act, Choice, Kind, Model, Scroll, Typing, View, Window, choices};
+use super::app::{Act, Choice, Model, Scroll, Typing, View, Window, WindowKind, choices};
 use page::Page;
 use text::Tone;
 
 /// The least that everything fits into.
-const LEAST: (u16, u16) = (80, 24);
+const MIN_SCREEN_SIZE: (u16, u16) = (80, 24);
 
 /// Where everything is.
 #[derive(Debug, Clone, Copy)]
-struct Frame {
+struct ScreenLayout {
     tabs: Rect,
     /// The names of columns, and what is looked for.
     head: Rect,
@@ -69,11 +69,11 @@ struct Content {
 /// Draws everything; says where the cursor belongs, if anywhere.
 pub(crate) fn draw(model: &Model, buffer: &mut Buffer) -> Option<Position> {
     let area = buffer.area;
-    if area.width < LEAST.0 || area.height < LEAST.1 {
+    if area.width < MIN_SCREEN_SIZE.0 || area.height < MIN_SCREEN_SIZE.1 {
         too_small(area, buffer);
         return None;
     }
-    let frame = Frame::of(area);
+    let frame = ScreenLayout::of(area);
     bars::tabs(model, frame.tabs, buffer);
     let mut cursor = match model.window() {
         None => list(model, frame, buffer),
@@ -89,12 +89,12 @@ pub(crate) fn draw(model: &Model, buffer: &mut Buffer) -> Option<Position> {
 
 /// How many rows of a list fit.
 pub(crate) fn rows(size: (u16, u16)) -> usize {
-    Frame::of(Rect::new(0, 0, size.0, size.1)).body.height.into()
+    ScreenLayout::of(Rect::new(0, 0, size.0, size.1)).body.height.into()
 }
 
 /// What is at a place of the screen.
 pub(crate) fn spot(model: &Model, column: u16, row: u16) -> Option<Spot> {
-    let frame = Frame::of(Rect::new(0, 0, model.size.0, model.size.1));
+    let frame = ScreenLayout::of(Rect::new(0, 0, model.size.0, model.size.1));
     let at = Position::new(column, row);
     if frame.tabs.contains(at) {
         return bars::tab_at(model, column).map(Spot::Tab);
@@ -114,7 +114,7 @@ pub(crate) fn spot(model: &Model, column: u16, row: u16) -> Option<Spot> {
 
 /// How much there is in a window.
 pub(crate) fn extent(model: &Model, window: &Window) -> Extent {
-    let frame = Frame::of(Rect::new(0, 0, model.size.0, model.size.1));
+    let frame = ScreenLayout::of(Rect::new(0, 0, model.size.0, model.size.1));
     let inner = inner(frame);
     measured(window, &content(model, window, inner.width.into()), inner)
 }
@@ -135,7 +135,7 @@ fn measured(window: &Window, content: &Content, inner: Rect) -> Extent {
 fn too_small(area: Rect, buffer: &mut Buffer) {
     let said = format!(
         "This needs {}×{}; the terminal is {}×{}.",
-        LEAST.0, LEAST.1, area.width, area.height
+        MIN_SCREEN_SIZE.0, MIN_SCREEN_SIZE.1, area.width, area.height
     );
     for (row, line) in (0..area.height).zip(text::wrap(&said, area.width.into())) {
         buffer.set_stringn(area.x, area.y + row, line, area.width.into(), Tone::Plain.style());
@@ -143,7 +143,7 @@ fn too_small(area: Rect, buffer: &mut Buffer) {
 }
 
 /// The list of the view.
-fn list(model: &Model, frame: Frame, buffer: &mut Buffer) -> Option<Position> {
+fn list(model: &Model, frame: ScreenLayout, buffer: &mut Buffer) -> Option<Position> {
     let width = usize::from(frame.body.width);
     let (length, all) = model.lengths();
     let cursor = head(model, (length, all), frame.head, buffer);
@@ -218,7 +218,12 @@ fn nothing(model: &Model, all: usize) -> String {
 }
 
 /// A window over the list.
-fn over(model: &Model, window: &Window, frame: Frame, buffer: &mut Buffer) -> Option<Position> {
+fn over(
+    model: &Model,
+    window: &Window,
+    frame: ScreenLayout,
+    buffer: &mut Buffer,
+) -> Option<Position> {
     let inner = inner(frame);
     let content = content(model, window, inner.width.into());
     let extent = measured(window, &content, inner);
@@ -233,25 +238,27 @@ fn over(model: &Model, window: &Window, frame: Frame, buffer: &mut Buffer) -> Op
 fn content(model: &Model, window: &Window, width: usize) -> Content {
     let mut page = Page::new(width);
     let title = match &window.kind {
-        Kind::Form(form) => return form::content(form, width),
-        Kind::Entry(entry) => return entry::content(entry, width),
-        Kind::Help => help::page(&mut page),
-        Kind::Server { name } => server::page(model, name, &mut page),
-        Kind::Log { server, lines } => server::log(server, lines, &mut page),
-        Kind::Review { name } => review::page(model, name, &mut page),
-        Kind::Record(record) => activity::page(record, &mut page),
-        Kind::Question { id } => queue::page(model, id, &mut page),
-        Kind::SignIn { server, page: at } => server::sign_in(model, server, at, &mut page),
-        Kind::Remove { server, scope, file } => review::removal(server, scope, file, &mut page),
+        WindowKind::Form(form) => return form::content(form, width),
+        WindowKind::Entry(entry) => return entry::content(entry, width),
+        WindowKind::Help => help::page(&mut page),
+        WindowKind::Server { name } => server::page(model, name, &mut page),
+        WindowKind::Log { server, lines } => server::log(server, lines, &mut page),
+        WindowKind::Review { name } => review::page(model, name, &mut page),
+        WindowKind::Record(record) => activity::page(record, &mut page),
+        WindowKind::Question { id } => queue::page(model, id, &mut page),
+        WindowKind::SignIn { server, page: at } => server::sign_in(model, server, at, &mut page),
+        WindowKind::Remove { server, scope, file } => {
+            review::removal(server, scope, file, &mut page)
+        }
     };
     Content { title, lines: page.lines(), focus: None, outcome: None }
 }
 
-fn outer(frame: Frame) -> Rect {
+fn outer(frame: ScreenLayout) -> Rect {
     Rect { y: frame.head.y, height: frame.head.height + frame.body.height, ..frame.body }
 }
 
-fn inner(frame: Frame) -> Rect {
+fn inner(frame: ScreenLayout) -> Rect {
     let outer = outer(frame);
     Rect {
         x: outer.x + 2,
@@ -270,7 +277,7 @@ fn paint(lines: &[Line<'static>], from: usize, area: Rect, buffer: &mut Buffer) 
 
 // === impl Frame ===
 
-impl Frame {
+impl ScreenLayout {
     fn of(area: Rect) -> Self {
         let row =
             |y: u16| Rect { y: area.y + y.min(area.height.saturating_sub(1)), height: 1, ..area };

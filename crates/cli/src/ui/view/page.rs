@@ -5,7 +5,7 @@ use ratatui_core::text::{Line, Span};
 use super::text::{Tone, clean, wide, wrap};
 
 /// How wide the names of facts are.
-const NAME: usize = 16;
+const NAME_COLUMNS: usize = 16;
 
 /// Everything on it, top to bottom.
 #[derive(Debug)]
@@ -53,10 +53,10 @@ impl Page {
     }
 
     pub(super) fn toned(&mut self, name: &str, text: impl AsRef<str>, tone: Tone) {
-        let lines = wrap(text.as_ref(), self.width.saturating_sub(NAME + 1));
+        let lines = wrap(text.as_ref(), self.width.saturating_sub(NAME_COLUMNS + 1));
         for (number, line) in lines.into_iter().enumerate() {
             let name = if number == 0 { clean(name) } else { String::new() };
-            let padding = " ".repeat((NAME + 1).saturating_sub(wide(&name)));
+            let padding = " ".repeat((NAME_COLUMNS + 1).saturating_sub(wide(&name)));
             let spans = [
                 Span::styled(name, Tone::Faint.style()),
                 Span::raw(padding),

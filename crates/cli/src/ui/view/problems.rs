@@ -3,7 +3,7 @@
 use ratatui_core::text::Line;
 
 use super::text::{Cell, Tone, Width, row};
-use crate::ui::app::{Model, Trouble, troubles};
+use crate::ui::app::{Model, ProblemRow, troubles};
 
 /// How wide what is wrong may get, of a screen this wide.
 fn what(width: usize) -> Width {
@@ -21,14 +21,16 @@ pub(super) fn rows(model: &Model, top: usize, height: usize, width: usize) -> Ve
     troubles.into_iter().skip(top).take(height).map(|trouble| one(&trouble, width)).collect()
 }
 
-fn one(trouble: &Trouble<'_>, width: usize) -> Line<'static> {
+fn one(trouble: &ProblemRow<'_>, width: usize) -> Line<'static> {
     let (symbol, tone) = match trouble {
-        Trouble::Server(server) if matches!(&*server.state, "needs-auth" | "awaiting-approval") => {
+        ProblemRow::Server(server)
+            if matches!(&*server.state, "needs-auth" | "awaiting-approval") =>
+        {
             ('!', Tone::Warn)
         }
-        Trouble::Server(_) => ('✘', Tone::Bad),
-        Trouble::Approval(_) => ('⏸', Tone::Warn),
-        Trouble::Problem(_) => ('!', Tone::Warn),
+        ProblemRow::Server(_) => ('✘', Tone::Bad),
+        ProblemRow::Approval(_) => ('⏸', Tone::Warn),
+        ProblemRow::Problem(_) => ('!', Tone::Warn),
     };
     let cells = [
         Cell::new(format!("{symbol} {}", trouble.title()), what(width), tone),

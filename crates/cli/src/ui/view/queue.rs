@@ -2,13 +2,13 @@
 
 use ratatui_core::text::Line;
 use serde_json::Value;
-use switchboard_core::catalog::Annotations;
-use switchboard_core::permission::{Because, LastingAnswer, Question, Remember};
+use switchboard_core::catalog::ToolAnnotations;
+use switchboard_core::permission::{AnswerLifetime, AskReason, DecisionReason, LastingAnswer};
 
 use super::page::Page;
 use super::text::{Cell, Tone, Width, row};
 use crate::show;
-use crate::ui::app::{Asked, Model};
+use crate::ui::app::{Model, WaitingQuestion};
 
 pub(super) fn head(width: usize) -> Line<'static> {
     let cells = [
@@ -28,12 +28,12 @@ pub(super) fn rows(model: &Model, top: usize, height: usize, width: usize) -> Ve
 
 fn remembered(answer: &LastingAnswer, width: usize) -> Line<'static> {
     let lasts = match answer.answer {
-        Remember::Project => "project".to_owned(),
+        AnswerLifetime::Project => "project".to_owned(),
         lasting => lasting.to_string(),
     };
     let rule = match &answer.question {
-        Question::Rule(rule) => format!(" (rule {rule})"),
-        Question::Undecided => String::new(),
+        AskReason::Rule(rule) => format!(" (rule {rule})"),
+        AskReason::Undecided => String::new(),
     };
     let place = answer.project.as_ref().map(|project| format!(" in {project}"));
     let question = format!("may {} be called?{rule}{}", answer.tool, place.unwrap_or_default());
@@ -46,7 +46,7 @@ fn remembered(answer: &LastingAnswer, width: usize) -> Line<'static> {
     row(&cells, width)
 }
 
-fn one(asked: &Asked, width: usize) -> Line<'static> {
+fn one(asked: &WaitingQuestion, width: usize) -> Line<'static> {
     let (what, question) = in_words(asked);
     let client = asked.client.as_deref().unwrap_or(if asked.is_ours() { "you" } else { "-" });
     let cells = [
@@ -59,7 +59,7 @@ fn one(asked: &Asked, width: usize) -> Line<'static> {
 }
 
 /// What kind of question, and the question itself, on one line.
-fn in_words(asked: &Asked) -> (&'static str, String) {
+fn in_words(asked: &WaitingQuestion) -> (&'static str, String) {
     match asked.text("/kind") {
         "permission" => ("permission", format!("may {} be called?", asked.text("/tool"))),
         "elicitation" if asked.text("/params/mode") == "url" => {
@@ -88,14 +88,15 @@ pub(super) fn page(model: &Model, id: &str, page: &mut Page) -> String {
     format!("{} asks", asked.server)
 }
 
-fn permission(asked: &Asked, page: &mut Page) {
+fn permission(asked: &WaitingQuestion, page: &mut Page) {
     page.text(&format!("May {} do this?", asked.server), Tone::Strong);
     page.gap();
     page.fact("Tool", asked.text("/tool"));
     page.fact("Asked by", asked.client.as_deref().unwrap_or_default());
     page.fact("It", says(asked));
     let because = asked.about.get("because").cloned().unwrap_or_default();
-    let because = serde_json::from_value::<Because>(because).map(|because| because.to_string());
+    let because =
+        serde_json::from_value::<DecisionReason>(because).map(|because| because.to_string());
     page.fact("Asked because", because.unwrap_or_default());
     page.fact("Rule to allow it", asked.text("/allow"));
     page.heading("Arguments");
@@ -104,9 +105,9 @@ fn permission(asked: &Asked, page: &mut Page) {
 }
 
 /// What the tool says of itself, and what has to be feared where it says nothing.
-fn says(asked: &Asked) -> String {
+fn says(asked: &WaitingQuestion) -> String {
     let annotations = asked.about.get("annotations").cloned().unwrap_or_default();
-    let annotations: Annotations = serde_json::from_value(annotations).unwrap_or_default();
+    let annotations: ToolAnnotations = serde_json::from_value(annotations).unwrap_or_default();
     let says = [
         (annotations.is_destructive(), "may destroy something"),
         (annotations.read_only_hint == Some(true), "says that it only reads"),
@@ -120,7 +121,7 @@ fn says(asked: &Asked) -> String {
 }
 
 /// A page elsewhere: its host is made plain before anything opens.
-fn visit(asked: &Asked, page: &mut Page) {
+fn visit(asked: &WaitingQuestion, page: &mut Page) {
     page.text(asked.text("/params/message"), Tone::Plain);
     page.gap();
     let address = asked.text("/params/url");

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use switchboard_core::told::{Server, Stats};
+use switchboard_core::told::{RemoteServer, RemoteStats};
 
 use super::page::Page;
 use super::servers::{state, why, word};
@@ -37,14 +37,14 @@ pub(super) fn page(model: &Model, name: &str, page: &mut Page) -> String {
     title
 }
 
-fn configured(server: &Server, page: &mut Page) {
+fn configured(server: &RemoteServer, page: &mut Page) {
     page.fact("Scope", server.scope.name());
     let at = server.at.as_ref().map(|at| format!("{}:{}", at.origin, at.line));
     page.fact("File", at.unwrap_or_default());
     page.fact("Via", server.transport.as_deref().unwrap_or_default());
 }
 
-fn spoken(server: &Server, page: &mut Page) {
+fn spoken(server: &RemoteServer, page: &mut Page) {
     let names = [server.server_name.as_deref(), server.server_version.as_deref()];
     page.fact("Calls itself", names.into_iter().flatten().collect::<Vec<_>>().join(" "));
     let era = server.era.as_deref().unwrap_or_default();
@@ -55,11 +55,14 @@ fn spoken(server: &Server, page: &mut Page) {
     page.fact("Connected in", took.unwrap_or_default());
     if server.tool_count > 0 {
         let tools = show::count(server.tool_count, "tool");
-        page.fact("Tools", format!("{tools}, which cost {} tokens", show::grouped(server.cost)));
+        page.fact(
+            "Tools",
+            format!("{tools}, which cost {} tokens", show::group_thousands(server.cost)),
+        );
     }
 }
 
-fn counted(stats: &Stats, page: &mut Page) {
+fn counted(stats: &RemoteStats, page: &mut Page) {
     page.fact("Calls in flight", stats.calls_in_flight.to_string());
     let latency = stats.latency.map(|latency| {
         format!(

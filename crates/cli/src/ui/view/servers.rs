@@ -1,7 +1,7 @@
 //! Every server on one line.
 
 use ratatui_core::text::Line;
-use switchboard_core::told::Server;
+use switchboard_core::told::RemoteServer;
 
 use super::text::{Cell, Tone, Width, row};
 use crate::show;
@@ -28,7 +28,7 @@ pub(super) fn rows(model: &Model, top: usize, height: usize, width: usize) -> Ve
     servers.into_iter().skip(top).take(height).map(|server| one(server, width)).collect()
 }
 
-fn one(server: &Server, width: usize) -> Line<'static> {
+fn one(server: &RemoteServer, width: usize) -> Line<'static> {
     let (state, tone) = state(word(server));
     let cells = [
         Cell::new(state, Width::Columns(20), tone),
@@ -41,7 +41,7 @@ fn one(server: &Server, width: usize) -> Line<'static> {
 }
 
 /// The state of a server in a word: a connected one may answer nothing.
-pub(super) fn word(server: &Server) -> &str {
+pub(super) fn word(server: &RemoteServer) -> &str {
     if server.silent_since.is_some() { "silent" } else { &server.state }
 }
 
@@ -61,7 +61,7 @@ pub(super) fn state(word: &str) -> (String, Tone) {
 }
 
 /// What there is to count; of one that does not run, why.
-fn numbers(server: &Server) -> String {
+fn numbers(server: &RemoteServer) -> String {
     if let Some(why) = why(server) {
         return why;
     }
@@ -78,14 +78,14 @@ fn numbers(server: &Server) -> String {
     format!(
         "{:>5} {:>7} {:>5} {}{restarts}",
         server.tool_count,
-        show::grouped(server.cost),
+        show::group_thousands(server.cost),
         stats.calls_in_flight,
         latency.unwrap_or_else(|| "-".to_owned()),
     )
 }
 
 /// Why it is as it is, on one line.
-pub(super) fn why(server: &Server) -> Option<String> {
+pub(super) fn why(server: &RemoteServer) -> Option<String> {
     let error = server.error.as_ref().map(|error| error.causes.join(": "));
     server.why.clone().or(error).filter(|why| !why.is_empty())
 }

@@ -5,8 +5,8 @@ use ratatui_core::layout::Rect;
 use serde_json::json;
 
 use super::*;
-use crate::ui::app::{Effect, Event, Link, News, Wish, Wrong};
-use crate::ui::fixture::{model, press, told};
+use crate::ui::app::{CallUpdate, Effect, Event, LinkState, RequestFailure, RequestIntent};
+use crate::ui::fixture::{api_fixture, model, press};
 
 const SMALL: (u16, u16) = (80, 24);
 const LARGE: (u16, u16) = (120, 34);
@@ -98,7 +98,7 @@ fn a_review_leaves_nothing_out() {
         });
         let mut model = model((120, 400));
         model.known.approvals = vec![serde_json::from_value(case).unwrap()];
-        model.windows.push(Window::new(Kind::Review { name: "x".to_owned() }));
+        model.windows.push(Window::new(WindowKind::Review { name: "x".to_owned() }));
         // Without the border and the breaks of lines.
         let lines = screen(&model);
         let lines = lines.lines().map(|line| line.trim_matches(['│', ' ']).to_owned());
@@ -157,22 +157,22 @@ fn calls() {
         { "type": "resource_link", "name": "Receipt", "uri": "kiosk://receipt/1" },
     ]);
     let result = json!({ "content": content, "structuredContent": { "paid": true, "sum": 4.5 } });
-    let wrong = Wrong {
+    let wrong = RequestFailure {
         title: "the call was refused: a rule denies it".to_owned(),
         hint: Some("see `switchboard logs --audit`".to_owned()),
     };
     for (name, news) in [
         ("underway", vec![]),
-        ("progress", vec![News::Progress(progress)]),
-        ("done", vec![News::Done { result, note: None }]),
+        ("progress", vec![CallUpdate::Progress(progress)]),
+        ("done", vec![CallUpdate::Done { result, note: None }]),
         (
             "error",
-            vec![News::Done {
+            vec![CallUpdate::Done {
                 result: json!({ "isError": true, "content": [{ "type": "text", "text": "sold out" }] }),
                 note: None,
             }],
         ),
-        ("failed", vec![News::Failed(wrong)]),
+        ("failed", vec![CallUpdate::Failed(wrong)]),
     ] {
         let mut model = model(SMALL);
         let ticket = ticket(&press(&mut model, "2 Enter \"tea\" Tab \"2\" ^S"));
@@ -216,7 +216,7 @@ fn prompts_and_resources_are_read() {
     {
         let mut model = model(SMALL);
         let ticket = ticket(&press(&mut model, keys));
-        model.update(Event::Call { ticket, news: News::Done { result, note: None } });
+        model.update(Event::Call { ticket, news: CallUpdate::Done { result, note: None } });
         insta::assert_snapshot!(format!("done_{name}"), timeless(&screen(&model)));
     }
 }
@@ -224,12 +224,12 @@ fn prompts_and_resources_are_read() {
 #[test]
 fn states_of_the_hub() {
     let mut model = model(SMALL);
-    model.update(Event::Link(Link::Lost { why: "it has ended".to_owned() }));
+    model.update(Event::Link(LinkState::Lost { why: "it has ended".to_owned() }));
     insta::assert_snapshot!("hub_lost", screen(&model));
-    model.update(Event::Link(Link::Open));
+    model.update(Event::Link(LinkState::Open));
     model.update(Event::Done {
-        wish: Wish::Say("kiosk is off".to_owned()),
-        answer: Err(Wrong {
+        wish: RequestIntent::Say("kiosk is off".to_owned()),
+        answer: Err(RequestFailure {
             title: "the file cannot be written".to_owned(),
             hint: Some("look at its rights".to_owned()),
         }),
@@ -245,7 +245,10 @@ fn servers_are_signed_in_to_and_changed() {
     let mut model = model(SMALL);
     press(&mut model, "Down Down i");
     let answer = Ok(json!({ "url": "https://login.example/authorize?client=1&state=x" }));
-    model.update(Event::Done { wish: Wish::SignIn { server: "github".to_owned() }, answer });
+    model.update(Event::Done {
+        wish: RequestIntent::SignIn { server: "github".to_owned() },
+        answer,
+    });
     insta::assert_snapshot!("sign_in", screen(&model));
     assert_eq!(
         press(&mut model, "o"),
@@ -257,14 +260,14 @@ fn servers_are_signed_in_to_and_changed() {
 
     let effects = press(&mut model, "c");
     assert!(
-        matches!(&effects[..], [Effect::Ask(request)] if request.wish == Wish::Entry { server: "kiosk".to_owned() })
+        matches!(&effects[..], [Effect::Ask(request)] if request.wish == RequestIntent::Entry { server: "kiosk".to_owned() })
     );
     let entry = json!({
-        "name": "kiosk", "scope": "user", "writable": true, "at": told("servers")[0]["at"],
+        "name": "kiosk", "scope": "user", "writable": true, "at": api_fixture("servers")[0]["at"],
         "entry": { "command": "kiosk", "args": ["--token", "********"] },
     });
     model.update(Event::Done {
-        wish: Wish::Entry { server: "kiosk".to_owned() },
+        wish: RequestIntent::Entry { server: "kiosk".to_owned() },
         answer: Ok(entry),
     });
     insta::assert_snapshot!("entry", screen(&model));
@@ -288,8 +291,8 @@ fn logs_are_followed() {
 fn what_a_call_said_is_shown() {
     let mut model = model(LARGE);
     press(&mut model, "6 Down Enter");
-    let answer = Ok(told("said"));
-    model.update(Event::Done { wish: Wish::Said { id: "7".to_owned() }, answer });
+    let answer = Ok(api_fixture("said"));
+    model.update(Event::Done { wish: RequestIntent::Said { id: "7".to_owned() }, answer });
     insta::assert_snapshot!("window_call_said", screen(&model));
 }
 
@@ -315,7 +318,7 @@ fn ten_thousand_tools_are_as_quick_as_ten() {
     let tools: Vec<_> = (0..10_000).map(item).collect();
     let lists =
         json!({ "servers": [], "tools": tools, "prompts": [], "resources": [], "templates": [] });
-    let lists: switchboard_core::catalog::Told = serde_json::from_value(lists).unwrap();
+    let lists: switchboard_core::catalog::RemoteCatalog = serde_json::from_value(lists).unwrap();
     let mut model = model(SMALL);
     model.update(Event::Listed(Box::new(crate::ui::app::Catalog::from(lists))));
     press(&mut model, "2 End");

@@ -86,7 +86,7 @@ pub(super) fn row(cells: &[Cell], width: usize) -> Line<'static> {
 
 /// One line of it, safe to show.
 pub(super) fn clean(text: &str) -> String {
-    sanitize::line(&text.replace('\t', "  ")).into_owned()
+    sanitize::sanitize_line(&text.replace('\t', "  ")).into_owned()
 }
 
 /// How many columns it takes.
@@ -126,7 +126,7 @@ pub(super) fn tail(text: &str, width: usize) -> String {
 pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
     let width = width.max(1);
     let mut lines = Vec::new();
-    for paragraph in sanitize::block(text).lines() {
+    for paragraph in sanitize::sanitize_block(text).lines() {
         let paragraph = paragraph.replace('\t', "    ");
         let mut line = String::new();
         let mut columns = 0;

@@ -14,14 +14,14 @@ pub(super) const ID_BYTES: usize = 16;
 
 /// Whose a file is.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Card {
+pub(super) struct OwnerCard {
     pub(super) owner: String,
     pub(super) file: String,
 }
 
 // === impl Card ===
 
-impl Card {
+impl OwnerCard {
     pub(super) fn write(&self, dir: &Path, id: &str) -> io::Result<()> {
         let open =
             fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(card(dir, id));

@@ -9,22 +9,22 @@ use std::{
 use regex::{Regex, RegexBuilder};
 use serde::Serialize;
 
-use super::StoreError;
+use super::ResultStoreError;
 
 /// The most that is read at once.
-const LONGEST_SLICE: usize = 1024 * 1024;
+const MAX_SLICE_BYTES: usize = 1024 * 1024;
 /// The most of one line that is searched and shown.
-const LONGEST_LINE: usize = 64 * 1024;
+const MAX_LINE_BYTES: usize = 64 * 1024;
 /// How much of a matching line is shown.
-const SHOWN: usize = 500;
+const MAX_SHOWN_CHARS: usize = 500;
 /// The most lines that are found at once.
-const MOST_HITS: usize = 1_000;
+const MAX_HITS: usize = 1_000;
 /// How large a compiled pattern may be.
-const PATTERN_BYTES: usize = 1024 * 1024;
+const MAX_PATTERN_BYTES: usize = 1024 * 1024;
 
 /// A part of a kept text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Slice {
+pub struct ResultSlice {
     /// The text.
     pub text: String,
     /// Where it begins, in bytes.
@@ -37,7 +37,7 @@ pub struct Slice {
 
 /// A line that matches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Hit {
+pub struct LineHit {
     /// Its number, from 1.
     pub line: u64,
     /// Where it begins, in bytes.
@@ -48,7 +48,7 @@ pub struct Hit {
 
 /// What is searched for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Pattern {
+pub enum SearchPattern {
     /// This very text.
     Text(String),
     /// A regular expression.
@@ -57,36 +57,41 @@ pub enum Pattern {
 
 // === impl Pattern ===
 
-impl Pattern {
-    pub(super) fn compile(&self) -> Result<Regex, StoreError> {
+impl SearchPattern {
+    pub(super) fn compile(&self) -> Result<Regex, ResultStoreError> {
         let pattern = match self {
             Self::Text(text) => regex::escape(text),
             Self::Regex(regex) => regex.clone(),
         };
         let built = RegexBuilder::new(&pattern)
-            .size_limit(PATTERN_BYTES)
-            .dfa_size_limit(PATTERN_BYTES)
+            .size_limit(MAX_PATTERN_BYTES)
+            .dfa_size_limit(MAX_PATTERN_BYTES)
             .build();
-        built.map_err(|error| StoreError::Pattern(error.to_string()))
+        built.map_err(|error| ResultStoreError::Pattern(error.to_string()))
     }
 }
 
-pub(super) fn slice(path: &Path, offset: u64, length: usize) -> io::Result<Slice> {
+pub(super) fn slice(path: &Path, offset: u64, length: usize) -> io::Result<ResultSlice> {
     let mut file = File::open(path)?;
     let total = file.metadata()?.len();
     let offset = offset.min(total);
     // Three bytes more on either side than the longest part of a character that a cut can leave.
     let from = offset.saturating_sub(3);
     file.seek(SeekFrom::Start(from))?;
-    let wanted = length.min(LONGEST_SLICE) as u64 + (offset - from) + 3;
+    let wanted = length.min(MAX_SLICE_BYTES) as u64 + (offset - from) + 3;
     let mut bytes = Vec::new();
     file.take(wanted).read_to_end(&mut bytes)?;
 
     let start = boundary(&bytes, place(offset - from));
-    let end = boundary(&bytes, place(offset - from).saturating_add(length.min(LONGEST_SLICE)));
+    let end = boundary(&bytes, place(offset - from).saturating_add(length.min(MAX_SLICE_BYTES)));
     let text = String::from_utf8_lossy(&bytes[start..end.max(start)]).into_owned();
     let next = from + end.max(start) as u64;
-    Ok(Slice { text, offset: from + start as u64, next: (next < total).then_some(next), total })
+    Ok(ResultSlice {
+        text,
+        offset: from + start as u64,
+        next: (next < total).then_some(next),
+        total,
+    })
 }
 
 fn place(offset: u64) -> usize {
@@ -100,14 +105,14 @@ fn boundary(bytes: &[u8], at: usize) -> usize {
     (at.saturating_sub(3)..=at).rev().find(|at| !inside(at)).unwrap_or(at)
 }
 
-pub(super) fn search(path: &Path, regex: &Regex, limit: usize) -> io::Result<Vec<Hit>> {
-    let mut reader = BufReader::with_capacity(LONGEST_LINE, File::open(path)?);
+pub(super) fn search(path: &Path, regex: &Regex, limit: usize) -> io::Result<Vec<LineHit>> {
+    let mut reader = BufReader::with_capacity(MAX_LINE_BYTES, File::open(path)?);
     let mut hits = Vec::new();
     let (mut number, mut offset) = (1, 0);
     let mut line = Vec::new();
-    while hits.len() < limit.min(MOST_HITS) {
+    while hits.len() < limit.min(MAX_HITS) {
         line.clear();
-        let read = reader.by_ref().take(LONGEST_LINE as u64).read_until(b'\n', &mut line)?;
+        let read = reader.by_ref().take(MAX_LINE_BYTES as u64).read_until(b'\n', &mut line)?;
         if read == 0 {
             break;
         }
@@ -115,8 +120,8 @@ pub(super) fn search(path: &Path, regex: &Regex, limit: usize) -> io::Result<Vec
         let text = String::from_utf8_lossy(&line);
         let text = text.trim_end_matches(['\n', '\r']);
         if regex.is_match(text) {
-            let text = text.chars().take(SHOWN).collect();
-            hits.push(Hit { line: number, offset, text });
+            let text = text.chars().take(MAX_SHOWN_CHARS).collect();
+            hits.push(LineHit { line: number, offset, text });
         }
         // A line that is longer than is looked at goes on under the same number.
         number += u64::from(ended);

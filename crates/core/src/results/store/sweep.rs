@@ -9,11 +9,11 @@ use std::{
 use super::entry::{files, id_of, remove_files};
 
 /// A reader may be on its way to a result that is younger than this.
-const YOUNG: Duration = Duration::from_secs(60);
+const MIN_REMOVAL_AGE: Duration = Duration::from_secs(60);
 
 /// All files of one result.
 #[derive(Debug)]
-struct Held {
+struct StoredResult {
     files: Vec<PathBuf>,
     bytes: u64,
     age: Duration,
@@ -21,7 +21,7 @@ struct Held {
 
 /// Removes what has to go, never `writing`; how many bytes are left.
 pub(super) fn sweep(dir: &Path, cap: u64, keep: Duration, writing: Option<&str>) -> u64 {
-    let mut held: Vec<(String, Held)> = held(dir).into_iter().collect();
+    let mut held: Vec<(String, StoredResult)> = stored_results(dir).into_iter().collect();
     held.retain(|(id, one)| {
         let stays = one.age < keep || writing == Some(id);
         if !stays {
@@ -36,7 +36,7 @@ pub(super) fn sweep(dir: &Path, cap: u64, keep: Duration, writing: Option<&str>)
         if bytes <= cap {
             break;
         }
-        if one.age < YOUNG {
+        if one.age < MIN_REMOVAL_AGE {
             tracing::debug!(id, "a young result makes room for another");
         }
         remove_files(&one.files);
@@ -45,15 +45,15 @@ pub(super) fn sweep(dir: &Path, cap: u64, keep: Duration, writing: Option<&str>)
     bytes
 }
 
-fn held(dir: &Path) -> HashMap<String, Held> {
+fn stored_results(dir: &Path) -> HashMap<String, StoredResult> {
     let now = SystemTime::now();
-    let mut held: HashMap<String, Held> = HashMap::new();
+    let mut held: HashMap<String, StoredResult> = HashMap::new();
     for file in files(dir) {
         let (Some(id), Ok(facts)) = (id_of(&file), file.symlink_metadata()) else { continue };
         // A clock that was set back makes files of the future; they count as new.
         let age = facts.modified().ok().and_then(|at| now.duration_since(at).ok());
         let age = age.unwrap_or_default();
-        let new = || Held { files: Vec::new(), bytes: 0, age };
+        let new = || StoredResult { files: Vec::new(), bytes: 0, age };
         let one = held.entry(id.to_owned()).or_insert_with(new);
         one.bytes += facts.len();
         one.age = one.age.min(age);

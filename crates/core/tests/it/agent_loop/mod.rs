@@ -5,8 +5,8 @@ mod example;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use switchboard_core::agent_loop::{Offer, SEARCH, Toolbox};
-use switchboard_wire::server::Reply;
+use switchboard_core::agent_loop::{SEARCH_TOOL_NAME, ToolOffer, Toolbox};
+use switchboard_wire::server::HandlerReply;
 
 use crate::engine::script::{Bench, Script, raw, text};
 
@@ -47,14 +47,13 @@ async fn tools_are_defined_in_both_shapes() {
 #[tokio::test]
 async fn with_search_only_what_was_found_is_shown() {
     let (bench, toolbox, _) = toolbox(Script::new(&["read_mail", "send_mail", "dance"])).await;
-    let toolbox = toolbox.offering(Offer::Search);
-    assert_eq!(names(&toolbox.anthropic_tools(), |tool| &tool["name"]), [SEARCH]);
-    let search =
-        json!({ "type": "tool_use", "id": "1", "name": SEARCH, "input": { "query": "dance" } });
+    let toolbox = toolbox.with_offer(ToolOffer::Search);
+    assert_eq!(names(&toolbox.anthropic_tools(), |tool| &tool["name"]), [SEARCH_TOOL_NAME]);
+    let search = json!({ "type": "tool_use", "id": "1", "name": SEARCH_TOOL_NAME, "input": { "query": "dance" } });
     let found = toolbox.anthropic_results(&[search]).await;
     assert!(found[0]["content"][0]["text"].as_str().unwrap().contains("mcp__one__dance"));
     let shown = names(&toolbox.anthropic_tools(), |tool| &tool["name"]);
-    assert_eq!(shown, ["mcp__one__dance", SEARCH]);
+    assert_eq!(shown, ["mcp__one__dance", SEARCH_TOOL_NAME]);
     bench.engine.shutdown().await;
 }
 
@@ -79,13 +78,13 @@ async fn instructions_are_told_once() {
 #[tokio::test]
 async fn results_keep_their_kind_and_errors_are_told() {
     let script = Script::new(&["all", "fails"]).answering(|name, _| match name {
-        "all" => Ok(Reply::Complete(raw(&json!({ "content": [
+        "all" => Ok(HandlerReply::Complete(raw(&json!({ "content": [
             { "type": "text", "text": "words" },
             { "type": "image", "mimeType": "image/png", "data": "AAAA" },
             { "type": "resource", "resource": { "uri": "a://b", "text": "inside" } },
             { "type": "resource_link", "uri": "a://c", "name": "c" },
         ] })))),
-        _ => Ok(Reply::Complete(raw(&json!({
+        _ => Ok(HandlerReply::Complete(raw(&json!({
             "content": [{ "type": "text", "text": "no" }], "isError": true,
         })))),
     });
@@ -164,9 +163,9 @@ async fn a_question_goes_to_whoever_the_host_names() {
     let toolbox = Toolbox::new(bench.engine.clone(), bench.caller("s"));
     let cancelled = toolbox.anthropic_results(&[used("1", "ask", &json!({}))]).await;
     assert_eq!(cancelled[0]["content"][0]["text"], r#"{"action":"cancel"}"#);
-    let toolbox = toolbox.asking(|question| {
+    let toolbox = toolbox.with_question_handler(|question| {
         let answer = raw(&json!({ "action": "accept", "content": { "name": "host" } }));
-        question.answer(switchboard_core::dispatch::Reply::Result(Ok(answer)));
+        question.answer(switchboard_core::dispatch::QuestionAnswer::Result(Ok(answer)));
     });
     let answered = toolbox.anthropic_results(&[used("1", "ask", &json!({}))]).await;
     assert!(answered[0]["content"][0]["text"].as_str().unwrap().contains("host"));

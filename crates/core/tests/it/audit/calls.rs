@@ -6,9 +6,9 @@ use std::sync::Arc;
 use serde_json::json;
 use switchboard_config::Mode;
 use switchboard_core::audit::AuditLog;
-use switchboard_core::dispatch::{About, Question, Reply};
+use switchboard_core::dispatch::{PendingQuestion, QuestionAnswer, QuestionKind};
 use switchboard_core::engine::Session;
-use switchboard_core::permission::{Consent, Remember};
+use switchboard_core::permission::{AnswerLifetime, UserConsent};
 use switchboard_core::{CallEvent, Request};
 use switchboard_wire::envelope::RpcError;
 use switchboard_wire::json::Raw;
@@ -18,7 +18,12 @@ use crate::engine::call::trusted;
 use crate::engine::script::{Bench, Script, raw, text};
 
 /// Places a call and follows it to its end, however it ends.
-async fn place(bench: &Bench, session: Session, request: Request, decide: &dyn Fn(Question)) {
+async fn place(
+    bench: &Bench,
+    session: Session,
+    request: Request,
+    decide: &dyn Fn(PendingQuestion),
+) {
     let caller = bench.attach(session);
     let mut running = bench.engine.call(&caller, request);
     loop {
@@ -45,7 +50,7 @@ fn script() -> Script {
     let script =
         Script::new(&tools).with_resource("docs://ann:pw@guide/1?key=v").with_prompt("greet");
     script.answering(|name, arguments| match name {
-        "broken" => Ok(switchboard_wire::server::Reply::Complete(raw(
+        "broken" => Ok(switchboard_wire::server::HandlerReply::Complete(raw(
             &json!({ "content": [], "isError": true }),
         ))),
         "failing" => Err(RpcError::new(-32000, "no")),
@@ -54,7 +59,7 @@ fn script() -> Script {
 }
 
 /// A call, whose it is, how its questions are answered, and what its line says.
-type Case<'a> = (Request, Session, &'a dyn Fn(Question), &'a str);
+type Case<'a> = (Request, Session, &'a dyn Fn(PendingQuestion), &'a str);
 
 #[tokio::test]
 async fn every_kind_of_call_has_its_line() {
@@ -66,10 +71,12 @@ async fn every_kind_of_call_has_its_line() {
     });
     bench.serve_with("one", script(), &configuration);
     bench.settled().await;
-    let yes = |question: Question| question.answer(Reply::Allow(Remember::Once));
-    let no = |question: Question| question.answer(Reply::Deny(Remember::Once));
+    let yes =
+        |question: PendingQuestion| question.answer(QuestionAnswer::Allow(AnswerLifetime::Once));
+    let no =
+        |question: PendingQuestion| question.answer(QuestionAnswer::Deny(AnswerLifetime::Once));
     let tool = |name: &str| Request::tool(&format!("mcp__one__{name}"), &Raw::empty_object());
-    let typed = || Session { consent: Consent::Typed, ..session(Mode::Default) };
+    let typed = || Session { consent: UserConsent::Typed, ..session(Mode::Default) };
     let (default, client, bypass) = (Mode::Default, Mode::Client, Mode::BypassPermissions);
     let cases: Vec<Case<'_>> = vec![
         (tool("free"), session(default), &drop, "free allow rule mcp__one__free ok"),
@@ -177,12 +184,12 @@ async fn a_call_that_asks_has_one_line() {
     let mut bench = Bench::new().await;
     bench.serve("one", script());
     bench.settled().await;
-    let answer = |question: Question| {
+    let answer = |question: PendingQuestion| {
         let reply = match &question.about {
-            About::Permission(_) => Reply::Allow(Remember::Once),
-            _ => {
-                Reply::Result(Ok(raw(&json!({ "action": "accept", "content": { "name": "ann" } }))))
-            }
+            QuestionKind::Permission(_) => QuestionAnswer::Allow(AnswerLifetime::Once),
+            _ => QuestionAnswer::Result(Ok(raw(
+                &json!({ "action": "accept", "content": { "name": "ann" } }),
+            ))),
         };
         question.answer(reply);
     };

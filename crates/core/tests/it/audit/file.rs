@@ -8,26 +8,29 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use nix::sys::stat::Mode;
-use switchboard_core::audit::{Audit as _, AuditLog, Called, Ended, Filter, Who, follow, history};
+use switchboard_core::audit::{
+    AuditFilter, AuditLog, AuditSink as _, CallEnd, CallRecord, CallerIdentity, follow_audit_log,
+    read_audit_log,
+};
 
 use super::{calls, entries, lost};
 
-fn called(name: &str) -> Arc<Called> {
-    let who = Who {
+fn called(name: &str) -> Arc<CallRecord> {
+    let who = CallerIdentity {
         workspace: "/work".into(),
         session: "s".to_owned(),
         client: "test".to_owned(),
         principal: "local".to_owned(),
         transport: "socket",
     };
-    Arc::new(Called {
+    Arc::new(CallRecord {
         at: SystemTime::now(),
         who: Arc::new(who),
         server: name.split('-').next().unwrap_or_default().to_owned(),
         method: "tools/call".into(),
         name: name.to_owned(),
         decision: None,
-        ended: Ended::Result,
+        ended: CallEnd::Result,
         took: Duration::from_micros(7),
         sent: 1,
         received: 2,
@@ -51,7 +54,7 @@ async fn a_file_that_is_large_is_put_away() {
     let logs = folder.path().join("logs");
     let log = AuditLog::with_size(&logs, 2000).unwrap();
     for number in 0..100 {
-        log.called(&called(&format!("one-{number}")));
+        log.record_call(&called(&format!("one-{number}")));
         log.settle().await;
     }
     let files = files(&logs);
@@ -79,7 +82,7 @@ async fn several_writers_lose_nothing() {
         (0..3).map(|_| AuditLog::with_size(folder.path(), 40_000).unwrap()).collect();
     for number in 0..100 {
         for (at, log) in logs.iter().enumerate() {
-            log.called(&called(&format!("{at}-{number}")));
+            log.record_call(&called(&format!("{at}-{number}")));
         }
         if number % 10 == 0 {
             for log in &logs {
@@ -107,13 +110,13 @@ async fn a_folder_that_cannot_be_written_is_told_and_calls_are_counted() {
     fs::write(&logs, "in the way").unwrap();
     let log = AuditLog::open(&logs).unwrap();
     for number in 0..5 {
-        log.called(&called(&format!("one-{number}")));
+        log.record_call(&called(&format!("one-{number}")));
         log.settle().await;
     }
     let problem = log.problem().unwrap().message;
     assert!(problem.contains("calls missing from it: 5"), "{problem}");
     fs::remove_file(&logs).unwrap();
-    log.called(&called("one-again"));
+    log.record_call(&called("one-again"));
     log.settle().await;
     assert_eq!(log.problem(), None, "it is written again");
     let entries = entries(&logs).await;
@@ -127,12 +130,12 @@ async fn a_full_disk_is_told_and_calls_are_counted() {
     let path = AuditLog::path(folder.path());
     symlink("/dev/full", &path).unwrap();
     let log = AuditLog::open(folder.path()).unwrap();
-    log.called(&called("one-1"));
+    log.record_call(&called("one-1"));
     log.settle().await;
     let problem = log.problem().unwrap().message;
     assert!(problem.contains("No space left") && problem.contains("from it: 1"), "{problem}");
     fs::remove_file(&path).unwrap();
-    log.called(&called("one-2"));
+    log.record_call(&called("one-2"));
     log.settle().await;
     let entries = entries(folder.path()).await;
     assert_eq!((lost(&entries)[0].lost, calls(&entries).len()), (1, 1));
@@ -147,7 +150,7 @@ fn a_disk_that_hangs_holds_nobody_up() {
     let log = AuditLog::open(folder.path()).unwrap();
     let total = 30_000;
     for number in 0..total {
-        log.called(&called(&format!("one-{number}")));
+        log.record_call(&called(&format!("one-{number}")));
     }
     // Everything that was taken and everything that was not comes out, as soon as somebody reads.
     let (counted, counts) = std::sync::mpsc::channel();
@@ -180,9 +183,9 @@ async fn a_torn_line_spoils_no_other() {
     let path = AuditLog::path(folder.path());
     fs::write(&path, r#"{"time":"2026-07-2"#).unwrap();
     let log = AuditLog::open(folder.path()).unwrap();
-    log.called(&called("one-1"));
+    log.record_call(&called("one-1"));
     log.settle().await;
-    let history = history(folder.path(), Filter::default(), 10).await.unwrap();
+    let history = read_audit_log(folder.path(), AuditFilter::default(), 10).await.unwrap();
     assert_eq!((history.unreadable, calls(&history.entries).len()), (1, 1));
 }
 
@@ -190,23 +193,23 @@ async fn a_torn_line_spoils_no_other() {
 async fn what_is_wanted_of_it() {
     let folder = tempfile::tempdir().unwrap();
     let log = AuditLog::open(folder.path()).unwrap();
-    let of_two = || Filter::default().of_server("two");
-    let mut following = follow(folder.path(), of_two()).await.unwrap();
+    let of_two = || AuditFilter::default().of_server("two");
+    let mut following = follow_audit_log(folder.path(), of_two()).await.unwrap();
     for name in ["one-1", "two-1", "one-2", "two-2"] {
-        log.called(&called(name));
+        log.record_call(&called(name));
     }
     log.settle().await;
-    let names = async |filter: Filter, most: usize| {
-        let history = history(folder.path(), filter, most).await.unwrap();
+    let names = async |filter: AuditFilter, most: usize| {
+        let history = read_audit_log(folder.path(), filter, most).await.unwrap();
         let names: Vec<_> = calls(&history.entries).iter().map(|line| line.name.clone()).collect();
         names
     };
-    assert_eq!(names(Filter::default(), 3).await, ["two-1", "one-2", "two-2"]);
+    assert_eq!(names(AuditFilter::default(), 3).await, ["two-1", "one-2", "two-2"]);
     assert_eq!(names(of_two(), 3).await, ["two-1", "two-2"]);
     assert_eq!(names(of_two(), 1).await, ["two-2"]);
     let hour = Duration::from_secs(3600);
-    assert_eq!(names(Filter::default().since(SystemTime::now() - hour), 9).await.len(), 4);
-    assert_eq!(names(Filter::default().since(SystemTime::now() + hour), 9).await, [""; 0]);
+    assert_eq!(names(AuditFilter::default().since(SystemTime::now() - hour), 9).await.len(), 4);
+    assert_eq!(names(AuditFilter::default().since(SystemTime::now() + hour), 9).await, [""; 0]);
     let mut followed = Vec::new();
     while followed.len() < 2 {
         followed.extend(following.next().await.unwrap());

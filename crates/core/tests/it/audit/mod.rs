@@ -6,29 +6,29 @@ mod written;
 
 use std::path::Path;
 
-use switchboard_core::audit::{Entry, Filter, Line, Lost, history};
+use switchboard_core::audit::{AuditCallLine, AuditEntry, AuditFilter, AuditGap, read_audit_log};
 
 /// Everything that was written, oldest first. Nothing of it may be unreadable.
-async fn entries(logs: &Path) -> Vec<Entry> {
-    let history = history(logs, Filter::default(), usize::MAX).await.unwrap();
+async fn entries(logs: &Path) -> Vec<AuditEntry> {
+    let history = read_audit_log(logs, AuditFilter::default(), usize::MAX).await.unwrap();
     assert_eq!(history.unreadable, 0);
     history.entries
 }
 
-fn calls(entries: &[Entry]) -> Vec<&Line> {
+fn calls(entries: &[AuditEntry]) -> Vec<&AuditCallLine> {
     let mut calls = Vec::new();
     for entry in entries {
-        if let Entry::Call(line) = entry {
+        if let AuditEntry::Call(line) = entry {
             calls.push(&**line);
         }
     }
     calls
 }
 
-fn lost(entries: &[Entry]) -> Vec<&Lost> {
+fn lost(entries: &[AuditEntry]) -> Vec<&AuditGap> {
     let mut lost = Vec::new();
     for entry in entries {
-        if let Entry::Lost(missing) = entry {
+        if let AuditEntry::Lost(missing) = entry {
             lost.push(missing);
         }
     }

@@ -6,12 +6,14 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use switchboard_config::{Location, Mode, Origin, Scope};
-use switchboard_core::audit::{Audit as _, AuditLog, Called, Decision, Ended, Line, Who};
-use switchboard_core::permission::{Because, Cited, Remember};
+use switchboard_config::{Mode, Scope, SourceLocation, SourceOrigin};
+use switchboard_core::audit::{
+    AuditCallLine, AuditLog, AuditSink as _, CallDecision, CallEnd, CallRecord, CallerIdentity,
+};
+use switchboard_core::permission::{AnswerLifetime, CitedRule, DecisionReason};
 
-fn who() -> Who {
-    Who {
+fn who() -> CallerIdentity {
+    CallerIdentity {
         workspace: "/home/ann/shop".into(),
         session: "socket-3".to_owned(),
         client: "tester".to_owned(),
@@ -20,15 +22,15 @@ fn who() -> Who {
     }
 }
 
-fn called() -> Called {
-    Called {
+fn called() -> CallRecord {
+    CallRecord {
         at: UNIX_EPOCH + Duration::from_millis(1_785_229_507_042),
         who: Arc::new(who()),
         server: "files".to_owned(),
         method: "tools/call".into(),
         name: "mcp__files__read".to_owned(),
         decision: None,
-        ended: Ended::Result,
+        ended: CallEnd::Result,
         took: Duration::from_nanos(1_234_567),
         sent: 64,
         received: 4096,
@@ -36,42 +38,45 @@ fn called() -> Called {
     }
 }
 
-fn rule(text: &str, origin: Origin) -> Because {
-    let at = Location { origin, line: 4, column: 17 };
-    Because::Rule(Cited { text: text.into(), scope: Scope::User, at })
+fn rule(text: &str, origin: SourceOrigin) -> DecisionReason {
+    let at = SourceLocation { origin, line: 4, column: 17 };
+    DecisionReason::Rule(CitedRule { text: text.into(), scope: Scope::User, at })
 }
 
-fn from(who: Who) -> Called {
-    Called { who: Arc::new(who), ..called() }
+fn from(who: CallerIdentity) -> CallRecord {
+    CallRecord { who: Arc::new(who), ..called() }
 }
 
-fn named(name: &str) -> Called {
-    Called { name: name.to_owned(), ..called() }
+fn named(name: &str) -> CallRecord {
+    CallRecord { name: name.to_owned(), ..called() }
 }
 
-fn decided(decision: Decision) -> Called {
-    Called { decision: Some(decision), ..called() }
+fn decided(decision: CallDecision) -> CallRecord {
+    CallRecord { decision: Some(decision), ..called() }
 }
 
-fn ended(ended: Ended) -> Called {
-    Called { ended, ..called() }
+fn ended(ended: CallEnd) -> CallRecord {
+    CallRecord { ended, ..called() }
 }
 
-fn callers() -> Vec<Called> {
+fn callers() -> Vec<CallRecord> {
     let folder = OsStr::from_bytes(b"/tmp/\xff\xfe?x");
     vec![
-        from(Who { client: String::new(), transport: "", ..who() }),
-        from(Who { transport: "http", session: "0123456789abcdef".to_owned(), ..who() }),
-        from(Who { session: "https://ann:pw@host/s?key=1".to_owned(), ..who() }),
-        from(Who { client: "\u{1b}[31m\"quoted\" \\ \u{202e}ecila\n".to_owned(), ..who() }),
-        from(Who { client: "\u{200b}".to_owned(), ..who() }),
-        from(Who { principal: "github_pat_0123456789".to_owned(), ..who() }),
-        from(Who { principal: "ann@example.org".to_owned(), ..who() }),
-        from(Who { workspace: folder.into(), ..who() }),
+        from(CallerIdentity { client: String::new(), transport: "", ..who() }),
+        from(CallerIdentity { transport: "http", session: "0123456789abcdef".to_owned(), ..who() }),
+        from(CallerIdentity { session: "https://ann:pw@host/s?key=1".to_owned(), ..who() }),
+        from(CallerIdentity {
+            client: "\u{1b}[31m\"quoted\" \\ \u{202e}ecila\n".to_owned(),
+            ..who()
+        }),
+        from(CallerIdentity { client: "\u{200b}".to_owned(), ..who() }),
+        from(CallerIdentity { principal: "github_pat_0123456789".to_owned(), ..who() }),
+        from(CallerIdentity { principal: "ann@example.org".to_owned(), ..who() }),
+        from(CallerIdentity { workspace: folder.into(), ..who() }),
     ]
 }
 
-fn names() -> Vec<Called> {
+fn names() -> Vec<CallRecord> {
     let texts = [
         String::new(),
         "quote\" back\\slash / slash".to_owned(),
@@ -106,62 +111,65 @@ fn names() -> Vec<Called> {
     texts.iter().map(|text| named(text)).collect()
 }
 
-fn decisions() -> Vec<Called> {
-    let file = || Origin::file("/home/ann/.config/switchboard/settings.json");
-    let mode = Because::Mode { mode: Mode::BypassPermissions };
-    let asked = |ask| Because::NobodyAsked { ask: Box::new(ask) };
+fn decisions() -> Vec<CallRecord> {
+    let file = || SourceOrigin::file("/home/ann/.config/switchboard/settings.json");
+    let mode = DecisionReason::Mode { mode: Mode::BypassPermissions };
+    let asked = |ask| DecisionReason::NobodyAsked { ask: Box::new(ask) };
     let said = || "SECRET-words".to_owned();
     let decisions = [
-        Decision::Allowed(rule("mcp__files__*", file())),
-        Decision::Denied(rule("mcp__files__*", file())),
-        Decision::Allowed(rule("mcp__files__read", file())),
-        Decision::Allowed(rule("mcp__files__*", Origin::file("/srv/naïve\"/s.json"))),
-        Decision::Unanswered(rule("Read(\"a\\b\"?x)", Origin::text("--allow \u{7}"))),
-        Decision::Denied(rule("mcp__files__*", Origin::text("https://ann:pw@host/catalog"))),
-        Decision::Allowed(mode),
-        Decision::Allowed(Because::Hook { reason: said() }),
-        Decision::Allowed(Because::Client),
-        Decision::Allowed(Because::Remembered { answer: Remember::Project }),
-        Decision::Allowed(Because::Person),
-        Decision::Allowed(Because::Typed),
-        Decision::Unanswered(Because::Interaction),
-        Decision::Allowed(Because::BuiltIn),
-        Decision::Denied(Because::Classifier { reason: said() }),
-        Decision::Denied(asked(rule("mcp__files", file()))),
-        Decision::Denied(asked(Because::Mode { mode: Mode::Default })),
-        Decision::Denied(asked(Because::Interaction)),
+        CallDecision::Allowed(rule("mcp__files__*", file())),
+        CallDecision::Denied(rule("mcp__files__*", file())),
+        CallDecision::Allowed(rule("mcp__files__read", file())),
+        CallDecision::Allowed(rule("mcp__files__*", SourceOrigin::file("/srv/naïve\"/s.json"))),
+        CallDecision::Unanswered(rule("Read(\"a\\b\"?x)", SourceOrigin::text("--allow \u{7}"))),
+        CallDecision::Denied(rule(
+            "mcp__files__*",
+            SourceOrigin::text("https://ann:pw@host/catalog"),
+        )),
+        CallDecision::Allowed(mode),
+        CallDecision::Allowed(DecisionReason::Hook { reason: said() }),
+        CallDecision::Allowed(DecisionReason::Client),
+        CallDecision::Allowed(DecisionReason::Remembered { answer: AnswerLifetime::Project }),
+        CallDecision::Allowed(DecisionReason::Person),
+        CallDecision::Allowed(DecisionReason::Typed),
+        CallDecision::Unanswered(DecisionReason::Interaction),
+        CallDecision::Allowed(DecisionReason::BuiltIn),
+        CallDecision::Denied(DecisionReason::Classifier { reason: said() }),
+        CallDecision::Denied(asked(rule("mcp__files", file()))),
+        CallDecision::Denied(asked(DecisionReason::Mode { mode: Mode::Default })),
+        CallDecision::Denied(asked(DecisionReason::Interaction)),
     ];
     decisions.into_iter().map(decided).collect()
 }
 
-fn ends() -> Vec<Called> {
+fn ends() -> Vec<CallRecord> {
     let hour = Duration::from_secs(3600);
     vec![
-        ended(Ended::Asked),
-        ended(Ended::ToolError),
-        ended(Ended::Refused),
-        ended(Ended::Failed("timed-out")),
-        ended(Ended::Dropped),
-        Called { took: Duration::MAX, sent: usize::MAX, received: 0, ..called() },
-        Called { took: Duration::ZERO, sent: 0, received: 10, ..called() },
-        Called { at: UNIX_EPOCH - hour, ..called() },
-        Called { at: UNIX_EPOCH + hour * 24 * 365 * 1000, ..called() },
-        Called { server: String::new(), method: "x/\"\u{1b}y".into(), ..called() },
-        Called { server: "\u{7}\u{200b}".to_owned(), ..called() },
-        Called { server: "sérvér?#".to_owned(), ..called() },
+        ended(CallEnd::Asked),
+        ended(CallEnd::ToolError),
+        ended(CallEnd::Refused),
+        ended(CallEnd::Failed("timed-out")),
+        ended(CallEnd::Dropped),
+        CallRecord { took: Duration::MAX, sent: usize::MAX, received: 0, ..called() },
+        CallRecord { took: Duration::ZERO, sent: 0, received: 10, ..called() },
+        CallRecord { at: UNIX_EPOCH - hour, ..called() },
+        CallRecord { at: UNIX_EPOCH + hour * 24 * 365 * 1000, ..called() },
+        CallRecord { server: String::new(), method: "x/\"\u{1b}y".into(), ..called() },
+        CallRecord { server: "\u{7}\u{200b}".to_owned(), ..called() },
+        CallRecord { server: "sérvér?#".to_owned(), ..called() },
     ]
 }
 
-fn all() -> Vec<Called> {
+fn all() -> Vec<CallRecord> {
     [callers(), names(), decisions(), ends()].into_iter().flatten().collect()
 }
 
 /// What a log with room for one file holds after these calls.
-async fn written(calls: &[Arc<Called>]) -> String {
+async fn written(calls: &[Arc<CallRecord>]) -> String {
     let folder = tempfile::tempdir().unwrap();
     let log = AuditLog::open(folder.path()).unwrap();
     for called in calls {
-        log.called(called);
+        log.record_call(called);
     }
     log.settle().await;
     fs::read_to_string(AuditLog::path(folder.path())).unwrap()
@@ -177,11 +185,12 @@ async fn the_bytes_of_a_line() {
 #[tokio::test]
 async fn a_line_says_what_is_told_of_the_call() {
     let mut calls: Vec<_> = all().into_iter().map(Arc::new).collect();
-    let again: Vec<_> = calls.iter().rev().map(|called| Arc::new(Called::clone(called))).collect();
+    let again: Vec<_> =
+        calls.iter().rev().map(|called| Arc::new(CallRecord::clone(called))).collect();
     calls.extend(again);
     let text = written(&calls).await;
     for (called, line) in calls.iter().zip(text.lines()) {
-        assert_eq!(line, serde_json::to_string(&Line::of(called)).unwrap());
+        assert_eq!(line, serde_json::to_string(&AuditCallLine::from_record(called)).unwrap());
     }
     assert_eq!(text.lines().count(), calls.len());
 }
@@ -195,8 +204,8 @@ async fn nobody_is_taken_for_another() {
     for turn in 0..8 {
         for number in 0..500 {
             let session = format!("{turn}-{number}");
-            let caller = from(Who { session: session.clone(), ..who() });
-            log.called(&Arc::new(Called { name: session, at, ..caller }));
+            let caller = from(CallerIdentity { session: session.clone(), ..who() });
+            log.record_call(&Arc::new(CallRecord { name: session, at, ..caller }));
         }
         log.settle().await;
     }

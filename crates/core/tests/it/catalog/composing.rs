@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use switchboard_config::{Scope, ToolFilter};
-use switchboard_core::catalog::{self, Catalog, Lists, Member, Style, View};
+use switchboard_core::catalog::{
+    self, Catalog, CatalogMember, CatalogView, NameStyle, ServerLists,
+};
 
 use super::{compose, listing, member, named, names, tool, with_tools};
 
@@ -14,14 +16,14 @@ fn filter(allow: Option<&[&str]>, deny: &[&str]) -> ToolFilter {
 }
 
 /// Lists with resources and templates.
-fn addresses(uris: &[&str], templates: &[&str]) -> Lists {
+fn addresses(uris: &[&str], templates: &[&str]) -> ServerLists {
     let item = |key: &str, text: &str| json!({ key: text, "name": "n" });
     let items = |key, texts: &[&str]| {
         listing(&texts.iter().map(|text| item(key, text)).collect::<Vec<Value>>())
     };
-    Lists::default()
-        .with_resources(catalog::resources("s", &items("uri", uris)))
-        .with_templates(catalog::templates("s", &items("uriTemplate", templates)))
+    ServerLists::default()
+        .with_resources(catalog::parse_resources("s", &items("uri", uris)))
+        .with_templates(catalog::parse_templates("s", &items("uriTemplate", templates)))
 }
 
 #[test]
@@ -33,17 +35,17 @@ fn order_is_that_of_servers_and_lists() {
     assert!(catalog.tool("mcp__a__C").is_none());
     assert_eq!(catalog.tool_of("z", "a").unwrap().name, "mcp__z__a");
     assert!(catalog.tool_of("a", "a").is_none());
-    assert_eq!(catalog.named(Style::Gateway).tool("z__a").unwrap().name, "mcp__z__a");
-    assert!(catalog.named(Style::Gateway).tool("mcp__z__a").is_none());
+    assert_eq!(catalog.names(NameStyle::Gateway).tool("z__a").unwrap().name, "mcp__z__a");
+    assert!(catalog.names(NameStyle::Gateway).tool("mcp__z__a").is_none());
 }
 
 #[test]
 fn bare_names_of_two_servers_that_are_one_name_mean_neither() {
     let catalog = compose(&[member("a", named(&["x", "y"])), member("b", named(&["x"]))]);
-    let bare = catalog.named(Style::Bare);
+    let bare = catalog.names(NameStyle::Bare);
     assert_eq!(bare.tools().map(|(name, _)| name).collect::<Vec<_>>(), ["y"]);
     assert!(bare.tool("x").is_none());
-    let withheld: Vec<_> = bare.withheld().map(|listed| &*listed.name).collect();
+    let withheld: Vec<_> = bare.unnamed_tools().map(|listed| &*listed.name).collect();
     assert_eq!(withheld, ["mcp__a__x", "mcp__b__x"]);
 }
 
@@ -51,8 +53,8 @@ fn bare_names_of_two_servers_that_are_one_name_mean_neither() {
 fn filters_hide_and_rename_nothing() {
     let check = |entry: ToolFilter, agent: Option<ToolFilter>, expected: &[&str]| {
         let lists = named(&["get.a", "get/a", "set"]);
-        let members = [Member { filter: &entry, ..member("my server", lists) }];
-        let view = View { agent: agent.as_ref(), ..View::everything() };
+        let members = [CatalogMember { filter: &entry, ..member("my server", lists) }];
+        let view = CatalogView { agent: agent.as_ref(), ..CatalogView::everything() };
         let catalog = Catalog::compose(&[], &members, &view);
         let raw: Vec<_> = catalog.tools().iter().map(|listed| &*listed.tool.name).collect();
         assert_eq!(raw, expected, "{entry:?} {agent:?}");
@@ -76,13 +78,13 @@ fn filters_hide_and_rename_nothing() {
 fn hidden_tools_and_servers() {
     let prompts = listing(&[json!({ "name": "p" })]);
     let hidden = addresses(&["h://1"], &["h://{x}"])
-        .with_prompts(catalog::prompts("s", &prompts))
+        .with_prompts(catalog::parse_prompts("s", &prompts))
         .with_instructions(Some("hidden"));
     let shown = named(&["get.a", "set"]).with_instructions(Some("shown"));
-    let view = View {
+    let view = CatalogView {
         hides_tool: &|server, tool| (server, tool) == ("sh_own", "get_a"),
         hides_server: &|server| server == "hid_den",
-        ..View::everything()
+        ..CatalogView::everything()
     };
     let members = [member("hid.den", hidden), member("sh.own", shown)];
     let catalog = Catalog::compose(&[], &members, &view);
@@ -93,7 +95,7 @@ fn hidden_tools_and_servers() {
     assert_eq!(catalog.cost(), [("sh.own", catalog.tools()[0].tool.cost)]);
     let all = compose(&members);
     assert_eq!(all.prompt("mcp__hid_den__p").unwrap().server(), "hid.den");
-    assert_eq!(all.named(Style::Gateway).prompt("hid_den__p").unwrap().prompt.name, "p");
+    assert_eq!(all.names(NameStyle::Gateway).prompt("hid_den__p").unwrap().prompt.name, "p");
     assert_eq!(all.cost()[0], ("hid.den", 0));
 }
 
@@ -102,7 +104,7 @@ fn only_what_is_wanted_at_once_is_not_deferred() {
     let check = |always_load, meta: Value, deferred| {
         let mut item = tool("t");
         item["_meta"] = meta.clone();
-        let members = [Member { always_load, ..member("s", with_tools(&[item])) }];
+        let members = [CatalogMember { always_load, ..member("s", with_tools(&[item])) }];
         assert_eq!(compose(&members).tools()[0].deferred, deferred, "{always_load} {meta}");
     };
     check(false, json!({}), true);
@@ -116,10 +118,12 @@ fn only_what_is_wanted_at_once_is_not_deferred() {
 
 #[test]
 fn connectors_collapse_and_one_server_stands_once() {
-    let connector = Member { scope: Scope::Connectors, ..member("My  App", named(&["a  b"])) };
+    let connector =
+        CatalogMember { scope: Scope::Connectors, ..member("My  App", named(&["a  b"])) };
     let again = member("My  App", named(&["other"]));
     assert_eq!(names(&compose(&[connector, again])).len(), 1);
-    let connector = Member { scope: Scope::Connectors, ..member("My  App", named(&["a  b"])) };
+    let connector =
+        CatalogMember { scope: Scope::Connectors, ..member("My  App", named(&["a  b"])) };
     assert_eq!(names(&compose(&[connector])), ["mcp__My_App__a__b"]);
 }
 
@@ -128,7 +132,7 @@ fn an_address_has_one_owner() {
     let catalog = compose(&[
         member("first", addresses(&["a://1"], &["t://{x}"])),
         member("second", addresses(&["a://1", "a://2", "t://listed"], &["t://{x}", "b://{+x}"])),
-        member("third", Lists::default()),
+        member("third", ServerLists::default()),
     ]);
     for (uri, mentioned_by, owner) in [
         ("a://1", None, Some("first")),
@@ -147,7 +151,8 @@ fn an_address_has_one_owner() {
 
 #[test]
 fn problems_of_all_servers_are_shown() {
-    let bad = Lists::default().with_prompts(catalog::prompts("s", &listing(&[json!(1)])));
+    let bad =
+        ServerLists::default().with_prompts(catalog::parse_prompts("s", &listing(&[json!(1)])));
     let members = [member("a", bad.clone()), member("b", bad)];
     let catalog = compose(&members);
     let servers: Vec<_> =

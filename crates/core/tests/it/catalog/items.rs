@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 use switchboard_core::{
-    ProblemKind,
-    catalog::{self, Lists, Tool, ToolMeta},
+    EngineProblemKind,
+    catalog::{self, ServerLists, Tool, ToolMeta},
 };
 use switchboard_wire::{
     Era, Version,
-    client::{CutShort, Excluded, Listing},
+    client::{ExcludedItem, FetchedList, ListTruncation},
     json::Raw,
 };
 
@@ -21,7 +21,7 @@ fn tool_with(mut more: Value) -> Value {
 }
 
 fn parse(item: &Value) -> Tool {
-    Tool::parse(&Raw::of(item).unwrap(), &any_schema).unwrap()
+    Tool::parse(&Raw::from_value(item).unwrap(), &any_schema).unwrap()
 }
 
 #[test]
@@ -29,14 +29,14 @@ fn a_bad_tool_is_left_out_alone() {
     let check = |bad: &str, item: &str, reason: &str| {
         let mut list = listing(&[tool("before"), tool("after")]);
         list.items.insert(1, Raw::parse(bad.to_owned()).unwrap());
-        let parsed = catalog::tools("srv", &list, &any_schema);
+        let parsed = catalog::parse_tools("srv", &list, &any_schema);
         let kept: Vec<_> = parsed.items.iter().map(|tool| &*tool.name).collect();
         assert_eq!(kept, ["before", "after"], "{bad}");
         let problem = &parsed.problems[0];
         assert_eq!(problem.message, format!("the tool is left out: {reason}"), "{bad}");
         assert_eq!(problem.item.as_deref(), Some(item), "{bad}");
         assert_eq!(problem.server.as_deref(), Some("srv"));
-        assert_eq!((problem.kind, parsed.problems.len()), (ProblemKind::Quarantined, 1));
+        assert_eq!((problem.kind, parsed.problems.len()), (EngineProblemKind::Quarantined, 1));
     };
     let rest = r#""inputSchema":{"type":"object"}"#;
     check("7", "number 2", "it is not an object");
@@ -73,8 +73,8 @@ fn a_bad_tool_is_left_out_alone() {
 fn an_imperfect_tool_is_listed_and_only_its_top_level_is_repaired() {
     let check = |sent: &str, newest: &str, older: &str, notes: &[&str]| {
         let whole = |members: &str| format!(r#"{{"name":"x",{members}}}"#);
-        let list = Listing { items: vec![Raw::parse(whole(sent)).unwrap()], ..listing(&[]) };
-        let parsed = catalog::tools("srv", &list, &switchboard_core::schema::check);
+        let list = FetchedList { items: vec![Raw::parse(whole(sent)).unwrap()], ..listing(&[]) };
+        let parsed = catalog::parse_tools("srv", &list, &switchboard_core::schema::check_schema);
         let [tool] = &parsed.items[..] else { panic!("{sent}: {:?}", parsed.problems) };
         assert_eq!(tool.item_for(Version::V2026_07_28).as_str(), whole(newest), "{sent}");
         for version in Version::ALL.into_iter().filter(|version| version.era() == Era::Legacy) {
@@ -86,7 +86,7 @@ fn an_imperfect_tool_is_listed_and_only_its_top_level_is_repaired() {
             assert!(problem.starts_with("the tool is imperfect: "), "{sent}: {problem}");
             assert!(problem.contains(note), "{sent}: {problem}");
         }
-        assert!(parsed.problems.iter().all(|problem| problem.kind == ProblemKind::Imperfect));
+        assert!(parsed.problems.iter().all(|problem| problem.kind == EngineProblemKind::Imperfect));
         assert!(parsed.problems.iter().all(|problem| problem.item.as_deref() == Some("x")));
     };
     let any = r#""inputSchema":{"type":"object"}"#;
@@ -175,7 +175,7 @@ fn a_refused_schema_is_named() {
     };
     let output = tool_with(json!({ "outputSchema": { "bad": 1 } }));
     let input = json!({ "name": "i", "inputSchema": { "type": "object", "bad": 1 } });
-    let parsed = catalog::tools("s", &listing(&[output, input, tool("ok")]), &refuse);
+    let parsed = catalog::parse_tools("s", &listing(&[output, input, tool("ok")]), &refuse);
     let messages: Vec<_> = parsed.problems.iter().map(|problem| &*problem.message).collect();
     assert_eq!(
         messages,
@@ -189,17 +189,20 @@ fn a_refused_schema_is_named() {
 
 #[test]
 fn what_was_left_out_before_and_a_list_without_end_are_problems() {
-    let excluded = vec![Excluded { name: "x".into(), reason: "no header".into() }];
-    let cut_short = Some(CutShort::TooManyPages(3));
-    let list = Listing { excluded, cut_short, ..listing(&[tool("a")]) };
-    let parsed = catalog::tools("s", &list, &any_schema);
+    let excluded = vec![ExcludedItem { name: "x".into(), reason: "no header".into() }];
+    let cut_short = Some(ListTruncation::TooManyPages(3));
+    let list = FetchedList { excluded, cut_short, ..listing(&[tool("a")]) };
+    let parsed = catalog::parse_tools("s", &list, &any_schema);
     let problems: Vec<_> =
         parsed.problems.iter().map(|problem| (problem.kind, &*problem.message)).collect();
     assert_eq!(
         problems,
         [
-            (ProblemKind::Quarantined, "the tool is left out: no header"),
-            (ProblemKind::ListCutShort, "not all tools are shown: the list has more than 3 pages"),
+            (EngineProblemKind::Quarantined, "the tool is left out: no header"),
+            (
+                EngineProblemKind::ListCutShort,
+                "not all tools are shown: the list has more than 3 pages"
+            ),
         ]
     );
 }
@@ -307,7 +310,7 @@ fn prompts() {
         json!({ "name": "r", "arguments": {} }),
         json!({ "name": "s" }),
     ];
-    let parsed = catalog::prompts("srv", &listing(&items));
+    let parsed = catalog::parse_prompts("srv", &listing(&items));
     let prompt = &parsed.items[0];
     assert_eq!(prompt.description.as_deref(), Some("d"));
     let arguments: Vec<_> = prompt
@@ -340,7 +343,7 @@ fn resources_and_templates() {
         json!({ "uri": "a://2" }),
         json!({ "uri": "a://3", "name": "x", "size": "big", "_meta": { "k": 1 } }),
     ];
-    let parsed = catalog::resources("srv", &listing(&items));
+    let parsed = catalog::parse_resources("srv", &listing(&items));
     let kept: Vec<_> =
         parsed.items.iter().map(|item| (&*item.uri, &*item.name, item.size)).collect();
     assert_eq!(kept, [("a://1", "one", Some(12)), ("a://3", "x", None)]);
@@ -357,7 +360,7 @@ fn resources_and_templates() {
         json!({ "uriTemplate": "a://{x", "name": "broken" }),
         json!({ "uriTemplate": "a://{x}", "name": "good" }),
     ];
-    let parsed = catalog::templates("srv", &listing(&items));
+    let parsed = catalog::parse_templates("srv", &listing(&items));
     assert_eq!(parsed.items[0].name, "good");
     assert_eq!(
         parsed.problems[0].message,
@@ -368,15 +371,15 @@ fn resources_and_templates() {
 #[test]
 fn a_new_list_brings_its_own_problems_and_leaves_the_others() {
     let bad = listing(&[json!({}), json!({ "name": "p" })]);
-    let lists = Lists::default()
-        .with_tools(catalog::tools("s", &bad, &any_schema))
-        .with_prompts(catalog::prompts("s", &bad))
+    let lists = ServerLists::default()
+        .with_tools(catalog::parse_tools("s", &bad, &any_schema))
+        .with_prompts(catalog::parse_prompts("s", &bad))
         .with_instructions(Some(" do\u{200b} this \n"));
-    let items = |lists: &Lists| -> Vec<_> {
+    let items = |lists: &ServerLists| -> Vec<_> {
         lists.problems().map(|problem| problem.item.clone().unwrap()).collect()
     };
     assert_eq!(items(&lists), ["number 1", "p", "number 1"], "the tool `p` is only imperfect");
-    let lists = lists.with_tools(catalog::tools("s", &listing(&[tool("t")]), &any_schema));
+    let lists = lists.with_tools(catalog::parse_tools("s", &listing(&[tool("t")]), &any_schema));
     assert_eq!(items(&lists), ["number 1"]);
     assert_eq!((lists.tools.len(), lists.prompts.len()), (1, 1));
     assert_eq!(lists.instructions.as_deref(), Some("do this"));

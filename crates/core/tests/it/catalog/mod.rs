@@ -10,8 +10,10 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use switchboard_config::{Scope, ToolFilter};
-use switchboard_core::catalog::{self, Catalog, Configured, Lists, Member, View};
-use switchboard_wire::{client::Listing, json::Raw};
+use switchboard_core::catalog::{
+    self, Catalog, CatalogMember, CatalogView, ConfiguredServer, ServerLists,
+};
+use switchboard_wire::{client::FetchedList, json::Raw};
 
 /// Everything passes.
 #[expect(clippy::unnecessary_wraps, reason = "the form of a check")]
@@ -20,9 +22,9 @@ fn any_schema(_: &Raw) -> Result<(), String> {
 }
 
 /// A list of items, as JSON.
-fn listing(items: &[Value]) -> Listing {
-    let items = items.iter().map(|item| Raw::of(item).unwrap()).collect();
-    Listing { items, ..Listing::default() }
+fn listing(items: &[Value]) -> FetchedList {
+    let items = items.iter().map(|item| Raw::from_value(item).unwrap()).collect();
+    FetchedList { items, ..FetchedList::default() }
 }
 
 /// The smallest tool there is.
@@ -31,28 +33,28 @@ fn tool(name: &str) -> Value {
 }
 
 /// Lists with nothing but these tools.
-fn with_tools(tools: &[Value]) -> Lists {
-    Lists::default().with_tools(catalog::tools("server", &listing(tools), &any_schema))
+fn with_tools(tools: &[Value]) -> ServerLists {
+    ServerLists::default().with_tools(catalog::parse_tools("server", &listing(tools), &any_schema))
 }
 
-fn named(names: &[&str]) -> Lists {
+fn named(names: &[&str]) -> ServerLists {
     with_tools(&names.iter().map(|name| tool(name)).collect::<Vec<_>>())
 }
 
 const NO_FILTER: &ToolFilter = &ToolFilter { allow: None, deny: Vec::new() };
 
-fn member(server: &str, lists: Lists) -> Member<'_> {
+fn member(server: &str, lists: ServerLists) -> CatalogMember<'_> {
     let lists = Arc::new(lists);
-    Member { server, scope: Scope::User, lists, filter: NO_FILTER, always_load: false }
+    CatalogMember { server, scope: Scope::User, lists, filter: NO_FILTER, always_load: false }
 }
 
-fn configured<'a>(names: &[&'a str]) -> Vec<Configured<'a>> {
-    names.iter().map(|name| Configured { name, scope: Scope::User }).collect()
+fn configured<'a>(names: &[&'a str]) -> Vec<ConfiguredServer<'a>> {
+    names.iter().map(|name| ConfiguredServer { name, scope: Scope::User }).collect()
 }
 
 /// All members, nothing hidden, nothing else configured.
-fn compose(members: &[Member<'_>]) -> Catalog {
-    Catalog::compose(&[], members, &View::everything())
+fn compose(members: &[CatalogMember<'_>]) -> Catalog {
+    Catalog::compose(&[], members, &CatalogView::everything())
 }
 
 fn names(catalog: &Catalog) -> Vec<&str> {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use proptest::{collection::vec, prelude::*, sample::select};
 use switchboard_config::Scope;
-use switchboard_core::catalog::{Catalog, Configured, Member, Style, View};
+use switchboard_core::catalog::{Catalog, CatalogMember, CatalogView, ConfiguredServer, NameStyle};
 
 use super::{compose, configured, member, named, names};
 
@@ -35,24 +35,24 @@ fn world() -> impl Strategy<Value = World> {
     })
 }
 
-fn members(world: &World) -> Vec<Member<'_>> {
+fn members(world: &World) -> Vec<CatalogMember<'_>> {
     let lists = |tools: &[String]| named(&tools.iter().map(String::as_str).collect::<Vec<_>>());
     let entries = world.iter();
     entries
-        .map(|(name, scope, tools)| Member { scope: *scope, ..member(name, lists(tools)) })
+        .map(|(name, scope, tools)| CatalogMember { scope: *scope, ..member(name, lists(tools)) })
         .collect()
 }
 
-fn all(world: &World) -> Vec<Configured<'_>> {
-    world.iter().map(|(name, scope, _)| Configured { name, scope: *scope }).collect()
+fn all(world: &World) -> Vec<ConfiguredServer<'_>> {
+    world.iter().map(|(name, scope, _)| ConfiguredServer { name, scope: *scope }).collect()
 }
 
 /// Every (server, tool) and its name.
-fn mapping(catalog: &Catalog, style: Style) -> BTreeMap<(String, String), String> {
-    let pair = |(name, listed): (&str, &std::sync::Arc<switchboard_core::catalog::Listed>)| {
+fn mapping(catalog: &Catalog, style: NameStyle) -> BTreeMap<(String, String), String> {
+    let pair = |(name, listed): (&str, &std::sync::Arc<switchboard_core::catalog::ListedTool>)| {
         ((listed.server().to_owned(), listed.tool.name.clone()), name.to_owned())
     };
-    catalog.named(style).tools().map(pair).collect()
+    catalog.names(style).tools().map(pair).collect()
 }
 
 proptest! {
@@ -60,9 +60,9 @@ proptest! {
 
     #[test]
     fn unique_exact_short_and_plain(world in world()) {
-        let catalog = Catalog::compose(&all(&world), &members(&world), &View::everything());
+        let catalog = Catalog::compose(&all(&world), &members(&world), &CatalogView::everything());
         let count: usize = world.iter().map(|(_, _, tools)| tools.len()).sum();
-        for style in [Style::Full, Style::Gateway] {
+        for style in [NameStyle::Full, NameStyle::Gateway] {
             let mapping = mapping(&catalog, style);
             prop_assert_eq!(mapping.len(), count, "none is missing");
             let distinct: HashSet<_> = mapping.values().collect();
@@ -70,7 +70,7 @@ proptest! {
             for ((server, tool), name) in &mapping {
                 prop_assert!(name.len() <= style.limit(), "{}", name);
                 prop_assert!(name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b)), "{}", name);
-                let listed = catalog.named(style).tool(name).unwrap();
+                let listed = catalog.names(style).tool(name).unwrap();
                 prop_assert_eq!((listed.server(), &listed.tool.name), (&**server, tool));
                 prop_assert_eq!(&catalog.tool_of(server, tool).unwrap().tool.name, tool);
             }
@@ -81,8 +81,8 @@ proptest! {
     fn alone_every_server_has_exact_bare_names(world in world()) {
         for member in members(&world) {
             let count = member.lists.tools.len();
-            let catalog = Catalog::compose(&all(&world), &[member], &View::everything());
-            let names: HashSet<_> = catalog.named(Style::Bare).tools().map(|(name, _)| name.to_owned()).collect();
+            let catalog = Catalog::compose(&all(&world), &[member], &CatalogView::everything());
+            let names: HashSet<_> = catalog.names(NameStyle::Bare).tools().map(|(name, _)| name.to_owned()).collect();
             prop_assert_eq!(names.len(), count);
             prop_assert!(names.iter().all(|name| name.len() <= 64));
         }
@@ -93,17 +93,17 @@ proptest! {
         (world, shuffled) in world().prop_flat_map(|world| (Just(world.clone()), Just(world).prop_shuffle())),
         connected in vec(any::<bool>(), 6),
     ) {
-        let whole = Catalog::compose(&all(&world), &members(&world), &View::everything());
+        let whole = Catalog::compose(&all(&world), &members(&world), &CatalogView::everything());
         let mut backwards = shuffled.clone();
         for (_, _, tools) in &mut backwards {
             tools.reverse();
         }
         let some: World = world.iter().zip(&connected).filter(|(_, is)| **is).map(|(s, _)| s.clone()).collect();
-        for style in [Style::Full, Style::Gateway] {
+        for style in [NameStyle::Full, NameStyle::Gateway] {
             let expected = mapping(&whole, style);
-            let again = Catalog::compose(&all(&shuffled), &members(&backwards), &View::everything());
+            let again = Catalog::compose(&all(&shuffled), &members(&backwards), &CatalogView::everything());
             prop_assert_eq!(&mapping(&again, style), &expected);
-            let partly = Catalog::compose(&all(&shuffled), &members(&some), &View::everything());
+            let partly = Catalog::compose(&all(&shuffled), &members(&some), &CatalogView::everything());
             for (origin, name) in mapping(&partly, style) {
                 prop_assert_eq!(&name, &expected[&origin]);
             }
@@ -119,7 +119,7 @@ fn the_classic_confusion() {
     let catalog = Catalog::compose(
         &configured(&["a__b"]),
         &[member("a", named(&["x"]))],
-        &View::everything(),
+        &CatalogView::everything(),
     );
     assert_eq!(names(&catalog), ["mcp__a__x_8b86bced"]);
 }

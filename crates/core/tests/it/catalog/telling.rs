@@ -1,16 +1,19 @@
 //! Instructions of servers, and mentions of their resources.
 
 use switchboard_core::catalog::{
-    instructions::{InstructionDigests, changes_since, section},
-    mention::{complete, find, written},
+    instructions::{InstructionDigests, changes_since, instructions_section},
+    mention::{complete_mention, find_mentions, quote_uri},
 };
 
 #[test]
 fn instructions_as_one_section() {
-    assert_eq!(section(&[]), None);
+    assert_eq!(instructions_section(&[]), None);
     assert_eq!(
-        section(&[("a", "Use it."), ("b\u{1b}", "# Rules\n ## a\nText # no\n### Fine\n#tag")])
-            .unwrap(),
+        instructions_section(&[
+            ("a", "Use it."),
+            ("b\u{1b}", "# Rules\n ## a\nText # no\n### Fine\n#tag")
+        ])
+        .unwrap(),
         "# MCP server instructions\n\n## a\n\nUse it.\n\n## b\n\n### Rules\n#### a\nText # no\n### Fine\n###tag\n"
     );
 }
@@ -18,11 +21,11 @@ fn instructions_as_one_section() {
 #[test]
 fn only_what_is_new_is_told_again() {
     let first = changes_since(&InstructionDigests::default(), &[("a", "1"), ("b", "2")]);
-    assert_eq!(first.section, section(&[("a", "1"), ("b", "2")]));
+    assert_eq!(first.section, instructions_section(&[("a", "1"), ("b", "2")]));
     let same = changes_since(&first.digests, &[("b", "2"), ("a", "1")]);
     assert_eq!((same.to_text(), same.section, &*same.gone), (None, None, &[][..]));
     let next = changes_since(&same.digests, &[("a", "changed"), ("c", "3")]);
-    assert_eq!(next.section, section(&[("a", "changed"), ("c", "3")]));
+    assert_eq!(next.section, instructions_section(&[("a", "changed"), ("c", "3")]));
     assert_eq!(next.gone, ["b"]);
     let last = changes_since(&next.digests, &[]);
     assert_eq!((&last.section, &*last.gone), (&None, &["a".to_owned(), "c".to_owned()][..]));
@@ -61,7 +64,7 @@ fn mentions() {
         ),
         ("@docs:... @docs:\"\" @docs:\"open", &[("docs", "\"open", "@docs:\"open")]),
     ] {
-        let mentions = find(line, SERVERS);
+        let mentions = find_mentions(line, SERVERS);
         let found: Vec<_> =
             mentions.iter().map(|m| (&*m.server, &*m.uri, &line[m.range.clone()])).collect();
         assert_eq!(found, expected, "{line}");
@@ -73,8 +76,9 @@ fn what_is_written_is_found() {
     for uri in
         ["a://b", "a b", "a.", "\"q\"", "a\\", "a\\ b", "(", ")", "a\\\\b", "x\u{3000}y", "é"]
     {
-        let line = format!("see @docs:{}, ok", written(uri));
-        let found: Vec<_> = find(&line, SERVERS).into_iter().map(|mention| mention.uri).collect();
+        let line = format!("see @docs:{}, ok", quote_uri(uri));
+        let found: Vec<_> =
+            find_mentions(&line, SERVERS).into_iter().map(|mention| mention.uri).collect();
         assert_eq!(found, [uri], "{line}");
     }
 }
@@ -102,7 +106,7 @@ fn completions() {
         ("@docs:\"b c\"", None),
         ("@docs:a://1 @d", Some(("d", &["docs:"]))),
     ] {
-        let completion = complete(line, SERVERS, &uris);
+        let completion = complete_mention(line, SERVERS, &uris);
         let found = completion.as_ref().map(|c| (&line[c.range.clone()], c.candidates.clone()));
         let expected = expected.map(|(typed, candidates)| {
             (typed, candidates.iter().map(|c| (*c).to_owned()).collect::<Vec<_>>())

@@ -1,7 +1,7 @@
 //! Could this address have come from that template?
 
 use proptest::prelude::*;
-use switchboard_core::catalog::{BadTemplate, UriTemplate};
+use switchboard_core::catalog::{TemplateError, UriTemplate};
 
 #[test]
 fn matching() {
@@ -46,10 +46,10 @@ fn what_is_no_template() {
         assert!(UriTemplate::parse(text).is_err(), "{text}");
     }
     for text in ["{}", "{+}", "{=a}", "{a b}", "{a,}", "{a:}", "{a:x}", "{|a}"] {
-        assert!(matches!(UriTemplate::parse(text), Err(BadTemplate::Expression(_))), "{text}");
+        assert!(matches!(UriTemplate::parse(text), Err(TemplateError::Expression(_))), "{text}");
     }
     assert!(UriTemplate::parse(&"{a}".repeat(32)).is_ok());
-    assert_eq!(UriTemplate::parse(&"{a}".repeat(33)), Err(BadTemplate::TooMany));
+    assert_eq!(UriTemplate::parse(&"{a}".repeat(33)), Err(TemplateError::TooMany));
 }
 
 #[test]

@@ -9,15 +9,16 @@ use std::{
 use http::Method;
 use switchboard_config::Scope;
 use switchboard_core::connection::{
-    CapabilityClass, Connection, InProcess, Jitter, Listener, Notice, Reach, Shared, Spec, State,
-    Timing, Variant,
+    CapabilityClass, Connection, ConnectionContext, ConnectionEvent, ConnectionListener,
+    ConnectionSharing, ConnectionSpec, ConnectionState, ConnectionTarget, ConnectionTiming,
+    InProcessLink, RetryJitter,
 };
-use switchboard_process::Guard;
+use switchboard_process::ProcessGuard;
 use switchboard_testkit::scripted::{Part, Scripted};
 use switchboard_wire::{
     Error,
-    client::{Implementation, List},
-    http::{Doing, HttpError, NoCredentials},
+    client::{Implementation, ListKind},
+    http::{HttpError, NoCredentials, RequestSummary},
 };
 use tokio::time::{Instant, sleep};
 
@@ -44,18 +45,22 @@ impl Bench {
         Self::with(Scripted::new(parts), shared(timing()))
     }
 
-    pub(super) fn with(server: Arc<Scripted>, shared: Arc<Shared>) -> Self {
+    pub(super) fn with(server: Arc<Scripted>, shared: Arc<ConnectionContext>) -> Self {
         Self::of(spec("scripted", &server), server, shared)
     }
 
-    pub(super) fn of(spec: Spec, server: Arc<Scripted>, shared: Arc<Shared>) -> Self {
+    pub(super) fn of(
+        spec: ConnectionSpec,
+        server: Arc<Scripted>,
+        shared: Arc<ConnectionContext>,
+    ) -> Self {
         let heard = Arc::new(Heard::new());
         let connection = Connection::start(spec, shared, heard.clone());
         Self { connection, server, heard, began: Instant::now() }
     }
 
     /// Waits until the connection is in the state of this name.
-    pub(super) async fn until(&self, word: &str) -> State {
+    pub(super) async fn until(&self, word: &str) -> ConnectionState {
         let mut state = self.connection.watch();
         let found = bounded(state.wait_for(|state| state.word() == word)).await;
         found.unwrap().clone()
@@ -64,7 +69,7 @@ impl Bench {
     /// Waits until each list is known.
     pub(super) async fn until_known(&self) {
         let mut lists = self.connection.watch_lists();
-        bounded(lists.wait_for(|lists| lists.known())).await.unwrap();
+        bounded(lists.wait_for(|lists| lists.is_known())).await.unwrap();
     }
 
     /// When each attempt was made, in seconds.
@@ -87,36 +92,36 @@ impl Heard {
     }
 }
 
-impl Listener for Heard {
-    fn notice(&self, connection: &Arc<Connection>, notice: Notice) {
+impl ConnectionListener for Heard {
+    fn handle_event(&self, connection: &Arc<Connection>, notice: ConnectionEvent) {
         let at = tenths(self.began.elapsed());
         let said = match notice {
-            Notice::StateChanged => told(&connection.state()),
-            Notice::SilenceChanged => {
+            ConnectionEvent::StateChanged => told(&connection.state()),
+            ConnectionEvent::SilenceChanged => {
                 let live = connection.state().live().cloned();
                 let is_silent = live.is_some_and(|live| live.silent_since().is_some());
                 if is_silent { "silent".into() } else { "answers again".into() }
             }
-            Notice::ListsChanged(list) => format!("read {}", word(list)),
-            Notice::ListUnchanged { list, .. } => format!("read {} again", word(list)),
-            Notice::NoLists => "offers no list".into(),
-            Notice::ListProblem { list, .. } => format!("could not read {}", word(list)),
-            Notice::Log(_) => "log".into(),
-            Notice::ResourceUpdated { uri, .. } => format!("updated {uri}"),
-            Notice::ElicitationComplete(_) => "elicitation complete".into(),
-            Notice::Question(question) => format!("asks {}", question.method()),
-            Notice::Withdrawn { key } => format!("withdraws {key}"),
-            Notice::Other(note) => format!("says {}", note.method()),
-            Notice::Unreadable(_) => "unreadable".into(),
+            ConnectionEvent::ListsChanged(list) => format!("read {}", word(list)),
+            ConnectionEvent::ListUnchanged { list, .. } => format!("read {} again", word(list)),
+            ConnectionEvent::NoLists => "offers no list".into(),
+            ConnectionEvent::ListProblem { list, .. } => format!("could not read {}", word(list)),
+            ConnectionEvent::Log(_) => "log".into(),
+            ConnectionEvent::ResourceUpdated { uri, .. } => format!("updated {uri}"),
+            ConnectionEvent::ElicitationComplete(_) => "elicitation complete".into(),
+            ConnectionEvent::Question(question) => format!("asks {}", question.method()),
+            ConnectionEvent::Withdrawn { key } => format!("withdraws {key}"),
+            ConnectionEvent::Other(note) => format!("says {}", note.method()),
+            ConnectionEvent::Unreadable(_) => "unreadable".into(),
         };
         self.lines.lock().unwrap().push(format!("{at:.1} {said}"));
     }
 }
 
 /// A state in a few words.
-pub(super) fn told(state: &State) -> String {
+pub(super) fn told(state: &ConnectionState) -> String {
     match state {
-        State::Failed(failed) => {
+        ConnectionState::Failed(failed) => {
             let what = if failed.was_connected { "lost" } else { "failed" };
             match failed.retry_at {
                 Some(at) => format!("{what}, again in {}", tenths(at - failed.since)),
@@ -127,7 +132,7 @@ pub(super) fn told(state: &State) -> String {
     }
 }
 
-fn word(list: List) -> &'static str {
+fn word(list: ListKind) -> &'static str {
     list.member()
 }
 
@@ -136,29 +141,29 @@ pub(super) fn tenths(time: Duration) -> f64 {
 }
 
 /// The numbers of the contract, without jitter.
-pub(super) fn timing() -> Timing {
-    Timing { jitter: Jitter::NONE, ..Timing::default() }
+pub(super) fn timing() -> ConnectionTiming {
+    ConnectionTiming { jitter: RetryJitter::NONE, ..ConnectionTiming::default() }
 }
 
-pub(super) fn shared(timing: Timing) -> Arc<Shared> {
+pub(super) fn shared(timing: ConnectionTiming) -> Arc<ConnectionContext> {
     let client = Implementation { name: "test".into(), version: "1".into() };
-    Arc::new(Shared::new(client, Guard::none(), timing))
+    Arc::new(ConnectionContext::new(client, ProcessGuard::none(), timing))
 }
 
-pub(super) fn spec(id: &str, server: &Arc<Scripted>) -> Spec {
+pub(super) fn spec(id: &str, server: &Arc<Scripted>) -> ConnectionSpec {
     let server = server.clone();
     let open = Arc::new(move || server.open());
-    Spec {
+    ConnectionSpec {
         server: id.to_owned(),
         scope: Scope::User,
-        reach: Reach::InProcess(InProcess { id: id.to_owned(), open }),
+        reach: ConnectionTarget::InProcess(InProcessLink { id: id.to_owned(), open }),
         working_dir: "/".into(),
         environment: Arc::new([]),
         root: None,
         class: CapabilityClass::QUEUE,
         era: None,
         principal: None,
-        variant: Variant::Shared,
+        variant: ConnectionSharing::Shared,
         credentials: Arc::new(NoCredentials),
         credential_id: String::new(),
     }
@@ -166,7 +171,7 @@ pub(super) fn spec(id: &str, server: &Arc<Scripted>) -> Spec {
 
 /// The error of a server that somebody has to sign in to.
 pub(super) fn sign_in() -> Error {
-    let doing = Doing::new(Method::POST, &"https://example.test/mcp".parse().unwrap());
+    let doing = RequestSummary::new(Method::POST, &"https://example.test/mcp".parse().unwrap());
     let challenges = vec!["Bearer".to_owned()];
     HttpError::SignIn { doing, reason: "expired".into(), challenges }.into()
 }

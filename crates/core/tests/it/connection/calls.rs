@@ -3,21 +3,21 @@
 use std::{io, sync::Arc, time::Duration};
 
 use http::Method;
-use switchboard_core::connection::{Busy, Stats, Timing};
+use switchboard_core::connection::{ConnectionBusy, ConnectionStats, ConnectionTiming};
 use switchboard_testkit::scripted::{Part, Scripted};
 use switchboard_wire::{
     Error,
     envelope::RpcError,
-    http::{Break, ConnectKind, Doing, HttpError, Received},
+    http::{ConnectFailure, DisconnectKind, HttpError, RequestSummary, ResponseProgress},
 };
 
 use super::bench::{Bench, pass, seconds, shared, sign_in, timing};
 
-fn doing() -> Doing {
-    Doing::new(Method::POST, &"https://example.test/mcp".parse().unwrap())
+fn doing() -> RequestSummary {
+    RequestSummary::new(Method::POST, &"https://example.test/mcp".parse().unwrap())
 }
 
-fn connect(kind: ConnectKind) -> Error {
+fn connect(kind: ConnectFailure) -> Error {
     HttpError::Connect { doing: doing(), kind, source: "no".into() }.into()
 }
 
@@ -26,7 +26,7 @@ fn broken(kind: io::ErrorKind) -> Error {
 }
 
 fn reset() -> Error {
-    let (how, received) = (Break::Reset, Received::Nothing);
+    let (how, received) = (DisconnectKind::Reset, ResponseProgress::Nothing);
     HttpError::Closed { doing: doing(), how, received, source: None }.into()
 }
 
@@ -46,7 +46,7 @@ async fn failures_end_a_session_by_their_kind() {
         let live = bench.connection.ready().await.unwrap();
         let mut told = None;
         for count in 1..=10 {
-            bench.connection.failed(&live, &error);
+            bench.connection.record_failure(&live, &error);
             pass(Duration::from_millis(1)).await;
             if bench.connection.state().word() != "connected" {
                 told = Some(count);
@@ -56,10 +56,10 @@ async fn failures_end_a_session_by_their_kind() {
         assert_eq!(told, expected, "{error:?}");
     };
     let (after, received) = (seconds(60), 7);
-    check(connect(ConnectKind::Refused), Some(1)).await;
-    check(connect(ConnectKind::Unreachable), Some(1)).await;
-    check(connect(ConnectKind::Timeout), Some(3)).await;
-    check(connect(ConnectKind::Broken), Some(3)).await;
+    check(connect(ConnectFailure::Refused), Some(1)).await;
+    check(connect(ConnectFailure::Unreachable), Some(1)).await;
+    check(connect(ConnectFailure::Timeout), Some(3)).await;
+    check(connect(ConnectFailure::Broken), Some(3)).await;
     check(HttpError::FirstByte { doing: doing(), after }.into(), Some(3)).await;
     check(HttpError::Stalled { doing: doing(), received, after }.into(), Some(3)).await;
     check(reset(), Some(3)).await;
@@ -81,19 +81,19 @@ async fn an_answer_in_between_makes_them_count_anew() {
     let bench = Bench::new([Part::Serves]);
     let live = bench.connection.ready().await.unwrap();
     for round in 0..5 {
-        bench.connection.failed(&live, &reset());
-        bench.connection.failed(&live, &stream_lost());
+        bench.connection.record_failure(&live, &reset());
+        bench.connection.record_failure(&live, &stream_lost());
         match round % 2 {
-            0 => bench.connection.succeeded(&live, Duration::from_millis(5)),
-            _ => bench.connection.failed(&live, &refused()),
+            0 => bench.connection.record_success(&live, Duration::from_millis(5)),
+            _ => bench.connection.record_failure(&live, &refused()),
         }
     }
     pass(seconds(1)).await;
     assert_eq!(bench.connection.state().word(), "connected");
     // Of mixed kinds three are three.
-    bench.connection.failed(&live, &reset());
-    bench.connection.failed(&live, &stream_lost());
-    bench.connection.failed(&live, &connect(ConnectKind::Timeout));
+    bench.connection.record_failure(&live, &reset());
+    bench.connection.record_failure(&live, &stream_lost());
+    bench.connection.record_failure(&live, &connect(ConnectFailure::Timeout));
     bench.until("failed").await;
 }
 
@@ -106,14 +106,14 @@ async fn an_earlier_session_does_not_count() {
     let new = bench.connection.ready().await.unwrap();
     assert_ne!(old.number(), new.number());
     for _ in 0..5 {
-        bench.connection.failed(&old, &connect(ConnectKind::Refused));
+        bench.connection.record_failure(&old, &connect(ConnectFailure::Refused));
     }
-    bench.connection.failed(&new, &reset());
-    bench.connection.failed(&new, &reset());
-    bench.connection.succeeded(&old, Duration::ZERO);
+    bench.connection.record_failure(&new, &reset());
+    bench.connection.record_failure(&new, &reset());
+    bench.connection.record_success(&old, Duration::ZERO);
     pass(seconds(1)).await;
     assert_eq!(bench.connection.state().word(), "connected");
-    bench.connection.failed(&new, &reset());
+    bench.connection.record_failure(&new, &reset());
     bench.until("failed").await;
 }
 
@@ -123,9 +123,9 @@ async fn a_session_that_ends_anyway_takes_its_failures_with_it() {
     let bench = Bench::new([Part::Serves]);
     let live = bench.connection.ready().await.unwrap();
     bench.connection.reconnect();
-    bench.connection.failed(&live, &connect(ConnectKind::Refused));
+    bench.connection.record_failure(&live, &connect(ConnectFailure::Refused));
     pass(seconds(100)).await;
-    let Stats { connects, last_error, .. } = bench.connection.stats();
+    let ConnectionStats { connects, last_error, .. } = bench.connection.stats();
     assert_eq!((connects, last_error.is_none()), (2, true));
 }
 
@@ -135,7 +135,7 @@ async fn a_session_given_up_is_made_again() {
     let bench = Bench::new([Part::Serves]);
     let live = bench.connection.ready().await.unwrap();
     bench.heard.take();
-    bench.connection.failed(&live, &connect(ConnectKind::Refused));
+    bench.connection.record_failure(&live, &connect(ConnectFailure::Refused));
     drop(live);
     pass(seconds(2)).await;
     let mut heard = bench.heard.take();
@@ -144,19 +144,19 @@ async fn a_session_given_up_is_made_again() {
     assert_eq!(bench.server.serving(), 1);
     // One that asks for a sign-in waits for that.
     let live = bench.connection.ready().await.unwrap();
-    bench.connection.failed(&live, &sign_in());
+    bench.connection.record_failure(&live, &sign_in());
     bench.until("needs-auth").await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn so_many_calls_and_no_more() {
-    let timing = Timing { calls_in_flight: 3, ..timing() };
+    let timing = ConnectionTiming { calls_in_flight: 3, ..timing() };
     let bench = Bench::with(Scripted::new([Part::Serves]), shared(timing));
     let connection = &bench.connection;
     let first = connection.admit("a".into()).unwrap();
     let _second = connection.admit("b".into()).unwrap();
     let third = connection.admit("a".into()).unwrap();
-    assert_eq!(connection.admit("c".into()).unwrap_err(), Busy { limit: 3 });
+    assert_eq!(connection.admit("c".into()).unwrap_err(), ConnectionBusy { limit: 3 });
     assert_eq!(connection.sessions_in_flight(), [("a".into(), 2), ("b".into(), 1)]);
     drop(first);
     let _fourth = connection.admit("c".into()).unwrap();
@@ -179,8 +179,9 @@ async fn what_happened_is_counted() {
     let bench = Bench::new([Part::Dies, Part::ServesFor(seconds(5)), Part::Serves]);
     pass(seconds(100)).await;
     let live = bench.connection.ready().await.unwrap();
-    bench.connection.succeeded(&live, Duration::from_millis(30));
-    let Stats { connects, restarts, last_error, latency, pid, .. } = bench.connection.stats();
+    bench.connection.record_success(&live, Duration::from_millis(30));
+    let ConnectionStats { connects, restarts, last_error, latency, pid, .. } =
+        bench.connection.stats();
     assert_eq!((connects, restarts, pid), (2, 1, None));
     assert!(last_error.is_some());
     assert_eq!(latency.unwrap().p50, Duration::from_millis(30));

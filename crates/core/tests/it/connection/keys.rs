@@ -3,12 +3,12 @@
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
 
 use switchboard_config::{Entry, InheritEnv, Remote, Share, Stdio, ToolFilter, Transport};
-use switchboard_core::connection::{Reach, Spec, Variant};
+use switchboard_core::connection::{ConnectionSharing, ConnectionSpec, ConnectionTarget};
 use switchboard_testkit::scripted::Scripted;
 use switchboard_wire::Era;
 
 /// A change to one part of a spec.
-type Change = fn(&mut Spec);
+type Change = fn(&mut ConnectionSpec);
 
 /// What a change makes of a connection.
 #[derive(Debug, PartialEq)]
@@ -17,22 +17,22 @@ enum Becomes {
     Another,
 }
 
-fn stdio(spec: &mut Spec) -> &mut Stdio {
+fn stdio(spec: &mut ConnectionSpec) -> &mut Stdio {
     match entry(spec) {
         Entry { transport: Transport::Stdio(stdio), .. } => stdio,
         _ => panic!("not a process"),
     }
 }
 
-fn entry(spec: &mut Spec) -> &mut Entry {
+fn entry(spec: &mut ConnectionSpec) -> &mut Entry {
     match &mut spec.reach {
-        Reach::Entry(entry) => entry,
-        Reach::InProcess(_) => panic!("no entry"),
+        ConnectionTarget::Entry(entry) => entry,
+        ConnectionTarget::InProcess(_) => panic!("no entry"),
     }
 }
 
 /// A spec of a process, with two folders in which its command can be found.
-fn process(folder: &Path) -> Spec {
+fn process(folder: &Path) -> ConnectionSpec {
     for name in ["one", "two"] {
         let bin = folder.join(name);
         fs::create_dir_all(&bin).unwrap();
@@ -47,7 +47,7 @@ fn process(folder: &Path) -> Spec {
         ..Stdio::default()
     };
     let mut spec = super::bench::spec("server", &Scripted::new([]));
-    spec.reach = Reach::Entry(Box::new(Entry::new(Transport::Stdio(stdio))));
+    spec.reach = ConnectionTarget::Entry(Box::new(Entry::new(Transport::Stdio(stdio))));
     spec.working_dir = folder.into();
     let path = folder.join("one");
     spec.environment =
@@ -58,19 +58,19 @@ fn process(folder: &Path) -> Spec {
     spec
 }
 
-fn remote(_: &Path) -> Spec {
+fn remote(_: &Path) -> ConnectionSpec {
     let remote = Remote {
         url: "https://example.test/mcp".into(),
         headers: [("x-team".to_owned(), "a".to_owned())].into(),
         ..Remote::default()
     };
     let mut spec = super::bench::spec("server", &Scripted::new([]));
-    spec.reach = Reach::Entry(Box::new(Entry::new(Transport::Http(remote))));
+    spec.reach = ConnectionTarget::Entry(Box::new(Entry::new(Transport::Http(remote))));
     spec
 }
 
 fn with_environment(
-    spec: &mut Spec,
+    spec: &mut ConnectionSpec,
     change: impl FnOnce(&mut Vec<(std::ffi::OsString, std::ffi::OsString)>),
 ) {
     let mut environment = spec.environment.to_vec();
@@ -79,7 +79,7 @@ fn with_environment(
 }
 
 #[track_caller]
-fn check(of: fn(&Path) -> Spec, changes: &[(&str, Change)], expected: &Becomes) {
+fn check(of: fn(&Path) -> ConnectionSpec, changes: &[(&str, Change)], expected: &Becomes) {
     for (what, change) in changes {
         let folder = tempfile::tempdir().unwrap();
         let plain = of(folder.path());
@@ -127,7 +127,7 @@ fn what_the_server_could_notice_makes_another_connection() {
         ("forms", |spec| spec.class.form = false),
         ("era", |spec| spec.era = Some(Era::Legacy)),
         ("principal", |spec| spec.principal = Some("ann@1".into())),
-        ("session", |spec| spec.variant = Variant::Session("s".into())),
+        ("session", |spec| spec.variant = ConnectionSharing::Session("s".into())),
         ("credential", |spec| spec.credential_id = "you".into()),
     ];
     check(process, changes, &Becomes::Another);

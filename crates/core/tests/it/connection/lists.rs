@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use switchboard_core::connection::RawList;
 use switchboard_testkit::scripted::{Part, Said, Scripted};
-use switchboard_wire::client::List;
+use switchboard_wire::client::ListKind;
 
 use super::bench::{Bench, pass, seconds, shared, timing};
 
@@ -31,7 +31,7 @@ fn told(list: &RawList) -> String {
         Some(listing) => listing.items.len().to_string(),
         None => "unknown".into(),
     };
-    let stale = if list.stale() { ", stale" } else { "" };
+    let stale = if list.is_stale() { ", stale" } else { "" };
     let problem = if list.problem.is_some() { ", problem" } else { "" };
     format!("{items}{stale}{problem}")
 }
@@ -44,7 +44,7 @@ fn tools(count: usize, more: &str) -> Said {
 #[tokio::test(start_paused = true)]
 async fn what_is_offered_is_read_and_the_rest_is_empty() {
     let bench = Bench::new([Part::Serves]);
-    assert!(!bench.connection.lists_known());
+    assert!(!bench.connection.knows_lists());
     bench.until_known().await;
     let lists = bench.connection.lists();
     let all = [&lists.tools, &lists.prompts, &lists.resources, &lists.templates].map(told);
@@ -70,9 +70,9 @@ async fn a_list_that_does_not_come_holds_up_nothing() {
     pass(seconds(1)).await;
     let lists = bench.connection.lists();
     assert_eq!([told(&lists.tools), told(&lists.prompts)], ["1", "unknown"]);
-    assert!(!bench.connection.lists_known());
+    assert!(!bench.connection.knows_lists());
     pass(seconds(100)).await;
-    assert!(bench.connection.lists_known());
+    assert!(bench.connection.knows_lists());
     assert_eq!(told(&bench.connection.lists().prompts), "unknown, stale, problem");
     assert_eq!(bench.connection.state().word(), "connected");
 }
@@ -141,7 +141,7 @@ async fn a_list_that_cannot_be_read_again_stays_as_it_was() {
     assert_eq!(bench.heard.take(), ["0.0 could not read tools"]);
     assert_eq!(told(&bench.connection.lists().tools), "1, stale, problem");
     bench.server.answer("tools/list", tools(2, ""));
-    bench.connection.refresh(List::Tools);
+    bench.connection.refresh(ListKind::Tools);
     pass(seconds(1)).await;
     assert_eq!(told(&bench.connection.lists().tools), "2");
 }

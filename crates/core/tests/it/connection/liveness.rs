@@ -76,7 +76,7 @@ async fn a_call_that_is_answered_meanwhile_is_an_answer() {
     let live = bench.connection.state().live().cloned().unwrap();
     for _ in 0..100 {
         pass(seconds(4)).await;
-        bench.connection.succeeded(&live, seconds(1));
+        bench.connection.record_success(&live, seconds(1));
     }
     assert_eq!((asked(&bench.server), bench.heard.take()), (0, Vec::new()));
 }

@@ -4,9 +4,10 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use switchboard_config::{Entry, Stdio, Transport};
 use switchboard_core::connection::{
-    Connection, Error, Live, NotReady, Reach, Shared, Spec, State, Timing,
+    Connection, ConnectionContext, ConnectionError, ConnectionNotReady, ConnectionSpec,
+    ConnectionState, ConnectionTarget, ConnectionTiming, LiveSession,
 };
-use switchboard_process::{Guard, SpawnError};
+use switchboard_process::{ProcessGuard, SpawnError};
 use switchboard_testkit::{
     guard_path,
     processes::{Identity, wait_until, working_in},
@@ -15,41 +16,44 @@ use switchboard_testkit::{
 };
 use switchboard_wire::{
     Error as WireError,
-    client::{Call, Implementation},
+    client::{CallRequest, Implementation},
     json::Raw,
 };
 
 use super::bench::{Heard, timing};
 
 /// Retries that a test can wait for.
-fn shared() -> Shared {
+fn shared() -> ConnectionContext {
     let client = Implementation { name: "test".into(), version: "1".into() };
-    let quick = Timing { first_pause: Duration::from_millis(20), ..timing() };
-    Shared::new(client, Guard::at(guard_path()).unwrap(), quick)
+    let quick = ConnectionTiming { first_pause: Duration::from_millis(20), ..timing() };
+    ConnectionContext::new(client, ProcessGuard::at(guard_path()).unwrap(), quick)
 }
 
-fn spec(folder: &Path, command: &Path, args: &[&str]) -> Spec {
+fn spec(folder: &Path, command: &Path, args: &[&str]) -> ConnectionSpec {
     let mut spec = super::bench::spec("server", &Scripted::new([]));
     let stdio = Stdio {
         command: command.to_str().unwrap().to_owned(),
         args: args.iter().map(|arg| (*arg).to_owned()).collect(),
         ..Stdio::default()
     };
-    spec.reach = Reach::Entry(Box::new(Entry::new(Transport::Stdio(stdio))));
+    spec.reach = ConnectionTarget::Entry(Box::new(Entry::new(Transport::Stdio(stdio))));
     spec.working_dir = folder.into();
     spec.environment = [("PATH".into(), "/usr/bin:/bin".into())].into();
     spec
 }
 
-fn start(spec: Spec, shared: Shared) -> Arc<Connection> {
+fn start(spec: ConnectionSpec, shared: ConnectionContext) -> Arc<Connection> {
     Connection::start(spec, Arc::new(shared), Arc::new(Heard::new()))
 }
 
-fn identity(live: &Live) -> Identity {
+fn identity(live: &LiveSession) -> Identity {
     Identity::of(live.client.process().unwrap().pid()).unwrap()
 }
 
-async fn until(connection: &Connection, so: impl FnMut(&State) -> bool) -> State {
+async fn until(
+    connection: &Connection,
+    so: impl FnMut(&ConnectionState) -> bool,
+) -> ConnectionState {
     bounded(connection.watch().wait_for(so)).await.unwrap().clone()
 }
 
@@ -82,8 +86,8 @@ async fn a_server_that_is_killed_is_started_again() {
     assert_ne!(identity(&second), process);
     assert!(!process.is_alive());
     let error = connection.stats().last_error;
-    assert!(matches!(error, Some(Error::Wire(WireError::Exited { .. }))), "{error:?}");
-    let echo = Call::tool("echo", &Raw::empty_object());
+    assert!(matches!(error, Some(ConnectionError::Wire(WireError::Exited { .. }))), "{error:?}");
+    let echo = CallRequest::call_tool("echo", &Raw::empty_object());
     second.client.call(echo).result().await.unwrap();
 
     connection.stop().await;
@@ -114,9 +118,9 @@ async fn a_server_that_hangs_is_ended_before_the_next_is_started() {
     shared.timing.connect = Duration::from_millis(300);
     shared.timing.retries = 1;
     let connection = start(spec(folder.path(), &program("stubborn"), &["tree"]), shared);
-    let failed_twice = |state: &State| matches!(state, State::Failed(failed) if failed.number == 2);
-    let State::Failed(failed) = until(&connection, failed_twice).await else { panic!() };
-    assert!(matches!(failed.error, Error::Wire(WireError::Timeout { .. })), "{failed:?}");
+    let failed_twice = |state: &ConnectionState| matches!(state, ConnectionState::Failed(failed) if failed.number == 2);
+    let ConnectionState::Failed(failed) = until(&connection, failed_twice).await else { panic!() };
+    assert!(matches!(failed.error, ConnectionError::Wire(WireError::Timeout { .. })), "{failed:?}");
     assert_eq!(working_in(folder.path()), []);
 }
 
@@ -124,8 +128,12 @@ async fn a_server_that_hangs_is_ended_before_the_next_is_started() {
 async fn a_command_that_is_not_there_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let connection = start(spec(folder.path(), Path::new("no-such-server"), &[]), shared());
-    let Err(NotReady::Failed(failed)) = bounded(connection.ready()).await else { panic!() };
-    let Error::Wire(WireError::Spawn(error)) = &failed.error else { panic!("{failed:?}") };
+    let Err(ConnectionNotReady::Failed(failed)) = bounded(connection.ready()).await else {
+        panic!()
+    };
+    let ConnectionError::Wire(WireError::Spawn(error)) = &failed.error else {
+        panic!("{failed:?}")
+    };
     assert!(matches!(**error, SpawnError::NotFound { .. }));
     assert!(failed.retry_at.is_none());
 }
@@ -140,7 +148,9 @@ async fn a_loop_is_refused() {
         shared.program = Some(program.to_owned());
         let connection = start(spec(folder.path(), &ours, args), shared);
         let refused = match bounded(connection.ready()).await {
-            Err(NotReady::Failed(failed)) => matches!(failed.error, Error::Loop),
+            Err(ConnectionNotReady::Failed(failed)) => {
+                matches!(failed.error, ConnectionError::Loop)
+            }
             _ => false,
         };
         assert_eq!(refused, is_loop, "{args:?} {}", program.display());
@@ -165,7 +175,7 @@ async fn a_process_gets_the_usual_variables_what_its_entry_names_and_the_marker(
     ]
     .into();
     std::fs::write(folder.path().join(".env"), "A=file\nB=file\n").unwrap();
-    if let Reach::Entry(entry) = &mut spec.reach
+    if let ConnectionTarget::Entry(entry) = &mut spec.reach
         && let Transport::Stdio(stdio) = &mut entry.transport
     {
         stdio.env = [("A".to_owned(), "own".to_owned())].into();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use switchboard_core::connection::NotReady;
+use switchboard_core::connection::ConnectionNotReady;
 use switchboard_testkit::scripted::Part;
 
 use super::bench::{Bench, pass, seconds, sign_in, tenths};
@@ -12,11 +12,11 @@ async fn wait(bench: &Bench) -> String {
     let began = tokio::time::Instant::now();
     let what = match bench.connection.ready().await {
         Ok(live) => format!("session {}", live.number()),
-        Err(NotReady::Stopped) => "stopped".into(),
-        Err(NotReady::Failed(_)) => "failed".into(),
-        Err(NotReady::NeedsAuth(_)) => "needs-auth".into(),
-        Err(NotReady::Timeout { .. }) => "timeout".into(),
-        Err(NotReady::Limit(_)) => "limit".into(),
+        Err(ConnectionNotReady::Stopped) => "stopped".into(),
+        Err(ConnectionNotReady::Failed(_)) => "failed".into(),
+        Err(ConnectionNotReady::NeedsAuth(_)) => "needs-auth".into(),
+        Err(ConnectionNotReady::Timeout { .. }) => "timeout".into(),
+        Err(ConnectionNotReady::Limit(_)) => "limit".into(),
     };
     format!("{what} after {}", tenths(began.elapsed()))
 }

@@ -6,8 +6,11 @@ use std::{sync::Arc, time::Duration};
 use futures_util::future::BoxFuture;
 use http::HeaderMap;
 use switchboard_config::{Entry, Remote, Tls, Transport};
-use switchboard_core::connection::{Connection, Error, Live, Reach, Shared, Spec, State, Timing};
-use switchboard_process::Guard;
+use switchboard_core::connection::{
+    Connection, ConnectionContext, ConnectionError, ConnectionSpec, ConnectionState,
+    ConnectionTarget, ConnectionTiming, LiveSession,
+};
+use switchboard_process::ProcessGuard;
 use switchboard_testkit::{
     face::StreamableFace,
     fixture::Fixture,
@@ -16,10 +19,10 @@ use switchboard_testkit::{
 };
 use switchboard_wire::{
     Era, Version,
-    client::{Call, HttpTarget, Implementation, Target},
+    client::{CallRequest, HttpTarget, Implementation, ServerTarget},
     http::{
-        Challenge, CredentialError, Credentials, EndpointOptions, HttpError, Outgoing, Pool,
-        Proxies, SignInRevision, Verdict,
+        ChallengeAction, CredentialChallenge, CredentialError, CredentialProvider, EndpointOptions,
+        HttpError, HttpPool, ProxySettings, RequestLine, SignInRevision,
     },
     json::Raw,
 };
@@ -31,33 +34,34 @@ async fn bounded<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(30), future).await.expect("the test hangs")
 }
 
-fn shared() -> Arc<Shared> {
+fn shared() -> Arc<ConnectionContext> {
     let client = Implementation { name: "test".into(), version: "1".into() };
-    let timing = Timing { first_pause: Duration::from_millis(20), retries: 2, ..timing() };
-    let mut shared = Shared::new(client, Guard::none(), timing);
-    shared.http.proxies = Proxies::Off;
+    let timing =
+        ConnectionTiming { first_pause: Duration::from_millis(20), retries: 2, ..timing() };
+    let mut shared = ConnectionContext::new(client, ProcessGuard::none(), timing);
+    shared.http.proxies = ProxySettings::Off;
     Arc::new(shared)
 }
 
-fn spec(remote: Remote) -> Spec {
+fn spec(remote: Remote) -> ConnectionSpec {
     let mut spec = super::bench::spec("server", &Scripted::new([]));
-    spec.reach = Reach::Entry(Box::new(Entry::new(Transport::Http(remote))));
+    spec.reach = ConnectionTarget::Entry(Box::new(Entry::new(Transport::Http(remote))));
     spec
 }
 
-fn at(url: &str) -> Spec {
+fn at(url: &str) -> ConnectionSpec {
     spec(Remote { url: url.to_owned(), ..Remote::default() })
 }
 
-fn start(spec: Spec, shared: Arc<Shared>) -> Arc<Connection> {
+fn start(spec: ConnectionSpec, shared: Arc<ConnectionContext>) -> Arc<Connection> {
     Connection::start(spec, shared, Arc::new(Heard::new()))
 }
 
 /// The state that counts: connected, or failed for good or three times.
-async fn settled(connection: &Connection) -> State {
-    let so = |state: &State| match state {
-        State::Pending(_) => false,
-        State::Failed(failed) => failed.retry_at.is_none() || failed.number == 3,
+async fn settled(connection: &Connection) -> ConnectionState {
+    let so = |state: &ConnectionState| match state {
+        ConnectionState::Pending(_) => false,
+        ConnectionState::Failed(failed) => failed.retry_at.is_none() || failed.number == 3,
         _ => true,
     };
     bounded(connection.watch().wait_for(so)).await.unwrap().clone()
@@ -68,15 +72,15 @@ async fn legacy() -> (StreamableFace, Arc<Connection>) {
     let face = StreamableFace::start(Arc::new(Fixture::default())).await;
     let shared = shared();
     let url = face.url().parse().unwrap();
-    let (pool, options) = (Pool::new(&shared.http).unwrap(), EndpointOptions::default());
-    let key = Target::Http(HttpTarget { url, pool, options }).key();
+    let (pool, options) = (HttpPool::new(&shared.http).unwrap(), EndpointOptions::default());
+    let key = ServerTarget::Http(HttpTarget { url, pool, options }).key();
     shared.eras.put(&key, Version::LATEST_LEGACY);
     let connection = start(at(&face.url()), shared);
     (face, connection)
 }
 
-async fn echo(live: &Live) {
-    let call = Call::tool("echo", &Raw::empty_object());
+async fn echo(live: &LiveSession) {
+    let call = CallRequest::call_tool("echo", &Raw::empty_object());
     bounded(live.client.call(call).result()).await.unwrap();
 }
 
@@ -110,7 +114,8 @@ async fn reconnecting_finds_out_the_era_anew() {
     let (_face, connection) = legacy().await;
     let first = bounded(connection.ready()).await.unwrap();
     connection.reconnect();
-    let so = |state: &State| state.live().is_some_and(|live| live.number() > first.number());
+    let so =
+        |state: &ConnectionState| state.live().is_some_and(|live| live.number() > first.number());
     let state = bounded(connection.watch().wait_for(so)).await.unwrap().clone();
     assert_eq!(state.live().unwrap().facts.era(), Era::Modern);
     bounded(connection.stop()).await;
@@ -121,7 +126,9 @@ async fn a_refusal_asks_for_a_sign_in() {
     let refuse = async |_| Reply::empty(401).header("www-authenticate", r#"Bearer realm="x""#);
     let server = Http::start(refuse).await;
     let connection = start(at(&server.url("/mcp")), shared());
-    let State::NeedsAuth(needs) = settled(&connection).await else { panic!("{connection:?}") };
+    let ConnectionState::NeedsAuth(needs) = settled(&connection).await else {
+        panic!("{connection:?}")
+    };
     assert_eq!(needs.challenges, [r#"Bearer realm="x""#]);
     bounded(connection.stop()).await;
 }
@@ -150,7 +157,7 @@ async fn a_list_that_is_refused_asks_for_a_sign_in() {
     .await;
     let heard = Arc::new(Heard::new());
     let connection = Connection::start(at(&server.url("/mcp")), shared(), heard.clone());
-    let needs_auth = |state: &State| matches!(state, State::NeedsAuth(_));
+    let needs_auth = |state: &ConnectionState| matches!(state, ConnectionState::NeedsAuth(_));
     bounded(connection.watch().wait_for(needs_auth)).await.unwrap();
     let words: Vec<_> = heard.take().iter().map(|line| line[4..].to_owned()).collect();
     assert_eq!(words, ["pending", "connected", "needs-auth"]);
@@ -160,13 +167,16 @@ async fn a_list_that_is_refused_asks_for_a_sign_in() {
 /// Credentials that are never good enough, until somebody signs in; then there is something to try.
 struct Nobody(tokio::sync::Notify);
 
-impl Credentials for Nobody {
-    fn headers<'a>(&'a self, _: Outgoing<'a>) -> BoxFuture<'a, Result<HeaderMap, CredentialError>> {
+impl CredentialProvider for Nobody {
+    fn headers<'a>(
+        &'a self,
+        _: RequestLine<'a>,
+    ) -> BoxFuture<'a, Result<HeaderMap, CredentialError>> {
         Box::pin(std::future::ready(Ok(HeaderMap::new())))
     }
 
-    fn challenged<'a>(&'a self, _: &'a Challenge) -> BoxFuture<'a, Verdict> {
-        Box::pin(std::future::ready(Verdict::SignIn { reason: "nobody".into() }))
+    fn on_challenge<'a>(&'a self, _: &'a CredentialChallenge) -> BoxFuture<'a, ChallengeAction> {
+        Box::pin(std::future::ready(ChallengeAction::SignIn { reason: "nobody".into() }))
     }
 
     fn sign_in_changed(&self, _: SignInRevision) -> BoxFuture<'_, ()> {
@@ -179,12 +189,13 @@ impl Credentials for Nobody {
 async fn a_sign_in_elsewhere_is_noticed() {
     let server = Http::start(async |_| Reply::empty(401)).await;
     let nobody = Arc::new(Nobody(tokio::sync::Notify::new()));
-    let spec = Spec { credentials: nobody.clone(), ..at(&server.url("/mcp")) };
+    let spec = ConnectionSpec { credentials: nobody.clone(), ..at(&server.url("/mcp")) };
     let connection = start(spec, shared());
-    let State::NeedsAuth(first) = settled(&connection).await else { panic!("{connection:?}") };
+    let ConnectionState::NeedsAuth(first) = settled(&connection).await else {
+        panic!("{connection:?}")
+    };
     nobody.0.notify_one();
-    let again =
-        |state: &State| matches!(state, State::NeedsAuth(next) if next.number > first.number);
+    let again = |state: &ConnectionState| matches!(state, ConnectionState::NeedsAuth(next) if next.number > first.number);
     bounded(connection.watch().wait_for(again)).await.unwrap();
     bounded(connection.stop()).await;
 }
@@ -193,13 +204,16 @@ async fn a_sign_in_elsewhere_is_noticed() {
 #[derive(Default)]
 struct SignIns(AtomicU64);
 
-impl Credentials for SignIns {
-    fn headers<'a>(&'a self, _: Outgoing<'a>) -> BoxFuture<'a, Result<HeaderMap, CredentialError>> {
+impl CredentialProvider for SignIns {
+    fn headers<'a>(
+        &'a self,
+        _: RequestLine<'a>,
+    ) -> BoxFuture<'a, Result<HeaderMap, CredentialError>> {
         Box::pin(std::future::ready(Ok(HeaderMap::new())))
     }
 
-    fn challenged<'a>(&'a self, _: &'a Challenge) -> BoxFuture<'a, Verdict> {
-        Box::pin(std::future::ready(Verdict::GiveUp))
+    fn on_challenge<'a>(&'a self, _: &'a CredentialChallenge) -> BoxFuture<'a, ChallengeAction> {
+        Box::pin(std::future::ready(ChallengeAction::GiveUp))
     }
 
     fn sign_in_revision(&self) -> BoxFuture<'_, SignInRevision> {
@@ -213,11 +227,12 @@ async fn a_session_is_not_used_under_another_sign_in() {
     let face = StreamableFace::start(Arc::new(Fixture::default())).await;
     let shared = shared();
     let url = face.url().parse().unwrap();
-    let (pool, options) = (Pool::new(&shared.http).unwrap(), EndpointOptions::default());
-    let key = Target::Http(HttpTarget { url, pool, options }).key();
+    let (pool, options) = (HttpPool::new(&shared.http).unwrap(), EndpointOptions::default());
+    let key = ServerTarget::Http(HttpTarget { url, pool, options }).key();
     shared.eras.put(&key, Version::LATEST_LEGACY);
     let sign_ins = Arc::new(SignIns::default());
-    let connection = start(Spec { credentials: sign_ins.clone(), ..at(&face.url()) }, shared);
+    let connection =
+        start(ConnectionSpec { credentials: sign_ins.clone(), ..at(&face.url()) }, shared);
     for made in 1..4 {
         let first = bounded(connection.ready()).await.unwrap();
         let again = bounded(connection.ready()).await.unwrap();
@@ -234,26 +249,30 @@ async fn a_server_that_is_not_there_is_tried_again() {
     let url = server.url("/mcp");
     drop(server);
     let connection = start(at(&url), shared());
-    let State::Failed(failed) = settled(&connection).await else { panic!("{connection:?}") };
+    let ConnectionState::Failed(failed) = settled(&connection).await else {
+        panic!("{connection:?}")
+    };
     assert!(failed.retries == 3 && failed.retry_at.is_some(), "{failed:?}");
 }
 
 #[tokio::test]
 async fn an_entry_that_cannot_be_sent_is_not_tried_again() {
-    let check = async |remote: Remote, so: fn(&Error) -> bool| {
+    let check = async |remote: Remote, so: fn(&ConnectionError) -> bool| {
         let connection = start(spec(remote), shared());
-        let State::Failed(failed) = settled(&connection).await else { panic!("{connection:?}") };
+        let ConnectionState::Failed(failed) = settled(&connection).await else {
+            panic!("{connection:?}")
+        };
         assert!(failed.number == 1 && so(&failed.error), "{failed:?}");
     };
     let url = || "http://127.0.0.1:9/mcp".to_owned();
     check(Remote { url: "nowhere".into(), ..Remote::default() }, |error| {
-        matches!(error, Error::Url(_))
+        matches!(error, ConnectionError::Url(_))
     })
     .await;
     let headers = [("x-secret".to_owned(), "a\nb".to_owned())].into();
     check(
         Remote { url: url(), headers, ..Remote::default() },
-        |error| matches!(error, Error::Header { name } if name == "x-secret"),
+        |error| matches!(error, ConnectionError::Header { name } if name == "x-secret"),
     )
     .await;
 }
@@ -324,7 +343,7 @@ async fn a_certificate_is_shown_to_a_server_that_demands_one() {
             let entry = Entry::new(kind(Remote { url, tls, ..Remote::default() }));
             let mut spec = super::bench::spec("server", &Scripted::new([]));
             spec.working_dir = folder.path().to_owned();
-            spec.reach = Reach::Entry(Box::new(entry.clone()));
+            spec.reach = ConnectionTarget::Entry(Box::new(entry.clone()));
             let connection = start(spec, shared());
             let state = settled(&connection).await;
             assert_eq!(!server.requests().is_empty(), seen, "{entry:?}: {state:?}");
@@ -340,8 +359,10 @@ async fn a_certificate_that_is_not_there_is_named() {
     let tls = Some(Tls { cert_file: Some("/nowhere/me.pem".into()), ..Tls::default() });
     let url = "https://127.0.0.1:9/mcp".to_owned();
     let connection = start(spec(Remote { url, tls, ..Remote::default() }), shared());
-    let State::Failed(failed) = settled(&connection).await else { panic!("{connection:?}") };
-    let Error::Wire(switchboard_wire::Error::Http(error)) = &failed.error else {
+    let ConnectionState::Failed(failed) = settled(&connection).await else {
+        panic!("{connection:?}")
+    };
+    let ConnectionError::Wire(switchboard_wire::Error::Http(error)) = &failed.error else {
         panic!("{failed:?}")
     };
     let HttpError::Setup { source, .. } = &**error else { panic!("{error:?}") };

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use switchboard_core::connection::{Connection, Shared, State, Timing};
+use switchboard_core::connection::{
+    Connection, ConnectionContext, ConnectionState, ConnectionTiming,
+};
 use switchboard_testkit::scripted::{Part, Scripted};
 use tokio::time::Instant;
 
 use super::bench::{Bench, Heard, pass, seconds, shared, spec, tenths, timing};
 
-fn started(id: &str, part: Part, shared: &Arc<Shared>) -> Bench {
+fn started(id: &str, part: Part, shared: &Arc<ConnectionContext>) -> Bench {
     let server = Scripted::new([part]);
     Bench::of(spec(id, &server), server, shared.clone())
 }
@@ -50,7 +52,7 @@ async fn a_server_that_is_waited_for_does_not_queue() {
 /// A turn that nobody needs any more goes to the next.
 #[tokio::test(start_paused = true)]
 async fn a_server_that_is_stopped_gives_its_turn_back() {
-    let timing = Timing { local_slots: 1, slot_kept: seconds(1000), ..timing() };
+    let timing = ConnectionTiming { local_slots: 1, slot_kept: seconds(1000), ..timing() };
     let shared = shared(timing);
     let first = started("first", Part::Hangs, &shared);
     let second = started("second", Part::Hangs, &shared);
@@ -80,7 +82,7 @@ async fn fifty_broken_servers_do_not_hold_up_the_others() {
     }
     for (index, connection) in connections.iter().enumerate().filter(|(index, _)| index % 4 != 0) {
         let mut state = connection.watch();
-        let connected = state.wait_for(|state| matches!(state, State::Connected(_)));
+        let connected = state.wait_for(|state| matches!(state, ConnectionState::Connected(_)));
         tokio::time::timeout(seconds(30), connected)
             .await
             .unwrap_or_else(|_| panic!("{index}"))

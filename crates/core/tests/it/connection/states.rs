@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use switchboard_core::connection::{Jitter, State, Timing};
+use switchboard_core::connection::{ConnectionState, ConnectionTiming, RetryJitter};
 use switchboard_process::SpawnError;
 use switchboard_testkit::scripted::{Part, Said, Scripted};
 use switchboard_wire::Error;
@@ -97,7 +97,7 @@ async fn what_cannot_work_is_not_tried_again() {
 async fn sign_in_is_waited_for() {
     check([Part::Fails(sign_in())], 10_000, &["0.0 pending", "0.0 needs-auth"]).await;
     let bench = Bench::new([Part::Fails(sign_in())]);
-    let State::NeedsAuth(needs) = bench.until("needs-auth").await else { panic!() };
+    let ConnectionState::NeedsAuth(needs) = bench.until("needs-auth").await else { panic!() };
     assert_eq!(
         (needs.reason.as_str(), &*needs.challenges),
         ("expired", &["Bearer".to_owned()][..])
@@ -156,7 +156,10 @@ async fn service_gives_the_attempts_back() {
 #[tokio::test(start_paused = true)]
 async fn the_pauses_are_jittered_and_the_same_for_the_same_seed() {
     let times = async |seed| {
-        let timing = Timing { jitter: Jitter { percent: 20, seed }, ..Timing::default() };
+        let timing = ConnectionTiming {
+            jitter: RetryJitter { percent: 20, seed },
+            ..ConnectionTiming::default()
+        };
         let bench = Bench::with(Scripted::new([Part::Dies]), shared(timing));
         pass(seconds(10_000)).await;
         let attempts = bench.server.attempts();
@@ -173,7 +176,7 @@ async fn the_pauses_are_jittered_and_the_same_for_the_same_seed() {
 
 #[tokio::test(start_paused = true)]
 async fn numbers_can_be_changed() {
-    let timing = Timing { retries: 2, first_pause: Duration::from_secs(20), ..timing() };
+    let timing = ConnectionTiming { retries: 2, first_pause: Duration::from_secs(20), ..timing() };
     let bench = Bench::with(Scripted::new([Part::Dies]), shared(timing));
     pass(seconds(300)).await;
     assert_eq!(bench.attempts(), [0.0, 20.0, 50.0, 80.0, 140.0, 260.0]);

@@ -1,6 +1,6 @@
 //! Stopping, in every state: it is quick, and nothing is left.
 
-use switchboard_core::connection::State;
+use switchboard_core::connection::ConnectionState;
 use switchboard_testkit::scripted::Part;
 use tokio::time::Instant;
 
@@ -30,7 +30,7 @@ async fn check(parts: &[Part], at: u64, state: &str) {
     let began = Instant::now();
     bench.connection.stop().await;
     assert_eq!(tenths(began.elapsed()), 0.0, "stopping while {state}");
-    assert!(matches!(bench.connection.state(), State::Stopped));
+    assert!(matches!(bench.connection.state(), ConnectionState::Stopped));
     let attempts = bench.server.attempts().len();
     settle(before).await;
     assert_eq!(bench.server.serving(), 0, "{state}");
@@ -57,7 +57,8 @@ async fn calls_under_way_fail() {
     bench.server.answer("tools/call", switchboard_testkit::scripted::Said::Nothing);
     let live = bench.connection.ready().await.unwrap();
     let arguments = switchboard_wire::json::Raw::empty_object();
-    let call = live.client.call(switchboard_wire::client::Call::tool("echo", &arguments));
+    let call =
+        live.client.call(switchboard_wire::client::CallRequest::call_tool("echo", &arguments));
     let (answer, ()) = tokio::join!(call.result(), async {
         pass(seconds(1)).await;
         bench.connection.stop().await;

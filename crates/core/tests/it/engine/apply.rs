@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::json;
-use switchboard_core::engine::{InProcess, Status, Workspace, WorkspaceId};
+use switchboard_core::engine::{InProcessServer, ServerStatus, Workspace, WorkspaceId};
 use switchboard_core::{CallError, Request};
 use switchboard_testkit::processes::Identity;
 use switchboard_testkit::programs::program;
@@ -16,10 +16,10 @@ use switchboard_wire::link::pair;
 use super::script::{Bench, Script, desired, said};
 
 /// A server at whose other end nobody speaks.
-fn mute(name: &str) -> InProcess {
+fn mute(name: &str) -> InProcessServer {
     let held = Mutex::new(Vec::new());
-    InProcess::linked(name, move || {
-        let (ours, theirs) = pair::pair();
+    InProcessServer::from_link(name, move || {
+        let (ours, theirs) = pair::link_pair();
         held.lock().unwrap().push(theirs);
         Ok(ours)
     })
@@ -39,7 +39,7 @@ async fn the_first_server_is_usable_while_others_are_still_coming() {
     assert_eq!(said(&outcome.result), "{}");
     assert_eq!(began.elapsed(), Duration::ZERO, "it waited for somebody else");
     let snapshot = bench.engine.snapshot(&bench.workspace.id).unwrap();
-    let coming: Vec<_> = snapshot.coming().map(|server| server.name.as_str()).collect();
+    let coming: Vec<_> = snapshot.servers_coming().map(|server| server.name.as_str()).collect();
     assert_eq!(coming, ["x", "y", "z"]);
     bench.engine.shutdown().await;
 }
@@ -87,9 +87,9 @@ async fn two_workspaces_with_one_server_name_never_mix() {
         let folder = bench.folder.path().join(token);
         std::fs::create_dir_all(&folder).unwrap();
         let desired = desired_with(&folder, &configuration, token);
-        let environment: switchboard_core::engine::Environment =
+        let environment: switchboard_core::engine::ProcessEnvironment =
             Arc::new([("TOKEN".into(), token.into()), ("PATH".into(), "/bin".into())]);
-        let id = WorkspaceId::of(&desired, &environment, &configuration.to_string());
+        let id = WorkspaceId::from_desired(&desired, &environment, &configuration.to_string());
         (Workspace { id, environment, in_process: Vec::new() }, desired)
     };
     let mut pids = Vec::new();
@@ -97,9 +97,9 @@ async fn two_workspaces_with_one_server_name_never_mix() {
         let (workspace, desired) = workspace(token);
         bench.engine.apply(&workspace, desired);
         let patience = Duration::from_secs(60);
-        let snapshot = bench.engine.settled(&workspace.id, patience).await.unwrap();
+        let snapshot = bench.engine.settled_snapshot(&workspace.id, patience).await.unwrap();
         let server = snapshot.server("same").unwrap();
-        assert!(matches!(server.status, Status::Connected), "{:?}", server.status);
+        assert!(matches!(server.status, ServerStatus::Connected), "{:?}", server.status);
         let pid = server.stats.as_ref().unwrap().pid.unwrap();
         let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap();
         let environment = String::from_utf8(environment).unwrap();
@@ -143,7 +143,7 @@ async fn a_server_in_this_process_obeys_policy() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, text).unwrap();
         let script = bench.serve("mine", Script::new(&["echo"]).legacy());
-        let view = |snapshot: &switchboard_core::Snapshot| {
+        let view = |snapshot: &switchboard_core::WorkspaceSnapshot| {
             let view = snapshot.server("mine").unwrap();
             (view.status.word(), view.tools, script.opened.load(Ordering::SeqCst))
         };
@@ -165,20 +165,23 @@ fn desired_with(
     configuration: &serde_json::Value,
     token: &str,
 ) -> switchboard_config::Desired {
-    use switchboard_config::{Asked, Dynamic, Platform, Surroundings, resolve};
+    use switchboard_config::{
+        DynamicConfig, HostContext, Platform, ResolveOptions, resolve_desired,
+    };
     let home = folder.to_str().unwrap().to_owned();
     let env = [("HOME".to_owned(), home.clone()), ("TOKEN".to_owned(), token.to_owned())];
-    let mut surroundings = Surroundings::usual(Platform::Linux, env.into(), home.into()).unwrap();
+    let mut surroundings =
+        HostContext::for_platform(Platform::Linux, env.into(), home.into()).unwrap();
     surroundings.managed_dir = folder.join("managed");
-    let dynamic = vec![Dynamic::Text(configuration.to_string())];
-    resolve(&surroundings, &Asked { dynamic, ..Asked::default() })
+    let dynamic = vec![DynamicConfig::Text(configuration.to_string())];
+    resolve_desired(&surroundings, &ResolveOptions { dynamic, ..ResolveOptions::default() })
 }
 
 #[tokio::test]
 async fn a_list_that_changed_is_read_again_in_place() {
     let mut bench = Bench::new().await;
     let script = bench.serve("one", Script::new(&["a"]));
-    let names = |snapshot: &switchboard_core::Snapshot| -> Vec<String> {
+    let names = |snapshot: &switchboard_core::WorkspaceSnapshot| -> Vec<String> {
         snapshot.catalog.tools().iter().map(|tool| tool.name.clone()).collect()
     };
     assert_eq!(names(&*bench.settled().await), ["mcp__one__a"]);
@@ -186,7 +189,7 @@ async fn a_list_that_changed_is_read_again_in_place() {
     let mut changes = bench.engine.changes();
     loop {
         let snapshot = bench.engine.snapshot(&bench.workspace.id).unwrap();
-        assert!(matches!(snapshot.server("one").unwrap().status, Status::Connected));
+        assert!(matches!(snapshot.server("one").unwrap().status, ServerStatus::Connected));
         if names(&snapshot) == ["mcp__one__a", "mcp__one__b"] {
             break;
         }
@@ -224,11 +227,11 @@ fn a_workspace_is_its_root_its_agent_and_what_its_files_name() {
     let plain = desired(folder.path(), &json!({}));
     let other_root = tempfile::tempdir().unwrap();
     let elsewhere = desired(other_root.path(), &json!({}));
-    let environment = |variables: &[(&str, &str)]| -> switchboard_core::engine::Environment {
+    let environment = |variables: &[(&str, &str)]| -> switchboard_core::engine::ProcessEnvironment {
         variables.iter().map(|(name, value)| (name.into(), value.into())).collect()
     };
     let id = |desired, variables: &[(&str, &str)], given| {
-        WorkspaceId::of(desired, &environment(variables), given)
+        WorkspaceId::from_desired(desired, &environment(variables), given)
     };
     let base = id(&plain, &[("PATH", "/bin")], "");
     assert_eq!(base, id(&plain, &[("PATH", "/bin"), ("UNNAMED", "x")], ""));
@@ -252,9 +255,9 @@ async fn a_server_without_lists_is_not_waited_for() {
         bench.serve("bare", if legacy { script.legacy() } else { script });
         bench.serve("one", Script::new(&["a"]));
         let snapshot = bench.settled().await;
-        let coming: Vec<_> = snapshot.coming().map(|server| server.name.clone()).collect();
+        let coming: Vec<_> = snapshot.servers_coming().map(|server| server.name.clone()).collect();
         assert_eq!(coming, [""; 0], "legacy: {legacy}");
         let status = &snapshot.server("bare").unwrap().status;
-        assert!(matches!(status, Status::Connected), "legacy: {legacy}");
+        assert!(matches!(status, ServerStatus::Connected), "legacy: {legacy}");
     }
 }

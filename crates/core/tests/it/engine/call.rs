@@ -4,15 +4,17 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use switchboard_config::Mode;
-use switchboard_core::audit::Ended;
-use switchboard_core::dispatch::{About, Question, Reference, Reply};
-use switchboard_core::engine::{Answers, Happened, Session};
-use switchboard_core::permission::{Because, Consent, Remember};
-use switchboard_core::{CallError, CallEvent, Outcome, Request};
+use switchboard_core::audit::CallEnd;
+use switchboard_core::dispatch::{
+    CompletionReference, PendingQuestion, QuestionAnswer, QuestionKind,
+};
+use switchboard_core::engine::{EngineEventKind, QuestionAnswerer, Session};
+use switchboard_core::permission::{AnswerLifetime, DecisionReason, UserConsent};
+use switchboard_core::{CallError, CallEvent, CallOutcome, Request};
 use switchboard_wire::Remedy;
 use switchboard_wire::json::Raw;
 use switchboard_wire::meta::method;
-use switchboard_wire::server::Reply as Answered;
+use switchboard_wire::server::HandlerReply as UnrenderedAnswer;
 
 use super::script::{Bench, Script, raw, said, text};
 
@@ -25,8 +27,8 @@ async fn run(
     bench: &Bench,
     session: Session,
     request: Request,
-    decide: impl Fn(Question),
-) -> Result<Outcome, CallError> {
+    decide: impl Fn(PendingQuestion),
+) -> Result<CallOutcome, CallError> {
     let caller = bench.attach(session);
     let mut running = bench.engine.call(&caller, request);
     loop {
@@ -93,9 +95,11 @@ async fn rules_decide_and_people_decide_the_rest() {
     let listed: Vec<_> = snapshot.catalog.tools().iter().map(|tool| &*tool.tool.name).collect();
     assert_eq!(listed, ["free", "asked", "other"], "what is denied is not listed");
 
-    let yes = |question: Question| question.answer(Reply::Allow(Remember::Once));
-    let no = |question: Question| question.answer(Reply::Deny(Remember::Once));
-    let check = async |tool: &str, mode, decide: &dyn Fn(Question), expected: &str| {
+    let yes =
+        |question: PendingQuestion| question.answer(QuestionAnswer::Allow(AnswerLifetime::Once));
+    let no =
+        |question: PendingQuestion| question.answer(QuestionAnswer::Deny(AnswerLifetime::Once));
+    let check = async |tool: &str, mode, decide: &dyn Fn(PendingQuestion), expected: &str| {
         let request = Request::tool(&format!("mcp__one__{tool}"), &Raw::empty_object());
         let outcome = run(&bench, session(mode), request, decide).await;
         let shown = match outcome {
@@ -128,13 +132,13 @@ async fn an_answer_is_remembered_for_as_long_as_it_says() {
     let mut bench = Bench::new().await;
     bench.serve("one", Script::new(&["a"]));
     let caller = bench.attach(session(Mode::Default));
-    let ask = async |reply: Option<Reply>| {
+    let ask = async |reply: Option<QuestionAnswer>| {
         let mut running =
             bench.engine.call(&caller, Request::tool("mcp__one__a", &Raw::empty_object()));
         loop {
             match running.next().await {
                 Ok(CallEvent::Question(question)) => {
-                    assert!(matches!(question.about, About::Permission(_)));
+                    assert!(matches!(question.about, QuestionKind::Permission(_)));
                     question.answer(reply.clone().expect("it was asked again"));
                 }
                 Ok(CallEvent::Done(outcome)) => return outcome.decision.unwrap().to_string(),
@@ -143,8 +147,11 @@ async fn an_answer_is_remembered_for_as_long_as_it_says() {
             }
         }
     };
-    assert_eq!(ask(Some(Reply::Allow(Remember::Once))).await, "a person answered");
-    assert_eq!(ask(Some(Reply::Allow(Remember::Session))).await, "a person answered");
+    assert_eq!(ask(Some(QuestionAnswer::Allow(AnswerLifetime::Once))).await, "a person answered");
+    assert_eq!(
+        ask(Some(QuestionAnswer::Allow(AnswerLifetime::Session))).await,
+        "a person answered"
+    );
     assert_eq!(ask(None).await, "answered before (for this session)");
     bench.engine.shutdown().await;
 }
@@ -155,10 +162,10 @@ async fn what_a_person_typed_is_consent_unless_a_rule_forbids_it() {
     let configuration =
         json!({ "permissions": { "ask": ["mcp__one__a"], "deny": ["mcp__one__b"] } });
     bench.serve_with("one", Script::new(&["a", "b"]), &configuration);
-    let typed = || Session { consent: Consent::Typed, ..Session::new("s") };
+    let typed = || Session { consent: UserConsent::Typed, ..Session::new("s") };
     let request = |tool: &str| Request::tool(&format!("mcp__one__{tool}"), &Raw::empty_object());
     let outcome = run(&bench, typed(), request("a"), |_| panic!("asked")).await.unwrap();
-    assert!(matches!(outcome.decision, Some(Because::Typed)));
+    assert!(matches!(outcome.decision, Some(DecisionReason::Typed)));
     let error = run(&bench, typed(), request("b"), |_| panic!("asked")).await.unwrap_err();
     assert!(matches!(error, CallError::Denied { at: Some(_), .. }), "{error:?}");
     bench.engine.shutdown().await;
@@ -168,24 +175,27 @@ async fn what_a_person_typed_is_consent_unless_a_rule_forbids_it() {
 async fn a_question_goes_to_the_queue_only_while_somebody_watches() {
     let mut bench = Bench::new().await;
     bench.serve("one", Script::new(&["a"]));
-    let caller = bench.attach(Session { answers: Answers::Queue, ..session(Mode::Default) });
+    let caller =
+        bench.attach(Session { answers: QuestionAnswerer::Queue, ..session(Mode::Default) });
     let call = || bench.engine.call(&caller, Request::tool("mcp__one__a", &Raw::empty_object()));
     let error = call().outcome().await.unwrap_err();
     assert!(matches!(error, CallError::Unanswered { allow: Some(_), .. }), "{error:?}");
 
     let queue = bench.engine.queue();
-    let _watching = queue.attend();
+    let _watching = queue.watch();
     let answering = async {
         let mut changes = queue.changes();
         loop {
-            if let [waits] = &queue.waiting()[..] {
-                return queue.answer(waits.id, Reply::Allow(Remember::Once)).unwrap();
+            if let [waits] = &queue.questions()[..] {
+                return queue
+                    .answer(waits.id, QuestionAnswer::Allow(AnswerLifetime::Once))
+                    .unwrap();
             }
             changes.changed().await.unwrap();
         }
     };
     let (outcome, ()) = tokio::join!(call().outcome(), answering);
-    assert!(matches!(outcome.unwrap().decision, Some(Because::Person)));
+    assert!(matches!(outcome.unwrap().decision, Some(DecisionReason::Person)));
     bench.engine.shutdown().await;
 }
 
@@ -260,7 +270,7 @@ async fn a_long_result_becomes_a_file_and_a_note() {
 async fn an_error_of_a_tool_is_kept_and_an_error_of_a_server_is_told() {
     let mut bench = Bench::new().await;
     let script = Script::new(&["broken", "refusing"]).answering(|name, _| match name {
-        "broken" => Ok(Answered::Complete(raw(&json!({ "content": [], "isError": true })))),
+        "broken" => Ok(UnrenderedAnswer::Complete(raw(&json!({ "content": [], "isError": true })))),
         _ => Err(switchboard_wire::envelope::RpcError::new(-32000, "not now")),
     });
     bench.serve("one", script);
@@ -274,12 +284,12 @@ async fn an_error_of_a_tool_is_kept_and_an_error_of_a_server_is_told() {
     assert_eq!(error.remedy(), Remedy::GiveUp);
     let mut ended = Vec::new();
     while let Ok(event) = events.try_recv() {
-        if let Happened::Called(called) = event.what {
+        if let EngineEventKind::Called(called) = event.what {
             ended.push((called.name.clone(), called.ended));
         }
     }
-    assert_eq!(ended[0], ("mcp__one__broken".to_owned(), Ended::ToolError));
-    assert_eq!(ended[1].1, Ended::Failed("server-error"));
+    assert_eq!(ended[0], ("mcp__one__broken".to_owned(), CallEnd::ToolError));
+    assert_eq!(ended[1].1, CallEnd::Failed("server-error"));
     bench.engine.shutdown().await;
 }
 
@@ -347,7 +357,7 @@ async fn prompts_resources_and_completions_reach_their_servers() {
     let forced = call(Request::read("note://nobody").of_server("one")).await.unwrap();
     assert_eq!(forced.server.as_deref(), Some("one"));
 
-    let reference = Reference::Prompt("mcp__one__greet");
+    let reference = CompletionReference::Prompt("mcp__one__greet");
     let known = arguments(r#"{"other":"v"}"#);
     let completed = call(Request::complete(reference, "x", "al", &known)).await.unwrap();
     let completed: Value = completed.result.decode().unwrap();
@@ -364,7 +374,7 @@ async fn a_resource_that_a_result_speaks_of_is_read_from_the_same_server() {
     bench.serve("one", Script::new(&[]));
     let script = Script::new(&["link"]).answering(|_, _| {
         let link = json!({ "type": "resource_link", "uri": "made://up", "name": "x" });
-        Ok(Answered::Complete(raw(&json!({ "content": [link] }))))
+        Ok(UnrenderedAnswer::Complete(raw(&json!({ "content": [link] }))))
     });
     bench.serve("two", script);
     bench.settled().await;

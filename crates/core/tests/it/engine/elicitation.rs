@@ -6,22 +6,22 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use switchboard_config::Mode;
-use switchboard_core::dispatch::{About, Reply};
-use switchboard_core::engine::{Answers, Session};
+use switchboard_core::dispatch::{QuestionAnswer, QuestionKind};
+use switchboard_core::engine::{QuestionAnswerer, Session};
 use switchboard_core::{CallError, CallEvent, Request};
 use switchboard_wire::envelope::{RpcError, code};
 use switchboard_wire::json::Raw;
-use switchboard_wire::server::Change;
+use switchboard_wire::server::ChangeNotification;
 use tokio::time::Instant;
 
 use super::script::{Bench, Script, raw, said, text};
 
-fn session(answers: Answers) -> Session {
+fn session(answers: QuestionAnswerer) -> Session {
     Session { mode: Some(Mode::BypassPermissions), answers, ..Session::new("s") }
 }
 
 /// Calls `mcp__one__ask`, answering its questions; what the tool says then.
-async fn ask(bench: &Bench, session: Session, reply: Option<Reply>) -> String {
+async fn ask(bench: &Bench, session: Session, reply: Option<QuestionAnswer>) -> String {
     let caller = bench.attach(session);
     let mut running =
         bench.engine.call(&caller, Request::tool("mcp__one__ask", &Raw::empty_object()));
@@ -29,7 +29,9 @@ async fn ask(bench: &Bench, session: Session, reply: Option<Reply>) -> String {
         match running.next().await.unwrap() {
             CallEvent::Done(outcome) => return said(&outcome.result),
             CallEvent::Question(question) => {
-                let About::Elicitation { params } = &question.about else { panic!("{question:?}") };
+                let QuestionKind::Elicitation { params } = &question.about else {
+                    panic!("{question:?}")
+                };
                 assert!(params.as_str().contains("who?"), "{params}");
                 match &reply {
                     Some(reply) => question.answer(reply.clone()),
@@ -41,8 +43,8 @@ async fn ask(bench: &Bench, session: Session, reply: Option<Reply>) -> String {
     }
 }
 
-fn accept() -> Reply {
-    Reply::Result(Ok(raw(&json!({ "action": "accept", "content": { "name": "Ada" } }))))
+fn accept() -> QuestionAnswer {
+    QuestionAnswer::Result(Ok(raw(&json!({ "action": "accept", "content": { "name": "Ada" } }))))
 }
 
 #[tokio::test]
@@ -50,7 +52,7 @@ async fn a_form_reaches_whoever_made_the_call_in_either_era() {
     for script in [Script::new(&["ask"]), Script::new(&["ask"]).legacy()] {
         let mut bench = Bench::new().await;
         bench.serve("one", script);
-        let caller = Answers::Caller;
+        let caller = QuestionAnswerer::Caller;
         let accepted = ask(&bench, session(caller), Some(accept())).await;
         assert_eq!(accepted, r#"{"action":"accept","content":{"name":"Ada"}}"#);
         let cancelled = ask(&bench, session(caller), None).await;
@@ -58,11 +60,14 @@ async fn a_form_reaches_whoever_made_the_call_in_either_era() {
         let declined = ask(
             &bench,
             session(caller),
-            Some(Reply::Deny(switchboard_core::permission::Remember::Once)),
+            Some(QuestionAnswer::Deny(switchboard_core::permission::AnswerLifetime::Once)),
         );
         assert_eq!(declined.await, r#"{"action":"decline"}"#);
         // Nobody watches the queue.
-        assert_eq!(ask(&bench, session(Answers::Queue), None).await, r#"{"action":"cancel"}"#);
+        assert_eq!(
+            ask(&bench, session(QuestionAnswerer::Queue), None).await,
+            r#"{"action":"cancel"}"#
+        );
         bench.engine.shutdown().await;
     }
 }
@@ -89,11 +94,11 @@ async fn hooks_may_answer_first_and_see_the_answer_after() {
         "hookEventName": "Elicitation", "action": "accept", "content": { "name": "hook" },
     });
     apply(&hook("Elicitation", &answer));
-    let said = ask(&bench, session(Answers::Queue), None).await;
+    let said = ask(&bench, session(QuestionAnswerer::Queue), None).await;
     assert_eq!(said, r#"{"action":"accept","content":{"name":"hook"}}"#);
     let changed = json!({ "hookEventName": "ElicitationResult", "action": "decline" });
     apply(&hook("ElicitationResult", &changed));
-    let said = ask(&bench, session(Answers::Caller), Some(accept())).await;
+    let said = ask(&bench, session(QuestionAnswerer::Caller), Some(accept())).await;
     assert!(said.starts_with(r#"{"action":"decline""#), "{said}");
     bench.engine.shutdown().await;
 }
@@ -103,9 +108,9 @@ async fn a_question_in_the_queue_has_a_deadline() {
     let mut bench = Bench::new().await;
     bench.serve("one", Script::new(&["ask"]));
     bench.settled().await;
-    let _watching = bench.engine.queue().attend();
+    let _watching = bench.engine.queue().watch();
     let began = Instant::now();
-    let said = ask(&bench, session(Answers::Queue), None).await;
+    let said = ask(&bench, session(QuestionAnswerer::Queue), None).await;
     assert_eq!(said, r#"{"action":"cancel"}"#);
     assert_eq!(began.elapsed(), Duration::from_secs(600));
     bench.engine.shutdown().await;
@@ -127,21 +132,23 @@ fn toll(times: usize) -> (Script, Arc<AtomicUsize>) {
             { "mode": "url", "elicitationId": id, "url": "https://pay.test/", "message": "pay first" },
         ] });
         let done = raw(&json!({ "elicitationId": id }));
-        changes.announce(Change::Other("notifications/elicitation/complete".into(), done));
+        changes.announce(ChangeNotification::Other("notifications/elicitation/complete".into(), done));
         Err(RpcError::new(code::URL_ELICITATION_REQUIRED, "pay first").with_data(raw(&data)))
     });
     (script, called)
 }
 
-async fn pay(bench: &Bench, reply: impl Fn() -> Reply) -> Result<String, CallError> {
-    let caller = bench.attach(session(Answers::Caller));
+async fn pay(bench: &Bench, reply: impl Fn() -> QuestionAnswer) -> Result<String, CallError> {
+    let caller = bench.attach(session(QuestionAnswerer::Caller));
     let mut running =
         bench.engine.call(&caller, Request::tool("mcp__one__pay", &Raw::empty_object()));
     loop {
         match running.next().await? {
             CallEvent::Done(outcome) => return Ok(said(&outcome.result)),
             CallEvent::Question(question) => {
-                let About::Elicitation { params } = &question.about else { panic!("{question:?}") };
+                let QuestionKind::Elicitation { params } = &question.about else {
+                    panic!("{question:?}")
+                };
                 assert!(params.as_str().contains("https://pay.test/"), "{params}");
                 question.answer(reply());
             }
@@ -152,7 +159,7 @@ async fn pay(bench: &Bench, reply: impl Fn() -> Reply) -> Result<String, CallErr
 
 #[tokio::test]
 async fn a_page_is_visited_and_the_call_made_again_three_times_at_most() {
-    let visited = || Reply::Result(Ok(raw(&json!({ "action": "accept" }))));
+    let visited = || QuestionAnswer::Result(Ok(raw(&json!({ "action": "accept" }))));
     for (times, calls, expected) in [
         (1, 2, Ok("paid")),
         (3, 4, Ok("paid")),
@@ -181,7 +188,7 @@ async fn declined_and_cancelled_are_different() {
         let mut bench = Bench::new().await;
         let (script, called) = toll(1);
         bench.serve("one", script);
-        let reply = || Reply::Result(Ok(raw(&json!({ "action": action }))));
+        let reply = || QuestionAnswer::Result(Ok(raw(&json!({ "action": action }))));
         let error = pay(&bench, reply).await.unwrap_err();
         assert_eq!(error.to_string(), expected);
         assert_eq!(called.load(Ordering::SeqCst), 1, "the call was made again");
@@ -211,7 +218,7 @@ async fn a_call_is_made_again_though_the_server_does_not_tell_of_the_visit() {
         let began = Instant::now();
         let outcome = pay(&bench, || {
             asked.fetch_add(1, Ordering::SeqCst);
-            Reply::Result(Ok(raw(&json!({ "action": "accept" }))))
+            QuestionAnswer::Result(Ok(raw(&json!({ "action": "accept" }))))
         });
         assert_eq!(outcome.await.unwrap(), "paid");
         assert_eq!(asked.load(Ordering::SeqCst), shown, "how often the page was shown");

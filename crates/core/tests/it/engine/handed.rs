@@ -5,18 +5,18 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use switchboard_config::Mode;
-use switchboard_core::dispatch::{Carried, Handed};
-use switchboard_core::engine::{Answers, Event, Happened, Session};
-use switchboard_core::{CallError, CallEvent, Outcome, Request};
-use switchboard_wire::client::{Answer, InputRequest};
+use switchboard_core::dispatch::{CallContinuation, InputRequired};
+use switchboard_core::engine::{EngineEvent, EngineEventKind, QuestionAnswerer, Session};
+use switchboard_core::{CallError, CallEvent, CallOutcome, Request};
+use switchboard_wire::client::{InputRequest, InputResponse};
 use switchboard_wire::json::Raw;
-use switchboard_wire::server::Reply;
+use switchboard_wire::server::HandlerReply;
 
 use super::script::{Bench, Script, raw, said};
 
 const FORMS: &str = r#"{"elicitation":{"form":{}}}"#;
 
-fn session(answers: Answers, capabilities: &str) -> Session {
+fn session(answers: QuestionAnswerer, capabilities: &str) -> Session {
     Session {
         mode: Some(Mode::BypassPermissions),
         answers,
@@ -26,7 +26,7 @@ fn session(answers: Answers, capabilities: &str) -> Session {
 }
 
 fn request() -> Request {
-    Request::tool("mcp__one__ask", &raw(&json!({ "n": 1 }))).handing_out()
+    Request::tool("mcp__one__ask", &raw(&json!({ "n": 1 }))).returning_questions()
 }
 
 /// How a call ends, where nobody answers what is asked while it is held.
@@ -42,24 +42,24 @@ async fn ended(bench: &Bench, session: Session, request: Request) -> Result<Call
     }
 }
 
-async fn handed(bench: &Bench) -> Handed {
-    match ended(bench, session(Answers::Caller, FORMS), request()).await.unwrap() {
+async fn handed(bench: &Bench) -> InputRequired {
+    match ended(bench, session(QuestionAnswerer::Caller, FORMS), request()).await.unwrap() {
         CallEvent::Handed(handed) => *handed,
         other => panic!("{other:?}"),
     }
 }
 
-async fn made_again(bench: &Bench, carried: Carried) -> Result<Outcome, CallError> {
+async fn made_again(bench: &Bench, carried: CallContinuation) -> Result<CallOutcome, CallError> {
     let outcome = Ok(raw(&json!({ "action": "accept", "content": { "name": "Ada" } })));
-    let request = request().again(carried, vec![Answer { key: "who".into(), outcome }]);
-    match ended(bench, session(Answers::Caller, FORMS), request).await? {
+    let request = request().resuming(carried, vec![InputResponse { key: "who".into(), outcome }]);
+    match ended(bench, session(QuestionAnswerer::Caller, FORMS), request).await? {
         CallEvent::Done(outcome) => Ok(*outcome),
         other => panic!("{other:?}"),
     }
 }
 
 /// What went to a client and came back.
-fn travelled(carried: &Carried) -> Carried {
+fn travelled(carried: &CallContinuation) -> CallContinuation {
     serde_json::from_slice(&serde_json::to_vec(carried).unwrap()).unwrap()
 }
 
@@ -120,7 +120,7 @@ async fn hooks_and_permission_are_asked_once_and_each_leg_is_on_record() {
     assert_eq!(outcome.decision.unwrap().to_string(), "a hook says so");
     let mut told = Vec::new();
     while let Ok(event) = events.try_recv() {
-        if let Event { what: Happened::Called(called), .. } = event {
+        if let EngineEvent { what: EngineEventKind::Called(called), .. } = event {
             let decision = called.decision.as_ref().unwrap();
             told.push((called.ended.word(), decision.because().to_string()));
         }
@@ -142,7 +142,7 @@ async fn a_hook_that_answers_leaves_nothing_to_hand_out_and_one_that_listens_hea
         "hookEventName": "Elicitation", "action": "accept", "content": { "name": "hook" },
     });
     apply(&bench, &hook("Elicitation", &first));
-    let end = ended(&bench, session(Answers::Caller, FORMS), request()).await.unwrap();
+    let end = ended(&bench, session(QuestionAnswerer::Caller, FORMS), request()).await.unwrap();
     let CallEvent::Done(outcome) = end else { panic!("{end:?}") };
     assert_eq!(said(&outcome.result), r#"{"action":"accept","content":{"name":"hook"}}"#);
 
@@ -158,9 +158,14 @@ async fn a_hook_that_answers_leaves_nothing_to_hand_out_and_one_that_listens_hea
 async fn what_its_caller_cannot_take_is_not_handed_out() {
     let cancelled = r#"{"action":"cancel"}"#;
     let cases = [
-        ("cannot be asked", Script::new(&["ask"]), Answers::Caller, "{}"),
-        ("somebody else answers", Script::new(&["ask"]), Answers::Queue, FORMS),
-        ("the call is still under way", Script::new(&["ask"]).legacy(), Answers::Caller, FORMS),
+        ("cannot be asked", Script::new(&["ask"]), QuestionAnswerer::Caller, "{}"),
+        ("somebody else answers", Script::new(&["ask"]), QuestionAnswerer::Queue, FORMS),
+        (
+            "the call is still under way",
+            Script::new(&["ask"]).legacy(),
+            QuestionAnswerer::Caller,
+            FORMS,
+        ),
     ];
     for (why, script, answers, capabilities) in cases {
         let mut bench = Bench::new().await;
@@ -189,13 +194,13 @@ async fn of_several_questions_those_that_can_be_asked_are() {
                 json!({ "mode": "url", "url": "https://x.test" }),
             ),
         ];
-        Ok(Reply::NeedsInput { questions, state: None })
+        Ok(HandlerReply::NeedsInput { questions, state: None })
     });
     let mut bench = Bench::new().await;
     bench.serve("one", script);
     apply(&bench, &json!({ "questions": { "elicitation": "queue" } }));
-    let request = || Request::tool("mcp__one__many", &raw(&json!({}))).handing_out();
-    let end = ended(&bench, session(Answers::Caller, FORMS), request()).await;
+    let request = || Request::tool("mcp__one__many", &raw(&json!({}))).returning_questions();
+    let end = ended(&bench, session(QuestionAnswerer::Caller, FORMS), request()).await;
     let Ok(CallEvent::Handed(handed)) = end else { panic!("{end:?}") };
     let asked: Vec<&str> = handed.questions.iter().map(|asked| asked.key.as_str()).collect();
     assert_eq!(asked, ["form"]);
@@ -212,7 +217,7 @@ async fn a_call_does_not_go_on_at_another_server_or_one_of_the_other_era() {
     let mut other = serde_json::to_value(&handed.carried).unwrap();
     for (key, value) in [("server", "two"), ("signature", "another")] {
         let before = std::mem::replace(&mut other[key], json!(value));
-        let carried: Carried = serde_json::from_value(other.clone()).unwrap();
+        let carried: CallContinuation = serde_json::from_value(other.clone()).unwrap();
         let refused = made_again(&bench, carried).await.unwrap_err();
         assert!(matches!(refused, CallError::Changed { .. }), "{key}: {refused}");
         other[key] = before;
@@ -230,7 +235,7 @@ async fn a_call_does_not_go_on_at_another_server_or_one_of_the_other_era() {
 async fn who_takes_only_results_hears_that_something_is_asked() {
     let mut bench = Bench::new().await;
     bench.serve("one", Script::new(&["ask"]));
-    let caller = bench.attach(session(Answers::Caller, FORMS));
+    let caller = bench.attach(session(QuestionAnswerer::Caller, FORMS));
     let refused = bench.engine.call(&caller, request()).outcome().await.unwrap_err();
     assert_eq!(refused.to_string(), "`one` asks for something before it answers");
     bench.engine.shutdown().await;

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use switchboard_config::Mode;
-use switchboard_core::dispatch::Reply;
-use switchboard_core::engine::{Answers, Happened, Session};
-use switchboard_core::{CallEvent, Caller, ProblemKind, Request};
+use switchboard_core::dispatch::QuestionAnswer;
+use switchboard_core::engine::{EngineEventKind, QuestionAnswerer, Session};
+use switchboard_core::{CallEvent, Caller, EngineProblemKind, Request};
 use switchboard_testkit::processes;
 use switchboard_testkit::programs::program;
 use switchboard_wire::Era;
@@ -42,7 +42,7 @@ async fn told(bench: &Bench, caller: &Caller, server: &str) -> String {
 
 /// The tools that a session sees.
 async fn tools(bench: &Bench, caller: &Caller) -> Vec<String> {
-    bench.engine.seat(caller, PATIENCE).await;
+    bench.engine.bind_session(caller, PATIENCE).await;
     let catalog = bench.engine.catalog_of(caller).unwrap();
     catalog.tools().iter().map(|listed| listed.name.clone()).collect()
 }
@@ -93,7 +93,7 @@ async fn a_modern_server_is_told_with_each_call_what_its_caller_can_do() {
     let forms = bench.attach(session("forms", &json!({ "elicitation": {} })));
     assert_eq!(told(&bench, &plain, "one").await, "{}");
     assert_eq!(told(&bench, &forms, "one").await, form);
-    let watching = bench.engine.queue().attend();
+    let watching = bench.engine.queue().watch();
     assert_eq!(told(&bench, &plain, "one").await, page, "the queue is watched");
     assert_eq!(told(&bench, &forms, "one").await, page, "the queue is watched");
     drop(watching);
@@ -123,7 +123,7 @@ async fn the_queue_answers_for_clients_without_forms_where_settings_say_so() {
 /// What a person should know of how servers are shared.
 async fn sharing_problems(bench: &Bench) -> Vec<String> {
     let problems = &bench.settled().await.problems;
-    let sharing = problems.iter().filter(|problem| problem.kind == ProblemKind::Sharing);
+    let sharing = problems.iter().filter(|problem| problem.kind == EngineProblemKind::Sharing);
     sharing.map(|problem| problem.message.clone()).collect()
 }
 
@@ -169,7 +169,8 @@ async fn a_session_that_is_being_asked_does_not_cost_another_its_questions() {
     let declared = json!({ "elicitation": {}, "sampling": {} });
     let (a, b) = (bench.attach(session("a", &declared)), bench.attach(session("b", &declared)));
     let ask = || Request::tool("mcp__one__ask", &Raw::empty_object());
-    let answer = |name: &str| Reply::Result(Ok(raw(&json!({ "action": "accept", "name": name }))));
+    let answer =
+        |name: &str| QuestionAnswer::Result(Ok(raw(&json!({ "action": "accept", "name": name }))));
     let mut first = bench.engine.call(&a, ask());
     let Ok(CallEvent::Question(open)) = first.next().await else { panic!("a is not asked") };
     for round in ["once", "twice"] {
@@ -209,8 +210,11 @@ async fn a_session_hears_of_what_happens_on_the_connections_that_its_calls_take(
     let mut heard = [0, 0];
     while heard != [1, 1] {
         let event = tokio::time::timeout(PATIENCE, events.recv()).await.unwrap().unwrap();
-        let (Happened::List(_), Some(key)) = (&event.what, event.connection) else { continue };
-        let takes = [&plain, &model].map(|caller| bench.engine.takes(caller, key.number()));
+        let (EngineEventKind::List(_), Some(key)) = (&event.what, event.connection) else {
+            continue;
+        };
+        let takes =
+            [&plain, &model].map(|caller| bench.engine.uses_connection(caller, key.number()));
         assert!(takes == [true, false] || takes == [false, true], "{takes:?}");
         heard = [heard[0] + usize::from(takes[0]), heard[1] + usize::from(takes[1])];
     }
@@ -230,7 +234,8 @@ async fn processes_of(entry: Value, era: Option<Era>) -> ([usize; 3], Vec<String
     bench.engine.apply(&bench.workspace, bench.desired(&configuration));
     bench.settled().await;
     let declared = json!({ "elicitation": { "form": {}, "url": {} } });
-    let caller = bench.attach(Session { era, answers: Answers::Caller, ..session("s", &declared) });
+    let caller =
+        bench.attach(Session { era, answers: QuestionAnswerer::Caller, ..session("s", &declared) });
     let count = || processes::working_in(bench.folder.path()).len();
     assert!(tools(&bench, &caller).await.contains(&"mcp__one__echo".to_owned()));
     let listed = count();

@@ -4,14 +4,14 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use switchboard_config::{Asked, Desired, Mode, Platform, Surroundings};
+use switchboard_config::{Desired, HostContext, Mode, Platform, ResolveOptions};
 use switchboard_core::connection::ConnectionLimit;
-use switchboard_core::engine::{AttachError, Caller, Event, Happened, Session};
+use switchboard_core::engine::{AttachError, Caller, EngineEvent, EngineEventKind, Session};
 use switchboard_core::{CallError, Request};
 use switchboard_testkit::processes::working_in;
 use switchboard_testkit::programs::program;
 use switchboard_wire::Remedy;
-use switchboard_wire::client::List;
+use switchboard_wire::client::ListKind;
 use switchboard_wire::json::Raw;
 
 use super::script::{Bench, Script};
@@ -31,9 +31,9 @@ fn desired(bench: &Bench, settings: &Value) -> Desired {
     std::fs::write(config.join("settings.json"), settings.to_string()).unwrap();
     let home = bench.folder.path().to_str().unwrap().to_owned();
     let env = [("HOME".to_owned(), home.clone())].into();
-    let mut surroundings = Surroundings::usual(Platform::Linux, env, home.into()).unwrap();
+    let mut surroundings = HostContext::for_platform(Platform::Linux, env, home.into()).unwrap();
     surroundings.managed_dir = bench.folder.path().join("managed");
-    switchboard_config::resolve(&surroundings, &Asked::default())
+    switchboard_config::resolve_desired(&surroundings, &ResolveOptions::default())
 }
 
 fn notebook(more: &Value) -> Value {
@@ -55,7 +55,7 @@ async fn ask(bench: &Bench, caller: &Caller, request: Request) -> String {
 }
 
 async fn write(bench: &Bench, caller: &Caller, note: &str) {
-    let arguments = Raw::of(&json!({ "note": note })).unwrap();
+    let arguments = Raw::from_value(&json!({ "note": note })).unwrap();
     let said = ask(bench, caller, Request::tool("mcp__notes__write", &arguments)).await;
     assert!(said.contains("written"), "{said}");
 }
@@ -64,7 +64,7 @@ async fn write(bench: &Bench, caller: &Caller, note: &str) {
 async fn learned(bench: &Bench, caller: &Caller) -> Vec<(&'static str, String)> {
     let nothing = Raw::empty_object();
     let forward = |method: &str, params: Value| {
-        Request::forward(method.to_owned(), Some(Raw::of(&params).unwrap()))
+        Request::forward(method.to_owned(), Some(Raw::from_value(&params).unwrap()))
     };
     let mut learned = Vec::new();
     for (what, request) in [
@@ -84,7 +84,8 @@ async fn learned(bench: &Bench, caller: &Caller) -> Vec<(&'static str, String)> 
         learned.push((what, ask(bench, caller, request).await));
     }
     let principal = caller.principal();
-    let snapshot = bench.engine.settled_for(principal, Duration::from_secs(60)).await.unwrap();
+    let snapshot =
+        bench.engine.settled_snapshot_for(principal, Duration::from_secs(60)).await.unwrap();
     let catalog = &snapshot.catalog;
     let names = |names: Vec<&str>| names.join(" ");
     let tools = catalog.tools().iter().map(|listed| &*listed.name).collect();
@@ -158,12 +159,12 @@ async fn what_happens_on_a_connection_concerns_its_principal_alone() {
         ask(&bench, &bob, Request::subscribe("note://last")).await;
         let mut events = bench.engine.events();
         write(&bench, &ann, SECRET).await;
-        let told = |event: &Event| {
+        let told = |event: &EngineEvent| {
             matches!(
                 event.what,
-                Happened::ResourceUpdated { .. }
-                    | Happened::List(List::Resources)
-                    | Happened::ListAnnounced(List::Resources)
+                EngineEventKind::ResourceUpdated { .. }
+                    | EngineEventKind::List(ListKind::Resources)
+                    | EngineEventKind::ListAnnounced(ListKind::Resources)
             )
         };
         for _ in 0..2 {

@@ -27,12 +27,12 @@ async fn every_workspace_goes_through_its_own_proxy() {
         let before = [&first, &second, &direct].map(|server| server.requests().len());
         let environment: Arc<[_]> =
             variables.iter().map(|(name, value)| (name.into(), value.into())).collect();
-        let id_of_environment = WorkspaceId::of(&desired, &environment, "");
-        let is_plain = id_of_environment == WorkspaceId::of(&desired, &Arc::from([]), "");
+        let id_of_environment = WorkspaceId::from_desired(&desired, &environment, "");
+        let is_plain = id_of_environment == WorkspaceId::from_desired(&desired, &Arc::from([]), "");
         assert_eq!(is_plain, variables.is_empty(), "{id}: proxies tell workspaces apart");
         let workspace = Workspace { id: id.into(), environment, in_process: Vec::new() };
         bench.engine.apply(&workspace, desired.clone());
-        bench.engine.settled(&workspace.id, Duration::from_secs(20)).await.unwrap();
+        bench.engine.settled_snapshot(&workspace.id, Duration::from_secs(20)).await.unwrap();
         let after = [&first, &second, &direct].map(|server| server.requests().len());
         let asked: Vec<_> =
             before.iter().zip(after).map(|(before, after)| after > *before).collect();

@@ -8,23 +8,26 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use switchboard_config::{
-    Asked as Wanted, Desired, Dynamic, Environment, Mode, Platform, Surroundings,
+    Desired, DynamicConfig, EnvironmentVariables, HostContext, Mode, Platform,
+    ResolveOptions as Wanted,
 };
 use switchboard_core::engine::{
-    Caller, Engine, EngineOptions, InProcess, Session, Snapshot, Workspace, WorkspaceId,
+    Caller, Engine, EngineOptions, InProcessServer, Session, Workspace, WorkspaceId,
+    WorkspaceSnapshot,
 };
-use switchboard_process::Guard;
+use switchboard_process::ProcessGuard;
 use switchboard_wire::Era;
 use switchboard_wire::client::InputRequest;
 use switchboard_wire::envelope::{RpcError, code};
 use switchboard_wire::json::Raw;
 use switchboard_wire::link::pair;
 use switchboard_wire::server::{
-    Asked, Change, Changes, ClientFacts, Context, Description, Handler, Reply, ServeOptions, serve,
+    ChangeBroadcaster, ChangeNotification, ClientFacts, HandlerReply, HandlerRequest,
+    RequestContext, ServeOptions, ServerDescription, ServerHandler, serve,
 };
 use tokio::sync::{Notify, watch};
 
-type Answer = Box<dyn Fn(&str, Raw) -> Result<Reply, RpcError> + Send + Sync>;
+type Answer = Box<dyn Fn(&str, Raw) -> Result<HandlerReply, RpcError> + Send + Sync>;
 
 /// A server under a test's control.
 pub(crate) struct Script {
@@ -40,7 +43,7 @@ pub(crate) struct Script {
     pub(crate) seen: watch::Sender<Vec<String>>,
     /// How many calls to `hang` were dropped.
     pub(crate) dropped: watch::Sender<usize>,
-    pub(crate) changes: Changes,
+    pub(crate) changes: ChangeBroadcaster,
     pub(crate) go_on: Notify,
     era: Era,
     offers_lists: bool,
@@ -64,7 +67,7 @@ impl Script {
             answer: Box::new(|_, arguments| text(arguments.as_str())),
             seen: watch::Sender::default(),
             dropped: watch::Sender::default(),
-            changes: Changes::default(),
+            changes: ChangeBroadcaster::default(),
             go_on: Notify::new(),
             era: Era::Modern,
             offers_lists: true,
@@ -115,7 +118,7 @@ impl Script {
 
     pub(crate) fn answering(
         mut self,
-        answer: impl Fn(&str, Raw) -> Result<Reply, RpcError> + Send + Sync + 'static,
+        answer: impl Fn(&str, Raw) -> Result<HandlerReply, RpcError> + Send + Sync + 'static,
     ) -> Self {
         self.answer = Box::new(answer);
         self
@@ -125,10 +128,14 @@ impl Script {
     pub(crate) fn relist(&self, tools: &[&str]) {
         let tool = |name: &&str| json!({ "name": name, "inputSchema": { "type": "object" } });
         *self.tools.lock().unwrap() = tools.iter().map(tool).collect();
-        self.changes.announce(Change::List(switchboard_wire::client::List::Tools));
+        self.changes.announce(ChangeNotification::List(switchboard_wire::client::ListKind::Tools));
     }
 
-    async fn tool(&self, asked: Asked, context: &Context) -> Result<Reply, RpcError> {
+    async fn tool(
+        &self,
+        asked: HandlerRequest,
+        context: &RequestContext,
+    ) -> Result<HandlerReply, RpcError> {
         let member = |key| asked.params.get(key).ok().flatten();
         let name = member("name").and_then(|name| name.to_text()).unwrap_or_default();
         let arguments = member("arguments").unwrap_or_else(Raw::empty_object);
@@ -164,9 +171,9 @@ impl Drop for Noticed<'_> {
     }
 }
 
-impl Handler for Script {
-    fn describe(&self) -> Description {
-        Description {
+impl ServerHandler for Script {
+    fn describe(&self) -> ServerDescription {
+        ServerDescription {
             info: raw(&json!({ "name": "script", "version": "1" })),
             capabilities: if self.offers_lists {
                 raw(&json!({
@@ -192,34 +199,35 @@ impl Handler for Script {
 
     fn call<'a>(
         &'a self,
-        asked: Asked,
-        context: &'a Context,
-    ) -> BoxFuture<'a, Result<Reply, RpcError>> {
+        asked: HandlerRequest,
+        context: &'a RequestContext,
+    ) -> BoxFuture<'a, Result<HandlerReply, RpcError>> {
         Box::pin(async move {
             let list = |key: &str, items: &Mutex<Vec<Value>>| {
-                Ok(Reply::Complete(raw(&json!({ key: *items.lock().unwrap() }))))
+                Ok(HandlerReply::Complete(raw(&json!({ key: *items.lock().unwrap() }))))
             };
             match &*asked.method {
                 "tools/list" => {
                     let mut tools = self.tools.lock().unwrap().clone();
-                    let shown = self.tools_for.iter().filter(|(of, _)| context.offers(&[of]));
+                    let shown =
+                        self.tools_for.iter().filter(|(of, _)| context.has_capability(&[of]));
                     tools.extend(shown.map(|(_, tool)| tool.clone()));
                     list("tools", &Mutex::new(tools))
                 }
                 "resources/list" => list("resources", &self.resources),
                 "resources/templates/list" => list("resourceTemplates", &Mutex::default()),
                 "prompts/list" => list("prompts", &self.prompts),
-                "prompts/get" => {
-                    Ok(Reply::Complete(raw(&json!({ "messages": [], "asked": asked.params }))))
-                }
+                "prompts/get" => Ok(HandlerReply::Complete(raw(
+                    &json!({ "messages": [], "asked": asked.params }),
+                ))),
                 "resources/read" => {
                     let uri = asked.params.get("uri").ok().flatten();
                     let contents = json!([{ "uri": uri, "text": "read" }]);
-                    Ok(Reply::Complete(raw(&json!({ "contents": contents }))))
+                    Ok(HandlerReply::Complete(raw(&json!({ "contents": contents }))))
                 }
                 "completion/complete" => {
                     let values = json!({ "values": [asked.params.as_str()] });
-                    Ok(Reply::Complete(raw(&json!({ "completion": values }))))
+                    Ok(HandlerReply::Complete(raw(&json!({ "completion": values }))))
                 }
                 "tools/call" => self.tool(asked, context).await,
                 other => Err(RpcError::new(code::METHOD_NOT_FOUND, other)),
@@ -229,7 +237,7 @@ impl Handler for Script {
 }
 
 /// Asks who it is, and then says what it was told.
-fn ask(asked: &Asked) -> Result<Reply, RpcError> {
+fn ask(asked: &HandlerRequest) -> Result<HandlerReply, RpcError> {
     if let Some(answer) = asked.answers.first() {
         return match &answer.outcome {
             Ok(result) => text(result.as_str()),
@@ -245,24 +253,24 @@ fn ask(asked: &Asked) -> Result<Reply, RpcError> {
         method: "elicitation/create".into(),
         params: raw(&params),
     };
-    Ok(Reply::NeedsInput { questions: vec![question], state: Some(Raw::string("asked")) })
+    Ok(HandlerReply::NeedsInput { questions: vec![question], state: Some(Raw::string("asked")) })
 }
 
 /// A result of one text.
 #[expect(clippy::unnecessary_wraps, reason = "the last word of many fallible functions")]
-pub(crate) fn text(text: &str) -> Result<Reply, RpcError> {
-    Ok(Reply::Complete(raw(&json!({ "content": [{ "type": "text", "text": text }] }))))
+pub(crate) fn text(text: &str) -> Result<HandlerReply, RpcError> {
+    Ok(HandlerReply::Complete(raw(&json!({ "content": [{ "type": "text", "text": text }] }))))
 }
 
 pub(crate) fn raw(value: &Value) -> Raw {
-    Raw::of(value).unwrap()
+    Raw::from_value(value).unwrap()
 }
 
 /// The same server, but it has never heard of the newer era.
-fn legacy(name: &str, script: Arc<Script>) -> InProcess {
-    InProcess::linked(name, move || {
+fn legacy(name: &str, script: Arc<Script>) -> InProcessServer {
+    InProcessServer::from_link(name, move || {
         script.opened.fetch_add(1, Ordering::SeqCst);
-        let (behind, theirs) = pair::pair();
+        let (behind, theirs) = pair::link_pair();
         let script = script.clone();
         tokio::spawn(async move {
             let changes = script.changes.clone();
@@ -289,10 +297,10 @@ impl Bench {
 
     pub(crate) async fn with(change: impl FnOnce(&mut EngineOptions)) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let guard = Guard::at(switchboard_testkit::guard_path()).unwrap();
+        let guard = ProcessGuard::at(switchboard_testkit::guard_path()).unwrap();
         let mut options = EngineOptions::new("test", "1", guard);
         options.state_dir = Some(folder.path().join("state"));
-        options.timing.jitter = switchboard_core::connection::Jitter::NONE;
+        options.timing.jitter = switchboard_core::connection::RetryJitter::NONE;
         change(&mut options);
         Self {
             engine: Engine::start(options).await,
@@ -323,7 +331,7 @@ impl Bench {
     ) -> Arc<Script> {
         let script = Arc::new(script);
         let server = match script.era {
-            Era::Modern => InProcess::new(name, script.clone(), script.changes.clone()),
+            Era::Modern => InProcessServer::new(name, script.clone(), script.changes.clone()),
             Era::Legacy => legacy(name, script.clone()),
         };
         self.workspace.in_process.push(server);
@@ -331,8 +339,8 @@ impl Bench {
         script
     }
 
-    pub(crate) async fn settled(&self) -> Arc<Snapshot> {
-        self.engine.settled(&self.workspace.id, Duration::from_secs(60)).await.unwrap()
+    pub(crate) async fn settled(&self) -> Arc<WorkspaceSnapshot> {
+        self.engine.settled_snapshot(&self.workspace.id, Duration::from_secs(60)).await.unwrap()
     }
 
     pub(crate) fn caller(&self, session: &str) -> Caller {
@@ -347,12 +355,14 @@ impl Bench {
 /// What a configuration desires, given for one run in `folder`.
 pub(crate) fn desired(folder: &Path, configuration: &Value) -> Desired {
     let home = folder.to_str().unwrap().to_owned();
-    let env: Environment = [("HOME".to_owned(), home.clone())].into();
-    let mut surroundings = Surroundings::usual(Platform::Linux, env, home.into()).unwrap();
+    let env: EnvironmentVariables = [("HOME".to_owned(), home.clone())].into();
+    let mut surroundings = HostContext::for_platform(Platform::Linux, env, home.into()).unwrap();
     surroundings.managed_dir = folder.join("managed");
-    let asked =
-        Wanted { dynamic: vec![Dynamic::Text(configuration.to_string())], ..Wanted::default() };
-    switchboard_config::resolve(&surroundings, &asked)
+    let asked = Wanted {
+        dynamic: vec![DynamicConfig::Text(configuration.to_string())],
+        ..Wanted::default()
+    };
+    switchboard_config::resolve_desired(&surroundings, &asked)
 }
 
 /// What a tool said, if it said one text.

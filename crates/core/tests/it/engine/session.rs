@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde_json::json;
-use switchboard_core::engine::{Session, Status, Workspace, WorkspaceId};
+use switchboard_core::engine::{ServerStatus, Session, Workspace, WorkspaceId};
 use switchboard_core::{CallEvent, Request};
 use switchboard_testkit::processes::Identity;
 use switchboard_testkit::programs::program;
@@ -49,18 +49,23 @@ async fn what_an_agent_brought_along_ends_with_its_session() {
     std::fs::write(agents.join("helper.md"), format!("---\nname: helper\n{front}---\nBe kind.\n"))
         .unwrap();
     let desired = {
-        use switchboard_config::{Asked, Platform, Surroundings, resolve};
+        use switchboard_config::{HostContext, Platform, ResolveOptions, resolve_desired};
         let home = home.to_str().unwrap().to_owned();
         let env = [("HOME".to_owned(), home.clone())].into();
-        let mut surroundings = Surroundings::usual(Platform::Linux, env, home.into()).unwrap();
+        let mut surroundings =
+            HostContext::for_platform(Platform::Linux, env, home.into()).unwrap();
         surroundings.managed_dir = bench.folder.path().join("managed");
-        resolve(&surroundings, &Asked { agent: Some("helper".into()), ..Asked::default() })
+        resolve_desired(
+            &surroundings,
+            &ResolveOptions { agent: Some("helper".into()), ..ResolveOptions::default() },
+        )
     };
     let workspace = Workspace { id: WorkspaceId::from("agent"), ..bench.workspace.clone() };
     bench.engine.apply(&workspace, desired);
-    let snapshot = bench.engine.settled(&workspace.id, Duration::from_secs(60)).await.unwrap();
+    let snapshot =
+        bench.engine.settled_snapshot(&workspace.id, Duration::from_secs(60)).await.unwrap();
     let inline = snapshot.server("inline").unwrap();
-    assert!(matches!(inline.status, Status::Connected), "{:?}", inline.status);
+    assert!(matches!(inline.status, ServerStatus::Connected), "{:?}", inline.status);
     let process = Identity::of(inline.stats.as_ref().unwrap().pid.unwrap()).unwrap();
 
     let (first, second) = (
@@ -198,7 +203,7 @@ async fn a_server_that_asks_its_client_is_not_shared_from_then_on() {
 async fn ask_beside(bench: &Bench, script: &Script, hanging: &str, asking: &str) -> String {
     let none = Raw::empty_object();
     let (one, other) = (bench.caller(hanging), bench.caller(asking));
-    let mut strays = bench.engine.strays(&other);
+    let mut strays = bench.engine.session_questions(&other);
     let mut hang = bench.engine.call(&one, Request::tool("mcp__one__hang", &none));
     let mut seen = script.seen.subscribe();
     tokio::select! {
@@ -208,7 +213,7 @@ async fn ask_beside(bench: &Bench, script: &Script, hanging: &str, asking: &str)
     let answering = async {
         while let Some(question) = strays.recv().await {
             let result = Raw::parse(r#"{"action":"accept","content":{"name":"stray"}}"#).unwrap();
-            question.answer(switchboard_core::dispatch::Reply::Result(Ok(result)));
+            question.answer(switchboard_core::dispatch::QuestionAnswer::Result(Ok(result)));
         }
     };
     let asked = bench.engine.call(&other, Request::tool("mcp__one__ask", &none)).outcome();
@@ -240,7 +245,7 @@ async fn a_question_that_could_be_for_two_sessions_is_nobodys() {
 
 #[tokio::test]
 async fn a_server_is_asked_once_to_tell_of_a_resource_and_once_no_longer_to() {
-    use switchboard_core::engine::Happened;
+    use switchboard_core::engine::EngineEventKind;
     let mut bench = Bench::new().await;
     let script = bench.serve("one", Script::new(&[]).legacy().with_resource("note://a"));
     bench.settled().await;
@@ -251,11 +256,13 @@ async fn a_server_is_asked_once_to_tell_of_a_resource_and_once_no_longer_to() {
     call(&first, Request::subscribe("note://a")).await;
     call(&second, Request::subscribe("note://a")).await;
     let mut events = bench.engine.events();
-    script.changes.announce(switchboard_wire::server::Change::Resource("note://a".into()));
+    script
+        .changes
+        .announce(switchboard_wire::server::ChangeNotification::Resource("note://a".into()));
     let heard = async {
         loop {
             let event = events.recv().await.unwrap();
-            if let Happened::ResourceUpdated { uri, .. } = event.what {
+            if let EngineEventKind::ResourceUpdated { uri, .. } = event.what {
                 return (event.server, uri);
             }
         }
@@ -284,7 +291,8 @@ async fn what_a_server_says_beside_a_call_reaches_the_call() {
         _ = seen.wait_for(|seen| seen.len() == 1) => {}
     }
     let params = Raw::parse(r#"{"level":"info","data":"by the way"}"#).unwrap();
-    let note = switchboard_wire::server::Change::Other("notifications/message".into(), params);
+    let note =
+        switchboard_wire::server::ChangeNotification::Other("notifications/message".into(), params);
     script.changes.announce(note);
     match running.next().await.unwrap() {
         CallEvent::Log(params) => assert!(params.as_str().contains("by the way"), "{params}"),

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use serde_json::json;
 use switchboard_config::Mode;
-use switchboard_core::dispatch::{Question, Reply};
-use switchboard_core::engine::{Answers, Session};
-use switchboard_core::{CallEvent, Caller, Request, Running};
+use switchboard_core::dispatch::{PendingQuestion, QuestionAnswer};
+use switchboard_core::engine::{QuestionAnswerer, Session};
+use switchboard_core::{CallEvent, Caller, Request, RunningCall};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 
@@ -40,13 +40,13 @@ fn attach(bench: &Bench, session: &str) -> Caller {
     bench.attach(Session {
         capabilities: raw(&json!({ "elicitation": {} })),
         mode: Some(Mode::BypassPermissions),
-        answers: Answers::Caller,
+        answers: QuestionAnswerer::Caller,
         ..Session::new(session)
     })
 }
 
 /// Calls the tool that asks; the call under way, and its question.
-async fn ask(bench: &Bench, caller: &Caller) -> (Running, Question) {
+async fn ask(bench: &Bench, caller: &Caller) -> (RunningCall, PendingQuestion) {
     let arguments = raw(&json!({ "message": "who?" }));
     let mut running =
         bench.engine.call(caller, Request::tool("mcp__one__test_elicitation", &arguments));
@@ -56,9 +56,11 @@ async fn ask(bench: &Bench, caller: &Caller) -> (Running, Question) {
     }
 }
 
-async fn answer(mut running: Running, question: Question, name: &str) -> String {
+async fn answer(mut running: RunningCall, question: PendingQuestion, name: &str) -> String {
     let content = json!({ "username": name, "email": "a@b.c" });
-    question.answer(Reply::Result(Ok(raw(&json!({ "action": "accept", "content": content })))));
+    question.answer(QuestionAnswer::Result(Ok(raw(
+        &json!({ "action": "accept", "content": content }),
+    ))));
     match running.next().await.unwrap() {
         CallEvent::Done(outcome) => said(&outcome.result),
         other => panic!("{other:?}"),

@@ -7,14 +7,15 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use http::HeaderMap;
 use serde_json::{Value, json};
-use switchboard_config::{Entry, Server};
-use switchboard_core::engine::{CredentialSource, Environment, Happened};
-use switchboard_core::{CallError, Outcome, Request};
+use switchboard_config::{DesiredServer, Entry};
+use switchboard_core::engine::{CredentialSource, EngineEventKind, ProcessEnvironment};
+use switchboard_core::{CallError, CallOutcome, Request};
 use switchboard_testkit::http::{Reply, Scripted};
 use switchboard_wire::Remedy;
-use switchboard_wire::client::List;
+use switchboard_wire::client::ListKind;
 use switchboard_wire::http::{
-    Challenge, CredentialError, Credentials, Outgoing, SignInPage, SignInRevision, Verdict,
+    BrowserSignIn, ChallengeAction, CredentialChallenge, CredentialError, CredentialProvider,
+    RequestLine, SignInRevision,
 };
 use tokio::sync::Notify;
 
@@ -39,15 +40,20 @@ impl Door {
     }
 }
 
-impl Credentials for Door {
-    fn headers<'a>(&'a self, _: Outgoing<'a>) -> BoxFuture<'a, Result<HeaderMap, CredentialError>> {
+impl CredentialProvider for Door {
+    fn headers<'a>(
+        &'a self,
+        _: RequestLine<'a>,
+    ) -> BoxFuture<'a, Result<HeaderMap, CredentialError>> {
         let is_open = self.is_open.load(Ordering::Relaxed);
         let key = is_open.then(|| ("x-key".parse().unwrap(), "open".parse().unwrap()));
         Box::pin(std::future::ready(Ok(key.into_iter().collect())))
     }
 
-    fn challenged<'a>(&'a self, _: &'a Challenge) -> BoxFuture<'a, Verdict> {
-        Box::pin(std::future::ready(Verdict::SignIn { reason: "nobody has been there".into() }))
+    fn on_challenge<'a>(&'a self, _: &'a CredentialChallenge) -> BoxFuture<'a, ChallengeAction> {
+        Box::pin(std::future::ready(ChallengeAction::SignIn {
+            reason: "nobody has been there".into(),
+        }))
     }
 
     fn sign_in_revision(&self) -> BoxFuture<'_, SignInRevision> {
@@ -62,12 +68,12 @@ impl Credentials for Door {
         })
     }
 
-    fn sign_in_page(&self) -> Option<&dyn SignInPage> {
+    fn sign_in_page(&self) -> Option<&dyn BrowserSignIn> {
         Some(self)
     }
 }
 
-impl SignInPage for Door {
+impl BrowserSignIn for Door {
     fn open<'a>(
         &'a self,
         challenges: &'a [String],
@@ -83,10 +89,10 @@ struct Doors(Arc<Door>);
 impl CredentialSource for Doors {
     fn credentials(
         &self,
-        _: &Server,
+        _: &DesiredServer,
         _: &Entry,
-        _: &Environment,
-    ) -> (Arc<dyn Credentials>, String) {
+        _: &ProcessEnvironment,
+    ) -> (Arc<dyn CredentialProvider>, String) {
         (self.0.clone(), "door".to_owned())
     }
 }
@@ -137,7 +143,7 @@ impl Scene {
         snapshot.catalog.tools().iter().map(|listed| listed.name.clone()).collect()
     }
 
-    async fn call(&self, name: &str) -> Result<Outcome, CallError> {
+    async fn call(&self, name: &str) -> Result<CallOutcome, CallError> {
         let request = Request::tool(name, &raw(&json!({})));
         self.bench.engine.call(&self.bench.caller("me"), request).outcome().await
     }
@@ -149,7 +155,10 @@ impl Scene {
         self.door.changed.notify_one();
         let told = async {
             while self.tools() == ["mcp__web__authenticate"] {
-                while !matches!(events.recv().await.unwrap().what, Happened::List(List::Tools)) {}
+                while !matches!(
+                    events.recv().await.unwrap().what,
+                    EngineEventKind::List(ListKind::Tools)
+                ) {}
             }
         };
         tokio::time::timeout(Duration::from_secs(60), told).await.unwrap();

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::json;
-use switchboard_core::ProblemKind;
+use switchboard_core::EngineProblemKind;
 use switchboard_testkit::programs::program;
 
 use super::world::World;
@@ -51,7 +51,7 @@ async fn on_a_small_disk(disk: PathBuf) {
         let outcome = world.call("vast", "big", &large).await.unwrap();
         let kept = outcome.kept.unwrap();
         let problem = kept.problem.expect("nobody says that the disk is full");
-        assert_eq!(problem.kind, ProblemKind::Storage);
+        assert_eq!(problem.kind, EngineProblemKind::Storage);
         assert!(problem.message.contains("No space left"), "{problem:?}");
         assert!(kept.truncated && kept.spilled.is_none());
         let text = outcome.result.as_str();

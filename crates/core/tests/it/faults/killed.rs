@@ -2,9 +2,9 @@
 
 use serde_json::json;
 use switchboard_core::CallError;
-use switchboard_core::connection::{Error, NotReady};
-use switchboard_core::engine::Status;
-use switchboard_process::Exit;
+use switchboard_core::connection::{ConnectionError, ConnectionNotReady};
+use switchboard_core::engine::ServerStatus;
+use switchboard_process::ProcessExit;
 use switchboard_testkit::processes::Identity;
 use switchboard_testkit::programs::program;
 use switchboard_wire::Error as WireError;
@@ -24,7 +24,7 @@ async fn a_server_that_ends_in_a_call_says_how_and_comes_back() {
         let error = world.call("doomed", "die", nothing()).await.unwrap_err();
         let CallError::Server { server, error, .. } = &error else { panic!("{error:?}") };
         let WireError::Exited { exit, stderr } = &**error else { panic!("{error:?}") };
-        assert_eq!((server.as_str(), *exit), ("doomed", Exit::Code(7)));
+        assert_eq!((server.as_str(), *exit), ("doomed", ProcessExit::Code(7)));
         assert!(stderr.ends_with("the roof is on fire\n"), "{stderr:?}");
         world.others_go_on().await;
     }
@@ -70,16 +70,19 @@ async fn a_server_that_is_killed_takes_all_its_calls_along() {
 async fn a_server_that_never_starts_is_shown_with_its_last_words() {
     let entries = json!({ "doomed": { "command": program("faulty"), "args": ["doomed"] } });
     let world = World::of_processes(&entries).await;
-    let has_failed = |status: &Status| matches!(status, Status::Failed { .. });
+    let has_failed = |status: &ServerStatus| matches!(status, ServerStatus::Failed { .. });
     let view = world.until("doomed", |view| has_failed(&view.status)).await;
-    let Status::Failed { error: Error::Wire(WireError::Exited { exit, stderr }), .. } = view.status
+    let ServerStatus::Failed {
+        error: ConnectionError::Wire(WireError::Exited { exit, stderr }),
+        ..
+    } = view.status
     else {
         panic!("{:?}", view.status)
     };
-    assert_eq!(exit, Exit::Code(3));
+    assert_eq!(exit, ProcessExit::Code(3));
     assert_eq!(stderr.trim_end(), "there is no configuration here");
     let error = world.call("doomed", "echo", nothing()).await.unwrap_err();
     let CallError::NotConnected { error, .. } = &error else { panic!("{error:?}") };
-    assert!(matches!(**error, NotReady::Failed(_)), "{error:?}");
+    assert!(matches!(**error, ConnectionNotReady::Failed(_)), "{error:?}");
     world.end().await;
 }

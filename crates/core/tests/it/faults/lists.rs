@@ -5,10 +5,13 @@ use std::time::Instant;
 
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
-use switchboard_core::engine::InProcess;
-use switchboard_core::{CallError, ProblemKind};
+use switchboard_core::engine::InProcessServer;
+use switchboard_core::{CallError, EngineProblemKind};
 use switchboard_wire::envelope::{RpcError, code};
-use switchboard_wire::server::{Asked, Changes, Context, Description, Handler, Reply};
+use switchboard_wire::server::{
+    ChangeBroadcaster, HandlerReply, HandlerRequest, RequestContext, ServerDescription,
+    ServerHandler,
+};
 
 use super::world::{World, nothing, scripted};
 use crate::engine::script::{Script, raw, text};
@@ -111,8 +114,8 @@ async fn a_schema_that_cannot_be_used_costs_no_tool() {
     let mut named = Vec::new();
     for problem in &snapshot.problems {
         let expected = match problem.item.as_deref() {
-            Some("number 7") => ProblemKind::Quarantined,
-            _ => ProblemKind::Imperfect,
+            Some("number 7") => EngineProblemKind::Quarantined,
+            _ => EngineProblemKind::Imperfect,
         };
         assert_eq!(problem.kind, expected, "{problem:?}");
         assert_eq!(problem.server.as_deref(), Some("odd"), "{problem:?}");
@@ -130,16 +133,20 @@ struct Endless {
     ballast: usize,
 }
 
-impl Handler for Endless {
-    fn describe(&self) -> Description {
-        Description {
+impl ServerHandler for Endless {
+    fn describe(&self) -> ServerDescription {
+        ServerDescription {
             info: raw(&json!({ "name": "endless", "version": "1" })),
             capabilities: raw(&json!({ "tools": {} })),
             instructions: None,
         }
     }
 
-    fn call<'a>(&'a self, asked: Asked, _: &'a Context) -> BoxFuture<'a, Result<Reply, RpcError>> {
+    fn call<'a>(
+        &'a self,
+        asked: HandlerRequest,
+        _: &'a RequestContext,
+    ) -> BoxFuture<'a, Result<HandlerReply, RpcError>> {
         Box::pin(async move {
             match &*asked.method {
                 "tools/list" => {
@@ -149,7 +156,7 @@ impl Handler for Endless {
                     let mut tool = tool(number);
                     tool["ballast"] = "x".repeat(self.ballast).into();
                     let page = json!({ "tools": [tool], "nextCursor": (number + 1).to_string() });
-                    Ok(Reply::Complete(raw(&page)))
+                    Ok(HandlerReply::Complete(raw(&page)))
                 }
                 "tools/call" => text("called"),
                 other => Err(RpcError::new(code::METHOD_NOT_FOUND, other)),
@@ -163,8 +170,11 @@ impl Handler for Endless {
 async fn a_list_without_an_end_is_cut() {
     let check = async |ballast: usize, within: std::ops::RangeInclusive<usize>, why: &str| {
         let world = World::in_process(|bench| {
-            let server =
-                InProcess::new("endless", Arc::new(Endless { ballast }), Changes::default());
+            let server = InProcessServer::new(
+                "endless",
+                Arc::new(Endless { ballast }),
+                ChangeBroadcaster::default(),
+            );
             bench.workspace.in_process.push(server);
         });
         let world = world.await;
@@ -174,7 +184,7 @@ async fn a_list_without_an_end_is_cut() {
         assert!(within.contains(&view.tools), "{} tools", view.tools);
         let snapshot = world.snapshot();
         let [problem] = &snapshot.problems[..] else { panic!("{:?}", snapshot.problems) };
-        assert_eq!(problem.kind, ProblemKind::ListCutShort);
+        assert_eq!(problem.kind, EngineProblemKind::ListCutShort);
         assert_eq!(problem.server.as_deref(), Some("endless"));
         assert!(problem.message.contains(why), "{problem:?}");
         let last = format!("tool_{}", view.tools - 1);
@@ -196,7 +206,7 @@ async fn a_list_that_goes_in_circles_is_read_once() {
     let world = World::in_process(|bench| bench.workspace.in_process.push(reached)).await;
     world.until("round", |view| view.tools > 0).await;
     let kinds: Vec<_> = world.snapshot().problems.iter().map(|problem| problem.kind).collect();
-    assert!(kinds.contains(&ProblemKind::ListCutShort), "{kinds:?}");
+    assert!(kinds.contains(&EngineProblemKind::ListCutShort), "{kinds:?}");
     assert!(world.call("round", "echo", nothing()).await.is_ok());
     assert_eq!(server.asked("tools/list"), 2);
     world.end().await;

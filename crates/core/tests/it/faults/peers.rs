@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
-use switchboard_core::dispatch::Reference;
+use switchboard_core::dispatch::CompletionReference;
 use switchboard_core::{CallError, CallEvent, Request};
 use switchboard_wire::json::Raw;
 use switchboard_wire::{Era, Error as WireError};
@@ -38,7 +38,7 @@ fn python(peers: &Path, program: &str, args: &[&str]) -> Value {
 }
 
 async fn ready(world: &World, server: &str, tools: usize) {
-    let there = |view: &switchboard_core::engine::ServerView| view.tools >= tools;
+    let there = |view: &switchboard_core::engine::ServerSnapshot| view.tools >= tools;
     world.until(server, there).await;
 }
 
@@ -72,7 +72,7 @@ async fn whole(world: &World) {
     ask(Request::read("demo://resource/dynamic/text/7"), "Resource 7").await;
     let prompt = Request::prompt("mcp__every__args-prompt", &raw(&json!({ "city": "Bern" })));
     ask(prompt, "Bern").await;
-    let reference = Reference::Prompt("mcp__every__completable-prompt");
+    let reference = CompletionReference::Prompt("mcp__every__completable-prompt");
     ask(Request::complete(reference, "department", "S", &Raw::empty_object()), "Sales").await;
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use switchboard_core::Request;
-use switchboard_core::engine::Status;
+use switchboard_core::engine::ServerStatus;
 use switchboard_testkit::scripted::{Part, Said};
 use switchboard_wire::json::Raw;
 
@@ -15,14 +15,14 @@ async fn a_server_that_restarts_all_the_time_is_there_for_whoever_asks() {
     let part = Part::ServesFor(Duration::from_secs(1));
     let (server, reached) = scripted("fickle", [part]);
     let world = World::on_stopped_clock(|bench| bench.workspace.in_process.push(reached)).await;
-    let rests = |status: &Status, seconds| matches!(status, Status::Failed { retry_in: Some(left), .. } if left.as_secs() >= seconds);
+    let rests = |status: &ServerStatus, seconds| matches!(status, ServerStatus::Failed { retry_in: Some(left), .. } if left.as_secs() >= seconds);
     let view = world.until("fickle", |view| rests(&view.status, 15)).await;
     assert_eq!(view.stats.unwrap().connects, 5);
     world.call("fickle", "echo", nothing()).await.unwrap();
     assert_eq!(server.attempts().len(), 6);
 
     world.until("fickle", |view| rests(&view.status, 15)).await;
-    assert!(world.bench.engine.reconnect(&world.bench.workspace.id, "fickle"));
+    assert!(world.bench.engine.reconnect_server(&world.bench.workspace.id, "fickle"));
     world.until("fickle", |view| view.status.word() == "connected" && view.tools == 1).await;
     assert_eq!(server.attempts().len(), 7);
     world.end().await;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use switchboard_core::engine::{ServerView, Snapshot};
+use switchboard_core::engine::{ServerSnapshot, WorkspaceSnapshot};
 use switchboard_testkit::scripted::{Part, Scripted};
 use switchboard_wire::Error as WireError;
 use tokio::time::Instant;
@@ -40,7 +40,7 @@ impl Crowd {
     }
 
     /// When a snapshot is so.
-    async fn when(&self, so: impl Fn(&Snapshot) -> bool) -> Duration {
+    async fn when(&self, so: impl Fn(&WorkspaceSnapshot) -> bool) -> Duration {
         let mut changes = self.bench.engine.changes();
         let waiting = async {
             while !so(&self.snapshot()) {
@@ -51,7 +51,7 @@ impl Crowd {
         self.began.elapsed()
     }
 
-    fn snapshot(&self) -> Arc<Snapshot> {
+    fn snapshot(&self) -> Arc<WorkspaceSnapshot> {
         self.bench.engine.snapshot(&self.bench.workspace.id).unwrap()
     }
 
@@ -111,16 +111,16 @@ async fn two_hundred_servers_of_which_fifty_are_broken() {
     // The first tool is there long before the broken ones are known.
     let took = crowd.when(|now| !now.catalog.tools().is_empty()).await;
     assert_eq!(took, Duration::ZERO);
-    let all = |now: &Snapshot| now.catalog.tools().len() == 150;
+    let all = |now: &WorkspaceSnapshot| now.catalog.tools().len() == 150;
     let took = crowd.when(all).await;
     println!("150 good servers among 200 are there after {took:?}");
     // Thirteen hang, three hold a second together.
     assert!(took <= Duration::from_secs(5), "{took:?}");
 
-    let last_error = |view: &ServerView| view.stats.as_ref()?.last_error.clone();
-    let settled = |now: &Snapshot| {
+    let last_error = |view: &ServerSnapshot| view.stats.as_ref()?.last_error.clone();
+    let settled = |now: &WorkspaceSnapshot| {
         let is_known =
-            |view: &ServerView| view.status.word() == "connected" || last_error(view).is_some();
+            |view: &ServerSnapshot| view.status.word() == "connected" || last_error(view).is_some();
         now.servers.iter().all(is_known)
     };
     let took = crowd.when(settled).await;

@@ -5,8 +5,10 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use switchboard_core::engine::{Caller, Engine, EngineOptions, InProcess, ServerView, Snapshot};
-use switchboard_core::{CallError, Outcome, Request};
+use switchboard_core::engine::{
+    Caller, Engine, EngineOptions, InProcessServer, ServerSnapshot, WorkspaceSnapshot,
+};
+use switchboard_core::{CallError, CallOutcome, Request};
 use switchboard_testkit::processes::working_in;
 use switchboard_testkit::programs::program;
 use switchboard_testkit::scripted::{Part, Said, Scripted};
@@ -98,7 +100,7 @@ impl World {
         server: &str,
         tool: &str,
         arguments: &Value,
-    ) -> Result<Outcome, CallError> {
+    ) -> Result<CallOutcome, CallError> {
         let running = self.bench.engine.call(&self.caller, request(server, tool, arguments));
         bounded(running.outcome()).await
     }
@@ -108,12 +110,16 @@ impl World {
         said(&self.call(server, tool, arguments).await.unwrap().result)
     }
 
-    pub(super) fn snapshot(&self) -> Arc<Snapshot> {
+    pub(super) fn snapshot(&self) -> Arc<WorkspaceSnapshot> {
         self.bench.engine.snapshot(&self.bench.workspace.id).unwrap()
     }
 
     /// Waits until a server is seen to be so.
-    pub(super) async fn until(&self, server: &str, so: impl Fn(&ServerView) -> bool) -> ServerView {
+    pub(super) async fn until(
+        &self,
+        server: &str,
+        so: impl Fn(&ServerSnapshot) -> bool,
+    ) -> ServerSnapshot {
         let mut changes = self.bench.engine.changes();
         let waiting = async {
             loop {
@@ -206,12 +212,12 @@ impl Beside {
 pub(super) fn scripted(
     name: &str,
     parts: impl IntoIterator<Item = Part>,
-) -> (Arc<Scripted>, InProcess) {
+) -> (Arc<Scripted>, InProcessServer) {
     let server = Scripted::new(parts);
     let tools = json!({ "tools": [{ "name": "echo", "inputSchema": { "type": "object" } }] });
     server.answer("tools/list", Said::Result(tools.to_string()));
     let opening = server.clone();
-    (server, InProcess::linked(name, move || opening.open()))
+    (server, InProcessServer::from_link(name, move || opening.open()))
 }
 
 /// A call of a tool.

@@ -1,23 +1,25 @@
 //! Around a server's question.
 
 use switchboard_config::{Hook, HookEvent, Mode};
-use switchboard_core::hooks::{Action, Elicitation, ElicitationAnswer, ElicitationKind};
+use switchboard_core::hooks::{
+    ElicitationAction, ElicitationAnswer, HookElicitation, HookElicitationKind,
+};
 use switchboard_wire::json::Raw;
 
 use super::{Folder, bounded, hook, raw, told};
 
-fn form(schema: &Raw) -> Elicitation<'_> {
-    Elicitation {
+fn form(schema: &Raw) -> HookElicitation<'_> {
+    HookElicitation {
         session: "s-1",
         mode: Mode::Plan,
         server: "disk",
         message: "Which one?",
-        kind: ElicitationKind::Form { schema },
+        kind: HookElicitationKind::Form { schema },
         id: None,
     }
 }
 
-fn answer(action: Action, content: Option<&str>) -> ElicitationAnswer {
+fn answer(action: ElicitationAction, content: Option<&str>) -> ElicitationAnswer {
     ElicitationAnswer { action, content: content.map(raw) }
 }
 
@@ -52,11 +54,12 @@ fn a_hook_may_answer_a_question() {
         let decline = says(r#""action":"decline""#);
         check(&["true"], None).await;
         check(&[&says(r#""content":{"n":1}"#)], None).await;
-        check(&[&accept], Some(answer(Action::Accept, Some(r#"{"n":1.0}"#)))).await;
-        check(&[&accept, &again], Some(answer(Action::Accept, Some(r#"{"n":2}"#)))).await;
-        check(&[&cancel, &accept], Some(answer(Action::Cancel, None))).await;
-        check(&[&accept, &decline, &cancel], Some(answer(Action::Decline, None))).await;
-        check(&[&accept, "exit 2"], Some(answer(Action::Decline, None))).await;
+        check(&[&accept], Some(answer(ElicitationAction::Accept, Some(r#"{"n":1.0}"#)))).await;
+        check(&[&accept, &again], Some(answer(ElicitationAction::Accept, Some(r#"{"n":2}"#))))
+            .await;
+        check(&[&cancel, &accept], Some(answer(ElicitationAction::Cancel, None))).await;
+        check(&[&accept, &decline, &cancel], Some(answer(ElicitationAction::Decline, None))).await;
+        check(&[&accept, "exit 2"], Some(answer(ElicitationAction::Decline, None))).await;
     });
 }
 
@@ -64,7 +67,7 @@ fn a_hook_may_answer_a_question() {
 fn a_block_says_why_and_an_unreadable_answer_leaves_it_to_the_person() {
     bounded(async {
         let (found, notes) = asked(&["echo never >&2; exit 2"]).await;
-        assert_eq!(found, Some(answer(Action::Decline, None)));
+        assert_eq!(found, Some(answer(ElicitationAction::Decline, None)));
         assert_eq!(notes, ["1 Message: never"]);
         let (found, notes) = asked(&[&says(r#""action":"shrug""#)]).await;
         assert_eq!((found, notes.len()), (None, 1));
@@ -75,17 +78,18 @@ fn a_block_says_why_and_an_unreadable_answer_leaves_it_to_the_person() {
 #[test]
 fn a_hook_may_change_an_answer() {
     bounded(async {
-        let given = answer(Action::Accept, Some(r#"{"n":1}"#));
+        let given = answer(ElicitationAction::Accept, Some(r#"{"n":1}"#));
         let check = async |commands: &[&str], expected: Option<ElicitationAnswer>| {
             assert_eq!(answered(commands, &given).await, expected, "{commands:?}");
         };
         check(&["true", "exit 1"], None).await;
         let replace = says(r#""content":{"n":2}"#);
-        check(&[&replace], Some(answer(Action::Accept, Some(r#"{"n":2}"#)))).await;
+        check(&[&replace], Some(answer(ElicitationAction::Accept, Some(r#"{"n":2}"#)))).await;
         let same = says(r#""action":"accept""#);
         check(&[&same], Some(given.clone())).await;
-        check(&[&says(r#""action":"decline""#)], Some(answer(Action::Decline, None))).await;
-        check(&["exit 2", &replace], Some(answer(Action::Decline, None))).await;
+        check(&[&says(r#""action":"decline""#)], Some(answer(ElicitationAction::Decline, None)))
+            .await;
+        check(&["exit 2", &replace], Some(answer(ElicitationAction::Decline, None))).await;
     });
 }
 
@@ -105,14 +109,17 @@ fn a_hook_is_told_the_question_and_the_answer() {
             r#"{":"plan","hook_event_name":"Elicitation","mcp_server_name":"disk","message":"Which one?","mode":"form","requested_schema":{"type": "object"}}"#
         );
         hooks
-            .elicitation_result(&form(&schema), &answer(Action::Accept, Some("{\"n\":1.0}")))
+            .elicitation_result(
+                &form(&schema),
+                &answer(ElicitationAction::Accept, Some("{\"n\":1.0}")),
+            )
             .await;
         assert_eq!(
             folder.read("answered"),
             r#"{":"plan","hook_event_name":"ElicitationResult","mcp_server_name":"disk","mode":"form","action":"accept","content":{"n":1.0}}"#
         );
-        let page = Elicitation {
-            kind: ElicitationKind::Url { url: "https://example.com/" },
+        let page = HookElicitation {
+            kind: HookElicitationKind::Url { url: "https://example.com/" },
             id: Some("e-1"),
             ..form(&schema)
         };

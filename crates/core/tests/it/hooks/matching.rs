@@ -1,7 +1,7 @@
 //! Which hooks run.
 
 use switchboard_config::{Hook, HookEvent};
-use switchboard_core::ProblemKind;
+use switchboard_core::EngineProblemKind;
 use switchboard_core::permission::HookVerdict;
 
 use super::{Folder, bounded, hook, raw, told, tool_use};
@@ -54,7 +54,7 @@ fn a_matcher_that_cannot_be_read_asks_before_a_call_and_does_nothing_else() {
         let problems: Vec<_> = problems
             .iter()
             .map(|problem| {
-                assert_eq!(problem.kind, ProblemKind::BadHook);
+                assert_eq!(problem.kind, EngineProblemKind::BadHook);
                 (problem.item.as_deref().unwrap(), &*problem.message)
             })
             .collect();

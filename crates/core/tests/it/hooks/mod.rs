@@ -11,10 +11,10 @@ mod request;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use switchboard_config::{Hook, HookEvent, Mode, Origin, Scope};
-use switchboard_core::Problem;
-use switchboard_core::hooks::{HookNote, Hooks, Runner, ToolUse};
-use switchboard_process::Guard;
+use switchboard_config::{Hook, HookEvent, Mode, Scope, SourceOrigin};
+use switchboard_core::EngineProblem;
+use switchboard_core::hooks::{HookNote, HookRunner, Hooks, ToolUse};
+use switchboard_process::ProcessGuard;
 use switchboard_testkit::processes::{wait_until, working_in};
 use switchboard_wire::json::Raw;
 
@@ -48,9 +48,9 @@ impl Folder {
         &self.path
     }
 
-    pub(crate) fn runner(&self) -> Runner {
-        Runner {
-            guard: Guard::at(switchboard_testkit::guard_path()).unwrap(),
+    pub(crate) fn runner(&self) -> HookRunner {
+        HookRunner {
+            guard: ProcessGuard::at(switchboard_testkit::guard_path()).unwrap(),
             environment: vec![("PATH".into(), std::env::var_os("PATH").unwrap())],
             project: self.path.clone(),
         }
@@ -77,7 +77,7 @@ impl Folder {
         hooks
     }
 
-    fn hooks_and_problems(&self, hooks: &[Hook]) -> (Hooks, Vec<Problem>) {
+    fn hooks_and_problems(&self, hooks: &[Hook]) -> (Hooks, Vec<EngineProblem>) {
         // Each stands on a line of its own.
         let numbered = hooks.iter().zip(1..).map(|(hook, line)| {
             let mut hook = hook.clone();
@@ -97,7 +97,7 @@ fn hook(event: HookEvent, command: &str) -> Hook {
         timeout: Duration::from_secs(30),
         start_folder: PathBuf::new(),
         scope: Scope::User,
-        at: Origin::file("settings.json").start(),
+        at: SourceOrigin::file("settings.json").start(),
     }
 }
 

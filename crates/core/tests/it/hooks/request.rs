@@ -2,14 +2,14 @@
 
 use switchboard_config::HookEvent::PermissionRequest;
 use switchboard_core::hooks::PermissionAnswer;
-use switchboard_core::permission::Because;
+use switchboard_core::permission::DecisionReason;
 
 use super::{Folder, bounded, hook, raw, told, tool_use};
 
 async fn answer(commands: &[&str]) -> (Option<PermissionAnswer>, Vec<String>) {
     let folder = Folder::new();
     let hooks: Vec<_> = commands.iter().map(|command| hook(PermissionRequest, command)).collect();
-    let because = Because::Interaction;
+    let because = DecisionReason::Interaction;
     let input = raw("{}");
     let outcome = folder.hooks(&hooks).permission_request(&tool_use(&input), &because).await;
     (outcome.answer, told(&outcome.notes))
@@ -70,7 +70,7 @@ fn a_hook_is_told_why() {
     bounded(async {
         let folder = Folder::new();
         let hooks = folder.hooks(&[hook(PermissionRequest, "sed 's/.*hook_event_name/{/' > seen")]);
-        hooks.permission_request(&tool_use(&raw("{}")), &Because::Interaction).await;
+        hooks.permission_request(&tool_use(&raw("{}")), &DecisionReason::Interaction).await;
         assert_eq!(
             folder.read("seen"),
             r#"{":"PermissionRequest","tool_name":"mcp__disk__delete","tool_input":{},"tool_use_id":"call-1","reason":"the tool wants a person to look at each call"}"#

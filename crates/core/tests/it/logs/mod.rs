@@ -2,13 +2,13 @@
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path, sync::Arc, time::Duration};
 
-use switchboard_core::logs::Logs;
+use switchboard_core::logs::ServerLogs;
 
 const MIB: usize = 1024 * 1024;
 
-fn logs() -> (tempfile::TempDir, Logs) {
+fn logs() -> (tempfile::TempDir, ServerLogs) {
     let dir = tempfile::tempdir().unwrap();
-    let logs = Logs::open(dir.path().join("logs")).unwrap();
+    let logs = ServerLogs::open(dir.path().join("logs")).unwrap();
     (dir, logs)
 }
 
@@ -27,7 +27,7 @@ fn mode(path: &Path) -> u32 {
 }
 
 /// Waits until everything is written, however long the disk takes.
-async fn settled(logs: &Logs, path: &Path, holds: &str) {
+async fn settled(logs: &ServerLogs, path: &Path, holds: &str) {
     for _ in 0..60 {
         logs.settle().await;
         let text = fs::read(path).unwrap_or_default();
@@ -45,7 +45,7 @@ async fn chunks_become_lines_with_their_time() {
     for chunk in ["one\ntw", "o\n\nthr", "ee"] {
         sink.write(chunk.as_bytes());
     }
-    logs.line("git hub", "/work", "ended: exit\nstatus 1");
+    logs.write_note("git hub", "/work", "ended: exit\nstatus 1");
     sink.write(b"\xFF\x1b[31mred\n");
     let lines = logs.tail("git hub", "/work", 10).await.unwrap();
     assert_eq!(
@@ -69,7 +69,7 @@ async fn a_log_is_private_and_its_own() {
     assert_ne!(path, logs.path("git hub/../x", "/other"));
     assert_ne!(path, logs.path("git hub____x", "/work"));
 
-    logs.line("git hub/../x", "/work", "hello");
+    logs.write_note("git hub/../x", "/work", "hello");
     assert_eq!(logs.tail("git hub/../x", "/work", 5).await.unwrap().len(), 1);
     assert_eq!(logs.tail("git hub/../x", "/other", 5).await.unwrap(), [""; 0]);
     assert_eq!((mode(path.parent().unwrap()), mode(&path)), (0o700, 0o600));
@@ -81,8 +81,8 @@ async fn a_log_goes_on_after_a_restart() {
     logs.sink("s", "w").write(b"half a li");
     logs.settle().await;
     drop(logs);
-    let logs = Logs::open(dir.path().join("logs")).unwrap();
-    logs.line("s", "w", "started");
+    let logs = ServerLogs::open(dir.path().join("logs")).unwrap();
+    logs.write_note("s", "w", "started");
     let lines = logs.tail("s", "w", 5).await.unwrap();
     assert_eq!(without_time(&lines), ["half a li", "[switchboard] started"]);
 }
@@ -96,7 +96,7 @@ async fn a_large_log_is_rotated_and_never_past_its_ceiling() {
         sink.write(chunk.as_bytes());
         logs.settle().await;
     }
-    logs.line("s", "w", "the end");
+    logs.write_note("s", "w", "the end");
     let path = logs.path("s", "w");
     settled(&logs, &path, "the end").await;
     let files: Vec<_> =
@@ -126,8 +126,8 @@ async fn a_flood_waits_for_nobody_and_holds_little() {
     }
     // The disk alone would take longer; a lock held over it would show.
     assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
-    logs.line("quiet", "w", "still here");
-    logs.line("loud", "w", "it is over");
+    logs.write_note("quiet", "w", "still here");
+    logs.write_note("loud", "w", "it is over");
     settled(&logs, &logs.path("quiet", "w"), "still here").await;
     settled(&logs, &logs.path("loud", "w"), "it is over").await;
     let lines = logs.tail("loud", "w", 3).await.unwrap();
@@ -174,7 +174,7 @@ async fn a_follower_may_come_before_the_log_and_may_stop_waiting() {
     let mut follow = logs.follow("s", "w").await.unwrap();
     let nothing = tokio::time::timeout(Duration::from_millis(1), follow.next_lines()).await;
     assert!(nothing.is_err());
-    logs.line("s", "w", "hello");
+    logs.write_note("s", "w", "hello");
     let lines =
         tokio::time::timeout(Duration::from_secs(20), follow.next_lines()).await.unwrap().unwrap();
     assert_eq!(without_time(&lines), ["[switchboard] hello"]);

@@ -2,23 +2,27 @@
 
 use std::path::Path;
 
-use switchboard_core::permission::{Annotations, Classifier, Inquiry};
+use switchboard_core::permission::{CallClassifier, ClassifierInput, ToolAnnotations};
 use switchboard_wire::json::Raw;
 
 use crate::hooks::{Folder, bounded};
 
-fn hints(read_only: Option<bool>, destructive: Option<bool>, open: Option<bool>) -> Annotations {
-    Annotations {
+fn hints(
+    read_only: Option<bool>,
+    destructive: Option<bool>,
+    open: Option<bool>,
+) -> ToolAnnotations {
+    ToolAnnotations {
         read_only_hint: read_only,
         destructive_hint: destructive,
         open_world_hint: open,
-        ..Annotations::default()
+        ..ToolAnnotations::default()
     }
 }
 
-async fn classify(classifier: &Classifier, annotations: Annotations) -> String {
+async fn classify(classifier: &CallClassifier, annotations: ToolAnnotations) -> String {
     let input = Raw::parse(r#"{"big":12345678901234567890,"path":"/x"}"#).unwrap();
-    let inquiry = Inquiry {
+    let inquiry = ClassifierInput {
         tool: "delete",
         annotations: &annotations,
         input: &input,
@@ -31,7 +35,7 @@ async fn classify(classifier: &Classifier, annotations: Annotations) -> String {
 #[tokio::test]
 async fn hints_alone_allow_only_what_reads_in_a_closed_world() {
     let check = async |hints, expected: &str| {
-        let verdict = classify(&Classifier::Hints, hints).await;
+        let verdict = classify(&CallClassifier::Hints, hints).await;
         assert_eq!(verdict, expected, "{hints:?}");
     };
     let (yes, no) = (Some(true), Some(false));
@@ -53,7 +57,7 @@ fn a_command_decides_and_its_failure_asks() {
         let folder = Folder::new();
         let check = async |command: &str, expected: &str| {
             let command = command.to_owned();
-            let classifier = Classifier::Command {
+            let classifier = CallClassifier::Command {
                 command,
                 start_folder: folder.path().to_owned(),
                 runner: folder.runner(),
@@ -101,7 +105,7 @@ fn a_command_is_told_everything() {
     bounded(async {
         let folder = Folder::new();
         let command = r#"cat > seen; echo '{"decision":"allow"}'"#.to_owned();
-        let classifier = Classifier::Command {
+        let classifier = CallClassifier::Command {
             command,
             start_folder: folder.path().to_owned(),
             runner: folder.runner(),
@@ -119,7 +123,7 @@ fn a_command_is_told_everything() {
 fn a_command_has_ten_seconds() {
     let folder = Folder::new();
     let command = "trap '' INT TERM; while :; do sleep 60; done".to_owned();
-    let classifier = Classifier::Command {
+    let classifier = CallClassifier::Command {
         command,
         start_folder: folder.path().to_owned(),
         runner: folder.runner(),

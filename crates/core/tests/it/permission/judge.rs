@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use switchboard_config::Mode;
 use switchboard_core::permission::{
-    Annotations, Because, Consent, HookVerdict, Interaction, Origin, Question, Remember,
-    Remembered, Subject, Verdict, judge,
+    AnswerLifetime, AskReason, DecisionReason, HookVerdict, PermissionSubject, PermissionVerdict,
+    ToolAnnotations, ToolInteraction, ToolMemory, ToolOrigin, UserConsent, judge_call,
 };
 
 use super::permissions;
@@ -13,7 +13,7 @@ use super::permissions;
 const MODES: [Mode; 6] =
     [Mode::Default, Mode::Client, Mode::Plan, Mode::Auto, Mode::BypassPermissions, Mode::DontAsk];
 const RULES: [&str; 4] = ["none", "allow", "ask", "deny"];
-const READ_ONLY: Annotations = Annotations {
+const READ_ONLY: ToolAnnotations = ToolAnnotations {
     read_only_hint: Some(true),
     destructive_hint: None,
     idempotent_hint: None,
@@ -35,11 +35,11 @@ struct Case {
     mode: Mode,
     rules: Vec<(&'static str, &'static str)>,
     hook: HookVerdict,
-    annotations: Annotations,
-    interaction: Interaction,
-    origin: Origin,
-    consent: Consent,
-    remembered: Remembered,
+    annotations: ToolAnnotations,
+    interaction: ToolInteraction,
+    origin: ToolOrigin,
+    consent: UserConsent,
+    remembered: ToolMemory,
 }
 
 impl Case {
@@ -48,11 +48,11 @@ impl Case {
             mode,
             rules: Vec::new(),
             hook: HookVerdict::None,
-            annotations: Annotations::default(),
-            interaction: Interaction::Free,
-            origin: Origin::Server,
-            consent: Consent::None,
-            remembered: Remembered::nothing(),
+            annotations: ToolAnnotations::default(),
+            interaction: ToolInteraction::Free,
+            origin: ToolOrigin::Server,
+            consent: UserConsent::None,
+            remembered: ToolMemory::nothing(),
         }
     }
 
@@ -61,9 +61,9 @@ impl Case {
         Self { rules, ..self }
     }
 
-    fn verdict(&self) -> Verdict {
+    fn verdict(&self) -> PermissionVerdict {
         let (permissions, _) = permissions(&self.rules, self.mode, &["s"]);
-        let subject = Subject {
+        let subject = PermissionSubject {
             permissions: &permissions,
             server: "s",
             tool: "t",
@@ -72,7 +72,7 @@ impl Case {
             origin: self.origin,
             consent: self.consent,
         };
-        judge(&subject, &self.hook, &self.remembered)
+        judge_call(&subject, &self.hook, &self.remembered)
     }
 }
 
@@ -81,7 +81,7 @@ impl Case {
 fn every_combination() {
     let mut table = String::new();
     for mode in MODES {
-        for (tool, annotations) in [("reads", READ_ONLY), ("writes", Annotations::default())] {
+        for (tool, annotations) in [("reads", READ_ONLY), ("writes", ToolAnnotations::default())] {
             let _ = writeln!(table, "\nmode {}, a tool that {tool}", mode.word());
             let heads = hooks().map(|(name, _)| format!("hook {name}"));
             row(&mut table, "", &heads);
@@ -101,12 +101,12 @@ fn every_combination() {
 #[test]
 fn advice_is_true() {
     let remembered = [
-        Remembered::nothing(),
-        Remembered::no(),
-        Remembered::yes(Question::Undecided, Remember::Always),
+        ToolMemory::nothing(),
+        ToolMemory::no(),
+        ToolMemory::yes(AskReason::Undecided, AnswerLifetime::Always),
     ];
     for mode in MODES {
-        for annotations in [READ_ONLY, Annotations::default()] {
+        for annotations in [READ_ONLY, ToolAnnotations::default()] {
             for (_, interaction, consent) in SITUATIONS {
                 for rule in ["none", "ask", "deny"] {
                     for (_, hook) in hooks() {
@@ -132,22 +132,25 @@ fn advice_is_true() {
 
 fn check_advice(mut case: Case) {
     let verdict = case.verdict();
-    let (Verdict::Deny { because } | Verdict::Ask { because }) = &verdict else { return };
+    let (PermissionVerdict::Deny { because } | PermissionVerdict::Ask { because }) = &verdict
+    else {
+        return;
+    };
     let said = format!("{verdict} in mode {}, rules {:?}", case.mode.word(), case.rules);
     case.rules.push(("allow", "mcp__s__t"));
-    let helps = matches!(case.verdict(), Verdict::Allow { .. });
+    let helps = matches!(case.verdict(), PermissionVerdict::Allow { .. });
     assert_eq!(because.yields_to_allow_rule(), helps, "{said}");
     // A hook has said why itself, and a rule that denies is named with its place.
     let has_advice = helps || because.advice().is_some();
-    let is_hook = matches!(because, Because::Hook { .. });
+    let is_hook = matches!(because, DecisionReason::Hook { .. });
     assert_eq!(has_advice, !is_hook, "{said}");
 }
 
-const SITUATIONS: [(&str, Interaction, Consent); 4] = [
-    ("", Interaction::Free, Consent::None),
-    (", typed", Interaction::Free, Consent::Typed),
-    (", wants a person", Interaction::Required, Consent::None),
-    (", wants a person, typed", Interaction::Required, Consent::Typed),
+const SITUATIONS: [(&str, ToolInteraction, UserConsent); 4] = [
+    ("", ToolInteraction::Free, UserConsent::None),
+    (", typed", ToolInteraction::Free, UserConsent::Typed),
+    (", wants a person", ToolInteraction::Required, UserConsent::None),
+    (", wants a person, typed", ToolInteraction::Required, UserConsent::Typed),
 ];
 
 fn row(table: &mut String, head: &str, cells: &[String; 4]) {
@@ -167,7 +170,7 @@ fn cell(case: Case, hook: HookVerdict) -> String {
 #[test]
 fn laws() {
     for mode in MODES {
-        for annotations in [READ_ONLY, Annotations::default()] {
+        for annotations in [READ_ONLY, ToolAnnotations::default()] {
             for (_, interaction, consent) in SITUATIONS {
                 let base = Case { annotations, interaction, consent, ..Case::in_mode(mode) };
                 for rule in RULES {
@@ -182,24 +185,24 @@ fn laws() {
     }
 }
 
-fn word(verdict: &Verdict) -> &'static str {
+fn word(verdict: &PermissionVerdict) -> &'static str {
     match verdict {
-        Verdict::Allow { .. } => "allow",
-        Verdict::Deny { .. } => "deny",
-        Verdict::Ask { .. } => "ask",
-        Verdict::Classify => "classify",
+        PermissionVerdict::Allow { .. } => "allow",
+        PermissionVerdict::Deny { .. } => "deny",
+        PermissionVerdict::Ask { .. } => "ask",
+        PermissionVerdict::Classify => "classify",
     }
 }
 
 fn lawful(case: &Case, said: [&str; 2]) -> &'static str {
-    let planned = case.mode == Mode::Plan && case.annotations == Annotations::default();
+    let planned = case.mode == Mode::Plan && case.annotations == ToolAnnotations::default();
     if said.contains(&"deny") || planned {
         return "deny";
     }
-    if case.consent == Consent::Typed {
+    if case.consent == UserConsent::Typed {
         return "allow";
     }
-    if said.contains(&"ask") || case.interaction == Interaction::Required {
+    if said.contains(&"ask") || case.interaction == ToolInteraction::Required {
         return if case.mode == Mode::DontAsk { "deny" } else { "ask" };
     }
     match case.mode {
@@ -213,8 +216,8 @@ fn lawful(case: &Case, said: [&str; 2]) -> &'static str {
 
 #[test]
 fn a_remembered_answer_counts_for_exactly_its_question() {
-    let undecided = || Remembered::yes(Question::Undecided, Remember::Project);
-    let to_rule = || Remembered::yes(Question::Rule("mcp__s__t".into()), Remember::Session);
+    let undecided = || ToolMemory::yes(AskReason::Undecided, AnswerLifetime::Project);
+    let to_rule = || ToolMemory::yes(AskReason::Rule("mcp__s__t".into()), AnswerLifetime::Session);
     let default = || Case::in_mode(Mode::Default);
     let check = |case: Case, remembered, expected: &str| {
         let verdict = Case { remembered, ..case }.verdict();
@@ -235,24 +238,24 @@ fn a_remembered_answer_counts_for_exactly_its_question() {
     // Neither a hook nor a tool that wants a person can be answered in advance.
     let hook = HookVerdict::Ask { reason: "look at it".into() };
     check(Case { hook, ..asks() }, to_rule(), "ask: a hook says: look at it");
-    let wants = Case { interaction: Interaction::Required, ..default() };
+    let wants = Case { interaction: ToolInteraction::Required, ..default() };
     check(wants, undecided(), "ask: the tool wants a person to look at each call");
     check(Case::in_mode(Mode::Plan), undecided(), "deny: mode `plan`");
     // A no is a deny.
-    check(default().with_rule("allow"), Remembered::no(), "deny: answered before (never)");
+    check(default().with_rule("allow"), ToolMemory::no(), "deny: answered before (never)");
     let bypass = Case::in_mode(Mode::BypassPermissions);
-    check(bypass, Remembered::no(), "deny: answered before (never)");
+    check(bypass, ToolMemory::no(), "deny: answered before (never)");
 }
 
 #[test]
 fn our_own_tools_need_no_permission_but_can_be_denied() {
     for mode in MODES {
-        let ours = Case { origin: Origin::BuiltIn, ..Case::in_mode(mode) };
+        let ours = Case { origin: ToolOrigin::BuiltIn, ..Case::in_mode(mode) };
         assert_eq!(ours.verdict().to_string(), "allow: the tool is built in", "{mode:?}");
         let asked = ours.clone().with_rule("ask").verdict();
         assert_eq!(asked.to_string(), "allow: the tool is built in", "{mode:?}");
         let denied = ours.with_rule("deny").verdict();
-        assert!(matches!(denied, Verdict::Deny { .. }), "{mode:?}");
+        assert!(matches!(denied, PermissionVerdict::Deny { .. }), "{mode:?}");
     }
 }
 
@@ -268,7 +271,7 @@ fn a_verdict_can_be_kept() {
         Case::in_mode(Mode::DontAsk).with_rule("ask"),
         r#"{"verdict":"deny","because":{"by":"nobody-asked","ask":{"by":"rule","text":"mcp__s__t","scope":"user","at":{"origin":"settings.json","line":1,"column":1}}}}"#,
     );
-    let remembered = Remembered::yes(Question::Undecided, Remember::Always);
+    let remembered = ToolMemory::yes(AskReason::Undecided, AnswerLifetime::Always);
     check(
         Case { remembered, ..Case::in_mode(Mode::Default) },
         r#"{"verdict":"allow","because":{"by":"remembered","answer":"always"}}"#,

@@ -4,43 +4,50 @@ use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use switchboard_core::ProblemKind;
-use switchboard_core::permission::{AnswerError, Memory, Question, Remember, Remembered, Target};
+use switchboard_core::EngineProblemKind;
+use switchboard_core::permission::{
+    AnswerLifetime, AnswerStoreError, AnswerTarget, AskReason, PermissionMemory, ToolMemory,
+};
 
-fn target() -> Target<'static> {
-    Target { project: Path::new("/work/one"), server: "github", signature: "5ig", tool: "get" }
+fn target() -> AnswerTarget<'static> {
+    AnswerTarget {
+        project: Path::new("/work/one"),
+        server: "github",
+        signature: "5ig",
+        tool: "get",
+    }
 }
 
-fn open(folder: &Path) -> Memory {
-    let (memory, problems) = Memory::open(folder);
+fn open(folder: &Path) -> PermissionMemory {
+    let (memory, problems) = PermissionMemory::open(folder);
     assert_eq!(problems, []);
     memory
 }
 
-async fn remember(memory: &Memory, answer: Remember) {
-    memory.remember("session", &target(), Question::Undecided, answer).await.unwrap();
+async fn remember(memory: &PermissionMemory, answer: AnswerLifetime) {
+    memory.remember("session", &target(), AskReason::Undecided, answer).await.unwrap();
 }
 
-fn yes(answer: Remember) -> Remembered {
-    Remembered::yes(Question::Undecided, answer)
+fn yes(answer: AnswerLifetime) -> ToolMemory {
+    ToolMemory::yes(AskReason::Undecided, answer)
 }
 
 /// What is recalled in the same session, in another one, in another project, of a server that changed,
 /// and of another tool: first at once, then by a new process.
-async fn check(answer: Remember, at_once: [bool; 5], later: [bool; 5]) {
+async fn check(answer: AnswerLifetime, at_once: [bool; 5], later: [bool; 5]) {
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("state");
     let memory = open(&state);
     remember(&memory, answer).await;
-    let recalled = |memory: &Memory| {
+    let recalled = |memory: &PermissionMemory| {
         [
             ("session", target()),
             ("other", target()),
-            ("session", Target { project: Path::new("/work/two"), ..target() }),
-            ("session", Target { signature: "0ther", ..target() }),
-            ("session", Target { tool: "put", ..target() }),
+            ("session", AnswerTarget { project: Path::new("/work/two"), ..target() }),
+            ("session", AnswerTarget { signature: "0ther", ..target() }),
+            ("session", AnswerTarget { tool: "put", ..target() }),
         ]
-        .map(|(session, target)| memory.recall(session, &target) != Remembered::nothing())
+        .map(|(session, target)| memory.recall(session, &target) != ToolMemory::nothing())
     };
     assert_eq!(recalled(&memory), at_once, "{answer:?}");
     assert_eq!(recalled(&open(&state)), later, "{answer:?} later");
@@ -49,37 +56,37 @@ async fn check(answer: Remember, at_once: [bool; 5], later: [bool; 5]) {
 #[tokio::test]
 async fn an_answer_counts_as_far_as_it_was_given() {
     let nowhere = [false; 5];
-    check(Remember::Once, nowhere, nowhere).await;
-    check(Remember::Session, [true, false, true, false, false], nowhere).await;
+    check(AnswerLifetime::Once, nowhere, nowhere).await;
+    check(AnswerLifetime::Session, [true, false, true, false, false], nowhere).await;
     let project = [true, true, false, false, false];
-    check(Remember::Project, project, project).await;
+    check(AnswerLifetime::Project, project, project).await;
     let always = [true, true, true, false, false];
-    check(Remember::Always, always, always).await;
+    check(AnswerLifetime::Always, always, always).await;
     // A no outlives a change of the server's command.
     let never = [true, true, true, true, false];
-    check(Remember::Never, never, never).await;
+    check(AnswerLifetime::Never, never, never).await;
 }
 
 #[tokio::test]
 async fn a_session_that_ended_is_forgotten() {
     let folder = tempfile::tempdir().unwrap();
     let memory = open(folder.path());
-    remember(&memory, Remember::Session).await;
-    assert_eq!(memory.recall("session", &target()), yes(Remember::Session));
+    remember(&memory, AnswerLifetime::Session).await;
+    assert_eq!(memory.recall("session", &target()), yes(AnswerLifetime::Session));
     memory.forget_session("session");
-    assert_eq!(memory.recall("session", &target()), Remembered::nothing());
+    assert_eq!(memory.recall("session", &target()), ToolMemory::nothing());
 }
 
 #[tokio::test]
 async fn an_answer_belongs_to_its_question() {
     let folder = tempfile::tempdir().unwrap();
     let memory = open(folder.path());
-    let rule = Question::Rule("mcp__github".into());
-    memory.remember("session", &target(), rule.clone(), Remember::Always).await.unwrap();
+    let rule = AskReason::Rule("mcp__github".into());
+    memory.remember("session", &target(), rule.clone(), AnswerLifetime::Always).await.unwrap();
     for memory in [memory, open(folder.path())] {
         let recalled = memory.recall("session", &target());
-        assert_eq!(recalled.yes_to(&rule), Some(Remember::Always));
-        assert_eq!(recalled.yes_to(&Question::Undecided), None);
+        assert_eq!(recalled.yes_to(&rule), Some(AnswerLifetime::Always));
+        assert_eq!(recalled.yes_to(&AskReason::Undecided), None);
         assert!(!recalled.is_no());
     }
 }
@@ -88,7 +95,7 @@ async fn an_answer_belongs_to_its_question() {
 async fn the_file_is_private_and_readable() {
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("a/state");
-    remember(&open(&state), Remember::Project).await;
+    remember(&open(&state), AnswerLifetime::Project).await;
     let file = state.join("answers.json");
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&state), mode(&file)), (0o700, 0o600));
@@ -103,12 +110,12 @@ async fn the_file_is_private_and_readable() {
 async fn what_another_process_kept_stays_and_is_learnt() {
     let folder = tempfile::tempdir().unwrap();
     let (one, other) = (open(folder.path()), open(folder.path()));
-    remember(&one, Remember::Always).await;
-    let put = Target { tool: "put", ..target() };
-    other.remember("session", &put, Question::Undecided, Remember::Never).await.unwrap();
-    assert_eq!(other.recall("session", &target()), yes(Remember::Always));
+    remember(&one, AnswerLifetime::Always).await;
+    let put = AnswerTarget { tool: "put", ..target() };
+    other.remember("session", &put, AskReason::Undecided, AnswerLifetime::Never).await.unwrap();
+    assert_eq!(other.recall("session", &target()), yes(AnswerLifetime::Always));
     let third = open(folder.path());
-    assert_eq!(third.recall("session", &target()), yes(Remember::Always));
+    assert_eq!(third.recall("session", &target()), yes(AnswerLifetime::Always));
     assert!(third.recall("session", &put).is_no());
 }
 
@@ -120,20 +127,23 @@ async fn many_writers_lose_nothing() {
     let shared = open(folder.path());
     let memory =
         |number: usize| if number.is_multiple_of(2) { shared.clone() } else { open(folder.path()) };
-    let memories: Vec<Memory> = (0..tools.len()).map(memory).collect();
-    let writes = memories.iter().zip(&tools).map(|(memory, tool)| {
-        let target = Target { tool, ..target() };
-        async move { memory.remember("s", &target, Question::Undecided, Remember::Always).await }
-    });
+    let memories: Vec<PermissionMemory> = (0..tools.len()).map(memory).collect();
+    let writes =
+        memories.iter().zip(&tools).map(|(memory, tool)| {
+            let target = AnswerTarget { tool, ..target() };
+            async move {
+                memory.remember("s", &target, AskReason::Undecided, AnswerLifetime::Always).await
+            }
+        });
     for written in futures_util::future::join_all(writes).await {
         written.unwrap();
     }
     let memory = open(folder.path());
     for (number, tool) in tools.iter().enumerate() {
-        let target = Target { tool, ..target() };
-        assert_eq!(memory.recall("s", &target), yes(Remember::Always), "{tool}");
+        let target = AnswerTarget { tool, ..target() };
+        assert_eq!(memory.recall("s", &target), yes(AnswerLifetime::Always), "{tool}");
         if number.is_multiple_of(2) {
-            assert_eq!(shared.recall("s", &target), yes(Remember::Always), "{tool} at once");
+            assert_eq!(shared.recall("s", &target), yes(AnswerLifetime::Always), "{tool} at once");
         }
     }
 }
@@ -145,18 +155,18 @@ async fn a_file_that_cannot_be_understood_is_kept_aside() {
     let broken = ["{\"version\":1,\"answers\":[", "{\"version\":2,\"answers\":[]}", "\u{0}"];
     for (number, text) in broken.iter().enumerate() {
         fs::write(&file, text).unwrap();
-        let (memory, problems) = Memory::open(folder.path());
+        let (memory, problems) = PermissionMemory::open(folder.path());
         let [problem] = problems.as_slice() else { panic!("{text}: {problems:?}") };
-        assert_eq!(problem.kind, ProblemKind::Storage);
+        assert_eq!(problem.kind, EngineProblemKind::Storage);
         assert_eq!(fs::read_to_string(&file).unwrap(), *text, "reading changes nothing");
 
-        remember(&memory, Remember::Always).await;
+        remember(&memory, AnswerLifetime::Always).await;
         let aside = match number {
             0 => "answers.json.corrupt".to_owned(),
             more => format!("answers.json.corrupt-{}", more + 1),
         };
         assert_eq!(fs::read_to_string(folder.path().join(aside)).unwrap(), *text);
-        assert_eq!(open(folder.path()).recall("s", &target()), yes(Remember::Always));
+        assert_eq!(open(folder.path()).recall("s", &target()), yes(AnswerLifetime::Always));
     }
 }
 
@@ -164,10 +174,10 @@ async fn a_file_that_cannot_be_understood_is_kept_aside() {
 async fn a_file_that_cannot_be_read_is_not_replaced() {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("answers.json")).unwrap();
-    let (memory, problems) = Memory::open(folder.path());
+    let (memory, problems) = PermissionMemory::open(folder.path());
     assert_eq!(problems.len(), 1);
-    let error = memory.remember("s", &target(), Question::Undecided, Remember::Always).await;
-    assert!(matches!(error, Err(AnswerError::Io { doing: "read", .. })), "{error:?}");
+    let error = memory.remember("s", &target(), AskReason::Undecided, AnswerLifetime::Always).await;
+    assert!(matches!(error, Err(AnswerStoreError::Io { doing: "read", .. })), "{error:?}");
 }
 
 #[test]
@@ -177,9 +187,13 @@ fn a_lock_that_is_held_is_waited_for_and_not_for_ever() {
     let lock = File::create(folder.path().join("answers.lock")).unwrap();
     lock.lock().unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let error =
-        runtime.block_on(memory.remember("s", &target(), Question::Undecided, Remember::Always));
-    assert!(matches!(error, Err(AnswerError::Locked { .. })), "{error:?}");
+    let error = runtime.block_on(memory.remember(
+        "s",
+        &target(),
+        AskReason::Undecided,
+        AnswerLifetime::Always,
+    ));
+    assert!(matches!(error, Err(AnswerStoreError::Locked { .. })), "{error:?}");
     assert!(!folder.path().join("answers.json").exists());
 }
 
@@ -187,14 +201,14 @@ fn a_lock_that_is_held_is_waited_for_and_not_for_ever() {
 async fn the_newest_word_counts_and_can_be_taken_back() {
     let folder = tempfile::tempdir().unwrap();
     let memory = open(folder.path());
-    remember(&memory, Remember::Always).await;
-    remember(&memory, Remember::Never).await;
-    assert_eq!(memory.recall("s", &target()), Remembered::no());
-    remember(&memory, Remember::Project).await;
-    assert_eq!(memory.recall("s", &target()), yes(Remember::Project));
+    remember(&memory, AnswerLifetime::Always).await;
+    remember(&memory, AnswerLifetime::Never).await;
+    assert_eq!(memory.recall("s", &target()), ToolMemory::no());
+    remember(&memory, AnswerLifetime::Project).await;
+    assert_eq!(memory.recall("s", &target()), yes(AnswerLifetime::Project));
     memory.forget(|answer| answer.is_named("github/get")).await.unwrap();
-    assert_eq!(memory.recall("s", &target()), Remembered::nothing());
-    assert_eq!(open(folder.path()).recall("s", &target()), Remembered::nothing());
+    assert_eq!(memory.recall("s", &target()), ToolMemory::nothing());
+    assert_eq!(open(folder.path()).recall("s", &target()), ToolMemory::nothing());
 }
 
 #[tokio::test]
@@ -209,25 +223,25 @@ async fn an_answer_taken_back_by_one_process_counts_in_no_other() {
         let folder = tempfile::tempdir().unwrap();
         let (hub, command) = (open(folder.path()), open(folder.path()));
         let answers = [
-            ("github", "get", Remember::Always),
-            ("github", "put", Remember::Never),
-            ("linear", "get", Remember::Project),
+            ("github", "get", AnswerLifetime::Always),
+            ("github", "put", AnswerLifetime::Never),
+            ("linear", "get", AnswerLifetime::Project),
         ];
         for (server, tool, answer) in answers {
-            let target = Target { server, tool, ..target() };
-            hub.remember("s", &target, Question::Undecided, answer).await.unwrap();
+            let target = AnswerTarget { server, tool, ..target() };
+            hub.remember("s", &target, AskReason::Undecided, answer).await.unwrap();
         }
         let forgotten = command.forget(move |answer| answer.is_named(name)).await.unwrap();
         assert_eq!(forgotten.len(), 3 - left.len(), "{name}");
         for memory in [&hub, &command, &open(folder.path())] {
-            let lasting = memory.lasting();
+            let lasting = memory.lasting_answers();
             let tools: Vec<_> =
                 lasting.iter().map(|each| format!("{}/{}", each.server, each.tool)).collect();
             assert_eq!(tools, left, "{name}");
             for (server, tool, _) in answers {
                 let is_left = left.contains(&&*format!("{server}/{tool}"));
-                let recalled = memory.recall("s", &Target { server, tool, ..target() });
-                assert_eq!(recalled != Remembered::nothing(), is_left, "{name}: {server}/{tool}");
+                let recalled = memory.recall("s", &AnswerTarget { server, tool, ..target() });
+                assert_eq!(recalled != ToolMemory::nothing(), is_left, "{name}: {server}/{tool}");
             }
         }
     }
@@ -237,25 +251,28 @@ async fn an_answer_taken_back_by_one_process_counts_in_no_other() {
 async fn each_answer_has_an_id_of_its_own_in_every_process() {
     let folder = tempfile::tempdir().unwrap();
     let memory = open(folder.path());
-    let rule = Question::Rule("mcp__github".into());
-    memory.remember("s", &target(), Question::Undecided, Remember::Always).await.unwrap();
-    memory.remember("s", &target(), rule, Remember::Always).await.unwrap();
-    memory.remember("s", &target(), Question::Undecided, Remember::Project).await.unwrap();
-    let lasting = memory.lasting();
-    assert_eq!(lasting, open(folder.path()).lasting());
+    let rule = AskReason::Rule("mcp__github".into());
+    memory.remember("s", &target(), AskReason::Undecided, AnswerLifetime::Always).await.unwrap();
+    memory.remember("s", &target(), rule, AnswerLifetime::Always).await.unwrap();
+    memory.remember("s", &target(), AskReason::Undecided, AnswerLifetime::Project).await.unwrap();
+    let lasting = memory.lasting_answers();
+    assert_eq!(lasting, open(folder.path()).lasting_answers());
     let [first, ..] = lasting.as_slice() else { panic!("{lasting:?}") };
     let id = first.id.clone();
     let forgotten = memory.forget(move |answer| answer.is_named(&id)).await.unwrap();
-    assert_eq!((forgotten.as_slice(), memory.lasting().as_slice()), (&lasting[..1], &lasting[1..]));
+    assert_eq!(
+        (forgotten.as_slice(), memory.lasting_answers().as_slice()),
+        (&lasting[..1], &lasting[1..])
+    );
 }
 
 #[tokio::test]
 async fn a_never_outlasts_damage_to_the_file_while_the_program_runs() {
     let folder = tempfile::tempdir().unwrap();
     let memory = open(folder.path());
-    remember(&memory, Remember::Never).await;
+    remember(&memory, AnswerLifetime::Never).await;
     fs::write(folder.path().join("answers.json"), "{").unwrap();
     assert!(memory.recall("s", &target()).is_no());
     fs::remove_file(folder.path().join("answers.json")).unwrap();
-    assert_eq!(memory.recall("s", &target()), Remembered::nothing());
+    assert_eq!(memory.recall("s", &target()), ToolMemory::nothing());
 }

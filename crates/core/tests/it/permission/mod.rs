@@ -6,16 +6,16 @@ mod judge;
 mod memory;
 mod rules;
 
-use switchboard_config::{Mode, Origin, PermissionRule, Rule, Rules, Scope};
-use switchboard_core::Problem;
-use switchboard_core::permission::Permissions;
+use switchboard_config::{Mode, PermissionRule, PermissionRules, Scope, SourceOrigin, ToolPattern};
+use switchboard_core::EngineProblem;
+use switchboard_core::permission::WorkspacePermissions;
 
 /// Rules of a user's file, in which each stands on a line of its own.
-fn rules_of(lines: &[(&str, &str)]) -> Rules {
-    let mut rules = Rules::default();
-    let mut at = Origin::file("settings.json").start();
+fn rules_of(lines: &[(&str, &str)]) -> PermissionRules {
+    let mut rules = PermissionRules::default();
+    let mut at = SourceOrigin::file("settings.json").start();
     for (kind, text) in lines {
-        let rule = Rule::parse(text).unwrap();
+        let rule = ToolPattern::parse(text).unwrap();
         let rule =
             PermissionRule { text: (*text).to_owned(), rule, scope: Scope::User, at: at.clone() };
         at.line += 1;
@@ -33,7 +33,7 @@ fn permissions(
     lines: &[(&str, &str)],
     mode: Mode,
     configured: &[&str],
-) -> (Permissions, Vec<Problem>) {
+) -> (WorkspacePermissions, Vec<EngineProblem>) {
     let configured: Vec<String> = configured.iter().map(|name| (*name).to_owned()).collect();
-    Permissions::new(&rules_of(lines), mode, &configured)
+    WorkspacePermissions::new(&rules_of(lines), mode, &configured)
 }

@@ -1,7 +1,7 @@
 //! Which rules reach which tools.
 
 use switchboard_config::Mode;
-use switchboard_core::ProblemKind;
+use switchboard_core::EngineProblemKind;
 
 use super::permissions;
 
@@ -63,7 +63,7 @@ fn what_takes_away_does_so_in_every_reading_and_what_permits_has_one() {
 fn a_rule_that_could_mean_two_servers_is_a_problem() {
     let check = |rule, configured: &[&str], expected: &[&str]| {
         let (_, problems) = permissions(&[("allow", rule)], Mode::Default, configured);
-        assert!(problems.iter().all(|problem| problem.kind == ProblemKind::AmbiguousRule));
+        assert!(problems.iter().all(|problem| problem.kind == EngineProblemKind::AmbiguousRule));
         assert!(problems.iter().all(|problem| problem.item.as_deref() == Some(rule)));
         let messages: Vec<_> = problems.iter().map(|problem| &*problem.message).collect();
         assert_eq!(messages, expected);
@@ -112,7 +112,7 @@ fn what_is_denied_is_hidden() {
 fn the_rule_that_would_allow_a_tool_allows_exactly_that() {
     let check = |configured: &[&str], server, tool, expected: Option<&str>| {
         let (silent, _) = permissions(&[], Mode::Default, configured);
-        let rule = silent.allowing(server, tool);
+        let rule = silent.allow_rule_for(server, tool);
         assert_eq!(rule.as_deref(), expected);
         if let Some(rule) = rule {
             let (talking, problems) = permissions(&[("allow", &rule)], Mode::Default, configured);

@@ -5,7 +5,7 @@ use std::io::Cursor;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use image::{DynamicImage, ImageFormat, ImageReader, RgbImage, RgbaImage};
 use serde_json::{Value, json};
-use switchboard_core::results::{ImagePolicy, Policy};
+use switchboard_core::results::{ImagePolicy, ResultPolicy};
 
 use super::{Kit, is_same, raw};
 
@@ -32,8 +32,8 @@ fn item(data: &str, mime: &str) -> switchboard_wire::json::Raw {
         .to_string())
 }
 
-fn policy(pixels: u32, bytes: usize) -> Policy {
-    Policy { images: ImagePolicy::Scale { pixels, bytes }, ..Policy::local() }
+fn policy(pixels: u32, bytes: usize) -> ResultPolicy {
+    ResultPolicy { images: ImagePolicy::Scale { pixels, bytes }, ..ResultPolicy::local() }
 }
 
 #[tokio::test]
@@ -85,22 +85,26 @@ async fn what_fits_and_what_cannot_be_read_is_left() {
 async fn the_limits_of_settings_count_where_results_are_limited() {
     let kit = Kit::new().await;
     let large = item(&encoded(&plain(2_000, 10), ImageFormat::Png), "image/png");
-    let check = async |policy: Policy, scaled: usize| {
+    let check = async |policy: ResultPolicy, scaled: usize| {
         let kept = kit.tool(&large, &policy).await;
         assert_eq!(kept.images_scaled, scaled, "{policy:?}");
         assert_eq!(is_same(&kept, &large), scaled == 0, "{policy:?}");
     };
-    for policy in [Policy::local(), Policy::gateway(), Policy::gateway().with_usual_tokens(9)] {
+    for policy in [
+        ResultPolicy::local(),
+        ResultPolicy::gateway(),
+        ResultPolicy::gateway().with_usual_tokens(9),
+    ] {
         check(policy, 1).await;
         check(policy.with_image_limits(Some(2_000), None), 0).await;
         check(policy.with_image_limits(Some(0), None), 0).await;
         check(policy.with_image_limits(None, Some(0)), 1).await;
         check(policy.with_image_limits(Some(2_000), Some(100)), 1).await;
     }
-    check(Policy::unlimited(), 0).await;
-    check(Policy::unlimited().with_image_limits(Some(1), Some(1)), 0).await;
-    check(Policy::unlimited().with_usual_tokens(9), 0).await;
-    check(Policy::gateway().with_usual_tokens(0), 0).await;
+    check(ResultPolicy::unlimited(), 0).await;
+    check(ResultPolicy::unlimited().with_image_limits(Some(1), Some(1)), 0).await;
+    check(ResultPolicy::unlimited().with_usual_tokens(9), 0).await;
+    check(ResultPolicy::gateway().with_usual_tokens(0), 0).await;
 }
 
 #[tokio::test]
@@ -140,7 +144,7 @@ async fn bombs_are_not_unpacked() {
     };
     for side in [16_000, 65_535] {
         let before = crate::logs::peak_memory();
-        let kept = kit.tool(&item(&gif(side), "image/gif"), &Policy::local()).await;
+        let kept = kit.tool(&item(&gif(side), "image/gif"), &ResultPolicy::local()).await;
         let after: Value = kept.result.decode().unwrap();
         let note =
             after["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{side}: {after}"));

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use switchboard_core::results::{Policy, Spill};
+use switchboard_core::results::{ResultPolicy, SpillMode};
 
 use super::{Kit, first_text, is_same, raw};
 
@@ -59,7 +59,7 @@ proptest! {
         let result = raw(text.unwrap());
         block_on(async {
             let kit = Kit::new().await;
-            for policy in [Policy::local(), Policy::gateway(), Policy { spill: Spill::Off, ..Policy::local() }] {
+            for policy in [ResultPolicy::local(), ResultPolicy::gateway(), ResultPolicy { spill: SpillMode::Off, ..ResultPolicy::local() }] {
                 let kept = kit.tool(&result, &policy).await;
                 prop_assert!(is_same(&kept, &result), "{result:?}");
                 prop_assert!(kept.note.is_none() && kept.problem.is_none() && kept.images_scaled == 0);
@@ -78,7 +78,7 @@ proptest! {
         let result = json!({"content":items,"structuredContent":{"a":structured},"isError":true,"_meta":{"k":1}});
         block_on(async {
             let kit = Kit::new().await;
-            let policy = super::small(Policy::local());
+            let policy = super::small(ResultPolicy::local());
             let kept = kit.tool(&raw(result.to_string()), &policy).await;
             let spilled = kept.spilled.as_ref().unwrap();
             let file = std::fs::read_to_string(&spilled.path).unwrap();

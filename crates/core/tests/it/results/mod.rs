@@ -7,7 +7,9 @@ mod store;
 
 use std::time::Duration;
 
-use switchboard_core::results::{Kept, Place, Policy, Shape, Store, keep};
+use switchboard_core::results::{
+    LimitedResult, ResultPolicy, ResultShape, ResultStore, SpillTarget, limit_result,
+};
 use switchboard_wire::json::Raw;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -15,7 +17,7 @@ const GIB: u64 = 1024 * 1024 * 1024;
 
 struct Kit {
     dir: tempfile::TempDir,
-    place: Place,
+    place: SpillTarget,
 }
 
 impl Kit {
@@ -25,16 +27,17 @@ impl Kit {
 
     async fn capped(cap: u64) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let store = Store::open(dir.path().join("results"), cap, 7 * DAY).await.unwrap();
-        Self { dir, place: Place { store, owner: "ann".to_owned() } }
+        let store = ResultStore::open(dir.path().join("results"), cap, 7 * DAY).await.unwrap();
+        Self { dir, place: SpillTarget { store, owner: "ann".to_owned() } }
     }
 
-    async fn tool(&self, result: &Raw, policy: &Policy) -> Kept {
-        keep(result.clone(), Shape::Tool, policy, || Some(self.place.clone())).await
+    async fn tool(&self, result: &Raw, policy: &ResultPolicy) -> LimitedResult {
+        limit_result(result.clone(), ResultShape::Tool, policy, || Some(self.place.clone())).await
     }
 
-    async fn resource(&self, result: &Raw, policy: &Policy) -> Kept {
-        keep(result.clone(), Shape::Resource, policy, || Some(self.place.clone())).await
+    async fn resource(&self, result: &Raw, policy: &ResultPolicy) -> LimitedResult {
+        limit_result(result.clone(), ResultShape::Resource, policy, || Some(self.place.clone()))
+            .await
     }
 
     fn files(&self) -> usize {
@@ -47,8 +50,8 @@ fn raw(text: impl Into<String>) -> Raw {
 }
 
 /// A policy with a small limit, for short tests.
-fn small(policy: Policy) -> Policy {
-    Policy { max_chars: 100, ..policy }
+fn small(policy: ResultPolicy) -> ResultPolicy {
+    ResultPolicy { max_chars: 100, ..policy }
 }
 
 /// The text of the first item of `member`.
@@ -57,6 +60,6 @@ fn first_text(result: &Raw, member: &str) -> String {
     item.get("text").unwrap().unwrap().to_text().unwrap()
 }
 
-fn is_same(kept: &Kept, result: &Raw) -> bool {
+fn is_same(kept: &LimitedResult, result: &Raw) -> bool {
     std::ptr::eq(kept.result.as_str(), result.as_str())
 }

@@ -4,9 +4,9 @@ use std::{fs, os::unix::fs::PermissionsExt as _, time::Instant};
 
 use serde_json::{Value, json};
 use switchboard_core::{
-    ProblemKind,
+    EngineProblemKind,
     catalog::Tool,
-    results::{Address, BlobPolicy, Policy, Spill},
+    results::{BlobPolicy, ResultAddress, ResultPolicy, SpillMode},
 };
 
 use super::{Kit, first_text, is_same, raw, small};
@@ -25,13 +25,13 @@ fn text_result(text: &str) -> switchboard_wire::json::Raw {
 #[tokio::test]
 async fn limits_are_counted_in_characters_of_text() {
     let kit = Kit::new().await;
-    let usual = Policy::local();
-    let tokens = |tokens| Policy::local().with_tokens(tokens);
+    let usual = ResultPolicy::local();
+    let tokens = |tokens| ResultPolicy::local().with_tokens(tokens);
     let tool = |chars: u64| {
         let meta = json!({ "anthropic/maxResultSizeChars": chars });
         let tool = json!({ "name": "t", "inputSchema": { "type": "object" }, "_meta": meta });
         let tool = Tool::parse(&raw(tool.to_string()), &|_| Ok(())).unwrap();
-        Policy::local().for_tool(&tool)
+        ResultPolicy::local().for_tool(&tool)
     };
     for (policy, chars, fits) in [
         (usual, 100_000, true),
@@ -71,8 +71,8 @@ async fn the_note_keeps_to_the_limit_too() {
     let kit = Kit::new().await;
     let result = text_result(&long(5_000));
     for (policy, place) in [
-        (Policy::gateway(), "switchboard://results/".to_owned()),
-        (Policy::local(), kit.dir.path().to_str().unwrap().to_owned()),
+        (ResultPolicy::gateway(), "switchboard://results/".to_owned()),
+        (ResultPolicy::local(), kit.dir.path().to_str().unwrap().to_owned()),
     ] {
         for tokens in [1, 10, 30, 60, 100, 150, 499, 500, 501, 700, 5_000] {
             let kept = kit.tool(&result, &policy.with_tokens(tokens)).await;
@@ -85,7 +85,7 @@ async fn the_note_keeps_to_the_limit_too() {
             assert!(chars >= (2 * tokens).min(2_000) || tokens < 150, "{tokens} tokens: {note}");
         }
         for chars in [1, 60, 100, 1_000, 50_000] {
-            let policy = Policy { spill: Spill::Off, max_chars: chars, ..policy };
+            let policy = ResultPolicy { spill: SpillMode::Off, max_chars: chars, ..policy };
             let kept = kit.tool(&result, &policy).await;
             let texts = kept.result.get("content").unwrap().unwrap();
             let texts = texts.elements().map(|item| item.get("text").unwrap().unwrap().to_text());
@@ -99,7 +99,7 @@ async fn the_note_keeps_to_the_limit_too() {
 async fn a_single_text_becomes_a_file_of_that_text() {
     let kit = Kit::new().await;
     let text = long(5_000);
-    let kept = kit.tool(&text_result(&text), &Policy::local()).await;
+    let kept = kit.tool(&text_result(&text), &ResultPolicy::local()).await;
     let spilled = kept.spilled.unwrap();
     assert_eq!(fs::read_to_string(&spilled.path).unwrap(), text);
     assert_eq!(spilled.path.extension().unwrap(), "txt");
@@ -119,7 +119,7 @@ async fn structure_alone_becomes_json() {
     let kit = Kit::new().await;
     let structured = json!({"rows": vec![json!({"n": 1.5, "s": "x"}); 10_000]});
     let result = raw(json!({"content":[],"structuredContent":structured}).to_string());
-    let kept = kit.tool(&result, &Policy::local()).await;
+    let kept = kit.tool(&result, &ResultPolicy::local()).await;
     let spilled = kept.spilled.unwrap();
     assert_eq!(spilled.path.extension().unwrap(), "json");
     let file: Value = serde_json::from_str(&fs::read_to_string(&spilled.path).unwrap()).unwrap();
@@ -132,24 +132,24 @@ async fn structure_alone_becomes_json() {
 async fn the_gateway_names_a_uri_and_keeps_promises() {
     let kit = Kit::new().await;
     let result = text_result(&long(5_000));
-    let kept = kit.tool(&result, &Policy::gateway()).await;
+    let kept = kit.tool(&result, &ResultPolicy::gateway()).await;
     let spilled = kept.spilled.unwrap();
     let note = first_text(&kept.result, "content");
     assert!(!note.contains(kit.dir.path().to_str().unwrap()), "{note}");
     assert!(note.contains(&format!("switchboard://results/{}", spilled.id)));
-    let address = Address::parse(&format!("switchboard://results/{}", spilled.id)).unwrap();
+    let address = ResultAddress::parse(&format!("switchboard://results/{}", spilled.id)).unwrap();
     assert_eq!(address.id, spilled.id);
 
-    let promising = Policy { has_output_schema: true, ..Policy::gateway() };
+    let promising = ResultPolicy { has_output_schema: true, ..ResultPolicy::gateway() };
     assert!(is_same(&kit.tool(&result, &promising).await, &result));
-    let local = Policy { has_output_schema: true, ..Policy::local() };
+    let local = ResultPolicy { has_output_schema: true, ..ResultPolicy::local() };
     assert!(kit.tool(&result, &local).await.spilled.is_some());
 }
 
 #[tokio::test]
 async fn without_a_place_to_go_text_is_cut() {
     let kit = Kit::new().await;
-    let off = Policy { spill: Spill::Off, ..small(Policy::local()) };
+    let off = ResultPolicy { spill: SpillMode::Off, ..small(ResultPolicy::local()) };
     let image = json!({"type":"image","data":"AAAA","mimeType":"image/png"});
     let result = raw(json!({"content":[{"type":"text","text":"é".repeat(30)},image,{"type":"text","text":"😀".repeat(90)},
         {"type":"text","text":"never"}],"structuredContent":{"a":1},"isError":true}).to_string());
@@ -173,15 +173,15 @@ async fn a_disk_that_refuses_costs_only_what_does_not_fit() {
     fs::write(gone.dir.path().join("results"), "").unwrap();
     for kit in [&full, &gone] {
         let result = text_result(&"x".repeat(200));
-        let kept = kit.tool(&result, &small(Policy::local())).await;
+        let kept = kit.tool(&result, &small(ResultPolicy::local())).await;
         assert!(kept.truncated && kept.spilled.is_none());
-        assert_eq!(kept.problem.unwrap().kind, ProblemKind::Storage);
+        assert_eq!(kept.problem.unwrap().kind, EngineProblemKind::Storage);
         assert_eq!(first_text(&kept.result, "content"), "x".repeat(53));
         assert!(kept.note.unwrap().contains("output truncated"));
 
         // Blobs that cannot be written stay.
         let blob = raw(json!({"contents":[{"uri":"a:b","blob":"QUFB".repeat(30)}]}).to_string());
-        let kept = kit.resource(&blob, &Policy::local()).await;
+        let kept = kit.resource(&blob, &ResultPolicy::local()).await;
         assert!(is_same(&kept, &blob) && kept.problem.is_some());
     }
     assert_eq!(full.files(), 0);
@@ -192,7 +192,7 @@ async fn resources_are_treated_alike() {
     let kit = Kit::new().await;
     let result = raw(json!({"contents":[{"uri":"file:///a","mimeType":"text/x","text":long(5_000)},
         {"uri":"file:///b","text":"short"},{"uri":"file:///c.pdf","mimeType":"application/pdf","blob":"JVBERi0="}],"ttlMs":5}).to_string());
-    let kept = kit.resource(&result, &Policy::local()).await;
+    let kept = kit.resource(&result, &ResultPolicy::local()).await;
     let spilled = kept.spilled.unwrap();
     let file = fs::read_to_string(&spilled.path).unwrap();
     assert!(file.contains(&long(5_000)) && file.contains("short"));
@@ -204,7 +204,7 @@ async fn resources_are_treated_alike() {
     assert_eq!(fs::read(pdf).unwrap(), b"%PDF-");
     assert_eq!(std::path::Path::new(pdf).extension().unwrap(), "pdf");
 
-    let gateway = Policy::gateway();
+    let gateway = ResultPolicy::gateway();
     assert_eq!(gateway.blobs, BlobPolicy::Leave);
     let blob = raw(json!({"contents":[{"uri":"a:b","blob":"A".repeat(400_000)}]}).to_string());
     assert!(is_same(&kit.resource(&blob, &gateway).await, &blob));
@@ -221,7 +221,7 @@ async fn what_has_no_content_passes() {
         format!("\"{filler}\""),
     ] {
         let result = raw(result);
-        assert!(is_same(&kit.tool(&result, &Policy::local()).await, &result), "{result:?}");
+        assert!(is_same(&kit.tool(&result, &ResultPolicy::local()).await, &result), "{result:?}");
     }
 }
 
@@ -237,7 +237,7 @@ async fn a_very_large_text_is_not_copied() {
     text.push_str(r#""}],"isError":false}"#);
     let result = raw(text);
     let (memory, started) = (peak_memory(), Instant::now());
-    let kept = kit.tool(&result, &Policy::local()).await;
+    let kept = kit.tool(&result, &ResultPolicy::local()).await;
     let more = peak_memory() - memory;
     assert!(more < 150 * 1024 * 1024, "{more} bytes more");
     assert!(started.elapsed().as_secs() < 120, "{:?}", started.elapsed());

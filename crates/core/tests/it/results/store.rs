@@ -6,13 +6,13 @@ use std::{
 };
 
 use serde_json::json;
-use switchboard_core::results::{Pattern, Policy, Store, StoreError};
+use switchboard_core::results::{ResultPolicy, ResultStore, ResultStoreError, SearchPattern};
 
 use super::{DAY, Kit, raw, small};
 
-async fn spilled(kit: &Kit, text: &str) -> switchboard_core::results::Spilled {
+async fn spilled(kit: &Kit, text: &str) -> switchboard_core::results::SpilledFile {
     let result = raw(json!({"content":[{"type":"text","text":text}]}).to_string());
-    kit.tool(&result, &small(Policy::local())).await.spilled.unwrap()
+    kit.tool(&result, &small(ResultPolicy::local())).await.spilled.unwrap()
 }
 
 fn age(path: &std::path::Path, by: Duration) {
@@ -45,11 +45,11 @@ async fn only_its_owner_reads_a_result() {
         ("ann", &id[..31]),
     ] {
         assert!(
-            matches!(store.read(owner, id, 0, 10).await, Err(StoreError::Missing)),
+            matches!(store.read(owner, id, 0, 10).await, Err(ResultStoreError::Missing)),
             "{owner} {id}"
         );
-        let text = Pattern::Text("x".into());
-        assert!(matches!(store.search(owner, id, text, 1).await, Err(StoreError::Missing)));
+        let text = SearchPattern::Text("x".into());
+        assert!(matches!(store.search(owner, id, text, 1).await, Err(ResultStoreError::Missing)));
     }
 }
 
@@ -82,18 +82,21 @@ async fn lines_are_found() {
     let text = (1..=300).map(|n| format!("row {n} (é)\n")).collect::<Vec<_>>().concat();
     let id = spilled(&kit, &text).await.id;
     let search = |pattern, limit| kit.place.store.search("ann", &id, pattern, limit);
-    let hits = search(Pattern::Regex("row (7|30)0? ".into()), 10).await.unwrap();
+    let hits = search(SearchPattern::Regex("row (7|30)0? ".into()), 10).await.unwrap();
     let lines: Vec<u64> = hits.iter().map(|hit| hit.line).collect();
     assert_eq!(lines, [7, 30, 70, 300]);
     for hit in &hits {
         let slice = kit.place.store.read("ann", &id, hit.offset, hit.text.len()).await.unwrap();
         assert_eq!(slice.text, hit.text);
     }
-    assert_eq!(search(Pattern::Text("(é)".into()), 2).await.unwrap().len(), 2);
-    assert!(matches!(search(Pattern::Regex("(".into()), 1).await, Err(StoreError::Pattern(_))));
+    assert_eq!(search(SearchPattern::Text("(é)".into()), 2).await.unwrap().len(), 2);
     assert!(matches!(
-        search(Pattern::Regex("(x{1000}){1000}".into()), 1).await,
-        Err(StoreError::Pattern(_))
+        search(SearchPattern::Regex("(".into()), 1).await,
+        Err(ResultStoreError::Pattern(_))
+    ));
+    assert!(matches!(
+        search(SearchPattern::Regex("(x{1000}){1000}".into()), 1).await,
+        Err(ResultStoreError::Pattern(_))
     ));
 }
 
@@ -126,7 +129,7 @@ async fn a_week_later_it_is_gone() {
     age(&old, 8 * DAY);
     let other = kit.dir.path().join("results/notes.txt");
     fs::write(&other, "not ours").unwrap();
-    Store::open(kit.dir.path().join("results"), 1000, 7 * DAY).await.unwrap();
+    ResultStore::open(kit.dir.path().join("results"), 1000, 7 * DAY).await.unwrap();
     assert!(!old.exists() && new.exists() && other.exists());
     assert_eq!(kit.files(), 3);
 }

@@ -1,6 +1,6 @@
 //! Arguments as a person types them.
 
-use switchboard_core::schema::{Argument, arguments_from};
+use switchboard_core::schema::{TypedArgument, build_arguments};
 
 use super::raw;
 
@@ -12,9 +12,10 @@ const SCHEMA: &str = r##"{"type":"object","required":["title"],"properties":{
     "$defs":{"owner":{"type":"object","properties":{"name":{"type":"string"},"age":{"type":"integer"}}}}}"##;
 
 fn typed(words: &[&str], schema: &str) -> Result<String, String> {
-    let parsed: Result<Vec<Argument>, _> = words.iter().map(|word| Argument::parse(word)).collect();
+    let parsed: Result<Vec<TypedArgument>, _> =
+        words.iter().map(|word| TypedArgument::parse(word)).collect();
     let parsed = parsed.map_err(|mistake| mistake.to_string())?;
-    arguments_from(&parsed, &raw(schema)).map(|raw| raw.to_string()).map_err(|bad| bad.to_string())
+    build_arguments(&parsed, &raw(schema)).map(|raw| raw.to_string()).map_err(|bad| bad.to_string())
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-use switchboard_core::schema::{BadSchema, Validator, check};
+use switchboard_core::schema::{SchemaError, SchemaValidator, check_schema};
 
 use super::raw;
 
@@ -12,7 +12,7 @@ use super::raw;
 fn outcome(schema: String, arguments: &'static str) -> Option<bool> {
     let started = Instant::now();
     let run = move || {
-        let validator = Validator::compile(&raw(schema)).ok()?;
+        let validator = SchemaValidator::compile(&raw(schema)).ok()?;
         Some(validator.validate(&raw(arguments)).is_ok())
     };
     let thread = std::thread::Builder::new().stack_size(2 * 1024 * 1024).spawn(run).unwrap();
@@ -121,7 +121,10 @@ fn sizes_are_bounded() {
         format!(r#"{{"description":"{}"}}"#, "x".repeat(1024 * 1024)),
         format!(r#"{{"properties":{{{}}}}}"#, patterns.join(",")),
     ] {
-        assert!(matches!(Validator::compile(&raw(schema)), Err(BadSchema::TooLarge { .. })));
+        assert!(matches!(
+            SchemaValidator::compile(&raw(schema)),
+            Err(SchemaError::TooLarge { .. })
+        ));
     }
 }
 
@@ -146,8 +149,8 @@ fn nothing_is_fetched() {
         "//host/x",
     ] {
         let schema = format!(r#"{{"properties":{{"a":{{"$ref":"{reference}"}}}}}}"#);
-        let bad = Validator::compile(&raw(schema)).unwrap_err();
-        assert!(matches!(bad, BadSchema::Remote(_)), "{reference}: {bad}");
+        let bad = SchemaValidator::compile(&raw(schema)).unwrap_err();
+        assert!(matches!(bad, SchemaError::Remote(_)), "{reference}: {bad}");
     }
     // References by id stay within the document.
     let own = r##"{"$id":"https://example.com/tool","properties":{"a":{"$ref":"https://example.com/tool#/$defs/s"},
@@ -171,8 +174,8 @@ fn broken_schemas_are_told() {
         ),
         (r#"{"pattern":"("}"#, "the schema is not valid: value is not a \"regex\" at /pattern"),
     ] {
-        assert_eq!(check(&raw(schema)).unwrap_err(), expected, "{schema}");
+        assert_eq!(check_schema(&raw(schema)).unwrap_err(), expected, "{schema}");
     }
-    assert_eq!(check(&raw(r#"{"type":"object"}"#)), Ok(()));
-    assert_eq!(check(&raw("true")), Ok(()));
+    assert_eq!(check_schema(&raw(r#"{"type":"object"}"#)), Ok(()));
+    assert_eq!(check_schema(&raw("true")), Ok(()));
 }

@@ -4,7 +4,7 @@ mod coerce;
 mod hostile;
 mod messages;
 
-use switchboard_core::schema::Validator;
+use switchboard_core::schema::SchemaValidator;
 use switchboard_wire::json::Raw;
 
 fn raw(text: impl Into<String>) -> Raw {
@@ -14,7 +14,7 @@ fn raw(text: impl Into<String>) -> Raw {
 /// What is said about `arguments`; nothing if they fit.
 fn said(schema: &str, arguments: &str) -> Vec<String> {
     let validator =
-        Validator::compile(&raw(schema)).unwrap_or_else(|bad| panic!("{schema}: {bad}"));
+        SchemaValidator::compile(&raw(schema)).unwrap_or_else(|bad| panic!("{schema}: {bad}"));
     match validator.validate(&raw(arguments)) {
         Ok(()) => Vec::new(),
         Err(invalid) => invalid.problems.iter().map(ToString::to_string).collect(),

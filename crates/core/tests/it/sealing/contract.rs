@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
-use switchboard_core::sealing::{Bound, Digest, Kind, Refused, Seal, Sealer};
+use switchboard_core::sealing::{
+    HandleBinding, HandleKind, HandleRefused, HandleSealer, JsonDigest, LocalSealer,
+};
 
 use super::{bound, digest, sealed};
 
 /// Runs on a paused clock: whatever seals has to go by it.
-async fn contract(seal: &dyn Seal) {
+async fn contract(seal: &dyn HandleSealer) {
     opens_for_what_it_was_given_for(seal);
     is_refused_for_anything_else(seal);
     is_refused_when_changed(seal);
@@ -18,45 +20,45 @@ async fn contract(seal: &dyn Seal) {
 #[tokio::test(start_paused = true)]
 async fn a_sealer_keeps_to_the_contract() {
     let folder = tempfile::tempdir().unwrap();
-    contract(&Sealer::fleeting()).await;
-    let (sealer, problems) = Sealer::open(folder.path());
+    contract(&LocalSealer::ephemeral()).await;
+    let (sealer, problems) = LocalSealer::open(folder.path());
     assert_eq!(problems, []);
     contract(&sealer).await;
 }
 
-fn opens_for_what_it_was_given_for(seal: &dyn Seal) {
+fn opens_for_what_it_was_given_for(seal: &dyn HandleSealer) {
     for text in ["", "x", &"long".repeat(100_000)] {
         let handle = sealed(seal, text);
         assert_eq!(seal.open(&bound(), &handle).unwrap(), text.as_bytes());
         // As often as it comes: who gave it out knows whether it may.
         assert_eq!(seal.open(&bound(), &handle).unwrap(), text.as_bytes());
-        assert_eq!(Kind::claimed(&handle), Some(Kind::Again));
+        assert_eq!(HandleKind::from_handle(&handle), Some(HandleKind::Again));
         assert!(handle.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_'));
     }
 }
 
-fn is_refused_for_anything_else(seal: &dyn Seal) {
+fn is_refused_for_anything_else(seal: &dyn HandleSealer) {
     let handle = sealed(seal, "x");
-    let others: [(&str, Bound<'_>); 9] = [
-        ("kind", Bound { kind: Kind::Parked, ..bound() }),
-        ("task", Bound { kind: Kind::Task, ..bound() }),
-        ("place", Bound { place: "workspace /mcp/one", ..bound() }),
-        ("principal", Bound { principal: "you", ..bound() }),
-        ("method", Bound { method: "prompts/get", ..bound() }),
-        ("name", Bound { name: "two__ask", ..bound() }),
-        ("arguments", Bound { arguments: digest(r#"{"n":2}"#), ..bound() }),
-        ("no arguments", Bound { arguments: Digest::default(), ..bound() }),
+    let others: [(&str, HandleBinding<'_>); 9] = [
+        ("kind", HandleBinding { kind: HandleKind::Parked, ..bound() }),
+        ("task", HandleBinding { kind: HandleKind::Task, ..bound() }),
+        ("place", HandleBinding { place: "workspace /mcp/one", ..bound() }),
+        ("principal", HandleBinding { principal: "you", ..bound() }),
+        ("method", HandleBinding { method: "prompts/get", ..bound() }),
+        ("name", HandleBinding { name: "two__ask", ..bound() }),
+        ("arguments", HandleBinding { arguments: digest(r#"{"n":2}"#), ..bound() }),
+        ("no arguments", HandleBinding { arguments: JsonDigest::default(), ..bound() }),
         // The same letters, cut at another place.
-        ("shifted", Bound { method: "tools/callone", name: "__ask", ..bound() }),
+        ("shifted", HandleBinding { method: "tools/callone", name: "__ask", ..bound() }),
     ];
     for (what, other) in others {
-        assert_eq!(seal.open(&other, &handle), Err(Refused::Foreign), "{what}");
+        assert_eq!(seal.open(&other, &handle), Err(HandleRefused::Foreign), "{what}");
     }
-    let another = Sealer::fleeting();
-    assert_eq!(another.open(&bound(), &handle), Err(Refused::Foreign), "another key");
+    let another = LocalSealer::ephemeral();
+    assert_eq!(another.open(&bound(), &handle), Err(HandleRefused::Foreign), "another key");
 }
 
-fn is_refused_when_changed(seal: &dyn Seal) {
+fn is_refused_when_changed(seal: &dyn HandleSealer) {
     let handle = sealed(seal, "payload");
     let letters: Vec<char> = handle.chars().collect();
     for at in 0..letters.len() {
@@ -68,14 +70,14 @@ fn is_refused_when_changed(seal: &dyn Seal) {
             assert!(refused, "letter {at} as {other}");
         }
         let cut: String = letters[..at].iter().collect();
-        assert_eq!(seal.open(&bound(), &cut), Err(Refused::Foreign), "cut at {at}");
+        assert_eq!(seal.open(&bound(), &cut), Err(HandleRefused::Foreign), "cut at {at}");
     }
     for other in [format!("{handle}A"), format!(" {handle}"), String::new(), "state".to_owned()] {
-        assert_eq!(seal.open(&bound(), &other), Err(Refused::Foreign), "{other}");
+        assert_eq!(seal.open(&bound(), &other), Err(HandleRefused::Foreign), "{other}");
     }
 }
 
-fn says_nothing_and_never_the_same(seal: &dyn Seal) {
+fn says_nothing_and_never_the_same(seal: &dyn HandleSealer) {
     use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
     let (one, other) = (sealed(seal, "secret"), sealed(seal, "secret"));
     assert_ne!(one, other);
@@ -84,12 +86,12 @@ fn says_nothing_and_never_the_same(seal: &dyn Seal) {
     assert!(!bytes.windows(2).any(|window| window == b"me"));
 }
 
-async fn expires(seal: &dyn Seal) {
+async fn expires(seal: &dyn HandleSealer) {
     let handle = sealed(seal, "x");
     let for_ever = seal.seal(&bound(), b"x", Duration::MAX).unwrap();
     tokio::time::advance(Duration::from_secs(59 * 60)).await;
     assert!(seal.open(&bound(), &handle).is_ok());
     tokio::time::advance(Duration::from_secs(61)).await;
-    assert_eq!(seal.open(&bound(), &handle), Err(Refused::Expired));
+    assert_eq!(seal.open(&bound(), &handle), Err(HandleRefused::Expired));
     assert!(seal.open(&bound(), &for_ever).is_ok());
 }

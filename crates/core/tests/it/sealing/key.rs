@@ -5,8 +5,8 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::sync::Barrier;
 
-use switchboard_core::ProblemKind;
-use switchboard_core::sealing::{Refused, Seal as _, Sealer};
+use switchboard_core::EngineProblemKind;
+use switchboard_core::sealing::{HandleRefused, HandleSealer as _, LocalSealer};
 
 use super::{bound, sealed};
 
@@ -18,10 +18,10 @@ fn mode(path: &Path) -> u32 {
 fn what_was_sealed_before_a_restart_is_opened_after_it() {
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("state");
-    let (before, problems) = Sealer::open(&state);
+    let (before, problems) = LocalSealer::open(&state);
     assert_eq!(problems, []);
     let handle = sealed(&before, "x");
-    let (after, problems) = Sealer::open(&state);
+    let (after, problems) = LocalSealer::open(&state);
     assert_eq!(problems, []);
     assert_eq!(after.open(&bound(), &handle).unwrap(), b"x");
     assert_eq!((mode(&state), mode(&state.join("handles.key"))), (0o700, 0o600));
@@ -31,10 +31,10 @@ fn what_was_sealed_before_a_restart_is_opened_after_it() {
 fn those_who_race_get_the_same_key() {
     let folder = tempfile::tempdir().unwrap();
     let (state, start) = (folder.path().join("state"), Barrier::new(16));
-    let sealers: Vec<Sealer> = std::thread::scope(|scope| {
+    let sealers: Vec<LocalSealer> = std::thread::scope(|scope| {
         let open = || {
             start.wait();
-            let (sealer, problems) = Sealer::open(&state);
+            let (sealer, problems) = LocalSealer::open(&state);
             assert_eq!(problems, []);
             sealer
         };
@@ -71,16 +71,16 @@ fn a_key_that_is_not_to_be_used_is_made_anew_and_told_of() {
     for (why, spoil) in cases {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("handles.key");
-        let handle = sealed(&Sealer::open(folder.path()).0, "x");
+        let handle = sealed(&LocalSealer::open(folder.path()).0, "x");
         fs::remove_file(&path).unwrap();
         spoil(&path);
-        let (sealer, problems) = Sealer::open(folder.path());
+        let (sealer, problems) = LocalSealer::open(folder.path());
         assert_eq!(problems.len(), 1, "{why}");
-        assert_eq!(problems[0].kind, ProblemKind::Storage);
+        assert_eq!(problems[0].kind, EngineProblemKind::Storage);
         assert!(problems[0].message.contains(why), "{why}: {}", problems[0].message);
-        assert_eq!(sealer.open(&bound(), &handle), Err(Refused::Foreign), "{why}");
+        assert_eq!(sealer.open(&bound(), &handle), Err(HandleRefused::Foreign), "{why}");
         assert_eq!(mode(&path), 0o600, "{why}");
-        let (again, problems) = Sealer::open(folder.path());
+        let (again, problems) = LocalSealer::open(folder.path());
         assert_eq!(problems, [], "{why}: told once");
         assert!(again.open(&bound(), &sealed(&sealer, "x")).is_ok(), "{why}");
     }
@@ -91,7 +91,7 @@ fn without_a_disk_what_is_sealed_ends_with_the_process() {
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("file");
     fs::write(&state, "").unwrap();
-    let (sealer, problems) = Sealer::open(&state);
+    let (sealer, problems) = LocalSealer::open(&state);
     assert!(problems[0].message.contains("end with this process"), "{problems:?}");
     assert!(sealer.open(&bound(), &sealed(&sealer, "x")).is_ok());
 }

@@ -5,14 +5,14 @@ mod key;
 
 use std::time::Duration;
 
-use switchboard_core::sealing::{Bound, Digest, Kind, Seal};
+use switchboard_core::sealing::{HandleBinding, HandleKind, HandleSealer, JsonDigest};
 use switchboard_wire::json::Raw;
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
-fn bound() -> Bound<'static> {
-    Bound {
-        kind: Kind::Again,
+fn bound() -> HandleBinding<'static> {
+    HandleBinding {
+        kind: HandleKind::Again,
         place: "workspace /mcp",
         principal: "me",
         method: "tools/call",
@@ -21,11 +21,11 @@ fn bound() -> Bound<'static> {
     }
 }
 
-fn digest(text: &str) -> Digest {
-    Digest::of(&Raw::parse(text.to_owned()).unwrap())
+fn digest(text: &str) -> JsonDigest {
+    JsonDigest::from_json(&Raw::parse(text.to_owned()).unwrap())
 }
 
 /// A handle that holds `text`.
-fn sealed(seal: &dyn Seal, text: &str) -> String {
+fn sealed(seal: &dyn HandleSealer, text: &str) -> String {
     seal.seal(&bound(), text.as_bytes(), HOUR).unwrap()
 }

@@ -15,31 +15,31 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use switchboard_core::Request;
-use switchboard_core::dispatch::{Task, Tasked};
-use switchboard_core::sealing::{Bound, Digest, Kind, Refused};
-use switchboard_wire::client::{InputRequest, Tasks};
+use switchboard_core::dispatch::{ServerTask, StartedTask};
+use switchboard_core::sealing::{HandleBinding, HandleKind, HandleRefused, JsonDigest};
+use switchboard_wire::client::{InputRequest, TaskHandling};
 use switchboard_wire::envelope::{RpcError, code};
-use switchboard_wire::json::{Edit, Raw, quote};
+use switchboard_wire::json::{JsonEdit, Raw, quote};
 use switchboard_wire::meta::{self, method};
-use switchboard_wire::server::{Asked, Context, Reply};
+use switchboard_wire::server::{HandlerReply, HandlerRequest, RequestContext};
 use switchboard_wire::{Era, Version};
 
-pub(super) use own::OwnTasks;
+pub(super) use own::LocalTasks;
 pub(super) use related::{hide_task, hide_task_in, hide_task_of};
 
-use super::view::View;
+use super::view::BridgeView;
 use super::{call, refusal};
-use own::{OwnTask, Standing, Status};
+use own::{LocalTask, LocalTaskState, LocalTaskStatus};
 
 /// How long a task is kept if its client does not say.
-const KEPT: Duration = Duration::from_secs(60 * 60);
+const DEFAULT_TASK_TTL: Duration = Duration::from_secs(60 * 60);
 /// The longest one is kept.
-const MOST: Duration = Duration::from_secs(24 * 60 * 60);
+const MAX_TASK_TTL: Duration = Duration::from_secs(24 * 60 * 60);
 /// How long the id of a server's own task counts: longer than servers keep tasks.
-const COUNTS: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+const SERVER_TASK_ID_LIFETIME: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// What is to become of a call.
-pub(super) enum Wish {
+pub(super) enum TaskMode {
     /// Its result.
     Result,
     /// A task of its server, if that makes one.
@@ -55,43 +55,50 @@ pub(super) enum Wish {
 
 /// What a task's id says, once it is opened.
 #[derive(Serialize, Deserialize)]
-enum Named {
-    Theirs(Task),
+enum SealedTaskId {
+    Theirs(ServerTask),
     Ours { run: u64, number: u64, server: String },
 }
 
 // === impl View ===
 
-impl View {
+impl BridgeView {
     /// What the client wants of this call, and what its server can do.
-    pub(super) fn wish(&self, asked: &Asked, context: &Context) -> Wish {
+    pub(super) fn task_mode(&self, asked: &HandlerRequest, context: &RequestContext) -> TaskMode {
         if asked.method != method::TOOLS_CALL {
-            return Wish::Result;
+            return TaskMode::Result;
         }
         match context.version {
             Version::V2025_11_25 => match asked.params.get("task").ok().flatten() {
-                None => Wish::Result,
+                None => TaskMode::Result,
                 Some(wanted) => {
                     let ttl = wanted.get("ttl").ok().flatten().and_then(|ttl| ttl.decode().ok());
-                    let ttl = ttl.map_or(KEPT, Duration::from_millis).min(MOST);
-                    Wish::Ours { ttl, task: self.task_support(asked, context).then_some(wanted) }
+                    let ttl = ttl.map_or(DEFAULT_TASK_TTL, Duration::from_millis).min(MAX_TASK_TTL);
+                    TaskMode::Ours {
+                        ttl,
+                        task: self.task_support(asked, context).then_some(wanted),
+                    }
                 }
             },
-            Version::V2026_07_28 if context.offers(&["extensions", meta::TASKS_EXTENSION]) => {
+            Version::V2026_07_28
+                if context.has_capability(&["extensions", meta::TASKS_EXTENSION]) =>
+            {
                 if self.task_support(asked, context) {
-                    Wish::Ours { ttl: KEPT, task: Some(Raw::empty_object()) }
+                    TaskMode::Ours { ttl: DEFAULT_TASK_TTL, task: Some(Raw::empty_object()) }
                 } else {
-                    Wish::Theirs
+                    TaskMode::Theirs
                 }
             }
-            _ => Wish::Result,
+            _ => TaskMode::Result,
         }
     }
 
     /// Whether a 2025-11-25 server says that this tool can be called as a task.
-    fn task_support(&self, asked: &Asked, context: &Context) -> bool {
+    fn task_support(&self, asked: &HandlerRequest, context: &RequestContext) -> bool {
         let name = asked.params.get("name").ok().flatten().and_then(|name| name.to_text());
-        let Some(listed) = name.and_then(|name| self.listed(&name, context)) else { return false };
+        let Some(listed) = name.and_then(|name| self.find_tool(&name, context)) else {
+            return false;
+        };
         let support = listed.tool.item.get_path(&["execution", "taskSupport"]).ok().flatten();
         support.is_some_and(|support| matches!(support.as_str(), "\"optional\"" | "\"required\""))
     }
@@ -99,17 +106,17 @@ impl View {
     /// Makes a task of a call here.
     pub(super) fn begin_task(
         &self,
-        asked: &Asked,
-        context: &Context,
+        asked: &HandlerRequest,
+        context: &RequestContext,
         ttl: Duration,
         task: Option<Raw>,
-    ) -> Result<Reply, RpcError> {
+    ) -> Result<HandlerReply, RpcError> {
         // Refused before there is a task that could only fail.
         super::own::must_be_object(asked)?;
-        let params = asked.params.with(&[Edit::remove(&["task"])]);
-        let params = params.map_err(|error| call::invalid(&error.to_string()))?;
+        let params = asked.params.with_edits(&[JsonEdit::remove(&["task"])]);
+        let params = params.map_err(|error| call::invalid_params(&error.to_string()))?;
         let name = params.get("name").ok().flatten().and_then(|name| name.to_text());
-        let asked = Asked { params, ..asked.clone() };
+        let asked = HandlerRequest { params, ..asked.clone() };
         // It may take as long as it is kept.
         let mut request = self.request(&asked, context)?.with_timeout(ttl);
         if let Some(task) = task {
@@ -118,42 +125,52 @@ impl View {
         let running = self.bridge().engine.call(&self.caller(context)?, request);
         let owner = self.task_owner();
         let started = self.bridge().tasks.start(running, owner, ttl);
-        let (number, task) = started.map_err(|own::Full| {
+        let (number, task) = started.map_err(|own::TooManyTasks| {
             RpcError::new(code::INTERNAL_ERROR, "too many tasks are kept already; try again later")
         })?;
         let server = self.server_of(&name.unwrap_or_default(), context);
-        let named = Named::Ours { run: self.bridge().parked.run(), number, server };
+        let named = SealedTaskId::Ours { run: self.bridge().parked.run(), number, server };
         let id = task.keep_id(self.seal_task(&named, ttl)?);
         let era = context.version.era();
-        let state = render::task(id, &task, &task.standing(), era);
-        Ok(Reply::Complete(render::created(era, state)))
+        let state = render::render_task(id, &task, &task.state(), era);
+        Ok(HandlerReply::Complete(render::created_result(era, state)))
     }
 
     /// A server's own task, under an id of ours.
-    pub(super) fn hand_task(&self, tasked: Tasked) -> Result<Reply, RpcError> {
-        let id = quote(&self.seal_task(&Named::Theirs(tasked.task), COUNTS)?);
+    pub(super) fn hand_out_server_task(
+        &self,
+        tasked: StartedTask,
+    ) -> Result<HandlerReply, RpcError> {
+        let id =
+            quote(&self.seal_task(&SealedTaskId::Theirs(tasked.task), SERVER_TASK_ID_LIFETIME)?);
         let state = related::hide_task_in_state(tasked.state);
-        let state = state.with(&[Edit::set(&["taskId"], &id)]);
-        state.map(Reply::Complete).map_err(|error| call::invalid(&error.to_string()))
+        let state = state.with_edits(&[JsonEdit::set(&["taskId"], &id)]);
+        state.map(HandlerReply::Complete).map_err(|error| call::invalid_params(&error.to_string()))
     }
 
     /// Answers what is asked of tasks.
-    pub(super) async fn task(&self, asked: Asked, context: &Context) -> Result<Reply, RpcError> {
+    pub(super) async fn task(
+        &self,
+        asked: HandlerRequest,
+        context: &RequestContext,
+    ) -> Result<HandlerReply, RpcError> {
         let era = context.version.era();
         match (&*asked.method, era) {
             (method::TASKS_LIST, Era::Legacy) => return self.list_tasks(),
             (method::TASKS_LIST | method::TASKS_RESULT, Era::Modern)
             | (method::TASKS_UPDATE, Era::Legacy) => return Err(unknown(&asked.method)),
-            _ if era == Era::Modern && !context.offers(&["extensions", meta::TASKS_EXTENSION]) => {
+            _ if era == Era::Modern
+                && !context.has_capability(&["extensions", meta::TASKS_EXTENSION]) =>
+            {
                 return Err(undeclared());
             }
             _ => {}
         }
         let id = asked.params.get("taskId").ok().flatten().and_then(|id| id.to_text());
-        let id = id.ok_or_else(|| call::invalid("`taskId` must be a string"))?;
+        let id = id.ok_or_else(|| call::invalid_params("`taskId` must be a string"))?;
         match self.open_task(&id)? {
-            Named::Theirs(task) => self.ask_theirs(task, &id, &asked, context).await,
-            Named::Ours { run, number, .. } => {
+            SealedTaskId::Theirs(task) => self.ask_server_task(task, &id, &asked, context).await,
+            SealedTaskId::Ours { run, number, .. } => {
                 if run != self.bridge().parked.run() {
                     return Err(gone(
                         "restarted",
@@ -162,91 +179,91 @@ impl View {
                 }
                 let task = self.bridge().tasks.get(number);
                 let task = task.ok_or_else(|| gone("expired", "this task is no longer kept"))?;
-                self.ask_ours(&task, &id, asked, era).await
+                self.ask_own_task(&task, &id, asked, era).await
             }
         }
     }
 
     /// Asks the server, under its own id.
-    async fn ask_theirs(
+    async fn ask_server_task(
         &self,
-        task: Task,
+        task: ServerTask,
         id: &str,
-        asked: &Asked,
-        context: &Context,
-    ) -> Result<Reply, RpcError> {
+        asked: &HandlerRequest,
+        context: &RequestContext,
+    ) -> Result<HandlerReply, RpcError> {
         if context.version.era() == Era::Legacy {
             // Only modern clients were ever given one.
             return Err(foreign());
         }
         let request = Request::forward(asked.method.clone(), Some(asked.params.clone()));
-        let request = request.of_task(task).with_tasks(Tasks::Hand);
+        let request = request.of_task(task).with_tasks(TaskHandling::Hand);
         let done = self.bridge().engine.call(&self.caller(context)?, request).outcome().await;
-        let result = done.map_err(|error| refusal::error(&error))?.result;
+        let result = done.map_err(|error| refusal::to_rpc_error(&error))?.result;
         let result = related::hide_task_in_state(result);
         if !matches!(result.get("taskId"), Ok(Some(_))) {
-            return Ok(Reply::Complete(result));
+            return Ok(HandlerReply::Complete(result));
         }
-        let result = result.with(&[Edit::set(&["taskId"], &quote(id))]);
-        result.map(Reply::Complete).map_err(|error| call::invalid(&error.to_string()))
+        let result = result.with_edits(&[JsonEdit::set(&["taskId"], &quote(id))]);
+        result.map(HandlerReply::Complete).map_err(|error| call::invalid_params(&error.to_string()))
     }
 
-    async fn ask_ours(
+    async fn ask_own_task(
         &self,
-        task: &Arc<OwnTask>,
+        task: &Arc<LocalTask>,
         id: &str,
-        asked: Asked,
+        asked: HandlerRequest,
         era: Era,
-    ) -> Result<Reply, RpcError> {
+    ) -> Result<HandlerReply, RpcError> {
         match (&*asked.method, era) {
             (method::TASKS_GET, _) => {
-                Ok(Reply::Complete(render::task(id, task, &task.standing(), era)))
+                Ok(HandlerReply::Complete(render::render_task(id, task, &task.state(), era)))
             }
             (method::TASKS_UPDATE, Era::Modern) => {
                 task.answer(asked.answers);
-                Ok(Reply::Complete(Raw::empty_object()))
+                Ok(HandlerReply::Complete(Raw::empty_object()))
             }
             (method::TASKS_CANCEL, Era::Modern) => {
                 task.cancel();
-                Ok(Reply::Complete(Raw::empty_object()))
+                Ok(HandlerReply::Complete(Raw::empty_object()))
             }
             (method::TASKS_CANCEL, Era::Legacy) => {
-                if !matches!(task.standing().status, Status::Working) {
-                    return Err(call::invalid("this task has ended already"));
+                if !matches!(task.state().status, LocalTaskStatus::Working) {
+                    return Err(call::invalid_params("this task has ended already"));
                 }
                 task.cancel();
-                let standing = task.ended().await;
-                Ok(Reply::Complete(render::task(id, task, &standing, era)))
+                let standing = task.wait_until_ended().await;
+                Ok(HandlerReply::Complete(render::render_task(id, task, &standing, era)))
             }
             (method::TASKS_RESULT, Era::Legacy) => {
                 task.answer(asked.answers);
-                result(id, task.settled().await)
+                result(id, task.wait_until_settled().await)
             }
             _ => Err(unknown(&asked.method)),
         }
     }
 
-    fn list_tasks(&self) -> Result<Reply, RpcError> {
+    fn list_tasks(&self) -> Result<HandlerReply, RpcError> {
         let mut shown = Vec::new();
-        for task in self.bridge().tasks.of(&self.task_owner()) {
+        for task in self.bridge().tasks.list_of_owner(&self.task_owner()) {
             // One without an id is just being made.
             if let Some(id) = task.id() {
-                shown.push(render::task(id, &task, &task.standing(), Era::Legacy).to_string());
+                shown.push(render::render_task(id, &task, &task.state(), Era::Legacy).to_string());
             }
         }
         let list = Raw::parse(format!(r#"{{"tasks":[{}]}}"#, shown.join(",")));
-        list.map(Reply::Complete).map_err(|error| call::invalid(&error.to_string()))
+        list.map(HandlerReply::Complete).map_err(|error| call::invalid_params(&error.to_string()))
     }
 
     fn task_owner(&self) -> (String, String) {
         (self.place(), self.opening.principal.clone())
     }
 
-    fn server_of(&self, name: &str, context: &Context) -> String {
-        self.listed(name, context).map(|listed| listed.server().to_owned()).unwrap_or_default()
+    fn server_of(&self, name: &str, context: &RequestContext) -> String {
+        self.find_tool(name, context).map(|listed| listed.server().to_owned()).unwrap_or_default()
     }
 
-    fn seal_task(&self, named: &Named, lasts: Duration) -> Result<String, RpcError> {
+    fn seal_task(&self, named: &SealedTaskId, lasts: Duration) -> Result<String, RpcError> {
         let cannot = |error: &dyn std::error::Error| {
             RpcError::new(code::INTERNAL_ERROR, format!("the task cannot be kept: {error}"))
         };
@@ -256,47 +273,47 @@ impl View {
         sealed.map_err(|error| cannot(&error))
     }
 
-    fn open_task(&self, id: &str) -> Result<Named, RpcError> {
+    fn open_task(&self, id: &str) -> Result<SealedTaskId, RpcError> {
         let place = self.place();
         let payload =
             self.sealer().open(&self.task_bound(&place), id).map_err(|why| match why {
-                Refused::Foreign => foreign(),
-                Refused::Expired => gone("expired", "this task is no longer kept"),
+                HandleRefused::Foreign => foreign(),
+                HandleRefused::Expired => gone("expired", "this task is no longer kept"),
             })?;
         serde_json::from_slice(&payload).map_err(|_| foreign())
     }
 
-    fn task_bound<'a>(&'a self, place: &'a str) -> Bound<'a> {
-        Bound {
-            kind: Kind::Task,
+    fn task_bound<'a>(&'a self, place: &'a str) -> HandleBinding<'a> {
+        HandleBinding {
+            kind: HandleKind::Task,
             place,
             principal: &self.opening.principal,
             method: "",
             name: "",
-            arguments: Digest::default(),
+            arguments: JsonDigest::default(),
         }
     }
 }
 
 /// The result of a task that has ended, or its questions first.
-fn result(id: &str, standing: Standing) -> Result<Reply, RpcError> {
-    let related = render::related(id);
+fn result(id: &str, standing: LocalTaskState) -> Result<HandlerReply, RpcError> {
+    let related = render::related_meta(id);
     match standing.status {
-        Status::Working => {
+        LocalTaskStatus::Working => {
             let tagged = |question: InputRequest| {
-                let edit = Edit::set(&["_meta", meta::RELATED_TASK], related.as_str());
-                let params = question.params.with(&[edit]).unwrap_or(question.params);
+                let edit = JsonEdit::set(&["_meta", meta::RELATED_TASK], related.as_str());
+                let params = question.params.with_edits(&[edit]).unwrap_or(question.params);
                 InputRequest { params, ..question }
             };
             let questions = standing.questions.into_iter().map(tagged).collect();
-            Ok(Reply::NeedsInput { questions, state: None })
+            Ok(HandlerReply::NeedsInput { questions, state: None })
         }
-        Status::Completed(result) => {
-            let edit = Edit::set(&["_meta", meta::RELATED_TASK], related.as_str());
-            Ok(Reply::Complete(result.with(&[edit]).unwrap_or(result)))
+        LocalTaskStatus::Completed(result) => {
+            let edit = JsonEdit::set(&["_meta", meta::RELATED_TASK], related.as_str());
+            Ok(HandlerReply::Complete(result.with_edits(&[edit]).unwrap_or(result)))
         }
-        Status::Failed(error) => Err(error),
-        Status::Cancelled => Err(gone("cancelled", "this task was cancelled")),
+        LocalTaskStatus::Failed(error) => Err(error),
+        LocalTaskStatus::Cancelled => Err(gone("cancelled", "this task was cancelled")),
     }
 }
 
@@ -309,7 +326,7 @@ fn undeclared() -> RpcError {
     let error =
         RpcError::new(code::MISSING_CAPABILITY, "declare the tasks extension to ask after tasks");
     let needed = json!({ "extensions": { meta::TASKS_EXTENSION: {} } });
-    match Raw::of(&json!({ "requiredCapabilities": needed })) {
+    match Raw::from_value(&json!({ "requiredCapabilities": needed })) {
         Ok(data) => error.with_data(data),
         Err(_) => error,
     }
@@ -324,7 +341,7 @@ fn foreign() -> RpcError {
 
 fn gone(reason: &str, text: &str) -> RpcError {
     let error = RpcError::new(code::INVALID_PARAMS, text);
-    match Raw::of(&json!({ "reason": reason })) {
+    match Raw::from_value(&json!({ "reason": reason })) {
         Ok(data) => error.with_data(data),
         Err(_) => error,
     }

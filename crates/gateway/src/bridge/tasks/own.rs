@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use switchboard_core::dispatch::Question;
-use switchboard_core::{CallError, CallEvent, Running};
-use switchboard_wire::client::{Answer, InputRequest};
+use switchboard_core::dispatch::PendingQuestion;
+use switchboard_core::{CallError, CallEvent, RunningCall};
+use switchboard_wire::client::{InputRequest, InputResponse};
 use switchboard_wire::envelope::RpcError;
 use switchboard_wire::json::Raw;
 use tokio::sync::watch;
@@ -18,36 +18,36 @@ use super::super::{consent, refusal};
 use super::hide_task;
 
 /// Tasks that may be there at once, those that have ended among them.
-const CAPACITY: usize = 1024;
+const MAX_LOCAL_TASKS: usize = 1024;
 
 /// The tasks of a bridge. Clones share them.
 #[derive(Clone, Default)]
-pub(in super::super) struct OwnTasks(Arc<Mutex<Tasks>>);
+pub(in super::super) struct LocalTasks(Arc<Mutex<LocalTaskTable>>);
 
 #[derive(Default)]
-struct Tasks {
-    there: HashMap<u64, (Arc<OwnTask>, AbortOnDropHandle<()>)>,
+struct LocalTaskTable {
+    there: HashMap<u64, (Arc<LocalTask>, AbortOnDropHandle<()>)>,
     next: u64,
 }
 
 /// One of them.
-pub(in super::super) struct OwnTask {
+pub(in super::super) struct LocalTask {
     /// Whose it is: endpoint and principal.
     owner: (String, String),
     /// What its client calls it.
     id: OnceLock<String>,
     pub(super) created: SystemTime,
     pub(super) ttl: Duration,
-    standing: watch::Sender<Standing>,
+    standing: watch::Sender<LocalTaskState>,
     /// What waits for an answer, by key.
-    asked: Mutex<HashMap<String, Question>>,
+    asked: Mutex<HashMap<String, PendingQuestion>>,
     cancelled: CancellationToken,
 }
 
 /// How a task stands.
 #[derive(Clone)]
-pub(super) struct Standing {
-    pub(super) status: Status,
+pub(super) struct LocalTaskState {
+    pub(super) status: LocalTaskStatus,
     /// What its server says of it.
     pub(super) message: Option<String>,
     pub(super) updated: SystemTime,
@@ -56,7 +56,7 @@ pub(super) struct Standing {
 }
 
 #[derive(Clone)]
-pub(super) enum Status {
+pub(super) enum LocalTaskStatus {
     Working,
     Completed(Raw),
     Failed(RpcError),
@@ -64,30 +64,30 @@ pub(super) enum Status {
 }
 
 /// There are too many tasks already.
-pub(super) struct Full;
+pub(super) struct TooManyTasks;
 
 // === impl OwnTasks ===
 
-impl OwnTasks {
+impl LocalTasks {
     /// Makes a task of a call, kept for `ttl`; its number.
     pub(super) fn start(
         &self,
-        running: Running,
+        running: RunningCall,
         owner: (String, String),
         ttl: Duration,
-    ) -> Result<(u64, Arc<OwnTask>), Full> {
+    ) -> Result<(u64, Arc<LocalTask>), TooManyTasks> {
         let mut tasks = self.lock();
-        if tasks.there.len() >= CAPACITY {
-            return Err(Full);
+        if tasks.there.len() >= MAX_LOCAL_TASKS {
+            return Err(TooManyTasks);
         }
         let now = SystemTime::now();
-        let standing = Standing {
-            status: Status::Working,
+        let standing = LocalTaskState {
+            status: LocalTaskStatus::Working,
             message: None,
             updated: now,
             questions: Vec::new(),
         };
-        let task = Arc::new(OwnTask {
+        let task = Arc::new(LocalTask {
             owner,
             id: OnceLock::new(),
             created: now,
@@ -98,7 +98,7 @@ impl OwnTasks {
         });
         let number = tasks.next;
         tasks.next += 1;
-        let life = live(Arc::clone(&task), running);
+        let life = run_task(Arc::clone(&task), running);
         let kept = Arc::downgrade(&self.0);
         let life = tokio::spawn(async move {
             // What is over is kept until then; what is not is given up.
@@ -116,12 +116,12 @@ impl OwnTasks {
         Ok((number, task))
     }
 
-    pub(super) fn get(&self, number: u64) -> Option<Arc<OwnTask>> {
+    pub(super) fn get(&self, number: u64) -> Option<Arc<LocalTask>> {
         self.lock().there.get(&number).map(|(task, _)| Arc::clone(task))
     }
 
     /// Those of one owner, oldest first.
-    pub(super) fn of(&self, owner: &(String, String)) -> Vec<Arc<OwnTask>> {
+    pub(super) fn list_of_owner(&self, owner: &(String, String)) -> Vec<Arc<LocalTask>> {
         let tasks = self.lock();
         let mut own: Vec<_> = tasks
             .there
@@ -133,30 +133,30 @@ impl OwnTasks {
         own.into_iter().map(|(_, task)| task).collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Tasks> {
+    fn lock(&self) -> MutexGuard<'_, LocalTaskTable> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Follows a call until it ends, or is cancelled.
-async fn live(task: Arc<OwnTask>, running: Running) {
+async fn run_task(task: Arc<LocalTask>, running: RunningCall) {
     let end = task.cancelled.run_until_cancelled(follow(&task, running)).await;
     // Without its call nobody can be told what is answered from now on.
-    task.asked().clear();
+    task.lock_questions().clear();
     task.change(|standing| {
         standing.questions.clear();
         standing.status = match end {
-            Some(Ok(result)) => Status::Completed(result),
-            Some(Err(error)) => match refusal::reply(&error) {
-                Ok(result) => Status::Completed(result),
-                Err(error) => Status::Failed(error),
+            Some(Ok(result)) => LocalTaskStatus::Completed(result),
+            Some(Err(error)) => match refusal::to_reply(&error) {
+                Ok(result) => LocalTaskStatus::Completed(result),
+                Err(error) => LocalTaskStatus::Failed(error),
             },
-            None => Status::Cancelled,
+            None => LocalTaskStatus::Cancelled,
         };
     });
 }
 
-async fn follow(task: &OwnTask, mut running: Running) -> Result<Raw, CallError> {
+async fn follow(task: &LocalTask, mut running: RunningCall) -> Result<Raw, CallError> {
     let mut number = 0;
     loop {
         match running.next().await? {
@@ -179,7 +179,7 @@ async fn follow(task: &OwnTask, mut running: Running) -> Result<Raw, CallError> 
 
 // === impl OwnTask ===
 
-impl OwnTask {
+impl LocalTask {
     /// Keeps the id that its client was given: it is the same in every list.
     pub(super) fn keep_id(&self, id: String) -> &str {
         self.id.get_or_init(|| id)
@@ -189,20 +189,20 @@ impl OwnTask {
         self.id.get().map(String::as_str)
     }
 
-    pub(super) fn standing(&self) -> Standing {
+    pub(super) fn state(&self) -> LocalTaskState {
         self.standing.borrow().clone()
     }
 
     /// How it stands once it has ended, or asks something.
-    pub(super) async fn settled(&self) -> Standing {
+    pub(super) async fn wait_until_settled(&self) -> LocalTaskState {
         let mut standing = self.standing.subscribe();
         let settled = standing.wait_for(|standing| {
-            !matches!(standing.status, Status::Working) || !standing.questions.is_empty()
+            !matches!(standing.status, LocalTaskStatus::Working) || !standing.questions.is_empty()
         });
         match settled.await {
             Ok(standing) => standing.clone(),
             // The sender is in the task itself.
-            Err(_) => self.standing(),
+            Err(_) => self.state(),
         }
     }
 
@@ -211,31 +211,33 @@ impl OwnTask {
     }
 
     /// How it stands once it has been cancelled, or has ended before.
-    pub(super) async fn ended(&self) -> Standing {
+    pub(super) async fn wait_until_ended(&self) -> LocalTaskState {
         let mut standing = self.standing.subscribe();
-        let ended = standing.wait_for(|standing| !matches!(standing.status, Status::Working)).await;
-        ended.map_or_else(|_| self.standing(), |standing| standing.clone())
+        let ended = standing
+            .wait_for(|standing| !matches!(standing.status, LocalTaskStatus::Working))
+            .await;
+        ended.map_or_else(|_| self.state(), |standing| standing.clone())
     }
 
     /// Passes answers on. What is not asked, or no longer, is ignored.
-    pub(super) fn answer(&self, answers: Vec<Answer>) {
+    pub(super) fn answer(&self, answers: Vec<InputResponse>) {
         for answer in answers {
-            let Some(question) = self.asked().remove(&answer.key) else { continue };
+            let Some(question) = self.lock_questions().remove(&answer.key) else { continue };
             self.change(|standing| standing.questions.retain(|open| open.key != answer.key));
             consent::answer_with(question, answer);
         }
     }
 
-    fn ask(&self, key: String, question: Question) {
-        let asked = InputRequest { key: key.clone(), ..consent::asked(&question.about) };
-        self.asked().insert(key, question);
+    fn ask(&self, key: String, question: PendingQuestion) {
+        let asked = InputRequest { key: key.clone(), ..consent::to_input_request(&question.about) };
+        self.lock_questions().insert(key, question);
         self.change(|standing| standing.questions.push(asked));
     }
 
     /// A question that was taken back, or not answered in time, is no longer asked.
     fn forget_moot(&self) {
         let moot: Vec<String> = {
-            let mut asked = self.asked();
+            let mut asked = self.lock_questions();
             let moot = asked.iter().filter(|(_, question)| question.is_moot());
             let moot: Vec<String> = moot.map(|(key, _)| key.clone()).collect();
             asked.retain(|key, _| !moot.contains(key));
@@ -246,14 +248,14 @@ impl OwnTask {
         }
     }
 
-    fn change(&self, change: impl FnOnce(&mut Standing)) {
+    fn change(&self, change: impl FnOnce(&mut LocalTaskState)) {
         self.standing.send_modify(|standing| {
             change(standing);
             standing.updated = SystemTime::now();
         });
     }
 
-    fn asked(&self) -> MutexGuard<'_, HashMap<String, Question>> {
+    fn lock_questions(&self) -> MutexGuard<'_, HashMap<String, PendingQuestion>> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -3,7 +3,7 @@
 
 use switchboard_wire::client::InputRequest;
 use switchboard_wire::envelope::Notification;
-use switchboard_wire::json::{Edit, Raw};
+use switchboard_wire::json::{JsonEdit, Raw};
 use switchboard_wire::meta::RELATED_TASK;
 
 /// A result, or parameters, without the server's word on which task it belongs to.
@@ -30,22 +30,24 @@ pub(in super::super) fn hide_task_in(notification: Notification) -> Notification
 pub(super) fn hide_task_in_state(state: Raw) -> Raw {
     let state = without_task(without_task(state, &[]), &["result"]);
     let questions = state.get("inputRequests").ok().flatten();
-    let Some(questions) = questions.as_ref().and_then(InputRequest::read_all) else { return state };
+    let Some(questions) = questions.as_ref().and_then(InputRequest::from_input_requests) else {
+        return state;
+    };
     let hidden: Vec<InputRequest> = questions.into_iter().map(hide_task_of).collect();
-    let questions = InputRequest::write_all(&hidden);
-    state.with(&[Edit::set(&["inputRequests"], questions.as_str())]).unwrap_or(state)
+    let questions = InputRequest::to_input_requests(&hidden);
+    state.with_edits(&[JsonEdit::set(&["inputRequests"], questions.as_str())]).unwrap_or(state)
 }
 
 /// Takes the member out of the `_meta` at `path`, and `_meta` too where nothing else is in it.
 fn without_task(raw: Raw, path: &[&str]) -> Raw {
     let meta: Vec<&str> = path.iter().copied().chain(["_meta"]).collect();
     let task: Vec<&str> = meta.iter().copied().chain([RELATED_TASK]).collect();
-    if !matches!(raw.peek(&task), Ok(Some(_))) {
+    if !matches!(raw.peek_path(&task), Ok(Some(_))) {
         return raw;
     }
     let members = raw.get_path(&meta).ok().flatten().map_or(0, |meta| meta.members().count());
-    let edit = if members > 1 { Edit::remove(&task) } else { Edit::remove(&meta) };
-    raw.with(&[edit]).unwrap_or(raw)
+    let edit = if members > 1 { JsonEdit::remove(&task) } else { JsonEdit::remove(&meta) };
+    raw.with_edits(&[edit]).unwrap_or(raw)
 }
 
 #[cfg(test)]

@@ -15,12 +15,12 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http_body::Frame;
 
-use super::{Denied, Tokens};
+use super::{TokenDenial, TokenVerifier};
 
 /// A token in use. `Debug` is not for it.
 #[derive(Clone)]
-pub(in crate::face) struct Held {
-    tokens: Arc<dyn Tokens>,
+pub(in crate::face) struct TokenInUse {
+    tokens: Arc<dyn TokenVerifier>,
     token: Arc<str>,
     /// Where it was shown.
     path: Arc<str>,
@@ -28,16 +28,16 @@ pub(in crate::face) struct Held {
 }
 
 /// A body that ends with the token it was asked for with.
-struct Lasting {
+struct TokenBoundBody {
     body: Body,
     over: BoxFuture<'static, ()>,
 }
 
 // === impl Held ===
 
-impl Held {
+impl TokenInUse {
     pub(super) fn new(
-        tokens: &Arc<dyn Tokens>,
+        tokens: &Arc<dyn TokenVerifier>,
         token: &str,
         path: &str,
         principal: &Arc<str>,
@@ -50,12 +50,12 @@ impl Held {
     pub(in crate::face) async fn is_good(&self) -> bool {
         match self.tokens.admit(&self.token, &self.path).await {
             Ok(principal) => *principal == *self.principal,
-            Err(denied) => denied == Denied::Unavailable,
+            Err(denied) => denied == TokenDenial::Unavailable,
         }
     }
 
     /// The same body, looked after.
-    pub(super) fn over(self, body: Body, every: Duration) -> Body {
+    pub(super) fn bind_body(self, body: Body, every: Duration) -> Body {
         let over = Box::pin(async move {
             loop {
                 tokio::time::sleep(every).await;
@@ -65,13 +65,13 @@ impl Held {
                 }
             }
         });
-        Body::new(Lasting { body, over })
+        Body::new(TokenBoundBody { body, over })
     }
 }
 
 // === impl Lasting ===
 
-impl http_body::Body for Lasting {
+impl http_body::Body for TokenBoundBody {
     type Data = Bytes;
     type Error = axum::Error;
 

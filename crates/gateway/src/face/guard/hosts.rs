@@ -10,11 +10,11 @@ use std::net::{IpAddr, SocketAddr};
 use http::{HeaderMap, HeaderValue, StatusCode, Uri, header, uri::Authority};
 use url::{Host, Url};
 
-use crate::face::refusal::{Reason, Refusal};
+use crate::face::refusal::{HttpRefusal, RefusalReason};
 
 /// What is allowed.
 #[derive(Debug)]
-pub(super) struct Hosts {
+pub(super) struct AllowedHosts {
     bound: IpAddr,
     names: Vec<String>,
     origins: Vec<String>,
@@ -22,11 +22,11 @@ pub(super) struct Hosts {
 
 /// The page that a request came from, which may read the answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Origin(pub(super) HeaderValue);
+pub(super) struct RequestOrigin(pub(super) HeaderValue);
 
 // === impl Hosts ===
 
-impl Hosts {
+impl AllowedHosts {
     pub(super) fn new(bound: SocketAddr, names: &[String], origins: &[String]) -> Self {
         let plain = |text: &String| text.trim().trim_end_matches(['.', '/']).to_ascii_lowercase();
         Self {
@@ -42,20 +42,20 @@ impl Hosts {
         uri: &Uri,
         headers: &HeaderMap,
         local: Option<IpAddr>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), HttpRefusal> {
         let mut named = headers.get_all(header::HOST).iter();
         let in_header = named.next().and_then(|host| host.to_str().ok());
         let twice = named.next().is_some();
         let host = uri.authority().map(Authority::as_str).or(in_header).filter(|_| !twice);
         match host.and_then(|host| host.parse::<Authority>().ok()) {
             Some(host) if self.is_ours(host.host(), Some(host.as_str()), local) => Ok(()),
-            Some(_) => Err(Refusal::new(
-                Reason::Host,
+            Some(_) => Err(HttpRefusal::new(
+                RefusalReason::Host,
                 StatusCode::FORBIDDEN,
                 "`Host` is none of this server's names; allow it with `--allow-host`",
             )),
-            None => Err(Refusal::new(
-                Reason::Host,
+            None => Err(HttpRefusal::new(
+                RefusalReason::Host,
                 StatusCode::BAD_REQUEST,
                 "`Host` must name the server, once",
             )),
@@ -67,7 +67,7 @@ impl Hosts {
         &self,
         uri: &Uri,
         headers: &HeaderMap,
-    ) -> Result<Option<Origin>, Refusal> {
+    ) -> Result<Option<RequestOrigin>, HttpRefusal> {
         let mut said = headers.get_all(header::ORIGIN).iter();
         let Some(origin) = said.next() else {
             return Ok(None);
@@ -75,10 +75,10 @@ impl Hosts {
         let text = origin.to_str().unwrap_or_default().to_ascii_lowercase();
         let is_listed = || self.origins.iter().any(|listed| listed == "*" || *listed == text);
         if said.next().is_none() && (is_listed() || is_same_origin(&text, uri, headers)) {
-            return Ok(Some(Origin(origin.clone())));
+            return Ok(Some(RequestOrigin(origin.clone())));
         }
         let text = "pages of this `Origin` are not served; allow it with `--allow-origin`";
-        Err(Refusal::new(Reason::Origin, StatusCode::FORBIDDEN, text))
+        Err(HttpRefusal::new(RefusalReason::Origin, StatusCode::FORBIDDEN, text))
     }
 
     /// Whether a host, with its port where one was named, is one of ours.
@@ -146,10 +146,10 @@ mod tests {
 
     use super::*;
 
-    fn hosts(bound: &str) -> Hosts {
+    fn hosts(bound: &str) -> AllowedHosts {
         let names = ["hub.example".to_owned(), "Other.Example:81".to_owned()];
         let origins = ["https://app.example".to_owned()];
-        Hosts::new(bound.parse().unwrap(), &names, &origins)
+        AllowedHosts::new(bound.parse().unwrap(), &names, &origins)
     }
 
     const LOCAL: Option<IpAddr> = Some(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7)));
@@ -167,17 +167,17 @@ mod tests {
             ("hub.example", Ok(())),
             ("hub.example:99", Ok(())),
             ("other.example:81", Ok(())),
-            ("other.example:82", Err(Reason::Host)),
-            ("other.example", Err(Reason::Host)),
-            ("evil.example.com", Err(Reason::Host)),
-            ("localhost.evil.example", Err(Reason::Host)),
-            ("evil.localhost.example", Err(Reason::Host)),
-            ("127.0.0.1.evil.example", Err(Reason::Host)),
-            ("192.0.2.8", Err(Reason::Host)),
-            ("0.0.0.0:7420", Err(Reason::Host)),
-            ("[::]", Err(Reason::Host)),
-            ("user@localhost@evil.example", Err(Reason::Host)),
-            ("", Err(Reason::Host)),
+            ("other.example:82", Err(RefusalReason::Host)),
+            ("other.example", Err(RefusalReason::Host)),
+            ("evil.example.com", Err(RefusalReason::Host)),
+            ("localhost.evil.example", Err(RefusalReason::Host)),
+            ("evil.localhost.example", Err(RefusalReason::Host)),
+            ("127.0.0.1.evil.example", Err(RefusalReason::Host)),
+            ("192.0.2.8", Err(RefusalReason::Host)),
+            ("0.0.0.0:7420", Err(RefusalReason::Host)),
+            ("[::]", Err(RefusalReason::Host)),
+            ("user@localhost@evil.example", Err(RefusalReason::Host)),
+            ("", Err(RefusalReason::Host)),
         ] {
             let headers = HeaderMap::from_iter([(header::HOST, HeaderValue::from_static(host))]);
             let checked =
@@ -213,25 +213,25 @@ mod tests {
             ("hub.example:8443", Some("https://hub.example:8443"), Ok(true)),
             (ASKED, Some("https://app.example"), Ok(true)),
             (ASKED, Some("HTTPS://App.Example"), Ok(true)),
-            (ASKED, Some("http://localhost:7420"), Err(Reason::Origin)),
-            (ASKED, Some("http://localhost:6274"), Err(Reason::Origin)),
-            (ASKED, Some("http://127.0.0.1:6274"), Err(Reason::Origin)),
-            (ASKED, Some("http://127.0.0.1"), Err(Reason::Origin)),
-            (ASKED, Some("http://localhost"), Err(Reason::Origin)),
-            (ASKED, Some("http://[::1]:7420"), Err(Reason::Origin)),
-            (ASKED, Some("http://hub.example"), Err(Reason::Origin)),
-            ("hub.example:8443", Some("https://hub.example"), Err(Reason::Origin)),
-            (ASKED, Some("http://app.example"), Err(Reason::Origin)),
-            (ASKED, Some("https://app.example:444"), Err(Reason::Origin)),
-            (ASKED, Some("http://evil.example.com"), Err(Reason::Origin)),
-            (ASKED, Some("http://127.0.0.1:7420.evil.example"), Err(Reason::Origin)),
-            (ASKED, Some("http://127.0.0.1:7420@evil.example"), Err(Reason::Origin)),
-            (ASKED, Some("http://evil@127.0.0.1:7420"), Err(Reason::Origin)),
-            (ASKED, Some("http://127.0.0.1:7420/path"), Err(Reason::Origin)),
-            (ASKED, Some("chrome-extension://127.0.0.1:7420"), Err(Reason::Origin)),
-            (ASKED, Some("file://"), Err(Reason::Origin)),
-            (ASKED, Some("null"), Err(Reason::Origin)),
-            (ASKED, Some(""), Err(Reason::Origin)),
+            (ASKED, Some("http://localhost:7420"), Err(RefusalReason::Origin)),
+            (ASKED, Some("http://localhost:6274"), Err(RefusalReason::Origin)),
+            (ASKED, Some("http://127.0.0.1:6274"), Err(RefusalReason::Origin)),
+            (ASKED, Some("http://127.0.0.1"), Err(RefusalReason::Origin)),
+            (ASKED, Some("http://localhost"), Err(RefusalReason::Origin)),
+            (ASKED, Some("http://[::1]:7420"), Err(RefusalReason::Origin)),
+            (ASKED, Some("http://hub.example"), Err(RefusalReason::Origin)),
+            ("hub.example:8443", Some("https://hub.example"), Err(RefusalReason::Origin)),
+            (ASKED, Some("http://app.example"), Err(RefusalReason::Origin)),
+            (ASKED, Some("https://app.example:444"), Err(RefusalReason::Origin)),
+            (ASKED, Some("http://evil.example.com"), Err(RefusalReason::Origin)),
+            (ASKED, Some("http://127.0.0.1:7420.evil.example"), Err(RefusalReason::Origin)),
+            (ASKED, Some("http://127.0.0.1:7420@evil.example"), Err(RefusalReason::Origin)),
+            (ASKED, Some("http://evil@127.0.0.1:7420"), Err(RefusalReason::Origin)),
+            (ASKED, Some("http://127.0.0.1:7420/path"), Err(RefusalReason::Origin)),
+            (ASKED, Some("chrome-extension://127.0.0.1:7420"), Err(RefusalReason::Origin)),
+            (ASKED, Some("file://"), Err(RefusalReason::Origin)),
+            (ASKED, Some("null"), Err(RefusalReason::Origin)),
+            (ASKED, Some(""), Err(RefusalReason::Origin)),
         ] {
             let host_header = (header::HOST, HeaderValue::from_static(host));
             let mut headers = HeaderMap::from_iter([host_header]);

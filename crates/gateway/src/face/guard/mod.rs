@@ -17,55 +17,55 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header, request::Parts};
 
-pub(super) use held::Held;
+pub(super) use held::TokenInUse;
 pub(super) use peer::Peer;
-pub use tokens::{Caller, Denied, Tokens};
+pub use tokens::{FaceCaller, TokenDenial, TokenVerifier};
 
 use super::{
     metrics::Metrics,
-    options::{Access, FaceOptions, WithoutToken},
-    refusal::{Reason, Refusal, Refused, empty},
+    options::{AnonymousAccess, FaceAccess, FaceOptions},
+    refusal::{HttpRefusal, RefusalMark, RefusalReason, empty_response},
 };
 use forwarded::forwarding_header;
 pub use hosts::is_public_name;
-use hosts::{Hosts, Origin};
-pub(super) use rate::Rates;
-use tokens::Wrong;
+use hosts::{AllowedHosts, RequestOrigin};
+pub(super) use rate::RateLimiter;
+use tokens::TokenFault;
 
 /// Whom a client of this machine's own user speaks for.
-pub(super) const LOCAL: &str = "local";
+pub(super) const LOCAL_USER_PRINCIPAL: &str = "local";
 /// Whom a client speaks for where nobody is asked.
-const ANYONE: &str = "anyone";
+const ANYONE_PRINCIPAL: &str = "anyone";
 
 /// The guard of one server.
-pub(super) struct Guard {
-    hosts: Hosts,
-    access: Access,
-    rates: Arc<Rates>,
+pub(super) struct AccessControl {
+    hosts: AllowedHosts,
+    access: FaceAccess,
+    rates: Arc<RateLimiter>,
     metrics: Arc<Metrics>,
     /// How often a token is looked at again that something lasting was asked for with.
     look: Duration,
 }
 
 /// Who stands at the door for requests that reveal nothing.
-const OPEN: [&str; 3] = ["/health", "/healthz", "/readyz"];
+const OPEN_PATHS: [&str; 3] = ["/health", "/healthz", "/readyz"];
 /// What stands beside the faces asks itself who comes.
-const BESIDE: [&str; 2] = ["/api/", "/console/"];
+const BESIDE_PREFIXES: [&str; 2] = ["/api/", "/console/"];
 /// Where a resource says how one gets in (RFC 9728): for those who are not in yet.
-pub(super) const DESCRIPTION: &str = "/.well-known/oauth-protected-resource";
+pub(super) const RESOURCE_METADATA_PATH: &str = "/.well-known/oauth-protected-resource";
 
 // === impl Guard ===
 
-impl Guard {
+impl AccessControl {
     pub(super) fn new(
         options: &FaceOptions,
         bound: SocketAddr,
         metrics: Arc<Metrics>,
-        rates: Arc<Rates>,
+        rates: Arc<RateLimiter>,
     ) -> Self {
         Self {
-            hosts: Hosts::new(bound, &options.hosts, &options.origins),
-            access: options.access.clone().behind(&options.hosts),
+            hosts: AllowedHosts::new(bound, &options.hosts, &options.origins),
+            access: options.access.clone().behind_names(&options.hosts),
             rates,
             metrics,
             look: options.times.keep_alive,
@@ -73,53 +73,53 @@ impl Guard {
     }
 
     /// Lets a request through to whoever answers it, or not.
-    pub(super) async fn pass<A: Future<Output = Response>>(
+    pub(super) async fn admit_and_answer<A: Future<Output = Response>>(
         &self,
         mut request: Parts,
         peer: &Peer,
-        answer: impl FnOnce(Parts, Option<Caller>) -> A,
+        answer: impl FnOnce(Parts, Option<FaceCaller>) -> A,
     ) -> Response {
         let (mut response, origin) = match self.admit(&request, peer).await {
             Err(refusal) => (refusal.into_response(), None),
-            Ok(Admitted { origin, .. }) if is_preflight(&request) => {
+            Ok(RequestAdmission { origin, .. }) if is_preflight(&request) => {
                 (preflight(&request.headers), origin)
             }
-            Ok(Admitted { origin, caller, held }) => {
+            Ok(RequestAdmission { origin, caller, held }) => {
                 if let Some(held) = &held {
                     request.extensions.insert(held.clone());
                 }
                 let response = answer(request, caller).await;
                 match held {
                     Some(held) if is_stream(&response) => {
-                        (response.map(|body| held.over(body, self.look)), origin)
+                        (response.map(|body| held.bind_body(body, self.look)), origin)
                     }
                     _ => (response, origin),
                 }
             }
         };
         if let Some(origin) = origin {
-            share(response.headers_mut(), origin);
+            allow_origin(response.headers_mut(), origin);
         }
-        if let Some(Refused(reason)) = response.extensions().get() {
-            self.metrics.refused(*reason);
+        if let Some(RefusalMark(reason)) = response.extensions().get() {
+            self.metrics.count_refusal(*reason);
         }
         response
     }
 
-    async fn admit(&self, request: &Parts, peer: &Peer) -> Result<Admitted, Refusal> {
+    async fn admit(&self, request: &Parts, peer: &Peer) -> Result<RequestAdmission, HttpRefusal> {
         let headers = &request.headers;
         self.check_host(request, peer)?;
         let origin = self.hosts.check_origin(&request.uri, headers)?;
         if is_preflight(request) || is_open(request.uri.path()) {
-            return Ok(Admitted { origin, caller: None, held: None });
+            return Ok(RequestAdmission { origin, caller: None, held: None });
         }
         let (caller, held) = self.caller(headers, request.uri.path(), peer).await?;
         self.rates.take(&caller.principal, 1)?;
-        Ok(Admitted { origin, caller: Some(caller), held })
+        Ok(RequestAdmission { origin, caller: Some(caller), held })
     }
 
     /// What was found out about a name holds for as long as the connection does.
-    fn check_host(&self, request: &Parts, peer: &Peer) -> Result<(), Refusal> {
+    fn check_host(&self, request: &Parts, peer: &Peer) -> Result<(), HttpRefusal> {
         let mut named = request.headers.get_all(header::HOST).iter();
         let only = match (named.next(), named.next(), request.uri.authority()) {
             (Some(name), None, None) => Some(name),
@@ -140,28 +140,30 @@ impl Guard {
         headers: &HeaderMap,
         path: &str,
         peer: &Peer,
-    ) -> Result<(Caller, Option<Held>), Refusal> {
+    ) -> Result<(FaceCaller, Option<TokenInUse>), HttpRefusal> {
         if let Some(tokens) = &self.access.tokens
             && let Some(given) = headers.get(header::AUTHORIZATION)
         {
-            let refused = |wrong| tokens::refusal(&**tokens, path, wrong);
-            let token = tokens::bearer(given).ok_or_else(|| refused(Wrong::Unreadable))?;
+            let refused = |wrong| tokens::token_refusal(&**tokens, path, wrong);
+            let token =
+                tokens::bearer_token(given).ok_or_else(|| refused(TokenFault::Unreadable))?;
             let principal = tokens.admit(token, path).await;
-            let principal = principal.map_err(|denied| refused(Wrong::Denied(denied)))?;
-            let caller = Caller::new(&principal);
-            let held = Held::new(tokens, token, path, &caller.principal);
+            let principal = principal.map_err(|denied| refused(TokenFault::Denied(denied)))?;
+            let caller = FaceCaller::new(&principal);
+            let held = TokenInUse::new(tokens, token, path, &caller.principal);
             return Ok((caller, Some(held)));
         }
         let proxied = forwarding_header(headers);
         match self.access.without_token {
-            WithoutToken::Anyone => Ok((Caller::new(ANYONE), None)),
-            WithoutToken::SameUser if proxied.is_none() && peer.is_same_user().await => {
-                Ok((Caller::new(LOCAL), None))
+            AnonymousAccess::Anyone => Ok((FaceCaller::new(ANYONE_PRINCIPAL), None)),
+            AnonymousAccess::SameUser if proxied.is_none() && peer.is_same_user().await => {
+                Ok((FaceCaller::new(LOCAL_USER_PRINCIPAL), None))
             }
-            WithoutToken::SameUser | WithoutToken::Refused => {
-                let wrong = if proxied.is_some() { Wrong::Proxied } else { Wrong::Missing };
+            AnonymousAccess::SameUser | AnonymousAccess::Refused => {
+                let wrong =
+                    if proxied.is_some() { TokenFault::Proxied } else { TokenFault::Missing };
                 Err(match &self.access.tokens {
-                    Some(tokens) => tokens::refusal(&**tokens, path, wrong),
+                    Some(tokens) => tokens::token_refusal(&**tokens, path, wrong),
                     None => another_user(),
                 })
             }
@@ -171,13 +173,13 @@ impl Guard {
 
 // === impl Access ===
 
-impl Access {
+impl FaceAccess {
     /// The same, where clients use these names for us. A name that others can use means that the other end of a
     /// connection may be a proxy: then it does not matter as which user it runs.
-    fn behind(mut self, names: &[String]) -> Self {
+    fn behind_names(mut self, names: &[String]) -> Self {
         let is_public = names.iter().any(|name| is_public_name(name));
-        if is_public && self.without_token == WithoutToken::SameUser {
-            self.without_token = WithoutToken::Refused;
+        if is_public && self.without_token == AnonymousAccess::SameUser {
+            self.without_token = AnonymousAccess::Refused;
         }
         self
     }
@@ -185,30 +187,30 @@ impl Access {
 
 /// Whether a principal is known by a token, rather than by being this machine's user or by nothing at all.
 pub(super) fn is_token(principal: &str) -> bool {
-    !matches!(principal, LOCAL | ANYONE)
+    !matches!(principal, LOCAL_USER_PRINCIPAL | ANYONE_PRINCIPAL)
 }
 
 fn is_open(path: &str) -> bool {
-    let of_resource = path.strip_prefix(DESCRIPTION);
-    let is_beside = path == "/" || BESIDE.iter().any(|folder| path.starts_with(folder));
+    let of_resource = path.strip_prefix(RESOURCE_METADATA_PATH);
+    let is_beside = path == "/" || BESIDE_PREFIXES.iter().any(|folder| path.starts_with(folder));
     is_beside
-        || OPEN.contains(&path)
+        || OPEN_PATHS.contains(&path)
         || of_resource.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-fn another_user() -> Refusal {
+fn another_user() -> HttpRefusal {
     let text = "only programs of the user who runs this hub, on the same machine and not through \
                 a proxy, are let in without a token";
-    Refusal::new(Reason::Peer, StatusCode::FORBIDDEN, text)
+    HttpRefusal::new(RefusalReason::Peer, StatusCode::FORBIDDEN, text)
 }
 
 /// A request that may go on.
-struct Admitted {
-    origin: Option<Origin>,
+struct RequestAdmission {
+    origin: Option<RequestOrigin>,
     /// `None` where it does not matter who asks.
-    caller: Option<Caller>,
+    caller: Option<FaceCaller>,
     /// The token it came with.
-    held: Option<Held>,
+    held: Option<TokenInUse>,
 }
 
 fn is_preflight(request: &Parts) -> bool {
@@ -225,7 +227,7 @@ pub(super) fn is_stream(response: &Response) -> bool {
 
 /// Tells the browser that a page may make this request.
 fn preflight(asked: &HeaderMap) -> Response {
-    let mut response = empty(StatusCode::NO_CONTENT);
+    let mut response = empty_response(StatusCode::NO_CONTENT);
     let headers = response.headers_mut();
     let methods = HeaderValue::from_static("GET, POST, DELETE, OPTIONS");
     headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, methods);
@@ -237,25 +239,25 @@ fn preflight(asked: &HeaderMap) -> Response {
 }
 
 /// Tells the browser that the page may read the answer.
-fn share(headers: &mut HeaderMap, Origin(origin): Origin) {
-    const EXPOSED: HeaderValue = HeaderValue::from_static(
+fn allow_origin(headers: &mut HeaderMap, RequestOrigin(origin): RequestOrigin) {
+    const EXPOSED_HEADERS: HeaderValue = HeaderValue::from_static(
         "mcp-session-id, mcp-protocol-version, www-authenticate, retry-after",
     );
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
-    headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
+    headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED_HEADERS);
     headers.append(header::VARY, HeaderValue::from(HeaderName::from_static("origin")));
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::face::options::Rate;
+    use crate::face::options::RequestRate;
 
     #[test]
     fn a_name_that_was_right_makes_no_other_right() {
         let bound = "127.0.0.1:7420".parse().unwrap();
-        let rates = Arc::new(Rates::new(Rate::Unlimited));
-        let guard = Guard::new(&FaceOptions::local(), bound, Arc::default(), rates);
+        let rates = Arc::new(RateLimiter::new(RequestRate::Unlimited));
+        let guard = AccessControl::new(&FaceOptions::local(), bound, Arc::default(), rates);
         let peer = Peer::new("127.0.0.1:1".parse().unwrap(), bound);
         for (uri, host, is_ours) in [
             ("/mcp", "localhost:7420", true),

@@ -83,7 +83,7 @@ impl Peer {
 
 #[cfg(target_os = "linux")]
 async fn local_user(remote: SocketAddr, local: SocketAddr) -> LocalUser {
-    let owner = match sockets::owner(remote, local) {
+    let owner = match sockets::find_owner(remote, local) {
         Ok(Some(owner)) => Some(owner),
         // A kernel without the part that tells knows no socket, and a sandbox may not let it be asked.
         untold => {
@@ -106,7 +106,7 @@ async fn listed_owner(remote: SocketAddr, local: SocketAddr) -> Option<u32> {
             table
                 .inspect_err(|error| tracing::warn!(%error, "no table of connections"))
                 .ok()
-                .and_then(|table| owner(&table, remote, local))
+                .and_then(|table| find_owner(&table, remote, local))
         })
     });
     looking.await.ok().flatten()
@@ -123,20 +123,20 @@ async fn local_user(_: SocketAddr, _: SocketAddr) -> LocalUser {
 /// Only a socket that some process still holds counts: one that is merely on its way out is listed
 /// as the superuser's, whoever it was.
 #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
-fn owner(table: &str, near: SocketAddr, far: SocketAddr) -> Option<u32> {
+fn find_owner(table: &str, near: SocketAddr, far: SocketAddr) -> Option<u32> {
     const ESTABLISHED: &str = "01";
     const CLOSE_WAIT: &str = "08";
     table.lines().skip(1).find_map(|line| {
         let mut fields = line.split_ascii_whitespace().skip(1);
         let (local, remote) = (fields.next()?, fields.next()?);
         let held = matches!(fields.next()?, ESTABLISHED | CLOSE_WAIT);
-        let found = held && is(local, near) && is(remote, far);
+        let found = held && is_address(local, near) && is_address(remote, far);
         // Queues, timer and retransmissions stand before the user.
         found.then(|| fields.nth(3)?.parse().ok())?
     })
 }
 
-fn is(written: &str, address: SocketAddr) -> bool {
+fn is_address(written: &str, address: SocketAddr) -> bool {
     parse(written).is_some_and(|(ip, port)| {
         port == address.port() && ip.to_canonical() == address.ip().to_canonical()
     })
@@ -198,7 +198,7 @@ mod tests {
             ("head\nnonsense\n0: xx yy 01\n", "127.0.0.1:1", "127.0.0.1:2", None),
         ] {
             let (near, far) = (near.parse().unwrap(), far.parse().unwrap());
-            assert_eq!(owner(table, near, far), expected, "{near} {far}");
+            assert_eq!(find_owner(table, near, far), expected, "{near} {far}");
         }
     }
 

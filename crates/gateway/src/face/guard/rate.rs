@@ -10,30 +10,30 @@ use http::{HeaderValue, StatusCode, header};
 use tokio::time::Instant;
 
 use crate::face::{
-    options::Rate,
-    refusal::{Reason, Refusal},
+    options::RequestRate,
+    refusal::{HttpRefusal, RefusalReason},
 };
 
 /// Buckets that are full again are forgotten when there are more than this.
-const REMEMBERED: usize = 4096;
+const MAX_BUCKETS_REMEMBERED: usize = 4096;
 
 /// The buckets of all principals.
 #[derive(Debug)]
-pub(in crate::face) struct Rates {
-    rate: Rate,
-    buckets: Mutex<HashMap<Arc<str>, Bucket>>,
+pub(in crate::face) struct RateLimiter {
+    rate: RequestRate,
+    buckets: Mutex<HashMap<Arc<str>, RateBucket>>,
 }
 
 #[derive(Debug)]
-struct Bucket {
+struct RateBucket {
     left: f64,
     at: Instant,
 }
 
 // === impl Rates ===
 
-impl Rates {
-    pub(in crate::face) fn new(rate: Rate) -> Self {
+impl RateLimiter {
+    pub(in crate::face) fn new(rate: RequestRate) -> Self {
         Self { rate, buckets: Mutex::default() }
     }
 
@@ -45,23 +45,27 @@ impl Rates {
     }
 
     /// Takes so many requests out of a principal's bucket, or none of them.
-    pub(in crate::face) fn take(&self, principal: &Arc<str>, count: usize) -> Result<(), Refusal> {
-        let Rate::PerSecond(rate) = self.rate else {
+    pub(in crate::face) fn take(
+        &self,
+        principal: &Arc<str>,
+        count: usize,
+    ) -> Result<(), HttpRefusal> {
+        let RequestRate::PerSecond(rate) = self.rate else {
             return Ok(());
         };
         let (rate, now) = (f64::from(rate), Instant::now());
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
-        if buckets.len() > REMEMBERED {
+        if buckets.len() > MAX_BUCKETS_REMEMBERED {
             buckets.retain(|_, bucket| bucket.filled(rate, now) < burst(rate));
         }
-        let full = || Bucket { left: burst(rate), at: now };
+        let full = || RateBucket { left: burst(rate), at: now };
         let bucket = buckets.entry(Arc::clone(principal)).or_insert_with(full);
         bucket.left = bucket.filled(rate, now);
         bucket.at = now;
         // A batch is not longer than a small number, which no rounding changes.
         let count = f64::from(u32::try_from(count).unwrap_or(u32::MAX));
         if bucket.left < count {
-            return Err(too_often());
+            return Err(too_many_requests());
         }
         bucket.left -= count;
         Ok(())
@@ -70,7 +74,7 @@ impl Rates {
 
 // === impl Rate ===
 
-impl Rate {
+impl RequestRate {
     /// Between one request and the next.
     fn interval(self) -> Duration {
         match self {
@@ -85,16 +89,16 @@ fn burst(rate: f64) -> f64 {
     rate * 2.0
 }
 
-impl Bucket {
+impl RateBucket {
     fn filled(&self, rate: f64, now: Instant) -> f64 {
         let since = now.saturating_duration_since(self.at).as_secs_f64();
         (self.left + since * rate).min(burst(rate))
     }
 }
 
-fn too_often() -> Refusal {
+fn too_many_requests() -> HttpRefusal {
     let text = "too many requests in a short time; wait a second";
-    Refusal::new(Reason::Rate, StatusCode::TOO_MANY_REQUESTS, text)
+    HttpRefusal::new(RefusalReason::Rate, StatusCode::TOO_MANY_REQUESTS, text)
         .with_header((header::RETRY_AFTER, HeaderValue::from_static("1")))
 }
 
@@ -104,7 +108,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_bucket_empties_and_fills() {
-        let rates = Rates::new(Rate::PerSecond(5));
+        let rates = RateLimiter::new(RequestRate::PerSecond(5));
         let taken = |principal: &str| {
             let principal = Arc::from(principal);
             (0..100).take_while(|_| rates.take(&principal, 1).is_ok()).count()
@@ -118,7 +122,7 @@ mod tests {
         assert!(rates.take(&Arc::from("one"), 8).is_ok());
         assert_eq!(taken("one"), 2);
         rates.wait(&Arc::from("one")).await;
-        let unlimited = Rates::new(Rate::Unlimited);
+        let unlimited = RateLimiter::new(RequestRate::Unlimited);
         assert!((0..1000).all(|_| unlimited.take(&Arc::from("one"), 9).is_ok()));
     }
 }

@@ -5,12 +5,16 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use http::{HeaderValue, StatusCode, header};
 
-use crate::face::refusal::{Reason, Refusal};
+use crate::face::refusal::{HttpRefusal, RefusalReason};
 
 /// Knows whom a token speaks for.
-pub trait Tokens: Send + Sync + 'static {
+pub trait TokenVerifier: Send + Sync + 'static {
     /// The principal behind a token that is shown at `path`.
-    fn admit<'a>(&'a self, token: &'a str, path: &'a str) -> BoxFuture<'a, Result<String, Denied>>;
+    fn admit<'a>(
+        &'a self,
+        token: &'a str,
+        path: &'a str,
+    ) -> BoxFuture<'a, Result<String, TokenDenial>>;
 
     /// The challenge for clients without a good token at `path`, without the error: `Bearer`, and where there is one,
     /// the address of the resource's metadata.
@@ -26,7 +30,7 @@ pub trait Tokens: Send + Sync + 'static {
 
 /// Why a token opens nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Denied {
+pub enum TokenDenial {
     /// It is not good, or not here.
     NotGood,
     /// It is good, and does not allow enough.
@@ -37,7 +41,7 @@ pub enum Denied {
 
 /// What is wrong with a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wrong {
+pub(super) enum TokenFault {
     /// It comes without a token.
     Missing,
     /// It comes without a token and through a proxy, so its user is not known.
@@ -45,46 +49,52 @@ pub(super) enum Wrong {
     /// What it comes with is none.
     Unreadable,
     /// Its token opens nothing.
-    Denied(Denied),
+    Denied(TokenDenial),
 }
 
 /// Who makes a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Caller {
+pub struct FaceCaller {
     /// Whom it speaks for.
     pub principal: Arc<str>,
 }
 
 // === impl Caller ===
 
-impl Caller {
+impl FaceCaller {
     pub(super) fn new(principal: &str) -> Self {
         Self { principal: principal.into() }
     }
 }
 
 /// The token in an `Authorization` header.
-pub(super) fn bearer(value: &HeaderValue) -> Option<&str> {
+pub(super) fn bearer_token(value: &HeaderValue) -> Option<&str> {
     let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
     let token = token.trim();
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
 }
 
 /// Asks for a token, or for another one.
-pub(super) fn refusal(tokens: &dyn Tokens, path: &str, wrong: Wrong) -> Refusal {
+pub(super) fn token_refusal(
+    tokens: &dyn TokenVerifier,
+    path: &str,
+    wrong: TokenFault,
+) -> HttpRefusal {
     let (status, error, text) = match wrong {
-        Wrong::Missing => (StatusCode::UNAUTHORIZED, None, missing(tokens, path)),
-        Wrong::Proxied => (StatusCode::UNAUTHORIZED, None, PROXIED),
-        Wrong::Unreadable => (StatusCode::UNAUTHORIZED, Some("invalid_request"), NOT_GOOD),
-        Wrong::Denied(Denied::NotGood) => {
-            (StatusCode::UNAUTHORIZED, Some("invalid_token"), NOT_GOOD)
+        TokenFault::Missing => (StatusCode::UNAUTHORIZED, None, missing_token_text(tokens, path)),
+        TokenFault::Proxied => (StatusCode::UNAUTHORIZED, None, PROXIED_TEXT),
+        TokenFault::Unreadable => {
+            (StatusCode::UNAUTHORIZED, Some("invalid_request"), BAD_TOKEN_TEXT)
         }
-        Wrong::Denied(Denied::TooLittle) => {
+        TokenFault::Denied(TokenDenial::NotGood) => {
+            (StatusCode::UNAUTHORIZED, Some("invalid_token"), BAD_TOKEN_TEXT)
+        }
+        TokenFault::Denied(TokenDenial::TooLittle) => {
             let text = "the token does not allow enough; get one with the scopes that are named";
             (StatusCode::FORBIDDEN, Some("insufficient_scope"), text)
         }
-        Wrong::Denied(Denied::Unavailable) => {
-            return Refusal::full("whether the token is good cannot be told now; try again");
+        TokenFault::Denied(TokenDenial::Unavailable) => {
+            return HttpRefusal::full("whether the token is good cannot be told now; try again");
         }
     };
     let challenge = match (tokens.challenge(path), error) {
@@ -96,16 +106,17 @@ pub(super) fn refusal(tokens: &dyn Tokens, path: &str, wrong: Wrong) -> Refusal 
         (challenge, Some(error)) => format!("{challenge} error=\"{error}\""),
     };
     let challenge = HeaderValue::try_from(challenge).unwrap_or(HeaderValue::from_static("Bearer"));
-    Refusal::new(Reason::Token, status, text).with_header((header::WWW_AUTHENTICATE, challenge))
+    HttpRefusal::new(RefusalReason::Token, status, text)
+        .with_header((header::WWW_AUTHENTICATE, challenge))
 }
 
-const NOT_GOOD: &str =
+const BAD_TOKEN_TEXT: &str =
     "the token is not good; make another one with `switchboard token create`, or sign in again";
 
-const PROXIED: &str = "a token is needed, since the request came through a proxy; send \
+const PROXIED_TEXT: &str = "a token is needed, since the request came through a proxy; send \
     `Authorization: Bearer …`, or make one with `switchboard token create`";
 
-fn missing(tokens: &dyn Tokens, path: &str) -> &'static str {
+fn missing_token_text(tokens: &dyn TokenVerifier, path: &str) -> &'static str {
     match tokens.metadata(path) {
         Some(_) => {
             "a token is needed; sign in where the challenge says, or send `Authorization: Bearer …`"
@@ -130,7 +141,7 @@ mod tests {
             ("Basic abc", None),
             ("", None),
         ] {
-            assert_eq!(bearer(&HeaderValue::from_static(value)), expected, "{value:?}");
+            assert_eq!(bearer_token(&HeaderValue::from_static(value)), expected, "{value:?}");
         }
     }
 }

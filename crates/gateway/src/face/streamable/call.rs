@@ -10,25 +10,25 @@ use std::{
 use bytestring::ByteString;
 use futures_util::{FutureExt, future::BoxFuture};
 use switchboard_wire::{
-    envelope::{Message, Parsed, parse},
+    envelope::{MessageOrBatch, RpcMessage, parse},
     json::Rope,
-    link::{Frame, LinkReader},
+    link::{LinkFrame, LinkReader},
     meta::method,
-    server::{ByteCharge, Handler},
+    server::{ByteCharge, ServerHandler},
 };
 use tokio::task::unconstrained;
 
-use super::{log::Weight, session::Session};
+use super::{log::MessageWeight, session::StreamableSession};
 
 /// Room for some requests in a session that answers only so many at once.
-pub(super) struct Reserved<V> {
-    session: Arc<Session<V>>,
+pub(super) struct RequestReservation<V> {
+    session: Arc<StreamableSession<V>>,
     requests: usize,
 }
 
 /// A request, or a batch of them, that is being answered.
-pub(super) struct Call<V> {
-    reserved: Reserved<V>,
+pub(super) struct SessionCall<V> {
+    reserved: RequestReservation<V>,
     /// What it takes of its principal's budget.
     charge: Option<ByteCharge>,
     answering: Option<BoxFuture<'static, Option<Rope>>>,
@@ -37,27 +37,27 @@ pub(super) struct Call<V> {
 }
 
 /// What a call comes to next.
-pub(super) enum Happened {
+pub(super) enum CallStep {
     Said(ByteString),
     /// `None`: it was cancelled, and there is nothing to say.
     Answered(Option<Rope>),
 }
 
 /// A call whose client may go away at any time.
-pub(super) struct Held<V: Handler>(Option<Call<V>>);
+pub(super) struct DetachableCall<V: ServerHandler>(Option<SessionCall<V>>);
 
 // === impl Reserved ===
 
-impl<V> Reserved<V> {
+impl<V> RequestReservation<V> {
     /// `None`: too many requests are under way.
-    pub(super) fn new(session: &Arc<Session<V>>, requests: usize) -> Option<Self> {
+    pub(super) fn new(session: &Arc<StreamableSession<V>>, requests: usize) -> Option<Self> {
         let before = session.under_way.fetch_add(requests, Ordering::Relaxed);
         let reserved = Self { session: Arc::clone(session), requests };
         (before + requests <= session.max_under_way).then_some(reserved)
     }
 }
 
-impl<V> Drop for Reserved<V> {
+impl<V> Drop for RequestReservation<V> {
     fn drop(&mut self) {
         self.session.under_way.fetch_sub(self.requests, Ordering::Relaxed);
         self.session.touch();
@@ -66,9 +66,9 @@ impl<V> Drop for Reserved<V> {
 
 // === impl Call ===
 
-impl<V: Handler> Call<V> {
+impl<V: ServerHandler> SessionCall<V> {
     pub(super) fn new(
-        reserved: Reserved<V>,
+        reserved: RequestReservation<V>,
         answering: BoxFuture<'static, Option<Rope>>,
         charge: ByteCharge,
     ) -> Self {
@@ -81,7 +81,7 @@ impl<V: Handler> Call<V> {
         self.charge.take()
     }
 
-    fn session(&self) -> &Session<V> {
+    fn session(&self) -> &StreamableSession<V> {
         &self.reserved.session
     }
 
@@ -91,23 +91,23 @@ impl<V: Handler> Call<V> {
     }
 
     /// What comes next. Not to be called after the answer. Safe to cancel.
-    pub(super) async fn next(&mut self) -> Happened {
+    pub(super) async fn next(&mut self) -> CallStep {
         std::future::poll_fn(|cx| self.poll_next(cx)).await
     }
 
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Happened> {
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<CallStep> {
         if let Some(text) = self.said.pop_front() {
-            return Poll::Ready(Happened::Said(text));
+            return Poll::Ready(CallStep::Said(text));
         }
         let polled = self.poll_answer(cx);
         match (self.said.pop_front(), polled) {
-            (Some(text), Poll::Pending) => Poll::Ready(Happened::Said(text)),
+            (Some(text), Poll::Pending) => Poll::Ready(CallStep::Said(text)),
             (Some(text), Poll::Ready(answer)) => {
                 // Everything said before the answer comes before it.
                 self.answering = Some(std::future::ready(answer).boxed());
-                Poll::Ready(Happened::Said(text))
+                Poll::Ready(CallStep::Said(text))
             }
-            (None, Poll::Ready(answer)) => Poll::Ready(Happened::Answered(answer)),
+            (None, Poll::Ready(answer)) => Poll::Ready(CallStep::Answered(answer)),
             (None, Poll::Pending) => Poll::Pending,
         }
     }
@@ -130,11 +130,11 @@ impl<V: Handler> Call<V> {
     pub(super) async fn run(mut self) {
         loop {
             match (self.next().await, self.stream) {
-                (Happened::Said(text), Some(stream)) => {
-                    self.session().log().say(stream, &text, weight(&text));
+                (CallStep::Said(text), Some(stream)) => {
+                    self.session().log().say(stream, &text, message_weight(&text));
                 }
-                (Happened::Said(text), None) => self.session().say_aside(&text),
-                (Happened::Answered(answer), stream) => {
+                (CallStep::Said(text), None) => self.session().say_aside(&text),
+                (CallStep::Answered(answer), stream) => {
                     if let Some(stream) = stream {
                         let text = answer.map(Rope::into_text);
                         self.session().log().finish(stream, text.as_ref());
@@ -149,13 +149,13 @@ impl<V: Handler> Call<V> {
 /// Takes everything that was said, however much of this task's turn is used up.
 pub(super) fn drain(voice: &mut LinkReader, said: &mut VecDeque<ByteString>) {
     while let Some(Ok(Some(frame))) = unconstrained(voice.next()).now_or_never() {
-        if let Frame::Text(text) = frame {
+        if let LinkFrame::Text(text) = frame {
             said.push_back(text);
         }
     }
 }
 
-impl<V> Drop for Call<V> {
+impl<V> Drop for SessionCall<V> {
     fn drop(&mut self) {
         // A question that is given up takes itself back; nobody else is to say it for this call.
         if let Some(answering) = self.answering.take() {
@@ -169,26 +169,26 @@ impl<V> Drop for Call<V> {
 
 // === impl Held ===
 
-impl<V: Handler> Held<V> {
-    pub(super) fn new(call: Call<V>) -> Self {
+impl<V: ServerHandler> DetachableCall<V> {
+    pub(super) fn new(call: SessionCall<V>) -> Self {
         Self(Some(call))
     }
 
     /// [`Call::next`].
-    pub(super) async fn next(&mut self) -> Happened {
+    pub(super) async fn next(&mut self) -> CallStep {
         match &mut self.0 {
             Some(call) => call.next().await,
-            None => Happened::Answered(None),
+            None => CallStep::Answered(None),
         }
     }
 
     /// Out of danger.
-    pub(super) fn release(mut self) -> Option<Call<V>> {
+    pub(super) fn release(mut self) -> Option<SessionCall<V>> {
         self.0.take()
     }
 }
 
-impl<V: Handler> Drop for Held<V> {
+impl<V: ServerHandler> Drop for DetachableCall<V> {
     fn drop(&mut self) {
         let Some(call) = self.0.take() else { return };
         if call.answering.is_some() {
@@ -202,13 +202,13 @@ impl<V: Handler> Drop for Held<V> {
 }
 
 /// Whether a client that reads slowly may lose a message.
-pub(super) fn weight(text: &ByteString) -> Weight {
+pub(super) fn message_weight(text: &ByteString) -> MessageWeight {
     match parse(text.clone()) {
-        Ok(Parsed::One(Message::Notification(note)))
+        Ok(MessageOrBatch::One(RpcMessage::Notification(note)))
             if matches!(note.method().as_ref(), method::PROGRESS | method::LOG) =>
         {
-            Weight::May
+            MessageWeight::May
         }
-        _ => Weight::Must,
+        _ => MessageWeight::Must,
     }
 }

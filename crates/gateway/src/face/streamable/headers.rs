@@ -12,23 +12,23 @@ use switchboard_wire::{
     meta::{self, method},
 };
 
-use crate::face::refusal::{Reason, Refusal};
+use crate::face::refusal::{HttpRefusal, RefusalReason};
 
 pub(super) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 pub(super) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
-const METHOD: HeaderName = HeaderName::from_static("mcp-method");
-const NAME: HeaderName = HeaderName::from_static("mcp-name");
+const METHOD_HEADER: HeaderName = HeaderName::from_static("mcp-method");
+const NAME_HEADER: HeaderName = HeaderName::from_static("mcp-name");
 
 /// Whether a header has to be there.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Needed {
+enum HeaderNeed {
     Yes,
     No,
 }
 
 /// The version that a request names in its header.
-pub(super) struct Named<'h> {
+pub(super) struct NamedVersion<'h> {
     /// What stands there, if anything does.
     said: Option<&'h str>,
     /// The version it is, if we know it.
@@ -37,8 +37,8 @@ pub(super) struct Named<'h> {
 
 // === impl Named ===
 
-impl<'h> Named<'h> {
-    pub(super) fn by(headers: &'h HeaderMap) -> Self {
+impl<'h> NamedVersion<'h> {
+    pub(super) fn from_headers(headers: &'h HeaderMap) -> Self {
         let said = headers.get(PROTOCOL_VERSION);
         let said = said.map(|said| said.to_str().map(str::trim).unwrap_or_default());
         Self { said, version: said.and_then(|said| said.parse().ok()) }
@@ -50,15 +50,15 @@ impl<'h> Named<'h> {
     }
 
     /// A legacy request may name its version, and then one that exists.
-    pub(super) fn check_legacy(&self) -> Result<(), Refusal> {
+    pub(super) fn check_legacy(&self) -> Result<(), HttpRefusal> {
         let Some(said) = self.said else { return Ok(()) };
         if self.version.is_some_and(|version| version.era() == Era::Legacy) {
             return Ok(());
         }
         let known = Version::ALL.map(Version::as_str);
         let text = format!("`MCP-Protocol-Version` names none of these: {}", known.join(", "));
-        let refusal = Refusal::new(Reason::Version, StatusCode::BAD_REQUEST, text);
-        let data = Raw::of(&json!({ "supported": known, "requested": said }));
+        let refusal = HttpRefusal::new(RefusalReason::Version, StatusCode::BAD_REQUEST, text);
+        let data = Raw::from_value(&json!({ "supported": known, "requested": said }));
         Err(match data {
             Ok(data) => refusal.with_code(code::UNSUPPORTED_VERSION).with_data(data),
             Err(_) => refusal,
@@ -68,48 +68,52 @@ impl<'h> Named<'h> {
 
 /// Whether a request is made in the modern way by its own word.
 pub(super) fn says_modern(params: Option<&Raw>) -> bool {
-    params
-        .is_some_and(|params| !matches!(params.peek(&["_meta", meta::PROTOCOL_VERSION]), Ok(None)))
+    params.is_some_and(|params| {
+        !matches!(params.peek_path(&["_meta", meta::PROTOCOL_VERSION]), Ok(None))
+    })
 }
 
 /// Checks a modern request's own metadata and the headers that repeat parts of it.
-pub(super) fn check(headers: &HeaderMap, request: &Request) -> Result<(), Refusal> {
+pub(super) fn check(headers: &HeaderMap, request: &Request) -> Result<(), HttpRefusal> {
     let params = request.params();
     let member = |path: &[&str]| params.as_ref()?.get_path(path).ok()?;
     let text = |path: &[&str]| member(path)?.to_text();
     let version = text(&["_meta", meta::PROTOCOL_VERSION])
-        .ok_or_else(|| incomplete(meta::PROTOCOL_VERSION))?;
+        .ok_or_else(|| missing_meta(meta::PROTOCOL_VERSION))?;
     member(&["_meta", meta::CLIENT_CAPABILITIES])
         .filter(|capabilities| capabilities.kind() == JsonKind::Object)
-        .ok_or_else(|| incomplete(meta::CLIENT_CAPABILITIES))?;
-    agree(headers, &PROTOCOL_VERSION, Some(&version), Needed::Yes)?;
-    agree(headers, &METHOD, Some(&request.method()), Needed::Yes)?;
+        .ok_or_else(|| missing_meta(meta::CLIENT_CAPABILITIES))?;
+    check_header(headers, &PROTOCOL_VERSION, Some(&version), HeaderNeed::Yes)?;
+    check_header(headers, &METHOD_HEADER, Some(&request.method()), HeaderNeed::Yes)?;
     match request.method().as_ref() {
         method::TOOLS_CALL | method::PROMPTS_GET => {
-            agree(headers, &NAME, text(&["name"]).as_deref(), Needed::Yes)
+            check_header(headers, &NAME_HEADER, text(&["name"]).as_deref(), HeaderNeed::Yes)
         }
-        method::RESOURCES_READ => agree(headers, &NAME, text(&["uri"]).as_deref(), Needed::Yes),
+        method::RESOURCES_READ => {
+            check_header(headers, &NAME_HEADER, text(&["uri"]).as_deref(), HeaderNeed::Yes)
+        }
         method::TASKS_GET | method::TASKS_UPDATE | method::TASKS_CANCEL => {
-            agree(headers, &NAME, text(&["taskId"]).as_deref(), Needed::No)
+            check_header(headers, &NAME_HEADER, text(&["taskId"]).as_deref(), HeaderNeed::No)
         }
         _ => Ok(()),
     }
 }
 
-fn incomplete(key: &str) -> Refusal {
+fn missing_meta(key: &str) -> HttpRefusal {
     let text = format!("`_meta` must hold `{key}`");
-    Refusal::new(Reason::Headers, StatusCode::BAD_REQUEST, text).with_code(code::INVALID_PARAMS)
+    HttpRefusal::new(RefusalReason::Headers, StatusCode::BAD_REQUEST, text)
+        .with_code(code::INVALID_PARAMS)
 }
 
-fn agree(
+fn check_header(
     headers: &HeaderMap,
     name: &HeaderName,
     in_body: Option<&str>,
-    needed: Needed,
-) -> Result<(), Refusal> {
-    match (single(headers, name)?, in_body) {
+    needed: HeaderNeed,
+) -> Result<(), HttpRefusal> {
+    match (single_value(headers, name)?, in_body) {
         (None, None) => Ok(()),
-        (None, Some(_)) if needed == Needed::No => Ok(()),
+        (None, Some(_)) if needed == HeaderNeed::No => Ok(()),
         (None, Some(_)) => Err(mismatch(format!("the header `{name}` is missing"))),
         (Some(said), Some(in_body)) if said == in_body => Ok(()),
         (Some(_), _) => Err(mismatch(format!("the header `{name}` is not what the body says"))),
@@ -117,7 +121,10 @@ fn agree(
 }
 
 /// The decoded value of a header that may stand once.
-pub(super) fn single(headers: &HeaderMap, name: &HeaderName) -> Result<Option<String>, Refusal> {
+pub(super) fn single_value(
+    headers: &HeaderMap,
+    name: &HeaderName,
+) -> Result<Option<String>, HttpRefusal> {
     let mut values = headers.get_all(name).iter();
     let Some(value) = values.next() else {
         return Ok(None);
@@ -140,8 +147,9 @@ fn decode(value: &HeaderValue) -> Option<String> {
     }
 }
 
-pub(super) fn mismatch(text: String) -> Refusal {
-    Refusal::new(Reason::Headers, StatusCode::BAD_REQUEST, text).with_code(code::HEADER_MISMATCH)
+pub(super) fn mismatch(text: String) -> HttpRefusal {
+    HttpRefusal::new(RefusalReason::Headers, StatusCode::BAD_REQUEST, text)
+        .with_code(code::HEADER_MISMATCH)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::response::Response;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use switchboard_wire::{
-    envelope::{Message, Parsed, Request},
+    envelope::{MessageOrBatch, Request, RpcMessage},
     json::Rope,
     meta::method,
     server::ByteCharge,
@@ -13,31 +13,31 @@ use switchboard_wire::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    call::{Call, Happened, Held},
+    call::{CallStep, DetachableCall, SessionCall},
     headers::{LAST_EVENT_ID, SESSION_ID},
-    log::NotRead,
-    session::{Making, Session},
+    log::StreamReadError,
+    session::{SessionParts, StreamableSession},
 };
 use crate::{
     face::{
         Face, events,
-        events::Place,
-        media::Takes,
+        events::EventPosition,
+        media::AcceptedMedia,
         metrics::Transport,
-        refusal::{Reason, Refusal, empty, json, json_charged},
-        sessions::{Owner, unguessable},
+        refusal::{HttpRefusal, RefusalReason, empty_response, json_charged, json_response},
+        sessions::{SessionOwner, random_session_id},
     },
-    front::{Front, Opening},
+    front::{ViewProvider, ViewRequest},
 };
 
-pub(super) async fn post<F: Front>(
+pub(super) async fn post<F: ViewProvider>(
     face: &Arc<Face<F>>,
-    owner: &Owner,
+    owner: &SessionOwner,
     headers: &HeaderMap,
-    takes: Takes,
-    (asked, charge): (Parsed, ByteCharge),
-) -> Result<Response, Refusal> {
-    if let Parsed::One(Message::Request(request)) = &asked
+    takes: AcceptedMedia,
+    (asked, charge): (MessageOrBatch, ByteCharge),
+) -> Result<Response, HttpRefusal> {
+    if let MessageOrBatch::One(RpcMessage::Request(request)) = &asked
         && request.method() == method::INITIALIZE
     {
         return Box::pin(begin(face, owner, request.clone())).await;
@@ -45,63 +45,65 @@ pub(super) async fn post<F: Front>(
     let session = session(face, owner, headers)?;
     session.touch();
     match asked {
-        Parsed::One(message @ (Message::Notification(_) | Message::Response(_))) => {
+        MessageOrBatch::One(message @ (RpcMessage::Notification(_) | RpcMessage::Response(_))) => {
             session.take(message).await;
-            Ok(empty(StatusCode::ACCEPTED))
+            Ok(empty_response(StatusCode::ACCEPTED))
         }
-        Parsed::Batch(messages) if begins(&messages) => {
+        MessageOrBatch::Batch(messages) if begins(&messages) => {
             let text = "`initialize` stands alone, not in a batch";
-            Err(Refusal::new(Reason::Body, StatusCode::BAD_REQUEST, text))
+            Err(HttpRefusal::new(RefusalReason::Body, StatusCode::BAD_REQUEST, text))
         }
         asked => {
-            let busy = || Refusal::full("too many calls are under way in this session; try again");
+            let busy =
+                || HttpRefusal::full("too many calls are under way in this session; try again");
             let call = session.call(asked, charge).ok_or_else(busy)?;
             answer(face, &session, call, takes).await
         }
     }
 }
 
-fn begins<E>(messages: &[Result<Message, E>]) -> bool {
+fn begins<E>(messages: &[Result<RpcMessage, E>]) -> bool {
     messages.iter().any(|message| {
-        matches!(message, Ok(Message::Request(request)) if request.method() == method::INITIALIZE)
+        matches!(message, Ok(RpcMessage::Request(request)) if request.method() == method::INITIALIZE)
     })
 }
 
-fn session<F: Front>(
+fn session<F: ViewProvider>(
     face: &Face<F>,
-    owner: &Owner,
+    owner: &SessionOwner,
     headers: &HeaderMap,
-) -> Result<Arc<Session<F::View>>, Refusal> {
+) -> Result<Arc<StreamableSession<F::View>>, HttpRefusal> {
     face.sessions.get(id(headers)?, owner)
 }
 
-fn id(headers: &HeaderMap) -> Result<&str, Refusal> {
-    let id = headers.get(SESSION_ID).ok_or_else(Refusal::session_missing)?;
-    id.to_str().map_err(|_| Refusal::no_session())
+fn id(headers: &HeaderMap) -> Result<&str, HttpRefusal> {
+    let id = headers.get(SESSION_ID).ok_or_else(HttpRefusal::session_missing)?;
+    id.to_str().map_err(|_| HttpRefusal::no_session())
 }
 
-async fn begin<F: Front>(
+async fn begin<F: ViewProvider>(
     face: &Arc<Face<F>>,
-    owner: &Owner,
+    owner: &SessionOwner,
     hello: Request,
-) -> Result<Response, Refusal> {
+) -> Result<Response, HttpRefusal> {
     let slot = face.slot(owner)?;
-    let id = unguessable()?;
-    let opening = Opening {
+    let id = random_session_id()?;
+    let opening = ViewRequest {
         principal: owner.principal.to_string(),
         session: id.clone(),
         part: owner.part.clone(),
         transport: Transport::Http.as_str(),
     };
-    let opened = face.front.open(opening).await.map_err(|_| Refusal::no_such_part(&owner.part))?;
-    let making = Making {
+    let opened =
+        face.front.open(opening).await.map_err(|_| HttpRefusal::no_such_part(&owner.part))?;
+    let making = SessionParts {
         limits: face.options.limits,
         over: CancellationToken::new(),
         slot,
-        counted: face.metrics.session(Transport::Http),
+        counted: face.metrics.count_session(Transport::Http),
     };
-    let (text, begun) = Session::begin(opened, hello, making).await;
-    let mut response = json(StatusCode::OK, text);
+    let (text, begun) = StreamableSession::begin(opened, hello, making).await;
+    let mut response = json_response(StatusCode::OK, text);
     if let Some((session, running)) = begun {
         face.sessions.insert(id.clone(), owner.clone(), Arc::clone(&session));
         face.tasks.spawn(running.run(Arc::clone(&session), face.closing.clone()));
@@ -114,53 +116,54 @@ async fn begin<F: Front>(
 
 /// Plain JSON if that is all there is; a stream if anything comes before the answer, or for long
 /// nothing does.
-async fn answer<F: Front>(
+async fn answer<F: ViewProvider>(
     face: &Arc<Face<F>>,
-    session: &Arc<Session<F::View>>,
-    call: Call<F::View>,
-    takes: Takes,
-) -> Result<Response, Refusal> {
-    let mut call = Held::new(call);
+    session: &Arc<StreamableSession<F::View>>,
+    call: SessionCall<F::View>,
+    takes: AcceptedMedia,
+) -> Result<Response, HttpRefusal> {
+    let mut call = DetachableCall::new(call);
     let first = match takes {
-        Takes::Events => None,
-        Takes::Json => loop {
+        AcceptedMedia::Events => None,
+        AcceptedMedia::Json => loop {
             match call.next().await {
-                Happened::Said(text) => session.say_aside(&text),
-                Happened::Answered(answer) => return whole(face, answer, call.release()),
+                CallStep::Said(text) => session.say_aside(&text),
+                CallStep::Answered(answer) => return whole(face, answer, call.release()),
             }
         },
-        Takes::Both => match tokio::time::timeout(face.options.times.first_word, call.next()).await
-        {
-            Ok(Happened::Answered(answer)) => return whole(face, answer, call.release()),
-            Ok(Happened::Said(text)) => Some(text),
-            Err(_) => None,
-        },
+        AcceptedMedia::Both => {
+            match tokio::time::timeout(face.options.times.first_word, call.next()).await {
+                Ok(CallStep::Answered(answer)) => return whole(face, answer, call.release()),
+                Ok(CallStep::Said(text)) => Some(text),
+                Err(_) => None,
+            }
+        }
     };
     let events = call.release().and_then(|call| session.stream(call, first));
-    let busy = || Refusal::full("this session has too much to do; try again");
+    let busy = || HttpRefusal::full("this session has too much to do; try again");
     let events = events.ok_or_else(busy)?;
     Ok(events::response(events, &face.metrics, Transport::Http, face.options.times.keep_alive))
 }
 
 /// A call that was cancelled has nothing to say.
-fn whole<F: Front>(
+fn whole<F: ViewProvider>(
     face: &Face<F>,
     answer: Option<Rope>,
-    call: Option<Call<F::View>>,
-) -> Result<Response, Refusal> {
+    call: Option<SessionCall<F::View>>,
+) -> Result<Response, HttpRefusal> {
     let (Some(text), Some(call)) = (answer, call) else {
-        return Ok(empty(StatusCode::ACCEPTED));
+        return Ok(empty_response(StatusCode::ACCEPTED));
     };
-    face.metrics.sent(Transport::Http, text.len());
+    face.metrics.count_sent(Transport::Http, text.len());
     json_charged(StatusCode::OK, text, call.into_charge())
 }
 
 /// Opens the session's own stream, or takes one up again.
-pub(super) fn listen<F: Front>(
+pub(super) fn listen<F: ViewProvider>(
     face: &Face<F>,
-    owner: &Owner,
+    owner: &SessionOwner,
     headers: &HeaderMap,
-) -> Result<Response, Refusal> {
+) -> Result<Response, HttpRefusal> {
     let session = session(face, owner, headers)?;
     session.touch();
     let keep_alive = face.options.times.keep_alive;
@@ -170,36 +173,36 @@ pub(super) fn listen<F: Front>(
             Ok(events::response(events, &face.metrics, Transport::Http, keep_alive))
         }
         Some(last) => {
-            let place = last.to_str().ok().and_then(Place::parse);
-            let place = place.ok_or_else(|| not_read(NotRead::Forgotten))?;
+            let place = last.to_str().ok().and_then(EventPosition::parse);
+            let place = place.ok_or_else(|| not_read(StreamReadError::Forgotten))?;
             let events = session.log().resume(place).map_err(not_read)?;
             Ok(events::response(events, &face.metrics, Transport::Http, keep_alive))
         }
     }
 }
 
-fn not_read(reason: NotRead) -> Refusal {
+fn not_read(reason: StreamReadError) -> HttpRefusal {
     match reason {
-        NotRead::Taken => {
+        StreamReadError::Taken => {
             let text = "this session's stream is open already; close it first";
-            Refusal::new(Reason::Session, StatusCode::CONFLICT, text)
+            HttpRefusal::new(RefusalReason::Session, StatusCode::CONFLICT, text)
         }
-        NotRead::Forgotten => {
+        StreamReadError::Forgotten => {
             let text = "`Last-Event-ID` names no event that is still kept here; open the stream without it";
-            Refusal::new(Reason::Session, StatusCode::BAD_REQUEST, text)
+            HttpRefusal::new(RefusalReason::Session, StatusCode::BAD_REQUEST, text)
         }
     }
 }
 
 /// Ends a session.
-pub(super) fn delete<F: Front>(
+pub(super) fn delete<F: ViewProvider>(
     face: &Face<F>,
-    owner: &Owner,
+    owner: &SessionOwner,
     headers: &HeaderMap,
-) -> Result<Response, Refusal> {
+) -> Result<Response, HttpRefusal> {
     session(face, owner, headers)?;
     if let Some(session) = face.sessions.remove(id(headers)?) {
         session.end();
     }
-    Ok(empty(StatusCode::OK))
+    Ok(empty_response(StatusCode::OK))
 }

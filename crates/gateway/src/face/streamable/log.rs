@@ -11,48 +11,48 @@ use bytestring::ByteString;
 use futures_util::Stream;
 
 use crate::face::{
-    events::{Event, Feed, NotFed, Place, feed},
-    options::Limits,
+    events::{EventPosition, EventSendError, EventSender, OutgoingEvent, event_queue},
+    options::FaceLimits,
 };
 
 /// The stream that is opened with GET.
-pub(super) const OWN: u64 = 0;
+pub(super) const SESSION_STREAM: u64 = 0;
 /// How long a client waits before it takes a stream up again.
-const RETRY: Duration = Duration::from_secs(1);
+const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// All streams of a session.
 #[derive(Debug)]
-pub(super) struct Log {
-    streams: HashMap<u64, Track>,
+pub(super) struct StreamLog {
+    streams: HashMap<u64, StreamTrack>,
     /// The number of the next stream.
     next: u64,
-    kept: VecDeque<Kept>,
+    kept: VecDeque<LoggedEvent>,
     kept_bytes: usize,
-    limits: Limits,
+    limits: FaceLimits,
 }
 
 /// One stream.
 #[derive(Debug, Default)]
-struct Track {
+struct StreamTrack {
     /// The number of the next event.
     next: u64,
     /// The first event that no reader was given.
     unread: u64,
-    reader: Option<Feed>,
+    reader: Option<EventSender>,
     over: bool,
 }
 
 #[derive(Debug)]
-struct Kept {
-    place: Place,
-    event: Event,
+struct LoggedEvent {
+    place: EventPosition,
+    event: OutgoingEvent,
     /// What it says, where an equal event that comes later replaces it.
     replaceable: Option<ByteString>,
 }
 
 /// Whether a message may be lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Weight {
+pub(super) enum MessageWeight {
     Must,
     May,
     /// One of several equal ones must arrive: it says that something changed, not how.
@@ -61,7 +61,7 @@ pub(super) enum Weight {
 
 /// Why a stream cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum NotRead {
+pub(super) enum StreamReadError {
     /// Somebody reads it already.
     Taken,
     /// It is not kept, or never was.
@@ -70,15 +70,15 @@ pub(super) enum NotRead {
 
 // === impl Log ===
 
-impl Log {
-    pub(super) fn new(limits: Limits) -> Self {
-        let streams = HashMap::from([(OWN, Track::default())]);
-        Self { streams, next: OWN + 1, kept: VecDeque::new(), kept_bytes: 0, limits }
+impl StreamLog {
+    pub(super) fn new(limits: FaceLimits) -> Self {
+        let streams = HashMap::from([(SESSION_STREAM, StreamTrack::default())]);
+        Self { streams, next: SESSION_STREAM + 1, kept: VecDeque::new(), kept_bytes: 0, limits }
     }
 
     /// Streams that somebody reads.
     pub(super) fn read(&self) -> usize {
-        let read = |track: &&Track| track.reader.as_ref().is_some_and(Feed::is_read);
+        let read = |track: &&StreamTrack| track.reader.as_ref().is_some_and(EventSender::is_read);
         self.streams.values().filter(read).count()
     }
 
@@ -86,35 +86,39 @@ impl Log {
     pub(super) fn open(&mut self, priming: Priming) -> u64 {
         let stream = self.next;
         self.next += 1;
-        let mut track = Track::default();
+        let mut track = StreamTrack::default();
         if priming == Priming::Wanted {
-            let place = Place { stream, event: track.next };
+            let place = EventPosition { stream, event: track.next };
             track.next += 1;
-            self.keep(Kept { place, event: Event::priming(place, RETRY), replaceable: None });
+            self.keep(LoggedEvent {
+                place,
+                event: OutgoingEvent::priming(place, RETRY_DELAY),
+                replaceable: None,
+            });
         }
         self.streams.insert(stream, track);
         stream
     }
 
     /// Says something on a stream.
-    pub(super) fn say(&mut self, stream: u64, text: &ByteString, weight: Weight) {
+    pub(super) fn say(&mut self, stream: u64, text: &ByteString, weight: MessageWeight) {
         let Some(track) = self.streams.get_mut(&stream) else {
             return;
         };
-        let place = Place { stream, event: track.next };
-        let event = Event::message(Some(place), text);
+        let place = EventPosition { stream, event: track.next };
+        let event = OutgoingEvent::message(Some(place), text);
         match track.reader.as_ref().map(|reader| reader.offer(event.clone())) {
             Some(Ok(())) => track.unread = place.event + 1,
-            Some(Err(NotFed::Full)) if weight == Weight::May => return,
+            Some(Err(EventSendError::Full)) if weight == MessageWeight::May => return,
             Some(Err(_)) => track.reader = None,
             None => {}
         }
         track.next += 1;
-        let replaceable = (weight == Weight::Latest).then(|| text.clone());
+        let replaceable = (weight == MessageWeight::Latest).then(|| text.clone());
         if replaceable.is_some() {
             self.forget_equal(stream, text);
         }
-        self.keep(Kept { place, event, replaceable });
+        self.keep(LoggedEvent { place, event, replaceable });
     }
 
     /// Forgets what a new event with this text makes superfluous.
@@ -132,7 +136,7 @@ impl Log {
     /// Says the last word of a stream.
     pub(super) fn finish(&mut self, stream: u64, text: Option<&ByteString>) {
         if let Some(text) = text {
-            self.say(stream, text, Weight::Must);
+            self.say(stream, text, MessageWeight::Must);
         }
         if let Some(track) = self.streams.get_mut(&stream) {
             track.over = true;
@@ -144,28 +148,33 @@ impl Log {
     }
 
     /// Reads a call's stream from its beginning.
-    pub(super) fn follow(&mut self, stream: u64) -> impl Stream<Item = Event> + Send + use<> {
+    pub(super) fn follow(
+        &mut self,
+        stream: u64,
+    ) -> impl Stream<Item = OutgoingEvent> + Send + use<> {
         self.attach(stream, 0)
     }
 
     /// Reads the session's own stream, beginning with what nobody was given.
-    pub(super) fn listen(&mut self) -> Result<impl Stream<Item = Event> + Send + use<>, NotRead> {
-        let own = self.streams.get(&OWN).ok_or(NotRead::Forgotten)?;
-        if own.reader.as_ref().is_some_and(Feed::is_read) {
-            return Err(NotRead::Taken);
+    pub(super) fn listen(
+        &mut self,
+    ) -> Result<impl Stream<Item = OutgoingEvent> + Send + use<>, StreamReadError> {
+        let own = self.streams.get(&SESSION_STREAM).ok_or(StreamReadError::Forgotten)?;
+        if own.reader.as_ref().is_some_and(EventSender::is_read) {
+            return Err(StreamReadError::Taken);
         }
         let unread = own.unread;
-        Ok(self.attach(OWN, unread))
+        Ok(self.attach(SESSION_STREAM, unread))
     }
 
     /// Goes on after an event. Whoever read the stream before is taken to be gone.
     pub(super) fn resume(
         &mut self,
-        after: Place,
-    ) -> Result<impl Stream<Item = Event> + Send + use<>, NotRead> {
+        after: EventPosition,
+    ) -> Result<impl Stream<Item = OutgoingEvent> + Send + use<>, StreamReadError> {
         let known = self.streams.get(&after.stream).is_some_and(|track| after.event < track.next);
         if !known {
-            return Err(NotRead::Forgotten);
+            return Err(StreamReadError::Forgotten);
         }
         Ok(self.attach(after.stream, after.event + 1))
     }
@@ -177,10 +186,14 @@ impl Log {
         }
     }
 
-    fn attach(&mut self, stream: u64, from: u64) -> impl Stream<Item = Event> + Send + use<> {
-        let wanted = |kept: &&Kept| kept.place.stream == stream && kept.place.event >= from;
+    fn attach(
+        &mut self,
+        stream: u64,
+        from: u64,
+    ) -> impl Stream<Item = OutgoingEvent> + Send + use<> {
+        let wanted = |kept: &&LoggedEvent| kept.place.stream == stream && kept.place.event >= from;
         let backlog = self.kept.iter().filter(wanted).map(|kept| kept.event.clone()).collect();
-        let (reader, fed) = feed(self.limits.queued_events, self.limits.queued_bytes);
+        let (reader, fed) = event_queue(self.limits.queued_events, self.limits.queued_bytes);
         if let Some(track) = self.streams.get_mut(&stream) {
             track.unread = track.next;
             track.reader = (!track.over).then_some(reader);
@@ -188,16 +201,16 @@ impl Log {
         fed.after(backlog)
     }
 
-    fn keep(&mut self, kept: Kept) {
+    fn keep(&mut self, kept: LoggedEvent) {
         self.kept_bytes += kept.event.len();
         self.kept.push_back(kept);
         while self.kept.len() > self.limits.kept_events || self.kept_bytes > self.limits.kept_bytes
         {
-            let Some(Kept { place, event, .. }) = self.kept.pop_front() else {
+            let Some(LoggedEvent { place, event, .. }) = self.kept.pop_front() else {
                 return;
             };
             self.kept_bytes -= event.len();
-            let last = |track: &Track| track.over && place.event + 1 == track.next;
+            let last = |track: &StreamTrack| track.over && place.event + 1 == track.next;
             if self.streams.get(&place.stream).is_some_and(last) {
                 self.streams.remove(&place.stream);
             }
@@ -219,12 +232,12 @@ mod tests {
 
     use super::*;
 
-    fn log(kept_events: usize, queued_events: usize) -> Log {
-        Log::new(Limits { kept_events, queued_events, ..Limits::default() })
+    fn log(kept_events: usize, queued_events: usize) -> StreamLog {
+        StreamLog::new(FaceLimits { kept_events, queued_events, ..FaceLimits::default() })
     }
 
     /// What can be read without waiting, by length, and whether the stream is over.
-    fn now(events: impl Stream<Item = Event>) -> (usize, bool) {
+    fn now(events: impl Stream<Item = OutgoingEvent>) -> (usize, bool) {
         let mut events = std::pin::pin!(events);
         let mut read = 0;
         loop {
@@ -236,7 +249,7 @@ mod tests {
         }
     }
 
-    fn say(log: &mut Log, stream: u64, times: usize, weight: Weight) {
+    fn say(log: &mut StreamLog, stream: u64, times: usize, weight: MessageWeight) {
         for _ in 0..times {
             log.say(stream, &"{}".into(), weight);
         }
@@ -246,13 +259,13 @@ mod tests {
     fn a_stream_is_read_from_anywhere() {
         let mut log = log(100, 100);
         let stream = log.open(Priming::Wanted);
-        say(&mut log, stream, 2, Weight::Must);
+        say(&mut log, stream, 2, MessageWeight::Must);
         log.finish(stream, Some(&"{}".into()));
         assert_eq!(now(log.follow(stream)), (4, true));
         for (event, expected) in [(0, (3, true)), (2, (1, true)), (3, (0, true))] {
-            assert_eq!(now(log.resume(Place { stream, event }).unwrap()), expected);
+            assert_eq!(now(log.resume(EventPosition { stream, event }).unwrap()), expected);
         }
-        for place in [Place { stream, event: 4 }, Place { stream: 9, event: 0 }] {
+        for place in [EventPosition { stream, event: 4 }, EventPosition { stream: 9, event: 0 }] {
             assert!(log.resume(place).is_err(), "{place:?}");
         }
     }
@@ -260,10 +273,10 @@ mod tests {
     #[test]
     fn what_nobody_was_given_waits_for_a_reader() {
         let mut log = log(100, 100);
-        say(&mut log, OWN, 2, Weight::Must);
+        say(&mut log, SESSION_STREAM, 2, MessageWeight::Must);
         let reader = log.listen().unwrap();
-        assert_eq!(log.listen().err(), Some(NotRead::Taken));
-        say(&mut log, OWN, 1, Weight::Must);
+        assert_eq!(log.listen().err(), Some(StreamReadError::Taken));
+        say(&mut log, SESSION_STREAM, 1, MessageWeight::Must);
         assert_eq!(now(reader), (3, false));
         assert_eq!(log.read(), 0);
         assert_eq!(now(log.listen().unwrap()), (0, false));
@@ -274,18 +287,18 @@ mod tests {
         let mut log = log(100, 100);
         let [tools, prompts] = ["tools", "prompts"].map(ByteString::from);
         for _ in 0..50 {
-            log.say(OWN, &tools, Weight::Latest);
-            log.say(OWN, &prompts, Weight::Latest);
+            log.say(SESSION_STREAM, &tools, MessageWeight::Latest);
+            log.say(SESSION_STREAM, &prompts, MessageWeight::Latest);
         }
-        say(&mut log, OWN, 2, Weight::Must);
+        say(&mut log, SESSION_STREAM, 2, MessageWeight::Must);
         assert_eq!(log.kept.len(), 4);
         assert_eq!(log.kept_bytes, log.kept.iter().map(|kept| kept.event.len()).sum::<usize>());
         let reader = log.listen().unwrap();
         for _ in 0..3 {
-            log.say(OWN, &tools, Weight::Latest);
+            log.say(SESSION_STREAM, &tools, MessageWeight::Latest);
         }
         assert_eq!(now(reader), (7, false), "a client that listens hears of each change");
-        let replayed = log.resume(Place { stream: OWN, event: 0 }).unwrap();
+        let replayed = log.resume(EventPosition { stream: SESSION_STREAM, event: 0 }).unwrap();
         assert_eq!(now(replayed), (4, false), "one that comes back hears of each list once");
     }
 
@@ -294,12 +307,12 @@ mod tests {
         let mut log = log(100, 2);
         let stream = log.open(Priming::Unknown);
         let reader = log.follow(stream);
-        say(&mut log, stream, 5, Weight::May);
+        say(&mut log, stream, 5, MessageWeight::May);
         assert_eq!(log.read(), 1);
-        say(&mut log, stream, 1, Weight::Must);
+        say(&mut log, stream, 1, MessageWeight::Must);
         assert_eq!(log.read(), 0);
         assert_eq!(now(reader), (2, true));
-        let rest = log.resume(Place { stream, event: 1 }).unwrap();
+        let rest = log.resume(EventPosition { stream, event: 1 }).unwrap();
         assert_eq!(now(rest), (1, false), "what must arrive was kept");
     }
 
@@ -308,13 +321,13 @@ mod tests {
         let mut log = log(3, 100);
         let first = log.open(Priming::Wanted);
         log.finish(first, Some(&"{}".into()));
-        say(&mut log, OWN, 2, Weight::Must);
-        assert_eq!(now(log.resume(Place { stream: first, event: 0 }).unwrap()), (1, true));
-        say(&mut log, OWN, 1, Weight::Must);
-        assert!(log.resume(Place { stream: first, event: 0 }).is_err());
+        say(&mut log, SESSION_STREAM, 2, MessageWeight::Must);
+        assert_eq!(now(log.resume(EventPosition { stream: first, event: 0 }).unwrap()), (1, true));
+        say(&mut log, SESSION_STREAM, 1, MessageWeight::Must);
+        assert!(log.resume(EventPosition { stream: first, event: 0 }).is_err());
         assert_eq!(now(log.listen().unwrap()), (3, false));
 
-        let mut log = Log::new(Limits { kept_bytes: 100, ..Limits::default() });
+        let mut log = StreamLog::new(FaceLimits { kept_bytes: 100, ..FaceLimits::default() });
         let stream = log.open(Priming::Unknown);
         log.finish(stream, Some(&"x".repeat(200).into()));
         assert!(log.streams.len() == 1 && log.kept_bytes == 0, "too large to be kept");

@@ -9,18 +9,18 @@ use http::{HeaderMap, HeaderName};
 use serde_json::Value;
 use switchboard_wire::{
     Version,
-    envelope::{Id, Message, Outcome, Request},
+    envelope::{Id, Request, ResponseOutcome, RpcMessage},
     json::{JsonKind, Raw},
-    link::pair::pair,
+    link::pair::link_pair,
     meta::{self, method},
-    server::{Handler, Session},
+    server::{HandlerSession, ServerHandler},
 };
 use tokio::sync::OnceCell;
 
-use super::headers::{mismatch, single};
-use crate::face::refusal::Refusal;
+use super::headers::{mismatch, single_value};
+use crate::face::refusal::HttpRefusal;
 
-const ANNOTATION: &str = "x-mcp-header";
+const HEADER_ANNOTATION: &str = "x-mcp-header";
 /// A list that has not ended by then never will.
 const MAX_PAGES: usize = 1000;
 /// Schemas nested deeper hide nothing a header could be made of.
@@ -28,39 +28,39 @@ const MAX_DEPTH: usize = 64;
 
 /// An argument that travels in a header as well.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Mirrored {
+struct MirroredArgument {
     header: HeaderName,
     path: Vec<String>,
 }
 
-type ByTool = HashMap<String, Vec<Mirrored>>;
+type ByTool = HashMap<String, Vec<MirroredArgument>>;
 
 /// What the tools of one view want, found out once and again after each change.
 #[derive(Debug, Default)]
-pub(super) struct Book(Mutex<Arc<OnceCell<ByTool>>>);
+pub(super) struct MirroredHeaders(Mutex<Arc<OnceCell<ByTool>>>);
 
 // === impl Book ===
 
-impl Book {
+impl MirroredHeaders {
     /// The tools have changed.
     pub(super) fn forget(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Arc::default();
     }
 
     /// Checks the headers of a `tools/call`.
-    pub(super) async fn check<V: Handler>(
+    pub(super) async fn check<V: ServerHandler>(
         &self,
         view: &Arc<V>,
         headers: &HeaderMap,
         request: &Request,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), HttpRefusal> {
         let Some(params) = request.params() else {
             return Ok(());
         };
         let cell = Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner));
         let by_tool = match cell.get() {
             Some(by_tool) => by_tool,
-            None => Box::pin(cell.get_or_init(|| listed(view))).await,
+            None => Box::pin(cell.get_or_init(|| list_mirrored(view))).await,
         };
         let name = params.get("name").ok().flatten().and_then(|name| name.to_text());
         let wanted = name.and_then(|name| by_tool.get(&name));
@@ -74,8 +74,8 @@ impl Book {
 
 // === impl Mirrored ===
 
-impl Mirrored {
-    fn check(&self, headers: &HeaderMap, arguments: Option<&Raw>) -> Result<(), Refusal> {
+impl MirroredArgument {
+    fn check(&self, headers: &HeaderMap, arguments: Option<&Raw>) -> Result<(), HttpRefusal> {
         let name = &self.header;
         let path: Vec<&str> = self.path.iter().map(String::as_str).collect();
         let value = arguments.and_then(|arguments| arguments.get_path(&path).ok().flatten());
@@ -83,9 +83,9 @@ impl Mirrored {
         let value = value.filter(|value| {
             !matches!(value.kind(), JsonKind::Null | JsonKind::Object | JsonKind::Array)
         });
-        match (single(headers, name)?, value) {
+        match (single_value(headers, name)?, value) {
             (None, None) => Ok(()),
-            (Some(said), Some(value)) if same(&said, &value) => Ok(()),
+            (Some(said), Some(value)) if is_same_value(&said, &value) => Ok(()),
             (None, Some(_)) => Err(mismatch(format!("the header `{name}` is missing"))),
             (Some(_), _) => Err(mismatch(format!("the header `{name}` is not what the body says"))),
         }
@@ -93,7 +93,7 @@ impl Mirrored {
 }
 
 /// Numbers are compared as numbers, the rest as text.
-fn same(said: &str, value: &Raw) -> bool {
+fn is_same_value(said: &str, value: &Raw) -> bool {
     match value.kind() {
         JsonKind::String => value.to_text().as_deref() == Some(said),
         JsonKind::Number => {
@@ -106,7 +106,7 @@ fn same(said: &str, value: &Raw) -> bool {
 }
 
 /// What every tool of a view wants.
-async fn listed<V: Handler>(view: &Arc<V>) -> ByTool {
+async fn list_mirrored<V: ServerHandler>(view: &Arc<V>) -> ByTool {
     let mut by_tool = ByTool::new();
     let mut cursor = None;
     for _ in 0..MAX_PAGES {
@@ -116,7 +116,7 @@ async fn listed<V: Handler>(view: &Arc<V>) -> ByTool {
         let tools = page.get("tools").ok().flatten();
         for tool in tools.iter().flat_map(Raw::elements) {
             let name = tool.get("name").ok().flatten().and_then(|name| name.to_text());
-            if let (Some(name), Some(wanted)) = (name, mirrored(&tool)) {
+            if let (Some(name), Some(wanted)) = (name, mirrored_arguments(&tool)) {
                 by_tool.insert(name, wanted);
             }
         }
@@ -129,7 +129,7 @@ async fn listed<V: Handler>(view: &Arc<V>) -> ByTool {
 }
 
 /// One page of the list, as any modern client would get it.
-async fn page<V: Handler>(view: &Arc<V>, cursor: Option<&Raw>) -> Option<Raw> {
+async fn page<V: ServerHandler>(view: &Arc<V>, cursor: Option<&Raw>) -> Option<Raw> {
     let cursor = cursor.map(|cursor| format!(r#""cursor":{cursor},"#)).unwrap_or_default();
     let params = Raw::parse(format!(
         r#"{{{cursor}"_meta":{{"{}":"{}","{}":{{}}}}}}"#,
@@ -138,11 +138,11 @@ async fn page<V: Handler>(view: &Arc<V>, cursor: Option<&Raw>) -> Option<Raw> {
         meta::CLIENT_CAPABILITIES
     ));
     let request = Request::new(&Id::number(1), method::TOOLS_LIST, Some(&params.ok()?));
-    let (_, (writer, _)) = pair();
-    let session = Session::new(Arc::clone(view), writer);
-    match session.answer(Ok(Message::Request(request))).await?.outcome() {
-        Outcome::Result(page) => Some(page),
-        Outcome::Error(error) => {
+    let (_, (writer, _)) = link_pair();
+    let session = HandlerSession::new(Arc::clone(view), writer);
+    match session.answer(Ok(RpcMessage::Request(request))).await?.outcome() {
+        ResponseOutcome::Result(page) => Some(page),
+        ResponseOutcome::Error(error) => {
             // The server behind checks again; nothing is let through that it would refuse.
             tracing::debug!(%error, "the tools cannot be listed, so headers go unchecked");
             None
@@ -151,22 +151,22 @@ async fn page<V: Handler>(view: &Arc<V>, cursor: Option<&Raw>) -> Option<Raw> {
 }
 
 /// What one tool wants; nothing for most.
-fn mirrored(tool: &Raw) -> Option<Vec<Mirrored>> {
+fn mirrored_arguments(tool: &Raw) -> Option<Vec<MirroredArgument>> {
     let schema = tool.get("inputSchema").ok()??;
-    memchr::memmem::find(schema.as_str().as_bytes(), ANNOTATION.as_bytes())?;
+    memchr::memmem::find(schema.as_str().as_bytes(), HEADER_ANNOTATION.as_bytes())?;
     let mut found = Vec::new();
     walk(&schema.decode().ok()?, &mut Vec::new(), &mut found);
     (!found.is_empty()).then_some(found)
 }
 
 /// Only what is reached through `properties` alone can be told apart.
-fn walk(schema: &Value, path: &mut Vec<String>, found: &mut Vec<Mirrored>) {
+fn walk(schema: &Value, path: &mut Vec<String>, found: &mut Vec<MirroredArgument>) {
     if path.len() > MAX_DEPTH {
         return;
     }
-    let name = schema.get(ANNOTATION).and_then(Value::as_str).filter(|_| !path.is_empty());
+    let name = schema.get(HEADER_ANNOTATION).and_then(Value::as_str).filter(|_| !path.is_empty());
     let header = name.and_then(|name| HeaderName::try_from(format!("mcp-param-{name}")).ok());
-    found.extend(header.map(|header| Mirrored { header, path: path.clone() }));
+    found.extend(header.map(|header| MirroredArgument { header, path: path.clone() }));
     for (name, property) in
         schema.get("properties").and_then(Value::as_object).into_iter().flatten()
     {
@@ -182,12 +182,12 @@ mod tests {
 
     use super::*;
 
-    fn tool() -> Vec<Mirrored> {
+    fn tool() -> Vec<MirroredArgument> {
         let tool = r#"{"name":"t","inputSchema":{"properties":{
             "region":{"type":"string","x-mcp-header":"Region"},
             "deep":{"properties":{"n":{"type":"integer","x-mcp-header":"N"}}},
             "items":{"items":{"x-mcp-header":"Never"}}}}}"#;
-        mirrored(&Raw::parse(tool).unwrap()).unwrap()
+        mirrored_arguments(&Raw::parse(tool).unwrap()).unwrap()
     }
 
     #[test]

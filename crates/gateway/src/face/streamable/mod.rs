@@ -15,71 +15,71 @@ use axum::response::Response;
 use bytes::Bytes;
 use http::{Method, StatusCode, request::Parts};
 use http_body::Body;
-use switchboard_wire::envelope::{Message, Parsed, code, parse};
+use switchboard_wire::envelope::{MessageOrBatch, RpcMessage, code, parse};
 
-use headers::Named;
-pub(super) use session::Session;
-pub(super) use views::Views;
+use headers::NamedVersion;
+pub(super) use session::StreamableSession;
+pub(super) use views::SharedViews;
 
 use super::{
     Face, media,
     metrics::Transport,
-    refusal::{Reason, Refusal, empty},
-    sessions::Owner,
+    refusal::{HttpRefusal, RefusalReason, empty_response},
+    sessions::SessionOwner,
     woken::only_when_woken,
 };
-use crate::front::Front;
+use crate::front::ViewProvider;
 
 /// Answers one HTTP request.
-pub(super) async fn answer<F: Front>(
+pub(super) async fn answer<F: ViewProvider>(
     face: &Arc<Face<F>>,
-    owner: Owner,
+    owner: SessionOwner,
     parts: Parts,
     body: impl Body<Data = Bytes>,
-) -> Result<Response, Refusal> {
+) -> Result<Response, HttpRefusal> {
     match parts.method {
         Method::POST => post(face, &owner, &parts, body).await,
         Method::GET => {
-            face.metrics.request(Transport::Http, 0);
+            face.metrics.count_request(Transport::Http, 0);
             sessions_only(&parts)?;
-            media::takes_events(&parts.headers)?;
-            Named::by(&parts.headers).check_legacy()?;
+            media::require_event_stream(&parts.headers)?;
+            NamedVersion::from_headers(&parts.headers).check_legacy()?;
             legacy::listen(face, &owner, &parts.headers)
         }
         Method::DELETE => {
-            face.metrics.request(Transport::Http, 0);
+            face.metrics.count_request(Transport::Http, 0);
             sessions_only(&parts)?;
             legacy::delete(face, &owner, &parts.headers)
         }
-        _ => Err(Refusal::method("GET, POST, DELETE")),
+        _ => Err(HttpRefusal::method("GET, POST, DELETE")),
     }
 }
 
 /// Modern clients have no sessions to listen to or to end.
-fn sessions_only(parts: &Parts) -> Result<(), Refusal> {
-    if Named::by(&parts.headers).is_modern() {
-        return Err(Refusal::method("POST"));
+fn sessions_only(parts: &Parts) -> Result<(), HttpRefusal> {
+    if NamedVersion::from_headers(&parts.headers).is_modern() {
+        return Err(HttpRefusal::method("POST"));
     }
     Ok(())
 }
 
-async fn post<F: Front>(
+async fn post<F: ViewProvider>(
     face: &Arc<Face<F>>,
-    owner: &Owner,
+    owner: &SessionOwner,
     parts: &Parts,
     body: impl Body<Data = Bytes>,
-) -> Result<Response, Refusal> {
-    media::is_json(&parts.headers)?;
-    let takes = media::takes(&parts.headers)?;
+) -> Result<Response, HttpRefusal> {
+    media::require_json(&parts.headers)?;
+    let takes = media::parse_accept(&parts.headers)?;
     let options = &face.options;
     let budget = face.budgets.of(&owner.principal);
-    let (text, charge) = media::text(body, &options.limits, &options.times, &budget).await?;
-    face.metrics.request(Transport::Http, text.len());
-    let asked = parse(text).map_err(|malformed| Refusal::malformed(&malformed))?;
+    let (text, charge) = media::read_text(body, &options.limits, &options.times, &budget).await?;
+    face.metrics.count_request(Transport::Http, text.len());
+    let asked = parse(text).map_err(|malformed| HttpRefusal::malformed(&malformed))?;
     face.take_rest(owner, &asked)?;
-    let named = Named::by(&parts.headers);
+    let named = NamedVersion::from_headers(&parts.headers);
     match asked {
-        Parsed::One(Message::Request(request))
+        MessageOrBatch::One(RpcMessage::Request(request))
             if named.is_modern() || headers::says_modern(request.params().as_ref()) =>
         {
             let answered =
@@ -87,12 +87,12 @@ async fn post<F: Front>(
             only_when_woken(answered).await
         }
         // Modern clients over HTTP have nothing to notify of, and may do so all the same.
-        Parsed::One(Message::Notification(_)) if named.is_modern() => {
-            Ok(empty(StatusCode::ACCEPTED))
+        MessageOrBatch::One(RpcMessage::Notification(_)) if named.is_modern() => {
+            Ok(empty_response(StatusCode::ACCEPTED))
         }
         _ if named.is_modern() => {
             let text = "this version takes one request or notification at a time";
-            let refusal = Refusal::new(Reason::Body, StatusCode::BAD_REQUEST, text);
+            let refusal = HttpRefusal::new(RefusalReason::Body, StatusCode::BAD_REQUEST, text);
             Err(refusal.with_code(code::INVALID_REQUEST))
         }
         asked => {

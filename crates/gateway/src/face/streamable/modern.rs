@@ -11,27 +11,27 @@ use futures_util::{
 };
 use http::{HeaderMap, StatusCode};
 use switchboard_wire::{
-    envelope::{Id, Message, Outcome, Request, Response as Answer, code},
-    json::{Edit, Raw},
-    link::{Frame, LinkReader, LinkWriter, pair::pair},
+    envelope::{Id, Request, Response as Answer, ResponseOutcome, RpcMessage, code},
+    json::{JsonEdit, Raw},
+    link::{LinkFrame, LinkReader, LinkWriter, pair::link_pair},
     meta::{self, method},
     placed,
-    server::{ByteCharge, Handler, ServeOptions, Session, serve},
+    server::{ByteCharge, HandlerSession, ServeOptions, ServerHandler, serve},
 };
 use tokio::task::unconstrained;
 use tokio_util::sync::CancellationToken;
 
-use super::{headers, views::View};
+use super::{headers, views::SharedView};
 use crate::{
     face::{
         Face, events,
-        events::Event,
-        media::{Takes, over_budget},
+        events::OutgoingEvent,
+        media::{AcceptedMedia, over_budget},
         metrics::Transport,
-        refusal::{Reason, Refusal, empty, json, json_charged},
-        sessions::Owner,
+        refusal::{HttpRefusal, RefusalReason, empty_response, json_charged, json_response},
+        sessions::SessionOwner,
     },
-    front::Front,
+    front::ViewProvider,
 };
 
 /// A request that is being answered.
@@ -46,70 +46,70 @@ struct Exchange {
 }
 
 /// What an exchange comes to next.
-enum Happened {
+enum ExchangeStep {
     Said(ByteString),
     Answered(Answer),
 }
 
-pub(super) async fn post<F: Front>(
+pub(super) async fn post<F: ViewProvider>(
     face: &Arc<Face<F>>,
-    owner: &Owner,
+    owner: &SessionOwner,
     headers: &HeaderMap,
-    takes: Takes,
+    takes: AcceptedMedia,
     (request, charge): (Request, ByteCharge),
-) -> Result<Response, Refusal> {
+) -> Result<Response, HttpRefusal> {
     let id = request.id();
-    headers::check(headers, &request).map_err(|refusal| refusal.about(Some(&id)))?;
+    headers::check(headers, &request).map_err(|refusal| refusal.with_id(Some(&id)))?;
     let most = face.options.limits.sessions;
     let opened = face.views.get(&*face.front, owner, most, &face.tasks).await;
-    let view = opened.map_err(|refusal| refusal.about(Some(&id)))?;
+    let view = opened.map_err(|refusal| refusal.with_id(Some(&id)))?;
     match request.method().as_ref() {
         method::LISTEN => return Box::pin(listen(face, owner, view, takes, request)).await,
         method::TOOLS_CALL => {
             let checked = view.book.check(&view.handler, headers, &request).await;
-            checked.map_err(|refusal| refusal.about(Some(&id)))?;
+            checked.map_err(|refusal| refusal.with_id(Some(&id)))?;
         }
         _ => {}
     }
     let exchange = Exchange::new(Arc::clone(&view.handler), request, charge);
-    answer(face, view, exchange, takes).await.map_err(|refusal| refusal.about(Some(&id)))
+    answer(face, view, exchange, takes).await.map_err(|refusal| refusal.with_id(Some(&id)))
 }
 
 /// Plain JSON if that is all there is; a stream if anything comes before the answer, or for long
 /// nothing does.
-async fn answer<F: Front>(
+async fn answer<F: ViewProvider>(
     face: &Arc<Face<F>>,
-    view: Arc<View<F::View>>,
+    view: Arc<SharedView<F::View>>,
     mut exchange: Exchange,
-    takes: Takes,
-) -> Result<Response, Refusal> {
+    takes: AcceptedMedia,
+) -> Result<Response, HttpRefusal> {
     let patience = match takes {
-        Takes::Both => face.options.times.first_word,
-        Takes::Events => Duration::ZERO,
-        Takes::Json => Duration::MAX,
+        AcceptedMedia::Both => face.options.times.first_word,
+        AcceptedMedia::Events => Duration::ZERO,
+        AcceptedMedia::Json => Duration::MAX,
     };
     let first = loop {
         match tokio::time::timeout(patience, exchange.next()).await {
-            Ok(Some(Happened::Answered(answer))) if takes != Takes::Events => {
-                face.metrics.sent(Transport::Http, answer.text().len());
+            Ok(Some(ExchangeStep::Answered(answer))) if takes != AcceptedMedia::Events => {
+                face.metrics.count_sent(Transport::Http, answer.text().len());
                 let text = answer.text().clone().into();
-                return json_charged(status(&answer), text, exchange.charge);
+                return json_charged(answer_status(&answer), text, exchange.charge);
             }
-            Ok(Some(Happened::Said(_))) if takes == Takes::Json => {}
-            Ok(None) => return Ok(empty(StatusCode::ACCEPTED)),
-            Ok(Some(Happened::Said(text))) => break Some(text),
-            Ok(Some(Happened::Answered(answer))) => break Some(answer.text().clone()),
+            Ok(Some(ExchangeStep::Said(_))) if takes == AcceptedMedia::Json => {}
+            Ok(None) => return Ok(empty_response(StatusCode::ACCEPTED)),
+            Ok(Some(ExchangeStep::Said(text))) => break Some(text),
+            Ok(Some(ExchangeStep::Answered(answer))) => break Some(answer.text().clone()),
             Err(_) => break None,
         }
     };
-    let first = stream::iter(first.map(|text| Event::message(None, &text)));
+    let first = stream::iter(first.map(|text| OutgoingEvent::message(None, &text)));
     Ok(respond(face, view, first.chain(exchange.events())))
 }
 
-fn respond<F: Front>(
+fn respond<F: ViewProvider>(
     face: &Face<F>,
-    view: Arc<View<F::View>>,
-    events: impl Stream<Item = Event> + Send + 'static,
+    view: Arc<SharedView<F::View>>,
+    events: impl Stream<Item = OutgoingEvent> + Send + 'static,
 ) -> Response {
     // The view stays open while somebody listens.
     let events = events.inspect(move |_| {
@@ -120,10 +120,10 @@ fn respond<F: Front>(
 }
 
 /// The status that goes with an answer.
-fn status(answer: &Answer) -> StatusCode {
+fn answer_status(answer: &Answer) -> StatusCode {
     match answer.outcome() {
-        Outcome::Result(_) => StatusCode::OK,
-        Outcome::Error(error) => match error.code {
+        ResponseOutcome::Result(_) => StatusCode::OK,
+        ResponseOutcome::Error(error) => match error.code {
             code::METHOD_NOT_FOUND => StatusCode::NOT_FOUND,
             code::HEADER_MISMATCH
             | code::MISSING_CAPABILITY
@@ -137,52 +137,56 @@ fn status(answer: &Answer) -> StatusCode {
 
 // --- listening
 
-async fn listen<F: Front>(
+async fn listen<F: ViewProvider>(
     face: &Arc<Face<F>>,
-    owner: &Owner,
-    view: Arc<View<F::View>>,
-    takes: Takes,
+    owner: &SessionOwner,
+    view: Arc<SharedView<F::View>>,
+    takes: AcceptedMedia,
     request: Request,
-) -> Result<Response, Refusal> {
+) -> Result<Response, HttpRefusal> {
     let id = request.id();
-    if takes == Takes::Json {
+    if takes == AcceptedMedia::Json {
         let text = "what is listened to comes as `text/event-stream`; name it in `Accept`";
-        let refusal = Refusal::new(Reason::Media, StatusCode::NOT_ACCEPTABLE, text);
-        return Err(refusal.about(Some(&id)));
+        let refusal = HttpRefusal::new(RefusalReason::Media, StatusCode::NOT_ACCEPTABLE, text);
+        return Err(refusal.with_id(Some(&id)));
     }
-    let mut exchange = Exchange::listening(&view, request, face.serve_options(owner)).await?;
+    let mut exchange =
+        Exchange::for_subscription(&view, request, face.serve_options(owner)).await?;
     // The first word is an acknowledgement, or an error that has a status.
     let first = match exchange.next().await {
-        Some(Happened::Said(text)) => text,
-        Some(Happened::Answered(answer)) => answer.text().clone(),
-        None => return Ok(empty(StatusCode::ACCEPTED)),
+        Some(ExchangeStep::Said(text)) => text,
+        Some(ExchangeStep::Answered(answer)) => answer.text().clone(),
+        None => return Ok(empty_response(StatusCode::ACCEPTED)),
     };
-    if let Some(refused) = as_answer(&first) {
-        return Ok(json(status(&refused), first));
+    if let Some(refused) = parse_answer(&first) {
+        return Ok(json_response(answer_status(&refused), first));
     }
     let closing = face.closing.clone();
-    let first = stream::iter([Event::message(None, &first)]);
+    let first = stream::iter([OutgoingEvent::message(None, &first)]);
     let events = first.chain(exchange.events()).take_until(closing.cancelled_owned());
-    Ok(respond(face, view, events.chain(goodbye(&id, &face.closing))))
+    Ok(respond(face, view, events.chain(end_of_subscription(&id, &face.closing))))
 }
 
 /// The end of a subscription that we end ourselves is told as a result.
-fn goodbye(id: &Id, closing: &CancellationToken) -> impl Stream<Item = Event> + Send + use<> {
+fn end_of_subscription(
+    id: &Id,
+    closing: &CancellationToken,
+) -> impl Stream<Item = OutgoingEvent> + Send + use<> {
     let tag = [
-        Edit::set(&["resultType"], "\"complete\""),
-        Edit::set(&["_meta", meta::SUBSCRIPTION_ID], id.as_str()),
+        JsonEdit::set(&["resultType"], "\"complete\""),
+        JsonEdit::set(&["_meta", meta::SUBSCRIPTION_ID], id.as_str()),
     ];
-    let result = Raw::empty_object().with(&tag).unwrap_or_else(|_| Raw::empty_object());
+    let result = Raw::empty_object().with_edits(&tag).unwrap_or_else(|_| Raw::empty_object());
     let text = Answer::result(id, &result).text().clone();
     let closing = closing.clone();
-    let said = move || closing.is_cancelled().then(|| Event::message(None, &text));
+    let said = move || closing.is_cancelled().then(|| OutgoingEvent::message(None, &text));
     stream::once(async move { said() }).filter_map(std::future::ready)
 }
 
-fn as_answer(text: &ByteString) -> Option<Answer> {
-    use switchboard_wire::envelope::{Parsed, parse};
+fn parse_answer(text: &ByteString) -> Option<Answer> {
+    use switchboard_wire::envelope::{MessageOrBatch, parse};
     match parse(text.clone()) {
-        Ok(Parsed::One(Message::Response(answer))) => Some(answer),
+        Ok(MessageOrBatch::One(RpcMessage::Response(answer))) => Some(answer),
         _ => None,
     }
 }
@@ -190,22 +194,22 @@ fn as_answer(text: &ByteString) -> Option<Answer> {
 // === impl Exchange ===
 
 impl Exchange {
-    fn new<V: Handler>(handler: Arc<V>, request: Request, charge: ByteCharge) -> Self {
-        let ((_, voice), (writer, _)) = pair();
-        let session = Session::new(handler, writer);
-        let answering = placed(|| session.answer(Ok(Message::Request(request))));
+    fn new<V: ServerHandler>(handler: Arc<V>, request: Request, charge: ByteCharge) -> Self {
+        let ((_, voice), (writer, _)) = link_pair();
+        let session = HandlerSession::new(handler, writer);
+        let answering = placed(|| session.answer(Ok(RpcMessage::Request(request))));
         Self { voice, answering: Some(answering), answer: None, charge, _input: None }
     }
 
     /// An exchange that hears of changes too, and so has no answer of its own.
-    async fn listening<V: Handler>(
-        view: &View<V>,
+    async fn for_subscription<V: ServerHandler>(
+        view: &SharedView<V>,
         request: Request,
         options: ServeOptions,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self, HttpRefusal> {
         // What it holds is charged where it is served.
         let charge = options.budget.charge(0).ok_or_else(over_budget)?;
-        let ((input, voice), far) = pair();
+        let ((input, voice), far) = link_pair();
         // The other end is at hand, and there is room for one.
         let _ = input.send(request.text().clone()).await;
         let (handler, changes) = (Arc::clone(&view.handler), view.changes.clone());
@@ -220,12 +224,12 @@ impl Exchange {
     }
 
     /// What comes next; `None` after the answer. Safe to cancel.
-    async fn next(&mut self) -> Option<Happened> {
+    async fn next(&mut self) -> Option<ExchangeStep> {
         while let Some(answering) = &mut self.answering {
             tokio::select! {
                 biased;
-                Ok(Some(Frame::Text(text))) = self.voice.next() => {
-                    return Some(Happened::Said(text));
+                Ok(Some(LinkFrame::Text(text))) = self.voice.next() => {
+                    return Some(ExchangeStep::Said(text));
                 }
                 answer = answering => {
                     self.answer = answer;
@@ -235,19 +239,19 @@ impl Exchange {
         }
         // What was said before the answer comes before it.
         match unconstrained(self.voice.next()).now_or_never() {
-            Some(Ok(Some(Frame::Text(text)))) => Some(Happened::Said(text)),
-            _ => self.answer.take().map(Happened::Answered),
+            Some(Ok(Some(LinkFrame::Text(text)))) => Some(ExchangeStep::Said(text)),
+            _ => self.answer.take().map(ExchangeStep::Answered),
         }
     }
 
     /// All that is to come.
-    fn events(self) -> impl Stream<Item = Event> + Send + 'static {
+    fn events(self) -> impl Stream<Item = OutgoingEvent> + Send + 'static {
         stream::unfold(self, |mut exchange| async move {
             let text = match exchange.next().await? {
-                Happened::Said(text) => text,
-                Happened::Answered(answer) => answer.text().clone(),
+                ExchangeStep::Said(text) => text,
+                ExchangeStep::Answered(answer) => answer.text().clone(),
             };
-            Some((Event::message(None, &text), exchange))
+            Some((OutgoingEvent::message(None, &text), exchange))
         })
     }
 }

@@ -17,83 +17,86 @@ use bytestring::ByteString;
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream::FuturesUnordered};
 use switchboard_wire::{
     Version,
-    envelope::{Malformed, Message, Outcome, Parsed, Request, parse},
+    envelope::{MalformedMessage, MessageOrBatch, Request, ResponseOutcome, RpcMessage, parse},
     json::Rope,
-    link::{LinkReader, pair::pair},
+    link::{LinkReader, pair::link_pair},
     placed, queue,
-    server::{ByteCharge, Change, Handler, News, Session as WireSession},
+    server::{
+        ByteCharge, ChangeNotification, ChangeReceiver, HandlerSession as WireSession,
+        ServerHandler,
+    },
 };
 use tokio::{task::unconstrained, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    call::{Call, Reserved, drain, weight},
-    log::{Log, OWN, Priming, Weight},
+    call::{RequestReservation, SessionCall, drain, message_weight},
+    log::{MessageWeight, Priming, SESSION_STREAM, StreamLog},
 };
 use crate::{
-    face::{metrics::Counted, options::Limits, sessions::Slot},
-    front::Opened,
+    face::{metrics::GaugeLease, options::FaceLimits, sessions::SessionSlot},
+    front::OpenView,
 };
 
 /// One client's session.
-pub(in crate::face) struct Session<V> {
+pub(in crate::face) struct StreamableSession<V> {
     wire: Arc<WireSession<V>>,
     /// What the server session says besides answers. Whatever a call says it says while it is
     /// polled, so whoever polls one holds this, and knows whose words come out.
     pub(super) voice: Mutex<LinkReader>,
-    log: Mutex<Log>,
-    pub(super) handovers: queue::Sender<Call<V>>,
+    log: Mutex<StreamLog>,
+    pub(super) handovers: queue::QueueSender<SessionCall<V>>,
     pub(super) under_way: AtomicUsize,
     pub(super) max_under_way: usize,
     used: Mutex<Instant>,
     version: Version,
     over: CancellationToken,
     /// Its place among the sessions, until it ends.
-    slot: Mutex<Option<Slot>>,
-    _counted: Counted,
+    slot: Mutex<Option<SessionSlot>>,
+    _counted: GaugeLease,
 }
 
 /// What a session is made of besides its view.
-pub(super) struct Making {
-    pub(super) limits: Limits,
+pub(super) struct SessionParts {
+    pub(super) limits: FaceLimits,
     pub(super) over: CancellationToken,
-    pub(super) slot: Slot,
-    pub(super) counted: Counted,
+    pub(super) slot: SessionSlot,
+    pub(super) counted: GaugeLease,
 }
 
 /// The part of a session that has to be run.
-pub(super) struct Running<V> {
-    news: News,
-    handovers: queue::Receiver<Call<V>>,
+pub(super) struct SessionTask<V> {
+    news: ChangeReceiver,
+    handovers: queue::QueueReceiver<SessionCall<V>>,
 }
 
 // === impl Session ===
 
-impl<V: Handler> Session<V> {
+impl<V: ServerHandler> StreamableSession<V> {
     /// Greets, and makes a session of it. Without one if the greeting was refused.
     pub(super) async fn begin(
-        opened: Opened<V>,
+        opened: OpenView<V>,
         hello: Request,
-        making: Making,
-    ) -> (ByteString, Option<(Arc<Self>, Running<V>)>) {
-        let ((_, voice), (writer, _)) = pair();
+        making: SessionParts,
+    ) -> (ByteString, Option<(Arc<Self>, SessionTask<V>)>) {
+        let ((_, voice), (writer, _)) = link_pair();
         let (wire, news) = (WireSession::new(opened.view, writer), opened.changes.listen());
-        let answer = Arc::clone(&wire).answer(Ok(Message::Request(hello))).await;
+        let answer = Arc::clone(&wire).answer(Ok(RpcMessage::Request(hello))).await;
         let Some(answer) = answer else {
             return (ByteString::new(), None);
         };
         let text = answer.text().clone();
-        let Outcome::Result(result) = answer.outcome() else {
+        let ResponseOutcome::Result(result) = answer.outcome() else {
             return (text, None);
         };
         let version = result.get("protocolVersion").ok().flatten();
         let version = version.and_then(|version| version.to_text()?.parse().ok());
         // Room for every call there may be, so that none is lost on the way.
-        let (handovers, waiting) = queue::queue(making.limits.streams.max(1));
+        let (handovers, waiting) = queue::bounded_queue(making.limits.streams.max(1));
         let session = Arc::new(Self {
             wire,
             voice: Mutex::new(voice),
-            log: Mutex::new(Log::new(making.limits)),
+            log: Mutex::new(StreamLog::new(making.limits)),
             handovers,
             under_way: AtomicUsize::new(0),
             max_under_way: making.limits.streams,
@@ -103,38 +106,44 @@ impl<V: Handler> Session<V> {
             slot: Mutex::new(Some(making.slot)),
             _counted: making.counted,
         });
-        (text, Some((session, Running { news, handovers: waiting })))
+        (text, Some((session, SessionTask { news, handovers: waiting })))
     }
 
     /// Answers requests. `None`: too many are under way.
-    pub(super) fn call(self: &Arc<Self>, asked: Parsed, charge: ByteCharge) -> Option<Call<V>> {
+    pub(super) fn call(
+        self: &Arc<Self>,
+        asked: MessageOrBatch,
+        charge: ByteCharge,
+    ) -> Option<SessionCall<V>> {
         let requests = match &asked {
-            Parsed::One(_) => 1,
-            Parsed::Batch(messages) => messages.len(),
+            MessageOrBatch::One(_) => 1,
+            MessageOrBatch::Batch(messages) => messages.len(),
         };
-        let reserved = Reserved::new(self, requests)?;
+        let reserved = RequestReservation::new(self, requests)?;
         let answering: BoxFuture<'static, _> = match asked {
-            Parsed::One(message) => placed(|| self.answer(Ok(message))),
-            Parsed::Batch(messages) => Arc::clone(&self.wire).answer_batch(messages).boxed(),
+            MessageOrBatch::One(message) => placed(|| self.answer(Ok(message))),
+            MessageOrBatch::Batch(messages) => {
+                Arc::clone(&self.wire).answer_batch(messages).boxed()
+            }
         };
-        Some(Call::new(reserved, answering, charge))
+        Some(SessionCall::new(reserved, answering, charge))
     }
 
     /// Takes what wants no answer.
-    pub(super) async fn take(self: &Arc<Self>, message: Message) {
+    pub(super) async fn take(self: &Arc<Self>, message: RpcMessage) {
         Arc::clone(&self.wire).answer(Ok(message)).await;
     }
 
     fn answer(
         &self,
-        message: Result<Message, Malformed>,
+        message: Result<RpcMessage, MalformedMessage>,
     ) -> impl Future<Output = Option<Rope>> + Send + use<V> {
         Arc::clone(&self.wire).answer_in_pieces(message)
     }
 
     // --- streams
 
-    pub(super) fn log(&self) -> MutexGuard<'_, Log> {
+    pub(super) fn log(&self) -> MutexGuard<'_, StreamLog> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -142,9 +151,10 @@ impl<V: Handler> Session<V> {
     /// the session has too much to do.
     pub(super) fn stream(
         self: &Arc<Self>,
-        mut call: Call<V>,
+        mut call: SessionCall<V>,
         first: Option<ByteString>,
-    ) -> Option<impl futures_util::Stream<Item = crate::face::events::Event> + Send + use<V>> {
+    ) -> Option<impl futures_util::Stream<Item = crate::face::events::OutgoingEvent> + Send + use<V>>
+    {
         // Before that version an event without data is a broken message.
         let primed = self.version >= Version::V2025_11_25;
         let events = {
@@ -152,7 +162,7 @@ impl<V: Handler> Session<V> {
             let stream = log.open(if primed { Priming::Wanted } else { Priming::Unknown });
             let events = log.follow(stream);
             if let Some(text) = first {
-                log.say(stream, &text, weight(&text));
+                log.say(stream, &text, message_weight(&text));
             }
             call.speak_on(stream);
             events
@@ -164,13 +174,13 @@ impl<V: Handler> Session<V> {
     /// Says something that belongs to no stream that is read: on the session's own.
     pub(super) fn say_aside(&self, text: &ByteString) {
         // Nobody would know what became of a notification about another call.
-        if matches!(parse(text.clone()), Ok(Parsed::One(Message::Request(_)))) {
-            self.log().say(OWN, text, Weight::Must);
+        if matches!(parse(text.clone()), Ok(MessageOrBatch::One(RpcMessage::Request(_)))) {
+            self.log().say(SESSION_STREAM, text, MessageWeight::Must);
         }
     }
 
     /// Tells the client of a change on the session's own stream, if it wants to hear of it.
-    fn announce(&self, change: &Change) {
+    fn announce(&self, change: &ChangeNotification) {
         let mut said = VecDeque::new();
         let mut voice = self.voice.lock().unwrap_or_else(PoisonError::into_inner);
         // It takes no time: whoever holds the voice leaves it empty, so there is room.
@@ -181,11 +191,11 @@ impl<V: Handler> Session<V> {
             tracing::warn!("a change was not told whole");
         }
         let weight = match change {
-            Change::List(_) | Change::Resource(_) => Weight::Latest,
-            Change::Other(..) => Weight::Must,
+            ChangeNotification::List(_) | ChangeNotification::Resource(_) => MessageWeight::Latest,
+            ChangeNotification::Other(..) => MessageWeight::Must,
         };
         for text in said {
-            self.log().say(OWN, &text, weight);
+            self.log().say(SESSION_STREAM, &text, weight);
         }
     }
 
@@ -209,7 +219,7 @@ impl<V: Handler> Session<V> {
     }
 }
 
-impl<V> Session<V> {
+impl<V> StreamableSession<V> {
     /// It is in use.
     pub(super) fn touch(&self) {
         *self.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
@@ -218,9 +228,13 @@ impl<V> Session<V> {
 
 // === impl Running ===
 
-impl<V: Handler> Running<V> {
+impl<V: ServerHandler> SessionTask<V> {
     /// Runs until the session is over. `closing` ends the stream that only waits for news.
-    pub(super) async fn run(mut self, session: Arc<Session<V>>, closing: CancellationToken) {
+    pub(super) async fn run(
+        mut self,
+        session: Arc<StreamableSession<V>>,
+        closing: CancellationToken,
+    ) {
         let mut calls = FuturesUnordered::new();
         let mut is_closing = false;
         loop {
@@ -228,7 +242,7 @@ impl<V: Handler> Running<V> {
                 () = session.over.cancelled() => break,
                 () = closing.cancelled(), if !is_closing => {
                     is_closing = true;
-                    session.log().finish(OWN, None);
+                    session.log().finish(SESSION_STREAM, None);
                 }
                 Some(call) = self.handovers.recv() => calls.push(call.run()),
                 Some(()) = calls.next(), if !calls.is_empty() => {}

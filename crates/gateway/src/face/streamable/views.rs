@@ -7,8 +7,8 @@ use std::{
 };
 
 use switchboard_wire::{
-    client::List,
-    server::{Change, Changes, Handler, News},
+    client::ListKind,
+    server::{ChangeBroadcaster, ChangeNotification, ChangeReceiver, ServerHandler},
 };
 use tokio::time::Instant;
 use tokio_util::{
@@ -16,22 +16,22 @@ use tokio_util::{
     task::TaskTracker,
 };
 
-use super::mirrored::Book;
+use super::mirrored::MirroredHeaders;
 use crate::{
-    face::{metrics::Transport, refusal::Refusal, sessions::Owner},
-    front::{Front, Opened, Opening, Part},
+    face::{metrics::Transport, refusal::HttpRefusal, sessions::SessionOwner},
+    front::{OpenView, ViewProvider, ViewRequest, ViewSelection},
 };
 
 /// The open views.
-pub(in crate::face) struct Views<V>(Mutex<Known<V>>);
+pub(in crate::face) struct SharedViews<V>(Mutex<ViewTable<V>>);
 
-struct Known<V>(HashMap<Owner, Arc<View<V>>>);
+struct ViewTable<V>(HashMap<SessionOwner, Arc<SharedView<V>>>);
 
 /// One view, as long as somebody uses it.
-pub(super) struct View<V> {
+pub(super) struct SharedView<V> {
     pub(super) handler: Arc<V>,
-    pub(super) changes: Changes,
-    pub(super) book: Book,
+    pub(super) changes: ChangeBroadcaster,
+    pub(super) book: MirroredHeaders,
     used: Mutex<Instant>,
     /// Held by whoever follows the view's changes, so that they are followed no longer than it.
     _followed: DropGuard,
@@ -39,38 +39,38 @@ pub(super) struct View<V> {
 
 // === impl Views ===
 
-impl<V> Default for Views<V> {
+impl<V> Default for SharedViews<V> {
     fn default() -> Self {
-        Self(Mutex::new(Known(HashMap::new())))
+        Self(Mutex::new(ViewTable(HashMap::new())))
     }
 }
 
-impl<V: Handler> Views<V> {
-    fn lock(&self) -> MutexGuard<'_, Known<V>> {
+impl<V: ServerHandler> SharedViews<V> {
+    fn lock(&self) -> MutexGuard<'_, ViewTable<V>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The view of this owner, opened if need be; then one of `tasks` follows its changes.
-    pub(super) async fn get<F: Front<View = V>>(
+    pub(super) async fn get<F: ViewProvider<View = V>>(
         &self,
         front: &F,
-        owner: &Owner,
+        owner: &SessionOwner,
         most: usize,
         tasks: &TaskTracker,
-    ) -> Result<Arc<View<V>>, Refusal> {
-        if let Some(view) = self.lock().known(owner) {
+    ) -> Result<Arc<SharedView<V>>, HttpRefusal> {
+        if let Some(view) = self.lock().find(owner) {
             return Ok(view);
         }
         // Not under the lock: it may have to be made first. Apart, since that is large and happens once for each owner.
         let opened = Box::pin(open(front, owner)).await?;
         let mut views = self.lock();
-        if let Some(view) = views.known(owner) {
+        if let Some(view) = views.find(owner) {
             return Ok(view);
         }
         if views.0.len() >= most {
             views.forget_oldest();
         }
-        let (view, following) = View::new(opened);
+        let (view, following) = SharedView::new(opened);
         tasks.spawn(following.run());
         views.0.insert(owner.clone(), Arc::clone(&view));
         Ok(view)
@@ -88,8 +88,8 @@ impl<V: Handler> Views<V> {
 
 // === impl Known ===
 
-impl<V> Known<V> {
-    fn known(&self, owner: &Owner) -> Option<Arc<View<V>>> {
+impl<V> ViewTable<V> {
+    fn find(&self, owner: &SessionOwner) -> Option<Arc<SharedView<V>>> {
         let view = self.0.get(owner)?;
         view.touch();
         Some(Arc::clone(view))
@@ -97,32 +97,35 @@ impl<V> Known<V> {
 
     /// Those in use live on with their users.
     fn forget_oldest(&mut self) {
-        let oldest = self.0.iter().min_by_key(|(_, view)| view.used());
+        let oldest = self.0.iter().min_by_key(|(_, view)| view.last_used());
         if let Some(owner) = oldest.map(|(owner, _)| owner.clone()) {
             self.0.remove(&owner);
         }
     }
 }
 
-async fn open<F: Front>(front: &F, owner: &Owner) -> Result<Opened<F::View>, Refusal> {
+async fn open<F: ViewProvider>(
+    front: &F,
+    owner: &SessionOwner,
+) -> Result<OpenView<F::View>, HttpRefusal> {
     let place = match &owner.part {
-        Part::Everything => "/mcp".to_owned(),
-        Part::Server(name) => format!("/mcp/{name}"),
-        Part::Agent(name) => format!("/mcp/agent/{name}"),
+        ViewSelection::Everything => "/mcp".to_owned(),
+        ViewSelection::Server(name) => format!("/mcp/{name}"),
+        ViewSelection::Agent(name) => format!("/mcp/agent/{name}"),
     };
-    let opening = Opening {
+    let opening = ViewRequest {
         principal: owner.principal.to_string(),
         session: format!("{} {place}", owner.principal),
         part: owner.part.clone(),
         transport: Transport::Http.as_str(),
     };
-    front.open(opening).await.map_err(|_| Refusal::no_such_part(&owner.part))
+    front.open(opening).await.map_err(|_| HttpRefusal::no_such_part(&owner.part))
 }
 
 // === impl View ===
 
-impl<V> View<V> {
-    fn used(&self) -> Instant {
+impl<V> SharedView<V> {
+    fn last_used(&self) -> Instant {
         *self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -131,38 +134,40 @@ impl<V> View<V> {
     }
 
     fn is_idle(&self, after: Duration) -> bool {
-        self.used().elapsed() >= after
+        self.last_used().elapsed() >= after
     }
 
-    fn new(opened: Opened<V>) -> (Arc<Self>, Following<V>) {
+    fn new(opened: OpenView<V>) -> (Arc<Self>, ToolChangeFollower<V>) {
         let news = opened.changes.listen();
         let over = CancellationToken::new();
         let view = Arc::new(Self {
             handler: opened.view,
             changes: opened.changes,
-            book: Book::default(),
+            book: MirroredHeaders::default(),
             used: Mutex::new(Instant::now()),
             _followed: over.clone().drop_guard(),
         });
-        let following = Following { view: Arc::downgrade(&view), news, over };
+        let following = ToolChangeFollower { view: Arc::downgrade(&view), news, over };
         (view, following)
     }
 }
 
 /// Whoever forgets what was known of a view's tools when they change.
-struct Following<V> {
-    view: std::sync::Weak<View<V>>,
-    news: News,
+struct ToolChangeFollower<V> {
+    view: std::sync::Weak<SharedView<V>>,
+    news: ChangeReceiver,
     over: CancellationToken,
 }
 
 // === impl Following ===
 
-impl<V> Following<V> {
+impl<V> ToolChangeFollower<V> {
     async fn run(self) {
         let Self { view, mut news, over } = self;
         while let Some(change) = over.run_until_cancelled(news.next()).await {
-            if let (Change::List(List::Tools), Some(view)) = (change, view.upgrade()) {
+            if let (ChangeNotification::List(ListKind::Tools), Some(view)) =
+                (change, view.upgrade())
+            {
                 view.book.forget();
             }
         }

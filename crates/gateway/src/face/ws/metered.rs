@@ -20,17 +20,17 @@ const CONTROL_HEADER_BYTES: usize = 6;
 
 /// The charge of one connection. Clones share it.
 #[derive(Debug, Clone)]
-pub(super) struct Meter(pub(super) Arc<Mutex<ByteCharge>>);
+pub(super) struct MessageMeter(pub(super) Arc<Mutex<ByteCharge>>);
 
 /// A stream whose reads are charged.
-pub(super) struct Metered {
+pub(super) struct MeteredStream {
     pub(super) stream: TokioIo<Upgraded>,
-    pub(super) meter: Meter,
+    pub(super) meter: MessageMeter,
 }
 
 // === impl Meter ===
 
-impl Meter {
+impl MessageMeter {
     /// A message is whole, and counted elsewhere from here on.
     pub(super) fn clear(&self) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
@@ -49,7 +49,7 @@ impl Meter {
 
 // === impl Metered ===
 
-impl AsyncRead for Metered {
+impl AsyncRead for MeteredStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -65,7 +65,7 @@ impl AsyncRead for Metered {
     }
 }
 
-impl AsyncWrite for Metered {
+impl AsyncWrite for MeteredStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

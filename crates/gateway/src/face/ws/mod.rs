@@ -17,8 +17,8 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts};
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use switchboard_wire::{
-    envelope::{Malformed, Message as EnvelopeMessage, Parsed, parse},
-    link::{Frame, LinkReader, LinkWriter, pair::pair},
+    envelope::{MalformedMessage, MessageOrBatch, RpcMessage as EnvelopeMessage, parse},
+    link::{LinkFrame, LinkReader, LinkWriter, pair::link_pair},
     server::{ServeOptions, serve},
 };
 use tokio::{
@@ -37,66 +37,69 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Face,
-    guard::{Held, Rates},
+    guard::{RateLimiter, TokenInUse},
     media::over_budget,
-    metrics::{Counted, Metrics, Transport},
-    refusal::{Reason, Refusal, empty},
-    sessions::{Owner, Slot, unguessable},
+    metrics::{GaugeLease, Metrics, Transport},
+    refusal::{HttpRefusal, RefusalReason, empty_response},
+    sessions::{SessionOwner, SessionSlot, random_session_id},
 };
-use crate::front::{Front, Opened, Opening};
-use metered::{Meter, Metered};
+use crate::front::{OpenView, ViewProvider, ViewRequest};
+use metered::{MessageMeter, MeteredStream};
 
 const SUBPROTOCOL: &str = "mcp";
 /// Enough for messages of some kilobytes; the library's own 128 KiB would be held by idle sessions.
-const BUFFER: usize = 16 << 10;
+const BUFFER_BYTES: usize = 16 << 10;
 /// How long a client may take to agree to the end.
-const FAREWELL: Duration = Duration::from_secs(2);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-type Socket = WebSocketStream<Metered>;
+type MeteredWebSocket = WebSocketStream<MeteredStream>;
 
 /// What one connection is served with.
-struct Bridge {
+struct WsConnection {
     metrics: Arc<Metrics>,
-    rates: Arc<Rates>,
+    rates: Arc<RateLimiter>,
     principal: Arc<str>,
     bounds: ServeOptions,
-    meter: Meter,
+    meter: MessageMeter,
     closing: CancellationToken,
     alive: Duration,
     stalled: Duration,
     /// The token it was opened with, which has to stay good.
-    held: Option<Held>,
-    _slot: Slot,
-    _counted: (Counted, Counted),
+    held: Option<TokenInUse>,
+    _slot: SessionSlot,
+    _counted: (GaugeLease, GaugeLease),
 }
 
 /// Answers the request that makes a WebSocket of a connection.
-pub(super) async fn upgrade<F: Front>(
+pub(super) async fn upgrade<F: ViewProvider>(
     face: &Arc<Face<F>>,
-    owner: Owner,
+    owner: SessionOwner,
     mut request: Parts,
-) -> Result<Response, Refusal> {
+) -> Result<Response, HttpRefusal> {
     if request.method != Method::GET {
-        return Err(Refusal::method("GET"));
+        return Err(HttpRefusal::method("GET"));
     }
-    let accept = check(&request.headers)?;
+    let accept = check_upgrade(&request.headers)?;
     let subprotocol = subprotocol(&request.headers)?;
     let upgrade = request.extensions.remove::<OnUpgrade>().ok_or_else(not_an_upgrade)?;
-    let held = request.extensions.remove::<Held>();
+    let held = request.extensions.remove::<TokenInUse>();
     let slot = face.slot(&owner)?;
-    let opening = Opening {
+    let opening = ViewRequest {
         principal: owner.principal.to_string(),
-        session: unguessable()?,
+        session: random_session_id()?,
         part: owner.part.clone(),
         transport: Transport::WebSocket.as_str(),
     };
-    let opened = face.front.open(opening).await.map_err(|_| Refusal::no_such_part(&owner.part))?;
-    let counted =
-        (face.metrics.session(Transport::WebSocket), face.metrics.stream(Transport::WebSocket));
+    let opened =
+        face.front.open(opening).await.map_err(|_| HttpRefusal::no_such_part(&owner.part))?;
+    let counted = (
+        face.metrics.count_session(Transport::WebSocket),
+        face.metrics.count_stream(Transport::WebSocket),
+    );
     let bounds = face.serve_options(&owner);
     let charge = bounds.budget.charge(0).ok_or_else(over_budget)?;
-    let meter = Meter(Arc::new(Mutex::new(charge)));
-    let bridge = Bridge {
+    let meter = MessageMeter(Arc::new(Mutex::new(charge)));
+    let bridge = WsConnection {
         metrics: Arc::clone(&face.metrics),
         rates: Arc::clone(&face.rates),
         principal: Arc::clone(&owner.principal),
@@ -113,13 +116,13 @@ pub(super) async fn upgrade<F: Front>(
     face.tasks.spawn(async move {
         match upgrade.await {
             Ok(upgraded) => {
-                let metered = Metered { stream: TokioIo::new(upgraded), meter };
-                bridge.run(socket(metered, limit).await, opened).await;
+                let metered = MeteredStream { stream: TokioIo::new(upgraded), meter };
+                bridge.run(accept_socket(metered, limit).await, opened).await;
             }
             Err(error) => tracing::debug!(%error, "a connection did not become a WebSocket"),
         }
     });
-    let mut response = empty(StatusCode::SWITCHING_PROTOCOLS);
+    let mut response = empty_response(StatusCode::SWITCHING_PROTOCOLS);
     let headers = response.headers_mut();
     headers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
     headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
@@ -128,57 +131,57 @@ pub(super) async fn upgrade<F: Front>(
     Ok(response)
 }
 
-async fn socket(stream: Metered, limit: usize) -> Socket {
+async fn accept_socket(stream: MeteredStream, limit: usize) -> MeteredWebSocket {
     let config = WebSocketConfig::default()
         .max_message_size(Some(limit))
         .max_frame_size(Some(limit))
-        .read_buffer_size(BUFFER)
-        .write_buffer_size(BUFFER);
+        .read_buffer_size(BUFFER_BYTES)
+        .write_buffer_size(BUFFER_BYTES);
     WebSocketStream::from_raw_socket(stream, Role::Server, Some(config)).await
 }
 
 /// What makes a request an upgrade, and the proof that it was understood.
-fn check(headers: &HeaderMap) -> Result<HeaderValue, Refusal> {
-    let upgrades = lists(headers, header::CONNECTION, "upgrade")
-        && lists(headers, header::UPGRADE, "websocket")
+fn check_upgrade(headers: &HeaderMap) -> Result<HeaderValue, HttpRefusal> {
+    let upgrades = header_lists(headers, header::CONNECTION, "upgrade")
+        && header_lists(headers, header::UPGRADE, "websocket")
         && headers.get(header::SEC_WEBSOCKET_VERSION).is_some_and(|version| version == "13");
     let key = headers.get(header::SEC_WEBSOCKET_KEY).filter(|_| upgrades);
     let key = key.ok_or_else(not_an_upgrade)?;
     HeaderValue::try_from(derive_accept_key(key.as_bytes())).map_err(|_| not_an_upgrade())
 }
 
-fn not_an_upgrade() -> Refusal {
+fn not_an_upgrade() -> HttpRefusal {
     let text = "this address takes WebSocket connections, version 13";
-    Refusal::new(Reason::Method, StatusCode::UPGRADE_REQUIRED, text)
+    HttpRefusal::new(RefusalReason::Method, StatusCode::UPGRADE_REQUIRED, text)
         .with_header((header::UPGRADE, HeaderValue::from_static("websocket")))
 }
 
 /// A client that offers no subprotocol at all is taken too; some do.
-fn subprotocol(headers: &HeaderMap) -> Result<Option<HeaderValue>, Refusal> {
+fn subprotocol(headers: &HeaderMap) -> Result<Option<HeaderValue>, HttpRefusal> {
     if !headers.contains_key(header::SEC_WEBSOCKET_PROTOCOL) {
         return Ok(None);
     }
-    if lists(headers, header::SEC_WEBSOCKET_PROTOCOL, SUBPROTOCOL) {
+    if header_lists(headers, header::SEC_WEBSOCKET_PROTOCOL, SUBPROTOCOL) {
         return Ok(Some(HeaderValue::from_static(SUBPROTOCOL)));
     }
     let text = "the only subprotocol here is `mcp`";
-    Err(Refusal::new(Reason::Headers, StatusCode::BAD_REQUEST, text))
+    Err(HttpRefusal::new(RefusalReason::Headers, StatusCode::BAD_REQUEST, text))
 }
 
-fn lists(headers: &HeaderMap, name: http::HeaderName, wanted: &str) -> bool {
+fn header_lists(headers: &HeaderMap, name: http::HeaderName, wanted: &str) -> bool {
     let mut values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
     values.any(|value| value.split(',').any(|word| word.trim().eq_ignore_ascii_case(wanted)))
 }
 
 /// A text that holds a batch, read.
-fn parse_if_batch(text: &ByteString) -> Option<Result<Parsed, Malformed>> {
+fn parse_if_batch(text: &ByteString) -> Option<Result<MessageOrBatch, MalformedMessage>> {
     let begins = text.trim_ascii_start().starts_with('[');
     begins.then(|| parse(text.clone()))
 }
 
 /// Why a connection ends.
 #[derive(Debug, Clone, Copy)]
-enum End {
+enum WsEnd {
     Gone,
     Leaving,
     NotText,
@@ -187,9 +190,13 @@ enum End {
 
 // === impl Bridge ===
 
-impl Bridge {
-    async fn run<V: switchboard_wire::server::Handler>(self, socket: Socket, opened: Opened<V>) {
-        let ((writer, reader), far) = pair();
+impl WsConnection {
+    async fn run<V: switchboard_wire::server::ServerHandler>(
+        self,
+        socket: MeteredWebSocket,
+        opened: OpenView<V>,
+    ) {
+        let ((writer, reader), far) = link_pair();
         let (mut sink, stream) = socket.split();
         let serving = async {
             let served = serve(far, opened.view, &opened.changes, self.bounds.clone()).await;
@@ -202,42 +209,42 @@ impl Bridge {
         // The end of what comes in ends the session, which ends what goes out.
         let (end, (), ()) = tokio::join!(
             async {
-                let taking = gone.run_until_cancelled(self.take(stream, writer, asides));
-                taking.await.unwrap_or(End::Gone)
+                let taking = gone.run_until_cancelled(self.receive(stream, writer, asides));
+                taking.await.unwrap_or(WsEnd::Gone)
             },
             serving,
             async {
-                self.give(&mut sink, reader, aside).await;
+                self.send_all(&mut sink, reader, aside).await;
                 gone.cancel();
             }
         );
         let closing = async {
-            let _ = sink.send(Message::Close(end.frame())).await;
+            let _ = sink.send(Message::Close(end.close_frame())).await;
             let _ = sink.close().await;
         };
-        let _ = tokio::time::timeout(FAREWELL, closing).await;
+        let _ = tokio::time::timeout(CLOSE_TIMEOUT, closing).await;
     }
 
     /// Passes on what the client says.
-    async fn take(
+    async fn receive(
         &self,
-        mut stream: SplitStream<Socket>,
+        mut stream: SplitStream<MeteredWebSocket>,
         writer: LinkWriter,
         asides: mpsc::Sender<Message>,
-    ) -> End {
+    ) -> WsEnd {
         let mut ticks = tokio::time::interval(self.alive);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut heard = Instant::now();
         loop {
             let message = tokio::select! {
                 message = stream.next() => message,
-                () = self.closing.cancelled() => return End::Leaving,
+                () = self.closing.cancelled() => return WsEnd::Leaving,
                 _ = ticks.tick() => {
                     if heard.elapsed() > self.alive * 2 + self.stalled {
-                        return End::Gone;
+                        return WsEnd::Gone;
                     }
                     if !self.is_let_in().await {
-                        return End::Revoked;
+                        return WsEnd::Revoked;
                     }
                     // One that waits already is as good.
                     let _ = asides.try_send(Message::Ping(bytes::Bytes::new()));
@@ -247,8 +254,8 @@ impl Bridge {
             heard = Instant::now();
             let text = match message {
                 Some(Ok(Message::Text(text))) => text,
-                Some(Ok(Message::Binary(_))) => return End::NotText,
-                Some(Ok(Message::Close(_)) | Err(_)) | None => return End::Gone,
+                Some(Ok(Message::Binary(_))) => return WsEnd::NotText,
+                Some(Ok(Message::Close(_)) | Err(_)) | None => return WsEnd::Gone,
                 Some(Ok(Message::Ping(payload) | Message::Pong(payload))) => {
                     self.meter.control_frame(&payload);
                     continue;
@@ -256,36 +263,36 @@ impl Bridge {
                 Some(Ok(Message::Frame(_))) => continue,
             };
             if !self.is_let_in().await {
-                return End::Revoked;
+                return WsEnd::Revoked;
             }
             self.meter.clear();
-            self.metrics.request(Transport::WebSocket, text.len());
+            self.metrics.count_request(Transport::WebSocket, text.len());
             let text = ByteString::from(text.as_str());
             let taken = match self.admit(&text).await {
                 Ok(()) => writer.send(text).await.is_ok(),
                 Err(refusal) => asides.send(Message::text(&*refusal.into_text())).await.is_ok(),
             };
             if !taken {
-                return End::Gone;
+                return WsEnd::Gone;
             }
         }
     }
 
     /// Takes a message out of its principal's rate. A request that comes too often is refused; everything else waits,
     /// and what comes after it: nobody could be told, and a call may depend on it.
-    async fn admit(&self, text: &ByteString) -> Result<(), Refusal> {
+    async fn admit(&self, text: &ByteString) -> Result<(), HttpRefusal> {
         let batch = match parse_if_batch(text) {
-            Some(Ok(Parsed::Batch(messages))) => Some(messages.len()),
+            Some(Ok(MessageOrBatch::Batch(messages))) => Some(messages.len()),
             _ => None,
         };
         let Err(refusal) = self.rates.take(&self.principal, batch.unwrap_or(1)) else {
             return Ok(());
         };
-        self.metrics.refused(refusal.reason);
+        self.metrics.count_refusal(refusal.reason);
         match (batch, parse(text.clone())) {
             (Some(_), _) => Err(refusal),
-            (None, Ok(Parsed::One(EnvelopeMessage::Request(request)))) => {
-                Err(refusal.about(Some(&request.id())))
+            (None, Ok(MessageOrBatch::One(EnvelopeMessage::Request(request)))) => {
+                Err(refusal.with_id(Some(&request.id())))
             }
             (None, _) => {
                 self.rates.wait(&self.principal).await;
@@ -303,20 +310,20 @@ impl Bridge {
     }
 
     /// Passes on what is said to the client, and cuts off one that does not read.
-    async fn give(
+    async fn send_all(
         &self,
-        sink: &mut SplitSink<Socket, Message>,
+        sink: &mut SplitSink<MeteredWebSocket, Message>,
         mut reader: LinkReader,
         mut aside: mpsc::Receiver<Message>,
     ) {
         loop {
             let message = tokio::select! {
                 frame = reader.next() => match frame {
-                    Ok(Some(Frame::Text(text))) => {
-                        self.metrics.sent(Transport::WebSocket, text.len());
+                    Ok(Some(LinkFrame::Text(text))) => {
+                        self.metrics.count_sent(Transport::WebSocket, text.len());
                         Message::text(&*text)
                     }
-                    Ok(Some(Frame::Broken(_))) => continue,
+                    Ok(Some(LinkFrame::Broken(_))) => continue,
                     Ok(None) | Err(_) => return,
                 },
                 Some(message) = aside.recv() => message,
@@ -331,8 +338,8 @@ impl Bridge {
 
 // === impl End ===
 
-impl End {
-    fn frame(self) -> Option<CloseFrame> {
+impl WsEnd {
+    fn close_frame(self) -> Option<CloseFrame> {
         let (code, reason) = match self {
             Self::Gone => return None,
             Self::Leaving => (CloseCode::Away, "the server is leaving"),

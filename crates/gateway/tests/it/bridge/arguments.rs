@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use switchboard_gateway::bridge::{BridgeOptions, ToolSearch};
 use switchboard_gateway::face::FaceOptions;
-use switchboard_wire::client::{Call, Client, List};
+use switchboard_wire::client::{CallRequest, Client, ListKind};
 use switchboard_wire::{Era, Error, Version};
 
 use super::matrix::run;
@@ -17,7 +17,7 @@ const ACCEPT: &str = r#"{"action":"accept","content":{"name":"Ada"}}"#;
 const WRONG: &str = r#"{"n":"x","more":[null]}"#;
 
 async fn call(client: &Client, tool: &str, arguments: &str) -> Result<Value, Error> {
-    let result = soon(client.call(Call::tool(tool, &raw(arguments))).result()).await?;
+    let result = soon(client.call(CallRequest::call_tool(tool, &raw(arguments))).result()).await?;
     // A number that no double holds stands in what `echo` answers.
     Ok(raw(&result.as_str().replace("1e400", "1")).decode().unwrap())
 }
@@ -40,7 +40,7 @@ async fn the_server_judges_arguments_in_every_version() {
             let echo = call(&client, "one__echo", WRONG).await.unwrap();
             assert_eq!(echo["echo"], json!({ "n": "x", "more": [null] }), "{cell}");
             // One that asks is resumed, parked or made again, whatever the pairing.
-            let asking = Call::tool("one__ask", &raw(WRONG));
+            let asking = CallRequest::call_tool("one__ask", &raw(WRONG));
             let (_, result) = soon(run(&client, asking, ACCEPT)).await;
             assert_eq!(result.unwrap()["said"]["content"]["name"], "Ada", "{cell}");
             client.close().await;
@@ -48,8 +48,8 @@ async fn the_server_judges_arguments_in_every_version() {
         for version in [Version::V2025_11_25, Version::V2026_07_28] {
             let cell = format!("task, {version} client, {era} server");
             let (client, _inbox) = gateway.client(version, ALL).await;
-            soon(client.list(List::Tools)).await.unwrap();
-            let task = Call::tool("one__task", &raw(r#"{"n":"x","ask":1}"#))
+            soon(client.list(ListKind::Tools)).await.unwrap();
+            let task = CallRequest::call_tool("one__task", &raw(r#"{"n":"x","ask":1}"#))
                 .as_task(raw(r#"{"ttl":60000}"#));
             let (_, result) = soon(run(&client, task, ACCEPT)).await;
             assert_eq!(result.unwrap()["said"]["content"]["name"], "Ada", "{cell}");
@@ -80,7 +80,7 @@ async fn arguments_that_are_no_object_are_refused() {
             client.close().await;
         }
         let (client, _inbox) = gateway.client(Version::V2025_11_25, ALL).await;
-        let task = Call::tool("one__task", &raw("[]")).as_task(raw(r#"{"ttl":60000}"#));
+        let task = CallRequest::call_tool("one__task", &raw("[]")).as_task(raw(r#"{"ttl":60000}"#));
         let refused = soon(client.call(task).result()).await.unwrap_err();
         assert_eq!(refused.code(), Some(-32602), "a task of {era}: {refused}");
         gateway.engine.shutdown().await;
@@ -113,8 +113,9 @@ async fn where_arguments_are_checked_a_model_reads_its_mistake() {
         for version in [Version::V2025_11_25, Version::V2026_07_28] {
             let cell = format!("task, {version} client, {era} server");
             let (client, _inbox) = gateway.client(version, ALL).await;
-            soon(client.list(List::Tools)).await.unwrap();
-            let task = Call::tool("one__task", &raw(WRONG)).as_task(raw(r#"{"ttl":60000}"#));
+            soon(client.list(ListKind::Tools)).await.unwrap();
+            let task =
+                CallRequest::call_tool("one__task", &raw(WRONG)).as_task(raw(r#"{"ttl":60000}"#));
             let (_, result) = soon(run(&client, task, ACCEPT)).await;
             assert_correctable(&result.unwrap(), "/n: expected number", &cell);
             client.close().await;
@@ -154,10 +155,10 @@ async fn a_header_carries_any_scalar_and_nothing_else() {
     let gateway = Gateway::start(Era::Modern, &servers.to_string()).await;
     for version in Version::ALL {
         let (client, _inbox) = gateway.client(version, "{}").await;
-        soon(client.list(List::Tools)).await.unwrap();
+        soon(client.list(ListKind::Tools)).await.unwrap();
         for region in [r#""here""#, "7", "-0.25", "1e400", "true", "null"] {
             let arguments = format!(r#"{{"region":{region}}}"#);
-            let routed = Call::tool("far__routed", &raw(&arguments));
+            let routed = CallRequest::call_tool("far__routed", &raw(&arguments));
             let result = soon(client.call(routed).result()).await;
             let result = result.unwrap_or_else(|error| panic!("{version} {region}: {error}"));
             assert!(result.as_str().contains(&arguments), "{version} {region}: {result}");

@@ -5,15 +5,16 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
-use switchboard_core::engine::InProcess;
+use switchboard_core::engine::InProcessServer;
 use switchboard_gateway::bridge::BridgeOptions;
-use switchboard_gateway::front::Part;
-use switchboard_wire::client::{Call, Client, Inbox, Incoming, List};
+use switchboard_gateway::front::ViewSelection;
+use switchboard_wire::client::{CallRequest, Client, InboxEvent, ListKind, ServerInbox};
 use switchboard_wire::envelope::{RpcError, code};
 use switchboard_wire::json::Raw;
-use switchboard_wire::link::pair::pair;
+use switchboard_wire::link::pair::link_pair;
 use switchboard_wire::server::{
-    Asked, Change, Changes, Context, Description, Handler, Reply, ServeOptions, serve,
+    ChangeBroadcaster, ChangeNotification, HandlerReply, HandlerRequest, RequestContext,
+    ServeOptions, ServerDescription, ServerHandler, serve,
 };
 use switchboard_wire::{Era, Version};
 
@@ -22,7 +23,7 @@ use super::{ALL, Gateway, raw, soon};
 /// A server whose lists a test changes. Each list holds as many items as the number says.
 #[derive(Default)]
 struct Growing {
-    changes: Changes,
+    changes: ChangeBroadcaster,
     tools: Mutex<usize>,
     prompts: Mutex<usize>,
     resources: Mutex<usize>,
@@ -30,20 +31,20 @@ struct Growing {
 }
 
 impl Growing {
-    fn grow(&self, list: List) {
+    fn grow(&self, list: ListKind) {
         let count = match list {
-            List::Tools => &self.tools,
-            List::Prompts => &self.prompts,
-            List::Resources => &self.resources,
-            List::Templates => &self.templates,
+            ListKind::Tools => &self.tools,
+            ListKind::Prompts => &self.prompts,
+            ListKind::Resources => &self.resources,
+            ListKind::Templates => &self.templates,
         };
         *count.lock().unwrap() += 1;
     }
 
-    fn in_process(self: &Arc<Self>, name: &str, era: Era) -> InProcess {
+    fn in_process(self: &Arc<Self>, name: &str, era: Era) -> InProcessServer {
         let server = Arc::clone(self);
-        InProcess::linked(name, move || {
-            let (ours, theirs) = pair();
+        InProcessServer::from_link(name, move || {
+            let (ours, theirs) = link_pair();
             let server = Arc::clone(&server);
             tokio::spawn(async move {
                 let changes = server.changes.clone();
@@ -58,9 +59,9 @@ impl Growing {
     }
 }
 
-impl Handler for Growing {
-    fn describe(&self) -> Description {
-        Description {
+impl ServerHandler for Growing {
+    fn describe(&self) -> ServerDescription {
+        ServerDescription {
             info: raw(r#"{"name":"growing","version":"1"}"#),
             capabilities: raw(
                 r#"{"tools":{"listChanged":true},"prompts":{"listChanged":true},"resources":{"listChanged":true}}"#,
@@ -69,10 +70,14 @@ impl Handler for Growing {
         }
     }
 
-    fn call<'a>(&'a self, asked: Asked, _: &'a Context) -> BoxFuture<'a, Result<Reply, RpcError>> {
+    fn call<'a>(
+        &'a self,
+        asked: HandlerRequest,
+        _: &'a RequestContext,
+    ) -> BoxFuture<'a, Result<HandlerReply, RpcError>> {
         let list = |member: &str, count: &Mutex<usize>, item: fn(usize) -> Value| {
             let items: Vec<Value> = (0..=*count.lock().unwrap()).map(item).collect();
-            Ok(Reply::Complete(Raw::of(&json!({ member: items })).unwrap()))
+            Ok(HandlerReply::Complete(Raw::from_value(&json!({ member: items })).unwrap()))
         };
         let tool =
             |number| json!({ "name": format!("t{number}"), "inputSchema": { "type": "object" } });
@@ -85,7 +90,7 @@ impl Handler for Growing {
             }
             "resources/list" => list("resources", &self.resources, uri),
             "resources/templates/list" => list("resourceTemplates", &self.templates, template),
-            "tools/call" => Ok(Reply::Complete(raw(r#"{"content":[]}"#))),
+            "tools/call" => Ok(HandlerReply::Complete(raw(r#"{"content":[]}"#))),
             other => Err(RpcError::new(code::METHOD_NOT_FOUND, other)),
         };
         Box::pin(std::future::ready(answer))
@@ -93,11 +98,11 @@ impl Handler for Growing {
 }
 
 /// The lists that a client hears of until long after everything has come to rest. The clock is a paused one.
-async fn heard(inbox: &mut Inbox) -> Vec<List> {
+async fn heard(inbox: &mut ServerInbox) -> Vec<ListKind> {
     let mut heard = Vec::new();
     let rest = tokio::time::Instant::now() + Duration::from_secs(30);
     while let Ok(incoming) = tokio::time::timeout_at(rest, inbox.next()).await {
-        if let Incoming::ListChanged(list) = incoming.unwrap() {
+        if let InboxEvent::ListChanged(list) = incoming.unwrap() {
             heard.push(list);
         }
     }
@@ -105,7 +110,7 @@ async fn heard(inbox: &mut Inbox) -> Vec<List> {
 }
 
 async fn list_all(client: &Client) {
-    for list in [List::Tools, List::Prompts, List::Resources, List::Templates] {
+    for list in [ListKind::Tools, ListKind::Prompts, ListKind::Resources, ListKind::Templates] {
         soon(client.list(list)).await.unwrap();
     }
 }
@@ -129,23 +134,25 @@ async fn one_change_is_told_once() {
             // Its calls take a connection of their own where servers are legacy: each connection hears of a change.
             let (client, mut inbox) = gateway.client(version, ALL).await;
             list_all(&client).await;
-            soon(client.call(Call::tool("s0__t0", &raw("{}"))).result()).await.unwrap();
+            soon(client.call(CallRequest::call_tool("s0__t0", &raw("{}"))).result()).await.unwrap();
             assert_eq!(heard(&mut inbox).await, [], "{cell}: nothing changed since it was listed");
 
-            let told = |list| if list == List::Templates { List::Resources } else { list };
-            for list in [List::Tools, List::Prompts, List::Resources, List::Templates] {
+            let told = |list| if list == ListKind::Templates { ListKind::Resources } else { list };
+            for list in
+                [ListKind::Tools, ListKind::Prompts, ListKind::Resources, ListKind::Templates]
+            {
                 servers[0].grow(list);
-                servers[0].changes.announce(Change::List(list));
+                servers[0].changes.announce(ChangeNotification::List(list));
                 assert_eq!(heard(&mut inbox).await, [told(list)], "{cell}");
             }
             // What a server says is passed on, if only once; and what it says many times over, too.
-            servers[0].changes.announce(Change::List(List::Tools));
-            assert_eq!(heard(&mut inbox).await, [List::Tools], "{cell}: said without a change");
-            servers[0].grow(List::Tools);
+            servers[0].changes.announce(ChangeNotification::List(ListKind::Tools));
+            assert_eq!(heard(&mut inbox).await, [ListKind::Tools], "{cell}: said without a change");
+            servers[0].grow(ListKind::Tools);
             for _ in 0..5 {
-                servers[0].changes.announce(Change::List(List::Tools));
+                servers[0].changes.announce(ChangeNotification::List(ListKind::Tools));
             }
-            assert_eq!(heard(&mut inbox).await, [List::Tools], "{cell}: said five times");
+            assert_eq!(heard(&mut inbox).await, [ListKind::Tools], "{cell}: said five times");
             gateway.engine.shutdown().await;
         }
     }
@@ -156,16 +163,16 @@ async fn changes_of_one_moment_are_told_once_to_those_who_see_them() {
     for era in [Era::Legacy, Era::Modern] {
         let (gateway, servers) = gateway(4, era).await;
         let (client, mut inbox) = gateway.client(Version::LATEST, "{}").await;
-        let part = Part::Server("s3".into());
+        let part = ViewSelection::Server("s3".into());
         let (one, mut aside) = gateway.client_of(Version::LATEST, "{}", "me", part).await;
         list_all(&client).await;
         list_all(&one).await;
         assert_eq!((heard(&mut inbox).await, heard(&mut aside).await), (vec![], vec![]), "{era}");
         for server in &servers[..3] {
-            server.grow(List::Tools);
-            server.changes.announce(Change::List(List::Tools));
+            server.grow(ListKind::Tools);
+            server.changes.announce(ChangeNotification::List(ListKind::Tools));
         }
-        assert_eq!(heard(&mut inbox).await, [List::Tools], "{era}");
+        assert_eq!(heard(&mut inbox).await, [ListKind::Tools], "{era}");
         assert_eq!(heard(&mut aside).await, [], "{era}: it sees another server");
         gateway.engine.shutdown().await;
     }

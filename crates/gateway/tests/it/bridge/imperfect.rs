@@ -6,14 +6,17 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
-use switchboard_config::{Asked as Wanted, Platform, Surroundings, resolve};
-use switchboard_core::engine::InProcess;
-use switchboard_core::{Engine, EngineOptions, ProblemKind, Workspace, WorkspaceId};
+use switchboard_config::{HostContext, Platform, ResolveOptions, resolve_desired};
+use switchboard_core::engine::InProcessServer;
+use switchboard_core::{Engine, EngineOptions, EngineProblemKind, Workspace, WorkspaceId};
 use switchboard_gateway::bridge::{Bridge, BridgeOptions};
 use switchboard_gateway::face::{self, FaceOptions};
-use switchboard_process::Guard;
+use switchboard_process::ProcessGuard;
 use switchboard_wire::envelope::{RpcError, code};
-use switchboard_wire::server::{Asked, Changes, Context, Description, Handler, Reply};
+use switchboard_wire::server::{
+    ChangeBroadcaster, HandlerReply, HandlerRequest, RequestContext, ServerDescription,
+    ServerHandler,
+};
 use tokio::net::TcpListener;
 use tokio::process::Command;
 use tokio_util::sync::CancellationToken;
@@ -23,22 +26,26 @@ use super::{raw, soon};
 /// A server that lists these tools, and echoes.
 struct Lists(Value);
 
-impl Handler for Lists {
-    fn describe(&self) -> Description {
-        Description {
+impl ServerHandler for Lists {
+    fn describe(&self) -> ServerDescription {
+        ServerDescription {
             info: raw(r#"{"name":"lists","version":"1"}"#),
             capabilities: raw(r#"{"tools":{}}"#),
             instructions: None,
         }
     }
 
-    fn call<'a>(&'a self, asked: Asked, _: &'a Context) -> BoxFuture<'a, Result<Reply, RpcError>> {
+    fn call<'a>(
+        &'a self,
+        asked: HandlerRequest,
+        _: &'a RequestContext,
+    ) -> BoxFuture<'a, Result<HandlerReply, RpcError>> {
         let result = match &*asked.method {
             "tools/list" => Ok(json!({ "tools": self.0 })),
             "tools/call" => Ok(json!({ "content": [{ "type": "text", "text": "Echo: hello" }] })),
             other => Err(RpcError::new(code::METHOD_NOT_FOUND, other)),
         };
-        let reply = result.map(|result| Reply::Complete(raw(&result.to_string())));
+        let reply = result.map(|result| HandlerReply::Complete(raw(&result.to_string())));
         Box::pin(std::future::ready(reply))
     }
 }
@@ -126,7 +133,7 @@ async fn sdk_clients_list_a_good_and_an_imperfect_server_together() {
     let folder = tempfile::tempdir().unwrap();
     let home = folder.path().to_str().unwrap().to_owned();
     let env = [("HOME".to_owned(), home.clone())].into();
-    let mut surroundings = Surroundings::usual(Platform::Linux, env, home.into()).unwrap();
+    let mut surroundings = HostContext::for_platform(Platform::Linux, env, home.into()).unwrap();
     surroundings.managed_dir = folder.path().join("managed");
     let good = json!([{ "name": "echo", "inputSchema": { "type": "object" } }]);
     let imperfect = imperfect_tools();
@@ -134,16 +141,18 @@ async fn sdk_clients_list_a_good_and_an_imperfect_server_together() {
     let mut listed = imperfect.clone();
     // One without a usable name is withheld alone.
     listed.as_array_mut().unwrap().push(json!({ "name": 7, "inputSchema": {} }));
-    let server = |name, tools| InProcess::new(name, Arc::new(Lists(tools)), Changes::default());
+    let server = |name, tools| {
+        InProcessServer::new(name, Arc::new(Lists(tools)), ChangeBroadcaster::default())
+    };
     let workspace = Workspace {
         id: WorkspaceId::from("test"),
         environment: Arc::new([]),
         in_process: vec![server("bad", listed), server("good", good)],
     };
-    let mut options = EngineOptions::new("gateway", "1", Guard::none());
+    let mut options = EngineOptions::new("gateway", "1", ProcessGuard::none());
     options.state_dir = Some(folder.path().join("state"));
     let engine = Engine::start(options).await;
-    engine.apply(&workspace, resolve(&surroundings, &Wanted::default()));
+    engine.apply(&workspace, resolve_desired(&surroundings, &ResolveOptions::default()));
     let bridge = Bridge::new(engine.clone(), workspace.id.clone(), BridgeOptions::default());
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
@@ -170,8 +179,8 @@ async fn sdk_clients_list_a_good_and_an_imperfect_server_together() {
         let found = snapshot.problems.iter().filter(move |problem| problem.kind == kind);
         found.filter_map(|problem| problem.item.clone()).collect::<Vec<_>>()
     };
-    assert_eq!(of_kind(ProblemKind::Quarantined), [format!("number {}", count + 1)]);
-    let noted = of_kind(ProblemKind::Imperfect);
+    assert_eq!(of_kind(EngineProblemKind::Quarantined), [format!("number {}", count + 1)]);
+    let noted = of_kind(EngineProblemKind::Imperfect);
     for tool in imperfect.as_array().unwrap() {
         let name = tool["name"].as_str().unwrap();
         assert!(noted.iter().any(|noted| noted == name), "nothing is noted of {tool}");

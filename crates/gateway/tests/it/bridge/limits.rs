@@ -1,21 +1,21 @@
 //! Results that are kept to a client's limit, and those that pass as they are.
 
 use serde_json::{Value, json};
-use switchboard_core::results::Policy;
+use switchboard_core::results::ResultPolicy;
 use switchboard_gateway::bridge::BridgeOptions;
-use switchboard_wire::client::{Call, Client};
+use switchboard_wire::client::{CallRequest, Client};
 use switchboard_wire::{Era, Version};
 
 use super::server::PIXEL;
 use super::{Gateway, raw, soon};
 
-fn limited_to(results: Policy) -> BridgeOptions {
+fn limited_to(results: ResultPolicy) -> BridgeOptions {
     BridgeOptions { results, ..BridgeOptions::default() }
 }
 
 /// The first block of what a tool answers.
 async fn first_block(client: &Client, tool: &str, arguments: &Value) -> Value {
-    let call = client.call(Call::tool(tool, &raw(&arguments.to_string())));
+    let call = client.call(CallRequest::call_tool(tool, &raw(&arguments.to_string())));
     let result: Value = soon(call.result()).await.unwrap().decode().unwrap();
     result["content"][0].clone()
 }
@@ -24,10 +24,10 @@ async fn first_block(client: &Client, tool: &str, arguments: &Value) -> Value {
 async fn the_limits_of_images_count_for_clients_whose_results_are_limited() {
     let small = r#"{"limits":{"imageBytes":20}}"#;
     for (settings, results, passes) in [
-        ("{}", Policy::gateway(), true),
-        (small, Policy::gateway(), false),
-        (small, Policy::gateway().with_tokens(50_000), false),
-        (small, Policy::unlimited(), true),
+        ("{}", ResultPolicy::gateway(), true),
+        (small, ResultPolicy::gateway(), false),
+        (small, ResultPolicy::gateway().with_tokens(50_000), false),
+        (small, ResultPolicy::unlimited(), true),
     ] {
         let options = limited_to(results);
         let gateway = Gateway::with_user_settings(Era::Modern, settings, options).await;
@@ -47,7 +47,7 @@ async fn the_limits_of_images_count_for_clients_whose_results_are_limited() {
 #[tokio::test]
 async fn a_small_limit_limits() {
     for tokens in [30, 100, 300] {
-        let options = limited_to(Policy::gateway().with_tokens(tokens));
+        let options = limited_to(ResultPolicy::gateway().with_tokens(tokens));
         let gateway = Gateway::with(Era::Legacy, "{}", options).await;
         let (client, _inbox) = gateway.client(Version::LATEST, "{}").await;
         let block = first_block(&client, "one__long", &json!({})).await;
@@ -75,8 +75,8 @@ async fn a_legacy_client_gets_no_empty_meta() {
     let gateway = Gateway::start(Era::Modern, "{}").await;
     for version in Version::ALL.into_iter().filter(|version| version.era() == Era::Legacy) {
         let (client, _inbox) = gateway.client(version, "{}").await;
-        let echo = client.call(Call::tool("one__echo", &raw("{}"))).result();
-        let read = client.call(Call::read("note://a")).result();
+        let echo = client.call(CallRequest::call_tool("one__echo", &raw("{}"))).result();
+        let read = client.call(CallRequest::read_resource("note://a")).result();
         for result in [soon(echo).await.unwrap(), soon(read).await.unwrap()] {
             let meta = result.get("_meta").unwrap();
             // Of a resource that two servers have, ours says which was read.

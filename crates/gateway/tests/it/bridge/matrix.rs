@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use switchboard_config::Mode;
 use switchboard_gateway::bridge::BridgeOptions;
-use switchboard_wire::client::{Call, Client, Event, Incoming, List};
-use switchboard_wire::server::Change;
+use switchboard_wire::client::{CallRequest, Client, ExchangeEvent, InboxEvent, ListKind};
+use switchboard_wire::server::ChangeNotification;
 use switchboard_wire::{Era, Error, Version};
 
 use super::{ALL, Gateway, raw, soon};
@@ -14,22 +14,24 @@ const VERSIONS: [Version; 5] = Version::ALL;
 /// Runs a call, answering its questions; what happened on the way, and the result.
 pub(super) async fn run(
     client: &Client,
-    call: Call,
+    call: CallRequest,
     answer: &str,
 ) -> (Vec<String>, Result<Value, Error>) {
     let mut exchange = client.call(call);
     let mut happened = Vec::new();
     loop {
         match exchange.next().await {
-            Ok(Event::Done(result)) => return (happened, Ok(result.decode().unwrap_or_default())),
-            Ok(Event::Progress(params)) => {
+            Ok(ExchangeEvent::Done(result)) => {
+                return (happened, Ok(result.decode().unwrap_or_default()));
+            }
+            Ok(ExchangeEvent::Progress(params)) => {
                 let progress = params.get("progress").unwrap().unwrap();
                 happened.push(format!("progress {progress}"));
             }
-            Ok(Event::Log(params)) => {
+            Ok(ExchangeEvent::Log(params)) => {
                 happened.push(format!("log {}", params.get("data").unwrap().unwrap()));
             }
-            Ok(Event::NeedsInput(questions)) => {
+            Ok(ExchangeEvent::NeedsInput(questions)) => {
                 happened.extend(questions.iter().map(|question| question.method.clone()));
                 exchange.answer(questions.iter().map(|q| q.answer(raw(answer))).collect());
             }
@@ -56,56 +58,68 @@ async fn every_feature_in_every_version_before_either_era() {
 async fn features(client: &Client, cell: &str) {
     let accept = r#"{"action":"accept","content":{"name":"Ada"}}"#;
     let none = raw("{}");
-    let names = async |list: List, key: &str| -> Vec<String> {
+    let names = async |list: ListKind, key: &str| -> Vec<String> {
         let listing = client.list(list).await.unwrap_or_else(|error| panic!("{cell}: {error}"));
         let name =
             |item: &switchboard_wire::json::Raw| item.get(key).unwrap().unwrap().to_text().unwrap();
         listing.items.iter().map(name).collect()
     };
-    let tools = names(List::Tools, "name").await;
+    let tools = names(ListKind::Tools, "name").await;
     assert!(tools.contains(&"one__echo".into()) && tools.contains(&"two__echo".into()), "{cell}");
-    assert_eq!(names(List::Prompts, "name").await, ["one__greet", "two__greet"], "{cell}");
-    assert_eq!(names(List::Resources, "uri").await, ["note://a", "note://a"], "{cell}");
-    let templates = names(List::Templates, "uriTemplate").await;
+    assert_eq!(names(ListKind::Prompts, "name").await, ["one__greet", "two__greet"], "{cell}");
+    assert_eq!(names(ListKind::Resources, "uri").await, ["note://a", "note://a"], "{cell}");
+    let templates = names(ListKind::Templates, "uriTemplate").await;
     assert_eq!(templates, ["note://t/{x}", "note://t/{x}"], "{cell}");
 
     // A result passes as it is: numbers that nothing here could hold, members that nobody here knows.
-    let echo = client.call(Call::tool("two__echo", &raw(r#"{"n":1.50}"#))).result().await.unwrap();
+    let echo = client
+        .call(CallRequest::call_tool("two__echo", &raw(r#"{"n":1.50}"#)))
+        .result()
+        .await
+        .unwrap();
     assert!(echo.as_str().contains(r#""echo":{"n":1.50},"odd":[1e400]"#), "{cell}: {echo}");
 
     let (happened, result) =
-        run(client, Call::tool("one__count", &none).with_progress(), accept).await;
+        run(client, CallRequest::call_tool("one__count", &none).with_progress(), accept).await;
     assert!(result.is_ok(), "{cell}: {result:?}");
     assert_eq!(happened, ["progress 1", "progress 2", "progress 3"], "{cell}");
 
-    let (happened, result) = run(client, Call::tool("one__ask", &none), accept).await;
+    let (happened, result) = run(client, CallRequest::call_tool("one__ask", &none), accept).await;
     assert_eq!(happened, ["elicitation/create"], "{cell}");
     assert_eq!(result.unwrap()["said"]["content"]["name"], "Ada", "{cell}");
 
     let message = r#"{"role":"assistant","content":{"type":"text","text":"hi"},"model":"m"}"#;
-    let (happened, result) = run(client, Call::tool("one__sample", &none), message).await;
+    let (happened, result) =
+        run(client, CallRequest::call_tool("one__sample", &none), message).await;
     assert_eq!(happened, ["sampling/createMessage"], "{cell}");
     assert_eq!(result.unwrap()["said"]["model"], "m", "{cell}");
 
-    let prompt =
-        client.call(Call::prompt("two__greet", &raw(r#"{"x":"1"}"#))).result().await.unwrap();
+    let prompt = client
+        .call(CallRequest::get_prompt("two__greet", &raw(r#"{"x":"1"}"#)))
+        .result()
+        .await
+        .unwrap();
     let prompt: Value = prompt.decode().unwrap();
     assert_eq!(prompt["asked"]["name"], "greet", "{cell}");
-    let read = client.call(Call::read("note://a")).result().await.unwrap();
+    let read = client.call(CallRequest::read_resource("note://a")).result().await.unwrap();
     assert!(read.as_str().contains(r#""odd":1.50"#), "{cell}: {read}");
     let reference = json!({ "ref": { "type": "ref/prompt", "name": "one__greet" },
         "argument": { "name": "x", "value": "a" } });
     let params = raw(&reference.to_string());
-    let completed = client.call(Call::new("completion/complete", Some(params))).result().await;
+    let completed =
+        client.call(CallRequest::new("completion/complete", Some(params))).result().await;
     let completed: Value = completed.unwrap().decode().unwrap();
     assert_eq!(completed["completion"]["values"], json!(["greet"]), "{cell}");
 
-    let refused = client.call(Call::tool("one__fail", &none)).result().await.unwrap_err();
+    let refused =
+        client.call(CallRequest::call_tool("one__fail", &none)).result().await.unwrap_err();
     assert_eq!(refused.code(), Some(-32099), "{cell}: {refused}");
-    let unknown = client.call(Call::tool("one__ecko", &none)).result().await.unwrap_err();
+    let unknown =
+        client.call(CallRequest::call_tool("one__ecko", &none)).result().await.unwrap_err();
     assert!(unknown.to_string().contains("`one__echo`"), "{cell}: {unknown}");
-    let missing = client.call(Call::read("note://none/at/all")).result().await.unwrap_err();
-    let expected = if client.server().era() == Era::Legacy { -32002 } else { -32602 };
+    let missing =
+        client.call(CallRequest::read_resource("note://none/at/all")).result().await.unwrap_err();
+    let expected = if client.server_facts().era() == Era::Legacy { -32002 } else { -32602 };
     assert_eq!(missing.code(), Some(expected), "{cell}: {missing}");
 }
 
@@ -116,14 +130,14 @@ async fn logs_reach_whoever_wants_them() {
         for version in [Version::LATEST_LEGACY, Version::LATEST] {
             let (client, mut inbox) = gateway.client(version, "{}").await;
             client.set_log_level("info").await.unwrap();
-            let call = Call::tool("one__log", &raw("{}"));
+            let call = CallRequest::call_tool("one__log", &raw("{}"));
             let (mut happened, result) = soon(run(&client, call, "{}")).await;
             assert!(result.is_ok());
             if version.era() == Era::Legacy {
                 // To a legacy client nothing ties a log to a call.
                 let log = async {
                     loop {
-                        if let Incoming::Log(params) = inbox.next().await.unwrap() {
+                        if let InboxEvent::Log(params) = inbox.next().await.unwrap() {
                             return params;
                         }
                     }
@@ -144,7 +158,7 @@ async fn what_a_client_drops_is_cancelled_at_the_server() {
         for version in [Version::LATEST_LEGACY, Version::LATEST] {
             let gateway = Gateway::start(era, "{}").await;
             let (client, _inbox) = gateway.client(version, "{}").await;
-            let mut exchange = client.call(Call::tool("one__hang", &raw("{}")));
+            let mut exchange = client.call(CallRequest::call_tool("one__hang", &raw("{}")));
             let mut hanging = gateway.server.hanging.subscribe();
             tokio::select! {
                 event = exchange.next() => panic!("{event:?}"),
@@ -168,7 +182,7 @@ async fn a_client_without_pages_gets_the_address() {
             for capabilities in ["{}", r#"{"elicitation":{"form":{}}}"#, r#"{"sampling":{}}"#] {
                 let cell = format!("{version} client with {capabilities}, {era} server");
                 let (client, _inbox) = gateway.client(version, capabilities).await;
-                let pay = Call::tool("one__pay", &raw("{}"));
+                let pay = CallRequest::call_tool("one__pay", &raw("{}"));
                 let (happened, result) = soon(run(&client, pay, "{}")).await;
                 assert_eq!(happened, [""; 0], "{cell}: it was asked");
                 let result = result.unwrap_or_else(|error| panic!("{cell}: {error}"));
@@ -190,7 +204,7 @@ async fn a_client_that_subscribes_first_may_call_afterwards() {
             let gateway = Gateway::start(era, "{}").await;
             let (client, _inbox) = gateway.client(version, "{}").await;
             client.subscribe("note://a").await.unwrap();
-            let call = client.call(Call::tool("one__echo", &raw(r#"{"n":1}"#)));
+            let call = client.call(CallRequest::call_tool("one__echo", &raw(r#"{"n":1}"#)));
             let result = soon(call.result()).await;
             assert!(result.is_ok(), "{version} client, {era} server: {result:?}");
             client.close().await;
@@ -212,7 +226,7 @@ async fn the_mode_of_the_settings_counts() {
         for version in [Version::LATEST_LEGACY, Version::LATEST] {
             let gateway = Gateway::with(Era::Legacy, settings, options.clone()).await;
             let (client, _inbox) = gateway.client(version, "{}").await;
-            let call = client.call(Call::tool("one__echo", &raw(r#"{"n":1}"#)));
+            let call = client.call(CallRequest::call_tool("one__echo", &raw(r#"{"n":1}"#)));
             let result = soon(call.result()).await;
             assert_eq!(result.is_ok(), is_permitted, "{settings}, {version}: {result:?}");
             client.close().await;
@@ -227,13 +241,16 @@ async fn changes_are_told() {
         for version in [Version::LATEST_LEGACY, Version::LATEST] {
             let gateway = Gateway::start(era, "{}").await;
             let (client, mut inbox) = gateway.client(version, "{}").await;
-            client.list(List::Tools).await.unwrap();
+            client.list(ListKind::Tools).await.unwrap();
             client.subscribe("note://a").await.unwrap();
             let telling = async {
                 // A modern client listens a moment after it has asked to.
                 loop {
-                    gateway.server.changes.announce(Change::List(List::Tools));
-                    gateway.server.changes.announce(Change::Resource("note://a".into()));
+                    gateway.server.changes.announce(ChangeNotification::List(ListKind::Tools));
+                    gateway
+                        .server
+                        .changes
+                        .announce(ChangeNotification::Resource("note://a".into()));
                     tokio::time::sleep(std::time::Duration::from_millis(20)).await;
                 }
             };
@@ -241,8 +258,8 @@ async fn changes_are_told() {
                 let (mut list, mut resource) = (false, false);
                 while !(list && resource) {
                     match inbox.next().await.unwrap() {
-                        Incoming::ListChanged(List::Tools) => list = true,
-                        Incoming::ResourceUpdated { uri, .. } => resource = uri == "note://a",
+                        InboxEvent::ListChanged(ListKind::Tools) => list = true,
+                        InboxEvent::ResourceUpdated { uri, .. } => resource = uri == "note://a",
                         _ => {}
                     }
                 }

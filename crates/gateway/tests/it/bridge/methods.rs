@@ -1,8 +1,8 @@
 //! Methods that one side does not know.
 
 use switchboard_gateway::bridge::BridgeOptions;
-use switchboard_gateway::front::Part;
-use switchboard_wire::client::{Call, Client};
+use switchboard_gateway::front::ViewSelection;
+use switchboard_wire::client::{CallRequest, Client};
 use switchboard_wire::{Era, Error, Version};
 
 use super::matrix::run;
@@ -10,7 +10,7 @@ use super::{ALL, Gateway, raw, soon};
 
 /// The code and the text of the refusal. The server's own text is the method.
 async fn refused(client: &Client, params: &str) -> (i64, String) {
-    let call = Call::new("odd/method", Some(raw(params)));
+    let call = CallRequest::new("odd/method", Some(raw(params)));
     match soon(client.call(call).result()).await.unwrap_err() {
         Error::Rpc(error) => (error.code, error.message),
         other => panic!("{other}"),
@@ -24,7 +24,7 @@ async fn an_unknown_method_goes_to_the_server_that_it_names() {
         for version in [Version::LATEST_LEGACY, Version::LATEST] {
             let gateway = Gateway::start(era, "{}").await;
             let (client, _a) = gateway.client(version, "{}").await;
-            soon(client.list(switchboard_wire::client::List::Tools)).await.unwrap();
+            soon(client.list(switchboard_wire::client::ListKind::Tools)).await.unwrap();
             for params in ["{}", r#"{"name":"one__nothing"}"#, r#"{"uri":"none://"}"#] {
                 let (code, text) = refused(&client, params).await;
                 assert_eq!(code, -32601, "{text}");
@@ -35,7 +35,7 @@ async fn an_unknown_method_goes_to_the_server_that_it_names() {
             {
                 assert_eq!(refused(&client, params).await, by_server, "{params}");
             }
-            let part = Part::Server("two".into());
+            let part = ViewSelection::Server("two".into());
             let (client, _b) = gateway.client_of(version, "{}", "me", part).await;
             assert_eq!(refused(&client, "{}").await, by_server, "one server is shown");
             gateway.engine.shutdown().await;
@@ -56,7 +56,7 @@ async fn a_servers_unknown_request_is_not_found() {
     for version in [Version::LATEST_LEGACY, Version::LATEST] {
         for capabilities in [ALL, "{}"] {
             let (client, _inbox) = gateway.client(version, capabilities).await;
-            let call = Call::tool("one__odd", &raw("{}"));
+            let call = CallRequest::call_tool("one__odd", &raw("{}"));
             let (happened, result) = soon(run(&client, call, "{}")).await;
             assert_eq!(happened, [""; 0], "the client was asked");
             assert_eq!(result.unwrap()["said"]["code"], -32601, "{version} {capabilities}");

@@ -18,15 +18,19 @@ mod tasks;
 use std::sync::Arc;
 use std::time::Duration;
 
-use switchboard_config::{Asked, Dynamic, Mode, Platform, Surroundings, resolve};
-use switchboard_core::engine::InProcess;
+use switchboard_config::{
+    DynamicConfig, HostContext, Mode, Platform, ResolveOptions, resolve_desired,
+};
+use switchboard_core::engine::InProcessServer;
 use switchboard_core::{Engine, EngineOptions, Workspace, WorkspaceId};
 use switchboard_gateway::bridge::{Bridge, BridgeOptions};
-use switchboard_gateway::front::{Front, Opening, Part};
-use switchboard_process::Guard;
-use switchboard_wire::client::{Client, ClientOptions, Greeting, Inbox, Target};
+use switchboard_gateway::front::{ViewProvider, ViewRequest, ViewSelection};
+use switchboard_process::ProcessGuard;
+use switchboard_wire::client::{
+    Client, ClientOptions, ServerInbox, ServerTarget, VersionNegotiation,
+};
 use switchboard_wire::json::Raw;
-use switchboard_wire::link::pair::{End, pair};
+use switchboard_wire::link::pair::{LinkEnd, link_pair};
 use switchboard_wire::server::{ServeOptions, serve};
 use switchboard_wire::{Era, Version};
 
@@ -86,19 +90,23 @@ impl Gateway {
     /// A gateway before servers of a test's own.
     async fn among(
         folder: Arc<tempfile::TempDir>,
-        in_process: Vec<InProcess>,
+        in_process: Vec<InProcessServer>,
         settings: &str,
         options: BridgeOptions,
     ) -> Self {
         let home = folder.path().to_str().unwrap().to_owned();
         let env = [("HOME".to_owned(), home.clone())].into();
-        let mut surroundings = Surroundings::usual(Platform::Linux, env, home.into()).unwrap();
+        let mut surroundings =
+            HostContext::for_platform(Platform::Linux, env, home.into()).unwrap();
         surroundings.managed_dir = folder.path().join("managed");
-        let dynamic = vec![Dynamic::Text(settings.to_owned())];
-        let desired = resolve(&surroundings, &Asked { dynamic, ..Asked::default() });
+        let dynamic = vec![DynamicConfig::Text(settings.to_owned())];
+        let desired = resolve_desired(
+            &surroundings,
+            &ResolveOptions { dynamic, ..ResolveOptions::default() },
+        );
         let workspace =
             Workspace { id: WorkspaceId::from("test"), environment: Arc::new([]), in_process };
-        let mut engine = EngineOptions::new("gateway", "1", Guard::none());
+        let mut engine = EngineOptions::new("gateway", "1", ProcessGuard::none());
         engine.state_dir = Some(folder.path().join("state"));
         let engine = Engine::start(engine).await;
         engine.apply(&workspace, desired);
@@ -106,9 +114,9 @@ impl Gateway {
         Self { engine, bridge, server: Arc::default(), folder }
     }
 
-    async fn link(&self, principal: &str, part: Part) -> End {
-        let (ours, theirs) = pair();
-        let opening = Opening {
+    async fn link(&self, principal: &str, part: ViewSelection) -> LinkEnd {
+        let (ours, theirs) = link_pair();
+        let opening = ViewRequest {
             principal: principal.to_owned(),
             session: format!("session of {principal}"),
             part,
@@ -122,8 +130,8 @@ impl Gateway {
         ours
     }
 
-    async fn client(&self, version: Version, capabilities: &str) -> (Client, Inbox) {
-        self.client_of(version, capabilities, "me", Part::Everything).await
+    async fn client(&self, version: Version, capabilities: &str) -> (Client, ServerInbox) {
+        self.client_of(version, capabilities, "me", ViewSelection::Everything).await
     }
 
     async fn client_of(
@@ -131,12 +139,12 @@ impl Gateway {
         version: Version,
         capabilities: &str,
         principal: &str,
-        part: Part,
-    ) -> (Client, Inbox) {
+        part: ViewSelection,
+    ) -> (Client, ServerInbox) {
         let mut options = ClientOptions::new("client", "1");
-        options.greeting = Greeting::Only(version);
+        options.greeting = VersionNegotiation::Only(version);
         options.capabilities = Raw::parse(capabilities.to_owned()).unwrap();
-        let target = Target::InProcess(self.link(principal, part).await);
+        let target = ServerTarget::InProcess(self.link(principal, part).await);
         Client::connect(target, options).await.unwrap()
     }
 }

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use switchboard_config::Mode;
-use switchboard_core::catalog::Style;
+use switchboard_core::catalog::NameStyle;
 use switchboard_gateway::bridge::BridgeOptions;
-use switchboard_gateway::front::Part;
-use switchboard_wire::client::{Call, Client, Event, List};
+use switchboard_gateway::front::ViewSelection;
+use switchboard_wire::client::{CallRequest, Client, ExchangeEvent, ListKind};
 use switchboard_wire::{Era, Version};
 
 use super::{ALL, Gateway, raw, soon};
@@ -14,23 +14,23 @@ use super::{ALL, Gateway, raw, soon};
 /// A way to look at servers, and how tools are called there.
 struct Place {
     servers: &'static [&'static str],
-    style: Style,
-    part: Part,
+    style: NameStyle,
+    part: ViewSelection,
     /// What stands before a tool's own name.
     prefix: &'static str,
 }
 
 fn places() -> Vec<Place> {
     let both = ["one", "two"].as_slice();
-    let one = || Part::Server("one".into());
+    let one = || ViewSelection::Server("one".into());
     let place = |servers, style, part, prefix| Place { servers, style, part, prefix };
     vec![
-        place(both, Style::Full, Part::Everything, "mcp__one__"),
-        place(both, Style::Gateway, Part::Everything, "one__"),
-        place(both, Style::Gateway, one(), "one__"),
-        place(both, Style::Full, one(), "mcp__one__"),
-        place(&["one"], Style::Bare, Part::Everything, ""),
-        place(&["one"], Style::Bare, one(), ""),
+        place(both, NameStyle::Full, ViewSelection::Everything, "mcp__one__"),
+        place(both, NameStyle::Gateway, ViewSelection::Everything, "one__"),
+        place(both, NameStyle::Gateway, one(), "one__"),
+        place(both, NameStyle::Full, one(), "mcp__one__"),
+        place(&["one"], NameStyle::Bare, ViewSelection::Everything, ""),
+        place(&["one"], NameStyle::Bare, one(), ""),
     ]
 }
 
@@ -50,7 +50,7 @@ fn quoted(text: &str) -> Vec<String> {
     text.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }
 
-async fn names(client: &Client, list: List) -> BTreeSet<String> {
+async fn names(client: &Client, list: ListKind) -> BTreeSet<String> {
     let listing = soon(client.list(list)).await.unwrap();
     listing.items.iter().map(|item| item.get("name").unwrap().unwrap().to_text().unwrap()).collect()
 }
@@ -60,7 +60,7 @@ async fn a_suggested_name_can_be_called() {
     for place in places() {
         let (gateway, client) = place.open("{}", None).await;
         let prefix = place.prefix;
-        let listed = names(&client, List::Tools).await;
+        let listed = names(&client, ListKind::Tools).await;
         // A slip of the pen, a tool that is not there, and the names that other places have.
         let elsewhere = ["echo", "mcp__one__echo", "one__echo", "one__ecko", "mcp__one__ecko"];
         let here = ["ecko", "count_it"].map(|name| format!("{prefix}{name}"));
@@ -68,7 +68,8 @@ async fn a_suggested_name_can_be_called() {
             if listed.contains(&typed) {
                 continue;
             }
-            let refused = soon(client.call(Call::tool(&typed, &raw("{}"))).result()).await;
+            let refused =
+                soon(client.call(CallRequest::call_tool(&typed, &raw("{}"))).result()).await;
             let refused = refused.unwrap_err();
             assert_eq!(refused.code(), Some(-32602), "{refused}");
             let said = quoted(&refused.to_string());
@@ -77,7 +78,8 @@ async fn a_suggested_name_can_be_called() {
             assert!(!advice.is_empty(), "{refused}");
             for name in advice {
                 assert!(listed.contains(name), "`{name}` is not listed: {refused}");
-                let result = soon(client.call(Call::tool(name, &raw("{}"))).result()).await;
+                let result =
+                    soon(client.call(CallRequest::call_tool(name, &raw("{}"))).result()).await;
                 // `ask` is found too, and asks.
                 let code = result.as_ref().err().map(switchboard_wire::Error::code);
                 assert!(matches!(code, None | Some(None)), "{name}: {result:?}");
@@ -91,15 +93,15 @@ async fn a_suggested_name_can_be_called() {
 async fn a_suggested_prompt_can_be_filled_in() {
     for place in places() {
         let (gateway, client) = place.open("{}", None).await;
-        let listed = names(&client, List::Prompts).await;
+        let listed = names(&client, ListKind::Prompts).await;
         let typed = format!("{}greett", place.prefix);
-        let refused = soon(client.call(Call::prompt(&typed, &raw("{}"))).result()).await;
+        let refused = soon(client.call(CallRequest::get_prompt(&typed, &raw("{}"))).result()).await;
         let said = quoted(&refused.unwrap_err().to_string());
         let expected: Vec<_> = said[1..].iter().filter(|name| listed.contains(*name)).collect();
         assert_eq!(said[0], typed);
         assert!(!expected.is_empty() && expected.len() == said.len() - 1, "{said:?}");
         for name in expected {
-            soon(client.call(Call::prompt(name, &raw("{}"))).result()).await.unwrap();
+            soon(client.call(CallRequest::get_prompt(name, &raw("{}"))).result()).await.unwrap();
         }
         gateway.engine.shutdown().await;
     }
@@ -111,16 +113,18 @@ async fn refusals_and_questions_name_the_tool_as_the_client_does() {
         let echo = format!("{}echo", place.prefix);
         let denied = r#"{"permissions":{"deny":["mcp__one__echo"]}}"#;
         let (gateway, client) = place.open(denied, None).await;
-        let refused = soon(client.call(Call::tool(&echo, &raw("{}"))).result()).await.unwrap_err();
+        let refused = soon(client.call(CallRequest::call_tool(&echo, &raw("{}"))).result())
+            .await
+            .unwrap_err();
         assert_eq!(quoted(&refused.to_string())[0], echo, "{refused}");
         gateway.engine.shutdown().await;
 
         let (gateway, client) = place.open("{}", Some(Mode::Default)).await;
-        let mut exchange = client.call(Call::tool(&echo, &raw("{}")));
+        let mut exchange = client.call(CallRequest::call_tool(&echo, &raw("{}")));
         let message = loop {
             match soon(exchange.next()).await.unwrap() {
-                Event::NeedsInput(questions) => break questions[0].params.to_string(),
-                Event::Done(result) => panic!("{result}"),
+                ExchangeEvent::NeedsInput(questions) => break questions[0].params.to_string(),
+                ExchangeEvent::Done(result) => panic!("{result}"),
                 _ => {}
             }
         };

@@ -6,11 +6,14 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use switchboard_gateway::bridge::BridgeOptions;
 use switchboard_gateway::face::{self, FaceOptions};
-use switchboard_gateway::front::{Front, NoSuchPart, Opened, Opening};
+use switchboard_gateway::front::{NoSuchView, OpenView, ViewProvider, ViewRequest};
 use switchboard_testkit::programs::program;
-use switchboard_wire::client::{Call, Client, List};
+use switchboard_wire::client::{CallRequest, Client, ListKind};
 use switchboard_wire::envelope::{RpcError, code};
-use switchboard_wire::server::{Asked, Changes, Context, Description, Handler, Reply};
+use switchboard_wire::server::{
+    ChangeBroadcaster, HandlerReply, HandlerRequest, RequestContext, ServerDescription,
+    ServerHandler,
+};
 use switchboard_wire::{Era, Error, Version};
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
@@ -47,25 +50,29 @@ impl Doomed {
     }
 }
 
-impl Front for Doomed {
+impl ViewProvider for Doomed {
     type View = Self;
 
-    async fn open(&self, _: Opening) -> Result<Opened<Self>, NoSuchPart> {
+    async fn open(&self, _: ViewRequest) -> Result<OpenView<Self>, NoSuchView> {
         let view = Arc::new(Self { dies: Arc::clone(&self.dies) });
-        Ok(Opened { view, changes: Changes::default() })
+        Ok(OpenView { view, changes: ChangeBroadcaster::default() })
     }
 }
 
-impl Handler for Doomed {
-    fn describe(&self) -> Description {
-        Description {
+impl ServerHandler for Doomed {
+    fn describe(&self) -> ServerDescription {
+        ServerDescription {
             info: raw(r#"{"name":"doomed","version":"1"}"#),
             capabilities: raw(r#"{"tools":{},"resources":{}}"#),
             instructions: None,
         }
     }
 
-    fn call<'a>(&'a self, asked: Asked, _: &'a Context) -> BoxFuture<'a, Result<Reply, RpcError>> {
+    fn call<'a>(
+        &'a self,
+        asked: HandlerRequest,
+        _: &'a RequestContext,
+    ) -> BoxFuture<'a, Result<HandlerReply, RpcError>> {
         Box::pin(async move {
             let tool = json!({ "name": "die", "inputSchema": { "type": "object" } });
             let note = json!({ "uri": "note://doomed", "name": "note" });
@@ -79,13 +86,13 @@ impl Handler for Doomed {
                 }
                 other => return Err(RpcError::new(code::METHOD_NOT_FOUND, other)),
             };
-            Ok(Reply::Complete(raw(&result.to_string())))
+            Ok(HandlerReply::Complete(raw(&result.to_string())))
         })
     }
 }
 
 /// What a client is told of a request that fails: the remedy, and the words.
-async fn failure(client: &Client, call: Call) -> (String, String) {
+async fn failure(client: &Client, call: CallRequest) -> (String, String) {
     match soon(client.call(call).result()).await {
         Err(Error::Rpc(error)) => {
             let data: Value = error.data.unwrap().decode().unwrap();
@@ -100,7 +107,7 @@ async fn before(entry: &Value, version: Version) -> (Gateway, Client) {
     let servers = json!({ "mcpServers": { "doomed": entry } });
     let gateway = Gateway::start(Era::Modern, &servers.to_string()).await;
     let (client, _inbox) = gateway.client(version, "{}").await;
-    let listed = soon(client.list(List::Tools)).await.unwrap();
+    let listed = soon(client.list(ListKind::Tools)).await.unwrap();
     assert!(listed.items.iter().any(|tool| tool.as_str().contains("doomed__die")), "{listed:?}");
     (gateway, client)
 }
@@ -115,7 +122,8 @@ async fn a_call_that_may_have_run_is_not_to_be_retried() {
     for version in [Version::LATEST_LEGACY, Version::LATEST] {
         for (transport, entry) in [("stdio", process), ("http", http), ("ws", ws)] {
             let (gateway, client) = before(&entry(), version).await;
-            let (remedy, words) = failure(&client, Call::tool("doomed__die", &raw("{}"))).await;
+            let (remedy, words) =
+                failure(&client, CallRequest::call_tool("doomed__die", &raw("{}"))).await;
             assert_eq!(remedy, "unknown", "{transport}, {version}: {words}");
             assert!(words.contains("check before you make it again"), "{transport}: {words}");
             client.close().await;
@@ -124,7 +132,8 @@ async fn a_call_that_may_have_run_is_not_to_be_retried() {
         // Reading twice does nothing twice.
         for (transport, entry) in [("http", http), ("ws", ws)] {
             let (gateway, client) = before(&entry(), version).await;
-            let (remedy, words) = failure(&client, Call::read("note://doomed")).await;
+            let (remedy, words) =
+                failure(&client, CallRequest::read_resource("note://doomed")).await;
             assert_eq!(remedy, "retry", "{transport}, {version}: {words}");
             assert!(!words.contains("carried out"), "{transport}: {words}");
             client.close().await;
@@ -140,7 +149,7 @@ async fn a_call_that_is_not_answered_in_time_may_have_run() {
     let gateway =
         Gateway::with_user_settings(Era::Legacy, settings, BridgeOptions::default()).await;
     let (client, _inbox) = gateway.client(Version::LATEST, "{}").await;
-    let (remedy, words) = failure(&client, Call::tool("one__hang", &raw("{}"))).await;
+    let (remedy, words) = failure(&client, CallRequest::call_tool("one__hang", &raw("{}"))).await;
     assert_eq!(remedy, "unknown", "{words}");
     client.close().await;
     gateway.engine.shutdown().await;

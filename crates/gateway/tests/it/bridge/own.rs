@@ -4,17 +4,18 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
-use switchboard_core::catalog::Style;
-use switchboard_core::engine::{InProcess, LOCAL_PRINCIPAL};
-use switchboard_core::results::Policy;
+use switchboard_core::catalog::NameStyle;
+use switchboard_core::engine::{InProcessServer, LOCAL_PRINCIPAL};
+use switchboard_core::results::ResultPolicy;
 use switchboard_gateway::bridge::{BridgeOptions, ToolSearch};
-use switchboard_gateway::front::Part;
-use switchboard_wire::client::{Call, Client, List};
+use switchboard_gateway::front::ViewSelection;
+use switchboard_wire::client::{CallRequest, Client, ListKind};
 use switchboard_wire::envelope::{RpcError, code};
 use switchboard_wire::json::Raw;
-use switchboard_wire::link::pair::pair;
+use switchboard_wire::link::pair::link_pair;
 use switchboard_wire::server::{
-    Asked, Changes, Context, Description, Handler, Reply, ServeOptions, serve,
+    ChangeBroadcaster, HandlerReply, HandlerRequest, RequestContext, ServeOptions,
+    ServerDescription, ServerHandler, serve,
 };
 use switchboard_wire::{Era, Version};
 use tokio::sync::Semaphore;
@@ -27,14 +28,16 @@ struct Namesake(Semaphore);
 const TOOLS: [&str; 5] = ["read_result", "find_tools", "call_tool", "ListMcpResources", "a.b"];
 
 impl Namesake {
-    fn in_process(self: &Arc<Self>) -> InProcess {
+    fn in_process(self: &Arc<Self>) -> InProcessServer {
         let server = Arc::clone(self);
-        InProcess::linked("one", move || {
-            let (ours, theirs) = pair();
+        InProcessServer::from_link("one", move || {
+            let (ours, theirs) = link_pair();
             let server = Arc::clone(&server);
             tokio::spawn(async move {
                 // It ends with its link.
-                let _ = serve(theirs, server, &Changes::default(), ServeOptions::default()).await;
+                let _ =
+                    serve(theirs, server, &ChangeBroadcaster::default(), ServeOptions::default())
+                        .await;
             });
             Ok(ours)
         })
@@ -46,16 +49,20 @@ impl Namesake {
     }
 }
 
-impl Handler for Namesake {
-    fn describe(&self) -> Description {
-        Description {
+impl ServerHandler for Namesake {
+    fn describe(&self) -> ServerDescription {
+        ServerDescription {
             info: raw(r#"{"name":"namesake","version":"1"}"#),
             capabilities: raw(r#"{"tools":{},"resources":{}}"#),
             instructions: None,
         }
     }
 
-    fn call<'a>(&'a self, asked: Asked, _: &'a Context) -> BoxFuture<'a, Result<Reply, RpcError>> {
+    fn call<'a>(
+        &'a self,
+        asked: HandlerRequest,
+        _: &'a RequestContext,
+    ) -> BoxFuture<'a, Result<HandlerReply, RpcError>> {
         Box::pin(async move {
             let result = match &*asked.method {
                 "tools/list" => {
@@ -72,18 +79,18 @@ impl Handler for Namesake {
                 }
                 other => return Err(RpcError::new(code::METHOD_NOT_FOUND, other)),
             };
-            Ok(Reply::Complete(Raw::of(&result).unwrap()))
+            Ok(HandlerReply::Complete(Raw::from_value(&result).unwrap()))
         })
     }
 }
 
 async fn names(client: &Client) -> Vec<String> {
-    let tools = soon(client.list(List::Tools)).await.unwrap();
+    let tools = soon(client.list(ListKind::Tools)).await.unwrap();
     tools.items.iter().map(|tool| tool.get("name").unwrap().unwrap().to_text().unwrap()).collect()
 }
 
 async fn text(client: &Client, tool: &str, arguments: &Value) -> String {
-    let call = client.call(Call::tool(tool, &raw(&arguments.to_string())));
+    let call = client.call(CallRequest::call_tool(tool, &raw(&arguments.to_string())));
     let result = soon(call.result()).await.unwrap_or_else(|error| panic!("{tool}: {error}"));
     let result: Value = result.decode().unwrap();
     result["content"][0]["text"].as_str().unwrap_or_default().to_owned()
@@ -91,9 +98,9 @@ async fn text(client: &Client, tool: &str, arguments: &Value) -> String {
 
 fn bare(tool_search: ToolSearch) -> BridgeOptions {
     BridgeOptions {
-        names: Style::Bare,
+        names: NameStyle::Bare,
         tool_search,
-        results: Policy { max_chars: 400, ..Policy::gateway() },
+        results: ResultPolicy { max_chars: 400, ..ResultPolicy::gateway() },
         ..BridgeOptions::default()
     }
 }
@@ -131,16 +138,16 @@ async fn a_servers_tool_keeps_its_bare_name_and_ours_is_renamed() {
 #[tokio::test]
 async fn the_first_call_waits_for_a_server_that_starts() {
     for (style, tool) in [
-        (Style::Bare, "a.b"),
-        (Style::Gateway, "one__a_b"),
-        (Style::Full, "mcp__one__a_b"),
-        (Style::Bare, "read_result"),
+        (NameStyle::Bare, "a.b"),
+        (NameStyle::Gateway, "one__a_b"),
+        (NameStyle::Full, "mcp__one__a_b"),
+        (NameStyle::Bare, "read_result"),
     ] {
         let server = Arc::new(Namesake(Semaphore::new(0)));
         let options = BridgeOptions { names: style, ..BridgeOptions::default() };
         let gateway = server.gateway(options).await;
         // Servers of another principal are waited for when its client comes.
-        let everything = Part::Everything;
+        let everything = ViewSelection::Everything;
         let (client, _inbox) =
             gateway.client_of(Version::LATEST, "{}", LOCAL_PRINCIPAL, everything).await;
         let arguments = json!({});
@@ -180,11 +187,12 @@ async fn resources_are_listed_and_read_by_tools() {
                 "{all}"
             );
             let read = json!({ "uri": "note://a", "server": "two" });
-            let call = client.call(Call::tool("ReadMcpResource", &raw(&read.to_string())));
+            let call =
+                client.call(CallRequest::call_tool("ReadMcpResource", &raw(&read.to_string())));
             let read: Value = soon(call.result()).await.unwrap().decode().unwrap();
             assert_eq!(read["content"][0]["resource"]["text"], "read", "{read}");
 
-            let part = Part::Server("one".into());
+            let part = ViewSelection::Server("one".into());
             let (alone, _b) = gateway.client_of(version, "{}", "me", part).await;
             let seen = text(&alone, "ListMcpResources", &json!({})).await;
             assert!(seen.contains(r#""server":"one""#) && !seen.contains("two"), "{seen}");

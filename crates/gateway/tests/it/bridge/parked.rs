@@ -1,40 +1,42 @@
 //! Handles: for their own client and the same request, until they expire; once, where a call waits.
 
-use switchboard_core::results::Policy;
+use switchboard_core::results::ResultPolicy;
 use switchboard_gateway::bridge::BridgeOptions;
-use switchboard_gateway::front::Part;
-use switchboard_wire::client::{Answer, Call, Client, Event, Resume};
+use switchboard_gateway::front::ViewSelection;
+use switchboard_wire::client::{
+    CallRequest, Client, ExchangeEvent, InputResponse, SuspendedExchange,
+};
 use switchboard_wire::json::Raw;
 use switchboard_wire::{Era, Error, Version};
 
 use super::{ALL, Gateway, asking, raw, soon};
 
-fn accept(key: &str) -> Vec<Answer> {
+fn accept(key: &str) -> Vec<InputResponse> {
     let outcome = Ok(raw(r#"{"action":"accept","content":{"name":"Ada","decision":"once"}}"#));
-    vec![Answer { key: key.to_owned(), outcome }]
+    vec![InputResponse { key: key.to_owned(), outcome }]
 }
 
 /// Calls a tool until it asks something; the state that came with the question.
-async fn ask(client: &Client, call: &Call) -> (Raw, String) {
+async fn ask(client: &Client, call: &CallRequest) -> (Raw, String) {
     let mut exchange = client.call(call.clone());
     loop {
         match soon(exchange.next()).await.unwrap() {
-            Event::NeedsInput(questions) => {
+            ExchangeEvent::NeedsInput(questions) => {
                 let key = questions[0].key.clone();
-                match exchange.into_resume() {
-                    Some(Resume::Again { state: Some(state) }) => return (state, key),
+                match exchange.suspend() {
+                    Some(SuspendedExchange::Again { state: Some(state) }) => return (state, key),
                     other => panic!("{other:?}"),
                 }
             }
-            Event::Done(result) => panic!("{result}"),
+            ExchangeEvent::Done(result) => panic!("{result}"),
             _ => {}
         }
     }
 }
 
 /// The result, or the code and the reason that programs may go by.
-async fn again(client: &Client, call: &Call, state: &Raw, key: &str) -> Result<Raw, String> {
-    let resume = Resume::Again { state: Some(state.clone()) };
+async fn again(client: &Client, call: &CallRequest, state: &Raw, key: &str) -> Result<Raw, String> {
+    let resume = SuspendedExchange::Again { state: Some(state.clone()) };
     let resumed = client.resume(call, resume, accept(key)).result();
     soon(resumed).await.map_err(|error| match error {
         Error::Rpc(error) => {
@@ -59,14 +61,14 @@ async fn a_handle_is_for_its_own_client_and_request() {
     for era in [Era::Legacy, Era::Modern] {
         let gateway = Gateway::start(era, "{}").await;
         let (client, _a) = gateway.client(Version::LATEST, ALL).await;
-        let everything = Part::Everything;
+        let everything = ViewSelection::Everything;
         let (stranger, _b) = gateway.client_of(Version::LATEST, ALL, "you", everything).await;
-        let part = Part::Server("one".into());
+        let part = ViewSelection::Server("one".into());
         let (elsewhere, _c) = gateway.client_of(Version::LATEST, ALL, "me", part).await;
-        let call = Call::tool("one__ask", &raw(r#"{"a":1,"b":2}"#));
+        let call = CallRequest::call_tool("one__ask", &raw(r#"{"a":1,"b":2}"#));
         let (state, key) = ask(&client, &call).await;
 
-        let tool = |name: &str, arguments: &str| Call::tool(name, &raw(arguments));
+        let tool = |name: &str, arguments: &str| CallRequest::call_tool(name, &raw(arguments));
         for (attack, client, call) in [
             ("stolen", &stranger, call.clone()),
             ("another endpoint", &elsewhere, call.clone()),
@@ -74,7 +76,11 @@ async fn a_handle_is_for_its_own_client_and_request() {
             ("another tool", &client, tool("one__sample", r#"{"a":1,"b":2}"#)),
             ("other arguments", &client, tool("one__ask", r#"{"a":1,"b":3}"#)),
             ("no arguments", &client, tool("one__ask", "{}")),
-            ("another method", &client, Call::prompt("one__ask", &raw(r#"{"a":1,"b":2}"#))),
+            (
+                "another method",
+                &client,
+                CallRequest::get_prompt("one__ask", &raw(r#"{"a":1,"b":2}"#)),
+            ),
         ] {
             let refused = again(client, &call, &state, &key).await.unwrap_err();
             assert_eq!(refused, "-32602 foreign", "{era}: {attack}");
@@ -93,7 +99,7 @@ async fn a_handle_with_any_letter_changed_is_refused() {
     for era in [Era::Legacy, Era::Modern] {
         let gateway = Gateway::start(era, "{}").await;
         let (client, _inbox) = gateway.client(Version::LATEST, ALL).await;
-        let call = Call::tool("one__ask", &raw("{}"));
+        let call = CallRequest::call_tool("one__ask", &raw("{}"));
         let (state, key) = ask(&client, &call).await;
         let letters = state.to_text().unwrap();
         for at in 0..letters.len() {
@@ -117,7 +123,7 @@ async fn a_handle_with_any_letter_changed_is_refused() {
 async fn a_call_that_waits_is_taken_once_and_one_that_does_not_is_its_servers_to_judge() {
     let gateway = Gateway::start(Era::Legacy, "{}").await;
     let (client, _inbox) = gateway.client(Version::LATEST, ALL).await;
-    let call = Call::tool("one__ask", &raw("{}"));
+    let call = CallRequest::call_tool("one__ask", &raw("{}"));
     let (state, key) = ask(&client, &call).await;
     assert!(gateway.engine.calls_in_flight() > 0);
     assert!(again(&client, &call, &state, &key).await.is_ok());
@@ -136,7 +142,7 @@ async fn a_call_that_waits_is_taken_once_and_one_that_does_not_is_its_servers_to
     // Our own question is answered once, whoever is behind it.
     let gateway = Gateway::with(Era::Modern, "{}", asking()).await;
     let (client, _inbox) = gateway.client(Version::LATEST, ALL).await;
-    let call = Call::tool("one__echo", &raw("{}"));
+    let call = CallRequest::call_tool("one__echo", &raw("{}"));
     let (state, key) = ask(&client, &call).await;
     assert!(again(&client, &call, &state, &key).await.is_ok());
     assert_eq!(again(&client, &call, &state, &key).await.unwrap_err(), "-32602 used");
@@ -151,17 +157,20 @@ async fn a_call_that_comes_back_without_an_answer_is_asked_again() {
     {
         let gateway = Gateway::with(era, "{}", options).await;
         let (client, _inbox) = gateway.client(Version::LATEST, ALL).await;
-        let call = Call::tool(tool, &raw("{}"));
+        let call = CallRequest::call_tool(tool, &raw("{}"));
         for use_latest in [true, false] {
             let (first, key) = ask(&client, &call).await;
             let mut latest = first.clone();
             for answers in [Vec::new(), accept("another question")] {
-                let resume = Resume::Again { state: Some(latest) };
+                let resume = SuspendedExchange::Again { state: Some(latest) };
                 let mut exchange = client.resume(&call, resume, answers);
                 let event = soon(exchange.next()).await.unwrap();
-                let Event::NeedsInput(questions) = event else { panic!("{era}: {event:?}") };
+                let ExchangeEvent::NeedsInput(questions) = event else {
+                    panic!("{era}: {event:?}")
+                };
                 assert_eq!(questions[0].key, key, "{era}");
-                let Some(Resume::Again { state: Some(state) }) = exchange.into_resume() else {
+                let Some(SuspendedExchange::Again { state: Some(state) }) = exchange.suspend()
+                else {
                     panic!("{era}: no state")
                 };
                 latest = state;
@@ -176,7 +185,7 @@ async fn a_call_that_comes_back_without_an_answer_is_asked_again() {
 
 #[tokio::test]
 async fn a_restart_loses_only_what_waited() {
-    let call = Call::tool("one__ask", &raw("{}"));
+    let call = CallRequest::call_tool("one__ask", &raw("{}"));
     for (era, expected) in [(Era::Modern, Ok("Ada")), (Era::Legacy, Err("-32602 restarted"))] {
         let gateway = Gateway::start(era, "{}").await;
         let (client, _inbox) = gateway.client(Version::LATEST, ALL).await;
@@ -198,7 +207,7 @@ async fn a_handle_expires_and_its_call_is_cancelled() {
     for era in [Era::Legacy, Era::Modern] {
         let gateway = Gateway::start(era, "{}").await;
         let (client, _inbox) = gateway.client(Version::LATEST, ALL).await;
-        let call = Call::tool("one__ask", &raw("{}"));
+        let call = CallRequest::call_tool("one__ask", &raw("{}"));
         let (state, key) = ask(&client, &call).await;
         tokio::time::sleep(std::time::Duration::from_secs(601)).await;
         assert_eq!(gateway.engine.calls_in_flight(), 0);
@@ -212,8 +221,8 @@ async fn a_call_that_is_taken_back_while_it_asks_is_not_kept() {
     for era in [Era::Legacy, Era::Modern] {
         let gateway = Gateway::start(era, "{}").await;
         let (client, _inbox) = gateway.client(Version::LATEST_LEGACY, ALL).await;
-        let mut exchange = client.call(Call::tool("one__ask", &raw("{}")));
-        while !matches!(soon(exchange.next()).await.unwrap(), Event::NeedsInput(_)) {}
+        let mut exchange = client.call(CallRequest::call_tool("one__ask", &raw("{}")));
+        while !matches!(soon(exchange.next()).await.unwrap(), ExchangeEvent::NeedsInput(_)) {}
         assert_eq!(gateway.engine.calls_in_flight(), 1, "{era:?}");
         drop(exchange);
         let let_go = async {
@@ -231,14 +240,14 @@ async fn consent_is_asked_of_a_client_that_can_be_asked() {
     let gateway = Gateway::with(Era::Modern, "{}", asking()).await;
     for version in [Version::LATEST_LEGACY, Version::LATEST] {
         let (client, _inbox) = gateway.client(version, ALL).await;
-        let mut exchange = client.call(Call::tool("one__echo", &raw("{}")));
+        let mut exchange = client.call(CallRequest::call_tool("one__echo", &raw("{}")));
         let result = loop {
             match soon(exchange.next()).await.unwrap() {
-                Event::NeedsInput(questions) => {
+                ExchangeEvent::NeedsInput(questions) => {
                     assert!(questions[0].params.as_str().contains("`one__echo`"));
                     exchange.answer(accept(&questions[0].key));
                 }
-                Event::Done(result) => break result,
+                ExchangeEvent::Done(result) => break result,
                 _ => {}
             }
         };
@@ -263,17 +272,17 @@ async fn only_an_answer_that_says_yes_permits_a_call() {
             r#"{"action":"cancel","content":{"decision":"once"}}"#,
             "{}",
         ] {
-            let mut exchange = client.call(Call::tool("one__hang", &raw("{}")));
+            let mut exchange = client.call(CallRequest::call_tool("one__hang", &raw("{}")));
             let refused = loop {
                 match soon(exchange.next()).await {
-                    Ok(Event::NeedsInput(questions)) => {
+                    Ok(ExchangeEvent::NeedsInput(questions)) => {
                         let form = questions[0].params.get("requestedSchema").unwrap().unwrap();
                         let is_filled = form.as_str().contains("default");
                         assert!(!is_filled, "a client may fill it in: {form}");
                         let key = questions[0].key.clone();
-                        exchange.answer(vec![Answer { key, outcome: Ok(raw(answer)) }]);
+                        exchange.answer(vec![InputResponse { key, outcome: Ok(raw(answer)) }]);
                     }
-                    Ok(Event::Done(result)) => panic!("{answer} permitted it: {result}"),
+                    Ok(ExchangeEvent::Done(result)) => panic!("{answer} permitted it: {result}"),
                     Ok(_) => {}
                     Err(error) => break error.to_string(),
                 }
@@ -291,7 +300,11 @@ async fn without_anybody_to_ask_a_call_is_refused_with_the_rule_that_would_allow
     let gateway = Gateway::with(Era::Modern, "{}", asking()).await;
     for version in [Version::LATEST_LEGACY, Version::LATEST] {
         let (client, _inbox) = gateway.client(version, "{}").await;
-        let refused = client.call(Call::tool("one__echo", &raw("{}"))).result().await.unwrap_err();
+        let refused = client
+            .call(CallRequest::call_tool("one__echo", &raw("{}")))
+            .result()
+            .await
+            .unwrap_err();
         assert!(
             refused.to_string().contains("`mcp__one__echo` under `permissions.allow`"),
             "{refused}"
@@ -303,22 +316,24 @@ async fn without_anybody_to_ask_a_call_is_refused_with_the_rule_that_would_allow
     // By default a client's own prompt decides, and a client that can be asked nothing works at its first call.
     let gateway = Gateway::start(Era::Modern, "{}").await;
     let (client, _inbox) = gateway.client(Version::V2024_11_05, "{}").await;
-    soon(client.call(Call::tool("one__echo", &raw("{}"))).result()).await.unwrap();
+    soon(client.call(CallRequest::call_tool("one__echo", &raw("{}"))).result()).await.unwrap();
     gateway.engine.shutdown().await;
 }
 
 #[tokio::test]
 async fn a_part_shows_one_server() {
-    let options = BridgeOptions { results: Policy::gateway(), ..BridgeOptions::default() };
+    let options = BridgeOptions { results: ResultPolicy::gateway(), ..BridgeOptions::default() };
     let gateway = Gateway::with(Era::Legacy, "{}", options).await;
-    let part = Part::Server("two".into());
+    let part = ViewSelection::Server("two".into());
     let (client, _inbox) = gateway.client_of(Version::LATEST, "{}", "me", part).await;
-    let tools = client.list(switchboard_wire::client::List::Tools).await.unwrap();
+    let tools = client.list(switchboard_wire::client::ListKind::Tools).await.unwrap();
     let own = |tool: &&Raw| tool.as_str().contains(r#""name":"two__"#);
     assert_eq!(tools.items.iter().filter(own).count(), 12, "{:?}", tools.items);
     assert_eq!(tools.items.len(), 15, "and the gateway's own: {:?}", tools.items);
-    soon(client.call(Call::tool("two__echo", &raw("{}"))).result()).await.unwrap();
-    let other = soon(client.call(Call::tool("one__echo", &raw("{}"))).result()).await.unwrap_err();
+    soon(client.call(CallRequest::call_tool("two__echo", &raw("{}"))).result()).await.unwrap();
+    let other = soon(client.call(CallRequest::call_tool("one__echo", &raw("{}"))).result())
+        .await
+        .unwrap_err();
     assert!(other.to_string().contains("`one__echo`"), "{other}");
     gateway.engine.shutdown().await;
 }

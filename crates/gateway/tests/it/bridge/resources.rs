@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 use switchboard_gateway::bridge::BridgeOptions;
-use switchboard_gateway::front::Part;
-use switchboard_wire::client::{Call, Client, Incoming, List};
-use switchboard_wire::server::Change;
+use switchboard_gateway::front::ViewSelection;
+use switchboard_wire::client::{CallRequest, Client, InboxEvent, ListKind};
+use switchboard_wire::server::ChangeNotification;
 use switchboard_wire::{Era, Error, Version};
 
 use super::{Gateway, raw, soon};
@@ -12,7 +12,7 @@ use super::{Gateway, raw, soon};
 const VERSIONS: [Version; 2] = [Version::LATEST_LEGACY, Version::LATEST];
 
 async fn read(client: &Client, params: &Value) -> Result<Value, Error> {
-    let call = Call::new("resources/read", Some(raw(&params.to_string())));
+    let call = CallRequest::new("resources/read", Some(raw(&params.to_string())));
     soon(client.call(call).result()).await.map(|result| result.decode().unwrap())
 }
 
@@ -30,14 +30,17 @@ async fn an_unmentioned_resource_is_read_from_the_only_server_with_resources() {
             let telling = async {
                 // A modern client listens a moment after it has asked to.
                 loop {
-                    gateway.server.changes.announce(Change::Resource("secret://x".into()));
+                    gateway
+                        .server
+                        .changes
+                        .announce(ChangeNotification::Resource("secret://x".into()));
                     tokio::time::sleep(std::time::Duration::from_millis(20)).await;
                 }
             };
             let hearing = async {
                 while !matches!(
                     inbox.next().await.unwrap(),
-                    Incoming::ResourceUpdated { uri, .. } if uri == "secret://x"
+                    InboxEvent::ResourceUpdated { uri, .. } if uri == "secret://x"
                 ) {}
             };
             tokio::select! { () = soon(hearing) => {}, () = telling => {} }
@@ -59,7 +62,7 @@ async fn with_several_servers_the_candidates_are_told() {
         for server in ["one", "two"] {
             let named = json!({ "uri": "secret://x", "_meta": { "switchboard/server": server } });
             read(&client, &named).await.unwrap();
-            let part = Part::Server(server.into());
+            let part = ViewSelection::Server(server.into());
             let (alone, _b) = gateway.client_of(version, "{}", "me", part).await;
             read(&alone, &json!({ "uri": "secret://x" })).await.unwrap();
         }
@@ -72,7 +75,7 @@ async fn a_uri_of_two_servers_says_which_is_read_and_either_is_reached() {
     for version in VERSIONS {
         let gateway = Gateway::start(Era::Modern, "{}").await;
         let (client, _inbox) = gateway.client(version, "{}").await;
-        let listed = soon(client.list(List::Resources)).await.unwrap().items;
+        let listed = soon(client.list(ListKind::Resources)).await.unwrap().items;
         let tags: Vec<Value> = listed
             .iter()
             .map(|item| item.decode::<Value>().unwrap()["_meta"]["switchboard/server"].clone())
@@ -93,7 +96,7 @@ async fn a_uri_of_two_servers_says_which_is_read_and_either_is_reached() {
         let wrong = json!({ "uri": "note://a", "_meta": { "switchboard/server": "three" } });
         assert_eq!(read(&client, &wrong).await.unwrap_err().code(), Some(-32602));
 
-        let part = Part::Server("two".into());
+        let part = ViewSelection::Server("two".into());
         let (alone, _b) = gateway.client_of(version, "{}", "me", part).await;
         let result = read(&alone, &json!({ "uri": "note://a" })).await.unwrap();
         assert_eq!(result["_meta"].get("switchboard/server"), None, "it sees one server: {result}");

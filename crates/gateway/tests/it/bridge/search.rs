@@ -1,24 +1,24 @@
 //! Tools that are looked for, and results that are read on in.
 
 use serde_json::{Value, json};
-use switchboard_core::engine::Happened;
-use switchboard_core::results::Policy;
+use switchboard_core::engine::EngineEventKind;
+use switchboard_core::results::ResultPolicy;
 use switchboard_gateway::bridge::{BridgeOptions, ToolSearch};
-use switchboard_gateway::front::Part;
-use switchboard_wire::client::{Call, Client, List};
+use switchboard_gateway::front::ViewSelection;
+use switchboard_wire::client::{CallRequest, Client, ListKind};
 use switchboard_wire::{Era, Version};
 
 use super::{Gateway, raw, soon};
 
 async fn names(client: &Client) -> Vec<String> {
-    let tools = client.list(List::Tools).await.unwrap();
+    let tools = client.list(ListKind::Tools).await.unwrap();
     let name =
         |tool: &switchboard_wire::json::Raw| tool.get("name").unwrap().unwrap().to_text().unwrap();
     tools.items.iter().map(name).collect()
 }
 
 async fn call(client: &Client, tool: &str, arguments: &Value) -> Result<Value, i64> {
-    let call = client.call(Call::tool(tool, &raw(&arguments.to_string())));
+    let call = client.call(CallRequest::call_tool(tool, &raw(&arguments.to_string())));
     let result = soon(call.result()).await.map_err(|error| error.code().unwrap_or_default())?;
     Ok(result.decode().unwrap_or_default())
 }
@@ -37,7 +37,8 @@ async fn with_search_on_a_tool_is_found_and_then_called() {
         assert_eq!(found[0]["name"], "one__echo");
         assert_eq!(found[0]["inputSchema"]["properties"]["n"]["type"], "number");
         let inner = json!({ "name": "one__echo", "arguments": { "n": 7 } });
-        let echoed = client.call(Call::tool("call_tool", &raw(&inner.to_string()))).result();
+        let echoed =
+            client.call(CallRequest::call_tool("call_tool", &raw(&inner.to_string()))).result();
         let echoed = soon(echoed).await.unwrap();
         assert!(echoed.as_str().contains(r#""echo":{"n":7}"#), "{echoed}");
         // Rules are about the inner tool.
@@ -59,7 +60,7 @@ async fn a_short_list_is_listed_when_the_cost_decides() {
 
 #[tokio::test]
 async fn a_long_result_is_read_on_in_by_its_own_principal() {
-    let results = Policy { max_chars: 100, ..Policy::gateway() };
+    let results = ResultPolicy { max_chars: 100, ..ResultPolicy::gateway() };
     let options = BridgeOptions { results, ..BridgeOptions::default() };
     let gateway = Gateway::with(Era::Modern, "{}", options).await;
     let (client, _inbox) = gateway.client(Version::LATEST, "{}").await;
@@ -79,10 +80,12 @@ async fn a_long_result_is_read_on_in_by_its_own_principal() {
     let found = json!({ "uri": uri, "search": "line 77 " });
     let found = call(&client, "read_result", &found).await.unwrap();
     assert!(found["content"][0]["text"].as_str().unwrap().starts_with("line 77,"), "{found}");
-    let read = soon(client.call(Call::read(&format!("{uri}?offset=0&length=4"))).result()).await;
+    let read =
+        soon(client.call(CallRequest::read_resource(&format!("{uri}?offset=0&length=4"))).result())
+            .await;
     assert!(read.unwrap().as_str().contains("line"));
 
-    let everything = Part::Everything;
+    let everything = ViewSelection::Everything;
     let (stranger, _b) = gateway.client_of(Version::LATEST, "{}", "you", everything).await;
     let mut events = gateway.engine.calls();
     let refused = call(&stranger, "read_result", &json!({ "uri": uri })).await.unwrap();
@@ -90,7 +93,7 @@ async fn a_long_result_is_read_on_in_by_its_own_principal() {
     call(&client, "read_result", &json!({ "uri": uri })).await.unwrap();
     let mut told = Vec::new();
     while let Ok(event) = events.try_recv() {
-        if let Happened::Called(called) = event.what {
+        if let EngineEventKind::Called(called) = event.what {
             told.push((called.who.principal.clone(), called.name.clone(), called.ended.word()));
         }
     }

@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
-use switchboard_core::engine::InProcess;
+use switchboard_core::engine::InProcessServer;
 use switchboard_wire::Era;
 use switchboard_wire::client::InputRequest;
 use switchboard_wire::envelope::{RpcError, code};
 use switchboard_wire::json::Raw;
-use switchboard_wire::link::pair::pair;
+use switchboard_wire::link::pair::link_pair;
 use switchboard_wire::server::{
-    Asked, Changes, Context, Description, Handler, Reply, ServeOptions, serve,
+    ChangeBroadcaster, HandlerReply, HandlerRequest, RequestContext, ServeOptions,
+    ServerDescription, ServerHandler, serve,
 };
 use tokio::sync::watch;
 
@@ -20,7 +21,7 @@ use super::raw;
 /// The server. Both names of it are the same one.
 #[derive(Default)]
 pub(super) struct Server {
-    pub(super) changes: Changes,
+    pub(super) changes: ChangeBroadcaster,
     /// Calls of `hang` that were dropped.
     pub(super) dropped: watch::Sender<usize>,
     /// Calls of `hang` that began.
@@ -61,10 +62,10 @@ pub(super) const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAA
 const WHO: &str = r#"{"message":"who?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}}"#;
 
 impl Server {
-    pub(super) fn in_process(self: &Arc<Self>, name: &str, era: Era) -> InProcess {
+    pub(super) fn in_process(self: &Arc<Self>, name: &str, era: Era) -> InProcessServer {
         let server = self.clone();
-        InProcess::linked(name, move || {
-            let (ours, theirs) = pair();
+        InProcessServer::from_link(name, move || {
+            let (ours, theirs) = link_pair();
             let server = server.clone();
             tokio::spawn(async move {
                 let changes = server.changes.clone();
@@ -78,7 +79,11 @@ impl Server {
         })
     }
 
-    async fn tool(&self, asked: Asked, context: &Context) -> Result<Reply, RpcError> {
+    async fn tool(
+        &self,
+        asked: HandlerRequest,
+        context: &RequestContext,
+    ) -> Result<HandlerReply, RpcError> {
         let member = |key| asked.params.get(key).ok().flatten();
         let arguments = member("arguments").unwrap_or_else(Raw::empty_object);
         match member("name").and_then(|name| name.to_text()).unwrap_or_default().as_str() {
@@ -127,10 +132,15 @@ impl Server {
 
 impl Server {
     /// Makes a task of a call, if whoever calls can follow one.
-    fn begin(&self, asked: &Asked, arguments: &Raw, context: &Context) -> Reply {
+    fn begin(
+        &self,
+        asked: &HandlerRequest,
+        arguments: &Raw,
+        context: &RequestContext,
+    ) -> HandlerReply {
         let era = context.version.era();
         let wanted = match era {
-            Era::Modern => context.offers(&["extensions", "io.modelcontextprotocol/tasks"]),
+            Era::Modern => context.has_capability(&["extensions", "io.modelcontextprotocol/tasks"]),
             Era::Legacy => matches!(asked.params.get("task"), Ok(Some(_))),
         };
         if !wanted {
@@ -147,7 +157,11 @@ impl Server {
         }
     }
 
-    fn task(&self, asked: &Asked, context: &Context) -> Result<Reply, RpcError> {
+    fn task(
+        &self,
+        asked: &HandlerRequest,
+        context: &RequestContext,
+    ) -> Result<HandlerReply, RpcError> {
         let era = context.version.era();
         let id = asked.params.get("taskId").unwrap().unwrap().to_text().unwrap();
         let mut tasks = self.tasks.lock().unwrap();
@@ -205,7 +219,7 @@ impl Drop for Noticed<'_> {
     }
 }
 
-fn ask(asked: &Asked, method: &str, params: &str) -> Reply {
+fn ask(asked: &HandlerRequest, method: &str, params: &str) -> HandlerReply {
     if let Some(answer) = asked.answers.first() {
         let said = match &answer.outcome {
             Ok(result) => result.to_string(),
@@ -215,16 +229,16 @@ fn ask(asked: &Asked, method: &str, params: &str) -> Reply {
         return done(&format!(r#"{{"content":[],"said":{said},"state":{state}}}"#));
     }
     let question = InputRequest { key: "q".into(), method: method.into(), params: raw(params) };
-    Reply::NeedsInput { questions: vec![question], state: Some(Raw::string("state")) }
+    HandlerReply::NeedsInput { questions: vec![question], state: Some(Raw::string("state")) }
 }
 
-fn done(text: &str) -> Reply {
-    Reply::Complete(raw(text))
+fn done(text: &str) -> HandlerReply {
+    HandlerReply::Complete(raw(text))
 }
 
-impl Handler for Server {
-    fn describe(&self) -> Description {
-        Description {
+impl ServerHandler for Server {
+    fn describe(&self) -> ServerDescription {
+        ServerDescription {
             info: raw(r#"{"name":"behind","version":"1"}"#),
             capabilities: raw(
                 r#"{"tools":{"listChanged":true},"resources":{"subscribe":true},"prompts":{},"completions":{},"logging":{},
@@ -236,9 +250,9 @@ impl Handler for Server {
 
     fn call<'a>(
         &'a self,
-        asked: Asked,
-        context: &'a Context,
-    ) -> BoxFuture<'a, Result<Reply, RpcError>> {
+        asked: HandlerRequest,
+        context: &'a RequestContext,
+    ) -> BoxFuture<'a, Result<HandlerReply, RpcError>> {
         Box::pin(async move {
             Ok(match &*asked.method {
                 "tools/list" if context.version.era() == Era::Legacy => {

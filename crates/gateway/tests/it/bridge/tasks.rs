@@ -1,8 +1,8 @@
 //! Tasks in every pairing: followed, asked, cancelled, listed, and nobody else's.
 
 use serde_json::{Value, json};
-use switchboard_gateway::front::Part;
-use switchboard_wire::client::{Call, Client, Event, List, Tasks};
+use switchboard_gateway::front::ViewSelection;
+use switchboard_wire::client::{CallRequest, Client, ExchangeEvent, ListKind, TaskHandling};
 use switchboard_wire::{Era, Version};
 
 use super::matrix::run;
@@ -12,17 +12,19 @@ use super::{ALL, Gateway, raw, soon};
 const VERSIONS: [Version; 2] = [Version::V2025_11_25, Version::V2026_07_28];
 const ERAS: [Era; 2] = [Era::Legacy, Era::Modern];
 
-fn call(arguments: &str) -> Call {
-    Call::tool("one__task", &raw(arguments)).as_task(raw(r#"{"ttl":60000}"#))
+fn call(arguments: &str) -> CallRequest {
+    CallRequest::call_tool("one__task", &raw(arguments)).as_task(raw(r#"{"ttl":60000}"#))
 }
 
 /// Calls `one__task`; the task that comes of it, whatever the era calls it.
 async fn begun(client: &Client, arguments: &str) -> Value {
     // What can be called as a task stands in the list.
-    soon(client.list(List::Tools)).await.unwrap();
-    let result = soon(client.call(call(arguments).with_tasks(Tasks::Hand)).result()).await.unwrap();
+    soon(client.list(ListKind::Tools)).await.unwrap();
+    let result = soon(client.call(call(arguments).with_task_handling(TaskHandling::Hand)).result())
+        .await
+        .unwrap();
     let result: Value = result.decode().unwrap();
-    match client.server().era() {
+    match client.server_facts().era() {
         Era::Modern => {
             assert_eq!(result["resultType"], "task", "{result}");
             result
@@ -34,7 +36,7 @@ async fn begun(client: &Client, arguments: &str) -> Value {
 /// Asks something of a task; the answer, or the code and the reason.
 async fn ask(client: &Client, method: &'static str, id: &str) -> Result<Value, String> {
     let params = raw(&json!({ "taskId": id }).to_string());
-    match soon(client.call(Call::new(method, Some(params))).result()).await {
+    match soon(client.call(CallRequest::new(method, Some(params))).result()).await {
         Ok(result) => Ok(result.decode().unwrap()),
         Err(switchboard_wire::Error::Rpc(error)) => {
             let reason = error.data.and_then(|data| data.get("reason").unwrap());
@@ -88,7 +90,7 @@ async fn for_a_client_without_tasks_they_are_followed_here() {
     for era in ERAS {
         let gateway = Gateway::start(era, "{}").await;
         let (client, _inbox) = gateway.client(Version::V2025_06_18, ALL).await;
-        let plain = Call::tool("one__task", &raw("{}"));
+        let plain = CallRequest::call_tool("one__task", &raw("{}"));
         let result: Value = soon(client.call(plain).result()).await.unwrap().decode().unwrap();
         match era {
             Era::Modern => assert_eq!(result["said"], 0, "the server decides"),
@@ -103,8 +105,9 @@ async fn a_result_that_comes_at_once_is_wrapped() {
     for era in ERAS {
         let gateway = Gateway::start(era, "{}").await;
         let (client, _inbox) = gateway.client(Version::V2025_11_25, ALL).await;
-        let quick = Call::tool("one__long", &raw("{}")).as_task(raw("{}"));
-        let created = soon(client.call(quick.with_tasks(Tasks::Hand)).result()).await.unwrap();
+        let quick = CallRequest::call_tool("one__long", &raw("{}")).as_task(raw("{}"));
+        let created =
+            soon(client.call(quick.with_task_handling(TaskHandling::Hand)).result()).await.unwrap();
         let created: Value = created.decode().unwrap();
         let id = created["task"]["taskId"].as_str().unwrap();
         until(&client, id, "completed").await;
@@ -124,8 +127,9 @@ async fn a_task_is_its_own_clients_alone() {
             let cell = format!("{version} client, {era} server");
             let gateway = Gateway::start(era, "{}").await;
             let (client, _a) = gateway.client(version, ALL).await;
-            let (stranger, _b) = gateway.client_of(version, ALL, "you", Part::Everything).await;
-            let part = Part::Server("one".into());
+            let (stranger, _b) =
+                gateway.client_of(version, ALL, "you", ViewSelection::Everything).await;
+            let part = ViewSelection::Server("one".into());
             let (elsewhere, _c) = gateway.client_of(version, ALL, "me", part).await;
             let task = begun(&client, "{}").await;
             let id = task["taskId"].as_str().unwrap();
@@ -159,9 +163,9 @@ async fn a_servers_task_id_is_told_to_no_client() {
         for version in Version::ALL {
             let cell = format!("{version} client, {era} server");
             let (client, _inbox) = gateway.client(version, ALL).await;
-            soon(client.list(List::Tools)).await.unwrap();
+            soon(client.list(ListKind::Tools)).await.unwrap();
             let mut told = Vec::new();
-            let plain = Call::tool("one__task", &raw(r#"{"ask":1}"#));
+            let plain = CallRequest::call_tool("one__task", &raw(r#"{"ask":1}"#));
             let calls = if VERSIONS.contains(&version) {
                 let task = begun(&client, r#"{"ask":1}"#).await;
                 let state =
@@ -175,13 +179,13 @@ async fn a_servers_task_id_is_told_to_no_client() {
                 let mut exchange = client.call(call);
                 loop {
                     match soon(exchange.next()).await.unwrap() {
-                        Event::NeedsInput(asked) => {
+                        ExchangeEvent::NeedsInput(asked) => {
                             told.extend(asked.iter().map(|question| question.params.to_string()));
                             exchange
                                 .answer(asked.iter().map(|q| q.answer(accept.clone())).collect());
                         }
-                        Event::Task(state) => told.push(state.to_string()),
-                        Event::Done(result) => break told.push(result.to_string()),
+                        ExchangeEvent::Task(state) => told.push(state.to_string()),
+                        ExchangeEvent::Done(result) => break told.push(result.to_string()),
                         _ => {}
                     }
                 }
@@ -224,10 +228,11 @@ async fn a_list_has_ones_own_tasks() {
     let gateway = Gateway::start(Era::Legacy, "{}").await;
     let (client, _a) = gateway.client(Version::V2025_11_25, ALL).await;
     let (stranger, _b) =
-        gateway.client_of(Version::V2025_11_25, ALL, "you", Part::Everything).await;
+        gateway.client_of(Version::V2025_11_25, ALL, "you", ViewSelection::Everything).await;
     let created = begun(&client, "{}").await;
     let list = async |client: &Client| -> Vec<Value> {
-        let result = soon(client.call(Call::new("tasks/list", None)).result()).await.unwrap();
+        let result =
+            soon(client.call(CallRequest::new("tasks/list", None)).result()).await.unwrap();
         let result: Value = result.decode().unwrap();
         result["tasks"].as_array().unwrap().clone()
     };
@@ -268,7 +273,7 @@ async fn a_client_that_goes_by_the_list_finds_what_can_be_called_as_a_task() {
             [(Version::V2025_11_25, Some(json!("optional"))), (Version::V2025_06_18, None)]
         {
             let (client, _inbox) = gateway.client(version, "{}").await;
-            let tools = soon(client.list(List::Tools)).await.unwrap().items;
+            let tools = soon(client.list(ListKind::Tools)).await.unwrap().items;
             let task = tools.iter().find(|tool| tool.as_str().contains("one__task")).unwrap();
             let task: Value = task.decode().unwrap();
             let told = task.get("execution").map(|execution| execution["taskSupport"].clone());
@@ -295,13 +300,13 @@ async fn a_task_of_a_real_server_reaches_clients_of_both_eras() {
     for version in VERSIONS {
         let (client, _inbox) = gateway.client(version, ALL).await;
         let known = async {
-            while !soon(client.list(List::Tools)).await.unwrap().items.iter().any(is_research) {
+            while !soon(client.list(ListKind::Tools)).await.unwrap().items.iter().any(is_research) {
                 tokio::time::sleep(std::time::Duration::from_millis(50)).await;
             }
         };
         soon(known).await;
         let arguments = raw(r#"{"topic":"python","ambiguous":true}"#);
-        let research = Call::tool("every__simulate-research-query", &arguments);
+        let research = CallRequest::call_tool("every__simulate-research-query", &arguments);
         let (happened, result) = soon(run(&client, research, accept)).await;
         assert_eq!(happened, ["elicitation/create"], "{version}");
         let result = result.unwrap().to_string();
@@ -320,9 +325,9 @@ async fn each_version_is_told_of_the_tasks_it_knows() {
     let gateway = Gateway::start(Era::Modern, "{}").await;
     for version in Version::ALL {
         let (client, _inbox) = gateway.client(version, "{}").await;
-        let server = client.server();
-        let older = server.offers(&["tasks", "requests", "tools", "call"]);
-        let newer = server.offers(&["extensions", "io.modelcontextprotocol/tasks"]);
+        let server = client.server_facts();
+        let older = server.has_capability(&["tasks", "requests", "tools", "call"]);
+        let newer = server.has_capability(&["extensions", "io.modelcontextprotocol/tasks"]);
         assert_eq!(older, version == Version::V2025_11_25, "{version}");
         assert_eq!(newer, version == Version::V2026_07_28, "{version}");
         client.close().await;

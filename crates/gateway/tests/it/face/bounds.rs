@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use switchboard_gateway::face::{FaceOptions, Limits, Times};
+use switchboard_gateway::face::{FaceLimits, FaceOptions, FaceTimeouts};
 use switchboard_wire::{envelope::MAX_BATCH_MESSAGES, server::MAX_BATCH_ANSWER_BYTES};
 use tokio::{io::AsyncWriteExt, net::TcpStream};
 
@@ -14,13 +14,13 @@ use super::{
     soon,
 };
 
-fn with(limits: Limits) -> FaceOptions {
+fn with(limits: FaceLimits) -> FaceOptions {
     FaceOptions { limits, ..FaceOptions::local() }
 }
 
 #[tokio::test]
 async fn a_body_holds_so_much() {
-    let served = Served::start(with(Limits { body: 1000, ..Limits::default() })).await;
+    let served = Served::start(with(FaceLimits { body: 1000, ..FaceLimits::default() })).await;
     let id = begin_session(served.address, "/mcp", &[]).await;
     let known = [("mcp-session-id", id.as_str())];
     let padded = |size: usize| {
@@ -38,7 +38,7 @@ async fn a_body_holds_so_much() {
 
 #[tokio::test]
 async fn so_many_calls_are_under_way_in_a_session() {
-    let served = Served::start(with(Limits { streams: 1, ..Limits::default() })).await;
+    let served = Served::start(with(FaceLimits { streams: 1, ..FaceLimits::default() })).await;
     let id = begin_session(served.address, "/mcp", &[]).await;
     let other = begin_session(served.address, "/mcp", &[]).await;
     let usual = [("mcp-session-id", id.as_str()), ("content-type", "application/json")];
@@ -52,7 +52,7 @@ async fn so_many_calls_are_under_way_in_a_session() {
 
 #[tokio::test]
 async fn so_many_connections_are_open() {
-    let served = Served::start(with(Limits { connections: 1, ..Limits::default() })).await;
+    let served = Served::start(with(FaceLimits { connections: 1, ..FaceLimits::default() })).await;
     let mut held = begin(served.address, "GET", "/sse", &[], "").await;
     read_until(&mut held, "sessionId").await;
     let mut refused = soon(tokio::net::TcpStream::connect(served.address)).await.unwrap();
@@ -73,7 +73,7 @@ async fn so_many_connections_are_open() {
 /// Its connection is cut; nobody else waits for it.
 #[tokio::test]
 async fn a_client_that_does_not_read_is_cut_off() {
-    let times = Times { stalled: Duration::from_millis(200), ..Times::default() };
+    let times = FaceTimeouts { stalled: Duration::from_millis(200), ..FaceTimeouts::default() };
     let served = Served::start(FaceOptions { times, ..FaceOptions::local() }).await;
     let id = begin_session(served.address, "/mcp", &[]).await;
     let usual = [("mcp-session-id", id.as_str()), ("content-type", "application/json")];
@@ -88,7 +88,7 @@ async fn a_client_that_does_not_read_is_cut_off() {
 
 #[tokio::test]
 async fn a_head_that_does_not_come_is_waited_for_so_long() {
-    let times = Times { head: Duration::from_millis(100), ..Times::default() };
+    let times = FaceTimeouts { head: Duration::from_millis(100), ..FaceTimeouts::default() };
     let served = Served::start(FaceOptions { times, ..FaceOptions::local() }).await;
     let mut stream = soon(tokio::net::TcpStream::connect(served.address)).await.unwrap();
     tokio::io::AsyncWriteExt::write_all(&mut stream, b"POST /mcp HTTP/1.1\r\nhost:").await.unwrap();
@@ -99,7 +99,7 @@ async fn a_head_that_does_not_come_is_waited_for_so_long() {
 
 #[tokio::test]
 async fn a_stream_with_nothing_to_say_shows_that_it_lives() {
-    let times = Times { keep_alive: Duration::from_millis(20), ..Times::default() };
+    let times = FaceTimeouts { keep_alive: Duration::from_millis(20), ..FaceTimeouts::default() };
     let served = Served::start(FaceOptions { times, ..FaceOptions::local() }).await;
     let id = begin_session(served.address, "/mcp", &[]).await;
     let mut stream = begin(served.address, "GET", "/mcp", &[("mcp-session-id", &id)], "").await;
@@ -109,7 +109,7 @@ async fn a_stream_with_nothing_to_say_shows_that_it_lives() {
 /// A call that is long silent is given its stream, so that nobody takes it for dead.
 #[tokio::test]
 async fn a_long_call_opens_its_stream_without_an_answer() {
-    let times = Times { first_word: Duration::from_millis(20), ..Times::default() };
+    let times = FaceTimeouts { first_word: Duration::from_millis(20), ..FaceTimeouts::default() };
     let served = Served::start(FaceOptions { times, ..FaceOptions::local() }).await;
     let id = begin_session(served.address, "/mcp", &[]).await;
     let usual = [("mcp-session-id", id.as_str()), ("content-type", "application/json")];
@@ -183,7 +183,7 @@ async fn the_answers_to_a_batch_hold_so_much() {
 
 #[tokio::test]
 async fn a_batch_is_as_many_calls_as_it_holds() {
-    let served = Served::start(with(Limits { streams: 3, ..Limits::default() })).await;
+    let served = Served::start(with(FaceLimits { streams: 3, ..FaceLimits::default() })).await;
     let id = begin_session(served.address, "/mcp", &[]).await;
     let known = [("mcp-session-id", id.as_str())];
     for (count, status) in [(3, 200), (4, 503), (3, 200)] {
@@ -200,7 +200,7 @@ async fn a_batch_is_as_many_calls_as_it_holds() {
 /// One principal's requests take so much memory, in however many sessions, and nobody else's are refused for it.
 #[tokio::test]
 async fn requests_of_a_principal_hold_so_much() {
-    let limits = Limits { in_flight_bytes: 1500, ..Limits::default() };
+    let limits = FaceLimits { in_flight_bytes: 1500, ..FaceLimits::default() };
     let served = Served::start(FaceOptions { limits, ..by_token() }).await;
     let (ann, bob) =
         (("authorization", "Bearer token-of-ann"), ("authorization", "Bearer token-of-bob"));
@@ -257,10 +257,10 @@ async fn ask(stream: &mut TcpStream, served: &Served, headers: &str, body: &str)
 /// A connection goes on after a refusal, or the refusal says that it does not.
 #[tokio::test]
 async fn a_refused_body_leaves_the_connection_good_or_said_to_end() {
-    let limits = Limits {
-        rate: switchboard_gateway::face::Rate::PerSecond(1),
+    let limits = FaceLimits {
+        rate: switchboard_gateway::face::RequestRate::PerSecond(1),
         body: 1000,
-        ..Limits::default()
+        ..FaceLimits::default()
     };
     let served = Served::start(FaceOptions { limits, ..by_token() }).await;
     let body = |size: usize| format!("{{\"x\":\"{}\"}}", "x".repeat(size));
@@ -298,7 +298,7 @@ async fn a_refused_body_leaves_the_connection_good_or_said_to_end() {
 #[tokio::test]
 async fn a_later_head_is_waited_for_as_long_as_the_first() {
     let head = Duration::from_millis(200);
-    let times = Times { head, ..Times::default() };
+    let times = FaceTimeouts { head, ..FaceTimeouts::default() };
     let served = Served::start(FaceOptions { times, ..FaceOptions::local() }).await;
     let mut stream = soon(TcpStream::connect(served.address)).await.unwrap();
     let healthy = format!("GET /healthz HTTP/1.1\r\nhost: {}\r\n\r\n", served.address);

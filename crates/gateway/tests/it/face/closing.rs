@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use switchboard_gateway::face::{FaceOptions, Times};
+use switchboard_gateway::face::{FaceOptions, FaceTimeouts};
 use switchboard_wire::{
     Version,
-    client::{Call, Greeting},
+    client::{CallRequest, VersionNegotiation},
 };
 use tokio::io::AsyncReadExt;
 
@@ -37,7 +37,7 @@ async fn answers_under_way_are_waited_for() {
 
 #[tokio::test]
 async fn and_cut_off_when_they_take_too_long() {
-    let times = Times { drain: Duration::from_millis(100), ..Times::default() };
+    let times = FaceTimeouts { drain: Duration::from_millis(100), ..FaceTimeouts::default() };
     let served = Served::start(FaceOptions { times, ..FaceOptions::local() }).await;
     let id = begin_session(served.address, "/mcp", &[]).await;
     let known = [("mcp-session-id", id.as_str()), ("content-type", "application/json")];
@@ -58,10 +58,10 @@ async fn clients_that_stay_are_told_goodbye() {
         (Transport::Sse, Version::LATEST_LEGACY),
         (Transport::WebSocket, Version::LATEST),
     ] {
-        let bench = connect(transport, Greeting::Only(version)).await;
+        let bench = connect(transport, VersionNegotiation::Only(version)).await;
         bench.tool("echo", "{}").await;
         bench.served.close().await;
-        let after = bench.client.call(Call::tool("echo", &raw("{}"))).result();
+        let after = bench.client.call(CallRequest::call_tool("echo", &raw("{}"))).result();
         assert!(soon(after).await.is_err(), "{transport:?} {version}");
     }
 }

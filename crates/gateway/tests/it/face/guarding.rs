@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use switchboard_gateway::face::{
-    Access, Denied, FaceOptions, Limits, Rate, TlsIdentity, Tokens, WithoutToken,
+    AnonymousAccess, FaceAccess, FaceLimits, FaceOptions, RequestRate, TlsIdentity, TokenDenial,
+    TokenVerifier,
 };
-use switchboard_gateway::tokens::Several;
+use switchboard_gateway::tokens::TokenVerifiers;
 use switchboard_testkit::http::Authority;
 use switchboard_wire::{
     Version,
-    client::{Client, Greeting},
+    client::{Client, VersionNegotiation},
     http::TlsOptions,
 };
 
@@ -24,23 +25,31 @@ use super::{
 
 struct Two;
 
-impl Tokens for Two {
-    fn admit<'a>(&'a self, token: &'a str, _: &'a str) -> BoxFuture<'a, Result<String, Denied>> {
+impl TokenVerifier for Two {
+    fn admit<'a>(
+        &'a self,
+        token: &'a str,
+        _: &'a str,
+    ) -> BoxFuture<'a, Result<String, TokenDenial>> {
         let name = token.strip_prefix("token-of-").map(str::to_owned);
-        Box::pin(std::future::ready(name.ok_or(Denied::NotGood)))
+        Box::pin(std::future::ready(name.ok_or(TokenDenial::NotGood)))
     }
 }
 
 /// Tokens that clients get by themselves.
 struct Described;
 
-impl Tokens for Described {
-    fn admit<'a>(&'a self, token: &'a str, path: &'a str) -> BoxFuture<'a, Result<String, Denied>> {
+impl TokenVerifier for Described {
+    fn admit<'a>(
+        &'a self,
+        token: &'a str,
+        path: &'a str,
+    ) -> BoxFuture<'a, Result<String, TokenDenial>> {
         Box::pin(std::future::ready(match token {
-            "weak" => Err(Denied::TooLittle),
-            "untold" => Err(Denied::Unavailable),
+            "weak" => Err(TokenDenial::TooLittle),
+            "untold" => Err(TokenDenial::Unavailable),
             "for-mcp" if path == "/mcp" => Ok("ann".to_owned()),
-            _ => Err(Denied::NotGood),
+            _ => Err(TokenDenial::NotGood),
         }))
     }
 
@@ -55,9 +64,11 @@ impl Tokens for Described {
 
 #[tokio::test]
 async fn a_resource_says_how_one_gets_in() {
-    let all: Vec<Arc<dyn Tokens>> = vec![Arc::new(Two), Arc::new(Described)];
-    let access =
-        Access { tokens: Some(Arc::new(Several(all))), without_token: WithoutToken::Refused };
+    let all: Vec<Arc<dyn TokenVerifier>> = vec![Arc::new(Two), Arc::new(Described)];
+    let access = FaceAccess {
+        tokens: Some(Arc::new(TokenVerifiers(all))),
+        without_token: AnonymousAccess::Refused,
+    };
     let served = Served::start(FaceOptions { access, ..FaceOptions::local() }).await;
     for (path, status, body) in [
         ("/.well-known/oauth-protected-resource", 200, r#"{"resource":""}"#),
@@ -102,14 +113,14 @@ async fn a_resource_says_how_one_gets_in() {
     }
 }
 
-fn access(without_token: WithoutToken) -> FaceOptions {
-    let access = Access { tokens: Some(Arc::new(Two)), without_token };
+fn access(without_token: AnonymousAccess) -> FaceOptions {
+    let access = FaceAccess { tokens: Some(Arc::new(Two)), without_token };
     FaceOptions { access, ..FaceOptions::local() }
 }
 
 /// Every client needs a token.
 pub(super) fn by_token() -> FaceOptions {
-    access(WithoutToken::Refused)
+    access(AnonymousAccess::Refused)
 }
 
 /// Every address and method that there is to ask.
@@ -133,7 +144,7 @@ async fn names_and_pages_of_others_are_refused_everywhere() {
     let served = Served::start(FaceOptions {
         hosts: vec!["hub.example".into()],
         origins: vec!["https://app.example".into()],
-        ..access(WithoutToken::Refused)
+        ..access(AnonymousAccess::Refused)
     })
     .await;
     let ann = ("authorization", "Bearer token-of-ann");
@@ -171,7 +182,7 @@ async fn names_and_pages_of_others_are_refused_everywhere() {
 #[tokio::test]
 async fn a_page_may_ask_before_it_asks() {
     let origins = vec!["http://localhost:6274".to_owned()];
-    let served = Served::start(FaceOptions { origins, ..access(WithoutToken::Refused) }).await;
+    let served = Served::start(FaceOptions { origins, ..access(AnonymousAccess::Refused) }).await;
     let asking = |origin| {
         [
             ("origin", origin),
@@ -203,7 +214,7 @@ async fn what_comes_through_a_proxy_needs_a_token() {
     let ann = ("authorization", "Bearer token-of-ann");
     let start = |hosts: &[&str]| {
         let hosts = hosts.iter().map(|&host| host.to_owned()).collect();
-        Served::start(FaceOptions { hosts, ..access(WithoutToken::SameUser) })
+        Served::start(FaceOptions { hosts, ..access(AnonymousAccess::SameUser) })
     };
     let direct = start(&["localhost:80", "127.0.0.1"]).await;
     let proxied = start(&["hub.example"]).await;
@@ -246,13 +257,18 @@ async fn what_comes_through_a_proxy_needs_a_token() {
 #[tokio::test]
 async fn tokens_say_who_it_is() {
     for (without_token, headers, status, principal) in [
-        (WithoutToken::Refused, vec![], 401, None),
-        (WithoutToken::Refused, vec![("authorization", "Bearer token-of-ann")], 200, Some("ann")),
-        (WithoutToken::Refused, vec![("authorization", "Bearer wrong")], 401, None),
-        (WithoutToken::Refused, vec![("authorization", "Basic token-of-ann")], 401, None),
-        (WithoutToken::SameUser, vec![], 200, Some("local")),
-        (WithoutToken::SameUser, vec![("authorization", "Bearer wrong")], 401, None),
-        (WithoutToken::Anyone, vec![], 200, Some("anyone")),
+        (AnonymousAccess::Refused, vec![], 401, None),
+        (
+            AnonymousAccess::Refused,
+            vec![("authorization", "Bearer token-of-ann")],
+            200,
+            Some("ann"),
+        ),
+        (AnonymousAccess::Refused, vec![("authorization", "Bearer wrong")], 401, None),
+        (AnonymousAccess::Refused, vec![("authorization", "Basic token-of-ann")], 401, None),
+        (AnonymousAccess::SameUser, vec![], 200, Some("local")),
+        (AnonymousAccess::SameUser, vec![("authorization", "Bearer wrong")], 401, None),
+        (AnonymousAccess::Anyone, vec![], 200, Some("anyone")),
     ] {
         let served = Served::start(access(without_token)).await;
         let hello = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}"#;
@@ -268,7 +284,7 @@ async fn tokens_say_who_it_is() {
 
 #[tokio::test]
 async fn a_session_is_of_one_principal() {
-    let served = Served::start(access(WithoutToken::Refused)).await;
+    let served = Served::start(access(AnonymousAccess::Refused)).await;
     let ann = ("authorization", "Bearer token-of-ann");
     let bob = ("authorization", "Bearer token-of-bob");
     let id = begin_session(served.address, "/mcp", &[ann]).await;
@@ -283,8 +299,8 @@ async fn a_session_is_of_one_principal() {
 
 #[tokio::test]
 async fn who_asks_too_often_is_told_to_wait() {
-    let limits = Limits { rate: Rate::PerSecond(1), ..Limits::default() };
-    let served = Served::start(FaceOptions { limits, ..access(WithoutToken::Refused) }).await;
+    let limits = FaceLimits { rate: RequestRate::PerSecond(1), ..FaceLimits::default() };
+    let served = Served::start(FaceOptions { limits, ..access(AnonymousAccess::Refused) }).await;
     let ann = [("authorization", "Bearer token-of-ann")];
     let mut statuses = Vec::new();
     while statuses.len() < 50 && !statuses.contains(&429) {
@@ -299,7 +315,7 @@ async fn who_asks_too_often_is_told_to_wait() {
 /// Whatever carries them: each message of a WebSocket and each request of a batch counts.
 #[tokio::test]
 async fn every_message_counts() {
-    let limits = Limits { rate: Rate::PerSecond(2), ..Limits::default() };
+    let limits = FaceLimits { rate: RequestRate::PerSecond(2), ..FaceLimits::default() };
     let start = || Served::start(FaceOptions { limits, ..by_token() });
     let ping = |id: usize| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
     let batch = |count: usize| {
@@ -350,10 +366,10 @@ async fn faces_are_served_with_a_certificate() {
     let served = Served::start(FaceOptions { tls: Some(identity), ..FaceOptions::local() }).await;
     let tls = TlsOptions { extra_ca_pem: vec![authority], ..no_platform() };
     for transport in [Transport::Http, Transport::Sse, Transport::WebSocket] {
-        let greeting = Greeting::Only(Version::LATEST_LEGACY);
+        let greeting = VersionNegotiation::Only(Version::LATEST_LEGACY);
         let target = transport.target(&served, &tls);
         let (client, _inbox) = soon(Client::connect(target, options(greeting))).await.unwrap();
-        assert_eq!(client.server().name().as_deref(), Some("fixture"), "{transport:?}");
+        assert_eq!(client.server_facts().name().as_deref(), Some("fixture"), "{transport:?}");
         client.close().await;
     }
 }

@@ -22,14 +22,17 @@ use std::{
 use futures_util::future::BoxFuture;
 use switchboard_gateway::{
     face::{FaceError, FaceOptions, serve},
-    front::{Front, NoSuchPart, Opened, Opening, Part},
+    front::{NoSuchView, OpenView, ViewProvider, ViewRequest, ViewSelection},
 };
 use switchboard_testkit::fixture::Fixture;
 use switchboard_wire::{
-    client::List,
+    client::ListKind,
     envelope::RpcError,
     json::Raw,
-    server::{Asked, Change, Changes, Context, Description, Handler, Reply},
+    server::{
+        ChangeBroadcaster, ChangeNotification, HandlerReply, HandlerRequest, RequestContext,
+        ServerDescription, ServerHandler,
+    },
 };
 use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
@@ -40,14 +43,14 @@ pub(crate) use switchboard_testkit::deadline::soon;
 #[derive(Default)]
 pub(crate) struct Stage {
     scene: Arc<Scene>,
-    openings: Mutex<Vec<Opening>>,
+    openings: Mutex<Vec<ViewRequest>>,
 }
 
 /// The fixture, with a way to announce changes.
 #[derive(Default)]
 pub(crate) struct Scene {
     fixture: Fixture,
-    changes: Changes,
+    changes: ChangeBroadcaster,
     listed: AtomicUsize,
 }
 
@@ -75,7 +78,7 @@ impl Served {
     }
 
     /// Who has opened what so far.
-    pub(crate) fn openings(&self) -> Vec<Opening> {
+    pub(crate) fn openings(&self) -> Vec<ViewRequest> {
         self.stage.openings.lock().unwrap().clone()
     }
 
@@ -106,15 +109,16 @@ impl Served {
 
 // === impl Stage ===
 
-impl Front for Stage {
+impl ViewProvider for Stage {
     type View = Scene;
 
-    async fn open(&self, opening: Opening) -> Result<Opened<Scene>, NoSuchPart> {
-        if matches!(&opening.part, Part::Server(name) | Part::Agent(name) if name == "none") {
-            return Err(NoSuchPart);
+    async fn open(&self, opening: ViewRequest) -> Result<OpenView<Scene>, NoSuchView> {
+        if matches!(&opening.part, ViewSelection::Server(name) | ViewSelection::Agent(name) if name == "none")
+        {
+            return Err(NoSuchView);
         }
         self.openings.lock().unwrap().push(opening);
-        Ok(Opened { view: Arc::clone(&self.scene), changes: self.scene.changes.clone() })
+        Ok(OpenView { view: Arc::clone(&self.scene), changes: self.scene.changes.clone() })
     }
 }
 
@@ -127,16 +131,16 @@ impl Scene {
     }
 }
 
-impl Handler for Scene {
-    fn describe(&self) -> Description {
+impl ServerHandler for Scene {
+    fn describe(&self) -> ServerDescription {
         self.fixture.describe()
     }
 
     fn call<'a>(
         &'a self,
-        asked: Asked,
-        context: &'a Context,
-    ) -> BoxFuture<'a, Result<Reply, RpcError>> {
+        asked: HandlerRequest,
+        context: &'a RequestContext,
+    ) -> BoxFuture<'a, Result<HandlerReply, RpcError>> {
         let text = |path: &[&str]| asked.params.get_path(path).ok().flatten()?.to_text();
         if asked.method == "tools/list" {
             self.listed.fetch_add(1, Ordering::Relaxed);
@@ -144,12 +148,12 @@ impl Handler for Scene {
         if text(&["name"]).as_deref() == Some("announce") {
             let what = text(&["arguments", "what"]).unwrap_or_default();
             self.changes.announce(match what.as_str() {
-                "tools" => Change::List(List::Tools),
-                "prompts" => Change::List(List::Prompts),
-                "resources" => Change::List(List::Resources),
-                _ => Change::Resource(what),
+                "tools" => ChangeNotification::List(ListKind::Tools),
+                "prompts" => ChangeNotification::List(ListKind::Prompts),
+                "resources" => ChangeNotification::List(ListKind::Resources),
+                _ => ChangeNotification::Resource(what),
             });
-            return Box::pin(std::future::ready(Ok(Reply::Complete(Raw::empty_object()))));
+            return Box::pin(std::future::ready(Ok(HandlerReply::Complete(Raw::empty_object()))));
         }
         self.fixture.call(asked, context)
     }

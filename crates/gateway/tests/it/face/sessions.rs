@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use switchboard_gateway::face::{FaceOptions, Limits, Times};
+use switchboard_gateway::face::{FaceLimits, FaceOptions, FaceTimeouts};
 
 use super::{
     Served,
@@ -40,7 +40,7 @@ async fn a_greeting_that_is_refused_begins_nothing() {
 
 #[tokio::test]
 async fn there_are_so_many_sessions() {
-    let limits = Limits { sessions: 2, ..Limits::default() };
+    let limits = FaceLimits { sessions: 2, ..FaceLimits::default() };
     let served = Served::start(FaceOptions { limits, ..FaceOptions::local() }).await;
     let first = begin_session(served.address, "/mcp", &[]).await;
     let _listening = listen(&served, &[("mcp-session-id", &first)]).await;
@@ -65,7 +65,7 @@ async fn listen(served: &Served, headers: &[(&str, &str)]) -> tokio::net::TcpStr
 /// Clients that never end their sessions lock nobody out: the one that was not used for the longest time makes room.
 #[tokio::test]
 async fn the_session_that_was_not_used_for_the_longest_time_makes_room() {
-    let limits = Limits { sessions: 3, ..Limits::default() };
+    let limits = FaceLimits { sessions: 3, ..FaceLimits::default() };
     let options = FaceOptions { limits, ..FaceOptions::local() };
     let open = options.open_sessions.clone();
     let served = Served::start(options).await;
@@ -88,7 +88,7 @@ async fn the_session_that_was_not_used_for_the_longest_time_makes_room() {
 /// A principal that has used up its share gives a session of its own; one that has none gets one of who has the most.
 #[tokio::test]
 async fn a_principal_makes_room_among_its_own_sessions() {
-    let limits = Limits { sessions: 4, ..Limits::default() };
+    let limits = FaceLimits { sessions: 4, ..FaceLimits::default() };
     let served = Served::start(FaceOptions { limits, ..by_token() }).await;
     let of = |name: &str| format!("Bearer token-of-{name}");
     let (ann, bob, eve) = (of("ann"), of("bob"), of("eve"));
@@ -112,7 +112,7 @@ async fn a_principal_makes_room_among_its_own_sessions() {
 
 #[tokio::test]
 async fn a_session_that_nobody_uses_is_over() {
-    let times = Times { idle: Duration::from_millis(200), ..Times::default() };
+    let times = FaceTimeouts { idle: Duration::from_millis(200), ..FaceTimeouts::default() };
     let served = Served::start(FaceOptions { times, ..FaceOptions::local() }).await;
     let idle = begin_session(served.address, "/mcp", &[]).await;
     let listened = begin_session(served.address, "/mcp", &[]).await;
@@ -177,7 +177,7 @@ async fn a_list_that_changed_often_waits_as_one_event() {
 /// A token takes some of the sessions, of whatever transport, and leaves the rest to others.
 #[tokio::test]
 async fn a_token_leaves_sessions_to_others() {
-    let limits = Limits { sessions: 4, ..Limits::default() };
+    let limits = FaceLimits { sessions: 4, ..FaceLimits::default() };
     let served = Served::start(FaceOptions { limits, ..by_token() }).await;
     let (ann, bob) =
         (("authorization", "Bearer token-of-ann"), ("authorization", "Bearer token-of-bob"));

@@ -7,11 +7,11 @@ use switchboard_gateway::face::FaceOptions;
 use switchboard_wire::{
     Era, Version,
     client::{
-        Call, Client, ClientOptions, CutShort, Event, Greeting, HttpTarget, Inbox, Incoming, List,
-        Root, Target,
+        CallRequest, Client, ClientOptions, ExchangeEvent, HttpTarget, InboxEvent, ListKind,
+        ListTruncation, RootFolder, ServerInbox, ServerTarget, VersionNegotiation,
     },
     envelope::code,
-    http::{EndpointOptions, Pool, PoolOptions, Proxies, TlsOptions},
+    http::{EndpointOptions, HttpPool, HttpPoolOptions, ProxySettings, TlsOptions},
     json::Raw,
     ws::WsOptions,
 };
@@ -31,7 +31,7 @@ pub(crate) enum Transport {
 /// A client, and the faces it talks to.
 pub(crate) struct Bench {
     pub(crate) client: Client,
-    pub(crate) inbox: Inbox,
+    pub(crate) inbox: ServerInbox,
     pub(crate) served: Served,
 }
 
@@ -78,21 +78,21 @@ over_all!(
 // === impl Transport ===
 
 impl Transport {
-    fn greetings(self) -> Vec<Greeting> {
+    fn greetings(self) -> Vec<VersionNegotiation> {
         let sensible = |version: &Version| match self {
             Self::WebSocket => true,
             Self::Sse => version.era() == Era::Legacy,
             Self::Http => *version != Version::V2024_11_05,
         };
         let versions = Version::ALL.into_iter().filter(sensible);
-        versions.map(Greeting::Only).chain([Greeting::Probe]).collect()
+        versions.map(VersionNegotiation::Only).chain([VersionNegotiation::Probe]).collect()
     }
 
-    pub(crate) fn target(self, served: &Served, tls: &TlsOptions) -> Target {
-        let pool = Pool::new(&PoolOptions {
+    pub(crate) fn target(self, served: &Served, tls: &TlsOptions) -> ServerTarget {
+        let pool = HttpPool::new(&HttpPoolOptions {
             tls: tls.clone(),
-            proxies: Proxies::Off,
-            ..PoolOptions::default()
+            proxies: ProxySettings::Off,
+            ..HttpPoolOptions::default()
         })
         .unwrap();
         let encrypted = !tls.extra_ca_pem.is_empty();
@@ -106,9 +106,9 @@ impl Transport {
             options: EndpointOptions::default(),
         };
         match self {
-            Self::Http => Target::Http(http("/mcp", pool)),
-            Self::Sse => Target::Sse(http("/sse", pool)),
-            Self::WebSocket => Target::WebSocket {
+            Self::Http => ServerTarget::Http(http("/mcp", pool)),
+            Self::Sse => ServerTarget::Sse(http("/sse", pool)),
+            Self::WebSocket => ServerTarget::WebSocket {
                 url: url("/ws").replacen("http", "ws", 1).parse().unwrap(),
                 pool,
                 options: Box::new(WsOptions::default()),
@@ -138,21 +138,25 @@ pub(crate) fn no_platform() -> TlsOptions {
     TlsOptions { platform_roots: false, ..TlsOptions::default() }
 }
 
-pub(crate) async fn connect(transport: Transport, greeting: Greeting) -> Bench {
+pub(crate) async fn connect(transport: Transport, greeting: VersionNegotiation) -> Bench {
     let served = Served::start(FaceOptions::local()).await;
     connect_to(served, transport, greeting).await
 }
 
-pub(crate) async fn connect_to(served: Served, transport: Transport, greeting: Greeting) -> Bench {
+pub(crate) async fn connect_to(
+    served: Served,
+    transport: Transport,
+    greeting: VersionNegotiation,
+) -> Bench {
     let target = transport.target(&served, &no_platform());
     let (client, inbox) = soon(Client::connect(target, options(greeting))).await.unwrap();
     Bench { client, inbox, served }
 }
 
-pub(crate) fn options(greeting: Greeting) -> ClientOptions {
+pub(crate) fn options(greeting: VersionNegotiation) -> ClientOptions {
     let mut options = ClientOptions::new("suite", "1");
     options.capabilities = raw(r#"{"elicitation":{},"sampling":{}}"#);
-    options.roots = Some(vec![Root { uri: "file:///work".into(), name: None }]);
+    options.roots = Some(vec![RootFolder { uri: "file:///work".into(), name: None }]);
     options.greeting = greeting;
     options.reopen_after = Duration::from_millis(10);
     options
@@ -170,17 +174,17 @@ pub(crate) fn member(value: &Raw, key: &str) -> String {
 
 impl Bench {
     pub(crate) async fn tool(&self, name: &str, arguments: &str) -> Raw {
-        self.client.call(Call::tool(name, &raw(arguments))).result().await.unwrap()
+        self.client.call(CallRequest::call_tool(name, &raw(arguments))).result().await.unwrap()
     }
 
     fn era(&self) -> Era {
-        self.client.server().era()
+        self.client.server_facts().era()
     }
 
     /// Announces until it is heard; a modern client says nowhere when it has begun to listen.
-    async fn announced(&mut self, what: &str) -> Incoming {
+    async fn announced(&mut self, what: &str) -> InboxEvent {
         let client = self.client.clone();
-        let call = Call::tool("announce", &raw(&format!(r#"{{"what":"{what}"}}"#)));
+        let call = CallRequest::call_tool("announce", &raw(&format!(r#"{{"what":"{what}"}}"#)));
         let announcing = async {
             loop {
                 client.call(call.clone()).result().await.unwrap();
@@ -197,7 +201,7 @@ impl Bench {
 // --- features
 
 async fn the_server_is_known(bench: Bench) {
-    let server = bench.client.server();
+    let server = bench.client.server_facts();
     assert_eq!(server.name().as_deref(), Some("fixture"));
     assert_eq!(server.instructions.as_deref(), Some("be kind"));
     let openings = bench.served.openings();
@@ -214,31 +218,31 @@ async fn arguments_and_results_survive_byte_for_byte(bench: Bench) {
 }
 
 async fn progress_comes_in_order_and_before_the_result(bench: Bench) {
-    let call = Call::tool("count", &raw(r#"{"to":200}"#)).with_progress();
+    let call = CallRequest::call_tool("count", &raw(r#"{"to":200}"#)).with_progress();
     let mut exchange = bench.client.call(call);
     for step in 0..200 {
-        let Event::Progress(params) = exchange.next().await.unwrap() else {
+        let ExchangeEvent::Progress(params) = exchange.next().await.unwrap() else {
             panic!("step {step} is missing")
         };
         assert_eq!(member(&params, "progress"), step.to_string());
     }
-    assert!(matches!(exchange.next().await, Ok(Event::Done(_))));
+    assert!(matches!(exchange.next().await, Ok(ExchangeEvent::Done(_))));
 }
 
 async fn logs_come_from_the_level_asked_for(mut bench: Bench) {
     bench.client.set_log_level("warning").await.unwrap();
-    let mut exchange = bench.client.call(Call::tool("log", &raw("{}")));
+    let mut exchange = bench.client.call(CallRequest::call_tool("log", &raw("{}")));
     let mut heard = Vec::new();
     loop {
         match exchange.next().await.unwrap() {
-            Event::Log(params) => heard.push(member(&params, "level")),
-            Event::Done(_) => break,
+            ExchangeEvent::Log(params) => heard.push(member(&params, "level")),
+            ExchangeEvent::Done(_) => break,
             other => panic!("{other:?}"),
         }
     }
     while bench.era() == Era::Legacy && heard.len() < 2 {
         match bench.inbox.next().await.unwrap() {
-            Incoming::Log(params) => heard.push(member(&params, "level")),
+            InboxEvent::Log(params) => heard.push(member(&params, "level")),
             other => panic!("{other:?}"),
         }
     }
@@ -251,9 +255,9 @@ async fn errors_have_the_codes_of_their_era(bench: Bench) {
         Era::Modern => code::INVALID_PARAMS,
     };
     for (call, expected) in [
-        (Call::read("x:y"), not_found),
-        (Call::tool("none", &raw("{}")), code::INVALID_PARAMS),
-        (Call::tool("fail", &raw("{}")), code::INTERNAL_ERROR),
+        (CallRequest::read_resource("x:y"), not_found),
+        (CallRequest::call_tool("none", &raw("{}")), code::INVALID_PARAMS),
+        (CallRequest::call_tool("fail", &raw("{}")), code::INTERNAL_ERROR),
     ] {
         let error = bench.client.call(call).result().await.unwrap_err();
         assert_eq!(error.code(), Some(expected), "{error:?}");
@@ -299,21 +303,21 @@ async fn several_rounds(bench: Bench) {
 
 /// Calls a tool that asks, answers everything it asks, and gives what it heard.
 async fn ask(bench: &Bench, tool: &str, answer: &str) -> String {
-    let mut exchange = bench.client.call(Call::tool(tool, &raw("{}")));
+    let mut exchange = bench.client.call(CallRequest::call_tool(tool, &raw("{}")));
     loop {
         match exchange.next().await.unwrap() {
-            Event::NeedsInput(questions) => {
+            ExchangeEvent::NeedsInput(questions) => {
                 let answers = questions.iter().map(|question| question.answer(raw(answer)));
                 exchange.answer(answers.collect());
             }
-            Event::Done(result) => return member(&result, "said"),
+            ExchangeEvent::Done(result) => return member(&result, "said"),
             other => panic!("{other:?}"),
         }
     }
 }
 
 async fn dropping_a_call_cancels_it(bench: Bench) {
-    let mut exchange = bench.client.call(Call::tool("hang", &raw("{}")));
+    let mut exchange = bench.client.call(CallRequest::call_tool("hang", &raw("{}")));
     // Over SSE the client may not have heard yet that its message was taken.
     tokio::select! {
         happened = exchange.next() => panic!("{happened:?}"),
@@ -324,13 +328,15 @@ async fn dropping_a_call_cancels_it(bench: Bench) {
 }
 
 async fn lists_that_change_are_heard_of(mut bench: Bench) {
-    for (what, list) in
-        [("tools", List::Tools), ("prompts", List::Prompts), ("resources", List::Resources)]
-    {
+    for (what, list) in [
+        ("tools", ListKind::Tools),
+        ("prompts", ListKind::Prompts),
+        ("resources", ListKind::Resources),
+    ] {
         loop {
             match bench.announced(what).await {
-                Incoming::ListChanged(heard) if heard == list => break,
-                Incoming::ListChanged(_) => {}
+                InboxEvent::ListChanged(heard) if heard == list => break,
+                InboxEvent::ListChanged(_) => {}
                 other => panic!("{other:?}"),
             }
         }
@@ -341,18 +347,18 @@ async fn resources_that_change_are_heard_of(mut bench: Bench) {
     bench.client.subscribe("a:b").await.unwrap();
     bench.tool("announce", r#"{"what":"c:d"}"#).await;
     let heard = bench.announced("a:b").await;
-    assert!(matches!(&heard, Incoming::ResourceUpdated { uri, .. } if uri == "a:b"), "{heard:?}");
+    assert!(matches!(&heard, InboxEvent::ResourceUpdated { uri, .. } if uri == "a:b"), "{heard:?}");
 }
 
 async fn pages_are_put_together(bench: Bench) {
-    let prompts = bench.client.list(List::Prompts).await.unwrap();
+    let prompts = bench.client.list(ListKind::Prompts).await.unwrap();
     assert_eq!(prompts.items.len(), 4);
-    let circle = bench.client.list(List::Resources).await.unwrap();
-    assert_eq!(circle.cut_short, Some(CutShort::Circle));
+    let circle = bench.client.list(ListKind::Resources).await.unwrap();
+    assert_eq!(circle.cut_short, Some(ListTruncation::Circle));
 }
 
 async fn a_mebibyte_comes_whole(bench: Bench) {
-    let call = Call::tool("big", &raw(r#"{"bytes":1048576}"#)).with_progress();
+    let call = CallRequest::call_tool("big", &raw(r#"{"bytes":1048576}"#)).with_progress();
     let result = bench.client.call(call).result().await.unwrap();
     assert_eq!(member(&result, "text").len(), 1_048_578);
 }

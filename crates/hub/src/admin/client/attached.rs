@@ -6,34 +6,36 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use serde::Deserialize;
-use switchboard_core::dispatch::{About, Emit, Question, Reply};
-use switchboard_core::told::{self, Answer, Call, Failure};
-use switchboard_core::{CallError, CallEvent, Outcome, Request, Running, Snapshot};
+use switchboard_core::dispatch::{CallEventSender, PendingQuestion, QuestionAnswer, QuestionKind};
+use switchboard_core::told::{self, RemoteAnswer, RemoteCallError, RemoteRequest};
+use switchboard_core::{
+    CallError, CallEvent, CallOutcome, Request, RunningCall, WorkspaceSnapshot,
+};
 use switchboard_wire::json::Raw;
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{Client, Error, Event, Events, escaped};
-use crate::admin::Asking;
+use super::{AdminClient, AdminClientError, AdminEvent, AdminEventStream, escaped};
+use crate::admin::QuestionInfo;
 
 /// Questions that may wait for whoever holds the workspace.
-const STRAYS: usize = 16;
+const MAX_WAITING_QUESTIONS: usize = 16;
 /// Log messages that may wait.
-const LOGS: usize = 256;
+const MAX_WAITING_LOGS: usize = 256;
 /// How long a hub may take to say that the workspace is open.
-const OPENING: Duration = Duration::from_secs(35);
+const OPEN_TIMEOUT: Duration = Duration::from_secs(35);
 
 /// A workspace that is open in the hub, until this is dropped.
 #[derive(Debug)]
-pub struct Attached {
-    client: Client,
+pub struct HubWorkspace {
+    client: AdminClient,
     id: String,
     session: String,
-    snapshots: watch::Receiver<Arc<Snapshot>>,
+    snapshots: watch::Receiver<Arc<WorkspaceSnapshot>>,
     /// Counts up with every snapshot.
     changes: watch::Receiver<u64>,
-    strays: Mutex<Option<mpsc::Receiver<Question>>>,
+    strays: Mutex<Option<mpsc::Receiver<PendingQuestion>>>,
     logs: broadcast::Sender<Raw>,
     /// Has the snapshot of now fetched.
     looks: mpsc::Sender<oneshot::Sender<()>>,
@@ -41,37 +43,41 @@ pub struct Attached {
 }
 
 #[derive(Deserialize)]
-struct Opened {
+struct OpenedMessage {
     id: String,
     session: String,
 }
 
 /// Keeps what is known of the workspace current.
-struct Follower {
-    client: Client,
+struct WorkspaceFollower {
+    client: AdminClient,
     path: String,
-    events: Events,
-    snapshots: watch::Sender<Arc<Snapshot>>,
+    events: AdminEventStream,
+    snapshots: watch::Sender<Arc<WorkspaceSnapshot>>,
     changes: watch::Sender<u64>,
-    strays: mpsc::Sender<Question>,
+    strays: mpsc::Sender<PendingQuestion>,
     logs: broadcast::Sender<Raw>,
     looks: mpsc::Receiver<oneshot::Sender<()>>,
 }
 
 // === impl Attached ===
 
-impl Attached {
-    pub(super) async fn new(client: Client, mut events: Events) -> Result<Self, Error> {
-        let opened = timeout(OPENING, events.first("opened")).await;
-        let opened: Opened = opened.map_err(|_| Error::Silent { after: OPENING })??;
+impl HubWorkspace {
+    pub(super) async fn new(
+        client: AdminClient,
+        mut events: AdminEventStream,
+    ) -> Result<Self, AdminClientError> {
+        let opened = timeout(OPEN_TIMEOUT, events.first("opened")).await;
+        let opened: OpenedMessage =
+            opened.map_err(|_| AdminClientError::Silent { after: OPEN_TIMEOUT })??;
         let path = format!("workspaces/{}/snapshot", escaped(&opened.id));
         let first = read(&client, &path).await?;
         let (snapshots, snapshot) = watch::channel(Arc::new(first));
         let (changes, revisions) = watch::channel(0);
-        let (strays, asked) = mpsc::channel(STRAYS);
-        let logs = broadcast::Sender::new(LOGS);
+        let (strays, asked) = mpsc::channel(MAX_WAITING_QUESTIONS);
+        let logs = broadcast::Sender::new(MAX_WAITING_LOGS);
         let (looks, asked_for) = mpsc::channel(1);
-        let follower = Follower {
+        let follower = WorkspaceFollower {
             client: client.clone(),
             path,
             events,
@@ -95,7 +101,7 @@ impl Attached {
     }
 
     /// What the workspace looks like, as far as is known.
-    pub fn snapshot(&self) -> Arc<Snapshot> {
+    pub fn snapshot(&self) -> Arc<WorkspaceSnapshot> {
         self.snapshots.borrow().clone()
     }
 
@@ -105,7 +111,7 @@ impl Attached {
     }
 
     /// Questions that belong to us but to no call of ours; once.
-    pub fn strays(&self) -> Option<mpsc::Receiver<Question>> {
+    pub fn strays(&self) -> Option<mpsc::Receiver<PendingQuestion>> {
         self.strays.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
@@ -115,7 +121,7 @@ impl Attached {
     }
 
     /// Connects to a server anew; when it returns, the snapshot is of the new attempt.
-    pub async fn reconnect(&self, server: &str) -> Result<(), Error> {
+    pub async fn reconnect(&self, server: &str) -> Result<(), AdminClientError> {
         let path =
             format!("workspaces/{}/servers/{}/reconnect", escaped(&self.id), escaped(server));
         self.client.post(&path, &()).await?.whole().await?;
@@ -124,38 +130,38 @@ impl Attached {
 
     /// Has servers that are down tried again and connected ones asked whether they still answer; when it returns, the
     /// snapshot shows the attempts and the answers.
-    pub async fn check_servers(&self) -> Result<(), Error> {
+    pub async fn check_servers(&self) -> Result<(), AdminClientError> {
         let path = format!("workspaces/{}/check", escaped(&self.id));
         self.client.post(&path, &()).await?.whole().await?;
         self.fetch_snapshot().await
     }
 
-    async fn fetch_snapshot(&self) -> Result<(), Error> {
+    async fn fetch_snapshot(&self) -> Result<(), AdminClientError> {
         let (done, looked) = oneshot::channel();
-        self.looks.send(done).await.map_err(|_| Error::Gone)?;
-        looked.await.map_err(|_| Error::Gone)
+        self.looks.send(done).await.map_err(|_| AdminClientError::Gone)?;
+        looked.await.map_err(|_| AdminClientError::Gone)
     }
 
     /// Places a call. Nothing happens until it is polled; dropped before it is done, it is cancelled at the server.
-    pub fn call(&self, request: &Request) -> Running {
-        let (client, call) = (self.client.clone(), Call::from(request));
+    pub fn call(&self, request: &Request) -> RunningCall {
+        let (client, call) = (self.client.clone(), RemoteRequest::from(request));
         let path =
             format!("workspaces/{}/call?session={}", escaped(&self.id), escaped(&self.session));
-        Running::new(move |emit| async move {
+        RunningCall::new(move |emit| async move {
             let events = client.post(&path, &call).await.map_err(lost)?.events();
             follow(&client, events, &emit).await
         })
     }
 }
 
-async fn read(client: &Client, path: &str) -> Result<Snapshot, Error> {
-    let told: told::Snapshot = client.get(path).await?;
-    Ok(told.snapshot())
+async fn read(client: &AdminClient, path: &str) -> Result<WorkspaceSnapshot, AdminClientError> {
+    let told: told::RemoteSnapshot = client.get(path).await?;
+    Ok(told.into_snapshot())
 }
 
 // === impl Follower ===
 
-impl Follower {
+impl WorkspaceFollower {
     async fn follow(mut self) {
         loop {
             // One thing after another, so that no snapshot takes the place of a newer one.
@@ -178,7 +184,7 @@ impl Follower {
     }
 
     /// `None` once the hub is gone.
-    async fn hear(&mut self, event: &Event) -> Option<()> {
+    async fn hear(&mut self, event: &AdminEvent) -> Option<()> {
         match &*event.name {
             "changed" | "resync" => self.look().await?,
             "log" => {
@@ -200,7 +206,7 @@ impl Follower {
     }
 
     /// Puts a question to whoever holds the workspace; a task waits for the answer, as nobody else would.
-    fn ask(&self, event: &Event) {
+    fn ask(&self, event: &AdminEvent) {
         let Some((id, question, answer)) = question(event) else { return };
         let client = self.client.clone();
         if self.strays.try_send(question).is_ok() {
@@ -210,7 +216,11 @@ impl Follower {
 }
 
 /// A call, from its first event to its last.
-async fn follow(client: &Client, mut events: Events, emit: &Emit) -> Result<Outcome, CallError> {
+async fn follow(
+    client: &AdminClient,
+    mut events: AdminEventStream,
+    emit: &CallEventSender,
+) -> Result<CallOutcome, CallError> {
     let mut answers = FuturesUnordered::new();
     loop {
         let event = tokio::select! {
@@ -219,47 +229,50 @@ async fn follow(client: &Client, mut events: Events, emit: &Emit) -> Result<Outc
         };
         match &*event.name {
             "done" => {
-                let outcome: told::Outcome = event.read().map_err(lost)?;
-                return Ok(outcome.outcome());
+                let outcome: told::RemoteOutcome = event.read().map_err(lost)?;
+                return Ok(outcome.into_outcome());
             }
             "failed" => {
-                let failure: Failure = event.read().map_err(lost)?;
-                return Err(failure.error());
+                let failure: RemoteCallError = event.read().map_err(lost)?;
+                return Err(failure.into_call_error());
             }
             "question" => {
                 if let Some((id, question, answer)) = question(&event) {
-                    emit.event(CallEvent::Question(question)).await;
+                    emit.send(CallEvent::Question(question)).await;
                     answers.push(async move { pass_on(client, &id, answer).await });
                 }
             }
             word => {
-                if let Some(event) = told::Event::read(word, event.data) {
-                    emit.event(event).await;
+                if let Some(event) = told::RemoteCallEvent::to_call_event(word, event.data) {
+                    emit.send(event).await;
                 }
             }
         }
     }
 }
 
-fn question(event: &Event) -> Option<(String, Question, oneshot::Receiver<Reply>)> {
-    let asking: Asking = event.read().ok()?;
-    let (question, answer) = Question::new(&asking.server, About::read(&asking.about)?);
+fn question(
+    event: &AdminEvent,
+) -> Option<(String, PendingQuestion, oneshot::Receiver<QuestionAnswer>)> {
+    let asking: QuestionInfo = event.read().ok()?;
+    let (question, answer) =
+        PendingQuestion::new(&asking.server, QuestionKind::from_json(&asking.about)?);
     let question = question.of_client(asking.client.as_deref().unwrap_or_default());
     Some((asking.id, question, answer))
 }
 
 /// Brings an answer to the hub. A question that was put away is cancelled there too.
-async fn pass_on(client: &Client, id: &str, answer: oneshot::Receiver<Reply>) {
-    let reply = answer.await.unwrap_or(Reply::Cancel);
-    if let Err(error) = client.answer(id, &Answer::of(&reply)).await {
+async fn pass_on(client: &AdminClient, id: &str, answer: oneshot::Receiver<QuestionAnswer>) {
+    let reply = answer.await.unwrap_or(QuestionAnswer::Cancel);
+    if let Err(error) = client.answer(id, &RemoteAnswer::from_answer(&reply)).await {
         tracing::debug!(%error, "an answer came too late");
     }
 }
 
 /// What a call comes to that the hub did not answer.
-fn lost(error: Error) -> CallError {
+fn lost(error: AdminClientError) -> CallError {
     match error {
-        Error::Problem(problem) => {
+        AdminClientError::Problem(problem) => {
             let reason = [Some(problem.title), problem.detail].into_iter().flatten();
             CallError::Request { reason: reason.collect::<Vec<_>>().join(": ") }
         }

@@ -1,6 +1,6 @@
 //! Messages that are too large either way.
 
-use switchboard_hub::attach::{self, AttachOptions, StartHub};
+use switchboard_hub::attach::{self, AttachOptions, HubLaunchOptions};
 use switchboard_wire::link::lines;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, duplex, split};
 
@@ -16,7 +16,7 @@ const LIMIT: usize = 1_000;
 async fn a_message_past_the_limit_fails_alone() {
     let room = Room::new();
     let _hub = room.listen(options()).await;
-    let start = StartHub {
+    let start = HubLaunchOptions {
         program: "/nonexistent/hub".into(),
         args: Vec::new(),
         env: Vec::new(),
@@ -27,7 +27,7 @@ async fn a_message_past_the_limit_fails_alone() {
         AttachOptions { message_limit: LIMIT, ..AttachOptions::new(room.place(), start, "0.1.0") };
     let (near, far) = duplex(1 << 16);
     let (source, sink) = split(far);
-    let (writer, reader, writing) = lines::link(source, sink, LIMIT);
+    let (writer, reader, writing) = lines::line_link(source, sink, LIMIT);
     let attached =
         tokio::spawn(
             async move { tokio::join!(attach::attach(wanted, (writer, reader)), writing).0 },

@@ -104,7 +104,7 @@ impl Room {
 
     /// The hub that answers now.
     pub(crate) async fn hub(&self) -> Option<Identity> {
-        let status = attach::status(&self.place(), "0.1.0").await.unwrap()?;
+        let status = attach::request_status(&self.place(), "0.1.0").await.unwrap()?;
         Identity::of(status.pid)
     }
 

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use switchboard_hub::attach::{self, AttachOptions, Error, StartHub};
-use switchboard_hub::socket::{Folders, Place};
+use switchboard_hub::attach::{self, AttachOptions, HubAttachError, HubLaunchOptions};
+use switchboard_hub::socket::{HubFolders, HubPaths};
 use switchboard_testkit::processes::{Identity, wait_until};
-use switchboard_wire::link::pair::pair;
+use switchboard_wire::link::pair::link_pair;
 
 use super::peer::Peer;
 use crate::socket::{
@@ -23,7 +23,7 @@ async fn ten_clients_at_once_start_one_hub() {
         assert!(client.ask(&tool(1, "echo", r#"{"x":1}"#)).await.contains(r#""x":1"#));
     }
     assert_eq!(room.hubs().len(), 1);
-    let status = attach::status(&room.place(), "0.1.0").await.unwrap().unwrap();
+    let status = attach::request_status(&room.place(), "0.1.0").await.unwrap().unwrap();
     assert_eq!(status.clients, 10);
 }
 
@@ -77,8 +77,8 @@ async fn a_server_of_a_hub_is_not_attached_to_it() {
 }
 
 /// A hub that is never to be started.
-fn nothing() -> StartHub {
-    StartHub {
+fn nothing() -> HubLaunchOptions {
+    HubLaunchOptions {
         program: "/nonexistent/hub".into(),
         args: Vec::new(),
         env: Vec::new(),
@@ -92,11 +92,11 @@ async fn a_long_home_has_a_hub_too() {
     let room = Room::new();
     let home = room.file(&"long/".repeat(40));
     let folders =
-        Folders { config: home.join("config"), state: home.join("state"), ..room.folders() };
-    let place = Place::find(&folders).unwrap();
-    assert!(place.socket().as_os_str().len() < 108);
+        HubFolders { config: home.join("config"), state: home.join("state"), ..room.folders() };
+    let place = HubPaths::find(&folders).unwrap();
+    assert!(place.socket_path().as_os_str().len() < 108);
     let _hub = listen(&place, options()).await;
-    let (near, far) = pair();
+    let (near, far) = link_pair();
     let attached = tokio::spawn(attach::attach(AttachOptions::new(place, nothing(), "0.1.0"), far));
     let (writer, mut reader) = near;
     writer.send(INITIALIZE.into()).await.unwrap();
@@ -109,8 +109,8 @@ async fn a_long_home_has_a_hub_too() {
 async fn a_program_that_is_not_there_is_named() {
     let room = Room::new();
     let options = AttachOptions::new(room.place(), nothing(), "0.1.0");
-    let error = attach::attach(options, pair().1).await.unwrap_err();
-    assert!(matches!(error, Error::Start { .. }), "{error:?}");
+    let error = attach::attach(options, link_pair().1).await.unwrap_err();
+    assert!(matches!(error, HubAttachError::Start { .. }), "{error:?}");
     assert!(error.to_string().contains("/nonexistent/hub"));
 }
 

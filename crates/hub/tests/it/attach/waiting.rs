@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use switchboard_hub::attach::{self, AttachOptions, StartHub, Timing};
+use switchboard_hub::attach::{self, AttachOptions, AttachTiming, HubLaunchOptions};
 use switchboard_hub::socket::ListenOptions;
 use switchboard_testkit::{processes::wait_until, programs::hub_program};
-use switchboard_wire::link::{Frame, LinkReader, pair::pair};
+use switchboard_wire::link::{LinkFrame, LinkReader, pair::link_pair};
 
 use super::peer::Peer;
 use crate::socket::{
@@ -33,13 +33,13 @@ async fn a_stopped_hub_is_started_again_only_when_it_is_needed() {
     let mut client = Peer::launch(&room, &[]);
     client.greet().await;
     let hub = room.hub().await.unwrap();
-    assert!(attach::stop(&room.place(), "0.1.0").await.unwrap().is_some());
+    assert!(attach::request_stop(&room.place(), "0.1.0").await.unwrap().is_some());
     assert!(wait_until(Duration::from_secs(20), || !hub.is_alive()).is_some());
     // Another client would have found the time to start one, had it been told to.
     let elsewhere = Room::new();
     Peer::launch(&elsewhere, &[]).greet().await;
     assert_eq!(room.hubs().len(), 1);
-    assert!(attach::status(&room.place(), "0.1.0").await.unwrap().is_none());
+    assert!(attach::request_status(&room.place(), "0.1.0").await.unwrap().is_none());
 
     client.say(&tool(1, "echo", "{}")).await;
     assert!(client.hear_until(r#""id":1,"#).await.1.contains("result"));
@@ -48,7 +48,7 @@ async fn a_stopped_hub_is_started_again_only_when_it_is_needed() {
 
 async fn text(reader: &mut LinkReader) -> String {
     match soon(reader.next()).await.unwrap() {
-        Some(Frame::Text(text)) => text.to_string(),
+        Some(LinkFrame::Text(text)) => text.to_string(),
         other => panic!("{other:?}"),
     }
 }
@@ -57,7 +57,7 @@ async fn text(reader: &mut LinkReader) -> String {
 async fn requests_wait_a_while_for_a_hub_and_are_then_refused() {
     let room = Room::new();
     let hub = room.listen(ListenOptions { drain: Duration::ZERO, ..options() }).await;
-    let start = StartHub {
+    let start = HubLaunchOptions {
         program: hub_program("hub-for-tests"),
         args: vec![room.path().into(), "fail".into()],
         env: Vec::new(),
@@ -65,12 +65,12 @@ async fn requests_wait_a_while_for_a_hub_and_are_then_refused() {
         log: room.file("hub.log"),
     };
     let mut wanted = AttachOptions::new(room.place(), start, "0.1.0");
-    wanted.timing = Timing {
+    wanted.timing = AttachTiming {
         hold: Duration::from_millis(300),
         pause: Duration::from_millis(20),
-        ..Timing::default()
+        ..AttachTiming::default()
     };
-    let ((writer, mut reader), far) = pair();
+    let ((writer, mut reader), far) = link_pair();
     let attached = tokio::spawn(attach::attach(wanted, far));
     writer.send(INITIALIZE.into()).await.unwrap();
     assert!(text(&mut reader).await.contains("protocolVersion"));

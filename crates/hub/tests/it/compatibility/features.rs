@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
-use switchboard_wire::client::{Call, Event, Incoming, List, Tasks};
+use switchboard_wire::client::{CallRequest, ExchangeEvent, InboxEvent, ListKind, TaskHandling};
 use switchboard_wire::json::Raw;
 use switchboard_wire::{Era, Error, Version};
 
@@ -63,38 +63,38 @@ pub(super) const FEATURES: &[Feature] = &[
 // === impl Client ===
 
 impl Client {
-    async fn names(&self, list: List, key: &str) -> Result<Vec<String>, String> {
+    async fn names(&self, list: ListKind, key: &str) -> Result<Vec<String>, String> {
         let listed = self.wire.list(list).await.map_err(|error| told(&error))?;
         let name = |item: &Raw| item.get(key).ok().flatten().and_then(|name| name.to_text());
         Ok(listed.items.iter().filter_map(name).collect())
     }
 
-    async fn call(&self, call: Call) -> Result<Value, String> {
+    async fn call(&self, call: CallRequest) -> Result<Value, String> {
         let result = self.wire.call(call).result().await.map_err(|error| told(&error))?;
         Ok(result.decode().unwrap_or_default())
     }
 
     /// Calls a tool that asks one thing; what it asked, and what it made of the answer.
-    async fn asked(&self, call: Call, answer: &Value) -> Result<(String, String), String> {
+    async fn asked(&self, call: CallRequest, answer: &Value) -> Result<(String, String), String> {
         let mut exchange = self.wire.call(call);
         let mut method = String::new();
         loop {
             match exchange.next().await.map_err(|error| told(&error))? {
-                Event::NeedsInput(questions) => {
+                ExchangeEvent::NeedsInput(questions) => {
                     method.clone_from(&questions[0].method);
-                    let answer = Raw::of(answer).unwrap();
+                    let answer = Raw::from_value(answer).unwrap();
                     let answers = questions.iter().map(|question| question.answer(answer.clone()));
                     exchange.answer(answers.collect());
                 }
-                Event::Done(result) => return Ok((method, result.to_string())),
+                ExchangeEvent::Done(result) => return Ok((method, result.to_string())),
                 _ => {}
             }
         }
     }
 }
 
-fn tool(name: &str, arguments: &Value) -> Call {
-    Call::tool(name, &Raw::of(arguments).unwrap())
+fn tool(name: &str, arguments: &Value) -> CallRequest {
+    CallRequest::call_tool(name, &Raw::from_value(arguments).unwrap())
 }
 
 fn told(error: &Error) -> String {
@@ -107,7 +107,7 @@ fn ensure(so: bool, otherwise: impl std::fmt::Debug) -> Seen {
 }
 
 async fn tools(client: Client) -> Seen {
-    let names = client.names(List::Tools, "name").await?;
+    let names = client.names(ListKind::Tools, "name").await?;
     ensure(names.iter().any(|name| name == "test_simple_text"), &names)?;
     let said = client.call(tool("test_simple_text", &json!({}))).await?;
     ensure(said["content"][0]["text"].is_string(), &said)?;
@@ -135,25 +135,26 @@ async fn large_results(client: Client) -> Seen {
 }
 
 async fn prompts(client: Client) -> Seen {
-    let names = client.names(List::Prompts, "name").await?;
+    let names = client.names(ListKind::Prompts, "name").await?;
     ensure(names.iter().any(|name| name == "test_prompt_with_arguments"), &names)?;
-    let arguments = Raw::of(&json!({ "arg1": "a", "arg2": "b" })).unwrap();
-    let said = client.call(Call::prompt("test_prompt_with_arguments", &arguments)).await?;
+    let arguments = Raw::from_value(&json!({ "arg1": "a", "arg2": "b" })).unwrap();
+    let said =
+        client.call(CallRequest::get_prompt("test_prompt_with_arguments", &arguments)).await?;
     let text = said["messages"][0]["content"]["text"].as_str().unwrap_or_default();
     ensure(text.ends_with("arg1='a', arg2='b'"), text)
 }
 
 async fn resources(client: Client) -> Seen {
-    let uris = client.names(List::Resources, "uri").await?;
+    let uris = client.names(ListKind::Resources, "uri").await?;
     ensure(uris.iter().any(|uri| uri == "test://static-text"), &uris)?;
-    let read = client.call(Call::read("test://static-text")).await?;
+    let read = client.call(CallRequest::read_resource("test://static-text")).await?;
     ensure(read["contents"][0]["text"].is_string(), &read)
 }
 
 async fn templates(client: Client) -> Seen {
-    let templates = client.names(List::Templates, "uriTemplate").await?;
+    let templates = client.names(ListKind::Templates, "uriTemplate").await?;
     ensure(templates == ["test://template/{id}/data"], &templates)?;
-    let read = client.call(Call::read("test://template/7/data")).await?;
+    let read = client.call(CallRequest::read_resource("test://template/7/data")).await?;
     let text = read["contents"][0]["text"].as_str().unwrap_or_default();
     ensure(text.contains("Data for ID: 7"), text)
 }
@@ -161,8 +162,8 @@ async fn templates(client: Client) -> Seen {
 async fn completion(client: Client) -> Seen {
     let params = json!({ "ref": { "type": "ref/prompt", "name": "test_prompt_with_arguments" },
         "argument": { "name": "arg1", "value": "pari" } });
-    let params = Raw::of(&params).unwrap();
-    let said = client.call(Call::new("completion/complete", Some(params))).await?;
+    let params = Raw::from_value(&params).unwrap();
+    let said = client.call(CallRequest::new("completion/complete", Some(params))).await?;
     ensure(said["completion"]["values"] == json!(["paris"]), &said)
 }
 
@@ -202,17 +203,17 @@ async fn logging(mut client: Client) -> Seen {
     loop {
         tokio::select! {
             event = exchange.next() => match event.map_err(|error| told(&error))? {
-                Event::Log(_) => return Ok(()),
-                Event::Done(_) => break,
+                ExchangeEvent::Log(_) => return Ok(()),
+                ExchangeEvent::Done(_) => break,
                 _ => {}
             },
-            heard = client.inbox.next() => if matches!(heard, Ok(Incoming::Log(_))) {
+            heard = client.inbox.next() => if matches!(heard, Ok(InboxEvent::Log(_))) {
                 return Ok(());
             },
         }
     }
     let late = tokio::time::timeout(Duration::from_secs(5), client.inbox.next()).await;
-    ensure(matches!(late, Ok(Ok(Incoming::Log(_)))), late)
+    ensure(matches!(late, Ok(Ok(InboxEvent::Log(_)))), late)
 }
 
 async fn progress(client: Client) -> Seen {
@@ -221,10 +222,10 @@ async fn progress(client: Client) -> Seen {
     let mut steps = Vec::new();
     loop {
         match exchange.next().await.map_err(|error| told(&error))? {
-            Event::Progress(params) => {
+            ExchangeEvent::Progress(params) => {
                 steps.push(params.get("progress").ok().flatten().unwrap().to_string());
             }
-            Event::Done(_) => return ensure(steps == ["0", "50", "100"], &steps),
+            ExchangeEvent::Done(_) => return ensure(steps == ["0", "50", "100"], &steps),
             _ => {}
         }
     }
@@ -249,33 +250,32 @@ async fn cancellation(client: Client) -> Seen {
 async fn subscriptions(client: Client) -> Seen {
     let uri = "test://watched-resource";
     client.wire.subscribe(uri).await.map_err(|error| told(&error))?;
-    let is_it =
-        |heard: &Incoming| matches!(heard, Incoming::ResourceUpdated { uri: it, .. } if it == uri);
+    let is_it = |heard: &InboxEvent| matches!(heard, InboxEvent::ResourceUpdated { uri: it, .. } if it == uri);
     hear(client, is_it).await
 }
 
 async fn changed_lists(client: Client) -> Seen {
-    client.wire.list(List::Tools).await.map_err(|error| told(&error))?;
-    hear(client, |heard| matches!(heard, Incoming::ListChanged(List::Tools))).await
+    client.wire.list(ListKind::Tools).await.map_err(|error| told(&error))?;
+    hear(client, |heard| matches!(heard, InboxEvent::ListChanged(ListKind::Tools))).await
 }
 
 /// A call that its client comes back for: handed out, looked at, asked something on the way, and one that is cancelled.
 async fn tasks(client: Client) -> Seen {
     // What can be called as a task stands in the list.
-    client.names(List::Tools, "name").await?;
+    client.names(ListKind::Tools, "name").await?;
     let accept = json!({ "action": "accept", "content": { "confirm": true } });
     let (method, said) = client.asked(confirming(), &accept).await?;
     ensure(method == "elicitation/create" && said.contains("all answered"), said)?;
-    let begun = client.call(confirming().with_tasks(Tasks::Hand)).await?;
-    let begun = match client.wire.server().era() {
+    let begun = client.call(confirming().with_task_handling(TaskHandling::Hand)).await?;
+    let begun = match client.wire.server_facts().era() {
         Era::Modern => &begun,
         Era::Legacy => &begun["task"],
     };
     ensure(begun["status"] == "working", begun)?;
-    let id = Raw::of(&json!({ "taskId": begun["taskId"] })).unwrap();
-    client.call(Call::new("tasks/cancel", Some(id.clone()))).await?;
+    let id = Raw::from_value(&json!({ "taskId": begun["taskId"] })).unwrap();
+    client.call(CallRequest::new("tasks/cancel", Some(id.clone()))).await?;
     loop {
-        let state = client.call(Call::new("tasks/get", Some(id.clone()))).await?;
+        let state = client.call(CallRequest::new("tasks/get", Some(id.clone()))).await?;
         match state["status"].as_str() {
             Some("cancelled") => return Ok(()),
             Some("working" | "input_required") => tokio::task::yield_now().await,
@@ -284,13 +284,13 @@ async fn tasks(client: Client) -> Seen {
     }
 }
 
-fn confirming() -> Call {
+fn confirming() -> CallRequest {
     let task = Raw::parse(r#"{"ttl":60000}"#).unwrap();
     tool("confirm_delete", &json!({ "filename": "a" })).as_task(task)
 }
 
 /// Has the server announce changes until one of them is heard: a client says nowhere when it has begun to listen.
-async fn hear(mut client: Client, is_it: impl Fn(&Incoming) -> bool) -> Seen {
+async fn hear(mut client: Client, is_it: impl Fn(&InboxEvent) -> bool) -> Seen {
     let wire = client.wire.clone();
     let announcing = async {
         loop {

@@ -5,19 +5,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use switchboard_config::{Asked, Platform, Surroundings, resolve};
-use switchboard_core::catalog::Style;
+use switchboard_config::{HostContext, Platform, ResolveOptions, resolve_desired};
+use switchboard_core::catalog::NameStyle;
 use switchboard_core::{Engine, EngineOptions, Workspace, WorkspaceId};
 use switchboard_gateway::bridge::{Bridge, BridgeOptions};
 use switchboard_gateway::face::{self, FaceOptions};
 use switchboard_hub::socket::{
-    Folders, Hello, Hub, Lifetime, ListenOptions, Listener, Place, Refusal,
+    ClientHello, HelloRefusal, HubBackend, HubFolders, HubLifetime, HubListener, HubPaths,
+    ListenOptions,
 };
-use switchboard_process::Guard;
+use switchboard_process::ProcessGuard;
 use switchboard_wire::client::{
-    Client as Wire, ClientOptions, Greeting, HttpTarget, Inbox, Root, Target,
+    Client as Wire, ClientOptions, HttpTarget, RootFolder, ServerInbox, ServerTarget,
+    VersionNegotiation,
 };
-use switchboard_wire::http::{EndpointOptions, Pool, PoolOptions, Proxies, TlsOptions};
+use switchboard_wire::http::{
+    EndpointOptions, HttpPool, HttpPoolOptions, ProxySettings, TlsOptions,
+};
 use switchboard_wire::json::Raw;
 use switchboard_wire::link::lines;
 use switchboard_wire::ws::WsOptions;
@@ -50,7 +54,7 @@ pub(super) struct Gateway {
     engine: Engine,
     server: Arc<Server>,
     address: SocketAddr,
-    place: Place,
+    place: HubPaths,
     _folder: tempfile::TempDir,
     _faces: DropGuard,
 }
@@ -58,7 +62,7 @@ pub(super) struct Gateway {
 /// A client, and the server at the far end.
 pub(super) struct Client {
     pub(super) wire: Wire,
-    pub(super) inbox: Inbox,
+    pub(super) inbox: ServerInbox,
     pub(super) server: Arc<Server>,
 }
 
@@ -86,22 +90,22 @@ impl Gateway {
         let folder = tempfile::tempdir().unwrap();
         let server = Arc::<Server>::default();
         let engine = engine(&folder, &server, behind).await;
-        let names = BridgeOptions { names: Style::Bare, ..BridgeOptions::default() };
+        let names = BridgeOptions { names: NameStyle::Bare, ..BridgeOptions::default() };
         let bridge = Arc::new(Bridge::new(engine.clone(), WorkspaceId::from("test"), names));
         let over = CancellationToken::new();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let faces = face::serve(listener, bridge.clone(), FaceOptions::local(), over.clone());
         tokio::spawn(faces);
-        let place = Place::find(&Folders {
+        let place = HubPaths::find(&HubFolders {
             config: folder.path().join("config"),
             state: folder.path().join("state"),
             runtime: None,
             short: folder.path().to_owned(),
         });
         let place = place.unwrap();
-        let listener = Listener::bind(&place, Duration::from_secs(10)).await.unwrap();
-        let options = ListenOptions::new("0.1.0", Lifetime::UntilStopped);
+        let listener = HubListener::bind(&place, Duration::from_secs(10)).await.unwrap();
+        let options = ListenOptions::new("0.1.0", HubLifetime::UntilStopped);
         tokio::spawn(listener.serve(Arc::new(ForAll(bridge)), options, over.clone()));
         Self { engine, server, address, place, _folder: folder, _faces: over.drop_guard() }
     }
@@ -109,27 +113,28 @@ impl Gateway {
     /// A client of one version.
     pub(super) async fn client(&self, face: Face, version: Version) -> Client {
         let mut options = ClientOptions::new("client", "1");
-        options.greeting = Greeting::Only(version);
+        options.greeting = VersionNegotiation::Only(version);
         options.capabilities = Raw::parse(CAPABILITIES).unwrap();
-        options.roots = Some(vec![Root { uri: "file:///of/the/client".into(), name: None }]);
+        options.roots = Some(vec![RootFolder { uri: "file:///of/the/client".into(), name: None }]);
         let target = self.target(face).await;
         let (wire, inbox) = soon(Wire::connect(target, options)).await.unwrap();
         Client { wire, inbox, server: self.server.clone() }
     }
 
-    async fn target(&self, face: Face) -> Target {
+    async fn target(&self, face: Face) -> ServerTarget {
         let tls = TlsOptions { platform_roots: false, ..TlsOptions::default() };
-        let pool = PoolOptions { tls, proxies: Proxies::Off, ..PoolOptions::default() };
-        let pool = Pool::new(&pool).unwrap();
+        let pool =
+            HttpPoolOptions { tls, proxies: ProxySettings::Off, ..HttpPoolOptions::default() };
+        let pool = HttpPool::new(&pool).unwrap();
         let http = |path: &str| HttpTarget {
             url: format!("http://{}{path}", self.address).parse().unwrap(),
             pool: pool.clone(),
             options: EndpointOptions::default(),
         };
         match face {
-            Face::Http => Target::Http(http("/mcp")),
-            Face::Sse => Target::Sse(http("/sse")),
-            Face::WebSocket => Target::WebSocket {
+            Face::Http => ServerTarget::Http(http("/mcp")),
+            Face::Sse => ServerTarget::Sse(http("/sse")),
+            Face::WebSocket => ServerTarget::WebSocket {
                 url: format!("ws://{}/ws", self.address).parse().unwrap(),
                 pool,
                 options: Box::new(WsOptions::default()),
@@ -139,15 +144,15 @@ impl Gateway {
     }
 
     /// As `connect` does: a hello, and then the client's own lines.
-    async fn attached(&self) -> Target {
-        let mut stream = UnixStream::connect(self.place.socket()).await.unwrap();
+    async fn attached(&self) -> ServerTarget {
+        let mut stream = UnixStream::connect(self.place.socket_path()).await.unwrap();
         stream.write_all(format!("{HELLO}\n").as_bytes()).await.unwrap();
         // Nothing comes after the answer until the client has spoken.
         while soon(stream.read_u8()).await.unwrap() != b'\n' {}
         let (reader, writer) = stream.into_split();
-        let (writer, reader, writing) = lines::link(reader, writer, 64 << 20);
+        let (writer, reader, writing) = lines::line_link(reader, writer, 64 << 20);
         tokio::spawn(writing);
-        Target::InProcess((writer, reader))
+        ServerTarget::InProcess((writer, reader))
     }
 
     /// The address of Streamable HTTP.
@@ -163,26 +168,29 @@ impl Gateway {
 async fn engine(folder: &tempfile::TempDir, server: &Arc<Server>, behind: Behind) -> Engine {
     let home = folder.path().to_str().unwrap().to_owned();
     let env = [("HOME".to_owned(), home.clone())].into();
-    let mut surroundings = Surroundings::usual(Platform::Linux, env, home.into()).unwrap();
+    let mut surroundings = HostContext::for_platform(Platform::Linux, env, home.into()).unwrap();
     surroundings.managed_dir = folder.path().join("managed");
     let workspace = Workspace {
         id: WorkspaceId::from("test"),
         environment: Arc::new([]),
         in_process: vec![server.in_process(behind)],
     };
-    let mut options = EngineOptions::new("gateway", "1", Guard::none());
+    let mut options = EngineOptions::new("gateway", "1", ProcessGuard::none());
     options.state_dir = Some(folder.path().join("state"));
     let engine = Engine::start(options).await;
-    engine.apply(&workspace, resolve(&surroundings, &Asked::default()));
+    engine.apply(&workspace, resolve_desired(&surroundings, &ResolveOptions::default()));
     engine
 }
 
 // === impl ForAll ===
 
-impl Hub for ForAll {
-    type Front = Bridge;
+impl HubBackend for ForAll {
+    type Views = Bridge;
 
-    fn front<'a>(&'a self, _: &'a Hello) -> BoxFuture<'a, Result<Arc<Bridge>, Refusal>> {
+    fn view_provider<'a>(
+        &'a self,
+        _: &'a ClientHello,
+    ) -> BoxFuture<'a, Result<Arc<Bridge>, HelloRefusal>> {
         Box::pin(std::future::ready(Ok(self.0.clone())))
     }
 }

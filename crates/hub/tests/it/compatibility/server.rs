@@ -4,17 +4,18 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use serde_json::json;
-use switchboard_core::engine::InProcess;
+use switchboard_core::engine::InProcessServer;
 use switchboard_testkit::conformance::Subject;
 use switchboard_testkit::older::{legacy_only, modern_only};
 use switchboard_wire::Era;
-use switchboard_wire::client::{InputRequest, List};
+use switchboard_wire::client::{InputRequest, ListKind};
 use switchboard_wire::envelope::RpcError;
 use switchboard_wire::json::Raw;
-use switchboard_wire::link::pair::pair;
+use switchboard_wire::link::pair::link_pair;
 use switchboard_wire::meta::method;
 use switchboard_wire::server::{
-    Asked, Change, Changes, Context, Description, Handler, Reply, ServeOptions, serve,
+    ChangeBroadcaster, ChangeNotification, HandlerReply, HandlerRequest, RequestContext,
+    ServeOptions, ServerDescription, ServerHandler, serve,
 };
 use tokio::sync::watch;
 
@@ -41,10 +42,10 @@ const LINES: usize = 20_000;
 // === impl Server ===
 
 impl Server {
-    pub(super) fn in_process(self: &Arc<Self>, behind: Behind) -> InProcess {
+    pub(super) fn in_process(self: &Arc<Self>, behind: Behind) -> InProcessServer {
         let server = self.clone();
-        InProcess::linked("one", move || {
-            let (ours, theirs) = pair();
+        InProcessServer::from_link("one", move || {
+            let (ours, theirs) = link_pair();
             let server = server.clone();
             tokio::spawn(async move {
                 let changes = server.changes().clone();
@@ -58,7 +59,7 @@ impl Server {
         })
     }
 
-    pub(super) fn changes(&self) -> &Changes {
+    pub(super) fn changes(&self) -> &ChangeBroadcaster {
         self.subject.changes()
     }
 
@@ -68,14 +69,18 @@ impl Server {
         let _ = self.hanging.subscribe().wait_for(|hanging| *hanging == count).await;
     }
 
-    async fn hang(&self) -> Reply {
+    async fn hang(&self) -> HandlerReply {
         self.hanging.send_modify(|count| *count += 1);
         let _counted = Hanging(&self.hanging);
         std::future::pending().await
     }
 
-    async fn tools(&self, asked: Asked, context: &Context) -> Result<Reply, RpcError> {
-        let Reply::Complete(listed) = self.subject.call(asked, context).await? else {
+    async fn tools(
+        &self,
+        asked: HandlerRequest,
+        context: &RequestContext,
+    ) -> Result<HandlerReply, RpcError> {
+        let HandlerReply::Complete(listed) = self.subject.call(asked, context).await? else {
             panic!("a list asks nothing")
         };
         let mut listed: serde_json::Value = listed.decode().unwrap();
@@ -85,7 +90,11 @@ impl Server {
         Ok(done(&listed))
     }
 
-    async fn tool(&self, asked: Asked, context: &Context) -> Result<Reply, RpcError> {
+    async fn tool(
+        &self,
+        asked: HandlerRequest,
+        context: &RequestContext,
+    ) -> Result<HandlerReply, RpcError> {
         let name = asked.params.get("name").ok().flatten().and_then(|name| name.to_text());
         match name.as_deref().unwrap_or_default() {
             "visit" => Ok(visit(&asked, context.version.era())),
@@ -97,9 +106,9 @@ impl Server {
             }
             "hang" => Ok(self.hang().await),
             "touch" => {
-                let changed = Change::Resource("test://watched-resource".into());
+                let changed = ChangeNotification::Resource("test://watched-resource".into());
                 self.changes().announce(changed);
-                self.changes().announce(Change::List(List::Tools));
+                self.changes().announce(ChangeNotification::List(ListKind::Tools));
                 Ok(done(&json!({ "content": [] })))
             }
             _ => self.subject.call(asked, context).await,
@@ -116,7 +125,7 @@ impl Drop for Hanging<'_> {
 }
 
 /// Sends the client to a page, then says how that went.
-fn visit(asked: &Asked, era: Era) -> Reply {
+fn visit(asked: &HandlerRequest, era: Era) -> HandlerReply {
     let Some(answer) = asked.answers.first() else {
         let mut params = json!({ "mode": "url", "message": "Please sign.",
             "url": "https://example.com/sign" });
@@ -127,28 +136,28 @@ fn visit(asked: &Asked, era: Era) -> Reply {
         let question = InputRequest {
             key: "visit".into(),
             method: method::ELICIT.into(),
-            params: Raw::of(&params).unwrap(),
+            params: Raw::from_value(&params).unwrap(),
         };
-        return Reply::NeedsInput { questions: vec![question], state: None };
+        return HandlerReply::NeedsInput { questions: vec![question], state: None };
     };
     let said = answer.outcome.as_ref().map_or_else(|error| error.message.clone(), Raw::to_string);
     done(&json!({ "content": [{ "type": "text", "text": said }] }))
 }
 
-fn done(value: &serde_json::Value) -> Reply {
-    Reply::Complete(Raw::of(value).unwrap())
+fn done(value: &serde_json::Value) -> HandlerReply {
+    HandlerReply::Complete(Raw::from_value(value).unwrap())
 }
 
-impl Handler for Server {
-    fn describe(&self) -> Description {
+impl ServerHandler for Server {
+    fn describe(&self) -> ServerDescription {
         self.subject.describe()
     }
 
     fn call<'a>(
         &'a self,
-        asked: Asked,
-        context: &'a Context,
-    ) -> BoxFuture<'a, Result<Reply, RpcError>> {
+        asked: HandlerRequest,
+        context: &'a RequestContext,
+    ) -> BoxFuture<'a, Result<HandlerReply, RpcError>> {
         Box::pin(async move {
             match &*asked.method {
                 method::TOOLS_LIST => self.tools(asked, context).await,

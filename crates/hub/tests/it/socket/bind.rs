@@ -2,7 +2,7 @@
 
 use std::{os::unix::net::UnixListener, time::Duration};
 
-use switchboard_hub::socket::{Error, Listener};
+use switchboard_hub::socket::{HubListener, SocketError};
 
 use super::{
     Room,
@@ -16,23 +16,23 @@ const NO_TIME: Duration = Duration::from_millis(50);
 async fn a_leftover_is_replaced_and_a_hub_is_not() {
     let room = Room::new();
     // Dropped without being removed, as by a `kill -9`.
-    drop(UnixListener::bind(room.place().socket()).unwrap());
+    drop(UnixListener::bind(room.place().socket_path()).unwrap());
     let hub = room.listen(options()).await;
-    let second = Listener::bind(&room.place(), NO_TIME).await;
-    assert!(matches!(second, Err(Error::AlreadyRunning { .. })), "{second:?}");
+    let second = HubListener::bind(&room.place(), NO_TIME).await;
+    assert!(matches!(second, Err(SocketError::AlreadyRunning { .. })), "{second:?}");
     assert!(room.call().await.ask(HELLO).await.contains(r#""ok":true"#));
     hub.stop.cancel();
     hub.ended().await;
-    assert!(!room.place().socket().exists());
+    assert!(!room.place().socket_path().exists());
 }
 
 #[tokio::test]
 async fn a_socket_that_answers_is_not_replaced_even_without_its_lock() {
     let room = Room::new();
     let _hub = room.listen(options()).await;
-    std::fs::remove_file(room.place().lock()).unwrap();
-    let second = Listener::bind(&room.place(), NO_TIME).await;
-    assert!(matches!(second, Err(Error::AlreadyRunning { .. })), "{second:?}");
+    std::fs::remove_file(room.place().lock_path()).unwrap();
+    let second = HubListener::bind(&room.place(), NO_TIME).await;
+    assert!(matches!(second, Err(SocketError::AlreadyRunning { .. })), "{second:?}");
 }
 
 #[tokio::test]
@@ -42,11 +42,11 @@ async fn the_next_hub_waits_for_the_last_to_be_gone() {
     hub.stop.cancel();
     let ended = hub.ended().await;
     // It no longer listens, but what it had started may still be running.
-    let second = Listener::bind(&room.place(), NO_TIME).await;
-    assert!(matches!(second, Err(Error::Locked { .. })), "{second:?}");
+    let second = HubListener::bind(&room.place(), NO_TIME).await;
+    assert!(matches!(second, Err(SocketError::Locked { .. })), "{second:?}");
     let place = room.place();
     let waiting =
-        tokio::spawn(async move { Listener::bind(&place, Duration::from_secs(30)).await });
+        tokio::spawn(async move { HubListener::bind(&place, Duration::from_secs(30)).await });
     drop(ended.lock);
     soon(waiting).await.unwrap().unwrap();
 }
@@ -56,9 +56,9 @@ async fn a_socket_that_was_removed_comes_back() {
     let room = Room::new();
     let hub = room.listen(options()).await;
     let mut before = room.greet().await;
-    std::fs::remove_file(room.place().socket()).unwrap();
+    std::fs::remove_file(room.place().socket_path()).unwrap();
     let back = async {
-        while !room.place().socket().exists() {
+        while !room.place().socket_path().exists() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };

@@ -2,7 +2,7 @@
 
 use std::{sync::atomic::Ordering, time::Duration};
 
-use switchboard_hub::socket::{GOODBYE, Lifetime, ListenOptions, Why};
+use switchboard_hub::socket::{GOODBYE_METHOD, HubEndReason, HubLifetime, ListenOptions};
 
 use super::{
     Room,
@@ -17,7 +17,10 @@ fn handover(version: &str) -> String {
 
 fn brief(idle: u64) -> ListenOptions {
     let idle = Duration::from_millis(idle);
-    ListenOptions::new("0.1.0", Lifetime::WhileUsed { idle, handover: Duration::from_millis(50) })
+    ListenOptions::new(
+        "0.1.0",
+        HubLifetime::WhileUsed { idle, handover: Duration::from_millis(50) },
+    )
 }
 
 /// A call that takes so many milliseconds, until its answer.
@@ -35,7 +38,7 @@ async fn a_stopped_hub_finishes_its_calls_and_takes_no_more() {
     client.ask(&tool(2, "echo", "{}")).await;
     assert!(room.call().await.ask(STOP).await.contains(r#""ok":true"#));
     // The socket goes first, so from here on the hub is draining.
-    while room.place().socket().exists() {
+    while room.place().socket_path().exists() {
         tokio::task::yield_now().await;
     }
     client.say(INITIALIZED).await;
@@ -44,9 +47,9 @@ async fn a_stopped_hub_finishes_its_calls_and_takes_no_more() {
     assert!(refused.contains(r#""remedy":"retry""#), "{refused}");
     assert!(client.hear().await.contains(r#""id":1,"result""#));
     let goodbye = client.hear().await;
-    assert!(goodbye.contains(GOODBYE) && goodbye.contains("stopped"), "{goodbye}");
+    assert!(goodbye.contains(GOODBYE_METHOD) && goodbye.contains("stopped"), "{goodbye}");
     assert_eq!(client.hear().await, "");
-    assert_eq!(hub.ended().await.why, Why::Stopped);
+    assert_eq!(hub.ended().await.why, HubEndReason::Stopped);
 }
 
 #[tokio::test]
@@ -57,7 +60,7 @@ async fn a_call_without_end_does_not_keep_a_stopped_hub() {
     client.say(&tool(1, "hang", "{}")).await;
     client.ask(&tool(2, "await_hanging", "{}")).await;
     hub.stop.cancel();
-    assert_eq!(hub.ended().await.why, Why::Stopped);
+    assert_eq!(hub.ended().await.why, HubEndReason::Stopped);
 }
 
 #[tokio::test]
@@ -69,9 +72,9 @@ async fn a_hub_that_nobody_uses_ends() {
     pass(&mut client, 1, 600).await;
     assert!(!hub.has_ended());
     drop(client);
-    assert_eq!(hub.ended().await.why, Why::Idle);
+    assert_eq!(hub.ended().await.why, HubEndReason::Idle);
     let unused = room.listen(brief(50)).await;
-    assert_eq!(unused.ended().await.why, Why::Idle);
+    assert_eq!(unused.ended().await.why, HubEndReason::Idle);
 }
 
 #[tokio::test]
@@ -84,7 +87,7 @@ async fn a_hub_with_work_of_its_own_is_not_idle() {
     pass(&mut elsewhere.greet().await, 1, 500).await;
     assert!(!hub.has_ended());
     hub.behind.busy.store(false, Ordering::Relaxed);
-    assert_eq!(hub.ended().await.why, Why::Idle);
+    assert_eq!(hub.ended().await.why, HubEndReason::Idle);
 }
 
 #[tokio::test]
@@ -101,7 +104,7 @@ async fn a_hub_makes_room_for_a_newer_one_when_no_call_is_in_flight() {
     assert!(room.call().await.ask(&handover("0.2.0")).await.contains(r#""ok":true"#));
     assert!(client.hear().await.contains(r#""id":1,"result""#));
     assert!(client.hear().await.contains("handed-over"));
-    assert_eq!(hub.ended().await.why, Why::HandedOver);
+    assert_eq!(hub.ended().await.why, HubEndReason::HandedOver);
 }
 
 #[tokio::test]

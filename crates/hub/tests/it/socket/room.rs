@@ -10,9 +10,10 @@ use std::{
 };
 
 use futures_util::future::BoxFuture;
-use switchboard_gateway::front::{Front, NoSuchPart, Opened, Opening};
+use switchboard_gateway::front::{NoSuchView, OpenView, ViewProvider, ViewRequest};
 use switchboard_hub::socket::{
-    Ended, Folders, Hello, Hub, Lifetime, ListenOptions, Listener, Place, Refusal, RefusalKind,
+    ClientHello, EndedHub, HelloRefusal, HelloRefusalKind, HubBackend, HubFolders, HubLifetime,
+    HubListener, HubPaths, ListenOptions,
 };
 use switchboard_testkit::fixture::Fixture;
 use tempfile::TempDir;
@@ -45,7 +46,7 @@ pub(crate) struct One(Arc<Fixture>);
 pub(crate) struct Running {
     pub(crate) stop: CancellationToken,
     pub(crate) behind: Arc<Behind>,
-    serving: JoinHandle<Ended>,
+    serving: JoinHandle<EndedHub>,
 }
 
 /// A caller that speaks lines.
@@ -69,8 +70,8 @@ impl Room {
         self.path().join(name)
     }
 
-    pub(crate) fn folders(&self) -> Folders {
-        Folders {
+    pub(crate) fn folders(&self) -> HubFolders {
+        HubFolders {
             config: self.file("config"),
             state: self.file("state"),
             runtime: None,
@@ -78,8 +79,8 @@ impl Room {
         }
     }
 
-    pub(crate) fn place(&self) -> Place {
-        Place::find(&self.folders()).unwrap()
+    pub(crate) fn place(&self) -> HubPaths {
+        HubPaths::find(&self.folders()).unwrap()
     }
 
     /// Starts a hub here.
@@ -115,8 +116,8 @@ pub(crate) fn tool(id: u64, name: &str, arguments: &str) -> String {
     )
 }
 
-pub(crate) async fn listen(place: &Place, options: ListenOptions) -> Running {
-    let listener = Listener::bind(place, Duration::from_secs(10)).await.unwrap();
+pub(crate) async fn listen(place: &HubPaths, options: ListenOptions) -> Running {
+    let listener = HubListener::bind(place, Duration::from_secs(10)).await.unwrap();
     let behind = Arc::new(Behind { fixture: Arc::default(), busy: AtomicBool::new(false) });
     let stop = CancellationToken::new();
     let serving = tokio::spawn(listener.serve(behind.clone(), options, stop.clone()));
@@ -125,14 +126,14 @@ pub(crate) async fn listen(place: &Place, options: ListenOptions) -> Running {
 
 /// What most tests want: a hub that stays.
 pub(crate) fn options() -> ListenOptions {
-    ListenOptions::new("0.1.0", Lifetime::UntilStopped)
+    ListenOptions::new("0.1.0", HubLifetime::UntilStopped)
 }
 
 // === impl Running ===
 
 impl Running {
     /// Waits for its end.
-    pub(crate) async fn ended(self) -> Ended {
+    pub(crate) async fn ended(self) -> EndedHub {
         soon(self.serving).await.unwrap()
     }
 
@@ -143,14 +144,17 @@ impl Running {
 
 // === impl Behind ===
 
-impl Hub for Behind {
-    type Front = One;
+impl HubBackend for Behind {
+    type Views = One;
 
-    fn front<'a>(&'a self, hello: &'a Hello) -> BoxFuture<'a, Result<Arc<One>, Refusal>> {
+    fn view_provider<'a>(
+        &'a self,
+        hello: &'a ClientHello,
+    ) -> BoxFuture<'a, Result<Arc<One>, HelloRefusal>> {
         let nobody = hello.view.get("agent").ok().flatten().is_some();
         Box::pin(async move {
             if nobody {
-                return Err(Refusal::new(RefusalKind::View, "no agent is called that"));
+                return Err(HelloRefusal::new(HelloRefusalKind::View, "no agent is called that"));
             }
             Ok(Arc::new(One(self.fixture.clone())))
         })
@@ -161,19 +165,19 @@ impl Hub for Behind {
     }
 }
 
-impl Front for One {
+impl ViewProvider for One {
     type View = Fixture;
 
-    async fn open(&self, _: Opening) -> Result<Opened<Fixture>, NoSuchPart> {
-        Ok(Opened { view: self.0.clone(), changes: self.0.changes().clone() })
+    async fn open(&self, _: ViewRequest) -> Result<OpenView<Fixture>, NoSuchView> {
+        Ok(OpenView { view: self.0.clone(), changes: self.0.changes().clone() })
     }
 }
 
 // === impl Line ===
 
 impl Line {
-    pub(crate) async fn to(place: &Place) -> Self {
-        let stream = UnixStream::connect(place.socket()).await.unwrap();
+    pub(crate) async fn to(place: &HubPaths) -> Self {
+        let stream = UnixStream::connect(place.socket_path()).await.unwrap();
         let (reader, writer) = stream.into_split();
         Self { reader: BufReader::new(reader), writer }
     }

@@ -24,7 +24,8 @@ async fn a_client_that_does_not_read_holds_up_nobody_and_is_cut_off() {
         let answer = other.ask(&tool(id, "echo", "{}")).await;
         assert!(answer.contains(&format!(r#""id":{id},"#)), "{answer}");
     }
-    let clients = async || attach::status(&room.place(), "0.1.0").await.unwrap().unwrap().clients;
+    let clients =
+        async || attach::request_status(&room.place(), "0.1.0").await.unwrap().unwrap().clients;
     let cut = async {
         while clients().await > 1 {
             tokio::task::yield_now().await;

@@ -11,13 +11,13 @@ use landlock::{
     RulesetStatus, Scope, make_bitflags, path_beneath_rules,
 };
 
-use super::Load;
+use super::PluginImage;
 
 /// The newest version of Landlock whose rights were reviewed for this list.
 const NEWEST_ABI: ABI = ABI::V9;
 
 /// What programs read to run: libraries, certificates, host names, the time zone, themselves.
-const READABLE: [&str; 11] = [
+const READABLE_PATHS: [&str; 11] = [
     "/usr",
     "/lib",
     "/lib64",
@@ -32,8 +32,9 @@ const READABLE: [&str; 11] = [
 ];
 
 /// Devices that a program may write to without consequence. Never a terminal: a write to one can type for its user.
-const WRITABLE: [&str; 1] = ["/dev/null"];
-const WRITE: BitFlags<AccessFs> = make_bitflags!(AccessFs::{ReadFile | WriteFile | Truncate});
+const WRITABLE_PATHS: [&str; 1] = ["/dev/null"];
+const WRITE_ACCESS: BitFlags<AccessFs> =
+    make_bitflags!(AccessFs::{ReadFile | WriteFile | Truncate});
 
 /// Why files were not restricted.
 #[derive(Debug, thiserror::Error)]
@@ -44,18 +45,18 @@ pub(super) enum FilesError {
     Unsupported,
 }
 
-pub(super) fn restrict(load: &Load) -> Result<(), FilesError> {
+pub(super) fn restrict(load: &PluginImage) -> Result<(), FilesError> {
     let object = match load {
-        Load::File(path) => Some(path.clone()),
-        Load::Builtin(_) => None,
+        PluginImage::File(path) => Some(path.clone()),
+        PluginImage::Builtin(_) => None,
     };
-    let readable = READABLE.iter().map(PathBuf::from).chain(object);
+    let readable = READABLE_PATHS.iter().map(PathBuf::from).chain(object);
     let restricted = Ruleset::default()
         .handle_access(AccessFs::from_all(NEWEST_ABI))?
         .scope(Scope::from_all(NEWEST_ABI))?
         .create()?
         .add_rules(path_beneath_rules(readable, AccessFs::from_read(NEWEST_ABI)))?
-        .add_rules(path_beneath_rules(WRITABLE, WRITE))?
+        .add_rules(path_beneath_rules(WRITABLE_PATHS, WRITE_ACCESS))?
         .restrict_self()?;
     match restricted.ruleset {
         RulesetStatus::NotEnforced => Err(FilesError::Unsupported),

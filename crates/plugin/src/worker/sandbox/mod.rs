@@ -9,10 +9,10 @@
 mod calls;
 mod files;
 
-use super::Load;
+use super::PluginImage;
 
 /// Puts this process into the sandbox. The process must have a single thread.
-pub(super) fn enter(load: &Load) -> Result<(), String> {
+pub(super) fn enter(load: &PluginImage) -> Result<(), String> {
     files::restrict(load).map_err(|error| format!("cannot restrict its files: {error}"))?;
     calls::restrict().map_err(|error| format!("cannot restrict its system calls: {error}"))
 }

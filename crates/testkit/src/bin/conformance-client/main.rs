@@ -12,8 +12,8 @@ use std::process::ExitCode;
 use switchboard_wire::{
     Error, Version,
     client::{
-        Answer, Call, Client, ClientOptions, Event, Exchange, Greeting, HttpTarget, Inbox,
-        Incoming, InputRequest, List, Target, elicitation, skills,
+        Call, Client, ClientOptions, Exchange, ExchangeEvent, Greeting, HttpTarget, InboxEvent,
+        InputRequest, InputResponse, List, ServerInbox, Target, elicitation, skills,
     },
     http::{EndpointOptions, Pool, PoolOptions},
     json::Raw,
@@ -180,10 +180,10 @@ async fn interleave_rounds(client: &Client) -> Done {
     let asking = Call::tool("test_mrtr_echo_state", &nothing);
     let mut exchange = client.call(asking.clone());
     let questions = match exchange.next().await? {
-        Event::NeedsInput(questions) => questions,
+        ExchangeEvent::NeedsInput(questions) => questions,
         other => return Err(format!("a question was expected, not {other:?}").into()),
     };
-    let resume = exchange.into_resume().ok_or("the call cannot be put away")?;
+    let resume = exchange.suspend().ok_or("the call cannot be put away")?;
     finish(client, Call::tool("test_mrtr_unrelated", &nothing)).await?;
     conclude(client.resume(&asking, resume, answers(&questions))).await?;
     finish(client, Call::tool("test_mrtr_no_state", &nothing)).await?;
@@ -194,7 +194,7 @@ async fn interleave_rounds(client: &Client) -> Done {
 async fn load_skills(client: &Client) -> Done {
     for skill in skills::list(client).await?.skills {
         let loaded = skill.load(client).await?;
-        if let skills::Files::Listed(files) = skill.files() {
+        if let skills::SkillFiles::Listed(files) = skill.files() {
             for file in files {
                 loaded.read(client, &file.uri).await?;
             }
@@ -211,11 +211,11 @@ async fn finish(client: &Client, call: Call) -> Done {
 async fn conclude(mut exchange: Exchange) -> Done {
     loop {
         match exchange.next().await? {
-            Event::NeedsInput(questions) => exchange.answer(answers(&questions)),
-            Event::Done(result) if is_error(&result) => {
+            ExchangeEvent::NeedsInput(questions) => exchange.answer(answers(&questions)),
+            ExchangeEvent::Done(result) if is_error(&result) => {
                 return Err(format!("the tool failed: {result}").into());
             }
-            Event::Done(_) => return Ok(()),
+            ExchangeEvent::Done(_) => return Ok(()),
             _ => {}
         }
     }
@@ -225,7 +225,7 @@ fn is_error(result: &Raw) -> bool {
     matches!(result.get("isError"), Ok(Some(value)) if value.as_str() == "true")
 }
 
-fn answers(questions: &[InputRequest]) -> Vec<Answer> {
+fn answers(questions: &[InputRequest]) -> Vec<InputResponse> {
     let answer = |question: &InputRequest| match reply(&question.method, &question.params) {
         Some(result) => question.answer(result),
         None => question.refuse("nobody here can answer this"),
@@ -234,10 +234,10 @@ fn answers(questions: &[InputRequest]) -> Vec<Answer> {
 }
 
 /// Answers what is asked outside any call, until the connection ends.
-async fn answer_all(mut inbox: Inbox) {
+async fn answer_all(mut inbox: ServerInbox) {
     loop {
         match inbox.next().await {
-            Ok(Incoming::Question(question)) => {
+            Ok(InboxEvent::Question(question)) => {
                 let Some(result) = reply(question.method(), question.params()) else {
                     continue; // Dropped, it is refused.
                 };
@@ -260,7 +260,7 @@ fn reply(asked: &str, params: &Raw) -> Option<Raw> {
     match asked {
         method::ELICIT => {
             let schema = params.get("requestedSchema").ok()??;
-            Some(elicitation::accept(&elicitation::defaults(&schema)))
+            Some(elicitation::accept(&elicitation::form_defaults(&schema)))
         }
         method::SAMPLE => Raw::parse(
             r#"{"role":"assistant","model":"none","content":{"type":"text","text":"Hello."}}"#,

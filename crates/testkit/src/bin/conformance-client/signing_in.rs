@@ -7,11 +7,12 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 use switchboard_auth::{
-    Account, Client, ClientAuth, FileStore, IdentityProvider, NoKeychain, Presence, Provider,
-    Record, Secret, SignIn, Store as _, Subject, Visit, Visited,
+    Client, ClientAuthMethod, FileSignInStore, IdentityProviderClient, NoKeychain, OAuthAccount,
+    OAuthCredentials, OpenSignInPage, Secret, SignIn, SignInPageOutcome, SignInRecord,
+    SignInStore as _, SignInTarget, UserPresence,
 };
 use switchboard_config::{Grant, OAuth};
-use switchboard_wire::http::{Credentials, PoolOptions};
+use switchboard_wire::http::{CredentialProvider, PoolOptions};
 use tempfile::{NamedTempFile, TempDir};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -25,7 +26,7 @@ const MAX_HEAD: u64 = 64 << 10;
 
 /// Credentials for one scenario, and the files they need while it runs.
 pub(super) struct SigningIn {
-    pub(super) credentials: Arc<dyn Credentials>,
+    pub(super) credentials: Arc<dyn CredentialProvider>,
     _store: TempDir,
     _files: Files,
 }
@@ -51,11 +52,12 @@ impl SigningIn {
         };
         let oauth = oauth(&context, &files);
         let folder = tempfile::tempdir()?;
-        let store = Arc::new(FileStore::new(folder.path(), Arc::new(NoKeychain)));
+        let store = Arc::new(FileSignInStore::new(folder.path(), Arc::new(NoKeychain)));
         let organisation = organisation(&context, &store)?;
-        let subject = Subject::new("conformance", url.parse()?, Some(oauth));
-        let sign_in = SignIn::new(subject, store, PoolOptions::default()).through(organisation);
-        let provider = Provider::new(sign_in, Presence::Somebody(Arc::new(Agreeable)));
+        let subject = SignInTarget::new("conformance", url.parse()?, Some(oauth));
+        let sign_in = SignIn::new(subject, store, PoolOptions::default())
+            .with_identity_provider(organisation);
+        let provider = OAuthCredentials::new(sign_in, UserPresence::Somebody(Arc::new(Agreeable)));
         Ok(Self { credentials: Arc::new(provider), _store: folder, _files: files })
     }
 }
@@ -90,8 +92,8 @@ fn file(text: &Value) -> Result<Option<NamedTempFile>, Failure> {
 /// The identity provider of the context, with somebody signed in to it already: the suite's has no page.
 fn organisation(
     context: &Value,
-    store: &Arc<FileStore>,
-) -> Result<Option<IdentityProvider>, Failure> {
+    store: &Arc<FileSignInStore>,
+) -> Result<Option<IdentityProviderClient>, Failure> {
     let text = |name: &str| context[name].as_str().unwrap_or_default().to_owned();
     let Some(id_token) = context["idp_id_token"].as_str() else { return Ok(None) };
     let settings = switchboard_config::IdentityProvider {
@@ -101,8 +103,8 @@ fn organisation(
         scopes: Vec::new(),
         callback_port: None,
     };
-    let client = Client { id: text("idp_client_id"), secret: None, auth: ClientAuth::None };
-    let account = Account {
+    let client = Client { id: text("idp_client_id"), secret: None, auth: ClientAuthMethod::None };
+    let account = OAuthAccount {
         issuer: text("idp_issuer"),
         token_endpoint: text("idp_token_endpoint"),
         revocation_endpoint: None,
@@ -118,18 +120,22 @@ fn organisation(
         sign_in_id: "conformance".to_owned(),
         server_zone: None,
     };
-    let provider = IdentityProvider::new(settings, None, store.clone(), PoolOptions::default());
-    store.save(&provider.key(), &Record { account: Some(account), ..Record::default() })?;
+    let provider =
+        IdentityProviderClient::new(settings, None, store.clone(), PoolOptions::default());
+    store.save(
+        &provider.key(),
+        &SignInRecord { account: Some(account), ..SignInRecord::default() },
+    )?;
     Ok(Some(provider))
 }
 
 // === impl Agreeable ===
 
-impl Visit for Agreeable {
-    fn visit<'a>(
+impl OpenSignInPage for Agreeable {
+    fn open_page<'a>(
         &'a self,
         url: &'a Url,
-    ) -> BoxFuture<'a, Result<Visited, Box<dyn std::error::Error + Send + Sync>>> {
+    ) -> BoxFuture<'a, Result<SignInPageOutcome, Box<dyn std::error::Error + Send + Sync>>> {
         Box::pin(async move {
             let host = url.host_str().ok_or("the page has no host")?;
             let port = url.port_or_known_default().ok_or("the page has no port")?;
@@ -145,7 +151,7 @@ impl Visit for Agreeable {
             let fields = answer.lines().filter_map(|line| line.split_once(':'));
             let mut places = fields.filter(|(name, _)| name.eq_ignore_ascii_case("location"));
             let (_, place) = places.next().ok_or("the page sends nobody back")?;
-            Ok(Visited::Pasted(place.trim().to_owned()))
+            Ok(SignInPageOutcome::Pasted(place.trim().to_owned()))
         })
     }
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use switchboard_wire::{
-    envelope::{Id, Message, Outcome, Parsed, Request as Asked, code, parse},
-    link::{LinkReader, pair::pair},
+    envelope::{Id, MessageOrBatch, Request as Asked, ResponseOutcome, RpcMessage, code, parse},
+    link::{LinkReader, pair::link_pair},
     meta::{self, method},
 };
 use tokio::sync::mpsc;
@@ -19,7 +19,7 @@ pub(super) async fn post(fixture: &Arc<Fixture>, request: &Request, asked: &Aske
     if let Some(header) = disagreeing(request, asked) {
         return refusal(&asked.id(), header);
     }
-    let ((writer, mut reader), far) = pair();
+    let ((writer, mut reader), far) = link_pair();
     let serving = fixture.clone();
     tokio::spawn(async move { serving.serve(far).await });
     let _ = writer.send(request.text().to_owned().into()).await;
@@ -44,7 +44,7 @@ pub(super) async fn post(fixture: &Arc<Fixture>, request: &Request, asked: &Aske
 async fn pass_on(reader: &mut LinkReader, feed: &Feed, id: &Id) {
     while let Some(text) = next_text(reader).await {
         let _ = feed.send(event(&text));
-        if matches!(parse(text.into()), Ok(Parsed::One(Message::Response(response))) if response.id().as_ref() == Some(id))
+        if matches!(parse(text.into()), Ok(MessageOrBatch::One(RpcMessage::Response(response))) if response.id().as_ref() == Some(id))
         {
             return;
         }
@@ -60,13 +60,14 @@ fn may_take_long(asked: &str) -> bool {
 
 /// The status of an answer that comes whole.
 fn status(text: &str) -> u16 {
-    let Ok(Parsed::One(Message::Response(response))) = parse(text.to_owned().into()) else {
+    let Ok(MessageOrBatch::One(RpcMessage::Response(response))) = parse(text.to_owned().into())
+    else {
         return 500;
     };
     match response.outcome() {
-        Outcome::Result(_) => 200,
-        Outcome::Error(error) if error.code == code::METHOD_NOT_FOUND => 404,
-        Outcome::Error(_) => 400,
+        ResponseOutcome::Result(_) => 200,
+        ResponseOutcome::Error(error) if error.code == code::METHOD_NOT_FOUND => 404,
+        ResponseOutcome::Error(_) => 400,
     }
 }
 

@@ -6,8 +6,8 @@ use std::{
 };
 
 use switchboard_wire::{
-    envelope::{Message, Parsed, Request, parse},
-    link::{LinkWriter, pair::pair},
+    envelope::{MessageOrBatch, Request, RpcMessage, parse},
+    link::{LinkWriter, pair::link_pair},
     meta::{self, method},
 };
 use tokio::sync::mpsc;
@@ -42,7 +42,7 @@ struct Stream {
 
 impl Session {
     pub(super) fn start(fixture: Arc<Fixture>) -> Arc<Self> {
-        let ((writer, mut reader), far) = pair();
+        let ((writer, mut reader), far) = link_pair();
         let session = Arc::new(Self { writer, streams: Mutex::default() });
         tokio::spawn(async move { fixture.serve(far).await });
         let routing = Arc::downgrade(&session);
@@ -119,12 +119,13 @@ impl Streams {
 
     fn route(&mut self, text: &str) {
         let stream = match parse(text.to_owned().into()) {
-            Ok(Parsed::One(Message::Response(response))) => {
+            Ok(MessageOrBatch::One(RpcMessage::Response(response))) => {
                 let id = response.id().map(|id| id.to_string()).unwrap_or_default();
                 return self.finish(&id, text);
             }
-            Ok(Parsed::One(Message::Request(_))) => self.sole(),
-            Ok(Parsed::One(Message::Notification(note))) => match note.method().as_ref() {
+            Ok(MessageOrBatch::One(RpcMessage::Request(_))) => self.sole(),
+            Ok(MessageOrBatch::One(RpcMessage::Notification(note))) => match note.method().as_ref()
+            {
                 method::CANCELLED => self.sole(),
                 method::PROGRESS => {
                     let token = note

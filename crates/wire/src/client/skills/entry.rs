@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::json::{JsonKind, Raw};
 
-const MANIFEST: &str = "/SKILL.md";
+const MANIFEST_SUFFIX: &str = "/SKILL.md";
 
 /// A skill as its server announces it.
 #[derive(Debug, Clone)]
@@ -16,32 +16,32 @@ pub struct Skill {
     description: String,
     front_matter: Raw,
     fields: Map<String, Value>,
-    files: Files,
+    files: SkillFiles,
 }
 
 /// What is known of a skill's files before they are read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Files {
+pub enum SkillFiles {
     /// All of them, `SKILL.md` included.
-    Listed(Vec<File>),
+    Listed(Vec<SkillFile>),
     /// Nothing: the server makes them up as it goes.
     Dynamic,
 }
 
 /// One file of a skill.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct File {
+pub struct SkillFile {
     /// Where to read it.
     pub uri: String,
     /// What its bytes hash to.
-    pub digest: Digest,
+    pub digest: SkillDigest,
     /// How many they are.
     pub size: u64,
 }
 
 /// A SHA-256 digest; as text, `sha256:` and 64 lower-case hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Digest([u8; 32]);
+pub struct SkillDigest([u8; 32]);
 
 // === impl Skill ===
 
@@ -67,7 +67,7 @@ impl Skill {
     }
 
     /// Its files.
-    pub fn files(&self) -> &Files {
+    pub fn files(&self) -> &SkillFiles {
         &self.files
     }
 
@@ -96,15 +96,15 @@ impl Skill {
     }
 }
 
-fn read_files(resources: &Raw, uri: &str, folder: &str) -> Result<Files, String> {
+fn read_files(resources: &Raw, uri: &str, folder: &str) -> Result<SkillFiles, String> {
     if resources.as_str() == "\"dynamic\"" {
-        return Ok(Files::Dynamic);
+        return Ok(SkillFiles::Dynamic);
     }
     if resources.kind() != JsonKind::Array {
         return Err("`resources` is no list".into());
     }
-    let files: Vec<File> =
-        resources.elements().map(|file| File::read(&file)).collect::<Result<_, _>>()?;
+    let files: Vec<SkillFile> =
+        resources.elements().map(|file| SkillFile::read(&file)).collect::<Result<_, _>>()?;
     let mut seen = HashSet::new();
     for file in &files {
         if !is_within(&file.uri, folder) {
@@ -117,12 +117,12 @@ fn read_files(resources: &Raw, uri: &str, folder: &str) -> Result<Files, String>
     if !seen.contains(uri) {
         return Err("its own SKILL.md is not among its files".into());
     }
-    Ok(Files::Listed(files))
+    Ok(SkillFiles::Listed(files))
 }
 
 /// The folder of a `SKILL.md`.
 fn folder(uri: &str) -> Option<&str> {
-    let folder = uri.strip_suffix(MANIFEST)?;
+    let folder = uri.strip_suffix(MANIFEST_SUFFIX)?;
     let path = folder.split_once("://")?.1;
     (!path.is_empty() && !goes_up(path)).then_some(folder)
 }
@@ -151,7 +151,7 @@ fn text(raw: &Raw, key: &str) -> Result<String, String> {
 
 // === impl File ===
 
-impl File {
+impl SkillFile {
     fn read(raw: &Raw) -> Result<Self, String> {
         let uri = text(raw, "uri")?;
         let digest = text(raw, "digest")?
@@ -166,13 +166,13 @@ impl File {
 
 // === impl Digest ===
 
-impl From<[u8; 32]> for Digest {
+impl From<[u8; 32]> for SkillDigest {
     fn from(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 }
 
-impl FromStr for Digest {
+impl FromStr for SkillDigest {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
@@ -197,14 +197,14 @@ fn digit(byte: u8) -> Option<u8> {
     }
 }
 
-impl fmt::Display for Digest {
+impl fmt::Display for SkillDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("sha256:")?;
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 
-impl fmt::Debug for Digest {
+impl fmt::Debug for SkillDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
@@ -235,11 +235,11 @@ mod tests {
         let listed = format!("[{own},{other}]");
         let skill = entry("skill://acme/pdf/SKILL.md", FRONT_MATTER, &listed).unwrap();
         assert_eq!((skill.name(), skill.description()), ("pdf", "d"));
-        let Files::Listed(files) = skill.files() else { panic!("{:?}", skill.files()) };
+        let SkillFiles::Listed(files) = skill.files() else { panic!("{:?}", skill.files()) };
         assert_eq!(files[1].digest.to_string(), DIGEST);
         assert_eq!(files[1].verify(b""), Ok(()));
         let dynamic = entry("skill://pdf/SKILL.md", FRONT_MATTER, "\"dynamic\"").unwrap();
-        assert_eq!(dynamic.files(), &Files::Dynamic);
+        assert_eq!(dynamic.files(), &SkillFiles::Dynamic);
         assert!(dynamic.contains("skill://pdf/x.md"));
         assert!(!dynamic.contains("skill://pdf/../x.md"));
         assert!(!dynamic.contains("skill://pdfs/x.md"));

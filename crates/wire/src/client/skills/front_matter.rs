@@ -7,12 +7,12 @@ use saphyr_parser::{Event, Parser, ScalarStyle};
 use serde_json::{Map, Number, Value};
 
 /// Nested deeper, it is no front matter.
-const MAX_DEPTH: usize = 32;
+const MAX_FRONT_MATTER_DEPTH: usize = 32;
 
 /// Reads the front matter of a file; the error says what is wrong with it.
 pub(super) fn read(file: &str) -> Result<Map<String, Value>, String> {
     let yaml = block(file).ok_or("there is none between two `---` lines at its beginning")?;
-    let mut reader = Reader { parser: Parser::new_from_str(yaml) };
+    let mut reader = YamlReader { parser: Parser::new_from_str(yaml) };
     match reader.document()? {
         Value::Object(fields) => Ok(fields),
         _ => Err("it is no mapping".into()),
@@ -38,13 +38,13 @@ fn is_rule(line: &str) -> bool {
     line.trim_end() == "---"
 }
 
-struct Reader<'a> {
+struct YamlReader<'a> {
     parser: Parser<'a, saphyr_parser::StrInput<'a>>,
 }
 
 // === impl Reader ===
 
-impl<'a> Reader<'a> {
+impl<'a> YamlReader<'a> {
     fn next(&mut self) -> Result<Event<'a>, String> {
         match self.parser.next_event() {
             Some(Ok((event, _))) => Ok(event),
@@ -65,7 +65,7 @@ impl<'a> Reader<'a> {
     }
 
     fn value(&mut self, event: Event<'a>, depth: usize) -> Result<Value, String> {
-        if depth > MAX_DEPTH {
+        if depth > MAX_FRONT_MATTER_DEPTH {
             return Err("it is nested too deeply".into());
         }
         match event {
@@ -132,11 +132,11 @@ fn number(text: &str) -> Option<Number> {
 
 /// Whether two values mean the same. Numbers are compared by value: `1` and `1.0` are one number to
 /// some that write JSON, and two to others.
-pub(super) fn same(a: &Value, b: &Value) -> bool {
+pub(super) fn is_same_value(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
         (Value::Array(a), Value::Array(b)) => {
-            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_same_value(a, b))
         }
         (Value::Object(a), Value::Object(b)) => different_field(a, b).is_none(),
         _ => a == b,
@@ -147,7 +147,7 @@ pub(super) fn same(a: &Value, b: &Value) -> bool {
 pub(super) fn different_field(a: &Map<String, Value>, b: &Map<String, Value>) -> Option<String> {
     let value = |map: &Map<String, Value>, key: &str| map.get(key).cloned().unwrap_or_default();
     let mut keys = a.keys().chain(b.keys());
-    keys.find(|key| !same(&value(a, key), &value(b, key))).cloned()
+    keys.find(|key| !is_same_value(&value(a, key), &value(b, key))).cloned()
 }
 
 #[cfg(test)]
@@ -158,7 +158,7 @@ mod tests {
     fn check(file: &str, expected: &Value) {
         let read = read(file).map(Value::Object);
         assert!(
-            read.as_ref().is_ok_and(|read| same(read, expected)),
+            read.as_ref().is_ok_and(|read| is_same_value(read, expected)),
             "{read:?} instead of {expected}"
         );
     }

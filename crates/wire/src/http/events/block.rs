@@ -7,23 +7,23 @@ use bytes::Bytes;
 use bytestring::ByteString;
 use memchr::memchr;
 
-use super::{Event, Skip};
+use super::{SkippedEvent, SseEvent};
 
 /// The fields of the event under construction.
 #[derive(Debug, Default)]
-pub(super) struct Block {
+pub(super) struct EventFields {
     /// The bytes of its lines so far.
     pub(super) size: usize,
     event: Option<ByteString>,
-    data: Data,
+    data: EventData,
     pub(super) id: Option<ByteString>,
     broken: bool,
     /// Data that is not UTF-8, thrown away.
-    lost: Option<Skip>,
+    lost: Option<SkippedEvent>,
 }
 
 #[derive(Debug, Default)]
-enum Data {
+enum EventData {
     #[default]
     None,
     Line(ByteString),
@@ -32,7 +32,7 @@ enum Data {
 
 // === impl Block ===
 
-impl Block {
+impl EventFields {
     pub(super) fn with_id(id: Option<ByteString>) -> Self {
         Self { id, ..Self::default() }
     }
@@ -61,9 +61,9 @@ impl Block {
     /// The data so far.
     pub(super) fn data(&self) -> &[u8] {
         match &self.data {
-            Data::None => b"",
-            Data::Line(line) => line.as_bytes(),
-            Data::Lines(lines) => lines.as_bytes(),
+            EventData::None => b"",
+            EventData::Line(line) => line.as_bytes(),
+            EventData::Lines(lines) => lines.as_bytes(),
         }
     }
 
@@ -72,34 +72,34 @@ impl Block {
             return lost.data(value);
         }
         let Some(line) = self.text(value.clone()) else {
-            let mut lost = Skip::after(self.data());
+            let mut lost = SkippedEvent::after(self.data());
             lost.data(value);
             self.lost = Some(lost);
             return;
         };
         self.data = match mem::take(&mut self.data) {
-            Data::None => Data::Line(line),
-            Data::Line(first) => Data::Lines([&first, "\n", &line].concat()),
-            Data::Lines(lines) => Data::Lines(lines + "\n" + &line),
+            EventData::None => EventData::Line(line),
+            EventData::Line(first) => EventData::Lines([&first, "\n", &line].concat()),
+            EventData::Lines(lines) => EventData::Lines(lines + "\n" + &line),
         };
     }
 
     /// What is left of the event if a field of it is not UTF-8.
-    pub(super) fn broken(&mut self) -> Option<Skip> {
+    pub(super) fn broken(&mut self) -> Option<SkippedEvent> {
         let lost = self.lost.take();
-        self.broken.then(|| lost.unwrap_or_else(|| Skip::after(self.data())))
+        self.broken.then(|| lost.unwrap_or_else(|| SkippedEvent::after(self.data())))
     }
 
     /// The event, unless there is nothing to report.
-    pub(super) fn finish(self) -> Option<Event> {
+    pub(super) fn finish(self) -> Option<SseEvent> {
         let data = match self.data {
-            Data::None if self.id.is_none() => return None,
-            Data::None => ByteString::new(),
-            Data::Line(line) => line,
-            Data::Lines(lines) => lines.into(),
+            EventData::None if self.id.is_none() => return None,
+            EventData::None => ByteString::new(),
+            EventData::Line(line) => line,
+            EventData::Lines(lines) => lines.into(),
         };
         let event = self.event.filter(|name| !name.is_empty());
-        Some(Event { event, data, id: self.id })
+        Some(SseEvent { event, data, id: self.id })
     }
 }
 

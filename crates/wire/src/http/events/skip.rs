@@ -2,19 +2,19 @@
 //!
 //! The bytes are thrown away as they come; only the id of the message in them is looked for.
 
-use crate::envelope::{Salvage, Salvager};
+use crate::envelope::{EnvelopeSalvager, SalvagedEnvelope};
 
-const DATA: &[u8] = b"data:";
+const DATA_FIELD: &[u8] = b"data:";
 
 /// An event that is being thrown away.
 #[derive(Debug, Default)]
-pub(super) struct Skip {
-    salvager: Salvager,
+pub(super) struct SkippedEvent {
+    salvager: EnvelopeSalvager,
     /// The beginning of the current line, as long as its field's name can be.
     name: Vec<u8>,
 }
 
-impl Skip {
+impl SkippedEvent {
     /// One that begins with data that was kept so far.
     pub(super) fn after(data: &[u8]) -> Self {
         let mut skip = Self::default();
@@ -24,10 +24,10 @@ impl Skip {
 
     /// Bytes of the current line.
     pub(super) fn piece(&mut self, bytes: &[u8]) {
-        let missing = (DATA.len() - self.name.len()).min(bytes.len());
+        let missing = (DATA_FIELD.len() - self.name.len()).min(bytes.len());
         let (name, rest) = bytes.split_at(missing);
         self.name.extend_from_slice(name);
-        if self.name == DATA {
+        if self.name == DATA_FIELD {
             self.salvager.feed(rest);
         }
     }
@@ -42,7 +42,7 @@ impl Skip {
     }
 
     /// What is known of the message now that the event is over.
-    pub(super) fn finish(self) -> Salvage {
+    pub(super) fn finish(self) -> SalvagedEnvelope {
         self.salvager.finish()
     }
 }
@@ -51,11 +51,11 @@ impl Skip {
 mod tests {
     use bytes::Bytes;
 
-    use super::super::{Event, EventError, EventParser};
+    use super::super::{SseEvent, SseEventError, SseParser};
 
     /// Everything that comes out of `input`, fed in pieces of `step` bytes: data, or the id salvaged.
     fn outcomes(input: &[u8], step: usize) -> Vec<String> {
-        let mut parser = EventParser::new(40);
+        let mut parser = SseParser::new(40);
         let mut seen = Vec::new();
         let mut lost = false;
         for piece in input.chunks(step) {
@@ -70,8 +70,10 @@ mod tests {
                 }
                 match parser.next_event() {
                     None => break,
-                    Some(Ok(Event { data, .. })) => seen.push(data.to_string()),
-                    Some(Err(EventError::TooLarge { .. } | EventError::NotUtf8)) => lost = true,
+                    Some(Ok(SseEvent { data, .. })) => seen.push(data.to_string()),
+                    Some(Err(SseEventError::TooLarge { .. } | SseEventError::NotUtf8)) => {
+                        lost = true
+                    }
                 }
             }
         }

@@ -1,7 +1,7 @@
 //! Values that hold no other: strings, numbers, and the three words.
 #![allow(clippy::inline_always, reason = "they are steps of the loop over a nested value")]
 
-use super::{Scanner, Syntax, SyntaxKind};
+use super::{JsonSyntaxError, JsonSyntaxErrorKind, Scanner};
 use crate::json::find::{long_end, plain_end, short_end};
 
 // === impl Scanner ===
@@ -9,7 +9,7 @@ use crate::json::find::{long_end, plain_end, short_end};
 impl Scanner<'_> {
     /// Steps over a value that holds no other.
     #[inline(always)]
-    pub(super) fn scalar(&mut self) -> Result<(), Syntax> {
+    pub(super) fn scalar(&mut self) -> Result<(), JsonSyntaxError> {
         match self.peek() {
             Some(b'"') => self.string().map(|_| ()),
             Some(b'-' | b'0'..=b'9') => self.number(),
@@ -22,7 +22,7 @@ impl Scanner<'_> {
 
     /// Steps over a string, the opening quote being next; `true` if it is short and has no escapes.
     #[inline(always)]
-    pub(super) fn string(&mut self) -> Result<bool, Syntax> {
+    pub(super) fn string(&mut self) -> Result<bool, JsonSyntaxError> {
         match short_end(self.text, self.at + 1) {
             Ok(end) if self.text.get(end) == Some(&b'"') => {
                 self.at = end + 1;
@@ -37,47 +37,47 @@ impl Scanner<'_> {
 
     /// Where a string ends of which everything before `far` is plain.
     #[inline(never)]
-    fn long_string(mut self, far: usize) -> Result<usize, Syntax> {
+    fn long_string(mut self, far: usize) -> Result<usize, JsonSyntaxError> {
         self.at = long_end(self.text, far);
         loop {
             match self.peek() {
                 Some(b'"') => return Ok(self.at + 1),
                 Some(b'\\') => self.escape()?,
-                Some(_) => return Err(self.error(SyntaxKind::ControlCharacter)),
-                None => return Err(self.error(SyntaxKind::Truncated)),
+                Some(_) => return Err(self.error(JsonSyntaxErrorKind::ControlCharacter)),
+                None => return Err(self.error(JsonSyntaxErrorKind::Truncated)),
             }
             self.at = plain_end(self.text, self.at);
         }
     }
 
     #[inline]
-    fn escape(&mut self) -> Result<(), Syntax> {
+    fn escape(&mut self) -> Result<(), JsonSyntaxError> {
         match self.text.get(self.at + 1) {
             Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {
                 self.at += 2;
                 Ok(())
             }
             Some(b'u') => self.unicode_escape(),
-            Some(_) => Err(self.error(SyntaxKind::BadEscape)),
-            None => Err(self.error(SyntaxKind::Truncated)),
+            Some(_) => Err(self.error(JsonSyntaxErrorKind::BadEscape)),
+            None => Err(self.error(JsonSyntaxErrorKind::Truncated)),
         }
     }
 
     /// `\uXXXX`. Whether surrogates pair up is left to whoever decodes the string: text that is
     /// only forwarded may hold what the peers agree on.
-    fn unicode_escape(&mut self) -> Result<(), Syntax> {
+    fn unicode_escape(&mut self) -> Result<(), JsonSyntaxError> {
         match self.text.get(self.at + 2..self.at + 6) {
             Some(digits) if digits.iter().all(u8::is_ascii_hexdigit) => {
                 self.at += 6;
                 Ok(())
             }
-            Some(_) => Err(self.error(SyntaxKind::BadEscape)),
-            None => Err(self.error(SyntaxKind::Truncated)),
+            Some(_) => Err(self.error(JsonSyntaxErrorKind::BadEscape)),
+            None => Err(self.error(JsonSyntaxErrorKind::Truncated)),
         }
     }
 
     #[inline]
-    fn number(&mut self) -> Result<(), Syntax> {
+    fn number(&mut self) -> Result<(), JsonSyntaxError> {
         let mut at = self.at;
         while let Some(b'0'..=b'9') = self.text.get(at) {
             at += 1;
@@ -93,7 +93,7 @@ impl Scanner<'_> {
     }
 
     #[inline(never)]
-    fn number_end(mut self) -> Result<usize, Syntax> {
+    fn number_end(mut self) -> Result<usize, JsonSyntaxError> {
         self.eat(b'-');
         match self.peek() {
             Some(b'0') => self.at += 1,
@@ -111,7 +111,7 @@ impl Scanner<'_> {
     }
 
     #[inline]
-    fn digits(&mut self) -> Result<(), Syntax> {
+    fn digits(&mut self) -> Result<(), JsonSyntaxError> {
         let start = self.at;
         while let Some(b'0'..=b'9') = self.peek() {
             self.at += 1;
@@ -120,7 +120,7 @@ impl Scanner<'_> {
     }
 
     #[inline]
-    fn literal(&mut self, word: &[u8]) -> Result<(), Syntax> {
+    fn literal(&mut self, word: &[u8]) -> Result<(), JsonSyntaxError> {
         if !self.text[self.at..].starts_with(word) {
             return Err(self.not_literal(word));
         }
@@ -129,7 +129,7 @@ impl Scanner<'_> {
     }
 
     #[cold]
-    fn not_literal(mut self, word: &[u8]) -> Syntax {
+    fn not_literal(mut self, word: &[u8]) -> JsonSyntaxError {
         let pairs = word.iter().zip(&self.text[self.at..]);
         self.at += pairs.take_while(|(a, b)| a == b).count();
         self.unexpected()

@@ -1,11 +1,11 @@
 //! The edits that concern one object, found among all of them without gathering them anew.
 
-use super::{super::quote_into, Edit, Step};
+use super::{super::quote_into, JsonEdit, MemberSpan};
 
 /// The edits whose paths go through one object.
 #[derive(Clone, Copy)]
-pub(super) struct Level<'e> {
-    pub(super) edits: &'e [Edit<'e>],
+pub(super) struct EditLevel<'e> {
+    pub(super) edits: &'e [JsonEdit<'e>],
     /// How many keys lead to the object.
     depth: usize,
     /// Those keys.
@@ -21,7 +21,7 @@ pub(super) struct Level<'e> {
 /// Which edits have met the member they are about. The first ones are bits, so that the usual few
 /// cost no allocation.
 #[derive(Default)]
-pub(super) struct Marks {
+pub(super) struct MatchedEdits {
     first: u64,
     others: Vec<usize>,
     count: usize,
@@ -29,8 +29,8 @@ pub(super) struct Marks {
 
 // === impl Level ===
 
-impl<'e> Level<'e> {
-    pub(super) fn top(edits: &'e [Edit<'e>]) -> Self {
+impl<'e> EditLevel<'e> {
+    pub(super) fn top(edits: &'e [JsonEdit<'e>]) -> Self {
         Self::at(edits, 0, &[])
     }
 
@@ -41,8 +41,9 @@ impl<'e> Level<'e> {
         (path.len() > depth).then(|| Self::at(self.edits, depth, &path[..depth]))
     }
 
-    fn at(edits: &'e [Edit<'e>], depth: usize, prefix: &'e [&'e str]) -> Self {
-        let first = (0..edits.len().min(BITS)).filter(|&index| leads(&edits[index], prefix));
+    fn at(edits: &'e [JsonEdit<'e>], depth: usize, prefix: &'e [&'e str]) -> Self {
+        let first =
+            (0..edits.len().min(MAX_BIT_EDITS)).filter(|&index| leads(&edits[index], prefix));
         let first = first.fold(0, |bits, index| bits | 1 << index);
         let mut level = Self { edits, depth, prefix, first, lengths: 0, sets: false };
         for index in level.indices() {
@@ -64,23 +65,24 @@ impl<'e> Level<'e> {
 
     fn indices(&self) -> impl Iterator<Item = usize> + use<'e> {
         let Self { edits, prefix, first, .. } = *self;
-        let others = (BITS..edits.len()).filter(move |&index| leads(&edits[index], prefix));
+        let others =
+            (MAX_BIT_EDITS..edits.len()).filter(move |&index| leads(&edits[index], prefix));
         ones(first).chain(others)
     }
 
     /// The first edit about `member` of `text`; it stands for all of them.
     #[inline]
-    pub(super) fn about(&self, text: &str, member: &Step) -> Option<usize> {
+    pub(super) fn about(&self, text: &str, member: &MemberSpan) -> Option<usize> {
         // The quotes are not the key's. One with escapes may be of any length.
         let length = member.key().len().saturating_sub(2);
         if !member.escaped && self.lengths & length_bit(length) == 0 {
             return None;
         }
-        self.indices().find(|&index| member.is(text, self.key(index)))
+        self.indices().find(|&index| member.is_named(text, self.key(index)))
     }
 
     /// Whether nothing can be left to add: nothing is set, or as many members were met as there are edits.
-    pub(super) fn is_done(&self, marks: &Marks) -> bool {
+    pub(super) fn is_done(&self, marks: &MatchedEdits) -> bool {
         !self.sets || marks.count == self.edits.len()
     }
 
@@ -89,7 +91,7 @@ impl<'e> Level<'e> {
     }
 
     /// One edit for each member to be added: those that set something and met nothing.
-    pub(super) fn missing(&self, marks: &Marks) -> impl Iterator<Item = usize> {
+    pub(super) fn missing(&self, marks: &MatchedEdits) -> impl Iterator<Item = usize> {
         // Most edits only take something out.
         self.indices().filter(|&index| self.sets(index)).filter(move |&index| {
             let key = self.key(index);
@@ -104,7 +106,7 @@ impl<'e> Level<'e> {
     }
 
     /// Writes the members to be added, without a comma in front.
-    pub(super) fn write(&self, out: &mut String, marks: &Marks) {
+    pub(super) fn write(&self, out: &mut String, marks: &MatchedEdits) {
         for (count, index) in self.missing(marks).enumerate() {
             if count > 0 {
                 out.push(',');
@@ -121,16 +123,16 @@ impl<'e> Level<'e> {
     /// Writes an object of everything set at this level.
     pub(super) fn write_object(&self, out: &mut String) {
         out.push('{');
-        self.write(out, &Marks::default());
+        self.write(out, &MatchedEdits::default());
         out.push('}');
     }
 }
 
 /// Edits that have a bit of their own.
-const BITS: usize = u64::BITS as usize;
+const MAX_BIT_EDITS: usize = u64::BITS as usize;
 
 /// Whether an edit goes through the object that these keys lead to.
-fn leads(edit: &Edit<'_>, prefix: &[&str]) -> bool {
+fn leads(edit: &JsonEdit<'_>, prefix: &[&str]) -> bool {
     prefix.is_empty() || edit.path.len() > prefix.len() && edit.path.starts_with(prefix)
 }
 
@@ -150,7 +152,7 @@ fn length_bit(length: usize) -> u64 {
 
 // === impl Marks ===
 
-impl Marks {
+impl MatchedEdits {
     /// Marks `index`; `false` if it was marked before.
     pub(super) fn add(&mut self, index: usize) -> bool {
         if self.has(index) {

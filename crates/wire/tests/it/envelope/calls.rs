@@ -2,7 +2,7 @@
 
 use switchboard_wire::{
     Error,
-    client::{Call, Incoming},
+    client::{CallRequest, InboxEvent},
     envelope::MalformedKind,
     json::Raw,
 };
@@ -25,7 +25,7 @@ use Seen::{Fails, Heard, Ignored};
 async fn check(over: Over, text: impl AsRef<[u8]>, expected: Seen) {
     let (mut server, client, mut inbox) = rude_server(over).await;
     let arguments = Raw::empty_object();
-    let calling = client.call(Call::tool("t", &arguments)).result();
+    let calling = client.call(CallRequest::call_tool("t", &arguments)).result();
     let serving = async {
         let id = id_of(&server.receive().await);
         server.send(fill(text.as_ref(), id)).await;
@@ -39,12 +39,12 @@ async fn check(over: Over, text: impl AsRef<[u8]>, expected: Seen) {
         Err(other) => panic!("{other:?} for {shown}"),
         Ok(_) if matches!(expected, Ignored) => Ignored,
         Ok(_) => match inbox.next().await {
-            Ok(Incoming::Problem(Error::Malformed(malformed))) => Heard(name(&malformed.kind)),
+            Ok(InboxEvent::Problem(Error::Malformed(malformed))) => Heard(name(&malformed.kind)),
             other => panic!("{other:?} for {shown}"),
         },
     };
     assert_eq!(seen, expected, "{over:?}: {shown}");
-    let again = client.call(Call::tool("t", &arguments)).result();
+    let again = client.call(CallRequest::call_tool("t", &arguments)).result();
     let serving = async {
         // What the client has to say about the bad message comes first, if anything.
         let mut request = server.receive().await;

@@ -2,25 +2,29 @@
 
 use bytestring::ByteString;
 use switchboard_wire::{
-    envelope::{Id, Message, Parsed, parse},
-    json::{Edit, SpliceError},
+    envelope::{Id, MessageOrBatch, RpcMessage, parse},
+    json::{JsonEdit, SpliceError},
 };
 
-fn edited(text: &str, edits: &[Edit<'_>]) -> Result<ByteString, SpliceError> {
+fn edited(text: &str, edits: &[JsonEdit<'_>]) -> Result<ByteString, SpliceError> {
     match parse(ByteString::from(text)) {
-        Ok(Parsed::One(Message::Request(request))) => request.edited(&Id::number(977), edits),
-        Ok(Parsed::One(Message::Notification(note))) => note.edited(edits),
-        Ok(Parsed::One(Message::Response(response))) => response.edited(&Id::number(977), edits),
+        Ok(MessageOrBatch::One(RpcMessage::Request(request))) => {
+            request.rewrite(&Id::number(977), edits)
+        }
+        Ok(MessageOrBatch::One(RpcMessage::Notification(note))) => note.rewrite(edits),
+        Ok(MessageOrBatch::One(RpcMessage::Response(response))) => {
+            response.rewrite(&Id::number(977), edits)
+        }
         other => panic!("not one message: {other:?}"),
     }
 }
 
-fn check(text: &str, edits: &[Edit<'_>], expected: &str) {
+fn check(text: &str, edits: &[JsonEdit<'_>], expected: &str) {
     assert_eq!(edited(text, edits).as_deref(), Ok(expected), "{text}");
 }
 
-const NAME: Edit<'_> = Edit::set(&["name"], "\"n\"");
-const TOKEN: Edit<'_> = Edit::set(&["_meta", "progressToken"], "5");
+const NAME: JsonEdit<'_> = JsonEdit::set(&["name"], "\"n\"");
+const TOKEN: JsonEdit<'_> = JsonEdit::set(&["_meta", "progressToken"], "5");
 
 #[test]
 fn the_id_is_found_wherever_it_stands() {
@@ -55,7 +59,7 @@ fn params_that_are_missing_are_added() {
     );
     check(
         r#"{"jsonrpc":"2.0","id":1,"method":"m"}"#,
-        &[Edit::remove(&["name"])],
+        &[JsonEdit::remove(&["name"])],
         r#"{"jsonrpc":"2.0","id":977,"method":"m"}"#,
     );
 }

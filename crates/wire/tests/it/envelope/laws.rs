@@ -4,9 +4,9 @@ use bytestring::ByteString;
 use proptest::{collection::vec, prelude::*};
 use serde_json::value::RawValue;
 use switchboard_wire::{
-    envelope::{Message, Outcome, Parsed, Salvager, parse},
-    json::{Elements, Members, Raw, Rope, splice},
-    link::{Frame, lines::LineReader},
+    envelope::{EnvelopeSalvager, MessageOrBatch, ResponseOutcome, RpcMessage, parse},
+    json::{JsonElements, JsonMembers, Raw, Rope, splice},
+    link::{LinkFrame, lines::LineReader},
 };
 
 use super::model::{self, Change};
@@ -135,12 +135,12 @@ proptest! {
         for member in raw.members() {
             let Some(key) = switchboard_wire::json::decode_string(member.key) else { continue };
             let path = [key.as_ref()];
-            let edit = switchboard_wire::json::Edit::set(&path, member.value);
-            if let Ok(same) = raw.with(&[edit]) {
+            let edit = switchboard_wire::json::JsonEdit::set(&path, member.value);
+            if let Ok(same) = raw.with_edits(&[edit]) {
                 prop_assert_eq!(&same, &raw);
             }
         }
-        prop_assert_eq!(&raw.with(&[]).unwrap(), &raw);
+        prop_assert_eq!(&raw.with_edits(&[]).unwrap(), &raw);
     }
 
     #[test]
@@ -149,7 +149,7 @@ proptest! {
         let keys = ["name", "_meta", "absent", "é☃", "quo\"te"];
         let each = keys.map(|key| raw.get(key));
         for (key, value) in keys.iter().zip(&each) {
-            let named = |member: &switchboard_wire::json::Member<'_>| {
+            let named = |member: &switchboard_wire::json::JsonMember<'_>| {
                 switchboard_wire::json::decode_string(member.key).is_some_and(|name| name == *key)
             };
             let there: Vec<_> = raw.members().filter(named).map(|member| member.value).collect();
@@ -158,7 +158,7 @@ proptest! {
                 Err(_) => prop_assert!(there.len() > 1),
             }
         }
-        match raw.read(keys) {
+        match raw.get_each(keys) {
             Ok(found) => prop_assert_eq!(found.map(Ok), each),
             Err(_) => prop_assert!(each.iter().any(Result::is_err)),
         }
@@ -172,7 +172,7 @@ proptest! {
                 Some(inner) => inner.get(path[1]),
                 None => Ok(None),
             });
-            prop_assert_eq!(raw.peek(&path).map(|text| text.map(str::to_owned)),
+            prop_assert_eq!(raw.peek_path(&path).map(|text| text.map(str::to_owned)),
                 inner.clone().map(|inner| inner.map(|inner| inner.to_string())));
             prop_assert_eq!(raw.get_path(&path), inner);
         }
@@ -183,22 +183,22 @@ proptest! {
         object in members(value()),
         changes in vec(change(), 0..5),
     ) {
-        let Ok(Parsed::One(Message::Response(response))) = parse(padded(&object).into()) else {
+        let Ok(MessageOrBatch::One(RpcMessage::Response(response))) = parse(padded(&object).into()) else {
             panic!("not read: {object}")
         };
-        let Outcome::Result(large) = response.outcome() else { panic!("no result: {object}") };
+        let ResponseOutcome::Result(large) = response.outcome() else { panic!("no result: {object}") };
         let small = Raw::parse(object).unwrap();
         prop_assert_eq!(&large, &small);
         for key in ["name", "_meta", "k", "absent", "é☃", "quo\"te"] {
             prop_assert_eq!(large.get(key), small.get(key));
-            prop_assert_eq!(large.peek(&[key, "name"]), small.peek(&[key, "name"]));
+            prop_assert_eq!(large.peek_path(&[key, "name"]), small.peek_path(&[key, "name"]));
         }
         prop_assume!(model::are_apart(&changes));
         let paths: Vec<_> = changes.iter().map(Change::path).collect();
         let edits = model::edits(&changes, &paths);
-        let changed = small.with(&edits);
-        prop_assert_eq!(&large.with(&edits), &changed);
-        let pieces = large.with_in_pieces(&edits);
+        let changed = small.with_edits(&edits);
+        prop_assert_eq!(&large.with_edits(&edits), &changed);
+        let pieces = large.with_edits_as_rope(&edits);
         prop_assert_eq!(pieces.map(Rope::into_text), changed.map(Raw::into_text));
     }
 
@@ -219,8 +219,8 @@ proptest! {
 
     #[test]
     fn walking_what_is_not_json_ends(text in nearly_json()) {
-        prop_assert!(Members::of(&text).count() <= text.len());
-        prop_assert!(Elements::of(&text).count() <= text.len());
+        prop_assert!(JsonMembers::of(&text).count() <= text.len());
+        prop_assert!(JsonElements::of(&text).count() <= text.len());
         let _ = parse(ByteString::from(text));
     }
 
@@ -243,14 +243,14 @@ proptest! {
 
     #[test]
     fn a_salvager_minds_no_cuts(text in envelope(), sizes in vec(1..40usize, 1..20)) {
-        let mut whole = Salvager::default();
+        let mut whole = EnvelopeSalvager::default();
         whole.feed(text.as_bytes());
-        let mut pieces = Salvager::default();
+        let mut pieces = EnvelopeSalvager::default();
         cut(text.as_bytes(), &sizes).for_each(|piece| pieces.feed(piece));
         let found = whole.finish();
         prop_assert_eq!(&found, &pieces.finish());
         // What can be read in full has the id that is found without reading it.
-        if let Ok(switchboard_wire::envelope::Parsed::One(message)) = parse(text.into()) {
+        if let Ok(switchboard_wire::envelope::MessageOrBatch::One(message)) = parse(text.into()) {
             let id = message.id().map(|id| id.to_string());
             prop_assert_eq!(found.id.map(|id| id.to_string()), id);
         }
@@ -322,8 +322,8 @@ fn frames(pieces: &[Vec<u8>]) -> Vec<String> {
         let mut seen = Vec::new();
         while let Some(frame) = reader.next().await.unwrap() {
             seen.push(match frame {
-                Frame::Text(text) => text.to_string(),
-                Frame::Broken(malformed) => format!("{malformed:?}"),
+                LinkFrame::Text(text) => text.to_string(),
+                LinkFrame::Broken(malformed) => format!("{malformed:?}"),
             });
         }
         seen

@@ -6,7 +6,7 @@ use serde::{
     de::{MapAccess, Visitor},
 };
 use serde_json::value::RawValue;
-use switchboard_wire::json::{Edit, Members};
+use switchboard_wire::json::{JsonEdit, JsonMembers};
 
 /// An edit that owns its words.
 #[derive(Debug, Clone)]
@@ -28,13 +28,13 @@ impl Change {
 }
 
 /// The same as [`Edit`]s.
-pub(crate) fn edits<'a>(changes: &'a [Change], paths: &'a [Vec<&'a str>]) -> Vec<Edit<'a>> {
+pub(crate) fn edits<'a>(changes: &'a [Change], paths: &'a [Vec<&'a str>]) -> Vec<JsonEdit<'a>> {
     changes
         .iter()
         .zip(paths)
         .map(|(change, path)| match &change.value {
-            Some(value) => Edit::set(path, value),
-            None => Edit::remove(path),
+            Some(value) => JsonEdit::set(path, value),
+            None => JsonEdit::remove(path),
         })
         .collect()
 }
@@ -161,8 +161,8 @@ fn expect_kept(
 /// Keys that stay are spelled as they were.
 fn check_spelling(old: &str, new: &str, changes: &[Change]) {
     let gone = |key: &str| changes.iter().any(|c| c.path == [key] && c.value.is_none());
-    let mut after = Members::of(new);
-    for member in Members::of(old) {
+    let mut after = JsonMembers::of(new);
+    for member in JsonMembers::of(old) {
         let name = switchboard_wire::json::decode_string(member.key);
         if name.is_some_and(|name| gone(&name)) {
             continue;

@@ -5,14 +5,17 @@ use std::{sync::Arc, time::Duration};
 use futures_util::future::BoxFuture;
 use switchboard_wire::{
     Version,
-    client::{Client, ClientOptions, Greeting, Inbox, Target},
+    client::{Client, ClientOptions, ServerInbox, ServerTarget, VersionNegotiation},
     envelope::RpcError,
     json::Raw,
     link::{
-        Frame, LinkReader, LinkWriter, lines,
-        pair::{End, pair},
+        LinkFrame, LinkReader, LinkWriter, lines,
+        pair::{LinkEnd, link_pair},
     },
-    server::{Asked, Changes, Context, Description, Handler, Reply, ServeOptions, serve},
+    server::{
+        ChangeBroadcaster, HandlerReply, HandlerRequest, RequestContext, ServeOptions,
+        ServerDescription, ServerHandler, serve,
+    },
 };
 use tokio::io::{AsyncWriteExt, DuplexStream, WriteHalf};
 
@@ -41,20 +44,20 @@ enum Sender {
 
 impl Peer {
     /// A peer, and the end of the link that the session under test gets.
-    pub(crate) fn new(over: Over) -> (Self, End) {
+    pub(crate) fn new(over: Over) -> (Self, LinkEnd) {
         match over {
             Over::Pair => {
-                let (near, (writer, reader)) = pair();
+                let (near, (writer, reader)) = link_pair();
                 let sender = Sender::Pair(writer);
                 (Self { sender, reader }, near)
             }
             Over::Lines => {
                 let (near, far) = tokio::io::duplex(64 * 1024);
                 let (source, sink) = tokio::io::split(near);
-                let (writer, reader, writing) = lines::link(source, sink, LIMIT);
+                let (writer, reader, writing) = lines::line_link(source, sink, LIMIT);
                 tokio::spawn(writing);
                 let (source, sink) = tokio::io::split(far);
-                let (_, raw, _) = lines::link(source, tokio::io::sink(), LIMIT);
+                let (_, raw, _) = lines::line_link(source, tokio::io::sink(), LIMIT);
                 let peer = Self { sender: Sender::Lines(sink), reader: raw };
                 (peer, (writer, reader))
             }
@@ -80,7 +83,7 @@ impl Peer {
     pub(crate) async fn receive(&mut self) -> String {
         let next = tokio::time::timeout(Duration::from_secs(20), self.reader.next());
         match next.await.expect("the session says something") {
-            Ok(Some(Frame::Text(text))) => text.to_string(),
+            Ok(Some(LinkFrame::Text(text))) => text.to_string(),
             other => panic!("no text: {other:?}"),
         }
     }
@@ -89,17 +92,21 @@ impl Peer {
 /// A server that gives back its parameters.
 struct Echo;
 
-impl Handler for Echo {
-    fn describe(&self) -> Description {
-        Description {
+impl ServerHandler for Echo {
+    fn describe(&self) -> ServerDescription {
+        ServerDescription {
             info: Raw::parse(r#"{"name":"echo","version":"1"}"#).expect("JSON"),
             capabilities: Raw::empty_object(),
             instructions: None,
         }
     }
 
-    fn call<'a>(&'a self, asked: Asked, _: &'a Context) -> BoxFuture<'a, Result<Reply, RpcError>> {
-        Box::pin(std::future::ready(Ok(Reply::Complete(asked.params))))
+    fn call<'a>(
+        &'a self,
+        asked: HandlerRequest,
+        _: &'a RequestContext,
+    ) -> BoxFuture<'a, Result<HandlerReply, RpcError>> {
+        Box::pin(std::future::ready(Ok(HandlerReply::Complete(asked.params))))
     }
 }
 
@@ -107,18 +114,18 @@ impl Handler for Echo {
 pub(crate) fn rude_client(over: Over) -> Peer {
     let (peer, end) = Peer::new(over);
     tokio::spawn(async move {
-        let changes = Changes::default();
+        let changes = ChangeBroadcaster::default();
         serve(end, Arc::new(Echo), &changes, ServeOptions::default()).await
     });
     peer
 }
 
 /// A server without manners, and a client that has to put up with it.
-pub(crate) async fn rude_server(over: Over) -> (Peer, Client, Inbox) {
+pub(crate) async fn rude_server(over: Over) -> (Peer, Client, ServerInbox) {
     let (mut peer, end) = Peer::new(over);
     let mut options = ClientOptions::new("test", "1");
-    options.greeting = Greeting::Only(Version::LATEST_LEGACY);
-    let connecting = Client::connect(Target::InProcess(end), options);
+    options.greeting = VersionNegotiation::Only(Version::LATEST_LEGACY);
+    let connecting = Client::connect(ServerTarget::InProcess(end), options);
     let greeting = async {
         let id = id_of(&peer.receive().await);
         let result = r#"{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}"#;

@@ -2,14 +2,15 @@
 
 use bytestring::ByteString;
 use switchboard_wire::envelope::{
-    Looks, MAX_BATCH_MESSAGES, Malformed, Message, Outcome, Parsed, parse,
+    MAX_BATCH_MESSAGES, MalformedMessage, MalformedShape, MessageOrBatch, ResponseOutcome,
+    RpcMessage, parse,
 };
 
 /// One line for a text: what it is and what it carries, or why it is nothing.
 fn told(text: &str) -> String {
     match parse(ByteString::from(text)) {
-        Ok(Parsed::One(message)) => message_told(&message),
-        Ok(Parsed::Batch(messages)) => {
+        Ok(MessageOrBatch::One(message)) => message_told(&message),
+        Ok(MessageOrBatch::Batch(messages)) => {
             let told = messages.iter().map(|message| match message {
                 Ok(message) => message_told(message),
                 Err(malformed) => malformed_told(malformed),
@@ -20,24 +21,24 @@ fn told(text: &str) -> String {
     }
 }
 
-fn message_told(message: &Message) -> String {
+fn message_told(message: &RpcMessage) -> String {
     let id = message.id().map_or("none".to_owned(), |id| id.to_string());
     match message {
-        Message::Request(request) => format!("request {id} {}", request.method()),
-        Message::Notification(note) => format!("notification {}", note.method()),
-        Message::Response(response) => match response.outcome() {
-            Outcome::Result(result) => format!("result {id} {result}"),
-            Outcome::Error(error) => format!("error {id} {}", error.code),
+        RpcMessage::Request(request) => format!("request {id} {}", request.method()),
+        RpcMessage::Notification(note) => format!("notification {}", note.method()),
+        RpcMessage::Response(response) => match response.outcome() {
+            ResponseOutcome::Result(result) => format!("result {id} {result}"),
+            ResponseOutcome::Error(error) => format!("error {id} {}", error.code),
         },
     }
 }
 
-fn malformed_told(malformed: &Malformed) -> String {
+fn malformed_told(malformed: &MalformedMessage) -> String {
     let id = malformed.id.as_ref();
     let id = id.map_or("none".to_owned(), ToString::to_string);
     let kind = format!("{:?}", malformed.kind);
     let kind = kind.split(['(', ' ']).next().unwrap_or_default();
-    let wants = if malformed.looks == Looks::LikeAnAnswer { ", quietly" } else { "" };
+    let wants = if malformed.looks == MalformedShape::LikeAnAnswer { ", quietly" } else { "" };
     format!("{kind} {id}{wants}")
 }
 

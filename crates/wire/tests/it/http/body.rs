@@ -4,13 +4,15 @@ use std::time::Duration;
 
 use switchboard_testkit::fault::{Fault, FaultProxy, Plan};
 use switchboard_testkit::http::{Reply, Scripted};
-use switchboard_wire::http::{Body, Break, EndpointOptions, HttpError, Limits, Received};
+use switchboard_wire::http::{
+    DisconnectKind, EndpointOptions, HttpError, ResponseBody, ResponseLimits, ResponseProgress,
+};
 
 use super::{endpoint, endpoint_with, json, post, soon};
 
 fn limited(max_body: usize) -> EndpointOptions {
     EndpointOptions {
-        limits: Limits { max_body, ..Limits::default() },
+        limits: ResponseLimits { max_body, ..ResponseLimits::default() },
         ..EndpointOptions::default()
     }
 }
@@ -41,7 +43,7 @@ async fn an_unasked_body_is_cut_to_an_excerpt() {
     let reply = Reply::text(502, "text/html", "z".repeat(100_000));
     let server = Scripted::start(move |_| std::future::ready(reply.clone())).await;
     match post(&endpoint(&server.url("/")), "{}").await.unwrap().body {
-        Body::Other { text, .. } => assert_eq!(text.len(), 8 << 10),
+        ResponseBody::Other { text, .. } => assert_eq!(text.len(), 8 << 10),
         other => panic!("{other:?}"),
     }
 }
@@ -51,22 +53,23 @@ async fn a_body_that_breaks_off_says_how_and_where() {
     let start = Reply::json(200, "0123456789").header("content-length", "20");
     let chunked = Reply::chunked(200, "application/json").bytes("0123456789");
     let cases = [
-        (start.clone().close(), Break::Ended),
-        (start.clone().half_close(), Break::Ended),
-        (start.reset(), Break::Reset),
-        (chunked.clone().close(), Break::Ended),
-        (chunked.reset(), Break::Reset),
+        (start.clone().close(), DisconnectKind::Ended),
+        (start.clone().half_close(), DisconnectKind::Ended),
+        (start.reset(), DisconnectKind::Reset),
+        (chunked.clone().close(), DisconnectKind::Ended),
+        (chunked.reset(), DisconnectKind::Reset),
     ];
     for (reply, expected) in cases {
         let shown = format!("{reply:?}");
         let server = Scripted::start(move |_| std::future::ready(reply.clone())).await;
         match post(&endpoint(&server.url("/")), "{}").await.unwrap_err() {
-            HttpError::Closed { how, received: Received::Body(received), .. } => {
+            HttpError::Closed { how, received: ResponseProgress::Body(received), .. } => {
                 // A reset may overtake bytes that were on their way.
                 assert_eq!(how, expected, "{shown}");
-                assert!(received == 10 || expected == Break::Reset, "{received} {shown}");
+                assert!(received == 10 || expected == DisconnectKind::Reset, "{received} {shown}");
             }
-            HttpError::Closed { how: Break::Reset, .. } if expected == Break::Reset => {}
+            HttpError::Closed { how: DisconnectKind::Reset, .. }
+                if expected == DisconnectKind::Reset => {}
             other => panic!("{other:?} {shown}"),
         }
     }

@@ -8,8 +8,8 @@ use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue};
 use switchboard_testkit::http::{Reply, Scripted};
 use switchboard_wire::http::{
-    Challenge, CredentialError, Credentials, EndpointOptions, HttpError, Outgoing, StaticHeaders,
-    Verdict,
+    ChallengeAction, CredentialChallenge, CredentialError, CredentialProvider, EndpointOptions,
+    HttpError, RequestLine, StaticHeaders,
 };
 
 use super::{endpoint, endpoint_with, header, json, post};
@@ -31,27 +31,33 @@ impl Tokens {
     }
 }
 
-impl Credentials for Tokens {
-    fn headers<'a>(&'a self, _: Outgoing<'a>) -> BoxFuture<'a, Result<HeaderMap, CredentialError>> {
+impl CredentialProvider for Tokens {
+    fn headers<'a>(
+        &'a self,
+        _: RequestLine<'a>,
+    ) -> BoxFuture<'a, Result<HeaderMap, CredentialError>> {
         Box::pin(async { Ok(HeaderMap::from_iter([(AUTHORIZATION, self.value())])) })
     }
 
-    fn challenged<'a>(&'a self, challenge: &'a Challenge) -> BoxFuture<'a, Verdict> {
+    fn on_challenge<'a>(
+        &'a self,
+        challenge: &'a CredentialChallenge,
+    ) -> BoxFuture<'a, ChallengeAction> {
         Box::pin(async {
             if challenge.sent.get(AUTHORIZATION) != Some(&self.value()) {
-                return Verdict::Retry;
+                return ChallengeAction::Retry;
             }
             if self.refreshes.fetch_add(1, Ordering::SeqCst) >= self.renewals {
                 let reason = challenge.www_authenticate.join(" & ");
-                return Verdict::SignIn { reason };
+                return ChallengeAction::SignIn { reason };
             }
             self.current.fetch_add(1, Ordering::SeqCst);
-            Verdict::Retry
+            ChallengeAction::Retry
         })
     }
 }
 
-fn with(credentials: Arc<dyn Credentials>) -> EndpointOptions {
+fn with(credentials: Arc<dyn CredentialProvider>) -> EndpointOptions {
     EndpointOptions {
         headers: header("authorization", "static, to be replaced"),
         credentials,
@@ -139,13 +145,16 @@ async fn without_credentials_a_refusal_is_final_and_shows_its_body() {
 
 struct NotSignedIn;
 
-impl Credentials for NotSignedIn {
-    fn headers<'a>(&'a self, _: Outgoing<'a>) -> BoxFuture<'a, Result<HeaderMap, CredentialError>> {
+impl CredentialProvider for NotSignedIn {
+    fn headers<'a>(
+        &'a self,
+        _: RequestLine<'a>,
+    ) -> BoxFuture<'a, Result<HeaderMap, CredentialError>> {
         Box::pin(async { Err(CredentialError::SignIn("never did".into())) })
     }
 
-    fn challenged<'a>(&'a self, _: &'a Challenge) -> BoxFuture<'a, Verdict> {
-        Box::pin(async { Verdict::GiveUp })
+    fn on_challenge<'a>(&'a self, _: &'a CredentialChallenge) -> BoxFuture<'a, ChallengeAction> {
+        Box::pin(async { ChallengeAction::GiveUp })
     }
 }
 
@@ -177,7 +186,7 @@ async fn secrets_are_never_shown() {
     while !matches!(unreachable, HttpError::Connect { .. }) {
         unreachable = post(&super::endpoint(&url), "{}").await.unwrap_err();
     }
-    let challenge = Challenge {
+    let challenge = CredentialChallenge {
         status: http::StatusCode::UNAUTHORIZED,
         www_authenticate: Vec::new(),
         sent: headers,

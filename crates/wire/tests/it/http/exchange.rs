@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::HeaderMap;
 use switchboard_testkit::http::{Reply, Scripted};
-use switchboard_wire::http::{Body, ConnectKind, EndpointOptions, HttpError};
+use switchboard_wire::http::{ConnectFailure, EndpointOptions, HttpError, ResponseBody};
 
 use super::{endpoint, endpoint_with, header, json, pool_options, post, soon};
 
@@ -87,10 +87,10 @@ async fn bodies_are_sorted_by_content_type() {
         let server = Scripted::start(move |_| std::future::ready(reply.clone())).await;
         let answer = post(&endpoint(&server.url("/")), "{}").await.unwrap();
         let kind = match answer.body {
-            Body::Empty => "empty".to_owned(),
-            Body::Json(_) => "json".to_owned(),
-            Body::Events(_) => "events".to_owned(),
-            Body::Other { content_type, text } => {
+            ResponseBody::Empty => "empty".to_owned(),
+            ResponseBody::Json(_) => "json".to_owned(),
+            ResponseBody::Events(_) => "events".to_owned(),
+            ResponseBody::Other { content_type, text } => {
                 format!("other {content_type} {}", str::from_utf8(&text).unwrap())
             }
         };
@@ -120,19 +120,19 @@ async fn nobody_there_is_a_refused_connection() {
         // The listener closes when its task is dropped, a moment after the handle.
         match post(&endpoint(&url), "{}").await {
             Err(
-                HttpError::Connect { kind: ConnectKind::Broken, .. } | HttpError::Closed { .. },
+                HttpError::Connect { kind: ConnectFailure::Broken, .. } | HttpError::Closed { .. },
             ) => {}
             Err(error) => break error,
             Ok(_) => tokio::task::yield_now().await,
         }
     };
-    assert_connect(&error, ConnectKind::Refused);
+    assert_connect(&error, ConnectFailure::Refused);
 }
 
 #[tokio::test]
 async fn a_name_that_does_not_resolve_is_told_apart() {
     let error = post(&endpoint("http://nowhere.invalid/"), "{}").await.unwrap_err();
-    assert_connect(&error, ConnectKind::Dns);
+    assert_connect(&error, ConnectFailure::Dns);
 }
 
 /// A listener whose queue is full answers no handshake: TLS makes that easy to stage on loopback,
@@ -142,15 +142,15 @@ async fn a_peer_that_never_finishes_the_handshake_is_a_connect_timeout() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let mut options = pool_options();
     options.connect_timeout = Duration::from_millis(50);
-    let pool = switchboard_wire::http::Pool::new(&options).unwrap();
+    let pool = switchboard_wire::http::HttpPool::new(&options).unwrap();
     let url = format!("https://{}/", listener.local_addr().unwrap());
-    let endpoint = switchboard_wire::http::Endpoint::new(
+    let endpoint = switchboard_wire::http::HttpEndpoint::new(
         pool,
         url.parse().unwrap(),
         EndpointOptions::default(),
     );
     let error = post(&endpoint, "{}").await.unwrap_err();
-    assert_connect(&error, ConnectKind::Timeout);
+    assert_connect(&error, ConnectFailure::Timeout);
 }
 
 #[tokio::test]
@@ -160,7 +160,7 @@ async fn a_peer_that_speaks_no_http_breaks_the_protocol() {
     assert!(matches!(error, HttpError::Protocol { .. }), "{error:?}");
 }
 
-pub(super) fn assert_connect(error: &HttpError, expected: ConnectKind) {
+pub(super) fn assert_connect(error: &HttpError, expected: ConnectFailure) {
     match error {
         HttpError::Connect { kind, .. } if *kind == expected => {}
         other => panic!("expected {expected:?}, got {other:?}"),

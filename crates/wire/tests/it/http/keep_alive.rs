@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use switchboard_testkit::http::{Authority, Http2Echo, Reply, Scripted, Signal};
 use switchboard_wire::http::{
-    Break, Endpoint, EndpointOptions, HttpError, Pool, Received, TlsOptions,
+    DisconnectKind, EndpointOptions, HttpEndpoint, HttpError, HttpPool, ResponseProgress,
+    TlsOptions,
 };
 
 use super::{endpoint, json, pool_options, post, soon};
@@ -49,9 +50,9 @@ async fn http2_is_negotiated_and_shared() {
     let server = Http2Echo::start(&authority).await;
     let mut options = pool_options();
     options.tls = TlsOptions { extra_ca_pem: vec![authority.ca_pem()], ..options.tls };
-    let pool = Pool::new(&options).unwrap();
+    let pool = HttpPool::new(&options).unwrap();
     let url = server.url("/mcp").parse().unwrap();
-    let endpoint = Endpoint::new(pool, url, EndpointOptions::default());
+    let endpoint = HttpEndpoint::new(pool, url, EndpointOptions::default());
     // The first makes the connection, the others go at once.
     assert_eq!(json(post(&endpoint, "[1]").await.unwrap()), "[1]");
     let calls = (0..20).map(|_| post(&endpoint, "[2]"));
@@ -83,7 +84,7 @@ async fn a_connection_closed_while_idle_is_replaced() {
     loop {
         match post(&endpoint, "{}").await {
             Ok(_) => break,
-            Err(HttpError::Closed { received: Received::Nothing, .. }) => lost += 1,
+            Err(HttpError::Closed { received: ResponseProgress::Nothing, .. }) => lost += 1,
             Err(other) => panic!("{other:?}"),
         }
     }
@@ -110,8 +111,8 @@ async fn a_request_that_may_have_been_executed_is_not_sent_again() {
             matches!(
                 error,
                 HttpError::Closed {
-                    received: Received::Nothing,
-                    how: Break::Ended | Break::Reset,
+                    received: ResponseProgress::Nothing,
+                    how: DisconnectKind::Ended | DisconnectKind::Reset,
                     ..
                 }
             ),

@@ -17,8 +17,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use switchboard_wire::http::{
-    Answer, Body, Endpoint, EndpointOptions, EventStream, HttpError, Pool, PoolOptions, Proxies,
-    TlsOptions,
+    EndpointOptions, HttpEndpoint, HttpError, HttpPool, HttpPoolOptions, HttpResponse,
+    ProxySettings, ResponseBody, SseStream, TlsOptions,
 };
 
 /// Nothing here takes longer unless it hangs.
@@ -30,24 +30,24 @@ pub(crate) async fn soon<F: Future>(future: F) -> F::Output {
 }
 
 /// Without the platform's certificates: loading them for each test would only cost time.
-pub(crate) fn pool_options() -> PoolOptions {
-    PoolOptions {
+pub(crate) fn pool_options() -> HttpPoolOptions {
+    HttpPoolOptions {
         tls: TlsOptions { platform_roots: false, ..TlsOptions::default() },
-        proxies: Proxies::Off,
-        ..PoolOptions::default()
+        proxies: ProxySettings::Off,
+        ..HttpPoolOptions::default()
     }
 }
 
-pub(crate) fn pool() -> Pool {
-    Pool::new(&pool_options()).unwrap()
+pub(crate) fn pool() -> HttpPool {
+    HttpPool::new(&pool_options()).unwrap()
 }
 
-pub(crate) fn endpoint(url: &str) -> Endpoint {
+pub(crate) fn endpoint(url: &str) -> HttpEndpoint {
     endpoint_with(url, EndpointOptions::default())
 }
 
-pub(crate) fn endpoint_with(url: &str, options: EndpointOptions) -> Endpoint {
-    Endpoint::new(pool(), url.parse().unwrap(), options)
+pub(crate) fn endpoint_with(url: &str, options: EndpointOptions) -> HttpEndpoint {
+    HttpEndpoint::new(pool(), url.parse().unwrap(), options)
 }
 
 pub(crate) fn header(name: &'static str, value: &'static str) -> HeaderMap {
@@ -55,20 +55,23 @@ pub(crate) fn header(name: &'static str, value: &'static str) -> HeaderMap {
     HeaderMap::from_iter([pair])
 }
 
-pub(crate) async fn post(endpoint: &Endpoint, body: &'static str) -> Result<Answer, HttpError> {
+pub(crate) async fn post(
+    endpoint: &HttpEndpoint,
+    body: &'static str,
+) -> Result<HttpResponse, HttpError> {
     soon(endpoint.post(Bytes::from_static(body.as_bytes()), HeaderMap::new())).await
 }
 
-pub(crate) fn json(answer: Answer) -> String {
+pub(crate) fn json(answer: HttpResponse) -> String {
     match answer.body {
-        Body::Json(text) => String::from_utf8(text.to_vec()).unwrap(),
+        ResponseBody::Json(text) => String::from_utf8(text.to_vec()).unwrap(),
         other => panic!("not JSON: {other:?}"),
     }
 }
 
-pub(crate) fn events(answer: Answer) -> EventStream {
+pub(crate) fn events(answer: HttpResponse) -> SseStream {
     match answer.body {
-        Body::Events(stream) => stream,
+        ResponseBody::Events(stream) => stream,
         other => panic!("not events: {other:?}"),
     }
 }

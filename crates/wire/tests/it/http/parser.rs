@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use proptest::prelude::*;
-use switchboard_wire::http::events::{Event, EventError, EventParser};
+use switchboard_wire::http::events::{SseEvent, SseEventError, SseParser};
 
 const LIMIT: usize = 40;
 
 /// One line per outcome, `name|data|id`, with `-` for what is absent.
-fn shown(outcome: &Result<Event, EventError>) -> String {
+fn shown(outcome: &Result<SseEvent, SseEventError>) -> String {
     let or_dash = |text: Option<&str>| text.unwrap_or("-").to_owned();
     match outcome {
         Ok(event) => [
@@ -18,13 +18,13 @@ fn shown(outcome: &Result<Event, EventError>) -> String {
             or_dash(event.id.as_deref()),
         ]
         .join("|"),
-        Err(EventError::TooLarge { .. }) => "too large".to_owned(),
-        Err(EventError::NotUtf8) => "not UTF-8".to_owned(),
+        Err(SseEventError::TooLarge { .. }) => "too large".to_owned(),
+        Err(SseEventError::NotUtf8) => "not UTF-8".to_owned(),
     }
 }
 
-fn parse(chunks: &[&[u8]]) -> (Vec<String>, EventParser) {
-    let mut parser = EventParser::new(LIMIT);
+fn parse(chunks: &[&[u8]]) -> (Vec<String>, SseParser) {
+    let mut parser = SseParser::new(LIMIT);
     let mut outcomes = Vec::new();
     for chunk in chunks {
         parser.feed(Bytes::copy_from_slice(chunk));
@@ -36,7 +36,7 @@ fn parse(chunks: &[&[u8]]) -> (Vec<String>, EventParser) {
 }
 
 /// What a parser shows from outside when the input is used up.
-fn state(parser: &EventParser) -> (Option<&str>, Option<Duration>, bool) {
+fn state(parser: &SseParser) -> (Option<&str>, Option<Duration>, bool) {
     (parser.last_event_id(), parser.retry(), parser.is_mid_event())
 }
 
@@ -146,7 +146,7 @@ fn an_incomplete_event_is_known() {
 #[test]
 fn one_line_in_one_chunk_is_not_copied() {
     let chunk = Bytes::from_static(b"event: message\ndata: {\"a\":1}\n\n");
-    let mut parser = EventParser::new(LIMIT);
+    let mut parser = SseParser::new(LIMIT);
     parser.feed(chunk.clone());
     let event = parser.next_event().unwrap().unwrap();
     assert_eq!(event.data.as_ptr(), chunk[21..].as_ptr());
@@ -154,7 +154,7 @@ fn one_line_in_one_chunk_is_not_copied() {
 
 #[test]
 fn chunks_fed_together_are_joined() {
-    let mut parser = EventParser::new(LIMIT);
+    let mut parser = SseParser::new(LIMIT);
     parser.feed(Bytes::from_static(b"data: a\n"));
     parser.feed(Bytes::from_static(b"\ndata: b\n\n"));
     let events = std::iter::from_fn(|| parser.next_event());

@@ -4,24 +4,25 @@ use std::sync::Arc;
 
 use switchboard_testkit::http::{Reply, Scripted};
 use switchboard_wire::http::{
-    ConnectKind, Endpoint, EndpointOptions, HttpError, Pool, PoolOptions, Proxies, ProxyVars,
+    ConnectFailure, EndpointOptions, HttpEndpoint, HttpError, HttpPool, HttpPoolOptions,
+    ProxySettings, ProxyVariables,
 };
 
 use super::exchange::assert_connect;
 use super::{header, pool_options, post, soon};
 
-fn through(proxies: Proxies, url: &str) -> Endpoint {
-    let options = PoolOptions { proxies, ..pool_options() };
-    let pool = Pool::new(&options).unwrap();
-    Endpoint::new(pool, url.parse().unwrap(), EndpointOptions::default())
+fn through(proxies: ProxySettings, url: &str) -> HttpEndpoint {
+    let options = HttpPoolOptions { proxies, ..pool_options() };
+    let pool = HttpPool::new(&options).unwrap();
+    HttpEndpoint::new(pool, url.parse().unwrap(), EndpointOptions::default())
 }
 
-fn vars(pairs: &[(&str, &str)]) -> Proxies {
+fn vars(pairs: &[(&str, &str)]) -> ProxySettings {
     let lookup = |name: &str| {
         let found = pairs.iter().find(|(known, _)| *known == name);
         found.map(|(_, value)| (*value).to_owned())
     };
-    Proxies::Given(ProxyVars::from_lookup(lookup))
+    ProxySettings::Given(ProxyVariables::from_lookup(lookup))
 }
 
 #[tokio::test]
@@ -50,7 +51,7 @@ async fn https_asks_for_a_tunnel_and_shows_the_proxy_no_secrets() {
     let endpoint = through(vars(&[("all_proxy", &proxy.url(""))]), "https://server.invalid/mcp");
     let sent = endpoint.post("{}".into(), header("authorization", "s3cret"));
     let error = soon(sent).await.unwrap_err();
-    assert_connect(&error, ConnectKind::Proxy);
+    assert_connect(&error, ConnectFailure::Proxy);
     let request = &proxy.requests()[0];
     assert_eq!((request.method.as_str(), request.path.as_str()), ("CONNECT", "server.invalid:443"));
     assert_eq!(request.header("authorization"), None);
@@ -69,7 +70,7 @@ async fn exceptions_are_reached_directly() {
 fn a_bad_proxy_is_a_setup_error_and_its_password_is_not_shown() {
     let proxies = vars(&[("http_proxy", "http://user:s3cret@:bad:")]);
     let shown = format!("{proxies:?}");
-    let error = Pool::new(&PoolOptions { proxies, ..pool_options() }).unwrap_err();
+    let error = HttpPool::new(&HttpPoolOptions { proxies, ..pool_options() }).unwrap_err();
     assert!(matches!(error, HttpError::Setup { what: "a proxy", .. }), "{error:?}");
     assert!(!format!("{shown} {error:?} {error}").contains("s3cret"));
 }
@@ -78,7 +79,7 @@ fn a_bad_proxy_is_a_setup_error_and_its_password_is_not_shown() {
 #[tokio::test]
 async fn the_environment_is_heeded() {
     if std::env::var_os("SWITCHBOARD_TEST_INNER").is_some() {
-        let endpoint = through(Proxies::System, "http://server.invalid/inner");
+        let endpoint = through(ProxySettings::System, "http://server.invalid/inner");
         post(&endpoint, "{}").await.unwrap();
         return;
     }

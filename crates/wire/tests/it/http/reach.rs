@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use futures_util::future::BoxFuture;
 use switchboard_testkit::http::{Reply, Scripted};
 use switchboard_wire::http::{
-    Endpoint, EndpointOptions, HttpError, Pool, PoolOptions, Proxies, ProxyVars, Reach, ResolveName,
+    AddressFilter, EndpointOptions, HttpEndpoint, HttpError, HttpPool, HttpPoolOptions,
+    NameResolver, ProxySettings, ProxyVariables,
 };
 
 use super::{pool_options, post};
@@ -31,7 +32,7 @@ impl Names {
     }
 }
 
-impl ResolveName for Names {
+impl NameResolver for Names {
     fn resolve<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
         let number = self.asked.fetch_add(1, Ordering::Relaxed);
         let answers = self.known.get(name);
@@ -44,26 +45,31 @@ impl ResolveName for Names {
 }
 
 /// Reaches only what is not on this machine.
-fn outside(names: Arc<Names>, proxies: Proxies) -> Pool {
+fn outside(names: Arc<Names>, proxies: ProxySettings) -> HttpPool {
     let judge = |_: &str, address: IpAddr| !address.is_loopback();
-    let reach = Reach::Only(Arc::new(judge));
-    Pool::new(&PoolOptions { reach, resolver: names, proxies, ..pool_options() }).unwrap()
+    let reach = AddressFilter::Only(Arc::new(judge));
+    HttpPool::new(&HttpPoolOptions { reach, resolver: names, proxies, ..pool_options() }).unwrap()
 }
 
-fn endpoint(pool: &Pool, url: &str) -> Endpoint {
-    Endpoint::new(pool.clone(), url.parse().unwrap(), EndpointOptions::default())
+fn endpoint(pool: &HttpPool, url: &str) -> HttpEndpoint {
+    HttpEndpoint::new(pool.clone(), url.parse().unwrap(), EndpointOptions::default())
 }
 
 async fn server() -> Scripted {
     Scripted::start(|_| async { Reply::json(200, "{}") }).await
 }
 
-fn through(proxy: &str) -> Proxies {
+fn through(proxy: &str) -> ProxySettings {
     let (http, all) = (Some(proxy.to_owned()), None);
-    Proxies::Given(ProxyVars { http, https: None, all, no_proxy: Some("direct.example".into()) })
+    ProxySettings::Given(ProxyVariables {
+        http,
+        https: None,
+        all,
+        no_proxy: Some("direct.example".into()),
+    })
 }
 
-async fn assert_forbidden(pool: &Pool, url: &str) {
+async fn assert_forbidden(pool: &HttpPool, url: &str) {
     let error = post(&endpoint(pool, url), "{}").await.unwrap_err();
     let HttpError::Connect { source, .. } = &error else { panic!("{url}: {error:?}") };
     assert!(source.to_string().contains("may be reached"), "{url}: {source}");
@@ -78,7 +84,7 @@ async fn an_address_counts_and_no_name_for_it() {
         ("both.example", &["::1 127.0.0.1"]),
         ("localhost", &[HERE]),
     ]);
-    let pool = outside(names, Proxies::Off);
+    let pool = outside(names, ProxySettings::Off);
     for host in ["inner.example", "both.example", HERE, "[::1]", "localhost", "127.1", "2130706433"]
     {
         assert_forbidden(&pool, &format!("http://{host}:{port}/")).await;
@@ -95,7 +101,7 @@ async fn a_name_that_changes_its_meaning_gains_nothing() {
         names.resolve("rebound.example").await.unwrap(),
         [OUTSIDE.parse::<IpAddr>().unwrap()]
     );
-    let pool = outside(names, Proxies::Off);
+    let pool = outside(names, ProxySettings::Off);
     assert_forbidden(&pool, &format!("http://rebound.example:{}/", server.addr().port())).await;
     assert_eq!(server.connections(), 0);
 }
@@ -134,9 +140,9 @@ async fn a_proxy_is_exempt_and_what_lies_behind_it_is_not() {
 async fn it_is_said_which_address_answered() {
     let server = server().await;
     let names = Names::new(&[("server.example", &[HERE])]);
-    let reach = Reach::Only(Arc::new(|_: &str, _| true));
-    let options = PoolOptions { reach, resolver: names, ..pool_options() };
+    let reach = AddressFilter::Only(Arc::new(|_: &str, _| true));
+    let options = HttpPoolOptions { reach, resolver: names, ..pool_options() };
     let url = format!("http://server.example:{}/", server.addr().port());
-    let answer = post(&endpoint(&Pool::new(&options).unwrap(), &url), "{}").await.unwrap();
+    let answer = post(&endpoint(&HttpPool::new(&options).unwrap(), &url), "{}").await.unwrap();
     assert_eq!(answer.remote, Some(HERE.parse().unwrap()));
 }

@@ -2,7 +2,7 @@
 
 use http::HeaderMap;
 use switchboard_testkit::http::{Reply, Scripted};
-use switchboard_wire::http::{Endpoint, EndpointOptions, HttpError, RedirectRefusal};
+use switchboard_wire::http::{EndpointOptions, HttpEndpoint, HttpError, RedirectRefusal};
 
 use super::{endpoint, endpoint_with, header, json, post, soon};
 
@@ -17,7 +17,7 @@ async fn redirecting(status: u16, location: &'static str) -> Scripted {
     .await
 }
 
-async fn refusal(endpoint: &Endpoint) -> (String, RedirectRefusal) {
+async fn refusal(endpoint: &HttpEndpoint) -> (String, RedirectRefusal) {
     match post(endpoint, "{}").await.unwrap_err() {
         HttpError::Redirect { to, reason, .. } => (to, reason),
         other => panic!("{other:?}"),

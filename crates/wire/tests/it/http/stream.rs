@@ -5,18 +5,20 @@ use std::time::Duration;
 use http::HeaderMap;
 use switchboard_testkit::fault::{Fault, FaultProxy, Plan};
 use switchboard_testkit::http::{Reply, Scripted, Signal};
-use switchboard_wire::http::{Break, EndpointOptions, EventStream, HttpError, Limits, Received};
+use switchboard_wire::http::{
+    DisconnectKind, EndpointOptions, HttpError, ResponseLimits, ResponseProgress, SseStream,
+};
 
 use super::{endpoint, endpoint_with, events, post, soon};
 
-async fn open(reply: Reply, options: EndpointOptions) -> (Scripted, EventStream) {
+async fn open(reply: Reply, options: EndpointOptions) -> (Scripted, SseStream) {
     let server = Scripted::start(move |_| std::future::ready(reply.clone())).await;
     let endpoint = endpoint_with(&server.url("/"), options);
     let answer = soon(endpoint.get_events(HeaderMap::new(), None)).await;
     (server, events(answer.unwrap()))
 }
 
-async fn data(stream: &mut EventStream) -> Option<String> {
+async fn data(stream: &mut SseStream) -> Option<String> {
     let event = soon(stream.next()).await.unwrap()?;
     Some(event.data.to_string())
 }
@@ -51,7 +53,7 @@ async fn waiting_for_an_event_can_be_cancelled() {
 #[tokio::test]
 async fn after_an_event_too_large_the_next_one_still_arrives() {
     let options = EndpointOptions {
-        limits: Limits { max_event: 100, ..Limits::default() },
+        limits: ResponseLimits { max_event: 100, ..ResponseLimits::default() },
         ..EndpointOptions::default()
     };
     let reply = Reply::events().event(&"x".repeat(5000)).event("small");
@@ -66,7 +68,7 @@ async fn after_an_event_too_large_the_next_one_still_arrives() {
 #[tokio::test]
 async fn an_endless_event_is_too_large_before_it_ends() {
     let options = EndpointOptions {
-        limits: Limits { max_event: 100, ..Limits::default() },
+        limits: ResponseLimits { max_event: 100, ..ResponseLimits::default() },
         ..EndpointOptions::default()
     };
     let reply = Reply::events().bytes(format!("data: {}", "x".repeat(500))).hang();
@@ -80,15 +82,15 @@ async fn a_stream_cut_in_the_middle_is_an_error() {
     let whole = "data: one\n\ndata: tw";
     let unframed = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
     let cases = [
-        (Reply::events().bytes(whole).close(), Break::Ended),
-        (Reply::events().bytes(whole), Break::Ended),
-        (Reply::raw(format!("{unframed}{whole}")).close(), Break::Ended),
+        (Reply::events().bytes(whole).close(), DisconnectKind::Ended),
+        (Reply::events().bytes(whole), DisconnectKind::Ended),
+        (Reply::raw(format!("{unframed}{whole}")).close(), DisconnectKind::Ended),
     ];
     for (reply, expected) in cases {
         let (_server, mut stream) = open(reply, EndpointOptions::default()).await;
         assert_eq!(data(&mut stream).await.as_deref(), Some("one"));
         match soon(stream.next()).await.unwrap_err() {
-            HttpError::Closed { how, received: Received::Body(19), .. } => {
+            HttpError::Closed { how, received: ResponseProgress::Body(19), .. } => {
                 assert_eq!(how, expected);
             }
             other => panic!("{other:?}"),
@@ -105,7 +107,7 @@ async fn a_reset_stream_is_an_error() {
     assert_eq!(data(&mut stream).await.as_deref(), Some("one"));
     go.fire();
     let error = soon(stream.next()).await.unwrap_err();
-    assert!(matches!(error, HttpError::Closed { how: Break::Reset, .. }), "{error:?}");
+    assert!(matches!(error, HttpError::Closed { how: DisconnectKind::Reset, .. }), "{error:?}");
 }
 
 #[tokio::test]

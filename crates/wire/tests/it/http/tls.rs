@@ -2,16 +2,16 @@
 
 use switchboard_testkit::http::{Authority, ClientCertificate, Reply, Scripted};
 use switchboard_wire::http::{
-    ClientIdentity, ConnectKind, Endpoint, EndpointOptions, HttpError, Pool, PoolOptions,
-    TlsOptions,
+    ConnectFailure, EndpointOptions, HttpEndpoint, HttpError, HttpPool, HttpPoolOptions,
+    TlsClientIdentity, TlsOptions,
 };
 
 use super::exchange::assert_connect;
 use super::{json, pool_options, post};
 
-pub(crate) fn pool(tls: TlsOptions) -> Pool {
-    let options = PoolOptions { tls, ..pool_options() };
-    Pool::new(&options).unwrap()
+pub(crate) fn pool(tls: TlsOptions) -> HttpPool {
+    let options = HttpPoolOptions { tls, ..pool_options() };
+    HttpPool::new(&options).unwrap()
 }
 
 pub(crate) fn trusting(authority: &Authority) -> TlsOptions {
@@ -24,7 +24,7 @@ pub(crate) fn trusting(authority: &Authority) -> TlsOptions {
 
 pub(crate) fn appearing(authority: &Authority) -> TlsOptions {
     TlsOptions {
-        client_identity: Some(ClientIdentity::from_pem(authority.client_pem())),
+        client_identity: Some(TlsClientIdentity::from_pem(authority.client_pem())),
         ..trusting(authority)
     }
 }
@@ -34,9 +34,9 @@ async fn server(authority: &Authority, clients: ClientCertificate) -> Scripted {
     Scripted::start_tls(config, |_| async { Reply::json(200, "{}") }).await
 }
 
-fn endpoint(server: &Scripted, tls: TlsOptions) -> Endpoint {
+fn endpoint(server: &Scripted, tls: TlsOptions) -> HttpEndpoint {
     let url = server.url("/").parse().unwrap();
-    Endpoint::new(pool(tls), url, EndpointOptions::default())
+    HttpEndpoint::new(pool(tls), url, EndpointOptions::default())
 }
 
 #[tokio::test]
@@ -55,7 +55,7 @@ async fn an_unknown_authority_is_refused() {
     let nobody = TlsOptions { platform_roots: false, ..TlsOptions::default() };
     for tls in [TlsOptions::default(), nobody, trusting(&Authority::new())] {
         let error = post(&endpoint(&server, tls), "{}").await.unwrap_err();
-        assert_connect(&error, ConnectKind::Tls);
+        assert_connect(&error, ConnectFailure::Tls);
     }
     assert!(server.requests().is_empty());
 }
@@ -73,7 +73,7 @@ async fn without_the_certificate_demanded_nothing_is_executed() {
     let authority = Authority::new();
     let server = server(&authority, ClientCertificate::Required).await;
     let error = post(&endpoint(&server, trusting(&authority)), "{}").await.unwrap_err();
-    assert_connect(&error, ConnectKind::Tls);
+    assert_connect(&error, ConnectFailure::Tls);
     assert!(server.requests().is_empty());
 }
 
@@ -83,13 +83,13 @@ fn bad_material_is_a_setup_error_that_shows_no_key() {
     let cases = [
         TlsOptions { extra_ca_pem: vec![b"nothing".to_vec()], ..TlsOptions::default() },
         TlsOptions {
-            client_identity: Some(ClientIdentity::from_pem(key)),
+            client_identity: Some(TlsClientIdentity::from_pem(key)),
             ..TlsOptions::default()
         },
     ];
     for tls in cases {
         let shown = format!("{tls:?}");
-        let error = Pool::new(&PoolOptions { tls, ..pool_options() }).unwrap_err();
+        let error = HttpPool::new(&HttpPoolOptions { tls, ..pool_options() }).unwrap_err();
         assert!(matches!(error, HttpError::Setup { .. }), "{error:?}");
         assert!(!format!("{shown} {error:?}").contains("c3NlY3JldA"));
     }

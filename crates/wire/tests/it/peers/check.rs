@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use switchboard_wire::client::{Call, Client, Event, Inbox, Incoming, List};
+use switchboard_wire::client::{
+    CallRequest, Client, ExchangeEvent, InboxEvent, ListKind, ServerInbox,
+};
 use switchboard_wire::json::Raw;
 use switchboard_wire::meta::method;
 use switchboard_wire::{Era, Version};
@@ -36,17 +38,17 @@ pub(super) struct Expected {
 /// Holds the conversation; the connection stays open for what is particular to one server.
 pub(super) async fn check(connected: &mut Connected, expected: &Expected) {
     let Connected { client, inbox, .. } = connected;
-    let server = client.server();
+    let server = client.server_facts();
     assert_eq!(server.version, expected.version);
     assert!(server.name().is_some(), "{server:?}");
     lists(client, expected).await;
     call(client, expected).await;
     if let Some((uri, part)) = expected.read {
-        let read = client.call(Call::read(uri)).result().await.unwrap();
+        let read = client.call(CallRequest::read_resource(uri)).result().await.unwrap();
         assert!(read.as_str().contains(part), "{read}");
     }
     if let Some((name, arguments, part)) = expected.prompt {
-        let prompt = client.call(Call::prompt(name, &raw(arguments)));
+        let prompt = client.call(CallRequest::get_prompt(name, &raw(arguments)));
         let prompt = prompt.result().await.unwrap();
         assert!(prompt.as_str().contains(part), "{prompt}");
     }
@@ -56,7 +58,7 @@ pub(super) async fn check(connected: &mut Connected, expected: &Expected) {
         let completion = completion.unwrap();
         assert!(completion.as_str().contains(value), "{completion}");
     }
-    if server.offers(&["logging"]) {
+    if server.has_capability(&["logging"]) {
         client.set_log_level("debug").await.unwrap();
     }
     if let Some(uri) = expected.subscribe {
@@ -81,9 +83,9 @@ pub(super) fn haiku() -> Raw {
 
 /// Answers what is asked outside any call: some old servers consult a model before they let one
 /// subscribe.
-async fn sample(inbox: &mut Inbox) {
+async fn sample(inbox: &mut ServerInbox) {
     while let Ok(incoming) = inbox.next().await {
-        if let Incoming::Question(question) = incoming {
+        if let InboxEvent::Question(question) = incoming {
             assert_eq!(question.method(), method::SAMPLE);
             question.answer(Ok(haiku())).await.unwrap();
         }
@@ -91,21 +93,21 @@ async fn sample(inbox: &mut Inbox) {
 }
 
 async fn lists(client: &Client, expected: &Expected) {
-    let lists = [List::Tools, List::Prompts, List::Resources, List::Templates];
+    let lists = [ListKind::Tools, ListKind::Prompts, ListKind::Resources, ListKind::Templates];
     for (list, wanted) in lists.into_iter().zip(expected.lists) {
         let listing = client.list(list).await;
         let found = listing.as_ref().ok().map(|listing| listing.items.len());
         assert_eq!(found, wanted, "{list:?}: {listing:?}");
         let Ok(listing) = listing else { continue };
         assert!(listing.excluded.is_empty() && listing.cut_short.is_none());
-        assert!(client.server().offers(&[list.capability()]), "{list:?}");
+        assert!(client.server_facts().has_capability(&[list.capability()]), "{list:?}");
         assert!(listing.items.iter().all(|item| !text(item, "name").is_empty()));
     }
 }
 
 async fn call(client: &Client, expected: &Expected) {
     let (tool, arguments, part) = &expected.call;
-    let call = Call::tool(tool, &raw(arguments.as_str())).with_timeout(SOON);
+    let call = CallRequest::call_tool(tool, &raw(arguments.as_str())).with_timeout(SOON);
     let result = client.call(call).result().await.unwrap();
     assert!(result.as_str().contains(part), "{result}");
     assert!(!matches!(result.get("isError"), Ok(Some(error)) if error.as_str() == "true"));
@@ -113,15 +115,15 @@ async fn call(client: &Client, expected: &Expected) {
 
 /// Progress comes in order, all of it before the result.
 async fn progress(client: &Client, tool: &str, arguments: &str, steps: usize) {
-    let call = Call::tool(tool, &raw(arguments)).with_progress().with_timeout(SOON);
+    let call = CallRequest::call_tool(tool, &raw(arguments)).with_progress().with_timeout(SOON);
     let mut exchange = client.call(call);
     let mut seen: Vec<f64> = Vec::new();
     loop {
         match exchange.next().await.unwrap() {
-            Event::Progress(params) => {
+            ExchangeEvent::Progress(params) => {
                 seen.push(params.get("progress").unwrap().unwrap().decode().unwrap());
             }
-            Event::Done(_) => break,
+            ExchangeEvent::Done(_) => break,
             _ => {}
         }
     }
@@ -131,17 +133,17 @@ async fn progress(client: &Client, tool: &str, arguments: &str, steps: usize) {
 
 /// Goes away in the middle of a call, once it is known to be under way.
 async fn cancel(client: &Client, tool: &str, arguments: &str) {
-    let mut exchange = client.call(Call::tool(tool, &raw(arguments)).with_progress());
+    let mut exchange = client.call(CallRequest::call_tool(tool, &raw(arguments)).with_progress());
     let first = tokio::time::timeout(SOON, exchange.next()).await;
     let first = first.expect("no progress").unwrap();
-    assert!(matches!(first, Event::Progress(_)), "{first:?}");
+    assert!(matches!(first, ExchangeEvent::Progress(_)), "{first:?}");
 }
 
 /// What a server does not know is refused, and nothing else ends.
 async fn refusal(client: &Client) {
     let error = client.request("no/such/method", None).await.unwrap_err();
     assert!(error.code().is_some() && !error.is_fatal(), "{error}");
-    if client.server().era() == Era::Legacy {
+    if client.server_facts().era() == Era::Legacy {
         client.request(method::PING, None).await.unwrap();
     }
 }

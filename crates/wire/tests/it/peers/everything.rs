@@ -3,7 +3,9 @@
 
 use std::time::{Duration, Instant};
 
-use switchboard_wire::client::{Call, Client, Event, Inbox, Incoming, List, elicitation};
+use switchboard_wire::client::{
+    CallRequest, Client, ExchangeEvent, InboxEvent, ListKind, ServerInbox, elicitation,
+};
 use switchboard_wire::envelope::code;
 use switchboard_wire::json::Raw;
 use switchboard_wire::meta::method;
@@ -35,7 +37,7 @@ fn expected() -> Expected {
     }
 }
 
-fn server(mode: &str) -> switchboard_process::Command {
+fn server(mode: &str) -> switchboard_process::ProcessCommand {
     reference("npm", "server-everything", &[mode])
 }
 
@@ -92,13 +94,13 @@ fn behind_a_websocket_gateway() {
 }
 
 /// Everything the server has, over any transport.
-async fn whole(command: switchboard_process::Command, way: Way, path: &str) {
+async fn whole(command: switchboard_process::ProcessCommand, way: Way, path: &str) {
     let mut connected = Connected::start(command, way, path).await;
     // It has more tools for a client that can be asked, and says so at once: too early for a stream
     // that is opened after the handshake.
     if way != Way::Http {
         let heard = connected.inbox.next().await.unwrap();
-        assert!(matches!(heard, Incoming::ListChanged(List::Tools)), "{heard:?}");
+        assert!(matches!(heard, InboxEvent::ListChanged(ListKind::Tools)), "{heard:?}");
     }
     check(&mut connected, &expected()).await;
     let Connected { client, inbox, .. } = &mut connected;
@@ -110,7 +112,7 @@ async fn whole(command: switchboard_process::Command, way: Way, path: &str) {
 }
 
 /// Logs and changes that the server tells of by itself.
-async fn heard(client: &Client, inbox: &mut Inbox) {
+async fn heard(client: &Client, inbox: &mut ServerInbox) {
     let uri = "demo://resource/dynamic/text/1";
     client.subscribe(uri).await.unwrap();
     for tool in ["toggle-subscriber-updates", "toggle-simulated-logging"] {
@@ -119,9 +121,9 @@ async fn heard(client: &Client, inbox: &mut Inbox) {
     let (mut updated, mut logged) = (false, false);
     while !(updated && logged) {
         match inbox.next().await.unwrap() {
-            Incoming::ResourceUpdated { uri: heard, .. } => updated |= heard == uri,
-            Incoming::Log(params) => logged |= text(&params, "data").contains("message"),
-            Incoming::ListChanged(_) => {}
+            InboxEvent::ResourceUpdated { uri: heard, .. } => updated |= heard == uri,
+            InboxEvent::Log(params) => logged |= text(&params, "data").contains("message"),
+            InboxEvent::ListChanged(_) => {}
             other => panic!("{other:?}"),
         }
     }
@@ -133,7 +135,7 @@ async fn heard(client: &Client, inbox: &mut Inbox) {
 
 /// Questions in the middle of a call: a form, a model, the roots.
 async fn asks(client: &Client) {
-    let form = |params: &Raw| elicitation::accept(&filled(params));
+    let form = |params: &Raw| elicitation::accept_form(&filled(params));
     let said = answered(client, "trigger-elicitation-request", "{}", method::ELICIT, form).await;
     assert!(said.contains("User provided the requested information"), "{said}");
     let model = |_: &Raw| haiku();
@@ -147,9 +149,9 @@ async fn asks(client: &Client) {
 /// The defaults of a form, and a name where it wants one.
 fn filled(params: &Raw) -> Raw {
     let schema = params.get("requestedSchema").unwrap().unwrap();
-    let defaults = elicitation::defaults(&schema);
-    let name = switchboard_wire::json::Edit::set(&["name"], "\"Ada\"");
-    defaults.with(&[name]).unwrap()
+    let defaults = elicitation::form_defaults(&schema);
+    let name = switchboard_wire::json::JsonEdit::set(&["name"], "\"Ada\"");
+    defaults.with_edits(&[name]).unwrap()
 }
 
 /// A URL for the person: as a question, and as an error that says what would help.
@@ -162,7 +164,7 @@ async fn asks_for_a_visit(client: &Client) {
     let said = answered(client, "trigger-url-elicitation", url, method::ELICIT, accept).await;
     assert!(said.contains("completed the URL"), "{said}");
     let refused = raw(r#"{"url":"https://example.com/","errorPath":true}"#);
-    let call = Call::tool("trigger-url-elicitation", &refused);
+    let call = CallRequest::call_tool("trigger-url-elicitation", &refused);
     let error = client.call(call).result().await.unwrap_err();
     assert_eq!(error.code(), Some(code::URL_ELICITATION_REQUIRED));
     assert_eq!(error.remedy(), Remedy::AskUser);
@@ -171,16 +173,16 @@ async fn asks_for_a_visit(client: &Client) {
 /// A tool that exists only as a task, and asks on the way.
 async fn runs_tasks(client: &Client) {
     let arguments = raw(r#"{"topic":"python","ambiguous":true}"#);
-    let mut exchange = client.call(Call::tool("simulate-research-query", &arguments));
+    let mut exchange = client.call(CallRequest::call_tool("simulate-research-query", &arguments));
     let mut states = Vec::new();
     let result = loop {
         match exchange.next().await.unwrap() {
-            Event::Task(task) => states.push(text(&task, "status")),
-            Event::NeedsInput(questions) => {
+            ExchangeEvent::Task(task) => states.push(text(&task, "status")),
+            ExchangeEvent::NeedsInput(questions) => {
                 let content = raw(r#"{"interpretation":"snake"}"#);
-                exchange.answer(vec![questions[0].answer(elicitation::accept(&content))]);
+                exchange.answer(vec![questions[0].answer(elicitation::accept_form(&content))]);
             }
-            Event::Done(result) => break result,
+            ExchangeEvent::Done(result) => break result,
             _ => {}
         }
     };
@@ -188,8 +190,10 @@ async fn runs_tasks(client: &Client) {
     assert_eq!(states, ["working", "input_required"]);
     // One that nobody waits for any more is cancelled.
     let arguments = raw(r#"{"topic":"go"}"#);
-    let mut exchange = client.call(Call::tool("simulate-research-query", &arguments));
-    let Event::Task(task) = exchange.next().await.unwrap() else { panic!("a task was expected") };
+    let mut exchange = client.call(CallRequest::call_tool("simulate-research-query", &arguments));
+    let ExchangeEvent::Task(task) = exchange.next().await.unwrap() else {
+        panic!("a task was expected")
+    };
     drop(exchange);
     let params = raw(format!(r#"{{"taskId":"{}"}}"#, text(&task, "taskId")));
     loop {
@@ -202,7 +206,7 @@ async fn runs_tasks(client: &Client) {
 }
 
 async fn call(client: &Client, tool: &str, arguments: &str) -> String {
-    let call = Call::tool(tool, &raw(arguments));
+    let call = CallRequest::call_tool(tool, &raw(arguments));
     client.call(call).result().await.unwrap().to_string()
 }
 
@@ -214,16 +218,16 @@ async fn answered(
     asked: &str,
     answer: impl Fn(&Raw) -> Raw,
 ) -> String {
-    let mut exchange = client.call(Call::tool(tool, &raw(arguments)));
+    let mut exchange = client.call(CallRequest::call_tool(tool, &raw(arguments)));
     loop {
         match exchange.next().await.unwrap() {
-            Event::NeedsInput(questions) => {
+            ExchangeEvent::NeedsInput(questions) => {
                 assert_eq!(questions.len(), 1);
                 assert_eq!(questions[0].method, asked);
                 let answer = questions[0].answer(answer(&questions[0].params));
                 exchange.answer(vec![answer]);
             }
-            Event::Done(result) => return result.to_string(),
+            ExchangeEvent::Done(result) => return result.to_string(),
             _ => {}
         }
     }

@@ -4,22 +4,27 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use switchboard_testkit::http::{Reply, Request, Scripted, Signal};
-use switchboard_wire::client::{Call, Client, ClientOptions, HttpTarget, Inbox, Incoming, Target};
-use switchboard_wire::http::{EndpointOptions, Pool, PoolOptions, Proxies};
+use switchboard_wire::client::{
+    CallRequest, Client, ClientOptions, HttpTarget, InboxEvent, ServerInbox, ServerTarget,
+};
+use switchboard_wire::http::{EndpointOptions, HttpPool, HttpPoolOptions, ProxySettings};
 use switchboard_wire::{Error, Version};
 
 use super::{raw, text};
 
-fn target(server: &Scripted) -> Target {
-    let pool = Pool::new(&PoolOptions { proxies: Proxies::Off, ..PoolOptions::default() });
-    Target::Http(HttpTarget {
+fn target(server: &Scripted) -> ServerTarget {
+    let pool = HttpPool::new(&HttpPoolOptions {
+        proxies: ProxySettings::Off,
+        ..HttpPoolOptions::default()
+    });
+    ServerTarget::Http(HttpTarget {
         url: server.url("/mcp").parse().unwrap(),
         pool: pool.unwrap(),
         options: EndpointOptions::default(),
     })
 }
 
-async fn connect(server: &Scripted) -> Result<(Client, Inbox), Error> {
+async fn connect(server: &Scripted) -> Result<(Client, ServerInbox), Error> {
     Client::connect(target(server), ClientOptions::new("test", "1")).await
 }
 
@@ -52,7 +57,7 @@ async fn undecided(times: usize) -> Scripted {
 async fn a_server_that_refuses_what_it_offers_is_asked_twice() {
     let server = undecided(1).await;
     let (client, _inbox) = connect(&server).await.unwrap();
-    assert_eq!(client.server().version, Version::V2026_07_28);
+    assert_eq!(client.server_facts().version, Version::V2026_07_28);
     let server = undecided(usize::MAX).await;
     let error = connect(&server).await.unwrap_err();
     assert!(matches!(error, Error::NoCommonVersion { .. }), "{error}");
@@ -93,7 +98,7 @@ async fn the_servers_own_stream_is_open_once_connected() {
     let requests = server.requests();
     assert!(requests.iter().any(|request| request.method == "GET"));
     let heard = inbox.next().await.unwrap();
-    assert!(matches!(heard, Incoming::ListChanged(_)), "{heard:?}");
+    assert!(matches!(heard, InboxEvent::ListChanged(_)), "{heard:?}");
 }
 
 #[tokio::test]
@@ -110,7 +115,7 @@ async fn an_answer_without_a_body_is_an_error_where_the_server_has_no_stream() {
     for no_stream in [|| Reply::empty(405), || Reply::empty(404)] {
         let server = legacy(no_stream).await;
         let (client, _inbox) = connect(&server).await.unwrap();
-        let call = client.call(Call::tool("x", &raw("{}"))).result();
+        let call = client.call(CallRequest::call_tool("x", &raw("{}"))).result();
         let ended = tokio::time::timeout(Duration::from_secs(20), call).await;
         let error = ended.expect("the call hangs").unwrap_err();
         assert!(matches!(error, Error::StreamLost { .. }), "{error}");
@@ -150,7 +155,7 @@ async fn an_answer_that_was_to_come_on_a_stream_that_is_gone_is_an_error() {
         let mut options = ClientOptions::new("test", "1");
         options.reopen_after = Duration::from_millis(10);
         let (client, _inbox) = Client::connect(target(&server), options).await.unwrap();
-        let call = client.call(Call::tool("x", &raw("{}"))).result();
+        let call = client.call(CallRequest::call_tool("x", &raw("{}"))).result();
         let ended = tokio::time::timeout(Duration::from_secs(20), call).await;
         let error = ended.expect("the call hangs").unwrap_err();
         assert!(matches!(error, Error::StreamLost { .. }), "{error}");

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use switchboard_wire::client::{Call, Client, Event, Greeting, Inbox, Incoming, elicitation};
+use switchboard_wire::client::{
+    CallRequest, Client, ExchangeEvent, InboxEvent, ServerInbox, VersionNegotiation, elicitation,
+};
 use switchboard_wire::{Error, Version};
 
 use super::check::{Expected, check};
@@ -48,14 +50,14 @@ async fn whole(args: &[&str], way: Way) {
 /// The answer to a call is a question; the call is made again with the answer.
 async fn asks(client: &Client) {
     let nothing = raw("{}");
-    let call = Call::tool("ask", &nothing);
+    let call = CallRequest::call_tool("ask", &nothing);
     let mut exchange = client.call(call.clone());
-    let Event::NeedsInput(questions) = exchange.next().await.unwrap() else {
+    let ExchangeEvent::NeedsInput(questions) = exchange.next().await.unwrap() else {
         panic!("a question was expected")
     };
     assert_eq!(questions[0].key, "who");
-    let resume = exchange.into_resume().unwrap();
-    let answer = questions[0].answer(elicitation::accept(&raw(r#"{"name":"Ada"}"#)));
+    let resume = exchange.suspend().unwrap();
+    let answer = questions[0].answer(elicitation::accept_form(&raw(r#"{"name":"Ada"}"#)));
     let said = client.resume(&call, resume, vec![answer]).result().await;
     let said = said.unwrap();
     assert!(said.as_str().contains("Hello, Ada!"), "{said}");
@@ -64,13 +66,13 @@ async fn asks(client: &Client) {
 }
 
 /// A subscription is granted in its own time, so the change is made until it is heard of.
-async fn tells_of_changes(client: &Client, inbox: &mut Inbox) {
+async fn tells_of_changes(client: &Client, inbox: &mut ServerInbox) {
     client.subscribe("note://hello").await.unwrap();
     let touching = async {
         let mut pace = tokio::time::interval(Duration::from_millis(50));
         loop {
             pace.tick().await;
-            let call = Call::tool("touch", &raw("{}"));
+            let call = CallRequest::call_tool("touch", &raw("{}"));
             client.call(call).result().await.unwrap();
         }
     };
@@ -79,7 +81,7 @@ async fn tells_of_changes(client: &Client, inbox: &mut Inbox) {
         () = touching => unreachable!(),
     };
     assert!(
-        matches!(&heard, Incoming::ResourceUpdated { uri, .. } if uri == "note://hello"),
+        matches!(&heard, InboxEvent::ResourceUpdated { uri, .. } if uri == "note://hello"),
         "{heard:?}"
     );
 }
@@ -92,15 +94,15 @@ fn with_both_eras() {
             [(&["stdio", "--both"][..], Way::Stdio), (&["http", "0", "--both"], Way::Http)]
         {
             for (greeting, version) in [
-                (Greeting::Probe, Version::V2026_07_28),
-                (Greeting::Only(Version::V2025_11_25), Version::V2025_11_25),
-                (Greeting::Only(Version::V2025_06_18), Version::V2025_06_18),
+                (VersionNegotiation::Probe, Version::V2026_07_28),
+                (VersionNegotiation::Only(Version::V2025_11_25), Version::V2025_11_25),
+                (VersionNegotiation::Only(Version::V2025_06_18), Version::V2025_06_18),
             ] {
                 let command = our_node("ts2-server.mjs", args);
                 let options = options(greeting);
                 let connected = Connected::start_with(command, way, "", options).await;
-                assert_eq!(connected.client.server().version, version);
-                let call = Call::tool("add", &raw(r#"{"a":1,"b":2}"#));
+                assert_eq!(connected.client.server_facts().version, version);
+                let call = CallRequest::call_tool("add", &raw(r#"{"a":1,"b":2}"#));
                 let sum = connected.client.call(call).result().await.unwrap();
                 assert!(sum.as_str().contains("\"3\""), "{sum}");
                 connected.close().await;

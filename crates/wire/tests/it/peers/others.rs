@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command as System;
 
 use switchboard_wire::Version;
-use switchboard_wire::client::{Call, Greeting, Incoming};
+use switchboard_wire::client::{CallRequest, InboxEvent, VersionNegotiation};
 
 use super::check::{Expected, check};
 use super::place::{our_python, python, reference};
@@ -31,7 +31,7 @@ fn filesystem() {
         let path = path.to_str().unwrap().to_owned();
         let command = reference("npm", "server-filesystem", &[&path]);
         // Roots would take the place of the folder it was started with.
-        let mut options = options(Greeting::Probe);
+        let mut options = options(VersionNegotiation::Probe);
         options.roots = None;
         let mut connected = Connected::start_in(folder, command, Way::Stdio, "", options).await;
         let arguments = format!(r#"{{"path":"{path}/note.txt"}}"#);
@@ -41,7 +41,7 @@ fn filesystem() {
             ..NOTHING
         };
         check(&mut connected, &expected).await;
-        let outside = Call::tool("read_text_file", &raw(r#"{"path":"/etc/hostname"}"#));
+        let outside = CallRequest::call_tool("read_text_file", &raw(r#"{"path":"/etc/hostname"}"#));
         let refused = connected.client.call(outside).result().await.unwrap();
         assert_eq!(refused.get("isError").unwrap().unwrap().as_str(), "true");
         connected.close().await;
@@ -55,7 +55,7 @@ fn memory() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("memory.jsonl");
         command.env.push(("MEMORY_FILE_PATH".into(), file.into()));
-        let options = options(Greeting::Probe);
+        let options = options(VersionNegotiation::Probe);
         let mut connected = Connected::start_in(folder, command, Way::Stdio, "", options).await;
         let graph = "memory://knowledge-graph";
         let entity =
@@ -70,11 +70,11 @@ fn memory() {
         check(&mut connected, &expected).await;
         connected.client.subscribe(graph).await.unwrap();
         let change = raw(r#"{"entityNames":["Ada"]}"#);
-        let call = Call::tool("delete_entities", &change);
+        let call = CallRequest::call_tool("delete_entities", &change);
         connected.client.call(call).result().await.unwrap();
         let heard = connected.inbox.next().await.unwrap();
         assert!(
-            matches!(&heard, Incoming::ResourceUpdated { uri, .. } if uri == graph),
+            matches!(&heard, InboxEvent::ResourceUpdated { uri, .. } if uri == graph),
             "{heard:?}"
         );
         connected.close().await;
@@ -102,7 +102,7 @@ fn git() {
         repository(&path);
         let path = path.to_str().unwrap().to_owned();
         let command = python("python", "mcp-server-git", &["--repository", &path]);
-        let options = options(Greeting::Probe);
+        let options = options(VersionNegotiation::Probe);
         let mut connected = Connected::start_in(folder, command, Way::Stdio, "", options).await;
         let expected = Expected {
             version: Version::V2026_07_28,
@@ -150,7 +150,7 @@ fn time_in_every_legacy_version() {
     bounded(async {
         for version in Version::ALL.into_iter().filter(|it| *it < Version::V2026_07_28) {
             let command = python("python", "mcp-server-time", &[]);
-            let options = options(Greeting::Only(version));
+            let options = options(VersionNegotiation::Only(version));
             let mut connected = Connected::start_with(command, Way::Stdio, "", options).await;
             check(&mut connected, &time(version)).await;
             connected.close().await;
@@ -192,7 +192,7 @@ fn python_over_sse() {
     bounded(plain(our_python("py-sse-server.py"), Way::Sse, python_sdk()));
 }
 
-async fn plain(command: switchboard_process::Command, way: Way, expected: Expected) {
+async fn plain(command: switchboard_process::ProcessCommand, way: Way, expected: Expected) {
     let mut connected = Connected::start(command, way, "").await;
     check(&mut connected, &expected).await;
     connected.close().await;

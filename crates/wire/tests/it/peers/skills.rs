@@ -4,13 +4,16 @@
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
-use switchboard_wire::client::skills::{self, Files, Mismatch, Skill};
-use switchboard_wire::client::{Client, ClientOptions, Greeting, Inbox, Target};
+use switchboard_wire::client::skills::{self, Skill, SkillFiles, SkillMismatch};
+use switchboard_wire::client::{
+    Client, ClientOptions, ServerInbox, ServerTarget, VersionNegotiation,
+};
 use switchboard_wire::envelope::{RpcError, code};
 use switchboard_wire::json::quote;
-use switchboard_wire::link::pair::pair;
+use switchboard_wire::link::pair::link_pair;
 use switchboard_wire::server::{
-    Asked, Changes, Context, Description, Handler, Reply, ServeOptions, serve,
+    ChangeBroadcaster, HandlerReply, HandlerRequest, RequestContext, ServeOptions,
+    ServerDescription, ServerHandler, serve,
 };
 use switchboard_wire::{Error, Remedy, Version};
 
@@ -34,9 +37,9 @@ struct Library {
     read: Arc<Mutex<Vec<String>>>,
 }
 
-impl Handler for Library {
-    fn describe(&self) -> Description {
-        Description {
+impl ServerHandler for Library {
+    fn describe(&self) -> ServerDescription {
+        ServerDescription {
             info: raw(r#"{"name":"library","version":"1"}"#),
             capabilities: raw(
                 r#"{"resources":{},"extensions":{"io.modelcontextprotocol/skills":{}}}"#,
@@ -45,13 +48,17 @@ impl Handler for Library {
         }
     }
 
-    fn call<'a>(&'a self, asked: Asked, _: &'a Context) -> BoxFuture<'a, Result<Reply, RpcError>> {
+    fn call<'a>(
+        &'a self,
+        asked: HandlerRequest,
+        _: &'a RequestContext,
+    ) -> BoxFuture<'a, Result<HandlerReply, RpcError>> {
         Box::pin(std::future::ready(self.answer(&asked)))
     }
 }
 
 impl Library {
-    fn answer(&self, asked: &Asked) -> Result<Reply, RpcError> {
+    fn answer(&self, asked: &HandlerRequest) -> Result<HandlerReply, RpcError> {
         let entry = &self.entry;
         let result = match &*asked.method {
             // Two pages, the first with an entry that breaks the rules.
@@ -65,7 +72,7 @@ impl Library {
             "resources/read" => self.content(text(&asked.params, "uri")),
             _ => return Err(RpcError::new(code::INVALID_PARAMS, "no such thing")),
         };
-        Ok(Reply::Complete(raw(result)))
+        Ok(HandlerReply::Complete(raw(result)))
     }
 
     fn content(&self, uri: String) -> String {
@@ -83,16 +90,20 @@ impl Library {
 /// A server of nothing.
 struct Bare;
 
-impl Handler for Bare {
-    fn describe(&self) -> Description {
-        Description {
+impl ServerHandler for Bare {
+    fn describe(&self) -> ServerDescription {
+        ServerDescription {
             info: raw(r#"{"name":"bare","version":"1"}"#),
             capabilities: raw("{}"),
             instructions: None,
         }
     }
 
-    fn call<'a>(&'a self, _: Asked, _: &'a Context) -> BoxFuture<'a, Result<Reply, RpcError>> {
+    fn call<'a>(
+        &'a self,
+        _: HandlerRequest,
+        _: &'a RequestContext,
+    ) -> BoxFuture<'a, Result<HandlerReply, RpcError>> {
         let error = RpcError::new(code::METHOD_NOT_FOUND, "nothing");
         Box::pin(std::future::ready(Err(error)))
     }
@@ -100,33 +111,33 @@ impl Handler for Bare {
 
 /// A client of a library, and what is read of it.
 async fn library(
-    greeting: Greeting,
+    greeting: VersionNegotiation,
     entry: &str,
     body: &str,
-) -> (Client, Inbox, Arc<Mutex<Vec<String>>>) {
+) -> (Client, ServerInbox, Arc<Mutex<Vec<String>>>) {
     let read = Arc::<Mutex<Vec<String>>>::default();
     let library = Library { entry: entry.to_owned(), body: body.to_owned(), read: read.clone() };
-    let (near, far) = pair();
+    let (near, far) = link_pair();
     tokio::spawn(async move {
-        let changes = Changes::default();
+        let changes = ChangeBroadcaster::default();
         serve(far, Arc::new(library), &changes, ServeOptions::default()).await
     });
     let mut options = ClientOptions::new("reader", "1");
     options.greeting = greeting;
-    let (client, inbox) = Client::connect(Target::InProcess(near), options).await.unwrap();
+    let (client, inbox) = Client::connect(ServerTarget::InProcess(near), options).await.unwrap();
     (client, inbox, read)
 }
 
 #[tokio::test]
 async fn are_read_only_when_wanted() {
     for version in [Version::V2025_11_25, Version::V2026_07_28] {
-        let (client, _inbox, read) = library(Greeting::Only(version), ENTRY, BODY).await;
+        let (client, _inbox, read) = library(VersionNegotiation::Only(version), ENTRY, BODY).await;
         let seen = || read.lock().unwrap().clone();
-        let listing = skills::list(&client).await.unwrap();
+        let listing = skills::list_skills(&client).await.unwrap();
         let [skill] = &listing.skills[..] else { panic!("{listing:?}") };
         assert_eq!((skill.name(), skill.description()), ("pdf", "Fill forms"));
         assert_eq!(listing.excluded[0].name, "skill://odd");
-        let again = skills::get(&client, MANIFEST).await.unwrap();
+        let again = skills::get_skill(&client, MANIFEST).await.unwrap();
         assert_eq!(again.files(), skill.files());
         assert_eq!(seen(), [""; 0]);
         let loaded = skill.load(&client).await.unwrap();
@@ -139,9 +150,9 @@ async fn are_read_only_when_wanted() {
 }
 
 /// Loads the skill of `entry` whose manifest is `body`.
-async fn refused(entry: &str, body: &str) -> Mismatch {
-    let (client, _inbox, _) = library(Greeting::Probe, entry, body).await;
-    let skill = skills::get(&client, MANIFEST).await.unwrap();
+async fn refused(entry: &str, body: &str) -> SkillMismatch {
+    let (client, _inbox, _) = library(VersionNegotiation::Probe, entry, body).await;
+    let skill = skills::get_skill(&client, MANIFEST).await.unwrap();
     let error = skill.load(&client).await.unwrap_err();
     assert_eq!(error.remedy(), Remedy::GiveUp);
     match error {
@@ -156,10 +167,10 @@ async fn refused(entry: &str, body: &str) -> Mismatch {
 #[tokio::test]
 async fn are_refused_if_the_manifest_is_another() {
     let longer = refused(ENTRY, &format!("{BODY}more")).await;
-    let size = Mismatch::Size { announced: 57, received: 61 };
+    let size = SkillMismatch::Size { announced: 57, received: 61 };
     assert_eq!(longer, size);
     let other = refused(ENTRY, &BODY.replace("Do it.", "Do no.")).await;
-    assert!(matches!(other, Mismatch::Digest { .. }), "{other}");
+    assert!(matches!(other, SkillMismatch::Digest { .. }), "{other}");
 }
 
 /// What has no digest is still compared with what a person may have approved.
@@ -167,43 +178,43 @@ async fn are_refused_if_the_manifest_is_another() {
 async fn are_refused_if_the_front_matter_is_another() {
     let dynamic = r#"{"uri":"skill://acme/pdf/SKILL.md","resources":"dynamic",
         "frontmatter":{"name":"pdf","description":"Fill forms"}}"#;
-    let field = |name: &str| Mismatch::FrontMatter { field: name.into() };
+    let field = |name: &str| SkillMismatch::FrontMatter { field: name.into() };
     let other = BODY.replace("forms", "pockets");
     assert_eq!(refused(dynamic, &other).await, field("description"));
     let more = BODY.replace("---\n\n", "allowed-tools: Bash\n---\n\n");
     assert_eq!(refused(dynamic, &more).await, field("allowed-tools"));
     let none = refused(dynamic, "Do it.").await;
-    assert!(matches!(none, Mismatch::NoFrontMatter { .. }), "{none}");
+    assert!(matches!(none, SkillMismatch::NoFrontMatter { .. }), "{none}");
 }
 
 #[tokio::test]
 async fn have_no_files_but_their_own() {
     let outside = "skill://acme/other/SKILL.md";
     let wrong = ENTRY.replace("\"size\":6", "\"size\":7");
-    let (client, _inbox, read) = library(Greeting::Probe, &wrong, BODY).await;
-    let skill: Skill = skills::get(&client, MANIFEST).await.unwrap();
-    assert!(matches!(skill.files(), Files::Listed(files) if files.len() == 3));
+    let (client, _inbox, read) = library(VersionNegotiation::Probe, &wrong, BODY).await;
+    let skill: Skill = skills::get_skill(&client, MANIFEST).await.unwrap();
+    assert!(matches!(skill.files(), SkillFiles::Listed(files) if files.len() == 3));
     let loaded = skill.load(&client).await.unwrap();
     let mismatch = |error| match error {
         Error::Skill { mismatch, .. } => mismatch,
         other => panic!("{other}"),
     };
     let error = loaded.read(&client, outside).await.unwrap_err();
-    assert_eq!(mismatch(error), Mismatch::NotListed);
+    assert_eq!(mismatch(error), SkillMismatch::NotListed);
     assert_eq!(*read.lock().unwrap(), [MANIFEST]);
     let error = loaded.read(&client, FORMS).await.unwrap_err();
-    assert!(matches!(mismatch(error), Mismatch::Size { announced: 7, .. }));
+    assert!(matches!(mismatch(error), SkillMismatch::Size { announced: 7, .. }));
 }
 
 #[tokio::test]
 async fn are_not_asked_for_where_none_are_offered() {
-    let (near, far) = pair();
+    let (near, far) = link_pair();
     tokio::spawn(async move {
-        let changes = Changes::default();
+        let changes = ChangeBroadcaster::default();
         serve(far, Arc::new(Bare), &changes, ServeOptions::default()).await
     });
     let options = ClientOptions::new("reader", "1");
-    let (client, _inbox) = Client::connect(Target::InProcess(near), options).await.unwrap();
-    let error = skills::list(&client).await.unwrap_err();
+    let (client, _inbox) = Client::connect(ServerTarget::InProcess(near), options).await.unwrap();
+    let error = skills::list_skills(&client).await.unwrap_err();
     assert!(matches!(error, Error::NotOffered { .. }), "{error}");
 }

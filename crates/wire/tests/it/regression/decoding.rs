@@ -1,6 +1,6 @@
 //! What is not understood is not lost.
 
-use switchboard_wire::client::{Call, List};
+use switchboard_wire::client::{CallRequest, ListKind};
 
 use crate::session::{asked, bounded, done, legacy, member, modern, raw};
 
@@ -23,7 +23,7 @@ fn one_tool_without_a_schema_does_not_cost_the_list() {
                 );
                 peer.answer(&list, &tools).await;
             };
-            let ((), listing) = tokio::join!(playing, client.list(List::Tools));
+            let ((), listing) = tokio::join!(playing, client.list(ListKind::Tools));
             let items: Vec<_> = listing.unwrap().items.iter().map(ToString::to_string).collect();
             assert_eq!(items, [r#"{"name":"a","inputSchema":{}}"#, broken, r#"{"name":"b"}"#]);
         }
@@ -47,8 +47,10 @@ fn unknown_fields_and_results_of_extensions_survive() {
                 assert_eq!(member(&params, "x-own"), "[ 1.0 ]");
                 peer.answer(&call, result).await;
             };
-            let call =
-                Call::new("x-vendor/anything", Some(raw(r#"{"b":1,"x-own":[ 1.0 ],"a":2}"#)));
+            let call = CallRequest::new(
+                "x-vendor/anything",
+                Some(raw(r#"{"b":1,"x-own":[ 1.0 ],"a":2}"#)),
+            );
             let ((), got) = tokio::join!(playing, client.call(call).result());
             assert_eq!(got.unwrap().as_str(), result);
         }
@@ -61,7 +63,7 @@ fn a_url_elicitation_needs_no_id() {
     const ASKED: &str = r#"{"mode":"url","url":"https://example.org/x","message":"go"}"#;
     bounded(async {
         let (client, _inbox, mut peer) = modern("{}").await;
-        let mut exchange = client.call(Call::tool("x", &raw("{}")));
+        let mut exchange = client.call(CallRequest::call_tool("x", &raw("{}")));
         let playing = async {
             let call = peer.expect("tools/call").await;
             let question = format!(r#"{{"u":{{"method":"elicitation/create","params":{ASKED}}}}}"#);
@@ -82,7 +84,7 @@ fn a_url_elicitation_needs_no_id() {
         tokio::join!(playing, calling);
 
         let (client, _inbox, mut peer) = legacy("{}").await;
-        let mut exchange = client.call(Call::tool("x", &raw("{}")));
+        let mut exchange = client.call(CallRequest::call_tool("x", &raw("{}")));
         let playing = async {
             let call = peer.expect("tools/call").await;
             peer.say(format!(
@@ -121,7 +123,7 @@ fn answers_may_come_in_batches() {
                 .collect();
             peer.say(format!("[{progress},{},7]", answers.join(","))).await;
         };
-        let call = || client.call(Call::tool("x", &raw("{}")).with_progress()).result();
+        let call = || client.call(CallRequest::call_tool("x", &raw("{}")).with_progress()).result();
         let ((), a, b, c) = tokio::join!(playing, call(), call(), call());
         let numbers: std::collections::BTreeSet<_> =
             [a, b, c].into_iter().map(|result| member(&result.unwrap(), "n")).collect();

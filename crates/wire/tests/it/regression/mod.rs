@@ -10,15 +10,15 @@ mod decoding;
 mod processes;
 mod progress;
 
-use switchboard_process::Command;
+use switchboard_process::ProcessCommand;
 use switchboard_testkit::programs::program;
-use switchboard_wire::client::Target;
+use switchboard_wire::client::ServerTarget;
 
 use crate::suite::stdio;
 
 /// The testkit's puppet in one of its parts.
-fn puppet<const N: usize>(args: [&str; N]) -> Target {
-    let mut command = Command::new(program("puppet"));
+fn puppet<const N: usize>(args: [&str; N]) -> ServerTarget {
+    let mut command = ProcessCommand::new(program("puppet"));
     command.args = args.map(Into::into).to_vec();
-    Target::Stdio(stdio(command))
+    ServerTarget::Stdio(stdio(command))
 }

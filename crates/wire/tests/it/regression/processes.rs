@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use switchboard_testkit::processes::Identity;
 use switchboard_wire::{
     Error, Version,
-    client::{Call, Client, Greeting},
+    client::{CallRequest, Client, VersionNegotiation},
     envelope::MalformedKind,
 };
 
@@ -20,18 +20,18 @@ fn call(
     client: &Client,
     name: &str,
 ) -> impl Future<Output = Result<switchboard_wire::json::Raw, Error>> {
-    client.call(Call::tool(name, &raw("{}"))).result()
+    client.call(CallRequest::call_tool(name, &raw("{}"))).result()
 }
 
 #[tokio::test]
 async fn a_server_that_dies_of_the_probe_is_started_again_and_greeted_the_old_way() {
     let eras = std::sync::Arc::new(switchboard_wire::client::EraCache::default());
-    let mut options = options(Greeting::Probe);
+    let mut options = options(VersionNegotiation::Probe);
     options.eras = Some(eras.clone());
     for _ in 0..2 {
         let connected = Client::connect(puppet(["dies-on-probe"]), options.clone());
         let (client, _inbox) = soon(connected).await.unwrap();
-        assert_eq!(client.server().version, Version::V2025_11_25);
+        assert_eq!(client.server_facts().version, Version::V2025_11_25);
         soon(call(&client, "x")).await.unwrap();
         client.close().await;
     }
@@ -42,17 +42,17 @@ async fn a_server_that_dies_of_the_probe_is_started_again_and_greeted_the_old_wa
 /// Forty seconds pass at once elsewhere; here a real program is slow by the same proportions.
 #[tokio::test]
 async fn a_cold_start_is_waited_for_by_one_process() {
-    let mut options = options(Greeting::Probe);
+    let mut options = options(VersionNegotiation::Probe);
     options.probe_patience = Duration::from_millis(50);
     let (client, _inbox) = soon(Client::connect(puppet(["cold", "700"]), options)).await.unwrap();
-    assert_eq!(client.server().version, Version::V2025_11_25);
+    assert_eq!(client.server_facts().version, Version::V2025_11_25);
     soon(call(&client, "x")).await.unwrap();
     client.close().await;
 }
 
 #[tokio::test]
 async fn a_cold_start_longer_than_the_timeout_leaves_nothing() {
-    let mut options = options(Greeting::Probe);
+    let mut options = options(VersionNegotiation::Probe);
     options.connect_timeout = Duration::from_millis(300);
     let connected = soon(Client::connect(puppet(["cold", "60000"]), options)).await;
     let error = connected.err().unwrap();
@@ -61,7 +61,7 @@ async fn a_cold_start_longer_than_the_timeout_leaves_nothing() {
 
 #[tokio::test]
 async fn an_oversized_line_fails_its_own_call_only() {
-    let mut options = options(Greeting::Probe);
+    let mut options = options(VersionNegotiation::Probe);
     options.limits.max_message = 100_000;
     let connected = Client::connect(puppet(["oversized", "3000000"]), options);
     let (client, _inbox) = soon(connected).await.unwrap();
@@ -81,7 +81,8 @@ async fn an_oversized_line_fails_its_own_call_only() {
 
 #[tokio::test]
 async fn sixty_four_megabytes_of_standard_error_harm_nobody() {
-    let connected = Client::connect(puppet(["noisy", "67108864"]), options(Greeting::Probe));
+    let connected =
+        Client::connect(puppet(["noisy", "67108864"]), options(VersionNegotiation::Probe));
     let (client, _inbox) =
         tokio::time::timeout(Duration::from_mins(1), connected).await.unwrap().unwrap();
     soon(call(&client, "x")).await.unwrap();
@@ -93,13 +94,13 @@ async fn sixty_four_megabytes_of_standard_error_harm_nobody() {
 #[tokio::test]
 async fn a_server_that_does_not_listen_holds_nobody_past_their_deadline() {
     let (client, _inbox) =
-        soon(Client::connect(puppet(["deaf"]), options(Greeting::Probe))).await.unwrap();
+        soon(Client::connect(puppet(["deaf"]), options(VersionNegotiation::Probe))).await.unwrap();
     let process = Identity::of(client.process().unwrap().pid()).unwrap();
     let text = "x".repeat(10_000);
     let arguments = raw(&format!(r#"{{"text":"{text}"}}"#));
     let began = Instant::now();
     let calls = (0..400).map(|_| {
-        let call = Call::tool("x", &arguments).with_timeout(Duration::from_millis(500));
+        let call = CallRequest::call_tool("x", &arguments).with_timeout(Duration::from_millis(500));
         client.call(call).result()
     });
     for result in soon(join_all(calls)).await {
@@ -114,9 +115,9 @@ async fn a_server_that_does_not_listen_holds_nobody_past_their_deadline() {
 #[tokio::test]
 async fn a_server_that_dies_tells_why() {
     let (client, _inbox) =
-        soon(Client::connect(puppet(["deaf"]), options(Greeting::Probe))).await.unwrap();
+        soon(Client::connect(puppet(["deaf"]), options(VersionNegotiation::Probe))).await.unwrap();
     let pid = i32::try_from(client.process().unwrap().pid()).unwrap();
-    let mut exchange = client.call(Call::tool("x", &raw("{}")));
+    let mut exchange = client.call(CallRequest::call_tool("x", &raw("{}")));
     let polled = tokio::time::timeout(Duration::from_millis(50), exchange.next()).await;
     assert!(polled.is_err());
     nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), nix::sys::signal::Signal::SIGKILL)

@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 
 use switchboard_testkit::http::Reply;
-use switchboard_wire::client::{Call, Client, Event, Greeting, Target};
+use switchboard_wire::client::{
+    CallRequest, Client, ExchangeEvent, ServerTarget, VersionNegotiation,
+};
 
 use super::puppet;
 use crate::{
@@ -15,21 +17,24 @@ use crate::{
 const STEPS: usize = 4000;
 
 async fn counts(client: &Client) {
-    let mut exchange = client.call(Call::tool("count", &raw("{}")).with_progress());
+    let mut exchange = client.call(CallRequest::call_tool("count", &raw("{}")).with_progress());
     for step in 0..STEPS {
         match exchange.next().await.unwrap() {
-            Event::Progress(params) => assert_eq!(member(&params, "progress"), step.to_string()),
+            ExchangeEvent::Progress(params) => {
+                assert_eq!(member(&params, "progress"), step.to_string())
+            }
             other => panic!("instead of step {step}: {other:?}"),
         }
     }
     let event = exchange.next().await.unwrap();
-    assert!(matches!(event, Event::Done(_)), "{event:?}");
+    assert!(matches!(event, ExchangeEvent::Done(_)), "{event:?}");
 }
 
 #[tokio::test]
 async fn over_stdio() {
     let target = puppet(["progress", &STEPS.to_string()]);
-    let (client, _inbox) = soon(Client::connect(target, options(Greeting::Probe))).await.unwrap();
+    let (client, _inbox) =
+        soon(Client::connect(target, options(VersionNegotiation::Probe))).await.unwrap();
     for _ in 0..3 {
         soon(counts(&client)).await;
     }
@@ -59,9 +64,9 @@ async fn over_http() {
         _ => web::modern(asked, r#"[{"name":"count"}]"#),
     });
     for server in [legacy.await, modern.await] {
-        let target = Target::Http(http_target(&server.url("/mcp")));
+        let target = ServerTarget::Http(http_target(&server.url("/mcp")));
         let (client, _inbox) =
-            soon(Client::connect(target, options(Greeting::Probe))).await.unwrap();
+            soon(Client::connect(target, options(VersionNegotiation::Probe))).await.unwrap();
         for _ in 0..3 {
             soon(counts(&client)).await;
         }

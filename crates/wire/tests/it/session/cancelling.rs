@@ -4,7 +4,9 @@ use std::sync::{Arc, Mutex};
 
 use futures_util::FutureExt as _;
 use switchboard_testkit::http::{Reply, Scripted};
-use switchboard_wire::client::{Call, Client, Exchange, Greeting, Inbox, Target};
+use switchboard_wire::client::{
+    CallRequest, Client, Exchange, ServerInbox, ServerTarget, VersionNegotiation,
+};
 use tokio::sync::mpsc;
 
 use super::{
@@ -15,7 +17,7 @@ use crate::http::soon;
 
 /// Begins a call and leaves it where it is.
 fn begun(client: &Client) -> Exchange {
-    let mut exchange = client.call(Call::tool("slow", &raw("{}")));
+    let mut exchange = client.call(CallRequest::call_tool("slow", &raw("{}")));
     assert!(exchange.next().now_or_never().is_none());
     exchange
 }
@@ -56,7 +58,7 @@ fn a_full_queue_loses_no_cancellation() {
 }
 
 /// The call goes away while it is being sent, and is cancelled after it was.
-async fn check(server: &Scripted, (client, _inbox): (Client, Inbox)) {
+async fn check(server: &Scripted, (client, _inbox): (Client, ServerInbox)) {
     drop(begun(&client));
     let both = || {
         let methods = methods(server);
@@ -85,8 +87,9 @@ async fn over_http_a_cancellation_does_not_overtake_its_call() {
             _ => web::legacy(asked, "{}"),
         })
         .await;
-        let target = Target::Http(http_target(&server.url("/mcp")));
-        let connected = soon(Client::connect(target, options(Greeting::Probe))).await.unwrap();
+        let target = ServerTarget::Http(http_target(&server.url("/mcp")));
+        let connected =
+            soon(Client::connect(target, options(VersionNegotiation::Probe))).await.unwrap();
         check(&server, connected).await;
     }
 }
@@ -115,8 +118,9 @@ async fn sse(reply: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Scripte
 #[tokio::test]
 async fn over_sse_a_cancellation_does_not_overtake_its_call() {
     let server = sse(|_| Reply::empty(202)).await;
-    let target = Target::Sse(http_target(&server.url("/sse")));
-    let connected = soon(Client::connect(target, options(Greeting::Probe))).await.unwrap();
+    let target = ServerTarget::Sse(http_target(&server.url("/sse")));
+    let connected =
+        soon(Client::connect(target, options(VersionNegotiation::Probe))).await.unwrap();
     check(&server, connected).await;
 }
 
@@ -130,8 +134,9 @@ async fn over_sse_a_post_has_the_deadline_of_a_request() {
     .await;
     let mut target = http_target(&server.url("/sse"));
     target.options.first_byte = std::time::Duration::from_millis(200);
-    let connected = Client::connect(Target::Sse(target), options(Greeting::Probe));
+    let connected = Client::connect(ServerTarget::Sse(target), options(VersionNegotiation::Probe));
     let (client, _inbox) = soon(connected).await.unwrap();
-    let error = soon(client.call(Call::tool("slow", &raw("{}"))).result()).await.unwrap_err();
+    let error =
+        soon(client.call(CallRequest::call_tool("slow", &raw("{}"))).result()).await.unwrap_err();
     assert!(error.to_string().contains("200ms"), "{error}");
 }

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use switchboard_wire::{
     Error, Version,
-    client::{ClientOptions, EraCache, Greeting, Target},
+    client::{ClientOptions, EraCache, ServerTarget, VersionNegotiation},
 };
 use tokio::time::Instant;
 
@@ -14,7 +14,7 @@ const UNKNOWN: &str = r#"{"code":-32601,"message":"what?"}"#;
 
 /// Plays the probe's answer, then a handshake if one is asked for; says what was spoken in the end.
 async fn spoken(answer: Result<&str, &str>) -> Result<Version, Error> {
-    let (connected, _) = connect_with(options(Greeting::Probe), async |mut peer| {
+    let (connected, _) = connect_with(options(VersionNegotiation::Probe), async |mut peer| {
         let probe = peer.expect("server/discover").await;
         match answer {
             Ok(result) => peer.answer(&probe, result).await,
@@ -29,7 +29,7 @@ async fn spoken(answer: Result<&str, &str>) -> Result<Version, Error> {
         peer
     })
     .await;
-    connected.map(|(client, _)| client.server().version)
+    connected.map(|(client, _)| client.server_facts().version)
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn a_server_that_speaks_only_what_we_do_not() {
 #[test]
 fn a_handshake_in_a_version_we_do_not_know() {
     bounded(async {
-        let (connected, _) = connect_with(options(Greeting::Probe), async |mut peer| {
+        let (connected, _) = connect_with(options(VersionNegotiation::Probe), async |mut peer| {
             let probe = peer.request().await;
             peer.refuse(&probe, UNKNOWN).await;
             let hello = peer.expect("initialize").await;
@@ -93,7 +93,7 @@ fn a_handshake_in_a_version_we_do_not_know() {
 #[test]
 fn a_handshake_refused_with_versions_is_made_again() {
     bounded(async {
-        let (connected, _) = connect_with(options(Greeting::Probe), async |mut peer| {
+        let (connected, _) = connect_with(options(VersionNegotiation::Probe), async |mut peer| {
         let probe = peer.request().await;
         peer.refuse(&probe, UNKNOWN).await;
         let hello = peer.expect("initialize").await;
@@ -104,7 +104,7 @@ fn a_handshake_refused_with_versions_is_made_again() {
         peer
     })
     .await;
-        assert_eq!(connected.unwrap().0.server().version, Version::V2024_11_05);
+        assert_eq!(connected.unwrap().0.server_facts().version, Version::V2024_11_05);
     });
 }
 
@@ -130,7 +130,7 @@ async fn slow(
         peer
     })
     .await;
-    (connected.map(|(client, _)| client.server().version), began.elapsed())
+    (connected.map(|(client, _)| client.server_facts().version), began.elapsed())
 }
 
 const DISCOVERED: &str = r#"{"supportedVersions":["2026-07-28"],"capabilities":{}}"#;
@@ -153,7 +153,7 @@ fn after_silence_whichever_answer_comes_counts() {
         ];
         for (answers, expected) in cases {
             let (version, _) =
-                slow(options(Greeting::Probe), Duration::from_secs(1), answers).await;
+                slow(options(VersionNegotiation::Probe), Duration::from_secs(1), answers).await;
             assert_eq!(version.unwrap(), expected, "{answers:?}");
         }
     });
@@ -164,7 +164,7 @@ fn a_cold_start_takes_as_long_as_the_timeout_allows() {
     bounded(async {
         let hello = initialized("2025-11-25");
         let answers = [("initialize", Ok(hello.as_str()))];
-        let mut patient = options(Greeting::Probe);
+        let mut patient = options(VersionNegotiation::Probe);
         patient.connect_timeout = Duration::from_mins(1);
         let pause = Duration::from_secs(37);
         let (version, took) = slow(patient, pause, &answers).await;
@@ -179,7 +179,8 @@ fn silence_ends_at_the_connect_timeout() {
         let (_peer, target) = Peer::new();
         let began = Instant::now();
         let connected =
-            switchboard_wire::client::Client::connect(target, options(Greeting::Probe)).await;
+            switchboard_wire::client::Client::connect(target, options(VersionNegotiation::Probe))
+                .await;
         let error = connected.err().unwrap();
         assert!(matches!(error, Error::Timeout { .. }), "{error:?}");
         assert_eq!(began.elapsed().as_secs(), 30);
@@ -190,10 +191,10 @@ fn silence_ends_at_the_connect_timeout() {
 fn a_remembered_era_is_tried_first_and_may_be_wrong() {
     bounded(async {
         let cached = |version| {
-            let mut options = options(Greeting::Probe);
+            let mut options = options(VersionNegotiation::Probe);
             let eras = Arc::new(EraCache::default());
-            let (near, _) = switchboard_wire::link::pair::pair();
-            eras.put(&Target::InProcess(near).key(), version);
+            let (near, _) = switchboard_wire::link::pair::link_pair();
+            eras.put(&ServerTarget::InProcess(near).key(), version);
             options.eras = Some(eras);
             options
         };
@@ -205,7 +206,7 @@ fn a_remembered_era_is_tried_first_and_may_be_wrong() {
             peer
         })
         .await;
-        assert_eq!(connected.unwrap().0.server().version, Version::V2025_11_25);
+        assert_eq!(connected.unwrap().0.server_facts().version, Version::V2025_11_25);
         // Wrong: the server has become modern, and then legacy again.
         let (connected, _) = connect_with(cached(Version::V2025_06_18), async |mut peer| {
             let hello = peer.expect("initialize").await;
@@ -215,12 +216,12 @@ fn a_remembered_era_is_tried_first_and_may_be_wrong() {
             peer
         })
         .await;
-        assert_eq!(connected.unwrap().0.server().version, Version::V2026_07_28);
+        assert_eq!(connected.unwrap().0.server_facts().version, Version::V2026_07_28);
         let (connected, _) = connect_with(cached(Version::V2026_07_28), async |mut peer| {
             peer.shake_hands("{}").await;
             peer
         })
         .await;
-        assert_eq!(connected.unwrap().0.server().version, Version::V2025_11_25);
+        assert_eq!(connected.unwrap().0.server_facts().version, Version::V2025_11_25);
     });
 }

@@ -1,7 +1,7 @@
 //! Finding out a server's era over HTTP, and the fallback to HTTP+SSE.
 
 use switchboard_testkit::http::{Reply, Scripted};
-use switchboard_wire::{Error, Version, client::Greeting};
+use switchboard_wire::{Error, Version, client::VersionNegotiation};
 
 use super::{
     initialized, options, over_http,
@@ -10,8 +10,8 @@ use super::{
 use crate::http::soon;
 
 async fn greeted(server: &Scripted) -> Result<Version, Error> {
-    let connected = soon(over_http(&server.url("/mcp"), options(Greeting::Probe))).await;
-    connected.map(|(client, _)| client.server().version)
+    let connected = soon(over_http(&server.url("/mcp"), options(VersionNegotiation::Probe))).await;
+    connected.map(|(client, _)| client.server_facts().version)
 }
 
 type Refusal = fn(&Asked) -> Reply;

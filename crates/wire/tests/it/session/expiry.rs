@@ -9,7 +9,7 @@ use futures_util::future::join_all;
 use switchboard_testkit::http::{Reply, Signal};
 use switchboard_wire::{
     Error,
-    client::{Call, Greeting},
+    client::{CallRequest, VersionNegotiation},
 };
 
 use super::{
@@ -60,11 +60,12 @@ async fn fifty_calls_share_one_new_session_and_are_each_repeated_once() {
     let answering = state.clone();
     let server = web(move |asked| answering.answer(asked)).await;
     let (client, _inbox) =
-        soon(over_http(&server.url("/mcp"), options(Greeting::Probe))).await.unwrap();
+        soon(over_http(&server.url("/mcp"), options(VersionNegotiation::Probe))).await.unwrap();
     client.subscribe("a:b").await.unwrap();
     client.set_log_level("error").await.unwrap();
     state.expired.store(1, Ordering::SeqCst);
-    let calls = (0..50).map(|n| client.call(Call::tool(&n.to_string(), &raw("{}"))).result());
+    let calls =
+        (0..50).map(|n| client.call(CallRequest::call_tool(&n.to_string(), &raw("{}"))).result());
     for result in soon(join_all(calls)).await {
         result.unwrap();
     }
@@ -91,9 +92,10 @@ async fn a_session_that_never_lasts_is_given_up() {
     let answering = state.clone();
     let server = web(move |asked| answering.answer(asked)).await;
     let (client, _inbox) =
-        soon(over_http(&server.url("/mcp"), options(Greeting::Probe))).await.unwrap();
+        soon(over_http(&server.url("/mcp"), options(VersionNegotiation::Probe))).await.unwrap();
     state.expired.store(1000, Ordering::SeqCst);
-    let error = soon(client.call(Call::tool("x", &raw("{}"))).result()).await.unwrap_err();
+    let error =
+        soon(client.call(CallRequest::call_tool("x", &raw("{}"))).result()).await.unwrap_err();
     assert!(!matches!(error, Error::Timeout { .. }), "{error:?}");
     let asked = methods(&server);
     let count = |method: &str| asked.iter().filter(|known| *known == method).count();
@@ -127,11 +129,11 @@ async fn a_call_made_during_the_renewal_is_not_lost() {
     })
     .await;
     let (client, _inbox) =
-        soon(over_http(&server.url("/mcp"), options(Greeting::Probe))).await.unwrap();
-    let first = client.call(Call::tool("a", &raw("{}"))).result();
+        soon(over_http(&server.url("/mcp"), options(VersionNegotiation::Probe))).await.unwrap();
+    let first = client.call(CallRequest::call_tool("a", &raw("{}"))).result();
     let second = async {
         reached.wait().await;
-        let calling = client.call(Call::tool("b", &raw("{}"))).result();
+        let calling = client.call(CallRequest::call_tool("b", &raw("{}"))).result();
         let releasing = async {
             server.received(6).await;
             renewing.fire();

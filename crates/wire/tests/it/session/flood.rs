@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use switchboard_wire::client::{Call, Event, Incoming};
+use switchboard_wire::client::{CallRequest, ExchangeEvent, InboxEvent};
 use tokio::time::Instant;
 
 use super::{Peer, bounded, done, legacy, member, raw};
@@ -26,7 +26,7 @@ async fn flood(peer: &mut Peer, steps: usize) {
 
 /// Begins a call that is then left alone; nothing is sent before it is polled.
 async fn begun(client: &switchboard_wire::client::Client) -> switchboard_wire::client::Exchange {
-    let mut exchange = client.call(Call::tool("flooded", &raw("{}")).with_progress());
+    let mut exchange = client.call(CallRequest::call_tool("flooded", &raw("{}")).with_progress());
     let polled = tokio::time::timeout(Duration::from_millis(1), exchange.next()).await;
     assert!(polled.is_err());
     exchange
@@ -38,7 +38,7 @@ fn a_caller_that_does_not_read_costs_the_others_one_short_pause() {
         let (client, _inbox, mut peer) = legacy("{}").await;
         let mut flooded = begun(&client).await;
         let began = Instant::now();
-        let other = client.call(Call::tool("other", &raw("{}"))).result();
+        let other = client.call(CallRequest::call_tool("other", &raw("{}"))).result();
         let ((), other) = tokio::join!(flood(&mut peer, 50_000), other);
         other.unwrap();
         assert!(began.elapsed() <= Duration::from_millis(110), "{:?}", began.elapsed());
@@ -46,10 +46,10 @@ fn a_caller_that_does_not_read_costs_the_others_one_short_pause() {
         let mut steps = Vec::new();
         loop {
             match flooded.next().await.unwrap() {
-                Event::Progress(params) => {
+                ExchangeEvent::Progress(params) => {
                     steps.push(member(&params, "progress").parse::<usize>().unwrap());
                 }
-                Event::Done(_) => break,
+                ExchangeEvent::Done(_) => break,
                 other => panic!("{other:?}"),
             }
         }
@@ -65,11 +65,11 @@ fn a_flood_on_one_connection_is_not_felt_on_another() {
         let (noisy, _inbox, mut flooding) = legacy("{}").await;
         let (quiet, _other_inbox, mut polite) = legacy("{}").await;
         let _left_alone = begun(&noisy).await;
-        let second = noisy.call(Call::tool("other", &raw("{}"))).result();
+        let second = noisy.call(CallRequest::call_tool("other", &raw("{}"))).result();
         let calling = async {
             let began = Instant::now();
             for _ in 0..50 {
-                quiet.call(Call::tool("quiet", &raw("{}"))).result().await.unwrap();
+                quiet.call(CallRequest::call_tool("quiet", &raw("{}"))).result().await.unwrap();
             }
             began.elapsed()
         };
@@ -96,14 +96,14 @@ fn a_caller_that_reads_slowly_costs_the_others_little() {
             let reading = async {
                 loop {
                     tokio::time::sleep(Duration::from_millis(pause)).await;
-                    if let Event::Done(_) = flooded.next().await.unwrap() {
+                    if let ExchangeEvent::Done(_) = flooded.next().await.unwrap() {
                         return;
                     }
                 }
             };
             let calling = async {
                 let began = Instant::now();
-                client.call(Call::tool("other", &raw("{}"))).result().await.unwrap();
+                client.call(CallRequest::call_tool("other", &raw("{}"))).result().await.unwrap();
                 began.elapsed()
             };
             let ((), (), took) = tokio::join!(flood(&mut peer, 5_000), reading, calling);
@@ -116,7 +116,7 @@ fn a_caller_that_reads_slowly_costs_the_others_little() {
 fn a_caller_that_reads_loses_nothing() {
     bounded(async {
         let (client, _inbox, mut peer) = legacy("{}").await;
-        let mut exchange = client.call(Call::tool("x", &raw("{}")).with_progress());
+        let mut exchange = client.call(CallRequest::call_tool("x", &raw("{}")).with_progress());
         let playing = async {
             let call = peer.expect("tools/call").await;
             for step in 0..20_000 {
@@ -127,7 +127,7 @@ fn a_caller_that_reads_loses_nothing() {
         let reading = async {
             for step in 0..20_000 {
                 match exchange.next().await.unwrap() {
-                    Event::Progress(params) => {
+                    ExchangeEvent::Progress(params) => {
                         assert_eq!(member(&params, "progress"), step.to_string());
                     }
                     other => panic!("{other:?}"),
@@ -158,7 +158,7 @@ fn an_inbox_nobody_reads_holds_up_nobody() {
             }
             peer.answer(&call, "{}").await;
         };
-        let calling = client.call(Call::tool("x", &raw("{}"))).result();
+        let calling = client.call(CallRequest::call_tool("x", &raw("{}"))).result();
         let ((), result) = tokio::join!(playing, calling);
         result.unwrap();
         assert!(began.elapsed() <= Duration::from_millis(110), "{:?}", began.elapsed());
@@ -167,7 +167,7 @@ fn an_inbox_nobody_reads_holds_up_nobody() {
         let mut lists = 0;
         while let Ok(heard) = tokio::time::timeout(Duration::from_secs(1), inbox.next()).await {
             kept += 1;
-            lists += usize::from(matches!(heard.unwrap(), Incoming::ListChanged(_)));
+            lists += usize::from(matches!(heard.unwrap(), InboxEvent::ListChanged(_)));
         }
         assert!(kept <= 256, "{kept}");
         assert!(lists >= 1);
@@ -191,12 +191,13 @@ fn a_change_already_waiting_need_not_wait_twice() {
             let call = peer.expect("tools/call").await;
             peer.answer(&call, "{}").await;
         };
-        let ((), result) = tokio::join!(playing, client.call(Call::tool("x", &raw("{}"))).result());
+        let ((), result) =
+            tokio::join!(playing, client.call(CallRequest::call_tool("x", &raw("{}"))).result());
         result.unwrap();
         assert_eq!(began.elapsed(), Duration::ZERO);
         for _ in 0..255 {
-            assert!(matches!(inbox.next().await, Ok(Incoming::ResourceUpdated { .. })));
+            assert!(matches!(inbox.next().await, Ok(InboxEvent::ResourceUpdated { .. })));
         }
-        assert!(matches!(inbox.next().await, Ok(Incoming::ListChanged(_))));
+        assert!(matches!(inbox.next().await, Ok(InboxEvent::ListChanged(_))));
     });
 }

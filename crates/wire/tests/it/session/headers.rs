@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use switchboard_wire::client::{Call, Greeting, List};
+use switchboard_wire::client::{CallRequest, ListKind, VersionNegotiation};
 
 use super::{
     options, over_http, raw,
@@ -27,9 +27,9 @@ async fn a_tool_not_yet_seen_is_listed_before_it_is_called() {
     })
     .await;
     let (client, _inbox) =
-        soon(over_http(&server.url("/mcp"), options(Greeting::Probe))).await.unwrap();
+        soon(over_http(&server.url("/mcp"), options(VersionNegotiation::Probe))).await.unwrap();
     for _ in 0..2 {
-        let call = Call::tool("routed", &raw(r#"{"region":"Zürich"}"#));
+        let call = CallRequest::call_tool("routed", &raw(r#"{"region":"Zürich"}"#));
         soon(client.call(call).result()).await.unwrap();
     }
     assert_eq!(methods(&server), ["server/discover", "tools/list", "tools/call", "tools/call"]);
@@ -53,9 +53,10 @@ async fn headers_that_disagree_are_learnt_again_once() {
         })
         .await;
         let (client, _inbox) =
-            soon(over_http(&server.url("/mcp"), options(Greeting::Probe))).await.unwrap();
+            soon(over_http(&server.url("/mcp"), options(VersionNegotiation::Probe))).await.unwrap();
         let result =
-            soon(client.call(Call::tool("routed", &raw(r#"{"region":"x"}"#))).result()).await;
+            soon(client.call(CallRequest::call_tool("routed", &raw(r#"{"region":"x"}"#))).result())
+                .await;
         assert_eq!(result.is_ok(), understands, "{result:?}");
         let asked = methods(&server);
         for method in ["tools/list", "tools/call"] {
@@ -69,8 +70,8 @@ async fn a_tool_whose_headers_break_the_rules_is_left_out_alone() {
     let tools = r#"[{"name":"good","inputSchema":{}},{"name":"bad","inputSchema":{"properties":{"a":{"type":"object","x-mcp-header":"A"}}}}]"#;
     let server = web(move |asked| web::modern(asked, tools)).await;
     let (client, _inbox) =
-        soon(over_http(&server.url("/mcp"), options(Greeting::Probe))).await.unwrap();
-    let listing = soon(client.list(List::Tools)).await.unwrap();
+        soon(over_http(&server.url("/mcp"), options(VersionNegotiation::Probe))).await.unwrap();
+    let listing = soon(client.list(ListKind::Tools)).await.unwrap();
     assert_eq!(listing.items.len(), 1);
     assert_eq!(listing.excluded[0].name, "bad");
 }

@@ -1,6 +1,6 @@
 //! Ids of ours that a server writes as strings, and lists with items that cannot be read.
 
-use switchboard_wire::client::{Call, Event, Greeting, List};
+use switchboard_wire::client::{CallRequest, ExchangeEvent, ListKind, VersionNegotiation};
 
 use super::{
     bounded, legacy, options, over_http, raw,
@@ -12,7 +12,7 @@ use crate::http::soon;
 fn an_answer_under_a_string_is_an_answer() {
     bounded(async {
         let (client, _inbox, mut peer) = legacy("{}").await;
-        let mut exchange = client.call(Call::tool("x", &raw("{}")).with_progress());
+        let mut exchange = client.call(CallRequest::call_tool("x", &raw("{}")).with_progress());
         let playing = async {
             let call = peer.expect("tools/call").await;
             let id = call.id();
@@ -26,11 +26,11 @@ fn an_answer_under_a_string_is_an_answer() {
             peer.say(format!(r#"{{"jsonrpc":"2.0","id":"{id}","result":{{"is":"it"}}}}"#)).await;
         };
         let following = async {
-            assert!(matches!(exchange.next().await.unwrap(), Event::Progress(_)));
+            assert!(matches!(exchange.next().await.unwrap(), ExchangeEvent::Progress(_)));
             exchange.next().await.unwrap()
         };
         let (event, ()) = tokio::join!(following, playing);
-        let Event::Done(result) = event else { panic!("{event:?}") };
+        let ExchangeEvent::Done(result) = event else { panic!("{event:?}") };
         assert_eq!(result.as_str(), r#"{"is":"it"}"#);
     });
 }
@@ -47,8 +47,8 @@ async fn so_it_is_over_http() {
     })
     .await;
     let (client, _inbox) =
-        soon(over_http(&server.url("/mcp"), options(Greeting::Probe))).await.unwrap();
-    let result = soon(client.call(Call::tool("x", &raw("{}"))).result()).await.unwrap();
+        soon(over_http(&server.url("/mcp"), options(VersionNegotiation::Probe))).await.unwrap();
+    let result = soon(client.call(CallRequest::call_tool("x", &raw("{}"))).result()).await.unwrap();
     assert_eq!(result.as_str(), r#"{"is":"it"}"#);
 }
 
@@ -67,7 +67,7 @@ fn an_item_that_is_too_deep_is_left_out_alone() {
             let second = peer.expect("tools/list").await;
             peer.answer(&second, r#"{"tools":[{"name":"c"}]}"#).await;
         };
-        let (listing, ()) = tokio::join!(client.list(List::Tools), playing);
+        let (listing, ()) = tokio::join!(client.list(ListKind::Tools), playing);
         let listing = listing.unwrap();
         let names: Vec<_> = listing.items.iter().map(|item| item.as_str().to_owned()).collect();
         assert_eq!(names, [r#"{"name":"a"}"#, r#"{"name":"b"}"#, r#"{"name":"c"}"#]);

@@ -1,6 +1,6 @@
 //! Tasks of 2025-11-25: asked for where a tool demands it, polled, and their results fetched.
 
-use switchboard_wire::client::{Call, Client, Event, Exchange, Inbox};
+use switchboard_wire::client::{CallRequest, Client, Exchange, ExchangeEvent, ServerInbox};
 
 use super::{Peer, bounded, done, legacy, member, raw};
 
@@ -10,9 +10,9 @@ const TOOLS: &str =
 const WORKING: &str = r#"{"taskId":"t1","status":"working","pollInterval":1000}"#;
 
 /// A call that has become a task.
-async fn created() -> (Client, Inbox, Exchange, Peer) {
+async fn created() -> (Client, ServerInbox, Exchange, Peer) {
     let (client, inbox, mut peer) = legacy(CAPABILITIES).await;
-    let mut exchange = client.call(Call::tool("long", &raw("{}")).with_progress());
+    let mut exchange = client.call(CallRequest::call_tool("long", &raw("{}")).with_progress());
     let playing = async {
         let list = peer.expect("tools/list").await;
         peer.answer(&list, TOOLS).await;
@@ -21,7 +21,7 @@ async fn created() -> (Client, Inbox, Exchange, Peer) {
         peer.answer(&call, &format!(r#"{{"task":{WORKING}}}"#)).await;
     };
     let ((), event) = tokio::join!(playing, exchange.next());
-    assert!(matches!(event, Ok(Event::Task(_))), "{event:?}");
+    assert!(matches!(event, Ok(ExchangeEvent::Task(_))), "{event:?}");
     (client, inbox, exchange, peer)
 }
 
@@ -42,8 +42,10 @@ fn a_tool_that_must_be_a_task_is_made_one_and_no_other() {
             assert_eq!(member(&call.params().unwrap(), "task"), "(missing)");
             peer.answer(&call, "{}").await;
         };
-        let ((), result) =
-            tokio::join!(playing, client.call(Call::tool("short", &raw("{}"))).result());
+        let ((), result) = tokio::join!(
+            playing,
+            client.call(CallRequest::call_tool("short", &raw("{}"))).result()
+        );
         result.unwrap();
     });
 }
@@ -85,12 +87,12 @@ fn questions_and_progress_of_a_task_are_its_calls() {
             let mut answers = [r#""while it works""#, r#""at the end""#].into_iter();
             loop {
                 match exchange.next().await.unwrap() {
-                    Event::Progress(params) => steps.push(member(&params, "progress")),
-                    Event::NeedsInput(questions) => {
+                    ExchangeEvent::Progress(params) => steps.push(member(&params, "progress")),
+                    ExchangeEvent::NeedsInput(questions) => {
                         exchange.answer(vec![questions[0].answer(raw(answers.next().unwrap()))]);
                     }
-                    Event::Task(_) => {}
-                    Event::Done(_) => return steps,
+                    ExchangeEvent::Task(_) => {}
+                    ExchangeEvent::Done(_) => return steps,
                     other => panic!("{other:?}"),
                 }
             }
@@ -137,7 +139,7 @@ fn a_task_that_ends_badly() {
 fn an_answer_at_once_is_the_answer() {
     bounded(async {
         let (client, _inbox, mut peer) = legacy(CAPABILITIES).await;
-        let mut exchange = client.call(Call::tool("long", &raw("{}")));
+        let mut exchange = client.call(CallRequest::call_tool("long", &raw("{}")));
         let playing = async {
             let list = peer.expect("tools/list").await;
             peer.answer(&list, TOOLS).await;

@@ -3,9 +3,9 @@
 use switchboard_testkit::http::Reply;
 use switchboard_wire::{
     Error,
-    client::{Call, Client, Greeting, Inbox, Target},
+    client::{CallRequest, Client, ServerInbox, ServerTarget, VersionNegotiation},
     envelope::MalformedKind,
-    http::Limits,
+    http::ResponseLimits,
 };
 use tokio::sync::mpsc;
 
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::http::soon;
 
-const LIMITS: Limits = Limits { max_body: 1000, max_event: 1000 };
+const LIMITS: ResponseLimits = ResponseLimits { max_body: 1000, max_event: 1000 };
 
 /// The answer to `big` is too large, that to `garbled` not UTF-8; the id comes last in both.
 fn event(asked: &Asked) -> Vec<u8> {
@@ -45,7 +45,7 @@ fn is_lost(result: &Result<switchboard_wire::json::Raw, Error>, garbled: bool) -
 /// Several calls at once, of which two get answers that cannot be read.
 async fn others_go_on(client: &Client) {
     for _ in 0..3 {
-        let call = |name| client.call(Call::tool(name, &raw("{}"))).result();
+        let call = |name| client.call(CallRequest::call_tool(name, &raw("{}"))).result();
         let (before, big, garbled, after) =
             soon(async { tokio::join!(call("a"), call("big"), call("garbled"), call("b")) }).await;
         before.unwrap();
@@ -55,11 +55,11 @@ async fn others_go_on(client: &Client) {
     }
 }
 
-async fn connect(url: &str, sse: bool) -> (Client, Inbox) {
+async fn connect(url: &str, sse: bool) -> (Client, ServerInbox) {
     let mut target = http_target(url);
     target.options.limits = LIMITS;
-    let target = if sse { Target::Sse(target) } else { Target::Http(target) };
-    soon(Client::connect(target, options(Greeting::Probe))).await.unwrap()
+    let target = if sse { ServerTarget::Sse(target) } else { ServerTarget::Http(target) };
+    soon(Client::connect(target, options(VersionNegotiation::Probe))).await.unwrap()
 }
 
 /// A feed that whoever answers later can write to.
@@ -139,7 +139,7 @@ async fn in_answer_to_a_post() {
         })
         .await;
         let (client, _inbox) = connect(&server.url("/mcp"), false).await;
-        let call = |name| client.call(Call::tool(name, &raw("{}"))).result();
+        let call = |name| client.call(CallRequest::call_tool(name, &raw("{}"))).result();
         let (before, big, garbled, after) =
             soon(async { tokio::join!(call("a"), call("big"), call("garbled"), call("b")) }).await;
         before.unwrap();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use switchboard_testkit::http::Reply;
-use switchboard_wire::client::{Greeting, Incoming, List};
+use switchboard_wire::client::{InboxEvent, ListKind, VersionNegotiation};
 
 use super::{
     bounded, modern, options, over_http,
@@ -47,7 +47,7 @@ fn a_stream_that_ends_is_opened_again() {
             assert!(before.elapsed() <= Duration::from_millis(20), "{:?}", before.elapsed());
             peer.say(acknowledged(listen.id().as_str())).await;
             peer.say(r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#).await;
-            assert!(matches!(inbox.next().await, Ok(Incoming::ListChanged(List::Tools))));
+            assert!(matches!(inbox.next().await, Ok(InboxEvent::ListChanged(ListKind::Tools))));
             peer.answer(&listen, "{}").await;
         }
         let mut last = Duration::ZERO;
@@ -75,10 +75,10 @@ async fn over_http_a_broken_stream_is_opened_again() {
     })
     .await;
     let (_client, mut inbox) =
-        soon(over_http(&server.url("/mcp"), options(Greeting::Probe))).await.unwrap();
+        soon(over_http(&server.url("/mcp"), options(VersionNegotiation::Probe))).await.unwrap();
     for _ in 0..5 {
         let heard = soon(inbox.next()).await.unwrap();
-        assert!(matches!(heard, Incoming::ListChanged(List::Tools)), "{heard:?}");
+        assert!(matches!(heard, InboxEvent::ListChanged(ListKind::Tools)), "{heard:?}");
     }
     let asked = methods(&server);
     assert!(asked.iter().filter(|method| *method == "subscriptions/listen").count() >= 5);

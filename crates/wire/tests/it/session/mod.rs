@@ -23,7 +23,10 @@ pub(crate) use peer::{Peer, answering, initialized};
 
 use switchboard_wire::{
     Error,
-    client::{Client, ClientOptions, Event, Exchange, Greeting, Inbox, InputRequest, Target},
+    client::{
+        Client, ClientOptions, Exchange, ExchangeEvent, InputRequest, ServerInbox, ServerTarget,
+        VersionNegotiation,
+    },
     json::Raw,
 };
 
@@ -45,7 +48,7 @@ pub(crate) fn bounded(test: impl Future<Output = ()>) {
 pub(crate) async fn connect_with<F, R>(
     options: ClientOptions,
     play: F,
-) -> (Result<(Client, Inbox), Error>, Peer)
+) -> (Result<(Client, ServerInbox), Error>, Peer)
 where
     F: FnOnce(Peer) -> R,
     R: Future<Output = Peer>,
@@ -55,8 +58,8 @@ where
 }
 
 /// A client of a 2025-11-25 peer with these capabilities.
-pub(crate) async fn legacy(capabilities: &str) -> (Client, Inbox, Peer) {
-    let (connected, peer) = connect_with(options(Greeting::Probe), async |mut peer| {
+pub(crate) async fn legacy(capabilities: &str) -> (Client, ServerInbox, Peer) {
+    let (connected, peer) = connect_with(options(VersionNegotiation::Probe), async |mut peer| {
         peer.shake_hands(capabilities).await;
         peer
     })
@@ -66,8 +69,8 @@ pub(crate) async fn legacy(capabilities: &str) -> (Client, Inbox, Peer) {
 }
 
 /// A client of a modern peer with these capabilities.
-pub(crate) async fn modern(capabilities: &str) -> (Client, Inbox, Peer) {
-    let (connected, peer) = connect_with(options(Greeting::Probe), async |mut peer| {
+pub(crate) async fn modern(capabilities: &str) -> (Client, ServerInbox, Peer) {
+    let (connected, peer) = connect_with(options(VersionNegotiation::Probe), async |mut peer| {
         peer.discovered(capabilities).await;
         peer
     })
@@ -77,13 +80,16 @@ pub(crate) async fn modern(capabilities: &str) -> (Client, Inbox, Peer) {
 }
 
 /// A client of whatever answers at `url`.
-pub(crate) async fn over_http(url: &str, options: ClientOptions) -> Result<(Client, Inbox), Error> {
-    Client::connect(Target::Http(http_target(url)), options).await
+pub(crate) async fn over_http(
+    url: &str,
+    options: ClientOptions,
+) -> Result<(Client, ServerInbox), Error> {
+    Client::connect(ServerTarget::Http(http_target(url)), options).await
 }
 
 pub(crate) async fn asked(exchange: &mut Exchange) -> Vec<InputRequest> {
     match exchange.next().await.unwrap() {
-        Event::NeedsInput(questions) => questions,
+        ExchangeEvent::NeedsInput(questions) => questions,
         other => panic!("no question: {other:?}"),
     }
 }
@@ -91,8 +97,8 @@ pub(crate) async fn asked(exchange: &mut Exchange) -> Vec<InputRequest> {
 pub(crate) async fn done(exchange: &mut Exchange) -> Raw {
     loop {
         match exchange.next().await.unwrap() {
-            Event::Done(result) => return result,
-            Event::NeedsInput(questions) => panic!("asked {questions:?}"),
+            ExchangeEvent::Done(result) => return result,
+            ExchangeEvent::NeedsInput(questions) => panic!("asked {questions:?}"),
             _ => {}
         }
     }

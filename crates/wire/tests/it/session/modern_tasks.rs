@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use switchboard_wire::{
     Error,
-    client::{Call, Event, Exchange, Tasks},
+    client::{CallRequest, Exchange, ExchangeEvent, TaskHandling},
 };
 use tokio::time::Instant;
 
@@ -16,13 +16,15 @@ const CREATED: &str =
 /// A call that has become a task.
 async fn created() -> (switchboard_wire::client::Client, Exchange, Peer) {
     let (client, _inbox, mut peer) = modern("{}").await;
-    let mut exchange = client.call(Call::tool("x", &raw("{}")));
+    let mut exchange = client.call(CallRequest::call_tool("x", &raw("{}")));
     let playing = async {
         let call = peer.expect("tools/call").await;
         peer.answer(&call, CREATED).await;
     };
     let ((), event) = tokio::join!(playing, exchange.next());
-    assert!(matches!(event, Ok(Event::Task(state)) if member(&state, "status") == r#""working""#));
+    assert!(
+        matches!(event, Ok(ExchangeEvent::Task(state)) if member(&state, "status") == r#""working""#)
+    );
     (client, exchange, peer)
 }
 
@@ -60,11 +62,11 @@ fn a_task_asks_and_completes() {
             let mut statuses = Vec::new();
             loop {
                 match exchange.next().await.unwrap() {
-                    Event::Task(state) => statuses.push(member(&state, "status")),
-                    Event::NeedsInput(questions) => {
+                    ExchangeEvent::Task(state) => statuses.push(member(&state, "status")),
+                    ExchangeEvent::NeedsInput(questions) => {
                         exchange.answer(vec![questions[0].answer(raw("1.0"))]);
                     }
-                    Event::Done(result) => return (statuses, result),
+                    ExchangeEvent::Done(result) => return (statuses, result),
                     other => panic!("{other:?}"),
                 }
             }
@@ -105,7 +107,7 @@ fn a_task_nobody_waits_for_is_cancelled() {
 fn a_task_ends_at_the_calls_deadline() {
     bounded(async {
         let (client, _inbox, mut peer) = modern("{}").await;
-        let call = Call::tool("x", &raw("{}")).with_timeout(Duration::from_secs(3));
+        let call = CallRequest::call_tool("x", &raw("{}")).with_timeout(Duration::from_secs(3));
         let playing = async {
             let call = peer.expect("tools/call").await;
             peer.answer(&call, CREATED).await;
@@ -124,7 +126,7 @@ fn a_caller_may_follow_the_task_itself() {
             let call = peer.expect("tools/call").await;
             peer.answer(&call, CREATED).await;
         };
-        let call = Call::tool("x", &raw("{}")).with_tasks(Tasks::Hand);
+        let call = CallRequest::call_tool("x", &raw("{}")).with_task_handling(TaskHandling::Hand);
         let ((), result) = tokio::join!(playing, client.call(call).result());
         assert_eq!(result.unwrap().as_str(), CREATED);
     });
@@ -137,13 +139,13 @@ fn a_tasks_question_can_wait() {
         let (client, mut exchange, mut peer) = created().await;
         let asking = r#"{"taskId":"t1","status":"input_required","inputRequests":{"q":{"method":"elicitation/create"}}}"#;
         let calling = async {
-            assert!(matches!(exchange.next().await, Ok(Event::Task(_))));
+            assert!(matches!(exchange.next().await, Ok(ExchangeEvent::Task(_))));
             asked(&mut exchange).await
         };
         let ((), questions) = tokio::join!(polled(&mut peer, asking), calling);
-        let resume = exchange.into_resume().unwrap();
+        let resume = exchange.suspend().unwrap();
         tokio::time::sleep(Duration::from_secs(500)).await;
-        let call = Call::tool("x", &raw("{}"));
+        let call = CallRequest::call_tool("x", &raw("{}"));
         let playing = async {
             let update = peer.expect("tasks/update").await;
             peer.answer(&update, "{}").await;

@@ -4,12 +4,12 @@
 
 use switchboard_wire::{
     Error,
-    client::{Client, ClientOptions, Inbox, Target},
-    envelope::{Message, Parsed, Request, parse},
+    client::{Client, ClientOptions, ServerInbox, ServerTarget},
+    envelope::{MessageOrBatch, Request, RpcMessage, parse},
     json::Raw,
     link::{
-        Frame, LinkReader, LinkWriter,
-        pair::{End, pair},
+        LinkFrame, LinkReader, LinkWriter,
+        pair::{LinkEnd, link_pair},
     },
 };
 
@@ -17,22 +17,22 @@ use switchboard_wire::{
 pub(crate) struct Peer {
     writer: LinkWriter,
     reader: LinkReader,
-    near: Option<End>,
+    near: Option<LinkEnd>,
 }
 
 impl Peer {
     /// A peer, and the target that reaches it.
-    pub(crate) fn new() -> (Self, Target) {
-        let (near, (writer, reader)) = pair();
+    pub(crate) fn new() -> (Self, ServerTarget) {
+        let (near, (writer, reader)) = link_pair();
         let peer = Self { writer, reader, near: None };
-        (peer, Target::InProcess(near))
+        (peer, ServerTarget::InProcess(near))
     }
 
     /// The next text; `None` when the client has closed.
     pub(crate) async fn text(&mut self) -> Option<String> {
         match self.reader.next().await.unwrap() {
-            Some(Frame::Text(text)) => Some(text.to_string()),
-            Some(Frame::Broken(broken)) => panic!("{broken}"),
+            Some(LinkFrame::Text(text)) => Some(text.to_string()),
+            Some(LinkFrame::Broken(broken)) => panic!("{broken}"),
             None => None,
         }
     }
@@ -41,7 +41,7 @@ impl Peer {
     pub(crate) async fn request(&mut self) -> Request {
         loop {
             let text = self.text().await.unwrap();
-            if let Ok(Parsed::One(Message::Request(request))) = parse(text.into()) {
+            if let Ok(MessageOrBatch::One(RpcMessage::Request(request))) = parse(text.into()) {
                 return request;
             }
         }
@@ -58,7 +58,7 @@ impl Peer {
     pub(crate) async fn hear(&mut self, method: &str) -> Raw {
         let text = self.text().await.unwrap();
         match parse(text.clone().into()) {
-            Ok(Parsed::One(Message::Notification(note))) if note.method() == method => {
+            Ok(MessageOrBatch::One(RpcMessage::Notification(note))) if note.method() == method => {
                 note.params().unwrap_or_else(Raw::empty_object)
             }
             _ => panic!("not {method}: {text}"),
@@ -109,19 +109,19 @@ impl Peer {
     pub(crate) async fn connect(
         mut self,
         options: ClientOptions,
-    ) -> Result<(Client, Inbox), Error> {
+    ) -> Result<(Client, ServerInbox), Error> {
         let near = self.near.take().unwrap();
-        Client::connect(Target::InProcess(near), options).await
+        Client::connect(ServerTarget::InProcess(near), options).await
     }
 }
 
 /// A peer that answers each method with a result, or not known.
 pub(crate) fn answering(answer: impl Fn(&str) -> Option<String> + Send + 'static) -> Peer {
-    let (near, (writer, reader)) = pair();
+    let (near, (writer, reader)) = link_pair();
     let mut playing = Peer { writer, reader, near: None };
     tokio::spawn(async move {
         while let Some(text) = playing.text().await {
-            if let Ok(Parsed::One(Message::Request(request))) = parse(text.into()) {
+            if let Ok(MessageOrBatch::One(RpcMessage::Request(request))) = parse(text.into()) {
                 match answer(request.method().as_ref()) {
                     Some(result) => playing.answer(&request, &result).await,
                     None => {
@@ -131,7 +131,7 @@ pub(crate) fn answering(answer: impl Fn(&str) -> Option<String> + Send + 'static
             }
         }
     });
-    let (_, (writer, reader)) = pair();
+    let (_, (writer, reader)) = link_pair();
     Peer { writer, reader, near: Some(near) }
 }
 

@@ -1,6 +1,6 @@
 //! A legacy server's questions: taken back, left unanswered, too many.
 
-use switchboard_wire::client::{Call, Event, Incoming};
+use switchboard_wire::client::{CallRequest, ExchangeEvent, InboxEvent};
 
 use super::{Peer, asked, bounded, done, legacy, member, raw};
 
@@ -25,7 +25,7 @@ async fn cancelled(peer: &mut Peer, id: &str) {
 fn a_question_is_taken_back() {
     bounded(async {
         let (client, _inbox, mut peer) = legacy("{}").await;
-        let mut exchange = client.call(Call::tool("x", &raw("{}")));
+        let mut exchange = client.call(CallRequest::call_tool("x", &raw("{}")));
         let playing = async {
             let call = peer.expect("tools/call").await;
             // The second waits behind the first, and is taken back before anybody was asked.
@@ -40,7 +40,7 @@ fn a_question_is_taken_back() {
         let calling = async {
             assert_eq!(asked(&mut exchange).await[0].key, r#""q\u0031""#);
             let event = exchange.next().await.unwrap();
-            assert!(matches!(event, Event::Withdrawn { .. }), "{event:?}");
+            assert!(matches!(event, ExchangeEvent::Withdrawn { .. }), "{event:?}");
             let questions = asked(&mut exchange).await;
             assert_eq!(questions[0].key, "9");
             exchange.answer(vec![questions[0].answer(raw("1"))]);
@@ -55,11 +55,11 @@ fn a_question_of_the_inbox_is_taken_back() {
     bounded(async {
         let (_client, mut inbox, peer) = legacy("{}").await;
         peer.say(question("7")).await;
-        let Incoming::Question(question) = inbox.next().await.unwrap() else { panic!() };
+        let InboxEvent::Question(question) = inbox.next().await.unwrap() else { panic!() };
         peer.say(withdrawn("7")).await;
         let heard = inbox.next().await.unwrap();
         assert!(
-            matches!(&heard, Incoming::Withdrawn { key } if key == question.key()),
+            matches!(&heard, InboxEvent::Withdrawn { key } if key == question.key()),
             "{heard:?}"
         );
     });
@@ -72,7 +72,7 @@ fn questions_of_a_call_that_is_given_up_are_answered_cancel() {
         let (client, _inbox, mut peer) = legacy("{}").await;
         for round in 0..1000 {
             let id = round.to_string();
-            let mut exchange = client.call(Call::tool("x", &raw("{}")));
+            let mut exchange = client.call(CallRequest::call_tool("x", &raw("{}")));
             let playing = async {
                 let call = peer.expect("tools/call").await;
                 peer.say(question(&id)).await;
@@ -93,7 +93,7 @@ fn an_answer_overtakes_its_question() {
     bounded(async {
         let (client, _inbox, mut peer) = legacy("{}").await;
         for _ in 0..300 {
-            let mut exchange = client.call(Call::tool("x", &raw("{}")));
+            let mut exchange = client.call(CallRequest::call_tool("x", &raw("{}")));
             let playing = async {
                 let call = peer.expect("tools/call").await;
                 peer.say(question("1")).await;

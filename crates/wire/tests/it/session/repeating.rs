@@ -2,7 +2,7 @@
 
 use switchboard_wire::{
     Error,
-    client::{Call, Event},
+    client::{CallRequest, ExchangeEvent},
 };
 
 use super::{asked, bounded, done, member, modern, raw};
@@ -11,7 +11,7 @@ use super::{asked, bounded, done, member, modern, raw};
 fn several_rounds_of_several_questions() {
     bounded(async {
         let (client, _inbox, mut peer) = modern("{}").await;
-        let mut exchange = client.call(Call::tool("x", &raw(r#"{"a":1.0}"#)));
+        let mut exchange = client.call(CallRequest::call_tool("x", &raw(r#"{"a":1.0}"#)));
         let playing = async {
             let first = peer.expect("tools/call").await;
             peer.answer(
@@ -63,7 +63,7 @@ fn results_of_no_known_type_are_refused() {
                 let call = peer.expect("tools/call").await;
                 peer.answer(&call, result).await;
             };
-            let calling = client.call(Call::tool("x", &raw("{}"))).result();
+            let calling = client.call(CallRequest::call_tool("x", &raw("{}"))).result();
             let ((), outcome) = tokio::join!(playing, calling);
             assert!(matches!(outcome, Err(Error::InvalidResult { .. })), "{result}: {outcome:?}");
         }
@@ -79,7 +79,7 @@ fn what_may_not_ask_does_not() {
             let call = peer.expect("completion/complete").await;
             peer.answer(&call, r#"{"resultType":"input_required","requestState":"s"}"#).await;
         };
-        let mut exchange = client.call(Call::new("completion/complete", None));
+        let mut exchange = client.call(CallRequest::new("completion/complete", None));
         let ((), outcome) = tokio::join!(playing, exchange.next());
         assert!(matches!(outcome, Err(Error::InvalidResult { .. })), "{outcome:?}");
     });
@@ -90,15 +90,15 @@ fn what_may_not_ask_does_not() {
 fn a_state_outlives_its_connection() {
     bounded(async {
         let (client, _inbox, mut peer) = modern("{}").await;
-        let call = Call::tool("x", &raw("{}"));
+        let call = CallRequest::call_tool("x", &raw("{}"));
         let mut exchange = client.call(call.clone());
         let playing = async {
             let request = peer.expect("tools/call").await;
             peer.answer(&request, r#"{"resultType":"input_required","requestState":"kept"}"#).await;
         };
         let ((), event) = tokio::join!(playing, exchange.next());
-        assert!(matches!(event, Ok(Event::NeedsInput(_))));
-        let resume = exchange.into_resume().unwrap();
+        assert!(matches!(event, Ok(ExchangeEvent::NeedsInput(_))));
+        let resume = exchange.suspend().unwrap();
         client.close().await;
         let (client, _inbox, mut peer) = modern("{}").await;
         let playing = async {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use switchboard_testkit::http::Reply;
 use switchboard_wire::{
     Error,
-    client::{Call, Event, Greeting, Incoming},
+    client::{CallRequest, ExchangeEvent, InboxEvent, VersionNegotiation},
 };
 
 use super::{
@@ -37,9 +37,9 @@ async fn a_post_stream_cut_after_an_id_is_resumed_when_the_server_says() {
     })
     .await;
     let (client, _inbox) =
-        soon(over_http(&server.url("/mcp"), options(Greeting::Probe))).await.unwrap();
-    let mut exchange = client.call(Call::tool("x", &raw("{}")).with_progress());
-    assert!(matches!(soon(exchange.next()).await, Ok(Event::Progress(_))));
+        soon(over_http(&server.url("/mcp"), options(VersionNegotiation::Probe))).await.unwrap();
+    let mut exchange = client.call(CallRequest::call_tool("x", &raw("{}")).with_progress());
+    assert!(matches!(soon(exchange.next()).await, Ok(ExchangeEvent::Progress(_))));
     let cut = Instant::now();
     let result = soon(exchange.result()).await.unwrap();
     assert_eq!(result.as_str(), r#"{"resumed":true}"#);
@@ -55,8 +55,9 @@ async fn a_post_stream_cut_without_an_id_is_lost() {
         })
         .await;
         let (client, _inbox) =
-            soon(over_http(&server.url("/mcp"), options(Greeting::Probe))).await.unwrap();
-        let error = soon(client.call(Call::tool("x", &raw("{}"))).result()).await.unwrap_err();
+            soon(over_http(&server.url("/mcp"), options(VersionNegotiation::Probe))).await.unwrap();
+        let error =
+            soon(client.call(CallRequest::call_tool("x", &raw("{}"))).result()).await.unwrap_err();
         match error {
             Error::StreamLost { method } if clean => assert_eq!(method, "tools/call"),
             Error::Http(_) if !clean => {}
@@ -65,7 +66,7 @@ async fn a_post_stream_cut_without_an_id_is_lost() {
         // Sent once, and not asked for again.
         let calls = web::methods(&server).iter().filter(|method| *method == "tools/call").count();
         assert_eq!(calls, 1);
-        client.list(switchboard_wire::client::List::Tools).await.unwrap_err();
+        client.list(switchboard_wire::client::ListKind::Tools).await.unwrap_err();
     }
 }
 
@@ -82,12 +83,12 @@ async fn the_servers_own_stream_is_reopened_after_its_last_event() {
     })
     .await;
     let (_client, mut inbox) =
-        soon(over_http(&server.url("/mcp"), options(Greeting::Probe))).await.unwrap();
+        soon(over_http(&server.url("/mcp"), options(VersionNegotiation::Probe))).await.unwrap();
     let mut changes = 0;
     while changes < 2 {
         match soon(inbox.next()).await.unwrap() {
-            Incoming::ListChanged(_) => changes += 1,
-            Incoming::Problem(_) => {}
+            InboxEvent::ListChanged(_) => changes += 1,
+            InboxEvent::Problem(_) => {}
             other => panic!("{other:?}"),
         }
     }
@@ -113,7 +114,7 @@ async fn a_server_that_ignores_the_end_of_a_session_holds_nobody() {
     })
     .await;
     let (client, _inbox) =
-        soon(over_http(&server.url("/mcp"), options(Greeting::Probe))).await.unwrap();
+        soon(over_http(&server.url("/mcp"), options(VersionNegotiation::Probe))).await.unwrap();
     soon(client.close()).await;
     let requests = server.requests();
     let goodbye = requests.iter().find(|request| request.method == "DELETE");
@@ -130,7 +131,7 @@ async fn a_server_without_a_stream_of_its_own_keeps_its_session() {
     })
     .await;
     let (client, _inbox) =
-        soon(over_http(&server.url("/mcp"), options(Greeting::Probe))).await.unwrap();
+        soon(over_http(&server.url("/mcp"), options(VersionNegotiation::Probe))).await.unwrap();
     soon(async {
         while !web::methods(&server).contains(&"GET".to_owned()) {
             tokio::task::yield_now().await;
@@ -138,7 +139,7 @@ async fn a_server_without_a_stream_of_its_own_keeps_its_session() {
     })
     .await;
     for _ in 0..20 {
-        soon(client.call(Call::tool("x", &raw("{}"))).result()).await.unwrap();
+        soon(client.call(CallRequest::call_tool("x", &raw("{}"))).result()).await.unwrap();
     }
     let asked = web::methods(&server);
     assert_eq!(asked.iter().filter(|method| *method == "initialize").count(), 1);

@@ -2,7 +2,7 @@
 
 use switchboard_testkit::http::{Reply, Request, Scripted};
 use switchboard_wire::{
-    envelope::{Message, Parsed, parse},
+    envelope::{MessageOrBatch, RpcMessage, parse},
     json::Raw,
 };
 
@@ -19,10 +19,10 @@ pub(crate) struct Asked {
 impl Asked {
     fn new(http: Request) -> Self {
         let (method, id, params) = match parse(http.text().to_owned().into()) {
-            Ok(Parsed::One(Message::Request(request))) => {
+            Ok(MessageOrBatch::One(RpcMessage::Request(request))) => {
                 (request.method().into_owned(), request.id().to_string(), request.params())
             }
-            Ok(Parsed::One(Message::Notification(note))) => {
+            Ok(MessageOrBatch::One(RpcMessage::Notification(note))) => {
                 (note.method().into_owned(), String::new(), note.params())
             }
             Ok(_) => ("response".to_owned(), String::new(), None),

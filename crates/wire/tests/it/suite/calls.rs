@@ -3,7 +3,7 @@
 use futures_util::{FutureExt, future::join_all};
 use switchboard_wire::{
     Era,
-    client::{Call, Event, Incoming, List},
+    client::{CallRequest, ExchangeEvent, InboxEvent, ListKind},
     envelope::code,
 };
 
@@ -38,7 +38,8 @@ async fn arguments_and_results_survive_byte_for_byte(bench: Bench) {
 }
 
 async fn a_resource_is_read(bench: Bench) {
-    let result = bench.client.call(Call::read("test://known")).result().await.unwrap();
+    let result =
+        bench.client.call(CallRequest::read_resource("test://known")).result().await.unwrap();
     assert_eq!(
         member(&result, "contents"),
         r#"[{"uri":"test://known","text":"known","odd":1.50}]"#
@@ -46,20 +47,20 @@ async fn a_resource_is_read(bench: Bench) {
 }
 
 async fn progress_comes_in_order_and_before_the_result(bench: Bench) {
-    let call = Call::tool("count", &raw(r#"{"to":200}"#)).with_progress();
+    let call = CallRequest::call_tool("count", &raw(r#"{"to":200}"#)).with_progress();
     let mut exchange = bench.client.call(call);
     for step in 0..200 {
-        let Event::Progress(params) = exchange.next().await.unwrap() else {
+        let ExchangeEvent::Progress(params) = exchange.next().await.unwrap() else {
             panic!("step {step} is missing")
         };
         assert_eq!(member(&params, "progress"), step.to_string());
         assert_eq!(member(&params, "odd"), "1.0");
     }
-    assert!(matches!(exchange.next().await, Ok(Event::Done(_))));
+    assert!(matches!(exchange.next().await, Ok(ExchangeEvent::Done(_))));
 }
 
 async fn dropping_a_call_cancels_it_at_the_server(bench: Bench) {
-    let mut exchange = bench.client.call(Call::tool("hang", &raw("{}")));
+    let mut exchange = bench.client.call(CallRequest::call_tool("hang", &raw("{}")));
     tokio::select! {
         happened = exchange.next() => panic!("{happened:?}"),
         _ = bench.tool("await_hanging", "{}") => {}
@@ -75,7 +76,7 @@ async fn dropping_a_call_cancels_it_at_the_server(bench: Bench) {
 /// The request is read at once with what takes it back, in this order.
 async fn a_call_given_up_at_once_does_not_go_on(bench: Bench) {
     for _ in 0..50 {
-        let mut exchange = bench.client.call(Call::tool("hang", &raw("{}")));
+        let mut exchange = bench.client.call(CallRequest::call_tool("hang", &raw("{}")));
         assert!(exchange.next().now_or_never().is_none());
     }
     assert_eq!(member(&bench.tool("hanging", "{}").await, "hanging"), "0");
@@ -84,7 +85,7 @@ async fn a_call_given_up_at_once_does_not_go_on(bench: Bench) {
 
 async fn errors_have_the_codes_of_their_era(bench: Bench) {
     let call = |call| bench.client.call(call).result();
-    let unknown = call(Call::read("x:y")).await.unwrap_err();
+    let unknown = call(CallRequest::read_resource("x:y")).await.unwrap_err();
     let expected = match bench.era() {
         Era::Legacy => code::RESOURCE_NOT_FOUND,
         Era::Modern => code::INVALID_PARAMS,
@@ -92,10 +93,10 @@ async fn errors_have_the_codes_of_their_era(bench: Bench) {
     assert_eq!(unknown.code(), Some(expected));
     let method = bench.client.request("x/y", None).await.unwrap_err();
     assert_eq!(method.code(), Some(code::METHOD_NOT_FOUND));
-    let tool = call(Call::tool("none", &raw("{}"))).await.unwrap_err();
+    let tool = call(CallRequest::call_tool("none", &raw("{}"))).await.unwrap_err();
     assert_eq!(tool.code(), Some(code::INVALID_PARAMS));
     let switchboard_wire::Error::Rpc(failed) =
-        call(Call::tool("fail", &raw("{}"))).await.unwrap_err()
+        call(CallRequest::call_tool("fail", &raw("{}"))).await.unwrap_err()
     else {
         panic!()
     };
@@ -106,18 +107,18 @@ async fn errors_have_the_codes_of_their_era(bench: Bench) {
 /// Legacy: the session's level, and logs in the inbox. Modern: the call's level, logs in the call.
 async fn logs_come_from_the_level_asked_for(mut bench: Bench) {
     bench.client.set_log_level("warning").await.unwrap();
-    let mut exchange = bench.client.call(Call::tool("log", &raw("{}")));
+    let mut exchange = bench.client.call(CallRequest::call_tool("log", &raw("{}")));
     let mut heard = Vec::new();
     loop {
         match exchange.next().await.unwrap() {
-            Event::Log(params) => heard.push(member(&params, "level")),
-            Event::Done(_) => break,
+            ExchangeEvent::Log(params) => heard.push(member(&params, "level")),
+            ExchangeEvent::Done(_) => break,
             other => panic!("{other:?}"),
         }
     }
     while bench.era() == Era::Legacy && heard.len() < 2 {
         match bench.inbox.next().await.unwrap() {
-            Incoming::Log(params) => heard.push(member(&params, "level")),
+            InboxEvent::Log(params) => heard.push(member(&params, "level")),
             other => panic!("{other:?}"),
         }
     }
@@ -125,7 +126,7 @@ async fn logs_come_from_the_level_asked_for(mut bench: Bench) {
 }
 
 async fn two_hundred_calls_at_once(bench: Bench) {
-    bench.client.list(List::Tools).await.unwrap();
+    bench.client.list(ListKind::Tools).await.unwrap();
     let calls = (0..200).map(|n| {
         let bench = &bench;
         async move {
@@ -159,11 +160,14 @@ async fn a_batch_is_taken_apart(mut bench: Bench) {
         )
         .await;
     let first = bench.inbox.next().await.unwrap();
-    assert!(matches!(first, Incoming::ListChanged(List::Tools)), "{first:?}");
+    assert!(matches!(first, InboxEvent::ListChanged(ListKind::Tools)), "{first:?}");
     let second = bench.inbox.next().await.unwrap();
-    assert!(matches!(second, Incoming::Problem(_)), "{second:?}");
+    assert!(matches!(second, InboxEvent::Problem(_)), "{second:?}");
     let third = bench.inbox.next().await.unwrap();
-    assert!(matches!(&third, Incoming::Notification(note) if note.method() == "x/y"), "{third:?}");
+    assert!(
+        matches!(&third, InboxEvent::Notification(note) if note.method() == "x/y"),
+        "{third:?}"
+    );
 }
 
 /// The face refuses a call whose headers disagree with its body.

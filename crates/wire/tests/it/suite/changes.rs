@@ -2,7 +2,7 @@
 
 use switchboard_wire::{
     Era,
-    client::{Incoming, List},
+    client::{InboxEvent, ListKind},
 };
 
 use super::{Bench, over_all_five};
@@ -28,12 +28,14 @@ async fn announce(bench: &Bench, what: &str) {
 
 async fn lists_that_change_are_heard_of(mut bench: Bench) {
     listening(&bench, "toolsListChanged").await;
-    for (what, list) in
-        [("tools", List::Tools), ("prompts", List::Prompts), ("resources", List::Resources)]
-    {
+    for (what, list) in [
+        ("tools", ListKind::Tools),
+        ("prompts", ListKind::Prompts),
+        ("resources", ListKind::Resources),
+    ] {
         announce(&bench, what).await;
         let heard = bench.inbox.next().await.unwrap();
-        assert!(matches!(heard, Incoming::ListChanged(heard) if heard == list), "{heard:?}");
+        assert!(matches!(heard, InboxEvent::ListChanged(heard) if heard == list), "{heard:?}");
     }
 }
 
@@ -43,7 +45,7 @@ async fn resources_that_change_are_heard_of(mut bench: Bench) {
     announce(&bench, "c:d").await;
     announce(&bench, "a:b").await;
     let heard = bench.inbox.next().await.unwrap();
-    assert!(matches!(&heard, Incoming::ResourceUpdated { uri, .. } if uri == "a:b"), "{heard:?}");
+    assert!(matches!(&heard, InboxEvent::ResourceUpdated { uri, .. } if uri == "a:b"), "{heard:?}");
 }
 
 async fn what_is_no_longer_wanted_is_not_heard_of(mut bench: Bench) {
@@ -58,5 +60,5 @@ async fn what_is_no_longer_wanted_is_not_heard_of(mut bench: Bench) {
     announce(&bench, "a:b").await;
     announce(&bench, "c:d").await;
     let heard = bench.inbox.next().await.unwrap();
-    assert!(matches!(&heard, Incoming::ResourceUpdated { uri, .. } if uri == "c:d"), "{heard:?}");
+    assert!(matches!(&heard, InboxEvent::ResourceUpdated { uri, .. } if uri == "c:d"), "{heard:?}");
 }

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use switchboard_process::{Command, Guard, StderrOptions};
+use switchboard_process::{ProcessCommand, ProcessGuard, StderrOptions};
 use switchboard_testkit::{
     processes::{Identity, wait_until, working_in},
     programs::program,
 };
 use switchboard_wire::{
     Error,
-    client::{Call, Client, Greeting, Stdio, Target},
+    client::{CallRequest, Client, ServerTarget, StdioTarget, VersionNegotiation},
 };
 
 use super::{Bench, Served, Transport, connect, options, over_all_five, raw};
@@ -17,7 +17,7 @@ use super::{Bench, Served, Transport, connect, options, over_all_five, raw};
 over_all_five!(calls_under_way_fail_and_later_ones_too);
 
 async fn calls_under_way_fail_and_later_ones_too(bench: Bench) {
-    let mut exchange = bench.client.call(Call::tool("hang", &raw("{}")));
+    let mut exchange = bench.client.call(CallRequest::call_tool("hang", &raw("{}")));
     tokio::select! {
         happened = exchange.next() => panic!("{happened:?}"),
         _ = bench.tool("await_hanging", "{}") => {}
@@ -25,9 +25,9 @@ async fn calls_under_way_fail_and_later_ones_too(bench: Bench) {
     bench.client.close().await;
     let under_way = exchange.next().await;
     assert!(matches!(under_way, Err(Error::Closed)), "{under_way:?}");
-    let later = bench.client.call(Call::tool("echo", &raw("{}"))).result().await;
+    let later = bench.client.call(CallRequest::call_tool("echo", &raw("{}"))).result().await;
     assert!(matches!(later, Err(Error::Closed)), "{later:?}");
-    let listed = bench.client.list(switchboard_wire::client::List::Tools).await;
+    let listed = bench.client.list(switchboard_wire::client::ListKind::Tools).await;
     assert!(matches!(listed, Err(Error::Closed)), "{listed:?}");
 }
 
@@ -103,7 +103,7 @@ leaves_nothing!(
 async fn a_connection_that_fails_leaves_nothing() {
     let before = tasks();
     let peer = crate::session::answering(|_| None);
-    let connected = peer.connect(options(Greeting::Probe)).await;
+    let connected = peer.connect(options(VersionNegotiation::Probe)).await;
     assert!(matches!(connected, Err(Error::Rpc(_))), "{:?}", connected.err());
     settled(|| tasks() <= before).await;
 }
@@ -113,10 +113,10 @@ async fn a_connection_that_fails_leaves_nothing() {
 async fn a_connection_given_up_leaves_nothing() {
     let before = tasks();
     let silent = || {
-        let (near, far) = switchboard_wire::link::pair::pair();
-        (Target::InProcess(near), far)
+        let (near, far) = switchboard_wire::link::pair::link_pair();
+        (ServerTarget::InProcess(near), far)
     };
-    let mut hasty = options(Greeting::Probe);
+    let mut hasty = options(VersionNegotiation::Probe);
     hasty.connect_timeout = Duration::from_millis(50);
 
     let (target, _far) = silent();
@@ -126,8 +126,8 @@ async fn a_connection_given_up_leaves_nothing() {
 
     let (target, _far) = silent();
     let abandoned = tokio::time::sleep(Duration::from_millis(50));
-    let patient = options(Greeting::Probe);
-    let given_up = Client::connect_unless(target, patient.clone(), abandoned).await.map(drop);
+    let patient = options(VersionNegotiation::Probe);
+    let given_up = Client::connect_cancellable(target, patient.clone(), abandoned).await.map(drop);
     assert!(matches!(given_up, Err(Error::Closed)), "{given_up:?}");
     assert_eq!(tasks(), before, "after its caller gave it up");
 
@@ -141,17 +141,19 @@ async fn a_connection_given_up_leaves_nothing() {
 #[tokio::test]
 async fn a_process_given_up_is_gone() {
     let folder = tempfile::tempdir().unwrap();
-    let mut command = Command::new(program("stubborn"));
+    let mut command = ProcessCommand::new(program("stubborn"));
     command.args = vec!["tree".into()];
     command.cwd = Some(folder.path().to_owned());
-    let guard = Guard::at(program("guard")).unwrap();
-    let target = Target::Stdio(Stdio { command, guard, stderr: StderrOptions::default() });
+    let guard = ProcessGuard::at(program("guard")).unwrap();
+    let target =
+        ServerTarget::Stdio(StdioTarget { command, guard, stderr: StderrOptions::default() });
     let there = folder.path().to_owned();
     let all_run = tokio::task::spawn_blocking(move || {
         wait_until(Duration::from_secs(20), || working_in(&there).len() == 4)
     });
     let abandoned = async { assert!(all_run.await.unwrap().is_some(), "the tree does not grow") };
-    let given_up = Client::connect_unless(target, options(Greeting::Probe), abandoned).await;
+    let given_up =
+        Client::connect_cancellable(target, options(VersionNegotiation::Probe), abandoned).await;
     assert!(matches!(given_up.map(drop), Err(Error::Closed)));
     assert_eq!(working_in(folder.path()), []);
 }

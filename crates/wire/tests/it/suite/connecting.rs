@@ -2,7 +2,7 @@
 
 use switchboard_wire::{
     Error, Version,
-    client::{EraCache, Greeting},
+    client::{EraCache, VersionNegotiation},
 };
 
 use super::{Bench, Transport, connect, options, over_all_five};
@@ -11,21 +11,21 @@ over_all_five!(the_version_asked_for_is_spoken, the_server_is_known, what_was_le
 
 async fn the_version_asked_for_is_spoken(bench: Bench) {
     let expected = match (bench.greeting, bench.transport) {
-        (Greeting::Only(version), _) => version,
+        (VersionNegotiation::Only(version), _) => version,
         // Nothing modern is carried by a transport that is older than the question.
-        (Greeting::Probe, Transport::Sse) => Version::LATEST_LEGACY,
-        (Greeting::Probe, _) => Version::LATEST,
+        (VersionNegotiation::Probe, Transport::Sse) => Version::LATEST_LEGACY,
+        (VersionNegotiation::Probe, _) => Version::LATEST,
     };
-    assert_eq!(bench.client.server().version, expected);
+    assert_eq!(bench.client.server_facts().version, expected);
 }
 
 async fn the_server_is_known(bench: Bench) {
-    let server = bench.client.server();
+    let server = bench.client.server_facts();
     assert_eq!(server.name().as_deref(), Some("fixture"));
     assert_eq!(server.server_version().as_deref(), Some("1"));
     assert_eq!(server.instructions.as_deref(), Some("be kind"));
-    assert!(server.offers(&["resources", "subscribe"]));
-    assert!(!server.offers(&["tasks"]));
+    assert!(server.has_capability(&["resources", "subscribe"]));
+    assert!(!server.has_capability(&["tasks"]));
     let info = server.info.clone().unwrap();
     assert_eq!(info.get("odd").unwrap().unwrap().as_str(), "1.0");
 }
@@ -36,7 +36,7 @@ async fn what_was_learnt_is_remembered(bench: Bench) {
     let mut options = options(bench.greeting);
     options.eras = Some(eras.clone());
     let first = connect(bench.transport, options).await.unwrap();
-    let version = first.client.server().version;
+    let version = first.client.server_facts().version;
     let entries = eras.entries();
     assert_eq!(entries.len(), 1);
     assert_eq!(entries[0].1.version, version);
@@ -48,6 +48,6 @@ async fn a_version_that_the_server_lacks_is_refused() {
     let legacy_only = super::super::session::answering(|method| {
         (method == "initialize").then(|| super::super::session::initialized("2025-11-25"))
     });
-    let connected = legacy_only.connect(options(Greeting::Only(Version::LATEST))).await;
+    let connected = legacy_only.connect(options(VersionNegotiation::Only(Version::LATEST))).await;
     assert!(matches!(connected, Err(Error::NoCommonVersion { .. })));
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use switchboard_wire::{Error, client::Call};
+use switchboard_wire::{Error, client::CallRequest};
 
 use super::{Bench, over_all_five, raw};
 
@@ -14,7 +14,7 @@ over_all_five!(
 
 async fn a_call_that_hangs_ends_at_its_deadline(bench: Bench) {
     let after = Duration::from_millis(150);
-    let call = Call::tool("hang", &raw("{}")).with_timeout(after);
+    let call = CallRequest::call_tool("hang", &raw("{}")).with_timeout(after);
     let error = bench.client.call(call).result().await.unwrap_err();
     assert!(matches!(error, Error::Timeout { after: waited, .. } if waited == after), "{error:?}");
     // The server was told, or never heard of it, and goes on.
@@ -27,14 +27,14 @@ const TICKS: &str = r#"{"every":180,"times":10}"#;
 
 async fn progress_extends_a_deadline(bench: Bench) {
     bench.tool("echo", "{}").await;
-    let call = Call::tool("tick", &raw(TICKS)).with_progress().with_timeout(DEADLINE);
+    let call = CallRequest::call_tool("tick", &raw(TICKS)).with_progress().with_timeout(DEADLINE);
     bench.client.call(call).result().await.unwrap();
 }
 
 async fn unless_it_must_not(bench: Bench) {
     bench.tool("echo", "{}").await;
-    let call = Call::tool("tick", &raw(TICKS)).with_progress();
-    let call = call.with_timeout(DEADLINE).without_extension();
+    let call = CallRequest::call_tool("tick", &raw(TICKS)).with_progress();
+    let call = call.with_timeout(DEADLINE).with_fixed_timeout();
     let error = bench.client.call(call).result().await.unwrap_err();
     assert!(matches!(error, Error::Timeout { .. }), "{error:?}");
 }

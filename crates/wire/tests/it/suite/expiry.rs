@@ -4,14 +4,14 @@
 use futures_util::future::join_all;
 use switchboard_wire::{
     Version,
-    client::{Call, Greeting, Incoming},
+    client::{CallRequest, InboxEvent, VersionNegotiation},
 };
 
 use super::{Bench, Served, Transport, connect, member, options, raw};
 use crate::http::soon;
 
 async fn bench() -> Bench {
-    let greeting = Greeting::Only(Version::LATEST_LEGACY);
+    let greeting = VersionNegotiation::Only(Version::LATEST_LEGACY);
     soon(connect(Transport::Http, options(greeting))).await.unwrap()
 }
 
@@ -47,7 +47,7 @@ async fn fifty_calls_that_meet_the_end_of_a_session_begin_one_new_one() {
     assert_eq!(asked("logging/setLevel"), 3);
     bench.tool("announce", r#"{"what":"a:b"}"#).await;
     let heard = soon(bench.inbox.next()).await.unwrap();
-    assert!(matches!(heard, Incoming::ResourceUpdated { .. }), "{heard:?}");
+    assert!(matches!(heard, InboxEvent::ResourceUpdated { .. }), "{heard:?}");
 }
 
 #[tokio::test]
@@ -70,9 +70,9 @@ async fn a_session_that_ends_while_nobody_calls_is_begun_again() {
 #[tokio::test]
 async fn streams_that_are_cut_are_taken_up_again() {
     let mut bench = bench().await;
-    let mut exchange = bench.client.call(Call::tool("ask", &raw("{}")));
+    let mut exchange = bench.client.call(CallRequest::call_tool("ask", &raw("{}")));
     let questions = match soon(exchange.next()).await.unwrap() {
-        switchboard_wire::client::Event::NeedsInput(questions) => questions,
+        switchboard_wire::client::ExchangeEvent::NeedsInput(questions) => questions,
         other => panic!("{other:?}"),
     };
     face(&bench).cut();
@@ -83,7 +83,7 @@ async fn streams_that_are_cut_are_taken_up_again() {
         face(&bench).cut();
         bench.inject(r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#).await;
         let heard = soon(bench.inbox.next()).await.unwrap();
-        assert!(matches!(heard, Incoming::ListChanged(_)), "{heard:?}");
+        assert!(matches!(heard, InboxEvent::ListChanged(_)), "{heard:?}");
     }
     let requests = face(&bench).requests();
     let resumed = requests.iter().filter(|request| request.header("last-event-id").is_some());

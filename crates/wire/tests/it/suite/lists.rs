@@ -1,7 +1,7 @@
 //! Lists: page by page, item by item untouched, and an end to those that have none.
 
 use switchboard_wire::{
-    client::{Call, CutShort, List},
+    client::{CallRequest, ListKind, ListTruncation},
     json::Raw,
 };
 
@@ -17,7 +17,7 @@ over_all_five!(
 );
 
 async fn pages_are_put_together(bench: Bench) {
-    let prompts = bench.client.list(List::Prompts).await.unwrap();
+    let prompts = bench.client.list(ListKind::Prompts).await.unwrap();
     let items: Vec<_> = prompts.items.iter().map(Raw::as_str).collect();
     assert_eq!(
         items,
@@ -27,7 +27,7 @@ async fn pages_are_put_together(bench: Bench) {
 }
 
 async fn odd_items_stay_as_they_are(bench: Bench) {
-    let tools = bench.client.list(List::Tools).await.unwrap();
+    let tools = bench.client.list(ListKind::Tools).await.unwrap();
     assert_eq!(tools.items.len(), 4);
     assert_eq!(
         tools.items[0].as_str(),
@@ -39,8 +39,8 @@ async fn odd_items_stay_as_they_are(bench: Bench) {
 }
 
 async fn a_cursor_that_goes_in_circles_ends_the_list(bench: Bench) {
-    let resources = bench.client.list(List::Resources).await.unwrap();
-    assert_eq!(resources.cut_short, Some(CutShort::Circle));
+    let resources = bench.client.list(ListKind::Resources).await.unwrap();
+    assert_eq!(resources.cut_short, Some(ListTruncation::Circle));
     assert_eq!(resources.items.len(), 2);
 }
 
@@ -48,8 +48,8 @@ async fn a_list_without_end_is_cut_short(bench: Bench) {
     let mut options = options(bench.greeting);
     options.limits.max_pages = 7;
     let bench = connect(bench.transport, options).await.unwrap();
-    let templates = bench.client.list(List::Templates).await.unwrap();
-    assert_eq!(templates.cut_short, Some(CutShort::TooManyPages(7)));
+    let templates = bench.client.list(ListKind::Templates).await.unwrap();
+    assert_eq!(templates.cut_short, Some(ListTruncation::TooManyPages(7)));
     let numbers: Vec<_> = templates.items.iter().map(|item| member(item, "n")).collect();
     assert_eq!(numbers, ["0", "1", "2", "3", "4", "5", "6"]);
 }
@@ -62,7 +62,7 @@ async fn completion_is_passed_through(bench: Bench) {
 }
 
 async fn a_prompt_is_had(bench: Bench) {
-    let call = Call::prompt("one", &raw("{}"));
+    let call = CallRequest::get_prompt("one", &raw("{}"));
     let result = bench.client.call(call).result().await.unwrap();
     assert_eq!(member(&result, "odd"), "[1e400]");
 }

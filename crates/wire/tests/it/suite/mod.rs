@@ -17,7 +17,7 @@ mod questions;
 
 use std::{future::Future, sync::Arc, time::Duration};
 
-use switchboard_process::{Command, Guard, StderrOptions};
+use switchboard_process::{ProcessCommand, ProcessGuard, StderrOptions};
 use switchboard_testkit::{
     face::{SseFace, StreamableFace, web_socket},
     fixture::Fixture,
@@ -26,10 +26,13 @@ use switchboard_testkit::{
 };
 use switchboard_wire::{
     Era, Error, Version,
-    client::{Call, Client, ClientOptions, Greeting, HttpTarget, Inbox, Root, Stdio, Target},
+    client::{
+        CallRequest, Client, ClientOptions, HttpTarget, RootFolder, ServerInbox, ServerTarget,
+        StdioTarget, VersionNegotiation,
+    },
     http::EndpointOptions,
     json::Raw,
-    link::pair::pair,
+    link::pair::link_pair,
     ws::WsOptions,
 };
 
@@ -48,9 +51,9 @@ pub(crate) enum Transport {
 /// One client and the server it talks to.
 pub(crate) struct Bench {
     pub(crate) client: Client,
-    pub(crate) inbox: Inbox,
+    pub(crate) inbox: ServerInbox,
     pub(crate) transport: Transport,
-    pub(crate) greeting: Greeting,
+    pub(crate) greeting: VersionNegotiation,
     pub(crate) served: Served,
 }
 
@@ -93,14 +96,14 @@ pub(crate) use {over, over_all_five};
 
 impl Transport {
     /// The ways of greeting that make sense over this transport.
-    pub(crate) fn greetings(self) -> Vec<Greeting> {
+    pub(crate) fn greetings(self) -> Vec<VersionNegotiation> {
         let sensible = |version: &Version| match self {
             Self::InProcess | Self::Stdio | Self::WebSocket => true,
             Self::Sse => version.era() == Era::Legacy,
             Self::Http => *version != Version::V2024_11_05,
         };
         let versions = Version::ALL.into_iter().filter(sensible);
-        versions.map(Greeting::Only).chain([Greeting::Probe]).collect()
+        versions.map(VersionNegotiation::Only).chain([VersionNegotiation::Probe]).collect()
     }
 }
 
@@ -126,10 +129,10 @@ where
     assert!(failed.is_empty(), "{transport:?}: {failed:#?}");
 }
 
-pub(crate) fn options(greeting: Greeting) -> ClientOptions {
+pub(crate) fn options(greeting: VersionNegotiation) -> ClientOptions {
     let mut options = ClientOptions::new("suite", "1");
     options.capabilities = raw(r#"{"elicitation":{},"sampling":{}}"#);
-    options.roots = Some(vec![Root { uri: "file:///work".into(), name: None }]);
+    options.roots = Some(vec![RootFolder { uri: "file:///work".into(), name: None }]);
     options.greeting = greeting;
     options.reopen_after = Duration::from_millis(10);
     options
@@ -143,20 +146,21 @@ pub(crate) async fn connect(transport: Transport, options: ClientOptions) -> Res
 }
 
 /// A fresh fixture over `transport`, and how to reach it.
-pub(crate) async fn serve(transport: Transport) -> (Target, Served) {
+pub(crate) async fn serve(transport: Transport) -> (ServerTarget, Served) {
     let fixture = Arc::new(Fixture::default());
     match transport {
         Transport::InProcess => {
-            let (near, far) = pair();
+            let (near, far) = link_pair();
             tokio::spawn(async move { fixture.serve(far).await });
-            (Target::InProcess(near), Served::InProcess)
+            (ServerTarget::InProcess(near), Served::InProcess)
         }
-        Transport::Stdio => {
-            (Target::Stdio(stdio(Command::new(program("fixture-server")))), Served::Process)
-        }
+        Transport::Stdio => (
+            ServerTarget::Stdio(stdio(ProcessCommand::new(program("fixture-server")))),
+            Served::Process,
+        ),
         Transport::WebSocket => {
             let face = web_socket(fixture).await;
-            let target = Target::WebSocket {
+            let target = ServerTarget::WebSocket {
                 url: face.url("/ws").parse().unwrap(),
                 pool: crate::http::pool(),
                 options: Box::new(WsOptions::default()),
@@ -165,17 +169,21 @@ pub(crate) async fn serve(transport: Transport) -> (Target, Served) {
         }
         Transport::Sse => {
             let face = SseFace::start(fixture).await;
-            (Target::Sse(http_target(&face.url())), Served::Sse(face))
+            (ServerTarget::Sse(http_target(&face.url())), Served::Sse(face))
         }
         Transport::Http => {
             let face = StreamableFace::start(fixture).await;
-            (Target::Http(http_target(&face.url())), Served::Http(face))
+            (ServerTarget::Http(http_target(&face.url())), Served::Http(face))
         }
     }
 }
 
-pub(crate) fn stdio(command: Command) -> Stdio {
-    Stdio { command, guard: Guard::at(program("guard")).unwrap(), stderr: StderrOptions::default() }
+pub(crate) fn stdio(command: ProcessCommand) -> StdioTarget {
+    StdioTarget {
+        command,
+        guard: ProcessGuard::at(program("guard")).unwrap(),
+        stderr: StderrOptions::default(),
+    }
 }
 
 pub(crate) fn http_target(url: &str) -> HttpTarget {
@@ -198,12 +206,12 @@ pub(crate) fn member(value: &Raw, key: &str) -> String {
 
 impl Bench {
     pub(crate) fn era(&self) -> Era {
-        self.client.server().era()
+        self.client.server_facts().era()
     }
 
     /// Calls a tool and gives its result.
     pub(crate) async fn tool(&self, name: &str, arguments: &str) -> Raw {
-        let call = Call::tool(name, &raw(arguments));
+        let call = CallRequest::call_tool(name, &raw(arguments));
         self.client.call(call).result().await.unwrap()
     }
 

@@ -2,7 +2,10 @@
 
 use switchboard_wire::{
     Era, Error,
-    client::{Answer, Attribution, Call, Event, Exchange, Incoming, InputRequest},
+    client::{
+        CallAttribution, CallRequest, Exchange, ExchangeEvent, InboxEvent, InputRequest,
+        InputResponse,
+    },
     json::Raw,
 };
 
@@ -21,20 +24,20 @@ over_all_five!(
 
 async fn asked(exchange: &mut Exchange) -> Vec<InputRequest> {
     match exchange.next().await.unwrap() {
-        Event::NeedsInput(questions) => questions,
+        ExchangeEvent::NeedsInput(questions) => questions,
         other => panic!("{other:?}"),
     }
 }
 
 async fn done(exchange: &mut Exchange) -> Raw {
     match exchange.next().await.unwrap() {
-        Event::Done(result) => result,
+        ExchangeEvent::Done(result) => result,
         other => panic!("{other:?}"),
     }
 }
 
 async fn a_question_is_answered(bench: Bench) {
-    let mut exchange = bench.client.call(Call::tool("ask", &raw("{}")));
+    let mut exchange = bench.client.call(CallRequest::call_tool("ask", &raw("{}")));
     let questions = asked(&mut exchange).await;
     assert_eq!(questions.len(), 1);
     assert_eq!(questions[0].method, "elicitation/create");
@@ -47,11 +50,11 @@ async fn a_question_is_answered(bench: Bench) {
 
 /// Legacy servers ask one by one, and the session answers for the roots; modern ones ask at once.
 async fn several_questions_of_every_kind(bench: Bench) {
-    let mut exchange = bench.client.call(Call::tool("ask_all", &raw("{}")));
+    let mut exchange = bench.client.call(CallRequest::call_tool("ask_all", &raw("{}")));
     let mut methods = Vec::new();
     let result = loop {
         match exchange.next().await.unwrap() {
-            Event::NeedsInput(questions) => {
+            ExchangeEvent::NeedsInput(questions) => {
                 methods.extend(questions.iter().map(|question| question.method.clone()));
                 let answers = questions.iter().map(|question| match question.method.as_str() {
                     "elicitation/create" => question.answer(raw(r#"{"action":"decline"}"#)),
@@ -60,7 +63,7 @@ async fn several_questions_of_every_kind(bench: Bench) {
                 });
                 exchange.answer(answers.collect());
             }
-            Event::Done(result) => break result,
+            ExchangeEvent::Done(result) => break result,
             other => panic!("{other:?}"),
         }
     };
@@ -77,7 +80,7 @@ async fn several_questions_of_every_kind(bench: Bench) {
 }
 
 async fn several_rounds(bench: Bench) {
-    let mut exchange = bench.client.call(Call::tool("ask_twice", &raw("{}")));
+    let mut exchange = bench.client.call(CallRequest::call_tool("ask_twice", &raw("{}")));
     for round in ["1", "2"] {
         let questions = asked(&mut exchange).await;
         exchange.answer(vec![questions[0].answer(raw(round))]);
@@ -91,19 +94,24 @@ async fn a_state_without_questions(bench: Bench) {
 }
 
 async fn a_call_is_put_away_and_resumed(bench: Bench) {
-    let call = Call::tool("ask", &raw("{}"));
+    let call = CallRequest::call_tool("ask", &raw("{}"));
     let mut exchange = bench.client.call(call.clone());
     let questions = asked(&mut exchange).await;
-    let resume = exchange.into_resume().unwrap();
+    let resume = exchange.suspend().unwrap();
     assert_eq!(member(&bench.tool("echo", "5").await, "echo"), "5");
-    let answer = Answer { key: questions[0].key.clone(), outcome: Ok(raw("1")) };
+    let answer = InputResponse { key: questions[0].key.clone(), outcome: Ok(raw("1")) };
     let result = bench.client.resume(&call, resume, vec![answer]).result().await.unwrap();
     assert_eq!(member(&result, "said"), r#"{"who":1}"#);
 }
 
 async fn a_question_nobody_answers_ends_the_call(bench: Bench) {
     for _ in 0..300 {
-        let error = bench.client.call(Call::tool("ask", &raw("{}"))).result().await.unwrap_err();
+        let error = bench
+            .client
+            .call(CallRequest::call_tool("ask", &raw("{}")))
+            .result()
+            .await
+            .unwrap_err();
         assert!(
             matches!(&error, Error::InputNeeded { asked, .. } if asked == "elicitation/create"),
             "{error:?}"
@@ -113,7 +121,7 @@ async fn a_question_nobody_answers_ends_the_call(bench: Bench) {
 
 async fn inbox_bench(bench: Bench) -> Option<Bench> {
     let mut options = options(bench.greeting);
-    options.attribution = Attribution::Inbox;
+    options.attribution = CallAttribution::Inbox;
     let bench = connect(bench.transport, options).await.unwrap();
     // On a call's own stream, and in the modern era, the wire itself says whose a question is.
     let tied = bench.era() == Era::Modern || bench.transport == super::Transport::Http;
@@ -126,11 +134,11 @@ async fn questions_may_come_out_of_the_inbox(bench: Bench) {
     };
     let client = bench.client.clone();
     let answering = async {
-        let Incoming::Question(question) = bench.inbox.next().await.unwrap() else { panic!() };
+        let InboxEvent::Question(question) = bench.inbox.next().await.unwrap() else { panic!() };
         assert_eq!(question.method(), "elicitation/create");
         question.answer(Ok(raw("7"))).await.unwrap();
     };
-    let calling = client.call(Call::tool("ask", &raw("{}"))).result();
+    let calling = client.call(CallRequest::call_tool("ask", &raw("{}"))).result();
     let (result, ()) = tokio::join!(calling, answering);
     assert_eq!(member(&result.unwrap(), "said"), r#"{"who":7}"#);
 }
@@ -141,7 +149,7 @@ async fn a_question_nobody_takes_is_answered_cancel(bench: Bench) {
     };
     let client = bench.client.clone();
     let dropping = async { drop(bench.inbox.next().await.unwrap()) };
-    let calling = client.call(Call::tool("ask", &raw("{}"))).result();
+    let calling = client.call(CallRequest::call_tool("ask", &raw("{}"))).result();
     let (result, ()) = tokio::join!(calling, dropping);
     assert_eq!(member(&result.unwrap(), "said"), r#"{"who":{"action":"cancel"}}"#);
 }

@@ -38,14 +38,14 @@ use libc::{
 };
 
 /// Some calls, and when they are allowed.
-pub(super) struct Allowed {
+pub(super) struct AllowedCalls {
     pub(super) calls: &'static [i64],
     /// One of these must hold, each of which is arguments that must all be as said. None: always.
-    pub(super) when: Vec<Vec<Argument>>,
+    pub(super) when: Vec<Vec<ArgumentRule>>,
 }
 
 /// What the bits of `mask` in an argument must be.
-pub(super) struct Argument {
+pub(super) struct ArgumentRule {
     pub(super) index: u8,
     pub(super) mask: u64,
     pub(super) value: u64,
@@ -321,27 +321,27 @@ const IOCTL_COMMANDS: [u64; 15] = [
 ];
 
 /// The whole list, for the process `own_pid`.
-pub(super) fn list(own_pid: i32) -> Vec<Allowed> {
+pub(super) fn list(own_pid: i32) -> Vec<AllowedCalls> {
     let always = [FILES, MEMORY, THREADS, QUERIES, OWN_SETTINGS, TIME_AND_EVENTS, SOCKETS, LEGACY];
-    let mut list: Vec<_> = always.into_iter().map(|calls| allowed(calls, Vec::new())).collect();
+    let mut list: Vec<_> = always.into_iter().map(|calls| allow(calls, Vec::new())).collect();
     list.extend([
-        allowed(SIGNALS, vec![vec![equal(0, own_pid)]]),
-        allowed(SCHEDULING, vec![vec![equal(0, 0)]]),
-        allowed(&[SYS_setpriority], vec![vec![equal(0, PRIO_PROCESS), equal(1, 0)]]),
-        allowed(&[SYS_clone], vec![vec![masked(0, CLONE_MASK, libc::CLONE_THREAD)]]),
-        allowed(&[SYS_fcntl], FCNTL_COMMANDS.map(|command| vec![equal(1, command)]).into()),
-        allowed(&[SYS_ioctl], IOCTL_COMMANDS.map(|command| vec![whole(1, command)]).into()),
-        allowed(&[SYS_openat], opening(2)),
-        allowed(&[SYS_socket], families()),
-        allowed(&[SYS_socketpair], connected_pair()),
+        allow(SIGNALS, vec![vec![equal(0, own_pid)]]),
+        allow(SCHEDULING, vec![vec![equal(0, 0)]]),
+        allow(&[SYS_setpriority], vec![vec![equal(0, PRIO_PROCESS), equal(1, 0)]]),
+        allow(&[SYS_clone], vec![vec![masked(0, CLONE_MASK, libc::CLONE_THREAD)]]),
+        allow(&[SYS_fcntl], FCNTL_COMMANDS.map(|command| vec![equal(1, command)]).into()),
+        allow(&[SYS_ioctl], IOCTL_COMMANDS.map(|command| vec![whole(1, command)]).into()),
+        allow(&[SYS_openat], opening(2)),
+        allow(&[SYS_socket], families()),
+        allow(&[SYS_socketpair], connected_pair()),
     ]);
     #[cfg(target_arch = "x86_64")]
-    list.push(allowed(&[libc::SYS_open], opening(1)));
+    list.push(allow(&[libc::SYS_open], opening(1)));
     list
 }
 
 /// Landlock before Linux 6.2 lets a file that is opened for reading be truncated on the way.
-fn opening(flags: u8) -> Vec<Vec<Argument>> {
+fn opening(flags: u8) -> Vec<Vec<ArgumentRule>> {
     vec![
         vec![masked(flags, libc::O_TRUNC, 0)],
         vec![masked(flags, libc::O_ACCMODE, libc::O_WRONLY)],
@@ -350,7 +350,7 @@ fn opening(flags: u8) -> Vec<Vec<Argument>> {
 }
 
 /// The internet, and the kernel's own word on network interfaces.
-fn families() -> Vec<Vec<Argument>> {
+fn families() -> Vec<Vec<ArgumentRule>> {
     vec![
         vec![equal(0, libc::AF_INET)],
         vec![equal(0, libc::AF_INET6)],
@@ -359,24 +359,24 @@ fn families() -> Vec<Vec<Argument>> {
 }
 
 /// Runtimes wake themselves through a pair. A pair of streams stays what it is; one of datagrams could send elsewhere.
-fn connected_pair() -> Vec<Vec<Argument>> {
+fn connected_pair() -> Vec<Vec<ArgumentRule>> {
     vec![vec![equal(0, libc::AF_UNIX), masked(1, SOCKET_TYPE_MASK, libc::SOCK_STREAM)]]
 }
 
-fn allowed(calls: &'static [i64], when: Vec<Vec<Argument>>) -> Allowed {
-    Allowed { calls, when }
+fn allow(calls: &'static [i64], when: Vec<Vec<ArgumentRule>>) -> AllowedCalls {
+    AllowedCalls { calls, when }
 }
 
-fn equal(index: u8, value: i32) -> Argument {
+fn equal(index: u8, value: i32) -> ArgumentRule {
     masked(index, -1, value)
 }
 
-fn whole(index: u8, value: u64) -> Argument {
-    Argument { index, mask: u64::from(u32::MAX), value }
+fn whole(index: u8, value: u64) -> ArgumentRule {
+    ArgumentRule { index, mask: u64::from(u32::MAX), value }
 }
 
 /// As the kernel does, both count as 32 bits without a sign.
-fn masked(index: u8, mask: i32, value: i32) -> Argument {
+fn masked(index: u8, mask: i32, value: i32) -> ArgumentRule {
     let [mask, value] = [mask, value].map(|bits| u64::from(bits.cast_unsigned()));
-    Argument { index, mask, value }
+    ArgumentRule { index, mask, value }
 }

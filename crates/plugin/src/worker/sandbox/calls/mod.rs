@@ -11,7 +11,7 @@ mod allowed;
 
 use std::collections::BTreeMap;
 
-use allowed::Allowed;
+use allowed::AllowedCalls;
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
     SeccompRule, sock_filter,
@@ -51,7 +51,7 @@ pub(super) fn restrict() -> Result<(), CallsError> {
 
 fn allow_list(own_pid: i32) -> Result<BpfProgram, CallsError> {
     let mut rules = BTreeMap::new();
-    for Allowed { calls, when } in allowed::list(own_pid) {
+    for AllowedCalls { calls, when } in allowed::list(own_pid) {
         let when: Vec<_> = when.iter().map(|all| rule(all)).collect::<Result<_, _>>()?;
         rules.extend(calls.iter().map(|call| (*call, when.clone())));
     }
@@ -63,7 +63,7 @@ fn allow_list(own_pid: i32) -> Result<BpfProgram, CallsError> {
 
 /// All of the arguments' low 32 bits, of which `mask` are compared, must have their values. The kernel reads no more of
 /// these arguments.
-fn rule(all: &[allowed::Argument]) -> Result<SeccompRule, seccompiler::BackendError> {
+fn rule(all: &[allowed::ArgumentRule]) -> Result<SeccompRule, seccompiler::BackendError> {
     let conditions = all.iter().map(|argument| {
         let compared = SeccompCmpOp::MaskedEq(argument.mask);
         SeccompCondition::new(argument.index, SeccompCmpArgLen::Dword, compared, argument.value)
