@@ -5,9 +5,9 @@ use std::sync::Arc;
 use switchboard_wire::client::ListKind;
 use switchboard_wire::json::Raw;
 
-use super::workspace::WorkspaceId;
 use crate::audit::CallRecord;
 use crate::connection::ConnectionKey;
+use crate::engine::workspace::state::WorkspaceId;
 
 /// Something that happened. A slow listener misses the oldest.
 #[derive(Debug, Clone)]

@@ -4,33 +4,14 @@
 //! stays for a while after its last session and then ends, as a principal's connections do; what only its agent brought
 //! along ends with the agent's last session.
 
-mod applied;
-mod apply;
-mod attended;
-mod caller;
-mod choose;
-mod ending;
-mod eras;
 mod event;
-mod guests;
-mod in_process;
-mod kept;
-mod listener;
-mod noted;
-mod numbers;
+mod operate;
 mod options;
-mod parse;
-mod pool;
-mod present;
-mod principal;
-mod queue;
-mod recent;
-mod seats;
-mod show;
+mod questions;
+mod session;
 mod snapshot;
-mod strays;
-mod under_way;
-mod wishes;
+mod storage;
+mod supervisor;
 mod workspace;
 
 use std::collections::HashMap;
@@ -45,32 +26,32 @@ use tokio::sync::{broadcast, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub use caller::{ArgumentCheck, Caller, QuestionAnswerer, Session};
 pub use event::{EngineEvent, EngineEventKind};
-pub use in_process::InProcessServer;
-pub use noted::LocalCall;
-pub use numbers::variable_problems;
 pub use options::{CredentialSource, EngineOptions, EntryCredentials};
-pub use principal::{AttachError, LOCAL_PRINCIPAL, PrincipalLease};
-pub use queue::{QuestionGone, QuestionQueue, QueueWatcher, QueuedQuestion};
-pub use recent::{CallWatcher, RecentCall, RecentCallResult};
+pub use questions::queue::{QuestionGone, QuestionQueue, QueueWatcher, QueuedQuestion};
+pub use session::caller::{ArgumentCheck, Caller, QuestionAnswerer, Session};
+pub use session::local_call::LocalCall;
+pub use snapshot::recent_calls::{CallWatcher, RecentCall, RecentCallResult};
 pub use snapshot::{ListsArrival, ServerSnapshot, ServerStatus, WorkspaceSnapshot};
-pub use workspace::{ProcessEnvironment, SessionInfo, Workspace, WorkspaceId};
+pub use workspace::call_limits::variable_problems;
+pub use workspace::in_process::InProcessServer;
+pub use workspace::principal::{AttachError, LOCAL_PRINCIPAL, PrincipalLease};
+pub use workspace::state::{ProcessEnvironment, SessionInfo, Workspace, WorkspaceId};
 
-pub(crate) use applied::{AppliedServer, AppliedState};
-pub(crate) use numbers::OnProgress;
-pub(crate) use recent::CallObservation;
-pub(crate) use workspace::WorkspaceState;
+pub(crate) use snapshot::recent_calls::CallObservation;
+pub(crate) use supervisor::applied::{AppliedServer, AppliedState};
+pub(crate) use workspace::call_limits::OnProgress;
+pub(crate) use workspace::state::WorkspaceState;
 
-use choose::Claims;
-use eras::EraStore;
-use kept::EngineStorage;
-use listener::{ElicitationCompletions, EngineListener};
-use pool::{ConnectionLimits, ConnectionPool};
-use recent::RecentCalls;
-use strays::SessionQuestions;
-use under_way::CallsInFlight;
-use wishes::SessionSubscriptions;
+use questions::session_questions::SessionQuestions;
+use session::calls_in_flight::CallsInFlight;
+use session::choose_connection::Claims;
+use session::subscriptions::SessionSubscriptions;
+use snapshot::recent_calls::RecentCalls;
+use storage::EngineStorage;
+use supervisor::era_store::EraStore;
+use supervisor::listener::{ElicitationCompletions, EngineListener};
+use supervisor::pool::{ConnectionLimits, ConnectionPool};
 
 use crate::audit::{AuditSink, CallRecord};
 use crate::connection::{Connection, ConnectionContext, ConnectionListener, ConnectionSpec};
@@ -167,7 +148,7 @@ impl Engine {
     /// that are gone, or became others, fail. Servers inside this process are judged by the policy of what is desired,
     /// like all others.
     pub fn apply(&self, workspace: &Workspace, desired: Desired) {
-        let desired = apply::with_in_process(workspace, desired);
+        let desired = supervisor::apply::with_in_process(workspace, desired);
         self.0.apply(workspace, Arc::new(desired));
     }
 

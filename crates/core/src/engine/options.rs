@@ -8,9 +8,9 @@ use switchboard_config::{DesiredServer, Entry};
 use switchboard_process::ProcessGuard;
 use switchboard_wire::http::{CredentialProvider, NoCredentials};
 
-use super::workspace::ProcessEnvironment;
 use crate::audit::AuditSink;
 use crate::connection::ConnectionTiming;
+use crate::engine::workspace::state::ProcessEnvironment;
 use crate::sealing::HandleSealer;
 
 /// Seconds of one.

@@ -14,17 +14,19 @@ const MAX_SESSION_QUESTIONS: usize = 16;
 
 /// The sessions that take questions outside of calls.
 #[derive(Debug, Default)]
-pub(super) struct SessionQuestions(Mutex<HashMap<String, mpsc::Sender<PendingQuestion>>>);
+pub(in crate::engine) struct SessionQuestions(
+    Mutex<HashMap<String, mpsc::Sender<PendingQuestion>>>,
+);
 
 /// Where to put a question for one session.
 #[derive(Debug)]
-pub(super) struct SessionQuestionSender(mpsc::Sender<PendingQuestion>);
+pub(in crate::engine) struct SessionQuestionSender(mpsc::Sender<PendingQuestion>);
 
 // === impl Strays ===
 
 impl SessionQuestions {
     /// From now on such questions of `session` come out here.
-    pub(super) fn subscribe(&self, session: &str) -> mpsc::Receiver<PendingQuestion> {
+    pub(in crate::engine) fn subscribe(&self, session: &str) -> mpsc::Receiver<PendingQuestion> {
         let (sender, questions) = mpsc::channel(MAX_SESSION_QUESTIONS);
         let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         open.retain(|_, sender| !sender.is_closed());
@@ -32,7 +34,7 @@ impl SessionQuestions {
         questions
     }
 
-    pub(super) fn sender(&self, session: &str) -> Option<SessionQuestionSender> {
+    pub(in crate::engine) fn sender(&self, session: &str) -> Option<SessionQuestionSender> {
         let open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         open.get(session).filter(|sender| !sender.is_closed()).cloned().map(SessionQuestionSender)
     }
@@ -42,7 +44,7 @@ impl SessionQuestions {
 
 impl SessionQuestionSender {
     /// Asks, and waits no longer than `patience`. `None` if the session does not take it.
-    pub(super) async fn ask(
+    pub(in crate::engine) async fn ask(
         self,
         server: &str,
         about: QuestionKind,

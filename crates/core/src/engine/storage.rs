@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::EngineOptions;
-use super::eras::EraStore;
 use crate::audit::{AuditLog, AuditSink};
+use crate::engine::EngineOptions;
+use crate::engine::supervisor::era_store::EraStore;
 use crate::logs::ServerLogs;
 use crate::permission::PermissionMemory;
 use crate::problem::{EngineProblem, EngineProblemKind};
@@ -12,21 +12,21 @@ use crate::results::ResultStore;
 use crate::sealing::{HandleSealer, LocalSealer};
 
 /// Everything that could be opened, and what could not.
-pub(super) struct EngineStorage {
-    pub(super) logs: Option<ServerLogs>,
-    pub(super) store: Option<ResultStore>,
-    pub(super) memory: PermissionMemory,
-    pub(super) eras: EraStore,
-    pub(super) sealer: Arc<dyn HandleSealer>,
-    pub(super) audit: Option<Arc<dyn AuditSink>>,
-    pub(super) problems: Vec<EngineProblem>,
+pub(in crate::engine) struct EngineStorage {
+    pub(in crate::engine) logs: Option<ServerLogs>,
+    pub(in crate::engine) store: Option<ResultStore>,
+    pub(in crate::engine) memory: PermissionMemory,
+    pub(in crate::engine) eras: EraStore,
+    pub(in crate::engine) sealer: Arc<dyn HandleSealer>,
+    pub(in crate::engine) audit: Option<Arc<dyn AuditSink>>,
+    pub(in crate::engine) problems: Vec<EngineProblem>,
 }
 
 // === impl Kept ===
 
 impl EngineStorage {
     /// Opens what lies in the folder for state; without one nothing is kept.
-    pub(super) async fn open(options: &EngineOptions) -> Self {
+    pub(in crate::engine) async fn open(options: &EngineOptions) -> Self {
         let Some(state) = options.state_dir.clone() else { return Self::without_disk() };
         let mut kept = Self::without_disk();
         match ResultStore::open(state.join("results"), options.results_bytes, options.results_age)

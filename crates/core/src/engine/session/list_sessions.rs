@@ -1,6 +1,6 @@
 //! Who is there, and what they use.
 
-use super::{Engine, SessionInfo};
+use crate::engine::{Engine, SessionInfo};
 
 // === impl Engine ===
 

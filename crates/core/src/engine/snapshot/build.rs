@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use switchboard_config::Scope;
 
-use super::applied::{AppliedServer, AppliedState};
-use super::pool::ParsedLists;
-use super::principal::{PrincipalLease, PrincipalView};
-use super::seats::SessionView;
-use super::snapshot::{self, ListsArrival, WorkspaceSnapshot};
-use super::{Caller, Engine, Inner, WorkspaceId, WorkspaceState};
 use crate::catalog::{Catalog, CatalogMember, CatalogView, ConfiguredServer, authenticate};
 use crate::connection::{ALL_LISTS, Connection, ConnectionState, RawLists};
+use crate::engine::session::bindings::SessionView;
+use crate::engine::snapshot::{self, ListsArrival, WorkspaceSnapshot};
+use crate::engine::supervisor::applied::{AppliedServer, AppliedState};
+use crate::engine::supervisor::pool::ParsedLists;
+use crate::engine::workspace::principal::{PrincipalLease, PrincipalView};
+use crate::engine::{Caller, Engine, Inner, WorkspaceId, WorkspaceState};
 use crate::problem::{EngineProblem, EngineProblemKind};
 
 /// No connection reads its lists so often.
@@ -198,7 +198,7 @@ impl Inner {
         snapshot
     }
 
-    pub(super) fn build_snapshot(
+    pub(in crate::engine) fn build_snapshot(
         &self,
         applied: &AppliedState,
         standing: &WorkspaceState,

@@ -7,13 +7,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use super::applied::{AppliedServer, AppliedState};
-use super::snapshot::WorkspaceSnapshot;
 use crate::connection::{Connection, ConnectionKey, ConnectionState, EntryKey};
+use crate::engine::snapshot::WorkspaceSnapshot;
+use crate::engine::supervisor::applied::{AppliedServer, AppliedState};
 
 /// The connections of one session, by server.
 #[derive(Default)]
-pub(super) struct SessionBindings(Mutex<BindingTable>);
+pub(in crate::engine) struct SessionBindings(Mutex<BindingTable>);
 
 #[derive(Default)]
 struct BindingTable {
@@ -24,27 +24,27 @@ struct BindingTable {
 
 /// Where a session's calls of one server go.
 #[derive(Clone)]
-pub(super) struct SessionBinding {
+pub(in crate::engine) struct SessionBinding {
     /// The connection of the session's kind; the usual one where they are the same.
-    pub(super) kind: Arc<Connection>,
+    pub(in crate::engine) kind: Arc<Connection>,
     /// The connection that the session has to itself, once it has one.
-    pub(super) own: Option<Arc<Connection>>,
+    pub(in crate::engine) own: Option<Arc<Connection>>,
 }
 
 /// What is seen from equal seats.
 pub(crate) struct SessionView {
     /// Names it among the views of its principal.
-    pub(super) id: u64,
+    pub(in crate::engine) id: u64,
     /// Which applied state it was made of.
     number: u64,
-    pub(super) applied: Arc<AppliedState>,
+    pub(in crate::engine) applied: Arc<AppliedState>,
     /// The last snapshot, and the revision it was made at.
-    pub(super) shown: Mutex<Option<(u64, Arc<WorkspaceSnapshot>)>>,
+    pub(in crate::engine) shown: Mutex<Option<(u64, Arc<WorkspaceSnapshot>)>>,
 }
 
 /// The views that sessions of one principal have, by the connections that differ from the usual ones.
 #[derive(Default)]
-pub(super) struct SessionViews(Mutex<HashMap<SessionViewKey, Weak<SessionView>>>);
+pub(in crate::engine) struct SessionViews(Mutex<HashMap<SessionViewKey, Weak<SessionView>>>);
 
 /// Servers, each with the connection that is seen in place of the usual one.
 type SessionViewKey = Vec<(String, ConnectionKey)>;
@@ -53,7 +53,7 @@ type SessionViewKey = Vec<(String, ConnectionKey)>;
 
 impl SessionBinding {
     /// The connection that calls take.
-    pub(super) fn connection(&self) -> &Arc<Connection> {
+    pub(in crate::engine) fn connection(&self) -> &Arc<Connection> {
         self.own.as_ref().unwrap_or(&self.kind)
     }
 
@@ -72,21 +72,25 @@ impl SessionBinding {
 
 impl SessionBindings {
     /// The seat at a server, unless its entry has become another one.
-    pub(super) fn get(&self, placed: &AppliedServer) -> Option<SessionBinding> {
+    pub(in crate::engine) fn get(&self, placed: &AppliedServer) -> Option<SessionBinding> {
         let taken = self.lock();
         let seat = taken.seats.get(&placed.name)?;
         let is_over = matches!(seat.connection().state(), ConnectionState::Stopped);
         (seat.is_for_entry(placed.connection.entry_key()) && !is_over).then(|| seat.clone())
     }
 
-    pub(super) fn put(&self, server: &str, seat: SessionBinding) {
+    pub(in crate::engine) fn put(&self, server: &str, seat: SessionBinding) {
         let mut taken = self.lock();
         taken.seats.insert(server.to_owned(), seat);
         taken.view = None;
     }
 
     /// Whether calls take the connection with this number; `None` where nothing is known of it here.
-    pub(super) fn uses_connection(&self, number: u64, server: Option<&str>) -> Option<bool> {
+    pub(in crate::engine) fn uses_connection(
+        &self,
+        number: u64,
+        server: Option<&str>,
+    ) -> Option<bool> {
         let taken = self.lock();
         if taken.seats.values().any(|seat| seat.connection().key().number() == number) {
             return Some(true);
@@ -96,7 +100,7 @@ impl SessionBindings {
     }
 
     /// What is seen; `None` where everything is as usual. `knows` says whether a connection's lists are known.
-    pub(super) fn view(
+    pub(in crate::engine) fn view(
         &self,
         applied: &Arc<AppliedState>,
         views: &SessionViews,

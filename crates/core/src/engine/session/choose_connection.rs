@@ -14,17 +14,17 @@ use switchboard_config::{ElicitationAnswerer, Share, Transport};
 use switchboard_wire::{self as wire, Era, client::ListKind};
 use tokio::time::timeout;
 
-use super::applied::AppliedState;
-use super::event::EngineEventKind;
-use super::pool::{ConnectionHolder, HoldRequest, HoldScope};
-use super::principal::LOCAL_PRINCIPAL;
-use super::seats::SessionBinding;
-use super::workspace::WorkspaceId;
-use super::{AppliedServer, Caller, Inner};
 use crate::connection::{
     CapabilityClass, Connection, ConnectionError, ConnectionKey, ConnectionNotReady,
     ConnectionSharing, ConnectionSpec, ConnectionTarget, EntryKey, ServerKey,
 };
+use crate::engine::event::EngineEventKind;
+use crate::engine::session::bindings::SessionBinding;
+use crate::engine::supervisor::applied::AppliedState;
+use crate::engine::supervisor::pool::{ConnectionHolder, HoldRequest, HoldScope};
+use crate::engine::workspace::principal::LOCAL_PRINCIPAL;
+use crate::engine::workspace::state::WorkspaceId;
+use crate::engine::{AppliedServer, Caller, Inner};
 use crate::problem::{EngineProblem, EngineProblemKind};
 
 /// How long a list waits to find out whether a server has the era of its client.
@@ -34,7 +34,7 @@ const MAX_CLASSES: usize = 4;
 
 /// Who has which connection to itself.
 #[derive(Debug, Default)]
-pub(super) struct Claims(Mutex<ClaimTable>);
+pub(in crate::engine) struct Claims(Mutex<ClaimTable>);
 
 #[derive(Debug, Default)]
 struct ClaimTable {
@@ -59,7 +59,7 @@ enum SharingNote {
 
 /// What a session wants a server for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Purpose {
+pub(in crate::engine) enum Purpose {
     /// To see what it offers. Nothing is waited for, and no process is started for its other era.
     List,
     /// To call it.
@@ -82,7 +82,7 @@ impl Claims {
     }
 
     /// Notes that a server asks its client things, so that clients should not share it.
-    pub(super) fn note_stateful(&self, key: ServerKey) {
+    pub(in crate::engine) fn note_stateful(&self, key: ServerKey) {
         self.lock().stateful.insert(key);
     }
 
@@ -92,7 +92,7 @@ impl Claims {
     }
 
     /// What people should know of how the servers of a workspace are shared.
-    pub(super) fn problems(&self, workspace: &WorkspaceId) -> Vec<EngineProblem> {
+    pub(in crate::engine) fn problems(&self, workspace: &WorkspaceId) -> Vec<EngineProblem> {
         let claimed = self.lock();
         let notes = claimed.notes.iter().filter(|((at, _), _)| at == workspace);
         let problem = |server: &String, note: &SharingNote| {
@@ -105,11 +105,15 @@ impl Claims {
     }
 
     /// Whether a session's own connection still belongs to the entry it was made from.
-    pub(super) fn is_current(&self, holder: &ConnectionHolder, entry: Option<&EntryKey>) -> bool {
+    pub(in crate::engine) fn is_current(
+        &self,
+        holder: &ConnectionHolder,
+        entry: Option<&EntryKey>,
+    ) -> bool {
         self.lock().made_from.get(holder) == entry
     }
 
-    pub(super) fn leave(&self, workspace: &WorkspaceId, session: &str) {
+    pub(in crate::engine) fn leave(&self, workspace: &WorkspaceId, session: &str) {
         let mut claimed = self.lock();
         claimed.by.retain(|_, (at, by)| at != workspace || by != session);
         let is_theirs = |holder: &ConnectionHolder| {
@@ -118,7 +122,7 @@ impl Claims {
         claimed.made_from.retain(|holder, _| !is_theirs(holder));
     }
 
-    pub(super) fn end(&self, workspace: &WorkspaceId) {
+    pub(in crate::engine) fn end(&self, workspace: &WorkspaceId) {
         let mut claimed = self.lock();
         claimed.by.retain(|_, (at, _)| at != workspace);
         claimed.made_from.retain(|holder, _| holder.workspace != *workspace);
@@ -162,7 +166,7 @@ impl Inner {
     }
 
     /// The same where nobody knows whose question it is.
-    pub(super) fn mark_stateful(&self, connection: &Connection) {
+    pub(in crate::engine) fn mark_stateful(&self, connection: &Connection) {
         self.claims.note_stateful(connection.server_key());
     }
 
@@ -193,7 +197,7 @@ impl Inner {
     }
 
     /// Gives a session its seats at all servers, as far as that needs no waiting. The connections of new ones.
-    pub(super) async fn bind_session(&self, caller: &Caller) -> Vec<Arc<Connection>> {
+    pub(in crate::engine) async fn bind_session(&self, caller: &Caller) -> Vec<Arc<Connection>> {
         let applied = caller.applied();
         let unseated =
             applied.placed.iter().filter(|placed| caller.bindings().get(placed).is_none());

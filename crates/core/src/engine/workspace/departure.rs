@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use switchboard_config::Scope;
 
-use super::Inner;
-use super::pool::ConnectionHolder;
-use super::workspace::{Departure, RemainingSessions, WorkspaceId};
 use crate::connection::ConnectionKey;
+use crate::engine::Inner;
+use crate::engine::supervisor::pool::ConnectionHolder;
+use crate::engine::workspace::state::{Departure, RemainingSessions, WorkspaceId};
 
 // === impl Inner ===
 
 impl Inner {
     /// A session or a principal has left.
-    pub(super) fn handle_departure(
+    pub(in crate::engine) fn handle_departure(
         self: &Arc<Self>,
         workspace: &WorkspaceId,
         departure: Departure<'_>,
@@ -113,7 +113,7 @@ impl Inner {
     }
 
     /// Ends a workspace, whoever is there.
-    pub(super) fn end_workspace(&self, workspace: &WorkspaceId) {
+    pub(in crate::engine) fn end_workspace(&self, workspace: &WorkspaceId) {
         let _changing = self.lock_changes();
         self.lock().remove(workspace);
         self.release_workspace(workspace);
@@ -126,7 +126,10 @@ impl Inner {
     }
 
     /// Lets go of the connections that `is_over` says are over, and of what was wanted of those that end with it.
-    pub(super) fn release(&self, is_over: impl Fn(&ConnectionHolder, &ConnectionKey) -> bool) {
+    pub(in crate::engine) fn release(
+        &self,
+        is_over: impl Fn(&ConnectionHolder, &ConnectionKey) -> bool,
+    ) {
         self.wishes.remove_connections(&self.pool.release(is_over));
     }
 }

@@ -10,10 +10,10 @@ use switchboard_config::{
 };
 use switchboard_wire::Era;
 
-use super::caller::Session;
-use super::numbers::CallLimits;
 use crate::catalog::{ConfiguredServer, normalize_configured_server};
 use crate::connection::{CapabilityClass, Connection, ConnectionSpec, EntryKey};
+use crate::engine::session::caller::Session;
+use crate::engine::workspace::call_limits::CallLimits;
 use crate::hooks::Hooks;
 use crate::permission::WorkspacePermissions;
 use crate::problem::EngineProblem;
@@ -25,7 +25,7 @@ const IDE_TOOLS: [&str; 2] = ["getDiagnostics", "executeCode"];
 #[derive(Clone)]
 pub(crate) struct AppliedState {
     /// Tells it from what was applied before.
-    pub(super) number: u64,
+    pub(in crate::engine) number: u64,
     pub(crate) desired: Arc<Desired>,
     pub(crate) placed: AppliedServers,
     /// Every server that has a name, started or not: names of tools never depend on who is connected.
@@ -68,15 +68,15 @@ pub(crate) struct AppliedServer {
 
 /// What makes a connection that of one kind of clients.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct ConnectionKind {
-    pub(super) era: Option<Era>,
-    pub(super) class: CapabilityClass,
+pub(in crate::engine) struct ConnectionKind {
+    pub(in crate::engine) era: Option<Era>,
+    pub(in crate::engine) class: CapabilityClass,
 }
 
 /// A server that is to be started, before it has a connection.
-pub(super) struct ServerPlan {
-    pub(super) name: String,
-    pub(super) spec: ConnectionSpec,
+pub(in crate::engine) struct ServerPlan {
+    pub(in crate::engine) name: String,
+    pub(in crate::engine) spec: ConnectionSpec,
     scope: Scope,
     filter: ToolFilter,
     always_load: bool,
@@ -95,7 +95,11 @@ impl AppliedState {
     }
 
     /// The era and the class of a server's connection, if it is still that of the entry.
-    pub(super) fn kind_of(&self, server: &str, entry: EntryKey) -> Option<ConnectionKind> {
+    pub(in crate::engine) fn kind_of(
+        &self,
+        server: &str,
+        entry: EntryKey,
+    ) -> Option<ConnectionKind> {
         let placed = self.server(server)?;
         let kind = ConnectionKind { era: placed.spec.era, class: placed.spec.class };
         (placed.connection.entry_key() == entry).then_some(kind)
@@ -112,7 +116,7 @@ impl AppliedState {
 
 impl AppliedServer {
     /// The same server, reached over another connection.
-    pub(super) fn with_connection(&self, connection: Arc<Connection>) -> Self {
+    pub(in crate::engine) fn with_connection(&self, connection: Arc<Connection>) -> Self {
         Self { spec: connection.spec().clone(), connection, ..self.clone() }
     }
 }
@@ -120,7 +124,7 @@ impl AppliedServer {
 // === impl Placing ===
 
 impl AppliedServers {
-    pub(super) fn position(&self, server: &str) -> Option<usize> {
+    pub(in crate::engine) fn position(&self, server: &str) -> Option<usize> {
         self.positions.get(server).copied()
     }
 
@@ -149,7 +153,7 @@ impl FromIterator<Arc<AppliedServer>> for AppliedServers {
 
 impl ServerPlan {
     /// A server that is ready.
-    pub(super) fn new(
+    pub(in crate::engine) fn new(
         server: &DesiredServer,
         entry: &Entry,
         desired: &Desired,
@@ -170,11 +174,14 @@ impl ServerPlan {
     }
 
     /// Whether its connection is of the kind of the sessions that use it.
-    pub(super) fn shares_by_kind(&self) -> bool {
+    pub(in crate::engine) fn shares_by_kind(&self) -> bool {
         self.share != Share::Always
     }
 
-    pub(super) fn into_applied_server(self, connection: Arc<Connection>) -> AppliedServer {
+    pub(in crate::engine) fn into_applied_server(
+        self,
+        connection: Arc<Connection>,
+    ) -> AppliedServer {
         AppliedServer {
             normal: normalize_name(&self.name, self.scope),
             name: self.name,
@@ -205,7 +212,7 @@ pub(crate) fn normalize_name(server: &str, scope: Scope) -> String {
 }
 
 /// Every server that has a name, started or not: names of tools never depend on who is connected.
-pub(super) fn configured_servers(desired: &Desired) -> Vec<(String, Scope)> {
+pub(in crate::engine) fn configured_servers(desired: &Desired) -> Vec<(String, Scope)> {
     let mut configured: Vec<(String, Scope)> = Vec::new();
     for server in &desired.servers {
         if !configured.iter().any(|(known, _)| *known == server.name) {
@@ -230,6 +237,9 @@ fn tool_filter(entry: &Entry, desired: &Desired) -> ToolFilter {
 }
 
 /// The folder offered to a server: only what the project itself configures is told where it lies.
-pub(super) fn offered_root(server: &DesiredServer, desired: &Desired) -> Option<PathBuf> {
+pub(in crate::engine) fn offered_root(
+    server: &DesiredServer,
+    desired: &Desired,
+) -> Option<PathBuf> {
     matches!(server.scope, Scope::Local | Scope::Project).then(|| desired.root.clone())
 }

@@ -8,11 +8,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::task::JoinHandle;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::principal::PrincipalView;
+use crate::engine::workspace::principal::PrincipalView;
 
 /// The principals that hold a lease, or did a while ago, by name.
 #[derive(Default)]
-pub(super) struct GuestPrincipals(Mutex<HashMap<Arc<str>, GuestPrincipal>>);
+pub(in crate::engine) struct GuestPrincipals(Mutex<HashMap<Arc<str>, GuestPrincipal>>);
 
 struct GuestPrincipal {
     view: Arc<PrincipalView>,
@@ -26,19 +26,19 @@ struct GuestPrincipal {
 // === impl Guests ===
 
 impl GuestPrincipals {
-    pub(super) fn views(&self) -> Vec<Arc<PrincipalView>> {
+    pub(in crate::engine) fn views(&self) -> Vec<Arc<PrincipalView>> {
         self.lock().values().map(|guest| Arc::clone(&guest.view)).collect()
     }
 
     /// Adds a principal with its first lease.
-    pub(super) fn add(&self, view: Arc<PrincipalView>) {
+    pub(in crate::engine) fn add(&self, view: Arc<PrincipalView>) {
         let principal = Arc::clone(&view.principal);
         let guest = GuestPrincipal { view, leases: 1, arrivals: 1, ending: None };
         self.lock().insert(principal, guest);
     }
 
     /// One more lease of a principal that is known.
-    pub(super) fn lease(&self, principal: &str) -> Option<Arc<PrincipalView>> {
+    pub(in crate::engine) fn lease(&self, principal: &str) -> Option<Arc<PrincipalView>> {
         let mut guests = self.lock();
         let guest = guests.get_mut(principal)?;
         guest.leases += 1;
@@ -48,7 +48,7 @@ impl GuestPrincipals {
     }
 
     /// One lease less. The count of arrivals if it was the last.
-    pub(super) fn return_lease(&self, principal: &str) -> Option<u64> {
+    pub(in crate::engine) fn return_lease(&self, principal: &str) -> Option<u64> {
         let mut guests = self.lock();
         let guest = guests.get_mut(principal)?;
         guest.leases -= 1;
@@ -56,7 +56,12 @@ impl GuestPrincipals {
     }
 
     /// Has `waiting` stop the connections of a principal that left at this count of its arrivals.
-    pub(super) fn end_with(&self, principal: &str, arrivals: u64, waiting: JoinHandle<Option<()>>) {
+    pub(in crate::engine) fn end_with(
+        &self,
+        principal: &str,
+        arrivals: u64,
+        waiting: JoinHandle<Option<()>>,
+    ) {
         let waiting = AbortOnDropHandle::new(waiting);
         if let Some(guest) = self.lock().get_mut(principal).filter(|guest| guest.is_gone(arrivals))
         {
@@ -65,7 +70,7 @@ impl GuestPrincipals {
     }
 
     /// Forgets a principal unless it has come back since. `false` if it has.
-    pub(super) fn remove(&self, principal: &str, arrivals: u64) -> bool {
+    pub(in crate::engine) fn remove(&self, principal: &str, arrivals: u64) -> bool {
         let mut guests = self.lock();
         let is_gone = guests.get(principal).is_some_and(|guest| guest.is_gone(arrivals));
         if is_gone {

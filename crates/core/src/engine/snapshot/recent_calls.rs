@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use switchboard_wire::json::Raw;
 
-use super::Engine;
 use crate::audit::CallRecord;
 use crate::dispatch::CallError;
+use crate::engine::Engine;
 
 /// The most calls that are kept, and the most bytes of them.
 const MAX_RECENT_CALLS: usize = 256;

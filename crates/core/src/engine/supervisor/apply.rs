@@ -10,15 +10,17 @@ use switchboard_config::{
 };
 use switchboard_wire::{Era, http::NoCredentials};
 
-use super::applied::{self, AppliedServers, AppliedState, ConnectionKind, ServerPlan};
-use super::numbers::{CallLimits, variable_problems};
-use super::pool::{ConnectionHolder, HoldRequest, HoldScope};
-use super::principal::LOCAL_PRINCIPAL;
-use super::workspace::{Departure, Workspace, WorkspaceId, WorkspaceState};
-use super::{Inner, in_process::InProcessServer};
 use crate::connection::{
     self, CapabilityClass, Connection, ConnectionSharing, ConnectionSpec, ConnectionTarget,
 };
+use crate::engine::supervisor::applied::{
+    self, AppliedServers, AppliedState, ConnectionKind, ServerPlan,
+};
+use crate::engine::supervisor::pool::{ConnectionHolder, HoldRequest, HoldScope};
+use crate::engine::workspace::call_limits::{CallLimits, variable_problems};
+use crate::engine::workspace::principal::LOCAL_PRINCIPAL;
+use crate::engine::workspace::state::{Departure, Workspace, WorkspaceId, WorkspaceState};
+use crate::engine::{Inner, workspace::in_process::InProcessServer};
 use crate::environment;
 use crate::hooks::{HookRunner, Hooks};
 use crate::permission::WorkspacePermissions;
@@ -26,7 +28,7 @@ use crate::permission::WorkspacePermissions;
 // === impl Inner ===
 
 impl Inner {
-    pub(super) fn apply(self: &Arc<Self>, workspace: &Workspace, desired: Arc<Desired>) {
+    pub(in crate::engine) fn apply(self: &Arc<Self>, workspace: &Workspace, desired: Arc<Desired>) {
         let _changing = self.lock_changes();
         if self.closing.is_cancelled() {
             return;
@@ -198,7 +200,7 @@ fn era(pinned: ProtocolEra) -> Era {
 
 /// What is desired, with the servers inside this process among it: each judged as a server that was found, by the same
 /// gate as every other. One that is desired and that nobody gave a link to cannot be used.
-pub(super) fn with_in_process(workspace: &Workspace, mut desired: Desired) -> Desired {
+pub(in crate::engine) fn with_in_process(workspace: &Workspace, mut desired: Desired) -> Desired {
     for given in &workspace.in_process {
         // Native plugins are desired already.
         if !desired.servers_named(&given.name).any(DesiredServer::is_in_process) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use switchboard_config::Desired;
 use switchboard_wire::sanitize;
 
-use super::workspace::ProcessEnvironment;
+use crate::engine::workspace::state::ProcessEnvironment;
 use crate::problem::{EngineProblem, EngineProblemKind};
 
 /// How long a tool may take unless something says otherwise.

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use switchboard_wire::{Era, Error};
 
-use super::{Caller, Inner, WorkspaceId};
 use crate::connection::{Connection, ConnectionKey, ConnectionState, LiveSession};
+use crate::engine::{Caller, Inner, WorkspaceId};
 
 /// Log levels, least severe first.
 const LOG_LEVELS: [&str; 8] =
@@ -16,7 +16,9 @@ const LOG_LEVELS: [&str; 8] =
 
 /// What sessions want to hear of.
 #[derive(Debug, Default)]
-pub(super) struct SessionSubscriptions(Mutex<HashMap<ConnectionKey, ConnectionSubscriptions>>);
+pub(in crate::engine) struct SessionSubscriptions(
+    Mutex<HashMap<ConnectionKey, ConnectionSubscriptions>>,
+);
 
 /// What is wanted of one connection.
 #[derive(Debug, Default)]
@@ -31,7 +33,7 @@ struct ConnectionSubscriptions {
 
 /// What no session wants any more of servers, now that one has left.
 #[derive(Debug, Default)]
-pub(super) struct EndedSubscriptions {
+pub(in crate::engine) struct EndedSubscriptions {
     /// Resources, by connection.
     resources: Vec<(ConnectionKey, String)>,
     /// Levels that are now the most detailed ones wanted, by connection.
@@ -46,7 +48,7 @@ impl SessionSubscriptions {
     }
 
     /// Forgets what was wanted of connections that have ended.
-    pub(super) fn remove_connections(&self, ended: &[ConnectionKey]) {
+    pub(in crate::engine) fn remove_connections(&self, ended: &[ConnectionKey]) {
         let mut wishes = self.lock();
         for key in ended {
             wishes.remove(key);
@@ -54,7 +56,7 @@ impl SessionSubscriptions {
     }
 
     /// Forgets what a session wanted.
-    pub(super) fn remove_session(
+    pub(in crate::engine) fn remove_session(
         &self,
         workspace: &WorkspaceId,
         session: &str,
@@ -153,7 +155,7 @@ impl Inner {
     }
 
     /// Tells servers of what no session wants to hear any more.
-    pub(super) fn end_subscriptions(self: &Arc<Self>, unwanted: EndedSubscriptions) {
+    pub(in crate::engine) fn end_subscriptions(self: &Arc<Self>, unwanted: EndedSubscriptions) {
         for (key, level) in unwanted.levels {
             let Some(connection) = self.pool.get(&key) else { continue };
             let ConnectionState::Connected(live) = connection.state() else { continue };
@@ -184,7 +186,7 @@ impl Inner {
     }
 
     /// A connection is up again: the server is told everything anew.
-    pub(super) fn renew_subscriptions(
+    pub(in crate::engine) fn renew_subscriptions(
         self: &Arc<Self>,
         connection: &Arc<Connection>,
         live: Arc<LiveSession>,

@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio_util::task::TaskTracker;
 
-use super::workspace::WorkspaceId;
 use crate::catalog::ServerLists;
 use crate::connection::{
     Connection, ConnectionContext, ConnectionKey, ConnectionLimit, ConnectionListener,
     ConnectionSpec, ConnectionTarget, EntryKey, RawLists,
 };
+use crate::engine::workspace::state::WorkspaceId;
 
 /// Who holds a connection.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -32,22 +32,22 @@ pub(crate) enum HoldScope {
 }
 
 /// A connection that is to be held, and for what.
-pub(super) struct HoldRequest {
-    pub(super) spec: ConnectionSpec,
-    pub(super) entry_key: EntryKey,
-    pub(super) holder: ConnectionHolder,
+pub(in crate::engine) struct HoldRequest {
+    pub(in crate::engine) spec: ConnectionSpec,
+    pub(in crate::engine) entry_key: EntryKey,
+    pub(in crate::engine) holder: ConnectionHolder,
 }
 
 /// How many connections principals and sessions may have besides those that are configured. Servers of this process do
 /// not count.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct ConnectionLimits {
-    pub(super) per_principal: usize,
-    pub(super) in_all: usize,
+pub(in crate::engine) struct ConnectionLimits {
+    pub(in crate::engine) per_principal: usize,
+    pub(in crate::engine) in_all: usize,
 }
 
 /// Every connection there is.
-pub(super) struct ConnectionPool {
+pub(in crate::engine) struct ConnectionPool {
     shared: Arc<ConnectionContext>,
     limits: ConnectionLimits,
     kept: Mutex<HashMap<ConnectionKey, PooledConnection>>,
@@ -64,23 +64,23 @@ struct PooledConnection {
 
 /// What was made of a connection's lists.
 #[derive(Debug, Clone, Default)]
-pub(super) struct ParsedLists {
-    pub(super) lists: Arc<ServerLists>,
+pub(in crate::engine) struct ParsedLists {
+    pub(in crate::engine) lists: Arc<ServerLists>,
     /// Which of the connection's lists it was made from; 0: none yet.
-    pub(super) generation: u64,
+    pub(in crate::engine) generation: u64,
     /// Those lists.
-    pub(super) raw: Option<Arc<RawLists>>,
+    pub(in crate::engine) raw: Option<Arc<RawLists>>,
 }
 
 // === impl Pool ===
 
 impl ConnectionPool {
-    pub(super) fn new(shared: Arc<ConnectionContext>, limits: ConnectionLimits) -> Self {
+    pub(in crate::engine) fn new(shared: Arc<ConnectionContext>, limits: ConnectionLimits) -> Self {
         Self { shared, limits, kept: Mutex::default(), stopping: TaskTracker::new() }
     }
 
     /// The connection of a server, started if it is not there yet.
-    pub(super) fn hold(
+    pub(in crate::engine) fn hold(
         &self,
         request: HoldRequest,
         listener: &Arc<dyn ConnectionListener>,
@@ -89,7 +89,7 @@ impl ConnectionPool {
     }
 
     /// The same for a principal or a session that wants it for itself, unless there are too many of those.
-    pub(super) fn hold_within_limits(
+    pub(in crate::engine) fn hold_within_limits(
         &self,
         request: HoldRequest,
         listener: &Arc<dyn ConnectionListener>,
@@ -121,7 +121,7 @@ impl ConnectionPool {
     }
 
     /// Lets go of everything that `is_over` says is over; what nobody holds any more is stopped. The keys of those.
-    pub(super) fn release(
+    pub(in crate::engine) fn release(
         &self,
         is_over: impl Fn(&ConnectionHolder, &ConnectionKey) -> bool,
     ) -> Vec<ConnectionKey> {
@@ -141,18 +141,18 @@ impl ConnectionPool {
     }
 
     /// Stops everything and waits until nothing is left.
-    pub(super) async fn shutdown(&self) {
+    pub(in crate::engine) async fn shutdown(&self) {
         self.release(|_, _| true);
         self.stopping.close();
         self.stopping.wait().await;
     }
 
-    pub(super) fn get(&self, key: &ConnectionKey) -> Option<Arc<Connection>> {
+    pub(in crate::engine) fn get(&self, key: &ConnectionKey) -> Option<Arc<Connection>> {
         self.lock().get(key).map(|kept| kept.connection.clone())
     }
 
     /// Every connection that is held for a server of a workspace, the one of its entry first.
-    pub(super) fn connections_of(
+    pub(in crate::engine) fn connections_of(
         &self,
         workspace: &WorkspaceId,
         server: &str,
@@ -169,25 +169,25 @@ impl ConnectionPool {
         found.into_iter().map(|(_, connection)| connection).collect()
     }
 
-    pub(super) fn calls_in_flight(&self) -> usize {
+    pub(in crate::engine) fn calls_in_flight(&self) -> usize {
         self.lock().values().map(|kept| kept.connection.stats().calls_in_flight).sum()
     }
 
-    pub(super) fn holders(&self, key: &ConnectionKey) -> Vec<ConnectionHolder> {
+    pub(in crate::engine) fn holders(&self, key: &ConnectionKey) -> Vec<ConnectionHolder> {
         self.lock().get(key).map(|kept| kept.holders.iter().cloned().collect()).unwrap_or_default()
     }
 
     /// What is held while something is made of a connection's lists.
-    pub(super) fn parse_lock(&self, key: &ConnectionKey) -> Arc<Mutex<()>> {
+    pub(in crate::engine) fn parse_lock(&self, key: &ConnectionKey) -> Arc<Mutex<()>> {
         self.lock().get(key).map(|kept| kept.turn.clone()).unwrap_or_default()
     }
 
-    pub(super) fn parsed_lists(&self, key: &ConnectionKey) -> ParsedLists {
+    pub(in crate::engine) fn parsed_lists(&self, key: &ConnectionKey) -> ParsedLists {
         self.lock().get(key).map(|kept| kept.lists.clone()).unwrap_or_default()
     }
 
     /// Keeps what was made of a connection's lists, unless something newer is there.
-    pub(super) fn store_lists(&self, key: &ConnectionKey, parsed: ParsedLists) {
+    pub(in crate::engine) fn store_lists(&self, key: &ConnectionKey, parsed: ParsedLists) {
         if let Some(kept) = self.lock().get_mut(key)
             && kept.lists.generation < parsed.generation
         {
@@ -204,7 +204,7 @@ impl ConnectionPool {
 
 impl HoldScope {
     /// Whether it is one session's.
-    pub(super) fn is_session(&self, session: &str) -> bool {
+    pub(in crate::engine) fn is_session(&self, session: &str) -> bool {
         matches!(self, Self::Session { session: other, .. } if other == session)
     }
 

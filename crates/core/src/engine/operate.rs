@@ -6,8 +6,8 @@ use futures_util::future::join_all;
 use switchboard_process::{Process, ProcessInfo};
 use switchboard_wire::http::SignOutOutcome;
 
-use super::{Engine, PrincipalLease, WorkspaceId};
 use crate::connection::{Connection, ConnectionState, SignInError};
+use crate::engine::{Engine, PrincipalLease, WorkspaceId};
 
 // === impl Engine ===
 

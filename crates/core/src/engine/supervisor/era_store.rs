@@ -16,8 +16,8 @@ const MAX_ERA_FILE_BYTES: u64 = 4 << 20;
 
 /// What is known, and where it is kept.
 #[derive(Debug, Clone, Default)]
-pub(super) struct EraStore {
-    pub(super) cache: Arc<EraCache>,
+pub(in crate::engine) struct EraStore {
+    pub(in crate::engine) cache: Arc<EraCache>,
     file: Option<PathBuf>,
 }
 
@@ -25,7 +25,7 @@ pub(super) struct EraStore {
 
 impl EraStore {
     /// What was learnt before. A file that cannot be read is as good as none: everything in it can be found out again.
-    pub(super) fn open(state: &Path) -> Self {
+    pub(in crate::engine) fn open(state: &Path) -> Self {
         let eras = Self { cache: Arc::default(), file: Some(state.join("eras.json")) };
         for (target, known) in eras.read() {
             if let Ok(known) = known.parse() {
@@ -36,7 +36,7 @@ impl EraStore {
     }
 
     /// Keeps what is known, unless the file says so already.
-    pub(super) fn save(&self) {
+    pub(in crate::engine) fn save(&self) {
         let Some(file) = &self.file else { return };
         let known = self.cache.entries().into_iter();
         let known: BTreeMap<String, String> = known

@@ -7,16 +7,16 @@ use switchboard_wire::json::Raw;
 use switchboard_wire::meta::method;
 use tokio::sync::broadcast;
 
-use super::event::{EngineEvent, EngineEventKind};
-use super::pool::ParsedLists;
-use super::{Inner, parse};
 use crate::connection::{
     Connection, ConnectionEvent, ConnectionKey, ConnectionListener, ConnectionState,
 };
 use crate::dispatch::{CallEvent, PendingQuestion, QuestionAnswer, QuestionKind};
+use crate::engine::event::{EngineEvent, EngineEventKind};
+use crate::engine::supervisor::pool::ParsedLists;
+use crate::engine::{Inner, supervisor::parse};
 
 /// The engine's ear at every connection.
-pub(super) struct EngineListener {
+pub(in crate::engine) struct EngineListener {
     engine: Weak<Inner>,
 }
 
@@ -41,7 +41,7 @@ impl ElicitationCompletions {
 // === impl Ear ===
 
 impl EngineListener {
-    pub(super) fn new(engine: Weak<Inner>) -> Self {
+    pub(in crate::engine) fn new(engine: Weak<Inner>) -> Self {
         Self { engine }
     }
 }
@@ -105,7 +105,7 @@ impl Inner {
         &self.completed
     }
 
-    pub(super) fn publish_event(&self, connection: &Connection, what: &EngineEventKind) {
+    pub(in crate::engine) fn publish_event(&self, connection: &Connection, what: &EngineEventKind) {
         let mut holders = self.pool.holders(&connection.key());
         holders.sort_by(|a, b| (&a.server, &a.workspace).cmp(&(&b.server, &b.workspace)));
         let mut events: Vec<EngineEvent> = Vec::new();

@@ -13,11 +13,11 @@ use switchboard_config::{Desired, DesiredServer};
 use tokio::task::JoinHandle;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::applied::AppliedState;
-use super::guests::GuestPrincipals;
-use super::in_process::InProcessServer;
-use super::principal::{LOCAL_PRINCIPAL, PrincipalLease, PrincipalView};
 use crate::audit::CallerIdentity;
+use crate::engine::supervisor::applied::AppliedState;
+use crate::engine::workspace::guest_principals::GuestPrincipals;
+use crate::engine::workspace::in_process::InProcessServer;
+use crate::engine::workspace::principal::{LOCAL_PRINCIPAL, PrincipalLease, PrincipalView};
 
 /// The caller's variables, with what settings put on top of them.
 pub type ProcessEnvironment = Arc<[(OsString, OsString)]>;
@@ -41,7 +41,7 @@ pub struct Workspace {
 
 impl Workspace {
     /// The way to a server inside this process; `None` for every other, and for one that nobody gave.
-    pub(super) fn in_process(&self, server: &DesiredServer) -> Option<&InProcessServer> {
+    pub(in crate::engine) fn in_process(&self, server: &DesiredServer) -> Option<&InProcessServer> {
         let given = self.in_process.iter().find(|given| given.name == server.name);
         given.filter(|_| server.is_in_process())
     }
@@ -67,7 +67,7 @@ type DepartureHandler = dyn Fn(&WorkspaceId, Departure<'_>) + Send + Sync;
 
 /// What has left a workspace.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Departure<'a> {
+pub(in crate::engine) enum Departure<'a> {
     /// A session.
     Session { session: &'a str, left: RemainingSessions },
     /// The last lease of a principal, at this count of its arrivals.
@@ -107,7 +107,7 @@ pub struct SessionInfo {
 
 /// What is left of a workspace's callers once one has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum RemainingSessions {
+pub(in crate::engine) enum RemainingSessions {
     /// Others are there.
     Others,
     /// Nobody, at this count of arrivals.
@@ -198,7 +198,7 @@ impl From<&str> for WorkspaceId {
 // === impl Standing ===
 
 impl WorkspaceState {
-    pub(super) fn new(
+    pub(in crate::engine) fn new(
         applied: Arc<AppliedState>,
         id: WorkspaceId,
         left: impl Fn(&WorkspaceId, Departure<'_>) + Send + Sync + 'static,
@@ -219,17 +219,20 @@ impl WorkspaceState {
         self.local.applied()
     }
 
-    pub(super) fn local(&self) -> &Arc<PrincipalView> {
+    pub(in crate::engine) fn local(&self) -> &Arc<PrincipalView> {
         &self.local
     }
 
     /// Every principal's view, the local one's first.
-    pub(super) fn views(&self) -> Vec<Arc<PrincipalView>> {
+    pub(in crate::engine) fn views(&self) -> Vec<Arc<PrincipalView>> {
         std::iter::once(Arc::clone(&self.local)).chain(self.guests.views()).collect()
     }
 
     /// A lease of a principal that has connections here.
-    pub(super) fn lease_principal(self: &Arc<Self>, principal: &str) -> Option<PrincipalLease> {
+    pub(in crate::engine) fn lease_principal(
+        self: &Arc<Self>,
+        principal: &str,
+    ) -> Option<PrincipalLease> {
         let view = match principal {
             LOCAL_PRINCIPAL => Arc::clone(&self.local),
             _ => self.guests.lease(principal)?,
@@ -238,24 +241,24 @@ impl WorkspaceState {
     }
 
     /// The first lease of a principal that has connections here from now on.
-    pub(super) fn add_guest(self: &Arc<Self>, view: PrincipalView) -> PrincipalLease {
+    pub(in crate::engine) fn add_guest(self: &Arc<Self>, view: PrincipalView) -> PrincipalLease {
         let view = Arc::new(view);
         self.guests.add(Arc::clone(&view));
         PrincipalLease::new(view, Arc::clone(self))
     }
 
     /// A lease has ended.
-    pub(super) fn return_lease(&self, principal: &str) {
+    pub(in crate::engine) fn return_lease(&self, principal: &str) {
         if let Some(arrivals) = self.guests.return_lease(principal) {
             (self.left)(&self.id, Departure::Principal { principal, arrivals });
         }
     }
 
-    pub(super) fn guests(&self) -> &GuestPrincipals {
+    pub(in crate::engine) fn guests(&self) -> &GuestPrincipals {
         &self.guests
     }
 
-    pub(super) fn lease(self: &Arc<Self>, who: &Arc<CallerIdentity>) -> SessionLease {
+    pub(in crate::engine) fn lease(self: &Arc<Self>, who: &Arc<CallerIdentity>) -> SessionLease {
         let mut callers = self.callers();
         callers.arrivals += 1;
         let new = || AttachedSession {
@@ -277,7 +280,7 @@ impl WorkspaceState {
     }
 
     /// The same, with all that is known of them.
-    pub(super) fn session_infos(&self) -> Vec<SessionInfo> {
+    pub(in crate::engine) fn session_infos(&self) -> Vec<SessionInfo> {
         let told = |present: &AttachedSession| SessionInfo {
             who: present.who.clone(),
             since: present.since,
@@ -297,7 +300,7 @@ impl WorkspaceState {
     }
 
     /// Notes that a session uses the usual connection of a server.
-    pub(super) fn occupy(&self, session: &str, server: &str) {
+    pub(in crate::engine) fn occupy(&self, session: &str, server: &str) {
         if let Some(present) = self.callers().sessions.get_mut(session)
             && !present.occupied.contains(server)
         {
@@ -306,7 +309,7 @@ impl WorkspaceState {
     }
 
     /// Whether a session of a principal uses the usual connection of a server.
-    pub(super) fn is_occupied(&self, principal: &str, server: &str) -> bool {
+    pub(in crate::engine) fn is_occupied(&self, principal: &str, server: &str) -> bool {
         let callers = self.callers();
         let mut theirs =
             callers.sessions.values().filter(|present| present.who.principal == principal);
@@ -314,20 +317,20 @@ impl WorkspaceState {
     }
 
     /// The servers that a session has called, each with how often.
-    pub(super) fn used_by(&self, session: &str) -> Vec<(String, u64)> {
+    pub(in crate::engine) fn used_by(&self, session: &str) -> Vec<(String, u64)> {
         let callers = self.callers();
         let used = callers.sessions.get(session).map(|present| &present.used);
         used.into_iter().flatten().map(|(server, calls)| (server.clone(), *calls)).collect()
     }
 
     /// Has `waiting` end it in place of whatever would have before.
-    pub(super) fn set_ending(&self, waiting: JoinHandle<Option<()>>) {
+    pub(in crate::engine) fn set_ending(&self, waiting: JoinHandle<Option<()>>) {
         let waiting = AbortOnDropHandle::new(waiting);
         *self.ending.lock().unwrap_or_else(PoisonError::into_inner) = Some(waiting);
     }
 
     /// Whether nobody has come since.
-    pub(super) fn is_deserted(&self, arrivals: u64) -> bool {
+    pub(in crate::engine) fn is_deserted(&self, arrivals: u64) -> bool {
         let callers = self.callers();
         callers.sessions.is_empty() && callers.arrivals == arrivals
     }

@@ -6,13 +6,13 @@ use switchboard_config::Mode;
 use switchboard_wire::Era;
 use switchboard_wire::json::{JsonEdit, Raw};
 
-use super::applied::{AppliedServer, AppliedState};
-use super::principal::{LOCAL_PRINCIPAL, PrincipalLease, PrincipalView};
-use super::seats::SessionBindings;
-use super::workspace::{SessionLease, WorkspaceState};
 use crate::audit::CallerIdentity;
 use crate::catalog::NameStyle;
 use crate::connection::{CapabilityClass, Connection, declares};
+use crate::engine::session::bindings::SessionBindings;
+use crate::engine::supervisor::applied::{AppliedServer, AppliedState};
+use crate::engine::workspace::principal::{LOCAL_PRINCIPAL, PrincipalLease, PrincipalView};
+use crate::engine::workspace::state::{SessionLease, WorkspaceState};
 use crate::permission::UserConsent;
 use crate::results::ResultPolicy;
 
@@ -115,7 +115,7 @@ impl Session {
 // === impl Caller ===
 
 impl Caller {
-    pub(super) fn new(session: Session, principal: PrincipalLease) -> Self {
+    pub(in crate::engine) fn new(session: Session, principal: PrincipalLease) -> Self {
         let workspace = principal.workspace();
         let who = Arc::new(CallerIdentity {
             workspace: workspace.applied().desired.root.clone(),
@@ -161,7 +161,7 @@ impl Caller {
     }
 
     /// What a legacy server is told that its client can do.
-    pub(super) fn class(&self) -> CapabilityClass {
+    pub(in crate::engine) fn class(&self) -> CapabilityClass {
         self.0.class
     }
 
@@ -174,7 +174,7 @@ impl Caller {
     }
 
     /// A server with its usual connection of now: that may have become another since `placed` was looked up.
-    pub(super) fn current_server(&self, placed: &AppliedServer) -> Arc<AppliedServer> {
+    pub(in crate::engine) fn current_server(&self, placed: &AppliedServer) -> Arc<AppliedServer> {
         let applied = self.applied();
         let now = applied.server(&placed.name);
         let is_same =
@@ -182,7 +182,7 @@ impl Caller {
         now.filter(is_same).map_or_else(|| Arc::new(placed.clone()), Arc::clone)
     }
 
-    pub(super) fn bindings(&self) -> &SessionBindings {
+    pub(in crate::engine) fn bindings(&self) -> &SessionBindings {
         &self.0.seats
     }
 

@@ -4,13 +4,17 @@ use std::sync::Arc;
 
 use switchboard_wire::client::FetchedList;
 
-use super::pool::ParsedLists;
 use crate::catalog::{ServerLists, parse_prompts, parse_resources, parse_templates, parse_tools};
 use crate::connection::{RawList, RawLists};
+use crate::engine::supervisor::pool::ParsedLists;
 use crate::schema;
 
 /// Reads what is new in `raw`.
-pub(super) fn parse_lists(server: &str, raw: Arc<RawLists>, before: &ParsedLists) -> ParsedLists {
+pub(in crate::engine) fn parse_lists(
+    server: &str,
+    raw: Arc<RawLists>,
+    before: &ParsedLists,
+) -> ParsedLists {
     let old = before.raw.as_deref();
     let mut lists = ServerLists::clone(&before.lists);
     if let Some(listing) = changed_listing(&raw.tools, old.map(|old| &old.tools)) {

@@ -50,7 +50,7 @@ impl CallsInFlight {
     }
 
     /// How many are of this session.
-    pub(super) fn count_of_session(&self, session: &str) -> usize {
+    pub(in crate::engine) fn count_of_session(&self, session: &str) -> usize {
         self.lock().iter().filter(|(_, call)| *call.session == *session).count()
     }
 

@@ -1,5 +1,8 @@
 //! What a workspace looks like now: every server with its state and why, one catalog, everything that is wrong.
 
+pub(super) mod build;
+pub(super) mod recent_calls;
+
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -14,7 +17,7 @@ use crate::catalog::Catalog;
 use crate::connection::{ConnectionError, ConnectionState, ConnectionStats};
 use crate::problem::EngineProblem;
 
-use super::applied::{AppliedServer, AppliedState};
+use crate::engine::supervisor::applied::{AppliedServer, AppliedState};
 
 /// A workspace at one moment. It never changes; ask for another.
 #[derive(Debug, Clone, Default)]
@@ -28,7 +31,7 @@ pub struct WorkspaceSnapshot {
     /// The sessions that are there.
     pub sessions: Vec<String>,
     /// What was applied, and which lists, the catalog was made of.
-    pub(super) made_of: Vec<u64>,
+    pub(in crate::engine) made_of: Vec<u64>,
 }
 
 /// One server.
@@ -201,7 +204,7 @@ impl ServerSnapshot {
 }
 
 /// What a workspace's servers look like, but for their tools.
-pub(super) fn server_snapshots(
+pub(in crate::engine) fn server_snapshots(
     applied: &AppliedState,
     lists: impl Fn(&AppliedServer) -> ListsArrival,
 ) -> Vec<ServerSnapshot> {

@@ -7,25 +7,27 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use super::Inner;
-use super::applied::{AppliedServer, AppliedServers, AppliedState, ConnectionKind};
-use super::pool::{ConnectionHolder, HoldRequest, HoldScope};
-use super::seats::SessionViews;
-use super::snapshot::WorkspaceSnapshot;
-use super::workspace::{WorkspaceId, WorkspaceState};
 use crate::connection::{Connection, ConnectionLimit, ConnectionSpec};
+use crate::engine::Inner;
+use crate::engine::session::bindings::SessionViews;
+use crate::engine::snapshot::WorkspaceSnapshot;
+use crate::engine::supervisor::applied::{
+    AppliedServer, AppliedServers, AppliedState, ConnectionKind,
+};
+use crate::engine::supervisor::pool::{ConnectionHolder, HoldRequest, HoldScope};
+use crate::engine::workspace::state::{WorkspaceId, WorkspaceState};
 
 /// The person who runs the engine.
 pub const LOCAL_PRINCIPAL: &str = "local";
 
 /// What one principal has of a workspace.
 pub(crate) struct PrincipalView {
-    pub(super) principal: Arc<str>,
+    pub(in crate::engine) principal: Arc<str>,
     applied: RwLock<Arc<AppliedState>>,
     /// The last snapshot, and the revision it was made at.
-    pub(super) shown: Mutex<Option<(u64, Arc<WorkspaceSnapshot>)>>,
+    pub(in crate::engine) shown: Mutex<Option<(u64, Arc<WorkspaceSnapshot>)>>,
     /// What sessions see whose calls take other connections.
-    pub(super) seated: SessionViews,
+    pub(in crate::engine) seated: SessionViews,
 }
 
 /// Keeps a principal's connections in a workspace. Clones share it; some time after the last one is dropped, the
@@ -52,7 +54,7 @@ pub enum AttachError {
 // === impl PrincipalView ===
 
 impl PrincipalView {
-    pub(super) fn new(principal: Arc<str>, applied: Arc<AppliedState>) -> Self {
+    pub(in crate::engine) fn new(principal: Arc<str>, applied: Arc<AppliedState>) -> Self {
         Self {
             principal,
             applied: RwLock::new(applied),
@@ -65,13 +67,13 @@ impl PrincipalView {
         self.applied.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(super) fn replace(&self, applied: Arc<AppliedState>) {
+    pub(in crate::engine) fn replace(&self, applied: Arc<AppliedState>) {
         *self.applied.write().unwrap_or_else(PoisonError::into_inner) = applied;
         *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     /// Its connections, by server.
-    pub(super) fn connections(&self) -> Vec<(String, Arc<Connection>)> {
+    pub(in crate::engine) fn connections(&self) -> Vec<(String, Arc<Connection>)> {
         let applied = self.applied();
         let of =
             |placed: &Arc<AppliedServer>| (placed.name.clone(), Arc::clone(&placed.connection));
@@ -82,7 +84,7 @@ impl PrincipalView {
 // === impl PrincipalLease ===
 
 impl PrincipalLease {
-    pub(super) fn new(view: Arc<PrincipalView>, workspace: Arc<WorkspaceState>) -> Self {
+    pub(in crate::engine) fn new(view: Arc<PrincipalView>, workspace: Arc<WorkspaceState>) -> Self {
         Self(Arc::new(LeasedPrincipal { view, workspace }))
     }
 
@@ -111,7 +113,7 @@ impl Drop for LeasedPrincipal {
 
 impl Inner {
     /// A principal's place in a workspace, with connections of its own if it has none yet.
-    pub(super) fn lease_principal(
+    pub(in crate::engine) fn lease_principal(
         &self,
         workspace: &WorkspaceId,
         principal: &str,
@@ -144,7 +146,7 @@ impl Inner {
     }
 
     /// Stops the connections of a principal that has no place in a workspace any more.
-    pub(super) fn release_principal(&self, workspace: &WorkspaceId, principal: &str) {
+    pub(in crate::engine) fn release_principal(&self, workspace: &WorkspaceId, principal: &str) {
         self.release(|holder, _| {
             let of = &holder.of;
             holder.workspace == *workspace
@@ -158,7 +160,7 @@ impl Inner {
 impl AppliedState {
     /// The same with one principal's connections, which `hold` gives; servers that all principals share stay as they are.
     /// Where the principal has connections already, their capability classes stay.
-    pub(super) fn for_principal<E>(
+    pub(in crate::engine) fn for_principal<E>(
         &self,
         workspace: &WorkspaceId,
         principal: &Arc<str>,

@@ -4,8 +4,8 @@ use std::time::{Instant, SystemTime};
 
 use switchboard_wire::meta::method;
 
-use super::{Caller, Engine};
 use crate::audit::{CallEnd, CallRecord};
+use crate::engine::{Caller, Engine};
 
 /// Such a call, from when it is made until its answer is known. Dropped before that, it was given up.
 pub struct LocalCall {
