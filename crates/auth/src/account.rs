@@ -7,8 +7,8 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+use crate::network_zone::NetworkZone;
 use crate::secret::Secret;
-use crate::zone::NetworkZone;
 
 /// Everything kept for one server. An authorization server's part is never shown to another.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

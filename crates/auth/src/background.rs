@@ -8,10 +8,10 @@ use tokio::task::JoinHandle;
 use url::Url;
 
 use crate::account::OAuthAccount;
-use crate::demand::SignInRequirement;
 use crate::error::Error;
 use crate::flow::{OpenSignInPage, SignInPageOutcome};
 use crate::sign_in::SignIn;
+use crate::sign_in_requirement::SignInRequirement;
 
 /// The sign-in of one server that is under way, if any is.
 #[derive(Default)]
@@ -83,7 +83,7 @@ impl Drop for AbortOnDropTask {
     }
 }
 
-// === impl Tell ===
+// === impl PageAddressSender ===
 
 impl OpenSignInPage for PageAddressSender {
     fn open_page<'a>(

@@ -91,7 +91,7 @@ impl AuthenticateChallenges {
     }
 }
 
-// === impl Reader ===
+// === impl ChallengeParser ===
 
 impl<'a> ChallengeParser<'a> {
     fn challenges(mut self, into: &mut Vec<AuthenticateChallenge>) {

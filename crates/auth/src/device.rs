@@ -9,10 +9,10 @@ use tokio::time::{Instant, sleep, timeout_at};
 use url::Url;
 
 use crate::account::{OAuthAccount, OAuthClient, SignInRecord};
-use crate::demand::SignInRequirement;
+use crate::client_registration;
 use crate::error::Error;
-use crate::identity;
 use crate::sign_in::{AuthDiscovery, SignIn};
+use crate::sign_in_requirement::SignInRequirement;
 use crate::token::{IssuedToken, TokenEndpoint};
 
 const REQUEST_NAME: &str = "a code to sign in with";
@@ -84,7 +84,9 @@ impl SignIn {
         found: &AuthDiscovery,
         record: &mut SignInRecord,
     ) -> Result<OAuthClient, Error> {
-        if let Some(client) = identity::configured_client(&self.target().oauth, &found.server) {
+        if let Some(client) =
+            client_registration::configured_client(&self.target().oauth, &found.server)
+        {
             return Ok(client);
         }
         if let Some(known) = record.registrations.get(&found.server.issuer) {
@@ -124,7 +126,7 @@ fn is_unknown_client(error: &Error) -> bool {
     error.is_refusal("invalid_client") || error.is_refusal("unauthorized_client")
 }
 
-// === impl Answer ===
+// === impl DeviceAuthorizationResponse ===
 
 impl DeviceAuthorizationResponse {
     fn to_user_code(&self, desk: &TokenEndpoint<'_>) -> Result<UserCode, Error> {

@@ -7,8 +7,8 @@ use switchboard_wire::sanitize;
 use url::form_urlencoded;
 
 use crate::helper::HelperError;
+use crate::network_zone::NetworkZone;
 use crate::store::SignInStoreError;
-use crate::zone::NetworkZone;
 
 /// Why a document cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -250,7 +250,7 @@ impl Error {
     }
 }
 
-// === impl Leg ===
+// === impl IdentityProviderStep ===
 
 impl fmt::Display for IdentityProviderStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -15,10 +15,10 @@ use switchboard_wire::http::{
 use switchboard_wire::sanitize;
 use url::Url;
 
+use crate::chosen_hosts::ChosenHosts;
 use crate::error::{DocumentError, Error};
 use crate::examine::redact_url;
-use crate::trust::ChosenHosts;
-use crate::zone::NetworkZone;
+use crate::network_zone::NetworkZone;
 
 /// No document of an authorization server is larger.
 const MAX_BODY_BYTES: usize = 256 << 10;
@@ -157,7 +157,7 @@ impl Fetcher {
     }
 }
 
-// === impl Contact ===
+// === impl AddressRecorder ===
 
 impl CredentialProvider for AddressRecorder {
     fn headers<'a>(

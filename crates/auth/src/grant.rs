@@ -4,13 +4,13 @@
 use switchboard_config::Grant;
 
 use crate::account::{OAuthAccount, OAuthClient, SignInRecord};
-use crate::demand::SignInRequirement;
+use crate::client_registration;
 use crate::error::{Error, IdentityProviderStep};
 use crate::flow::OpenSignInPage;
-use crate::identity;
 use crate::organisation::{GrantTarget, IdentityProviderClient};
 use crate::secret::Secret;
 use crate::sign_in::{AuthDiscovery, SignIn};
+use crate::sign_in_requirement::SignInRequirement;
 use crate::store::RecordLock;
 
 const CLIENT_CREDENTIALS_GRANT: &str = "client_credentials";
@@ -112,7 +112,7 @@ impl SignIn {
     ) -> Result<OAuthAccount, Error> {
         let (record, _) = self.load_record().await?;
         let found = self.discover(demand, &record).await?;
-        let client = identity::configured_client(&self.target().oauth, &found.server);
+        let client = client_registration::configured_client(&self.target().oauth, &found.server);
         let issuer = || found.server.issuer.clone();
         let client = client.ok_or_else(|| Error::NoIdentity { issuer: issuer() })?;
         let statement = self.statement(&found, &client).await?;

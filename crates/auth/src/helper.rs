@@ -145,7 +145,7 @@ fn parse(output: &[u8]) -> Result<HeaderMap, HelperError> {
     Ok(headers)
 }
 
-// === impl Kept ===
+// === impl HelperCredentials ===
 
 impl HelperCredentials {
     async fn current_headers(&self) -> Result<HeaderMap, HelperError> {

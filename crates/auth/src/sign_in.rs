@@ -7,22 +7,22 @@ use url::Url;
 
 use crate::account::{OAuthAccount, OAuthClient, SignInRecord};
 use crate::assertion::AssertionSigner;
-use crate::demand::SignInRequirement;
+use crate::client_registration;
 use crate::device::ShowUserCode;
 use crate::dpop::DpopProver;
 use crate::error::Error;
 use crate::fetch::Fetcher;
 use crate::flow::{self, CallbackListener, OpenSignInPage};
-use crate::identity;
 use crate::metadata::{
     AuthorizationServer, IssuerSource, ProtectedResource, discover_resource, discover_server,
 };
+use crate::network_zone::NetworkZone;
 use crate::organisation::IdentityProviderClient;
 use crate::scopes::{self, ScopeSources};
+use crate::sign_in_requirement::SignInRequirement;
+use crate::sign_in_target::SignInTarget;
 use crate::store::{RecordLock, SignInStore, StoredRecord};
-use crate::subject::SignInTarget;
 use crate::token::{IssuedToken, TokenEndpoint};
-use crate::zone::NetworkZone;
 
 /// Signs in to one server.
 #[derive(Clone)]
@@ -324,7 +324,7 @@ impl SignIn {
     ) -> Result<(OAuthClient, CallbackListener), Error> {
         let oauth = &self.subject.oauth;
         let port = oauth.callback_port.unwrap_or(0);
-        if let Some(client) = identity::configured_client(oauth, &found.server) {
+        if let Some(client) = client_registration::configured_client(oauth, &found.server) {
             return Ok((client, CallbackListener::bind(port).await?));
         }
         let issuer = &found.server.issuer;
@@ -339,7 +339,8 @@ impl SignIn {
         let (redirect, port) = (callback.redirect(), callback.port());
         let scopes = &found.scopes;
         let registration =
-            identity::register(&found.server, &redirect, port, scopes, &found.fetcher).await?;
+            client_registration::register(&found.server, &redirect, port, scopes, &found.fetcher)
+                .await?;
         record.registrations.insert(issuer.clone(), registration.clone());
         Ok((registration.client, callback))
     }
@@ -400,7 +401,7 @@ fn needs_dpop(demand: &SignInRequirement, resource: Option<&ProtectedResource>) 
         || resource.is_some_and(|resource| resource.dpop_bound_access_tokens_required)
 }
 
-// === impl Found ===
+// === impl AuthDiscovery ===
 
 impl AuthDiscovery {
     /// Where tokens are had.

@@ -66,7 +66,7 @@ struct TokenErrorResponse {
     error_description: Option<String>,
 }
 
-// === impl Desk ===
+// === impl TokenEndpoint ===
 
 impl TokenEndpoint<'_> {
     /// Asks for a token; `form` is the grant.
@@ -175,7 +175,7 @@ impl TokenEndpoint<'_> {
     }
 }
 
-// === impl Answer ===
+// === impl TokenResponse ===
 
 impl TokenResponse {
     fn into_issued_token(self, bound: Option<&DpopProver>) -> IssuedToken {

@@ -1,20 +1,20 @@
 //! The switchboard program: what was typed, done and told.
 
+mod access;
 mod args;
 mod ask;
+mod command_engine;
 mod commands;
 mod environment;
-mod guarding;
 mod hint;
-mod hub;
 mod limits;
 mod notice;
-mod place;
+mod path_display;
 mod plugins;
 mod printer;
 mod prompt;
 mod report;
-mod serving;
+mod served_workspace;
 mod show;
 mod state_check;
 mod surroundings;

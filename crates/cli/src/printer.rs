@@ -17,9 +17,9 @@ use switchboard_config::ProblemSeverity;
 use switchboard_wire::sanitize;
 
 use crate::args::Global;
-use crate::hub::ResultLimit;
+use crate::command_engine::ResultLimit;
 use crate::notice::Notice;
-use crate::place::PathDisplay;
+use crate::path_display::PathDisplay;
 use crate::report::{Failure, FailureKind};
 
 /// Where output goes and what it looks like.

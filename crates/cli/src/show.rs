@@ -3,7 +3,7 @@
 use std::time::{Duration, UNIX_EPOCH};
 
 use serde_json::Value;
-use switchboard_config::mask;
+use switchboard_config::redact;
 use switchboard_wire::sanitize;
 
 use crate::printer::DIM;
@@ -211,7 +211,7 @@ fn visible_json(line: &str) -> String {
 
 /// Whether a member of this name and value would be hidden: it holds a secret as plain text.
 pub(crate) fn is_plain_secret(name: &str, value: &str) -> bool {
-    mask::is_secret(name, value)
+    redact::is_secret(name, value)
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use switchboard_process::ProcessGuard;
 
 use crate::args::Global;
 use crate::notice::Notice;
-use crate::place::PathDisplay;
+use crate::path_display::PathDisplay;
 use crate::report::Failure;
 
 /// How long a person waits for the organisation's catalogue before its last copy is used.

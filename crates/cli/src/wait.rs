@@ -79,7 +79,7 @@ pub(crate) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-// === impl Ending ===
+// === impl EndSignals ===
 
 impl EndSignals {
     /// From here on it is heard. Where that cannot be arranged for, it takes an impolite signal.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
+use crate::approval::{ApprovalItem, ApprovalItemKind};
 use crate::entry::ToolFilter;
 use crate::problem::{ConfigProblem, ConfigProblemKind};
 use crate::scope::Scope;
@@ -11,7 +12,6 @@ use crate::source::{
     ConfigMember, ConfigNode, ConfigValue, Located, ObjectFields, SourceLocation, SourceOrigin,
     yaml,
 };
-use crate::trust::{ApprovalItem, ApprovalItemKind};
 
 /// The agent that was asked for, as far as it counts.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,9 +5,9 @@
 use std::path::PathBuf;
 
 use crate::edit::EditError;
-use crate::name::InvalidServerName;
 use crate::problem::ConfigProblem;
 use crate::scope::Scope;
+use crate::server_name::InvalidServerName;
 use crate::source::SourceLocation;
 
 /// Why a change was not made. The file is as it was before.

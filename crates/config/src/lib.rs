@@ -26,41 +26,48 @@
 #![forbid(unsafe_code)]
 
 mod agent;
-mod baseline;
-mod check;
+mod approval;
+mod baseline_env;
 mod command_line;
 pub mod edit;
 mod entry;
+mod entry_check;
 mod error;
 mod expand;
+mod host_context;
 pub mod import;
 pub mod install;
 mod load;
-pub mod mask;
-pub mod name;
 mod policy;
 mod problem;
-pub mod reference;
+pub mod redact;
 mod resolve;
 pub mod schema;
 mod scope;
 mod search_path;
+pub mod server_name;
 mod settings;
+pub mod settings_reference;
 mod source;
-mod surroundings;
-mod transit;
-mod trust;
+mod url_security;
 mod workspace;
 
 pub use agent::SelectedAgent;
-pub use baseline::{baseline_value, has_proxy_credentials};
-pub use check::{EntryCheck, check_entry, parse_entry};
+pub use approval::{
+    ApprovalChange, ApprovalItem, ApprovalItemKind, ApprovalStore, Approvals, ItemVerdict,
+    RedactedChange, diff_contents,
+};
+pub use baseline_env::{baseline_value, has_proxy_credentials};
 pub use command_line::{command_line, quote_arguments};
 pub use entry::{
     ElicitationAnswerer, Entry, Grant, Ide, InheritEnv, OAuth, ProtocolEra, QuestionSettings,
     Remote, ServerSignature, Share, Stdio, Tls, ToolFilter, Transport,
 };
+pub use entry_check::{EntryCheck, check_entry, parse_entry};
 pub use error::Error;
+pub use host_context::{
+    DynamicConfig, EnvironmentVariables, FetchedConnectors, HostContext, Platform, ResolveOptions,
+};
 pub use load::project_root;
 pub use policy::{
     AdmittedEntry, InvalidUrlPattern, Policy, PolicyDenial, ServerRule, UrlPattern, glob_matches,
@@ -79,12 +86,5 @@ pub use settings::{
     Limits, Mode, Permissions, PluginSettings, PluginTerms, ServerEntries, Settings, ToolPattern,
 };
 pub use source::{ConfigMember, ConfigNode, ConfigValue, Located, SourceLocation, SourceOrigin};
-pub use surroundings::{
-    DynamicConfig, EnvironmentVariables, FetchedConnectors, HostContext, Platform, ResolveOptions,
-};
-pub use transit::is_encrypted_or_local;
-pub use trust::{
-    ApprovalChange, ApprovalItem, ApprovalItemKind, ApprovalStore, Approvals, ItemVerdict,
-    RedactedChange, diff_contents,
-};
+pub use url_security::is_encrypted_or_local;
 pub use workspace::{ConfigWorkspace, OnExistingEntry, ServerSwitch};

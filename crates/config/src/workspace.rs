@@ -4,21 +4,21 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::check::check_entry;
+use crate::approval::{ApprovalItem, ApprovalStore};
 use crate::edit::{self, EditError, FilePrivacy, update_file};
 use crate::entry::{Entry, ServerSignature};
+use crate::entry_check::check_entry;
 use crate::error::Error;
+use crate::host_context::{HostContext, ResolveOptions};
 use crate::import::{self, ClientApp, ImportPlan};
 use crate::load::{self, EntryCandidate, server_item};
-use crate::name;
 use crate::resolve::{
     self, BUILTIN_SERVER, Desired, DesiredServer, EDITOR_SERVER, PLUGINS_SERVER, setting_item,
 };
 use crate::scope::Scope;
+use crate::server_name;
 use crate::settings::IdentityProvider;
 use crate::source::{ConfigNode, SourceLocation, SourceOrigin};
-use crate::surroundings::{HostContext, ResolveOptions};
-use crate::trust::{ApprovalItem, ApprovalStore};
 
 /// The member of settings that names an identity provider.
 const IDENTITY_PROVIDER_MEMBER: &str = "xaaIdp";
@@ -84,7 +84,7 @@ impl ConfigWorkspace {
         entry: &Value,
         existing: OnExistingEntry,
     ) -> Result<PathBuf, Error> {
-        name::check_server_name(name)?;
+        server_name::check_server_name(name)?;
         let path = self.file_of_scope(scope)?;
         self.check_policy(name, entry, &path)?;
         let text_origin = SourceOrigin::file(&path);

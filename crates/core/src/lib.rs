@@ -82,10 +82,10 @@ pub mod ide;
 pub mod logs;
 pub mod permission;
 pub mod problem;
+pub mod remote;
 pub mod results;
 pub mod schema;
 pub mod sealing;
-pub mod told;
 
 pub use dispatch::{CallError, CallEvent, CallOutcome, Request, RunningCall};
 pub use engine::{

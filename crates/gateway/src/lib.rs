@@ -7,5 +7,5 @@
 
 pub mod bridge;
 pub mod face;
-pub mod front;
 pub mod tokens;
+pub mod view_provider;

@@ -9,7 +9,9 @@ use switchboard_core::Engine;
 use tokio::sync::Mutex;
 
 use switchboard_gateway::bridge::{Bridge, BridgeOptions, BridgeView, WeakBridge};
-use switchboard_gateway::front::{NoSuchView, OpenView, ViewProvider, ViewRequest, ViewSelection};
+use switchboard_gateway::view_provider::{
+    NoSuchView, OpenView, ViewProvider, ViewRequest, ViewSelection,
+};
 use switchboard_sources::{PluginHost, SourcesOptions, SyncedWorkspace, WorkspaceExtras};
 
 /// Opens what single agents see, each with its own servers and tools. What an agent brings along starts with its first
@@ -26,7 +28,7 @@ pub struct AgentBridges {
     open: Mutex<HashMap<String, WeakBridge>>,
 }
 
-// === impl Agents ===
+// === impl AgentBridges ===
 
 impl AgentBridges {
     /// Those of the workspace that `surroundings` and `asked` mean, shown as `shown` says.

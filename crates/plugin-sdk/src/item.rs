@@ -296,7 +296,7 @@ impl fmt::Debug for Item {
     }
 }
 
-// === impl Named ===
+// === impl ItemInfo ===
 
 impl ItemInfo {
     fn show(&self) -> Value {
@@ -311,7 +311,7 @@ impl ItemInfo {
     }
 }
 
-// === impl Note ===
+// === impl ToolHints ===
 
 impl ToolHints {
     fn show(self) -> Value {

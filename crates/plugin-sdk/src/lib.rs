@@ -37,7 +37,7 @@ mod export;
 mod failure;
 mod item;
 mod plugin;
-mod returned;
+mod return_types;
 pub mod uri;
 
 pub use content::{Content, Contents, Json, Message, ToolResult};
@@ -46,7 +46,7 @@ pub use export::{PluginDefinition, entry};
 pub use failure::{Failure, Result};
 pub use item::{Arguments, Item, ItemInfo, ToolHints};
 pub use plugin::Plugin;
-pub use returned::{IntoContents, IntoMessages, IntoText, IntoToolResult};
+pub use return_types::{IntoContents, IntoMessages, IntoText, IntoToolResult};
 pub use switchboard_plugin_macros::{prompt, resource, template, tool};
 
 // What the attributes write refers to these by way of this crate.

@@ -13,7 +13,7 @@ use tokio::{
     time::Instant,
 };
 
-use crate::{fault::PluginFault, running::Worker};
+use crate::{fault::PluginFault, worker_process::Worker};
 
 /// Notifications and questions that may wait for one call.
 const MAX_WAITING_EVENTS: usize = 256;

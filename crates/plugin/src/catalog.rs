@@ -11,7 +11,7 @@ use switchboard_wire::{client::ListKind, json::Raw, meta::TASKS_EXTENSION, sanit
 use crate::{
     fault::PluginProblem,
     offer::{OfferedPrompt, OfferedTool, PluginOffer},
-    seat::PluginSlot,
+    slot::PluginSlot,
 };
 
 /// Everything on offer at one moment.
@@ -45,7 +45,7 @@ const LIST_KEYS: [(ListKind, &str); 4] = [
     (ListKind::Templates, "resourceTemplates"),
 ];
 
-// === impl Place ===
+// === impl ItemRef ===
 
 impl ItemRef {
     pub(crate) fn tool(&self) -> &OfferedTool {

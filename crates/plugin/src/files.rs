@@ -89,7 +89,7 @@ fn leads_nowhere(path: &Path) -> bool {
     path.is_symlink() && fs::metadata(path).is_err()
 }
 
-// === impl Look ===
+// === impl FileStamp ===
 
 impl FileStamp {
     pub(crate) fn read(path: &Path) -> Option<Self> {

@@ -16,10 +16,12 @@ use tokio::{sync::mpsc, task::coop::consume_budget, time::timeout};
 use crate::{
     fault::PluginFault,
     flood::{FloodGauge, MeteredStderr, MeteredStdout},
+    messages::{WorkerFailed, WorkerReady, said},
     options::PluginHostOptions,
-    running::{CallConcurrency, CancellationEffect, MessageKind, Worker, WorkerNotification},
-    told::{WorkerFailed, WorkerReady, said},
     worker::{self, WorkerOrder},
+    worker_process::{
+        CallConcurrency, CancellationEffect, MessageKind, Worker, WorkerNotification,
+    },
 };
 
 /// The largest message of a worker.
@@ -107,7 +109,7 @@ async fn read_first_message(reader: &mut LinkReader) -> Option<Result<WorkerRead
     }
 }
 
-// === impl Voice ===
+// === impl WorkerOutput ===
 
 impl WorkerOutput {
     /// Sorts what the worker sends until it ends, is not wanted any more, or floods.

@@ -12,25 +12,25 @@
 
 mod call;
 mod catalog;
+mod catalog_task;
 mod fault;
 mod files;
 mod flood;
-mod keeper;
 mod launch;
-mod normal;
+mod messages;
+mod normalize;
 mod offer;
 mod options;
 mod parked;
 mod plugins;
 mod question;
-mod running;
-mod seat;
 mod server;
+mod slot;
 mod subscriptions;
 mod tasks;
-mod told;
 mod watch;
 pub mod worker;
+mod worker_process;
 
 pub use fault::{PluginFault, PluginProblem};
 pub use files::{find_plugins, plugin_name};

@@ -11,7 +11,7 @@ use switchboard_wire::{
     sanitize,
 };
 
-use crate::{fault::PluginFault, told::WorkerReady};
+use crate::{fault::PluginFault, messages::WorkerReady};
 
 /// What one plugin offers.
 #[derive(Debug, Default)]

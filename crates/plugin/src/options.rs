@@ -81,7 +81,7 @@ impl PluginHostOptions {
     }
 }
 
-// === impl Terms ===
+// === impl PluginRunOptions ===
 
 impl Default for PluginRunOptions {
     fn default() -> Self {
@@ -89,7 +89,7 @@ impl Default for PluginRunOptions {
     }
 }
 
-// === impl Times ===
+// === impl PluginTimeouts ===
 
 impl Default for PluginTimeouts {
     fn default() -> Self {

@@ -30,7 +30,7 @@ pub(crate) struct ParkedWorkerCall {
     since: Instant,
 }
 
-// === impl Waiting ===
+// === impl ParkedWorkerCall ===
 
 impl ParkedWorkerCall {
     pub(crate) fn new(call: WorkerCall, question: WorkerQuestion, place: ItemRef) -> Self {

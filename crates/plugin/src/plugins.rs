@@ -12,17 +12,17 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     catalog::PluginCatalog,
+    catalog_task::{self, SlotContext},
     fault::PluginProblem,
     files::{self, PrivateCopies},
-    keeper::{self, SlotContext},
+    messages::WorkerReady,
     offer::PluginOffer,
     options::PluginHostOptions,
     parked::ParkedWorkerCalls,
-    seat::PluginSlot,
     server::to_raw,
+    slot::PluginSlot,
     subscriptions::Subscriptions,
     tasks::PluginTasks,
-    told::WorkerReady,
     watch::{FolderWatch, watch_folders},
     worker::BuiltinPlugins,
 };
@@ -74,13 +74,13 @@ pub struct PluginInfo {
     pub offer: Option<Arc<PluginOffer>>,
 }
 
-// === impl Plugins ===
+// === impl PluginServer ===
 
 impl PluginServer {
     /// Finds plugins, loads them, and keeps them current. What cannot be loaded is a problem beside what can.
     pub async fn start(options: PluginHostOptions, sources: PluginSources) -> Self {
         let plugins = Self::prepare(options, sources);
-        keeper::scan_folders(&plugins.inner).await;
+        catalog_task::scan_folders(&plugins.inner).await;
         plugins
     }
 
@@ -131,7 +131,7 @@ impl PluginServer {
             shutdown: CancellationToken::new(),
             problems: watch::Sender::default(),
         });
-        tokio::spawn(keeper::run_catalog_task(inner.clone(), heard, said));
+        tokio::spawn(catalog_task::run_catalog_task(inner.clone(), heard, said));
         Self { inner, _watching: watching }
     }
 

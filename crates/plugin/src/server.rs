@@ -21,11 +21,11 @@ use crate::{
     call::{WorkerCall, WorkerCallEvent, WorkerCallStep},
     catalog::ItemRef,
     fault::PluginFault,
-    normal,
+    normalize,
     parked::ParkedWorkerCall,
     plugins::{Inner, PluginServer},
     question::WorkerQuestion,
-    seat::PluginSlot,
+    slot::PluginSlot,
     tasks::{self, DetachedCall},
 };
 
@@ -245,7 +245,7 @@ impl Inner {
                 }
                 WorkerCallStep::Done(outcome) => {
                     let result = outcome?;
-                    return Ok(HandlerReply::Complete(normal::normalize_result(
+                    return Ok(HandlerReply::Complete(normalize::normalize_result(
                         place.offer.abi,
                         &asked.method,
                         result,

@@ -29,7 +29,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     call::{WorkerCall, WorkerCallEvent, WorkerCallStep},
     catalog::ItemRef,
-    normal,
+    normalize,
     question::WorkerQuestion,
     server::{hung_fault, invalid_params, text_param, to_raw},
 };
@@ -209,7 +209,11 @@ async fn follow(task: &PluginTask, detached: DetachedCall) -> Result<Raw, RpcErr
                 }
             }
             Ok(WorkerCallStep::Done(outcome)) => {
-                return Ok(normal::normalize_result(place.offer.abi, method::TOOLS_CALL, outcome?));
+                return Ok(normalize::normalize_result(
+                    place.offer.abi,
+                    method::TOOLS_CALL,
+                    outcome?,
+                ));
             }
             Ok(WorkerCallStep::Gone(fault)) => return Err(fault.to_rpc(&place.offer.name)),
             Err(_) if asks => return Err(RpcError::new(code::INTERNAL_ERROR, "nobody answered")),

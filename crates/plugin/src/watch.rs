@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use notify::{RecursiveMode, Watcher as _};
 use tokio::sync::mpsc;
 
-use crate::keeper::CatalogTaskMessage;
+use crate::catalog_task::CatalogTaskMessage;
 
 /// Watches folders for as long as it lives.
 pub(crate) struct FolderWatch {

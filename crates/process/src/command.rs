@@ -51,7 +51,7 @@ impl ProcessCommand {
     }
 }
 
-// === impl StopLadder ===
+// === impl StopTimeouts ===
 
 impl StopTimeouts {
     /// The time killed processes are given to disappear.

@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::{Arc, PoisonError};
 
 use super::ProcessExit;
-use super::family::{self, ProcessInfo};
-use super::watch::{ProcessControl, ProcessStage};
+use super::lifecycle::{ProcessControl, ProcessStage};
+use super::process_tree::{self, ProcessInfo};
 
 /// A process that was started, with everything it started in turn. Dropping the last clone begins to
 /// stop it, without waiting for that.
@@ -30,7 +30,7 @@ impl Process {
     /// The program and everything it has started that is still there, parents before children. Reads files: not for
     /// the runtime's own thread. Empty where there is no `/proc` to ask.
     pub fn process_tree(&self) -> Vec<ProcessInfo> {
-        family::list_process_tree(self.pid)
+        process_tree::list_process_tree(self.pid)
     }
 
     /// Waits until the program has ended; its descendants are then being stopped. By that time

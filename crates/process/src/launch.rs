@@ -9,10 +9,10 @@ use std::process::Stdio;
 use tokio::net::unix::pipe;
 use tokio::sync::oneshot;
 
+use super::lifecycle::{self, ProcessControl};
 use super::stderr::StderrReader;
-use super::watch::{self, ProcessControl};
 use super::{
-    Process, ProcessCommand, ProcessGuard, SpawnError, SpawnedProcess, StderrOptions, direct,
+    Process, ProcessCommand, ProcessGuard, SpawnError, SpawnedProcess, StderrOptions, direct_child,
     resolve,
 };
 
@@ -42,13 +42,13 @@ pub(super) fn launch(
     let (theirs, stdin, stdout, errors) =
         pipes().map_err(|source| SpawnError::Io { doing: "opening pipes", source })?;
     let (watch, line) =
-        watch::reporter_and_control(StderrReader::new(errors, stderr), command.stop);
+        lifecycle::reporter_and_control(StderrReader::new(errors, stderr), command.stop);
     let started = match guard {
         #[cfg(target_os = "linux")]
         ProcessGuard::Executable(guard) => {
-            super::guarded::launch(file, command, guard, theirs, watch)?
+            super::guarded_child::launch(file, command, guard, theirs, watch)?
         }
-        _ => direct::launch(file, command, theirs, watch)?,
+        _ => direct_child::launch(file, command, theirs, watch)?,
     };
     Ok(LaunchedProcess { stdin, stdout, line, started })
 }
@@ -65,7 +65,7 @@ fn pipes() -> io::Result<(ChildPipes, pipe::Sender, pipe::Receiver, pipe::Receiv
     ))
 }
 
-// === impl ChildEnds ===
+// === impl ChildPipes ===
 
 impl ChildPipes {
     /// Gives them to a command, which must be dropped soon: until then they stay open here too.

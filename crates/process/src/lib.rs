@@ -12,29 +12,29 @@
 mod child;
 mod command;
 mod descriptors;
-mod direct;
+mod direct_child;
 mod error;
 mod exit;
-mod family;
 pub mod guard;
 #[cfg(target_os = "linux")]
-mod guarded;
+mod guarded_child;
 mod handle;
 mod launch;
+mod lifecycle;
 #[cfg(target_os = "linux")]
 mod orphans;
+mod process_tree;
 mod resolve;
 mod stderr;
 mod stdout;
-mod watch;
 
 pub use command::{ProcessCommand, StopTimeouts};
 pub use descriptors::raise_descriptor_limit;
 pub use error::SpawnError;
 pub use exit::ProcessExit;
-pub use family::ProcessInfo;
 pub use guard::ProcessGuard;
 pub use handle::Process;
+pub use process_tree::ProcessInfo;
 pub use stderr::{StderrOptions, StderrSink};
 
 pub use stdout::StdoutPipe;

@@ -18,7 +18,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::Pid;
 
-use super::guard::{descendants, ladder};
+use super::guard::{descendants, stop_tree};
 
 /// The limit that serves as the mark. The kernel has not enforced it since Linux 2.4, every process inherits it, and
 /// without privileges it can be lowered but never raised. So a process whose limit is below ours descends from a guard.
@@ -60,7 +60,7 @@ fn kill_once() -> bool {
     let mut found = false;
     for orphan in find() {
         let below = descendants::descendants(orphan);
-        ladder::kill_groups(&below, orphan);
+        stop_tree::kill_groups(&below, orphan);
         for pid in &below {
             let _ = kill(*pid, Signal::SIGKILL);
         }

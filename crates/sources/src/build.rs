@@ -12,11 +12,11 @@ use switchboard_config::{
 use switchboard_core::ide;
 use tokio::sync::{Notify, oneshot};
 
+use super::broken_files::{EffectiveState, SourcesReading, mark_waiting, narrow_desired};
 use super::connectors::{
     ConnectorCatalog, ConnectorRequest, FetchOutcome, effective_connector_source,
 };
 use super::files::{FileStates, FileWatch};
-use super::hold::{EffectiveState, SourcesReading, mark_waiting, narrow_desired};
 use super::options::SourcesOptions;
 use super::problem::SourceProblem;
 use super::snapshot::DesiredSnapshot;

@@ -45,16 +45,16 @@
 
 #![cfg(unix)]
 
+mod broken_files;
 mod build;
 mod connectors;
 mod files;
-mod hold;
-mod keeper;
 mod options;
 mod problem;
-mod served;
 mod snapshot;
 mod sources;
+mod task;
+mod workspace;
 
 pub use connectors::{
     ConnectorCredentials, ConnectorsError, TokenHelperFault, cached_connector_catalog,
@@ -62,6 +62,6 @@ pub use connectors::{
 };
 pub use options::{SourcesOptions, SourcesTiming, WatchMode};
 pub use problem::SourceProblem;
-pub use served::{PluginHost, SyncedWorkspace, WorkspaceExtras};
 pub use snapshot::DesiredSnapshot;
 pub use sources::Sources;
+pub use workspace::{PluginHost, SyncedWorkspace, WorkspaceExtras};

@@ -9,9 +9,9 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::DropGuard;
 
-use super::keeper::{SourcesTask, WakeSignals};
 use super::options::SourcesOptions;
 use super::snapshot::DesiredSnapshot;
+use super::task::{SourcesTask, WakeSignals};
 
 /// How long a look at the files may take.
 const RELOAD_TIMEOUT: Duration = Duration::from_secs(2);

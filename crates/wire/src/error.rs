@@ -220,7 +220,7 @@ impl Error {
     }
 }
 
-// === impl Told ===
+// === impl RemoteError ===
 
 impl RemoteError {
     /// An error and everything below it, each once and cleaned.

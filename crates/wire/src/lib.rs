@@ -20,9 +20,9 @@ pub mod sanitize;
 pub mod server;
 pub mod ws;
 
-mod classify;
 mod error;
 mod placed;
+mod remedy;
 mod spread;
 mod version;
 

@@ -1,15 +1,15 @@
 //! Walks the whole way that a sign-in takes, changes nothing on it, and tells what each step asked, what came back and
 //! what that means. The answer to "why am I signed out".
 
+mod describe;
+mod examination;
 mod redact;
-mod told;
-mod walk;
 
 use std::fmt;
 
 use crate::sign_in::SignIn;
+use examination::SignInExamination;
 pub use redact::redact_url;
-use walk::SignInExamination;
 
 /// A step on the way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

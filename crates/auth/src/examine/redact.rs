@@ -1,7 +1,7 @@
 //! Lines without what may be secret in their URLs: `doctor auth` prints addresses of entries, challenges and metadata, and
 //! people paste that into bug reports.
 
-use switchboard_config::mask::{REDACTED, redact_text};
+use switchboard_config::redact::{REDACTED, redact_text};
 use url::Url;
 
 /// What may follow a URL in a line without being part of it.

@@ -10,8 +10,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 
-use super::answer::{ExpectedResponse, parse_query};
-use super::page::ResultPage;
+use super::authorization_response::{ExpectedResponse, parse_query};
+use super::result_page::ResultPage;
 use crate::error::Error;
 
 const CALLBACK_PATH: &str = "/callback";

@@ -1,8 +1,8 @@
 //! A person signs in: they are brought to a page, and come back with a code that only we can use.
 
-mod answer;
+mod authorization_response;
 mod callback;
-mod page;
+mod result_page;
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::assertion::random_text;
 use crate::error::Error;
 use crate::fetch::Fetcher;
 use crate::metadata::AuthorizationServer;
-use answer::ExpectedResponse;
+use authorization_response::ExpectedResponse;
 pub(crate) use callback::CallbackListener;
 
 /// How long somebody may take to sign in.
@@ -77,7 +77,7 @@ pub(crate) async fn request_code(
     let visiting = async {
         match visit.open_page(&url).await.map_err(Error::Visit)? {
             SignInPageOutcome::Pasted(address) => {
-                expected.read_code(&answer::parse_pasted(&address)?)
+                expected.read_code(&authorization_response::parse_pasted(&address)?)
             }
             SignInPageOutcome::Opened => std::future::pending().await,
         }

@@ -73,7 +73,7 @@ impl IdentityProviderClient {
     }
 }
 
-// === impl Answer ===
+// === impl ExchangeResponse ===
 
 impl ExchangeResponse {
     fn grant(self) -> Result<Secret<String>, Error> {

@@ -45,7 +45,7 @@ struct IdTokenClaims {
     preferred_username: Option<String>,
 }
 
-// === impl Identity ===
+// === impl SignedInUser ===
 
 impl SignedInUser {
     pub(super) fn from_record(record: &SignInRecord) -> Option<Self> {

@@ -20,11 +20,11 @@ use switchboard_wire::sanitize;
 use url::Url;
 
 use crate::account::{OAuthAccount, OAuthClient, SignInRecord};
+use crate::client_registration as client_identity;
 use crate::error::{Error, IdentityProviderStep};
 use crate::fetch::Fetcher;
 use crate::flow::{self, CallbackListener, OpenSignInPage};
 use crate::helper::HelperCommand;
-use crate::identity as client_identity;
 use crate::metadata::{AuthorizationServer, IssuerSource, discover_server};
 use crate::scopes;
 use crate::sign_in::SignIn;
@@ -220,7 +220,7 @@ fn provider_key(settings: &switchboard_config::IdentityProvider) -> String {
     hash.finalize()[..16].iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
 }
 
-// === impl Known ===
+// === impl DiscoveredProvider ===
 
 impl DiscoveredProvider {
     fn token_endpoint(&self) -> TokenEndpoint<'_> {

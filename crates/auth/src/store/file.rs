@@ -17,7 +17,7 @@ pub struct FileSignInStore {
     keys: RecordKeys,
 }
 
-// === impl FileStore ===
+// === impl FileSignInStore ===
 
 impl FileSignInStore {
     /// A store in `folder`, which is made when something is first kept.

@@ -6,7 +6,7 @@
 mod file;
 mod key;
 mod seal;
-mod shelf;
+mod stored_record;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use std::time::SystemTime;
 
 pub use file::FileSignInStore;
 pub use key::{KeyLocation, Keychain, NoKeychain, SystemKeychain};
-pub(crate) use shelf::{RecordLock, StoredRecord};
+pub(crate) use stored_record::{RecordLock, StoredRecord};
 
 use crate::account::SignInRecord;
 

@@ -5,8 +5,8 @@
 //! here.
 
 mod claims;
+mod issuer_keys;
 mod keys;
-mod published;
 mod token;
 
 use std::time::Duration;
@@ -15,7 +15,7 @@ use switchboard_wire::http::HttpPoolOptions;
 
 use crate::token::unix_now;
 use claims::{ExpectedAudience, ExpectedClaims};
-use published::IssuerKeys;
+use issuer_keys::IssuerKeys;
 use token::ParsedToken;
 
 /// Clocks differ by so much.

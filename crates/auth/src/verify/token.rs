@@ -74,7 +74,7 @@ fn decode_part(part: &str) -> Result<Vec<u8>, TokenRejection> {
     URL_SAFE_NO_PAD.decode(part).map_err(|_| TokenRejection::Malformed)
 }
 
-// === impl Written ===
+// === impl RawTokenHeader ===
 
 impl RawTokenHeader {
     fn into_header(self) -> Result<TokenHeader, TokenRejection> {

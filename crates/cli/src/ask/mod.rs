@@ -41,7 +41,7 @@ enum PersonReply {
     Cancel,
 }
 
-// === impl Asking ===
+// === impl CallQuestions ===
 
 impl<'a> CallQuestions<'a> {
     pub(crate) fn new(printer: &'a Printer) -> Self {
@@ -137,7 +137,7 @@ async fn elicitation(
     }
 }
 
-// === impl Said ===
+// === impl PersonReply ===
 
 impl PersonReply {
     /// As the protocol has it.

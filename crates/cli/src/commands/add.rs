@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use switchboard_config::{Entry, OAuth, Remote, Stdio, Transport};
 
-use super::written;
+use super::write_entry;
 use crate::args::{Add, Kind, looks_like_url};
 use crate::printer::Printer;
 use crate::report::Failure;
@@ -13,7 +13,7 @@ use crate::surroundings::Caller;
 
 pub(super) fn run(add: &Add, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
     let entry = entry(add)?;
-    written::add(add.scope.scope(), &add.name, &entry, caller, printer)
+    write_entry::add(add.scope.scope(), &add.name, &entry, caller, printer)
 }
 
 fn entry(add: &Add) -> Result<Value, Failure> {

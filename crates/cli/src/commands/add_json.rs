@@ -2,7 +2,7 @@
 
 use switchboard_config::{SourceOrigin, parse_entry};
 
-use super::written;
+use super::write_entry;
 use crate::args::AddJson;
 use crate::printer::Printer;
 use crate::report::{Failure, FailureKind};
@@ -15,5 +15,5 @@ pub(super) fn run(add: &AddJson, caller: &Caller, printer: &Printer) -> Result<(
             .with_location(problem.at)
             .with_hint("quote it for your shell: '{\"command\": \"…\"}'")
     })?;
-    written::add(add.scope.scope(), &add.name, &entry, caller, printer)
+    write_entry::add(add.scope.scope(), &add.name, &entry, caller, printer)
 }

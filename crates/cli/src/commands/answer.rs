@@ -3,7 +3,7 @@
 use serde_json::json;
 use switchboard_core::dispatch::{QuestionAnswer, QuestionKind};
 use switchboard_core::permission::AnswerLifetime;
-use switchboard_core::told;
+use switchboard_core::remote;
 use switchboard_hub::admin::QuestionInfo;
 use switchboard_wire::json::Raw;
 
@@ -13,11 +13,12 @@ use crate::args::{Answer, Span};
 use crate::printer::Printer;
 use crate::report::{Failure, FailureKind};
 use crate::surroundings::Caller;
-use crate::{ask, hub, prompt};
+use crate::{ask, command_engine, prompt};
 
 pub(super) async fn run(given: &Answer, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
-    let hub = hub::find_running(caller, printer).await.ok_or_else(no_hub)?;
-    let failed = |error| hub::hub_failure(format!("cannot answer `{}`", given.id), error);
+    let hub = command_engine::find_running(caller, printer).await.ok_or_else(no_hub)?;
+    let failed =
+        |error| command_engine::hub_failure(format!("cannot answer `{}`", given.id), error);
     let waiting = hub.questions().await.map_err(failed)?;
     let asking = waiting.iter().find(|asking| asking.id == given.id);
     let asking = asking.ok_or_else(|| {
@@ -25,7 +26,7 @@ pub(super) async fn run(given: &Answer, caller: &Caller, printer: &Printer) -> R
             .with_hint("`switchboard questions` shows those that do")
     })?;
     let reply = decide(given, asking, printer).await?;
-    hub.answer(&given.id, &told::RemoteAnswer::from_answer(&reply)).await.map_err(failed)?;
+    hub.answer(&given.id, &remote::RemoteAnswer::from_answer(&reply)).await.map_err(failed)?;
     if printer.is_json() {
         return printer.json(&json!({ "id": given.id, "action": word(&reply) }));
     }
@@ -64,7 +65,7 @@ async fn decide(
         (QuestionKind::Permission(_), Some(span), _) => Ok(QuestionAnswer::Allow(span.into())),
         (QuestionKind::Permission(_), None, true) => Ok(QuestionAnswer::Deny(AnswerLifetime::Once)),
         (QuestionKind::Elicitation { .. }, None, true) => {
-            Ok(told::RemoteAnswer::from_action(told::RemoteAnswerAction::Decline).into_answer())
+            Ok(remote::RemoteAnswer::from_action(remote::RemoteAnswerAction::Decline).into_answer())
         }
         (QuestionKind::Elicitation { params }, None, false) if !given.arguments.is_empty() => {
             filled(given, params)
@@ -85,7 +86,7 @@ fn filled(given: &Answer, params: &Raw) -> Result<QuestionAnswer, Failure> {
             Failure::plain(FailureKind::Usage, "the form takes something else")
                 .with_causes(mistakes)
         })?;
-    let mut answer = told::RemoteAnswer::from_action(told::RemoteAnswerAction::Accept);
+    let mut answer = remote::RemoteAnswer::from_action(remote::RemoteAnswerAction::Accept);
     answer.content = Some(content);
     Ok(answer.into_answer())
 }

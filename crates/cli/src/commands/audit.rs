@@ -7,7 +7,7 @@ use switchboard_core::audit::{self, AuditCallLine, AuditEntry, AuditFilter, Audi
 use switchboard_wire::sanitize;
 
 use crate::args;
-use crate::hub;
+use crate::command_engine;
 use crate::notice::Notice;
 use crate::printer::{DIM, Printer};
 use crate::report::Failure;
@@ -32,7 +32,7 @@ pub(super) async fn run(
     } else {
         None
     };
-    hub::settle(caller, printer).await;
+    command_engine::settle(caller, printer).await;
     let history = audit::read_audit_log(&folder, filter, asked.lines).await.map_err(failed)?;
     let path = AuditLog::path(&folder);
     match (printer.is_json(), &follow) {

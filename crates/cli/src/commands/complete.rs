@@ -8,10 +8,10 @@ use switchboard_wire::json::Raw;
 use switchboard_wire::sanitize;
 
 use super::follow::follow;
-use super::named;
+use super::lookup;
 use super::prompt::{object, pairs};
 use crate::args::Complete;
-use crate::hub::{self, CommandEngine, FallbackServer};
+use crate::command_engine::{self, CommandEngine, FallbackServer};
 use crate::printer::Printer;
 use crate::report::Failure;
 use crate::surroundings::Caller;
@@ -22,7 +22,7 @@ pub(super) async fn run(
     printer: &Printer,
 ) -> Result<(), Failure> {
     let known = object(&pairs(&complete.known)?);
-    hub::with_engine(
+    command_engine::with_engine(
         caller,
         printer.room(),
         FallbackServer::Builtin,
@@ -42,12 +42,13 @@ async fn show(
     let request = if of.contains("://") {
         Request::complete(CompletionReference::Template(of), argument, value, known)
     } else {
-        let prompt: ListedPrompt = named::find(hub, of, printer).await?;
+        let prompt: ListedPrompt = lookup::find(hub, of, printer).await?;
         Request::complete(CompletionReference::Prompt(&prompt.name), argument, value, known)
     };
     let outcome = follow(hub, request, of, printer).await;
-    let outcome = outcome
-        .map_err(|error| hub::call_failed(&format!("cannot complete `{argument}`"), &error, hub))?;
+    let outcome = outcome.map_err(|error| {
+        command_engine::call_failed(&format!("cannot complete `{argument}`"), &error, hub)
+    })?;
     let values = outcome.result.get_path(&["completion", "values"]).ok().flatten();
     let values: Vec<_> = values.iter().flat_map(Raw::elements).collect();
     let values: Vec<String> = values.iter().filter_map(Raw::to_text).collect();

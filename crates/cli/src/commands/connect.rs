@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use switchboard_gateway::front::{OpenView, ViewProvider as _, ViewRequest, ViewSelection};
+use switchboard_gateway::view_provider::{OpenView, ViewProvider as _, ViewRequest, ViewSelection};
 use switchboard_hub::attach::{self, AttachOptions, HubLaunchOptions};
 use switchboard_hub::socket::{HubFolders, HubPaths};
 use switchboard_wire::json::Raw;
@@ -12,7 +12,7 @@ use crate::args::{Connect, Global};
 use crate::notice::Notice;
 use crate::printer::Printer;
 use crate::report::{Failure, FailureKind};
-use crate::serving::{self, ServedWorkspace, WorkspaceInputs};
+use crate::served_workspace::{self, ServedWorkspace, WorkspaceInputs};
 use crate::state_check::unwritable_state;
 use crate::surroundings::{self, Caller};
 use crate::wait;
@@ -74,7 +74,7 @@ pub(crate) async fn standalone(
     if caller.is_alone() {
         printer.notices(&unwritable_state(caller));
     }
-    let engine = serving::start_engine(caller).await?;
+    let engine = served_workspace::start_engine(caller).await?;
     let done = match ServedWorkspace::open(
         engine.clone(),
         &connect.view,

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use switchboard_config::{ProblemSeverity, Scope, SourceOrigin, check_entry, mask, parse_entry};
+use switchboard_config::{ProblemSeverity, Scope, SourceOrigin, check_entry, parse_entry, redact};
 
 use super::editor::Draft;
-use super::written;
+use super::write_entry;
 use crate::args::{Edit, ScopeArg};
 use crate::notice::Notice;
 use crate::printer::{BOLD, Printer};
@@ -106,7 +106,7 @@ fn read(text: &str, name: &str, caller: &Caller) -> Result<Option<Value>, Failur
         || Failure::plain(FailureKind::Failed, format!("the entry of `{name}` is not usable"));
     let entry = parse_entry(&origin, text)
         .map_err(|problem| wrong().with_causes([problem.message]).with_location(problem.at))?;
-    written::refuse_client_secret(&entry)?;
+    write_entry::refuse_client_secret(&entry)?;
     let checked = check_entry(name, &entry, &origin.start(), &caller.surroundings.env);
     if checked.entry.is_some() {
         return Ok(Some(entry));
@@ -129,7 +129,7 @@ fn finish(
     if printer.is_json() {
         return printer.json(&json!({
             "name": name, "scope": scope, "file": path, "changed": before.is_some(),
-            "entry": mask::redact_entry(entry), "problems": problems,
+            "entry": redact::redact_entry(entry), "problems": problems,
         }));
     }
     let file = printer.places.path(path);
@@ -143,8 +143,8 @@ fn finish(
 
 /// What was there before was warned about before.
 fn new_secrets(name: &str, before: &Value, after: &Value) -> Vec<Notice> {
-    let known = written::plain_secrets(name, before);
-    let mut found = written::plain_secrets(name, after);
+    let known = write_entry::plain_secrets(name, before);
+    let mut found = write_entry::plain_secrets(name, after);
     found.retain(|notice| !known.iter().any(|known| known.message == notice.message));
     found
 }

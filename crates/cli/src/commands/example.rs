@@ -6,7 +6,7 @@ use std::sync::Arc;
 use switchboard_config::command_line;
 use switchboard_core::catalog::ListedTool;
 
-use super::named::path;
+use super::lookup::path;
 
 /// How many arguments an example has at most.
 const MAX_EXAMPLE_ARGUMENTS: usize = 6;

@@ -7,7 +7,7 @@ use switchboard_wire::json::Raw;
 use switchboard_wire::sanitize;
 
 use crate::ask::CallQuestions;
-use crate::hub::{CommandEngine, SideEvent};
+use crate::command_engine::{CommandEngine, SideEvent};
 use crate::printer::{DIM, Printer, Waiting};
 use crate::wait;
 

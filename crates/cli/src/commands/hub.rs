@@ -1,6 +1,6 @@
 //! The hub that `connect` starts: one engine for every client of this user, reached over a private socket.
 
-mod rooms;
+mod workspace_registry;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,13 +15,13 @@ use switchboard_process::raise_descriptor_limit;
 use tokio_util::sync::CancellationToken;
 
 use super::connect::hub_paths;
-use crate::hub::Hints;
+use crate::command_engine::Hints;
 use crate::limits::{DescriptorShare, fitting_connections};
 use crate::report::Failure;
-use crate::serving::{self, ServedWorkspace};
+use crate::served_workspace::{self, ServedWorkspace};
 use crate::surroundings::Caller;
 use crate::wait;
-pub(super) use rooms::{WorkspaceRegistry, to_admin_problem};
+pub(super) use workspace_registry::{WorkspaceRegistry, to_admin_problem};
 
 /// How long a hub that is about to end is waited for.
 const HUB_END_TIMEOUT: Duration = Duration::from_secs(10);
@@ -72,7 +72,7 @@ fn lifetime(caller: &Caller) -> HubLifetime {
     }
 }
 
-// === impl Here ===
+// === impl LocalHub ===
 
 impl LocalHub {
     /// Takes the user's one place for a hub; the inner error says why it cannot be had.
@@ -84,7 +84,7 @@ impl LocalHub {
             Ok(listener) => listener,
             Err(error) => return Ok(Err(error)),
         };
-        let engine = serving::start_engine(caller).await?;
+        let engine = served_workspace::start_engine(caller).await?;
         let mut options = ListenOptions::new(env!("CARGO_PKG_VERSION"), lifetime);
         let (usual, limit) = (options.connections, raise_descriptor_limit());
         options.connections = fitting_connections(usual, limit, DescriptorShare::Socket);
@@ -120,7 +120,7 @@ impl LocalHub {
     }
 }
 
-// === impl House ===
+// === impl HubService ===
 
 impl socket::HubBackend for HubService {
     type Views = ServedWorkspace;

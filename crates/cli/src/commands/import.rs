@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 use switchboard_config::{
     Scope,
     import::{ImportCandidate, ImportPlan},
-    mask,
+    redact,
 };
 
-use super::written;
+use super::write_entry;
 use crate::args::{Import, ScopeArg};
 use crate::notice::Notice;
 use crate::printer::{BOLD, DIM, Printer};
@@ -36,7 +36,7 @@ pub(super) fn run(import: &Import, caller: &Caller, printer: &Printer) -> Result
     let (mut added, mut failures) = (Vec::new(), Vec::new());
     if matches!(consent, ImportConsent::Given) {
         for found in &plan.add {
-            match written::write(scope(found, import), &found.name, &found.entry, caller) {
+            match write_entry::write(scope(found, import), &found.name, &found.entry, caller) {
                 Ok(written) => added.push(written),
                 Err(failure) => failures.push(failure),
             }
@@ -98,7 +98,7 @@ fn count(servers: usize) -> String {
 
 fn print(plan: &ImportPlan, import: &Import, printer: &Printer) {
     for found in &plan.add {
-        let target = show::short_target(&mask::redact_entry(&found.entry));
+        let target = show::short_target(&redact::redact_entry(&found.entry));
         printer.line(format_args!(
             "add {BOLD}{}{BOLD:#} to the {} scope: {target}\n  {DIM}from {}{DIM:#}",
             found.name,
@@ -124,7 +124,7 @@ fn plan_json(plan: &ImportPlan, import: &Import, added: &Value, failed: &Value) 
         .map(|found| {
             json!({
                 "name": found.name, "scope": scope(found, import), "from": found.at,
-                "entry": mask::redact_entry(&found.entry),
+                "entry": redact::redact_entry(&found.entry),
             })
         })
         .collect();

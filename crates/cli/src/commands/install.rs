@@ -6,7 +6,7 @@ use clap::Parser as _;
 use serde_json::{Value, json};
 use switchboard_config::import::ClientApp;
 use switchboard_config::install::{ClientInstallation, InstalledEntry, LaunchCommand};
-use switchboard_config::mask;
+use switchboard_config::redact;
 
 use crate::args::{Args, Global, Install};
 use crate::printer::{BOLD, DIM, Printer};
@@ -103,7 +103,7 @@ pub(super) fn name_taken_failure(
     printer: &Printer,
 ) -> Failure {
     let ClientInstallation { client, name, file, .. } = found;
-    let what = show::short_target(&mask::redact_entry(entry));
+    let what = show::short_target(&redact::redact_entry(entry));
     let file = printer.places.path(file);
     let message = format!("{client} has another server under the name `{name}`: {what}");
     Failure::plain(FailureKind::Failed, message)
@@ -122,7 +122,7 @@ pub(super) fn answer(
     }
     printer.json(&json!({
         "client": found.client.name(), "file": found.file.display().to_string(),
-        "name": found.name, "entry": mask::redact_entry(entry), "done": done,
+        "name": found.name, "entry": redact::redact_entry(entry), "done": done,
     }))
 }
 

@@ -27,7 +27,7 @@ mod list;
 mod login;
 mod logout;
 mod logs;
-mod named;
+mod lookup;
 mod pending;
 mod permissions;
 mod plugin;
@@ -48,7 +48,7 @@ mod switch;
 mod token;
 mod tools;
 mod uninstall;
-mod written;
+mod write_entry;
 mod xaa;
 
 pub(crate) use token::failed as token_failed;

@@ -210,7 +210,7 @@ async fn call(
     Ok(ProbedCall { tool: tool.to_owned(), millis: millis(started.elapsed()), result })
 }
 
-// === impl Found ===
+// === impl ProbeReport ===
 
 impl ProbeReport {
     fn print(&self, printer: &Printer) {
@@ -289,7 +289,7 @@ fn text(item: &Raw, key: &str) -> String {
     sanitize::sanitize_block(&value).into_owned()
 }
 
-// === impl Called ===
+// === impl ProbedCall ===
 
 impl ProbedCall {
     fn is_error(&self) -> bool {

@@ -8,9 +8,9 @@ use switchboard_wire::sanitize;
 
 use super::content::{self, ResultPart};
 use super::follow::follow;
-use super::named;
+use super::lookup;
 use crate::args;
-use crate::hub::{self, CommandEngine, FallbackServer};
+use crate::command_engine::{self, CommandEngine, FallbackServer};
 use crate::printer::{BOLD, Printer, escaped};
 use crate::report::{Failure, FailureKind};
 use crate::surroundings::Caller;
@@ -21,7 +21,7 @@ pub(super) async fn run(
     printer: &Printer,
 ) -> Result<(), Failure> {
     let given = pairs(&prompt.arguments)?;
-    hub::with_engine(
+    command_engine::with_engine(
         caller,
         printer.room(),
         FallbackServer::Builtin,
@@ -36,12 +36,12 @@ async fn show(
     hub: &CommandEngine,
     printer: &Printer,
 ) -> Result<(), Failure> {
-    let listed: ListedPrompt = named::find(hub, name, printer).await?;
+    let listed: ListedPrompt = lookup::find(hub, name, printer).await?;
     check(&listed, given)?;
     let request = Request::prompt(&listed.name, &object(given));
     let outcome = follow(hub, request, &listed.name, printer).await;
     let outcome = outcome.map_err(|error| {
-        hub::call_failed(&format!("cannot fill in `{}`", listed.name), &error, hub)
+        command_engine::call_failed(&format!("cannot fill in `{}`", listed.name), &error, hub)
     })?;
     if printer.is_json() {
         printer.line(escaped(outcome.result.as_str()));
@@ -94,7 +94,7 @@ fn check(listed: &ListedPrompt, given: &[(String, String)]) -> Result<(), Failur
         return Ok(());
     }
     let message = format!("the arguments of `{}` are not what it takes", listed.name);
-    let words = std::iter::once(named::path(listed)).chain(blanks(prompt));
+    let words = std::iter::once(lookup::path(listed)).chain(blanks(prompt));
     let such = format!("such as `{}`", command_line("prompt", words));
     Err(Failure::plain(FailureKind::Usage, message).with_causes(wrong).with_hint(such))
 }

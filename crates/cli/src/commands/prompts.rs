@@ -6,14 +6,14 @@ use switchboard_wire::sanitize;
 
 use super::tools::notices;
 use crate::args::OfServer;
-use crate::hub::{self, CommandEngine, FallbackServer, WaitTarget};
+use crate::command_engine::{self, CommandEngine, FallbackServer, WaitTarget};
 use crate::printer::{BOLD, Printer};
 use crate::report::Failure;
 use crate::show;
 use crate::surroundings::Caller;
 
 pub(super) async fn run(of: &OfServer, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
-    hub::with_engine(
+    command_engine::with_engine(
         caller,
         printer.room(),
         FallbackServer::Builtin,
@@ -31,7 +31,9 @@ async fn show(
     let server = of.server.as_deref();
     let snapshot =
         hub.wait_until_settled(server.map_or(WaitTarget::All, WaitTarget::Server), printer).await;
-    if let Some(failure) = server.and_then(|server| hub::missing_failure(hub, &snapshot, server)) {
+    if let Some(failure) =
+        server.and_then(|server| command_engine::missing_failure(hub, &snapshot, server))
+    {
         return Err(failure);
     }
     let prompts = snapshot.catalog.prompts().iter();

@@ -8,7 +8,7 @@ use switchboard_wire::json::Raw;
 use switchboard_wire::sanitize;
 
 use crate::args::Questions;
-use crate::hub;
+use crate::command_engine;
 use crate::notice::Notice;
 use crate::printer::{BOLD, DIM, Printer, escaped};
 use crate::report::{Failure, FailureKind};
@@ -24,13 +24,17 @@ pub(super) async fn run(
     caller: &Caller,
     printer: &Printer,
 ) -> Result<(), Failure> {
-    let hub = hub::find_running(caller, printer).await;
+    let hub = command_engine::find_running(caller, printer).await;
     match (hub, asked.follow) {
         (Some(hub), true) => follow(&hub, printer).await,
         (None, true) => Err(no_hub()),
         (Some(hub), false) => {
             let waiting = hub.questions().await;
-            list(&waiting.map_err(|error| hub::hub_failure("cannot ask the hub", error))?, printer)
+            list(
+                &waiting
+                    .map_err(|error| command_engine::hub_failure("cannot ask the hub", error))?,
+                printer,
+            )
         }
         (None, false) => list(&[], printer),
     }
@@ -60,7 +64,8 @@ fn list(waiting: &[QuestionInfo], printer: &Printer) -> Result<(), Failure> {
 async fn follow(hub: &AdminClient, printer: &Printer) -> Result<(), Failure> {
     let mut ending = EndSignals::listen();
     let events = hub.events(QuestionAttendance::Yes).await;
-    let mut events = events.map_err(|error| hub::hub_failure("cannot watch the hub", error))?;
+    let mut events =
+        events.map_err(|error| command_engine::hub_failure("cannot watch the hub", error))?;
     loop {
         tokio::select! {
             event = events.next() => match event {

@@ -6,14 +6,14 @@ use switchboard_wire::json::Raw;
 use super::content::{self, ResultPart};
 use super::follow::follow;
 use crate::args::Read;
-use crate::hub::{self, CommandEngine, FallbackServer, WaitTarget};
+use crate::command_engine::{self, CommandEngine, FallbackServer, WaitTarget};
 use crate::notice::Notice;
 use crate::printer::{Printer, escaped};
 use crate::report::Failure;
 use crate::surroundings::Caller;
 
 pub(super) async fn run(read: &Read, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
-    hub::with_engine(
+    command_engine::with_engine(
         caller,
         printer.room(),
         FallbackServer::Builtin,
@@ -27,14 +27,14 @@ async fn show(read: &Read, hub: &CommandEngine, printer: &Printer) -> Result<(),
     let mut request = Request::read(&uri);
     if let Some(server) = &server {
         let snapshot = hub.wait_until_settled(WaitTarget::Server(server), printer).await;
-        if let Some(failure) = hub::missing_failure(hub, &snapshot, server) {
+        if let Some(failure) = command_engine::missing_failure(hub, &snapshot, server) {
             return Err(failure.with_context(format!("cannot read {uri}")));
         }
         request = request.of_server(server);
     }
     let outcome = follow(hub, request, &uri, printer).await;
-    let outcome =
-        outcome.map_err(|error| hub::call_failed(&format!("cannot read {uri}"), &error, hub))?;
+    let outcome = outcome
+        .map_err(|error| command_engine::call_failed(&format!("cannot read {uri}"), &error, hub))?;
     printer.notices(other_owners(&uri, server.as_deref(), outcome.server.as_deref(), hub).as_ref());
     if printer.is_json() {
         printer.line(escaped(outcome.result.as_str()));

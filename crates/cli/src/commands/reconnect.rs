@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::list::ConnectedInfo;
 use crate::args::Server;
-use crate::hub::{self, CommandEngine, FallbackServer, WaitTarget};
+use crate::command_engine::{self, CommandEngine, FallbackServer, WaitTarget};
 use crate::notice::Notice;
 use crate::printer::{BOLD, Printer};
 use crate::report::Failure;
@@ -16,7 +16,7 @@ pub(super) async fn run(
     caller: &Caller,
     printer: &Printer,
 ) -> Result<(), Failure> {
-    hub::with_engine(
+    command_engine::with_engine(
         caller,
         printer.room(),
         FallbackServer::Builtin,
@@ -28,7 +28,7 @@ pub(super) async fn run(
 async fn show(server: &str, hub: &CommandEngine, printer: &Printer) -> Result<(), Failure> {
     hub.reconnect(server).await?;
     let snapshot = hub.wait_until_settled(WaitTarget::Server(server), printer).await;
-    if let Some(failure) = hub::missing_failure(hub, &snapshot, server) {
+    if let Some(failure) = command_engine::missing_failure(hub, &snapshot, server) {
         return Err(failure);
     }
     let Some(view) = snapshot.server(server) else { return Ok(()) };

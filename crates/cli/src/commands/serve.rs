@@ -15,20 +15,20 @@ use tokio_util::sync::CancellationToken;
 
 use super::connect::hub_paths;
 use super::hub::{LocalHub, no_admin_port};
+use crate::access::AccessSetup;
 use crate::args::Serve;
-use crate::guarding::AccessSetup;
-use crate::hub;
+use crate::command_engine;
 use crate::notice::Notice;
 use crate::printer::{BOLD, DIM, Printer};
 use crate::report::{Failure, FailureKind};
-use crate::serving::{self, ServedWorkspace, WorkspaceInputs};
+use crate::served_workspace::{self, ServedWorkspace, WorkspaceInputs};
 use crate::state_check::{no_console, unwritable_state};
 use crate::surroundings::Caller;
 use crate::wait;
 
-mod beside;
+mod through_hub;
 
-pub(super) use beside::in_hub;
+pub(super) use through_hub::in_hub;
 
 /// How long taking over from a hub that has ended may take: it may be finishing calls.
 const HANDOVER_TIMEOUT: Duration = Duration::from_secs(30);
@@ -105,8 +105,8 @@ async fn serve_once(
     ending: &mut wait::EndSignals,
 ) -> Result<ServeEnd, Failure> {
     let door = AccessSetup::new(&serve.guarding, serve.listen, &caller.surroundings.state_dir)?;
-    if let Some(hub) = hub::find_running(caller, printer).await {
-        return beside::run(serve, &door, caller, printer, &hub, announcement, ending).await;
+    if let Some(hub) = command_engine::find_running(caller, printer).await {
+        return through_hub::run(serve, &door, caller, printer, &hub, announcement, ending).await;
     }
     let bound = bind(serve).await?;
     let here = match LocalHub::open(caller, HubLifetime::UntilStopped).await? {
@@ -114,10 +114,11 @@ async fn serve_once(
         Err(socket::SocketError::AlreadyRunning { .. }) => {
             // Somebody was faster.
             drop(bound);
-            let hub = hub::find_running(caller, printer).await;
+            let hub = command_engine::find_running(caller, printer).await;
             let hub =
                 hub.ok_or_else(|| Failure::plain(FailureKind::Failed, "the hub has just ended"))?;
-            return beside::run(serve, &door, caller, printer, &hub, announcement, ending).await;
+            return through_hub::run(serve, &door, caller, printer, &hub, announcement, ending)
+                .await;
         }
         Err(error) => return Err(Failure::new("cannot listen for clients", error)),
     };
@@ -153,7 +154,7 @@ async fn serve_alone(
 ) -> Result<(), Failure> {
     let door = AccessSetup::new(&serve.guarding, serve.listen, &caller.surroundings.state_dir)?;
     let bound = bind(serve).await?;
-    let engine = serving::start_engine(caller).await?;
+    let engine = served_workspace::start_engine(caller).await?;
     let done = match ServedWorkspace::open(
         engine.clone(),
         &serve.view,
@@ -244,7 +245,7 @@ async fn serve_faces(
     let snapshot = front.snapshot();
     let mut notices = caller.notices.clone();
     notices.extend(snapshot.problems.iter().map(Notice::from));
-    notices.extend(hub::not_numbers(&snapshot.desired, caller));
+    notices.extend(command_engine::not_numbers(&snapshot.desired, caller));
     notices.extend(door.notices(address));
     notices.extend(unwritable_state(caller));
     let (console, without) = match looked_after {

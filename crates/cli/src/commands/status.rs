@@ -6,7 +6,7 @@ use switchboard_hub::socket::{AttachedClient, HubStatus};
 use switchboard_wire::sanitize;
 
 use super::connect::hub_paths;
-use crate::hub;
+use crate::command_engine;
 use crate::printer::{BOLD, DIM, Printer};
 use crate::report::Failure;
 use crate::show::{self, moment};
@@ -33,7 +33,7 @@ pub(crate) async fn run(caller: &Caller, printer: &Printer) -> Result<(), Failur
 
 /// Where the hub's console is. A hub that is on no port has none, and is a hub all the same.
 async fn console_url(caller: &Caller, printer: &Printer) -> Option<String> {
-    hub::find_running(caller, printer).await?.console_url().await.ok()
+    command_engine::find_running(caller, printer).await?.console_url().await.ok()
 }
 
 fn status_json(status: Option<&HubStatus>, console: Option<&str>) -> Value {

@@ -15,7 +15,7 @@ use crate::printer::{BOLD, DIM, Printer};
 use crate::report::{Failure, FailureKind};
 use crate::show::{self, moment};
 use crate::surroundings::Caller;
-use crate::{hint, hub};
+use crate::{command_engine, hint};
 
 pub(super) async fn run(xaa: &Xaa, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
     match xaa {
@@ -30,7 +30,7 @@ pub(super) async fn run(xaa: &Xaa, caller: &Caller, printer: &Printer) -> Result
 pub(super) fn provider(caller: &Caller) -> Result<Option<IdentityProviderClient>, Failure> {
     let guard = ProcessGuard::this_program()
         .map_err(|error| Failure::new("cannot open this program to guard what it starts", error))?;
-    Ok(hub::CredentialSources::new(caller, guard, UserPresence::Nobody)
+    Ok(command_engine::CredentialSources::new(caller, guard, UserPresence::Nobody)
         .identity_provider(&caller.variables))
 }
 

@@ -4,7 +4,7 @@
 //! asks for changes, one after another; each call of ours is a stream of its own. This module refuses to know what is
 //! shown.
 
-mod keep;
+mod refresh;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -64,7 +64,7 @@ impl Link {
         let shared = Arc::new(Shared { options, whose, events, open, nudge });
         let (requests, asked) = mpsc::channel(MAX_WAITING_REQUESTS);
         let keeping = [
-            AbortOnDropHandle::new(tokio::spawn(keep::keep_current(shared.clone()))),
+            AbortOnDropHandle::new(tokio::spawn(refresh::keep_current(shared.clone()))),
             AbortOnDropHandle::new(tokio::spawn(answer(shared.clone(), asked))),
         ];
         Self {

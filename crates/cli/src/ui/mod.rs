@@ -23,7 +23,7 @@ use crate::args::{Global, Ui};
 use crate::report::{Failure, FailureKind};
 use crate::surroundings::{self, Caller};
 use crate::wait::EndSignals;
-use crate::{ask, hub};
+use crate::{ask, command_engine};
 use app::{Effect, Event, Model, Notify};
 use input::{History, HistoryFile};
 use link::Link;
@@ -59,8 +59,11 @@ pub(crate) async fn run(
     let mut suspended = signal(SignalKind::from_raw(nix::libc::SIGTSTP)).map_err(failed)?;
     let mut ending = EndSignals::listen();
     let (events, heard) = mpsc::channel(EVENTS);
-    let link =
-        Link::start(options, hub::workspace_request(caller, ResultLimit::Screen), events.clone());
+    let link = Link::start(
+        options,
+        command_engine::workspace_request(caller, ResultLimit::Screen),
+        events.clone(),
+    );
     let kept = HistoryFile::in_folder(&caller.surroundings.state_dir);
     let notify = if ui.notify { Notify::Desktop } else { Notify::Nobody };
     let size = Terminal::size().map_err(failed)?;

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest as _, Sha256};
 
 use super::lock::EditLock;
+use crate::approval::hex;
 use crate::error::Error;
-use crate::trust::hex;
 
 /// Who may read a file that does not exist yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,8 +6,8 @@ use std::path::Path;
 use sha2::{Digest, Sha256};
 
 use super::create_private_folder;
+use crate::approval::hex;
 use crate::error::Error;
-use crate::trust::hex;
 
 /// Held while a file is being changed; the system releases it even if the process dies.
 #[derive(Debug)]

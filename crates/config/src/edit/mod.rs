@@ -4,12 +4,14 @@
 //! replaced whole: under a lock, through a temporary file that is synced first, keeping its mode, following links.
 
 mod atomic;
+mod json_edit;
 mod layout;
 mod lock;
 mod splice;
-mod state;
-mod text;
+mod state_file;
 
 pub(crate) use atomic::{FilePrivacy, create_private_folder, follow_links, update_file};
-pub use state::StateFile;
-pub use text::{EditError, add_to_list, get_member, remove_from_list, remove_member, set_member};
+pub use json_edit::{
+    EditError, add_to_list, get_member, remove_from_list, remove_member, set_member,
+};
+pub use state_file::StateFile;

@@ -6,8 +6,8 @@ use super::types::{
     ElicitationAnswerer, Entry, Grant, Ide, InheritEnv, OAuth, ProtocolEra, QuestionSettings,
     Remote, Share, Stdio, Tls, ToolFilter, Transport,
 };
-use crate::mask::redact_text;
 use crate::problem::{ConfigProblem, ConfigProblemKind, ProblemHint};
+use crate::redact::redact_text;
 use crate::source::{ConfigNode, ConfigValue, Located, ObjectFields};
 
 /// Whether every variable had a value; where not, a URL may still hold references and cannot be judged.

@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 use url::Url;
 
 use super::{Entry, Stdio, Transport};
-use crate::trust::hex;
+use crate::approval::hex;
 
 /// What makes two expanded entries the same server: the URL, or command, arguments and environment.
 ///

@@ -373,7 +373,7 @@ macro_rules! debug_masked {
         impl fmt::Debug for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 let json = serde_json::to_value(self).unwrap_or_default();
-                write!(f, concat!(stringify!($name), " {}"), crate::mask::redact_entry(&json))
+                write!(f, concat!(stringify!($name), " {}"), crate::redact::redact_entry(&json))
             }
         }
     )*};

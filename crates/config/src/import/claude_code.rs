@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::ClientServers;
-use super::entries::read_unchanged;
+use super::entry_builder::read_unchanged;
 use crate::source::ConfigNode;
 
 pub(super) fn servers(node: &ConfigNode) -> ClientServers {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use crate::surroundings::HostContext;
+use crate::host_context::HostContext;
 
 /// A client whose servers can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -1,8 +1,8 @@
 //! `config.toml` of Codex: tables `mcp_servers.<name>`.
 
 use super::ClientServers;
-use super::entries::{EntryBuilder, read_each};
-use super::translate::ReferenceSyntax;
+use super::entry_builder::{EntryBuilder, read_each};
+use super::reference_syntax::ReferenceSyntax;
 use crate::source::ConfigNode;
 
 pub(super) fn servers(node: &ConfigNode) -> ClientServers {

@@ -1,8 +1,8 @@
 //! `config.yaml` of Continue: a list `mcpServers`; `config.json` before it had another one.
 
 use super::ClientServers;
-use super::entries::{EntryBuilder, import_candidate};
-use super::translate::ReferenceSyntax;
+use super::entry_builder::{EntryBuilder, import_candidate};
+use super::reference_syntax::ReferenceSyntax;
 use crate::source::ConfigNode;
 
 pub(super) fn servers(node: &ConfigNode) -> ClientServers {

@@ -1,8 +1,8 @@
 //! `config.yaml` of goose: `extensions`, most of which are its own.
 
 use super::ClientServers;
-use super::entries::{EntryBuilder, left_behind_problem, read_each};
-use super::translate::ReferenceSyntax;
+use super::entry_builder::{EntryBuilder, left_behind_problem, read_each};
+use super::reference_syntax::ReferenceSyntax;
 use crate::source::ConfigNode;
 
 pub(super) fn servers(node: &ConfigNode) -> ClientServers {

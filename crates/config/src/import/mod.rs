@@ -3,9 +3,9 @@
 //! Every reader is a function from text to entries. None of them writes, and none touches the file it read.
 
 mod client;
-mod entries;
+mod entry_builder;
 mod plan;
-mod translate;
+mod reference_syntax;
 
 mod claude_code;
 mod codex;
@@ -21,11 +21,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::host_context::HostContext;
 use crate::problem::ConfigProblem;
 use crate::source::{
     self, ConfigNode, FileOwnership, FileReader, SourceLocation, SourceOrigin, jsonc, toml, yaml,
 };
-use crate::surroundings::HostContext;
 
 pub use client::{ClientApp, UnknownClientApp};
 pub use plan::{ImportPlan, SkippedImport, plan_import};
@@ -96,7 +96,7 @@ fn servers(client: ClientApp, node: &ConfigNode) -> ClientServers {
     match client {
         ClientApp::ClaudeCode => claude_code::servers(node),
         // Its file holds what everyone's `mcpServers` holds.
-        ClientApp::ClaudeDesktop => entries::read_unchanged(node.get("mcpServers")),
+        ClientApp::ClaudeDesktop => entry_builder::read_unchanged(node.get("mcpServers")),
         ClientApp::Cursor => cursor::servers(node),
         ClientApp::VsCode => vscode::servers(node),
         ClientApp::Codex => codex::servers(node),

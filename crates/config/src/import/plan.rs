@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{ClientServers, ImportCandidate};
 use crate::entry::ServerSignature;
+use crate::host_context::EnvironmentVariables;
 use crate::install::is_switchboard_entry;
 use crate::problem::ConfigProblem;
-use crate::surroundings::EnvironmentVariables;
-use crate::{check_entry, name};
+use crate::{check_entry, server_name};
 
 /// What an import would do.
 #[derive(Debug, Clone, Default)]
@@ -69,7 +69,7 @@ pub fn plan_import(
 
 /// A name that the command line takes and nobody has.
 fn free_name(wanted: &str, taken: &BTreeSet<String>) -> String {
-    let wanted = name::normalize_server_name(wanted);
+    let wanted = server_name::normalize_server_name(wanted);
     let numbered = (2_u32..).map(|number| format!("{wanted}-{number}"));
     let mut names = std::iter::once(wanted.clone()).chain(numbered);
     names.find(|name| !taken.contains(name)).unwrap_or(wanted)

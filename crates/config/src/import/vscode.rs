@@ -1,8 +1,8 @@
 //! `mcp.json` of VS Code: `servers`, and `inputs` that a person is asked for. Older ones are in `settings.json` under `mcp`.
 
 use super::ClientServers;
-use super::entries::{EntryBuilder, read_each};
-use super::translate::{ReferenceSyntax, input_variable};
+use super::entry_builder::{EntryBuilder, read_each};
+use super::reference_syntax::{ReferenceSyntax, input_variable};
 use crate::problem::{ConfigProblem, ConfigProblemKind, ProblemHint};
 use crate::source::ConfigNode;
 

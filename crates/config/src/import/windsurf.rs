@@ -1,8 +1,8 @@
 //! `mcp_config.json` of Windsurf: a remote server is at `serverUrl`.
 
 use super::ClientServers;
-use super::entries::{EntryBuilder, read_each};
-use super::translate::ReferenceSyntax;
+use super::entry_builder::{EntryBuilder, read_each};
+use super::reference_syntax::ReferenceSyntax;
 use crate::source::ConfigNode;
 
 pub(super) fn servers(node: &ConfigNode) -> ClientServers {

@@ -2,7 +2,7 @@
 //!
 //! Everything else in the file stays byte for byte, and an entry that is not ours is never touched.
 
-mod place;
+mod client_file;
 mod toml;
 
 use std::path::{Path, PathBuf};
@@ -11,11 +11,11 @@ use serde_json::{Map, Value};
 
 use crate::edit::{self, EditError, FilePrivacy, update_file};
 use crate::error::Error;
+use crate::host_context::{HostContext, Platform};
 use crate::import::ClientApp;
-use crate::surroundings::{HostContext, Platform};
 
-pub use place::INSTALLABLE_CLIENTS;
-use place::{ClientFile, ClientFileFormat};
+pub use client_file::INSTALLABLE_CLIENTS;
+use client_file::{ClientFile, ClientFileFormat};
 
 /// How a client starts this program.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,7 +65,7 @@ impl ClientInstallation {
         platform: Platform,
     ) -> Option<Result<Self, Error>> {
         let ClientFile { file, member, format } =
-            place::find_client_file(client, surroundings, platform)?;
+            client_file::find_client_file(client, surroundings, platform)?;
         let text = match std::fs::read_to_string(&file) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
@@ -86,12 +86,12 @@ impl ClientInstallation {
     pub fn entry(&self, launch: &LaunchCommand) -> Value {
         let mut entry = match &self.standing {
             InstalledEntry::Ours(Value::Object(members)) => members.clone(),
-            _ => place::new_entry(self.client),
+            _ => client_file::new_entry(self.client),
         };
         let program = launch.program.to_string_lossy();
         // An entry in an older form is written anew.
         if entry.get("command").is_some_and(Value::is_object) {
-            entry = place::new_entry(self.client);
+            entry = client_file::new_entry(self.client);
         }
         entry.insert("command".to_owned(), program.into());
         entry.insert("args".to_owned(), launch.args.clone().into());
@@ -131,7 +131,7 @@ impl ClientInstallation {
     }
 }
 
-// === impl Standing ===
+// === impl InstalledEntry ===
 
 impl InstalledEntry {
     /// The entry, if there is one.

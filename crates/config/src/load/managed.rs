@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use super::{LoadedConfig, SettingsLayer};
+use crate::host_context::HostContext;
 use crate::policy::failed_closed_problem;
 use crate::problem::{ConfigProblem, ConfigProblemKind, ProblemSeverity};
 use crate::scope::Scope;
 use crate::settings::{Settings, ToolPattern, decode_settings};
 use crate::source::{ConfigNode, FileOwnership, FileReadResult, SourceOrigin, jsonc};
-use crate::surroundings::HostContext;
 
 impl LoadedConfig {
     pub(super) fn load_managed(&mut self, surroundings: &HostContext) {

@@ -10,6 +10,8 @@ mod user;
 use std::path::{Path, PathBuf};
 
 use crate::agent::AgentFile;
+use crate::approval::{ApprovalItem, ApprovalItemKind};
+use crate::host_context::{HostContext, ResolveOptions};
 use crate::problem::{ConfigProblem, ConfigProblemKind, ProblemHint};
 use crate::scope::Scope;
 use crate::settings::{ServerEntries, Settings, decode_settings};
@@ -17,8 +19,6 @@ use crate::source::{
     ConfigNode, FileOwnership, FileReadResult, FileReader, ObjectFields, SourceLocation,
     SourceOrigin, jsonc,
 };
-use crate::surroundings::{HostContext, ResolveOptions};
-use crate::trust::{ApprovalItem, ApprovalItemKind};
 
 pub use project::project_root;
 

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use super::{LoadedConfig, servers_only};
 use crate::agent;
+use crate::host_context::HostContext;
 use crate::problem::{ConfigProblem, ConfigProblemKind, ProblemHint};
 use crate::scope::Scope;
 use crate::source::{FileReadResult, SourceOrigin, is_owned};
-use crate::surroundings::HostContext;
 
 /// The nearest ancestor of the working directory that has `.switchboard`, `.mcp.json` or `.git`, else the directory
 /// itself. A marker that another user put there does not count.

@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use super::{EntryCandidate, LoadedConfig, servers_only};
+use crate::host_context::{DynamicConfig, HostContext, ResolveOptions};
 use crate::import::{self, ClientApp};
 use crate::problem::{ConfigProblem, ConfigProblemKind};
 use crate::scope::Scope;
 use crate::settings::ServerEntries;
 use crate::source::{ConfigNode, ConfigValue, FileOwnership, FileReadResult, SourceOrigin, jsonc};
-use crate::surroundings::{DynamicConfig, HostContext, ResolveOptions};
 
 /// Expands to the folder of a bundle in that bundle's entries.
 const PLUGIN_ROOT_VARIABLE: &str = "SWITCHBOARD_PLUGIN_ROOT";

@@ -4,21 +4,21 @@
 //! writes the entry), and where it holds a command, local ones by command. A server inside this process, native plugins
 //! among them, has neither and is meant by its name.
 
-mod admitted;
+mod admitted_entry;
 mod glob;
 mod rule;
-mod url;
+mod url_pattern;
 
 use crate::entry::{Entry, Transport};
 use crate::problem::{ConfigProblem, ConfigProblemKind};
 use crate::scope::Scope;
 use crate::source::{Located, SourceLocation};
 
-pub use admitted::AdmittedEntry;
+pub use admitted_entry::AdmittedEntry;
 pub use glob::glob_matches;
 pub use rule::ServerRule;
 pub(crate) use rule::decode_server_rule;
-pub use url::{InvalidUrlPattern, UrlPattern};
+pub use url_pattern::{InvalidUrlPattern, UrlPattern};
 
 /// Everything that limits which servers run, from all scopes that may say so.
 #[derive(Debug, Clone, Default)]

@@ -1,13 +1,13 @@
 //! Resolving for an agent.
 
+use super::approval_gate::ApprovalGate;
 use super::desired::{Desired, ServerReadiness};
-use super::gate::ApprovalGate;
 use crate::agent::{AgentFile, AgentServer, SelectedAgent};
+use crate::approval::ItemVerdict;
+use crate::host_context::ResolveOptions;
 use crate::load::{EntryCandidate, LoadedConfig};
 use crate::problem::{ConfigProblem, ConfigProblemKind, ProblemHint};
 use crate::scope::Scope;
-use crate::surroundings::ResolveOptions;
-use crate::trust::ItemVerdict;
 
 /// Which agent was asked for, and whether it was found.
 #[derive(Debug)]

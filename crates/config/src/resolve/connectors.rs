@@ -7,7 +7,7 @@ use crate::entry::{Entry, Remote, Transport};
 use crate::expand;
 use crate::load::EntryCandidate;
 use crate::problem::{ConfigProblem, ConfigProblemKind};
-use crate::transit::is_encrypted_or_local;
+use crate::url_security::is_encrypted_or_local;
 
 /// Why an entry of the catalogue is not used.
 pub(super) fn refusal(entry: &Entry) -> Option<String> {

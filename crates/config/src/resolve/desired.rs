@@ -6,18 +6,18 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::gate::UndecidedItem;
+use super::approval_gate::UndecidedItem;
 use crate::agent::SelectedAgent;
+use crate::approval::{ApprovalItem, RedactedChange};
 use crate::entry::{Entry, QuestionSettings, ServerSignature};
-use crate::mask::redact_entry;
 use crate::policy::{AdmittedEntry, Policy};
 use crate::problem::{ConfigProblem, ConfigProblemKind, ProblemSeverity};
+use crate::redact::redact_entry;
 use crate::scope::Scope;
 use crate::settings::{
     ConnectorSource, HookEvent, IdentityProvider, Limits, Mode, PluginSettings, ToolPattern,
 };
 use crate::source::{ConfigNode, Located, SourceLocation};
-use crate::trust::{ApprovalItem, RedactedChange};
 
 /// Everything that is desired in one workspace.
 #[derive(Debug, Clone)]
@@ -286,7 +286,7 @@ impl DesiredServer {
     }
 }
 
-// === impl State ===
+// === impl ServerReadiness ===
 
 impl ServerReadiness {
     /// A stable word for it.

@@ -5,31 +5,31 @@
 //! them carries an expanded entry, so nothing else can be started by mistake.
 
 mod agent;
+mod approval_gate;
 mod connectors;
 mod desired;
-mod found;
-mod gate;
+mod discovered;
 mod policy;
 mod principals;
 mod servers;
 mod settings;
 
+pub use approval_gate::UndecidedItem;
 pub use desired::{
     ClassifierCommand, Desired, DesiredServer, EffectiveSettings, Hook, NotReadyReason,
     PermissionRule, PermissionRules, SecretVisibility, ServerReadiness, ShadowedEntry,
 };
-pub use found::{
+pub use discovered::{
     BUILTIN_SERVER, DiscoveredServer, EDITOR_SERVER, PLUGINS_SERVER, native_plugin_paths,
 };
-pub use gate::UndecidedItem;
 pub(crate) use servers::setting_item;
 
+use crate::approval::{ApprovalStore, Approvals};
+use crate::host_context::{HostContext, ResolveOptions};
 use crate::load::{self, LoadedConfig};
 use crate::problem::{ConfigProblem, ConfigProblemKind};
 use crate::source::{SourceLocation, SourceOrigin};
-use crate::surroundings::{HostContext, ResolveOptions};
-use crate::trust::{ApprovalStore, Approvals};
-use gate::ApprovalGate;
+use approval_gate::ApprovalGate;
 
 /// Reads every scope and decides which servers are desired.
 ///
@@ -88,12 +88,12 @@ fn build_desired(
         skipped_folders,
         watched: Vec::new(),
         exclusive_at: loaded.exclusive.then(|| managed_servers_file(surroundings)),
-        switched_off: found::disabled_names(loaded, &gate),
+        switched_off: discovered::disabled_names(loaded, &gate),
         policy,
     };
     let may_be_found = !asked.strict && !desired.exclusive;
     if let Some(plugins) =
-        found::native_plugins(&desired.settings, surroundings).filter(|_| may_be_found)
+        discovered::native_plugins(&desired.settings, surroundings).filter(|_| may_be_found)
     {
         desired.add_discovered(plugins);
     }

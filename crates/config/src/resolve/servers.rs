@@ -6,23 +6,23 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use super::agent::AgentChoice;
+use super::approval_gate::ApprovalGate;
 use super::connectors;
 use super::desired::{
     DesiredServer, EffectiveSettings, NotReadyReason, ServerReadiness, ShadowedEntry,
 };
-use super::gate::ApprovalGate;
 use super::principals;
-use crate::check::{decode, decode_literally, missing_variable_problem};
+use crate::approval::{ApprovalChange, ApprovalItem, ApprovalItemKind, ItemVerdict};
 use crate::entry::{Entry, ServerSignature, Transport};
+use crate::entry_check::{decode, decode_literally, missing_variable_problem};
 use crate::expand::{self, MissingVariable};
+use crate::host_context::{EnvironmentVariables, HostContext};
 use crate::load::{EntryCandidate, LoadedConfig, SettingsLayer};
 use crate::policy::Policy;
 use crate::problem::{ConfigProblem, ConfigProblemKind, ProblemHint};
 use crate::scope::Scope;
 use crate::search_path::{SearchPath, SkipReason, is_bare_command};
 use crate::source::{Located, SourceLocation};
-use crate::surroundings::{EnvironmentVariables, HostContext};
-use crate::trust::{ApprovalChange, ApprovalItem, ApprovalItemKind, ItemVerdict};
 
 /// The variable that lists the folders in which commands are looked up.
 const PATH_VARIABLE: &str = "PATH";

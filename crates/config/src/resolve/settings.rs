@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use super::approval_gate::ApprovalGate;
 use super::desired::{ClassifierCommand, EffectiveSettings, Hook, PermissionRule, PermissionRules};
-use super::gate::ApprovalGate;
+use crate::approval::{ApprovalItem, ApprovalItemKind};
 use crate::expand;
+use crate::host_context::HostContext;
 use crate::load::{LoadedConfig, SettingsLayer};
 use crate::problem::{ConfigProblem, ConfigProblemKind, ProblemHint};
 use crate::scope::Scope;
 use crate::settings::{Limits, ToolPattern};
 use crate::source::{Located, SourceLocation};
-use crate::surroundings::HostContext;
-use crate::trust::{ApprovalItem, ApprovalItemKind};
 
 /// What a project may set once it is trusted; anything else could point a server elsewhere.
 const PROJECT_VARIABLES: [&str; 3] = ["MCP_TIMEOUT", "MCP_TOOL_TIMEOUT", "MAX_MCP_OUTPUT_TOKENS"];

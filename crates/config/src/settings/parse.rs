@@ -11,7 +11,7 @@ use crate::entry::{decode_callback_port, decode_questions, decode_scopes};
 use crate::policy::{ServerRule, decode_server_rule};
 use crate::problem::{ConfigProblem, ConfigProblemKind};
 use crate::source::{ConfigNode, ConfigValue, Located, ObjectFields};
-use crate::transit::is_encrypted_or_local;
+use crate::url_security::is_encrypted_or_local;
 
 /// Decodes a settings file called `what` in messages.
 pub(crate) fn decode_settings(

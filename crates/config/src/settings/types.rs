@@ -206,7 +206,7 @@ pub struct Limits {
     pub image_bytes: Option<u64>,
 }
 
-// === impl Servers ===
+// === impl ServerEntries ===
 
 impl JsonSchema for ServerEntries {
     fn inline_schema() -> bool {

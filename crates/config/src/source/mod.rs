@@ -4,7 +4,7 @@
 //! a value can point at the line it came from. This module knows nothing about servers.
 
 mod fields;
-mod files;
+mod file_reader;
 pub(crate) mod jsonc;
 mod location;
 mod node;
@@ -14,7 +14,7 @@ pub(crate) mod yaml;
 #[cfg(test)]
 pub(crate) use fields::ASKED;
 pub(crate) use fields::ObjectFields;
-pub(crate) use files::{FileOwnership, FileReadResult, FileReader, is_owned};
+pub(crate) use file_reader::{FileOwnership, FileReadResult, FileReader, is_owned};
 pub(crate) use location::{LineIndex, saturating_u32};
 pub use location::{Located, SourceLocation, SourceOrigin};
 pub use node::{ConfigMember, ConfigNode, ConfigValue};

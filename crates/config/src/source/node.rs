@@ -135,6 +135,6 @@ impl ConfigNode {
 // What is printed for debugging ends in logs, so secrets stay out of it.
 impl fmt::Debug for ConfigNode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} at {}", crate::mask::redact_entry(&self.to_json()), self.at)
+        write!(f, "{} at {}", crate::redact::redact_entry(&self.to_json()), self.at)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use switchboard_config::name::{
+use switchboard_config::server_name::{
     check_server_name, normalize_connector_name, normalize_server_name,
 };
 use switchboard_config::{

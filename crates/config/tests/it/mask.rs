@@ -1,7 +1,7 @@
 //! What is shown of an entry.
 
 use serde_json::{Value, json};
-use switchboard_config::mask::redact_entry;
+use switchboard_config::redact::redact_entry;
 
 #[track_caller]
 fn check(entry: Value, expected: Value) {

@@ -58,7 +58,7 @@ fn every_published_member_is_read() {
 #[test]
 fn the_reference_is_current() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/settings.md");
-    let made = switchboard_config::reference::render_settings_page();
+    let made = switchboard_config::settings_reference::render_settings_page();
     if std::env::var("INSTA_UPDATE").is_ok_and(|value| value == "always") {
         std::fs::write(&page, &made).unwrap();
     }

@@ -74,7 +74,7 @@ impl Toolbox {
     }
 }
 
-// === impl Made ===
+// === impl ModelToolResult ===
 
 impl ModelToolResult {
     fn result(result: &Raw) -> Self {

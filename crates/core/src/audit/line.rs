@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
-use switchboard_config::mask;
+use switchboard_config::redact;
 use switchboard_wire::sanitize;
 
 use super::{CallDecision, CallEnd, CallRecord};
@@ -124,7 +124,7 @@ impl AuditCallLine {
     }
 }
 
-// === impl Lost ===
+// === impl AuditGap ===
 
 impl AuditGap {
     pub(super) fn new(lost: u64, why: &str) -> Self {
@@ -186,7 +186,7 @@ pub(super) fn sanitize_text(text: &str) -> Cow<'_, str> {
 pub(super) fn is_plain(text: &str) -> bool {
     text.len() <= MAX_NAME_CHARS
         && text.bytes().all(|byte| PLAIN_BYTES[usize::from(byte)])
-        && !mask::is_token(text)
+        && !redact::is_token(text)
 }
 
 /// Bytes of text that is told as it is. Secrets of a URL stand before an `@` or after a `?`.
@@ -202,7 +202,7 @@ const PLAIN_BYTES: [bool; 256] = {
 fn clean_text(text: &str) -> String {
     let line = sanitize::sanitize_line(text);
     let (plain, rest) = line.split_at(line.find(['?', '#']).unwrap_or(line.len()));
-    let mut shown = mask::redact_text(plain);
+    let mut shown = redact::redact_text(plain);
     let too_long = shown.len() > MAX_NAME_CHARS;
     let cut = too_long.then(|| shown.char_indices().nth(MAX_NAME_CHARS)).flatten();
     if let Some((cut, _)) = cut {

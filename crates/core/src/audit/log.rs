@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::file::{AuditFile, PartialWrite};
 use super::line::AuditGap;
-use super::pen::Pen;
+use super::line_writer::Pen;
 use super::queue::{AuditBatch, AuditQueue, WriteFailure};
 use super::{AuditSink, CallRecord};
 use crate::problem::{EngineProblem, EngineProblemKind};

@@ -5,22 +5,22 @@
 //!
 //! Values of arguments and results are never part of it (`engine::Said` has them, in memory). This module refuses to know who reads it.
 
-mod called;
+mod call_record;
 mod file;
+mod history;
 mod line;
+mod line_writer;
 mod log;
-mod pen;
 mod queue;
-mod read;
 
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 
-pub use called::{CallDecision, CallEnd, CallRecord, CallerIdentity};
+pub use call_record::{CallDecision, CallEnd, CallRecord, CallerIdentity};
+pub use history::{AuditFilter, AuditFollower, AuditHistory, follow_audit_log, read_audit_log};
 pub use line::{AuditCallLine, AuditEntry, AuditGap};
 pub use log::AuditLog;
-pub use read::{AuditFilter, AuditFollower, AuditHistory, follow_audit_log, read_audit_log};
 
 use crate::problem::EngineProblem;
 

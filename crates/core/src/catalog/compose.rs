@@ -7,8 +7,8 @@ use switchboard_config::{Scope, ToolFilter, glob_matches};
 use super::{
     Catalog, ConfiguredServer, ItemLabel, ListedPrompt, ListedResource, ListedTemplate, ListedTool,
     NameCollisions, NameStyle, Prompt, ServerLists, ServerName, Tool, authenticate,
+    catalog_names::unique_names,
     contents::{CatalogIndex, VisibleServer},
-    named::unique_names,
     text,
 };
 use crate::problem::{EngineProblem, EngineProblemKind};
@@ -168,7 +168,7 @@ fn agent_sees(agent: &ToolFilter, tool: &Tool, label: &ItemLabel) -> bool {
     !matches(&agent.deny) && agent.allow.as_deref().is_none_or(matches)
 }
 
-// === impl Places ===
+// === impl CatalogIndex ===
 
 impl CatalogIndex {
     pub(super) fn of(catalog: &Catalog) -> Self {

@@ -7,7 +7,7 @@ use std::{
 
 use super::{
     CatalogNames, ItemLabel, NameStyle, Prompt, Resource, ResourceTemplate, ServerName, Tool,
-    ToolHit, named::Lookups, search::SearchIndex,
+    ToolHit, catalog_names::Lookups, search::SearchIndex,
 };
 use crate::dispatch::builtin_tools;
 use crate::problem::EngineProblem;

@@ -8,40 +8,40 @@
 
 mod annotations;
 pub(crate) mod authenticate;
+mod catalog_names;
 mod compose;
 mod contents;
-mod fault;
 pub mod instructions;
+mod item_fault;
+mod item_reader;
 mod lists;
 pub mod mention;
-mod named;
 mod names;
-mod parsed;
+mod parsed_list;
 mod prompt;
-mod reader;
+mod remote;
 mod resource;
 mod search;
 mod suggest;
 mod template;
 mod text;
-mod told;
 mod tool;
 mod tool_shape;
-mod words;
+mod word_split;
 
 pub use annotations::ToolAnnotations;
+pub use catalog_names::CatalogNames;
 pub use compose::{CatalogMember, CatalogView};
 pub use contents::{Catalog, ListedPrompt, ListedResource, ListedTemplate, ListedTool};
-pub use fault::{ItemFault, ItemWarning};
+pub use item_fault::{ItemFault, ItemWarning};
 pub use lists::ServerLists;
-pub use named::CatalogNames;
 pub use names::{
     ConfiguredServer, ItemLabel, NameCollisions, NameStyle, ServerName, normalize_configured_server,
 };
-pub use parsed::ParsedList;
+pub use parsed_list::ParsedList;
 pub use prompt::{Prompt, PromptArgument, parse_prompts};
+pub use remote::{RemoteCatalog, RemoteCatalogItem, RemoteCatalogServer};
 pub use resource::{Resource, ResourceTemplate, parse_resources, parse_templates};
 pub use search::ToolHit;
 pub use template::{TemplateError, UriTemplate};
-pub use told::{RemoteCatalog, RemoteCatalogItem, RemoteCatalogServer};
 pub use tool::{SchemaCheck, Tool, ToolMeta, parse_tools};

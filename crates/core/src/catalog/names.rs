@@ -26,7 +26,7 @@ use std::{
 use sha2::{Digest, Sha256};
 use switchboard_config::{
     Scope,
-    name::{normalize_connector_name, normalize_server_name},
+    server_name::{normalize_connector_name, normalize_server_name},
 };
 
 /// How many characters `_` and the digits of the hash take.
@@ -89,7 +89,7 @@ pub fn normalize_configured_server(configured: ConfiguredServer<'_>) -> String {
     }
 }
 
-// === impl Neighbours ===
+// === impl NameCollisions ===
 
 impl NameCollisions {
     /// Looks at all configured servers, in any order; naming one twice changes nothing.

@@ -3,9 +3,9 @@
 use switchboard_wire::{client::FetchedList, json::Raw};
 
 use super::{
-    fault::ItemFault,
-    parsed::{self, ListItem, ParsedList},
-    reader::ItemReader,
+    item_fault::ItemFault,
+    item_reader::ItemReader,
+    parsed_list::{self, ListItem, ParsedList},
 };
 
 /// A prompt that can be asked for.
@@ -38,7 +38,7 @@ pub struct PromptArgument {
 
 /// The prompts of a list.
 pub fn parse_prompts(server: &str, listing: &FetchedList) -> ParsedList<Prompt> {
-    parsed::parse_list(server, listing, Prompt::parse)
+    parsed_list::parse_list(server, listing, Prompt::parse)
 }
 
 // === impl Prompt ===

@@ -5,9 +5,9 @@
 use switchboard_wire::{client::FetchedList, json::Raw};
 
 use super::{
-    fault::ItemFault,
-    parsed::{self, ListItem, ParsedList},
-    reader::ItemReader,
+    item_fault::ItemFault,
+    item_reader::ItemReader,
+    parsed_list::{self, ListItem, ParsedList},
     template::UriTemplate,
 };
 
@@ -49,12 +49,12 @@ pub struct ResourceTemplate {
 
 /// The resources of a list.
 pub fn parse_resources(server: &str, listing: &FetchedList) -> ParsedList<Resource> {
-    parsed::parse_list(server, listing, Resource::parse)
+    parsed_list::parse_list(server, listing, Resource::parse)
 }
 
 /// The templates of a list.
 pub fn parse_templates(server: &str, listing: &FetchedList) -> ParsedList<ResourceTemplate> {
-    parsed::parse_list(server, listing, ResourceTemplate::parse)
+    parsed_list::parse_list(server, listing, ResourceTemplate::parse)
 }
 
 // === impl Resource ===

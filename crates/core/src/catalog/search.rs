@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::{ListedTool, NameStyle, words::words};
+use super::{ListedTool, NameStyle, word_split::words};
 
 /// How much a repeated word adds.
 const SATURATION: f64 = 1.2;

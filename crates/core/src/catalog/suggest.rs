@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::{ItemLabel, NameStyle, words::words};
+use super::{ItemLabel, NameStyle, word_split::words};
 
 /// How many are suggested.
 const MAX_SUGGESTIONS: usize = 3;

@@ -12,9 +12,9 @@ use switchboard_wire::{
 
 use super::{
     ToolAnnotations,
-    fault::{ItemFault, ItemWarning},
-    parsed::{self, ListItem, ParsedList},
-    reader::{ItemReader, MemberPath},
+    item_fault::{ItemFault, ItemWarning},
+    item_reader::{ItemReader, MemberPath},
+    parsed_list::{self, ListItem, ParsedList},
     text, tool_shape,
 };
 use crate::schema::{self, SchemaError, SchemaValidator};
@@ -75,7 +75,7 @@ pub fn parse_tools(
     listing: &FetchedList,
     check: SchemaCheck<'_>,
 ) -> ParsedList<Tool> {
-    parsed::parse_list(server, listing, |item| Tool::parse(item, check))
+    parsed_list::parse_list(server, listing, |item| Tool::parse(item, check))
 }
 
 // === impl Tool ===

@@ -6,8 +6,8 @@
 
 use switchboard_wire::json::{JsonEdit, JsonKind, JsonMembers, Raw};
 
-use super::fault::{ItemFault, ItemWarning};
-use super::reader::no_key_twice;
+use super::item_fault::{ItemFault, ItemWarning};
+use super::item_reader::no_key_twice;
 
 /// A schema that takes any arguments.
 const ANY_ARGUMENTS: &str = r#"{"type":"object"}"#;

@@ -49,7 +49,7 @@ pub(super) enum ProbeEvent {
     Late(Instant),
 }
 
-// === impl Verdict ===
+// === impl Liveness ===
 
 impl Liveness {
     pub(super) fn channel() -> watch::Sender<Self> {

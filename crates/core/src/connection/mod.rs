@@ -7,28 +7,28 @@
 //!
 //! This module refuses to know what a call is for, what is in a list, and which servers are desired.
 
-mod admission;
+mod call_admission;
 mod capability_class;
 mod code_variables;
+mod connect_permits;
+mod context;
 mod env_file;
 mod error;
 mod key;
+mod list_reader;
 mod listener;
 mod lists;
 mod liveness;
 mod proxy;
-mod reading;
-mod requests;
 mod session;
-mod shared;
 mod sign_in;
-mod slots;
 mod spec;
 mod state;
 mod stats;
 mod strikes;
 mod target;
 mod task;
+mod task_requests;
 mod timing;
 mod tls;
 
@@ -46,14 +46,14 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-pub use admission::CallAdmission;
+pub use call_admission::CallAdmission;
 pub use capability_class::CapabilityClass;
+pub use context::ConnectionContext;
 pub use error::{ConnectionBusy, ConnectionError, ConnectionLimit, ConnectionNotReady};
 pub use key::{ConnectionKey, EntryKey, ServerKey};
 pub use listener::{ConnectionEvent, ConnectionListener};
 pub use lists::{ALL_LISTS, RawList, RawLists};
 pub use proxy::proxies_from_environment;
-pub use shared::ConnectionContext;
 pub use sign_in::SignInError;
 pub use spec::{ConnectGroup, ConnectionSharing, ConnectionSpec, ConnectionTarget, InProcessLink};
 pub use state::{ConnectionAttempt, ConnectionFailure, ConnectionState, LiveSession, SignInNeeded};
@@ -64,7 +64,7 @@ pub use tls::entry_pool_options;
 
 pub(crate) use capability_class::declares;
 
-use requests::{ReadUrgency, TaskRequests};
+use task_requests::{ReadUrgency, TaskRequests};
 
 /// A handle on one connection. When the last one is dropped the connection ends, without anybody
 /// waiting for that; [`Connection::stop`] waits.
@@ -86,7 +86,7 @@ struct ConnectionCore {
     shared: Arc<ConnectionContext>,
     requests: TaskRequests,
     strikes: strikes::Strikes,
-    in_flight: admission::InFlight,
+    in_flight: call_admission::InFlight,
     tally: stats::StatsRecorder,
     stop: CancellationToken,
 }
@@ -121,7 +121,7 @@ impl Connection {
             shared,
             requests: TaskRequests::default(),
             strikes: strikes::Strikes::default(),
-            in_flight: admission::InFlight::default(),
+            in_flight: call_admission::InFlight::default(),
             tally: stats::StatsRecorder::default(),
             stop: CancellationToken::new(),
         });

@@ -12,14 +12,14 @@ use tokio::time::Instant;
 
 use super::{
     ConnectionError,
+    list_reader::{ListReadResult, ListReader},
     listener::ConnectionEvent,
     lists::{ALL_LISTS, RawList, RawLists},
     liveness::{Probe, ProbeEvent},
-    reading::{ListReadResult, ListReader},
-    requests::ReadUrgency,
     state::{ConnectionState, LiveSession},
     strikes::{self, FailureWeight},
     task::{AttemptProgress, ConnectionTask, EndReason},
+    task_requests::ReadUrgency,
 };
 
 // === impl Task ===

@@ -132,7 +132,7 @@ impl LiveSession {
     }
 }
 
-// === impl NeedsAuth ===
+// === impl SignInNeeded ===
 
 impl SignInNeeded {
     pub(super) fn new(error: ConnectionError, number: u64, sign_in: SignInRevision) -> Self {

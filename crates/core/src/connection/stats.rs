@@ -50,7 +50,7 @@ struct Counters {
     took: VecDeque<Duration>,
 }
 
-// === impl Tally ===
+// === impl StatsRecorder ===
 
 impl StatsRecorder {
     pub(super) fn record_connect(&self) {

@@ -22,8 +22,9 @@ use switchboard_wire::{
 use url::Url;
 
 use super::{
-    ConnectionError, env_file,
-    shared::ConnectionContext,
+    ConnectionError,
+    context::ConnectionContext,
+    env_file,
     spec::{ConnectionSpec, ConnectionTarget},
     tls::entry_pool_options,
 };

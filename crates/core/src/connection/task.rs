@@ -18,10 +18,10 @@ use tokio::{sync::watch, time::Instant};
 
 use super::{
     Connection, ConnectionCore, ConnectionError,
+    connect_permits::ConnectPermit,
     listener::{ConnectionEvent, ConnectionListener},
     lists::{ALL_LISTS, RawLists},
     liveness::Liveness,
-    slots::ConnectPermit,
     spec::ConnectionTarget,
     state::{ConnectionAttempt, ConnectionFailure, ConnectionState, LiveSession, SignInNeeded},
     target,

@@ -7,7 +7,7 @@ use switchboard_config::Scope;
 use switchboard_wire::json::{Raw, quote};
 use switchboard_wire::meta::method;
 
-use super::record::CallRecorder;
+use super::call_recorder::CallRecorder;
 use super::tool::{member, must_be_object};
 use super::{CallError, CallOutcome, Request, Stage};
 use crate::catalog::{ConfiguredServer, ListedTool, NameCollisions, NameStyle, Tool};
@@ -131,7 +131,8 @@ async fn read(
         .map_err(|error| CallError::Request { reason: error.to_string() })?;
     let mut request = Request::forward(method::RESOURCES_READ, Some(read));
     request.server = server;
-    let read = super::other::read_resource(stage, request, record).await?.outcome()?;
+    let read =
+        super::prompts_and_resources::read_resource(stage, request, record).await?.outcome()?;
     let contents = member(&read.result, "contents")?.unwrap_or_else(Raw::null);
     let content: Vec<_> = contents
         .elements()

@@ -147,7 +147,7 @@ struct ElicitationParams {
     id: Option<String>,
 }
 
-// === impl Asked ===
+// === impl ElicitationParams ===
 
 impl ElicitationParams {
     fn of(params: &Raw) -> Self {

@@ -5,23 +5,23 @@
 //! without the stages that are about tools.
 
 mod builtin;
+mod call_recorder;
 mod consent;
+mod continuation;
 mod elicit;
 mod error;
 mod find;
-mod handed;
-mod other;
+mod forward;
+mod page_visits;
+mod prompts_and_resources;
 mod question;
-mod record;
 mod request;
-mod running;
+mod running_call;
 mod sign_in;
 mod stage;
 mod tasks;
 mod tool;
-mod unknown;
 mod upstream;
-mod visit;
 
 use std::sync::Arc;
 
@@ -31,14 +31,14 @@ use switchboard_wire::placed;
 
 pub(crate) use builtin::tools as builtin_tools;
 pub use builtin::{LIST_RESOURCES_TOOL, READ_RESOURCE_TOOL, definitions as builtin_definitions};
+pub use continuation::{CallContinuation, InputRequired};
 pub use error::{CallError, ElicitationRefusal, RepeatSafety};
-pub use handed::{CallContinuation, InputRequired};
 pub use question::{PendingQuestion, PermissionQuestion, QuestionAnswer, QuestionKind};
 pub use request::{CompletionReference, Request};
-pub use running::{CallEvent, CallEventSender, RunningCall};
+pub use running_call::{CallEvent, CallEventSender, RunningCall};
 pub use tasks::{ServerTask, StartedTask};
 
-use record::CallRecorder;
+use call_recorder::CallRecorder;
 use stage::Stage;
 
 use crate::engine::{Caller, Inner};
@@ -100,18 +100,34 @@ impl Stage {
         // What is rare lies apart, so that a tool's call is not larger for it.
         match &*request.method {
             method::TOOLS_CALL => tool::call(self, request, record).await,
-            method::PROMPTS_GET => Box::pin(other::get_prompt(self, request, record)).await,
-            method::RESOURCES_READ => Box::pin(other::read_resource(self, request, record)).await,
+            method::PROMPTS_GET => {
+                Box::pin(prompts_and_resources::get_prompt(self, request, record)).await
+            }
+            method::RESOURCES_READ => {
+                Box::pin(prompts_and_resources::read_resource(self, request, record)).await
+            }
             method::RESOURCES_SUBSCRIBE => {
-                Box::pin(other::watch_resource(self, request, record, other::ResourceWatch::On))
-                    .await
+                Box::pin(prompts_and_resources::watch_resource(
+                    self,
+                    request,
+                    record,
+                    prompts_and_resources::ResourceWatch::On,
+                ))
+                .await
             }
             method::RESOURCES_UNSUBSCRIBE => {
-                Box::pin(other::watch_resource(self, request, record, other::ResourceWatch::Off))
-                    .await
+                Box::pin(prompts_and_resources::watch_resource(
+                    self,
+                    request,
+                    record,
+                    prompts_and_resources::ResourceWatch::Off,
+                ))
+                .await
             }
-            method::COMPLETE => Box::pin(other::complete(self, request, record)).await,
-            _ => Box::pin(unknown::forward(self, request, record)).await,
+            method::COMPLETE => {
+                Box::pin(prompts_and_resources::complete(self, request, record)).await
+            }
+            _ => Box::pin(forward::forward(self, request, record)).await,
         }
     }
 }

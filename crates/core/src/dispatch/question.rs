@@ -66,7 +66,7 @@ pub enum QuestionAnswer {
     Cancel,
 }
 
-// === impl About ===
+// === impl QuestionKind ===
 
 impl QuestionKind {
     /// Reads what was written by [`Serialize`]; `None` where it is of a kind that is not known here.

@@ -8,9 +8,9 @@ use switchboard_wire::json::{JsonEdit, Raw, quote};
 use switchboard_wire::meta::method;
 
 use super::CallError;
-use super::handed::{CallContinuation, QuestionHandling, ResumedCall};
+use super::continuation::{CallContinuation, QuestionHandling, ResumedCall};
 use super::tasks::ServerTask;
-use crate::told::RemoteRequest;
+use crate::remote::RemoteRequest;
 
 /// A request of a caller. What it does not understand goes through as it is.
 #[derive(Debug, Clone)]
@@ -217,7 +217,7 @@ impl Request {
     }
 }
 
-// === impl Call ===
+// === impl RemoteRequest ===
 
 impl From<&Request> for RemoteRequest {
     fn from(request: &Request) -> Self {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use switchboard_wire::json::Raw;
 use tokio::time::{Instant, timeout_at};
 
-use super::running::CallEventSender;
+use super::running_call::CallEventSender;
 use super::{CallError, Request};
 use crate::engine::{AppliedServer, AppliedState, Caller, Inner, log_name_of_spec};
 use crate::hooks::HookNote;

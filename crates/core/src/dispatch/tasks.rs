@@ -12,7 +12,7 @@ use switchboard_wire::client::{InputRequest, TaskHandling};
 use switchboard_wire::json::{JsonEdit, Raw, quote};
 use switchboard_wire::meta::method;
 
-use super::record::CallRecorder;
+use super::call_recorder::CallRecorder;
 use super::tool::ToolCall;
 use super::upstream::SendResult;
 use super::{CallError, CallFinish, CallOutcome, Request, Stage};

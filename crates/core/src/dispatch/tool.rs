@@ -8,9 +8,9 @@ use switchboard_wire::Error as WireError;
 use switchboard_wire::client::TaskHandling;
 use switchboard_wire::json::{JsonEdit, JsonKind, Raw, decode_string, quote};
 
+use super::call_recorder::CallRecorder;
+use super::continuation::{FinishedStages, ResumedCall};
 use super::find::{ResolvedItem, is_meant};
-use super::handed::{FinishedStages, ResumedCall};
-use super::record::CallRecorder;
 use super::tasks::{ServerTask, StartedTask};
 use super::upstream::SendResult;
 use super::{CallError, CallFinish, CallOutcome, Request, Stage, builtin, sign_in};

@@ -12,9 +12,9 @@ use switchboard_wire::envelope::code;
 use switchboard_wire::json::Raw;
 use switchboard_wire::{Era, Error as WireError, Remedy};
 
-use super::handed::{QuestionHandling, ResumedCall, UnansweredQuestions};
+use super::continuation::{QuestionHandling, ResumedCall, UnansweredQuestions};
+use super::page_visits::PageVisits;
 use super::request::ProgressReports;
-use super::visit::PageVisits;
 use super::{CallError, CallEvent, RepeatSafety, Request, Stage};
 use crate::connection::{Connection, ConnectionNotReady, ConnectionState, LiveSession};
 use crate::engine::{AppliedServer, OnProgress};

@@ -69,7 +69,7 @@ pub trait CredentialSource: Send + Sync {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct EntryCredentials;
 
-// === impl EntriesOnly ===
+// === impl EntryCredentials ===
 
 impl CredentialSource for EntryCredentials {
     fn credentials(

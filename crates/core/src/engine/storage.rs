@@ -22,7 +22,7 @@ pub(in crate::engine) struct EngineStorage {
     pub(in crate::engine) problems: Vec<EngineProblem>,
 }
 
-// === impl Kept ===
+// === impl EngineStorage ===
 
 impl EngineStorage {
     /// Opens what lies in the folder for state; without one nothing is kept.

@@ -173,7 +173,7 @@ pub(super) fn sanitize_words(words: &str) -> String {
     }
 }
 
-// === impl Said ===
+// === impl HookOutput ===
 
 impl HookOutput {
     pub(super) fn stops(&self) -> bool {

@@ -17,21 +17,21 @@
 //! This module refuses to know what a verdict leads to, and whether changed input is valid.
 
 mod answer;
-mod around;
-mod elicit;
+mod elicitation_events;
 mod input;
 mod matcher;
 mod note;
 mod runner;
+mod tool_events;
 
 use futures_util::future::join_all;
 use switchboard_config::{Hook, HookEvent};
 
-pub use around::{PermissionAnswer, PermissionRequest, PostToolUse, PreToolUse};
-pub use elicit::{ElicitationAction, ElicitationAnswer, ElicitationOutcome};
+pub use elicitation_events::{ElicitationAction, ElicitationAnswer, ElicitationOutcome};
 pub use input::{HookElicitation, HookElicitationKind, ToolUse};
 pub use note::{HookNote, HookNoteKind};
 pub use runner::{CommandOutput, HookRunError, HookRunner};
+pub use tool_events::{PermissionAnswer, PermissionRequest, PostToolUse, PreToolUse};
 
 use crate::{EngineProblem, EngineProblemKind};
 use answer::HookAnswer;
@@ -107,7 +107,7 @@ fn problem(hook: &Hook, flaw: &str) -> EngineProblem {
     EngineProblem::new(EngineProblemKind::BadHook, message).of_item(&hook.command)
 }
 
-// === impl Ready ===
+// === impl CompiledHook ===
 
 impl CompiledHook {
     /// A matcher that cannot be read matches everything before a call, where it leads to a question, and

@@ -11,7 +11,7 @@ use std::{
 use super::{
     queue::{LogBatch, LogEntry},
     rotated_path,
-    stamp::format_timestamp,
+    timestamp::format_timestamp,
 };
 
 /// How large a file may become.

@@ -9,8 +9,8 @@
 mod file;
 mod follow;
 mod queue;
-mod stamp;
 mod tail;
+mod timestamp;
 mod writer;
 
 use std::{
@@ -22,14 +22,14 @@ use std::{
 };
 
 use sha2::{Digest as _, Sha256};
-use switchboard_config::name::normalize_server_name;
+use switchboard_config::server_name::normalize_server_name;
 use switchboard_process::StderrSink;
 
 use crate::{EngineProblem, EngineProblemKind};
 
 pub use follow::LogFollower;
-pub use stamp::format_timestamp;
-pub(crate) use stamp::timestamp_bytes;
+pub use timestamp::format_timestamp;
+pub(crate) use timestamp::timestamp_bytes;
 
 pub(crate) use file::FILES_PER_LOG;
 

@@ -122,7 +122,7 @@ fn read(ran: &CommandOutput) -> Result<ClassifierOutput, String> {
     serde_json::from_slice(&ran.stdout).map_err(|error| format!("its answer is none: {error}"))
 }
 
-// === impl Answer ===
+// === impl PermissionVerdict ===
 
 impl From<ClassifierOutput> for PermissionVerdict {
     fn from(answer: ClassifierOutput) -> Self {

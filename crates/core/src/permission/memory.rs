@@ -230,7 +230,7 @@ impl PermissionMemory {
     }
 }
 
-// === impl Sessions ===
+// === impl SessionAnswers ===
 
 impl SessionAnswers {
     fn add(&mut self, session: &str, answer: StoredAnswer) {
@@ -271,7 +271,7 @@ impl LastingAnswer {
     }
 }
 
-// === impl Remembered ===
+// === impl ToolMemory ===
 
 impl ToolMemory {
     /// Nothing is remembered.
@@ -307,7 +307,7 @@ impl ToolMemory {
     }
 }
 
-// === impl Remember ===
+// === impl AnswerLifetime ===
 
 impl fmt::Display for AnswerLifetime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -6,15 +6,14 @@
 //!
 //! This module refuses to know who is asked and how, and it places no call.
 
-mod because;
 mod classifier;
 mod interaction;
 mod judge;
 mod memory;
+mod reason;
 mod rules;
 mod store;
 
-pub use because::{AskReason, CitedRule, DecisionReason};
 pub use classifier::{CallClassifier, ClassifierInput};
 pub use interaction::ToolInteraction;
 pub use judge::{
@@ -23,6 +22,7 @@ pub use judge::{
 pub use memory::{
     AnswerLifetime, AnswerStoreError, AnswerTarget, LastingAnswer, PermissionMemory, ToolMemory,
 };
+pub use reason::{AskReason, CitedRule, DecisionReason};
 pub use rules::{RuleMatches, WorkspacePermissions};
 
 pub use crate::catalog::ToolAnnotations;

@@ -355,7 +355,7 @@ impl StoredAnswer {
     }
 }
 
-// === impl Kept ===
+// === impl StoredAnswers ===
 
 impl StoredAnswers {
     pub(super) fn add(&mut self, answer: StoredAnswer) {
@@ -399,7 +399,7 @@ impl From<Vec<StoredAnswer>> for StoredAnswers {
     }
 }
 
-// === impl AnswerError ===
+// === impl AnswerStoreError ===
 
 impl AnswerStoreError {
     /// As something to show beside what works.

@@ -216,7 +216,7 @@ impl<'r> PartKind<'r> {
     }
 }
 
-// === impl Facts ===
+// === impl PartMembers ===
 
 impl<'r> PartMembers<'r> {
     /// One walk over the members. Of a member that stands twice the first counts.

@@ -12,10 +12,10 @@ mod content;
 mod cut;
 mod image;
 mod note;
-mod place;
 mod pretty;
 mod size;
 mod spill;
+mod spill_target;
 mod store;
 mod text;
 
@@ -28,7 +28,7 @@ use tokio::sync::Semaphore;
 use crate::{EngineProblem, EngineProblemKind, catalog::Tool};
 
 pub use address::{ResultAddress, ResultQuery};
-pub use place::SpillTarget;
+pub use spill_target::SpillTarget;
 pub use store::{LineHit, ResultSlice, ResultStore, ResultStoreError, SearchPattern};
 
 use content::ResultContent;
@@ -326,7 +326,7 @@ impl ResultPolicy {
     }
 }
 
-// === impl Kept ===
+// === impl LimitedResult ===
 
 impl LimitedResult {
     fn whole(result: Raw) -> Self {

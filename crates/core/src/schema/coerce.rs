@@ -9,7 +9,7 @@ use switchboard_wire::json::Raw;
 
 use super::{
     ArgumentMistake, InvalidArguments,
-    built::ArgumentBuilder,
+    argument_builder::ArgumentBuilder,
     mistake::{MAX_MISTAKES, names, quoted, unknown_name},
 };
 

@@ -143,7 +143,7 @@ impl<'s> SchemaNames<'s> {
     }
 }
 
-// === impl Place ===
+// === impl SchemaLocation ===
 
 impl SchemaLocation<'_> {
     /// The same schema, its own id taken into account.

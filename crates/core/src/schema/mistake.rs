@@ -67,7 +67,7 @@ impl fmt::Display for ArgumentMistake {
     }
 }
 
-// === impl Listed ===
+// === impl MistakeList ===
 
 impl fmt::Display for MistakeList<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -7,7 +7,7 @@
 //!
 //! This module refuses to know which tool a schema belongs to.
 
-mod built;
+mod argument_builder;
 mod coerce;
 mod decode;
 mod effort;
@@ -15,8 +15,8 @@ mod graph;
 mod keywords;
 mod mistake;
 mod nearest;
-mod plain;
 mod portable;
+mod simple;
 
 use jsonschema::{Draft, PatternOptions, ValidationOptions};
 use serde_json::{Map, Value};
@@ -28,7 +28,7 @@ pub use portable::check as check_portable;
 
 use graph::SchemaGraph;
 use mistake::{MAX_MISTAKES, shortened};
-use plain::SimpleSchema;
+use simple::SimpleSchema;
 
 /// The longest schema that is read.
 const MAX_BYTES: usize = 1024 * 1024;

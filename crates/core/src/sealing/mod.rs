@@ -5,13 +5,13 @@
 //! ([`Bound`]) and until when. Whether it may come back more than once is not known here: whoever gave it out knows
 //! what it stands for.
 
-mod bound;
+mod handle_binding;
 mod key;
 mod sealer;
 
 use std::time::Duration;
 
-pub use bound::{HandleBinding, HandleKind, JsonDigest};
+pub use handle_binding::{HandleBinding, HandleKind, JsonDigest};
 pub use sealer::LocalSealer;
 
 /// Seals handles and opens them again. One machine does it with a key in user state ([`Sealer`]); replicas that answer

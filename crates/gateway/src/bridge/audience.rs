@@ -18,7 +18,7 @@ use tokio::time::Instant;
 
 use super::lists::ListCache;
 use super::view::BridgeView;
-use crate::front::ViewSelection;
+use crate::view_provider::ViewSelection;
 
 /// A server's word that a list changed is not passed on this soon after clients were told of that list, if the list is
 /// the same: each connection to the server brings that word.
@@ -184,7 +184,7 @@ impl Audience {
     }
 }
 
-// === impl SeenNumbers ===
+// === impl RecentViewNumbers ===
 
 impl RecentViewNumbers {
     pub(super) fn note(&self, number: u64) {
@@ -202,7 +202,7 @@ impl RecentViewNumbers {
     }
 }
 
-// === impl ToldLists ===
+// === impl AnnouncedLists ===
 
 impl AnnouncedLists {
     fn is_news(&self, list: ListKind, digest: u64, is_said: bool) -> bool {

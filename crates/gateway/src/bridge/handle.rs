@@ -18,7 +18,7 @@ use switchboard_wire::server::HandlerRequest;
 
 use super::parked::{CallTicket, ParkedCall, TicketError};
 use super::view::BridgeView;
-use crate::front::ViewSelection;
+use crate::view_provider::ViewSelection;
 
 /// The request a handle is for: the same for a request and for its repetition with answers.
 pub(super) struct HandleSubject {
@@ -35,7 +35,7 @@ pub(super) enum HandleContent {
     Again(Box<CallContinuation>),
 }
 
-// === impl Wanted ===
+// === impl HandleSubject ===
 
 impl HandleSubject {
     pub(super) fn of(asked: &HandlerRequest) -> Self {

@@ -10,8 +10,8 @@ use switchboard_wire::json::{JsonEdit, Raw, quote};
 use switchboard_wire::server::PrerenderedResult;
 use switchboard_wire::{Era, Version};
 
-use super::{own, owners};
-use crate::front::ViewSelection;
+use super::{gateway_tools, owners};
+use crate::view_provider::ViewSelection;
 
 /// What a list is made of.
 pub(super) struct ListContext<'a> {
@@ -50,7 +50,7 @@ struct CachedLists {
     lists: HashMap<ListKey, PrerenderedResult>,
 }
 
-// === impl Made ===
+// === impl ListCache ===
 
 impl ListCache {
     /// The list, made if need be.
@@ -74,7 +74,7 @@ impl ListCache {
     }
 }
 
-// === impl Seen ===
+// === impl ListContext ===
 
 impl ListContext<'_> {
     fn list(&self, list: ListKind) -> Raw {
@@ -96,7 +96,7 @@ impl ListContext<'_> {
                 let item = listed.tool.item_for(self.version);
                 self.with_tasks(listed.server(), renamed_item(item, name))
             });
-        let own = own::definitions(self.is_searched, self.spill, by_name);
+        let own = gateway_tools::definitions(self.is_searched, self.spill, by_name);
         list_result("tools", shown.chain(self.resource_tools()).chain(own))
     }
 

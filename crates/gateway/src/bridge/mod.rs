@@ -7,13 +7,13 @@
 //!
 //! This module refuses to know transports, and decides no permission.
 
+mod announcer;
 mod audience;
 mod call;
 mod consent;
+mod gateway_tools;
 mod handle;
 mod lists;
-mod news;
-mod own;
 mod owners;
 mod parked;
 mod refusal;
@@ -31,12 +31,12 @@ use switchboard_core::results::ResultPolicy;
 use switchboard_core::{Caller, Engine, Session, WorkspaceId};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-pub use own::ToolSearch;
+pub use gateway_tools::ToolSearch;
 pub use view::BridgeView;
 
-use crate::front::{NoSuchView, OpenView, ViewProvider, ViewRequest, ViewSelection};
+use crate::view_provider::{NoSuchView, OpenView, ViewProvider, ViewRequest, ViewSelection};
+use announcer::ChangeAnnouncer;
 use audience::Audiences;
-use news::ChangeAnnouncer;
 use parked::ParkedCalls;
 use tasks::LocalTasks;
 

@@ -23,11 +23,11 @@ use switchboard_wire::server::{
 };
 
 use super::audience::{AnnouncedLists, Audience, RecentViewNumbers};
+use super::gateway_tools::{GatewayRequest, GatewayToolError};
 use super::handle::HandleSubject;
 use super::lists::ListContext;
-use super::own::{GatewayRequest, GatewayToolError};
-use super::{Bridge, Inner, call, own, refusal};
-use crate::front::{ViewRequest, ViewSelection};
+use super::{Bridge, Inner, call, gateway_tools, refusal};
+use crate::view_provider::{ViewRequest, ViewSelection};
 
 /// Sets of capabilities that one view keeps sessions for; a client has one, or very few.
 const MAX_CALLERS: usize = 8;
@@ -397,7 +397,7 @@ impl ServerHandler for BridgeView {
                 _ => {
                     let name = call::requested_name(&asked)?;
                     if self.bridge().options.names == NameStyle::Bare
-                        && name.as_deref().is_some_and(own::could_be_gateway_tool)
+                        && name.as_deref().is_some_and(gateway_tools::could_be_gateway_tool)
                     {
                         // Whether a server has a tool of that name has to be known.
                         self.await_servers().await?;
@@ -406,8 +406,8 @@ impl ServerHandler for BridgeView {
                         // Apart, since nearly everything is somebody else's.
                         return Box::pin(self.answer(own, name, &asked, context)).await;
                     }
-                    if own::is_inner(&asked, name.as_deref(), self) {
-                        let asked = match own::inner_of(&asked) {
+                    if gateway_tools::is_inner(&asked, name.as_deref(), self) {
+                        let asked = match gateway_tools::inner_of(&asked) {
                             Ok(inner) => inner,
                             Err(error) => return error.reply().map(HandlerReply::Complete),
                         };
@@ -431,8 +431,8 @@ impl ServerHandler for BridgeView {
     fn on_abandoned(&self, asked: &HandlerRequest) {
         let Some(handle) = &asked.state else { return };
         let name = call::requested_name(asked).ok().flatten();
-        let wanted = if own::is_inner(asked, name.as_deref(), self) {
-            own::inner_of(asked).map(|inner| HandleSubject::of(&inner))
+        let wanted = if gateway_tools::is_inner(asked, name.as_deref(), self) {
+            gateway_tools::inner_of(asked).map(|inner| HandleSubject::of(&inner))
         } else {
             Ok(HandleSubject::of(asked))
         };

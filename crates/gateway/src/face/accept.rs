@@ -21,10 +21,10 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
+    access_control::{Peer, is_stream},
     connections::{ConnectionSlot, ConnectionSlots},
-    guard::{Peer, is_stream},
     head_clock::{HeadClock, RequestGauge},
-    lent,
+    lent_body,
     metrics::Metrics,
     options::FaceTimeouts,
     routes::ConnectionService,
@@ -60,7 +60,7 @@ pub(super) struct Acceptor<A> {
 trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Io for T {}
 
-// === impl Door ===
+// === impl Acceptor ===
 
 impl<A> Clone for Acceptor<A> {
     fn clone(&self) -> Self {
@@ -153,7 +153,7 @@ impl<A: ConnectionService> Acceptor<A> {
             // Apart, since it is large and would be moved about.
             placed(|| async move {
                 gauge.begin();
-                let (request, lender) = lent::lend(request);
+                let (request, lender) = lent_body::lend(request);
                 let mut response = answers.answer(request, &peer).await;
                 if let Some(lender) = lender {
                     lender.settle(&mut response).await;

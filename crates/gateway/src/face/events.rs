@@ -82,7 +82,7 @@ struct EventBody {
     _counted: GaugeLease,
 }
 
-// === impl Place ===
+// === impl EventPosition ===
 
 impl EventPosition {
     /// Reads what was written as an event's id.
@@ -142,7 +142,7 @@ impl OutgoingEvent {
     }
 }
 
-// === impl Feed ===
+// === impl EventSender ===
 
 /// A queue of at most so many events and so many bytes.
 pub(super) fn event_queue(max_events: usize, max_bytes: usize) -> (EventSender, EventReceiver) {

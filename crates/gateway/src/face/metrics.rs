@@ -143,7 +143,7 @@ fn sample(page: &mut String, name: &str, label: Option<(&str, &str)>, count: &At
     let _ = writeln!(page, "switchboard_face_{name}{label} {}", count.load(Relaxed));
 }
 
-// === impl Counted ===
+// === impl GaugeLease ===
 
 impl GaugeLease {
     fn gauge(&self) -> &AtomicU64 {

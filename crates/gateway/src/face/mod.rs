@@ -8,17 +8,17 @@
 //! use which part of it.
 
 mod accept;
+mod access_control;
 mod budgets;
 mod connections;
 mod events;
-mod guard;
 mod head_clock;
-mod lent;
+mod lent_body;
 mod media;
 mod metrics;
 mod options;
-mod pieces;
 mod refusal;
+mod rope_body;
 mod routes;
 mod sessions;
 mod sse;
@@ -34,17 +34,17 @@ use switchboard_wire::{envelope::MessageOrBatch, link::LinkWriter, server::Serve
 use tokio::net::TcpListener;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-pub use guard::{FaceCaller, TokenDenial, TokenVerifier, is_public_name};
+pub use access_control::{FaceCaller, TokenDenial, TokenVerifier, is_public_name};
 pub use options::{
     AnonymousAccess, FaceAccess, FaceLimits, FaceOptions, FaceTimeouts, RequestRate,
 };
 pub use sessions::OpenSessionCount;
 pub use tls::TlsIdentity;
 
-use crate::front::ViewProvider;
+use crate::view_provider::ViewProvider;
 use accept::Acceptor;
+use access_control::{AccessControl, RateLimiter};
 use budgets::Budgets;
-use guard::{AccessControl, RateLimiter};
 use metrics::Metrics;
 use refusal::HttpRefusal;
 use routes::{ControlledRoutes, FaceRoutes};

@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use switchboard_wire::server::ByteBudget;
 use tokio::sync::watch;
 
-use super::{guard::TokenVerifier, sessions::OpenSessionCount, tls::TlsIdentity};
+use super::{access_control::TokenVerifier, sessions::OpenSessionCount, tls::TlsIdentity};
 
 /// How faces are served.
 pub struct FaceOptions {
@@ -170,7 +170,7 @@ impl Default for FaceLimits {
     }
 }
 
-// === impl Times ===
+// === impl FaceTimeouts ===
 
 impl Default for FaceTimeouts {
     fn default() -> Self {

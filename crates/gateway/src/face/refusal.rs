@@ -13,8 +13,8 @@ use switchboard_wire::{
     server::ByteCharge,
 };
 
-use super::{media::over_budget, pieces};
-use crate::front::ViewSelection;
+use super::{media::over_budget, rope_body};
+use crate::view_provider::ViewSelection;
 
 /// The longest answer that is not charged.
 const UNCHARGED_BYTES: usize = 64 << 10;
@@ -209,7 +209,7 @@ impl IntoResponse for HttpRefusal {
 
 /// An answer that is one JSON text.
 pub(super) fn json_response(status: StatusCode, text: impl Into<Rope>) -> Response {
-    let mut response = Response::new(pieces::body(text.into()));
+    let mut response = Response::new(rope_body::body(text.into()));
     *response.status_mut() = status;
     let json = HeaderValue::from_static("application/json");
     response.headers_mut().insert(header::CONTENT_TYPE, json);
@@ -230,7 +230,7 @@ pub(super) fn json_charged(
             if !charge.grow(length) {
                 return Err(over_budget());
             }
-            Ok(response.map(|body| pieces::charge_body(body, charge)))
+            Ok(response.map(|body| rope_body::charge_body(body, charge)))
         }
         _ => Ok(response),
     }

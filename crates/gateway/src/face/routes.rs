@@ -18,13 +18,13 @@ use hyper_util::service::TowerToHyperService;
 
 use super::{
     Face,
-    guard::{AccessControl, FaceCaller, Peer, RESOURCE_METADATA_PATH},
-    lent::LentBody,
+    access_control::{AccessControl, FaceCaller, Peer, RESOURCE_METADATA_PATH},
+    lent_body::LentBody,
     refusal::{HttpRefusal, RefusalReason},
     sessions::SessionOwner,
     sse, streamable, ws,
 };
-use crate::front::{ViewProvider, ViewSelection};
+use crate::view_provider::{ViewProvider, ViewSelection};
 
 /// The address that clients are given.
 const MCP_PATH: &str = "/mcp";
@@ -50,7 +50,7 @@ pub(super) struct ControlledRoutes {
     routes: TowerToHyperService<Router>,
 }
 
-// === impl Faces ===
+// === impl FaceRoutes ===
 
 impl<F: ViewProvider> FaceRoutes<F> {
     pub(super) fn new(face: Arc<Face<F>>, guard: Arc<AccessControl>, beside: Router) -> Self {
@@ -76,7 +76,7 @@ impl<F: ViewProvider> ConnectionService for FaceRoutes<F> {
     }
 }
 
-// === impl Guarded ===
+// === impl ControlledRoutes ===
 
 impl ControlledRoutes {
     pub(super) fn new(guard: Arc<AccessControl>, routes: Router) -> Self {

@@ -12,8 +12,8 @@ use std::{
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use tokio::time::Instant;
 
-use super::{guard::is_token, refusal::HttpRefusal};
-use crate::front::ViewSelection;
+use super::{access_control::is_token, refusal::HttpRefusal};
+use crate::view_provider::ViewSelection;
 
 /// Whose a session is. Nobody else may use it, even knowing its id.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -142,7 +142,7 @@ impl Drop for SessionSlot {
     }
 }
 
-// === impl OpenSessions ===
+// === impl OpenSessionCount ===
 
 impl OpenSessionCount {
     /// How many there are now.
@@ -151,7 +151,7 @@ impl OpenSessionCount {
     }
 }
 
-// === impl Sessions ===
+// === impl SessionTable ===
 
 impl<S> Default for SessionTable<S> {
     fn default() -> Self {
@@ -224,7 +224,7 @@ pub(super) fn random_session_id() -> Result<String, HttpRefusal> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::face::guard::LOCAL_USER_PRINCIPAL;
+    use crate::face::access_control::LOCAL_USER_PRINCIPAL;
 
     fn owner(principal: &str, part: ViewSelection) -> SessionOwner {
         SessionOwner { principal: principal.into(), part }

@@ -24,7 +24,7 @@ use super::{
     refusal::{HttpRefusal, empty_response},
     sessions::{SessionOwner, SessionSlot, random_session_id},
 };
-use crate::front::{OpenView, ViewProvider, ViewRequest, ViewSelection};
+use crate::view_provider::{OpenView, ViewProvider, ViewRequest, ViewSelection};
 
 /// One client's session.
 struct SseSession {
@@ -176,7 +176,7 @@ async fn wait_until_served(serving: &mut Option<BoxFuture<'static, ()>>) {
     }
 }
 
-// === impl Registered ===
+// === impl SessionRegistration ===
 
 impl Drop for SessionRegistration {
     fn drop(&mut self) {

@@ -27,7 +27,7 @@ pub(super) struct StallTimeoutStream<S> {
     head: HeadClock,
 }
 
-// === impl Stalling ===
+// === impl StallTimeoutStream ===
 
 impl<S> StallTimeoutStream<S> {
     pub(super) fn new(stream: S, patience: Duration, head: HeadClock) -> Self {

@@ -6,12 +6,12 @@
 //!
 //! This module refuses to know who may call what: a token says who somebody is, and nothing else.
 
-mod checked;
 mod secret;
-mod several;
 mod store;
+mod verifier;
+mod verifiers;
 
-pub use checked::StoredTokenVerifier;
 pub use secret::TokenSecret;
-pub use several::TokenVerifiers;
 pub use store::{ClientToken, CreatedToken, NewToken, TokenStore, TokenStoreError};
+pub use verifier::StoredTokenVerifier;
+pub use verifiers::TokenVerifiers;

@@ -41,7 +41,7 @@ impl fmt::Debug for TokenSecret {
     }
 }
 
-// === impl Hash ===
+// === impl TokenDigest ===
 
 impl TokenDigest {
     pub(super) fn of(token: &str) -> Self {

@@ -210,7 +210,7 @@ impl ClientToken {
     }
 }
 
-// === impl Content ===
+// === impl TokenFile ===
 
 impl TokenFile {
     fn check_version(&self) -> Result<(), TokenStoreError> {

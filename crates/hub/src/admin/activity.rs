@@ -10,10 +10,10 @@ use axum::response::Response;
 use http::{StatusCode, Uri};
 use serde::Serialize;
 use serde_json::{Map, Value, json as value};
-use switchboard_config::mask;
+use switchboard_config::redact;
 use switchboard_core::audit::{self, AuditCallLine, AuditEntry, AuditFilter, CallRecord};
 use switchboard_core::engine::{RecentCall, RecentCallResult};
-use switchboard_core::told::RemoteCallError;
+use switchboard_core::remote::RemoteCallError;
 use switchboard_wire::sanitize;
 
 use super::AdminApi;
@@ -148,7 +148,7 @@ fn parse_json(text: &str) -> Value {
 
 /// Without what looks like a secret, in clean words.
 fn redact(value: &Value) -> Value {
-    let mut shown = mask::redact_entry(value);
+    let mut shown = redact::redact_entry(value);
     sanitize_value(&mut shown);
     shown
 }

@@ -106,7 +106,7 @@ fn find_item(desired: &Desired, name: &str, digest: &str) -> Result<ApprovalItem
     })
 }
 
-// === impl Case ===
+// === impl PendingApproval ===
 
 impl PendingApproval {
     fn from_item(item: &ApprovalItem, changes: Option<Vec<ApprovalChange>>) -> Self {

@@ -5,14 +5,14 @@ use axum::response::Response;
 use axum::response::sse::Event;
 use futures_util::stream;
 use http::Uri;
-use switchboard_core::told::{self, RemoteCallError, RemoteOutcome, RemoteRequest};
+use switchboard_core::remote::{self, RemoteCallError, RemoteOutcome, RemoteRequest};
 use switchboard_core::{CallError, CallEvent, Caller, RunningCall, WorkspaceId};
 use switchboard_wire::json::Raw;
 
-use super::asked::QuestionHolder;
 use super::problem::AdminProblem;
 use super::questions::QuestionInfo;
 use super::routes::{JsonBody, query_param};
+use super::waiting_questions::QuestionHolder;
 use super::{AdminApi, WorkspaceRequest, activity, sse};
 use crate::socket::UsageLease;
 
@@ -73,7 +73,7 @@ fn restore_call(
     Ok(RemoteRequest { params, ..call })
 }
 
-// === impl Following ===
+// === impl FollowedCall ===
 
 impl FollowedCall {
     /// The next thing that happens; `None` after the end.
@@ -81,12 +81,12 @@ impl FollowedCall {
         while !self.is_over {
             let event = match self.running.next().await {
                 Ok(CallEvent::Progress(params)) => {
-                    to_sse_event(&told::RemoteCallEvent::Progress(params))
+                    to_sse_event(&remote::RemoteCallEvent::Progress(params))
                 }
-                Ok(CallEvent::Log(params)) => to_sse_event(&told::RemoteCallEvent::Log(params)),
-                Ok(CallEvent::Task(state)) => to_sse_event(&told::RemoteCallEvent::Task(state)),
+                Ok(CallEvent::Log(params)) => to_sse_event(&remote::RemoteCallEvent::Log(params)),
+                Ok(CallEvent::Task(state)) => to_sse_event(&remote::RemoteCallEvent::Task(state)),
                 Ok(CallEvent::Notification(said)) => {
-                    to_sse_event(&told::RemoteCallEvent::from_notification(&said))
+                    to_sse_event(&remote::RemoteCallEvent::from_notification(&said))
                 }
                 Ok(CallEvent::Question(question)) => {
                     let asking = QuestionInfo::from_question(String::new(), &question);
@@ -120,6 +120,6 @@ impl FollowedCall {
     }
 }
 
-fn to_sse_event(event: &told::RemoteCallEvent) -> Event {
+fn to_sse_event(event: &remote::RemoteCallEvent) -> Event {
     sse::event(event.word(), event.data())
 }

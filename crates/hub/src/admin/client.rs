@@ -3,8 +3,8 @@
 //! Every request is a connection of its own, since most of them are streams that last. Nothing is started here: where no
 //! hub runs there is no client.
 
-mod attached;
 mod stream;
+mod workspace;
 
 use std::time::Duration;
 
@@ -15,14 +15,14 @@ use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use switchboard_core::told::RemoteAnswer;
+use switchboard_core::remote::RemoteAnswer;
 use switchboard_wire::json::Raw;
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 
-pub use attached::HubWorkspace;
 pub use stream::{AdminEvent, AdminEventStream};
+pub use workspace::HubWorkspace;
 
 use super::{AdminProblem, AdminStatus, QuestionInfo, WorkspaceRequest};
 use crate::attach::{self, connect_with_hello};

@@ -13,7 +13,7 @@ use http::{StatusCode, Uri};
 use serde::Deserialize;
 use serde_json::{Map, Value, json as value};
 use switchboard_config::{
-    self as config, DesiredServer, OnExistingEntry, Scope, ServerSwitch, mask,
+    self as config, DesiredServer, OnExistingEntry, Scope, ServerSwitch, redact,
 };
 use switchboard_core::WorkspaceId;
 
@@ -90,7 +90,7 @@ impl WorkspaceFiles {
     }
 }
 
-// === impl Unchanged ===
+// === impl ChangeError ===
 
 impl From<config::Error> for ChangeError {
     fn from(error: config::Error) -> Self {
@@ -122,7 +122,7 @@ fn entry_of(server: &DesiredServer) -> Value {
         "at": server.at,
         "state": server.state.name(),
         "writable": server.scope.is_writable(),
-        "entry": mask::redact_for_editing(&server.template.to_json()),
+        "entry": redact::redact_for_editing(&server.template.to_json()),
     })
 }
 
@@ -163,9 +163,10 @@ pub(super) async fn edit(
     let changed = files.change(format!("cannot edit `{name}`"), move |files| {
         let (scope, path) = files.find(&of, wanted)?;
         let written = entry_in_file(&of, &path)?;
-        let entry = restore_redacted(&editing.entry, &mask::redact_for_editing(&written), &written);
-        if entry.to_string().contains(mask::REDACTED)
-            && !written.to_string().contains(mask::REDACTED)
+        let entry =
+            restore_redacted(&editing.entry, &redact::redact_for_editing(&written), &written);
+        if entry.to_string().contains(redact::REDACTED)
+            && !written.to_string().contains(redact::REDACTED)
         {
             return Err(still_redacted_problem().into());
         }
@@ -280,7 +281,7 @@ fn still_redacted_problem() -> AdminProblem {
 /// A client's secret is not for a plain file.
 fn refuse_client_secret(entry: &Value) -> Result<(), AdminProblem> {
     match entry["oauth"]["clientSecret"].as_str() {
-        Some(secret) if mask::is_secret("clientSecret", secret) => Err(AdminProblem::new(
+        Some(secret) if redact::is_secret("clientSecret", secret) => Err(AdminProblem::new(
             AdminProblemKind::Malformed,
             "a client secret is not written to a file as plain text",
         )
@@ -291,7 +292,7 @@ fn refuse_client_secret(entry: &Value) -> Result<(), AdminProblem> {
     }
 }
 
-// === impl Adding ===
+// === impl AddServerRequest ===
 
 impl AddServerRequest {
     fn entries(self) -> Result<Vec<(String, Value)>, AdminProblem> {
@@ -317,7 +318,7 @@ mod tests {
     fn what_was_hidden_comes_back_as_it_was() {
         let written = value!({ "url": "https://host/mcp", "headers": { "Authorization": "Bearer s3cret", "X-Team": "a" },
             "args": ["--token", "s3cret", "x"] });
-        let shown = mask::redact_for_editing(&written);
+        let shown = redact::redact_for_editing(&written);
         assert!(!shown.to_string().contains("s3cret"));
         assert_eq!(restore_redacted(&shown, &shown, &written), written);
         let mut sent = shown.clone();
@@ -328,7 +329,7 @@ mod tests {
         assert_eq!(entry["args"], value!(["--token", "s3cret", "y"]));
         assert_eq!(entry["url"], "https://other/mcp");
         // Moved, it is nobody's any more.
-        sent["args"] = value!(["y", "--token", mask::REDACTED]);
-        assert!(restore_redacted(&sent, &shown, &written).to_string().contains(mask::REDACTED));
+        sent["args"] = value!(["y", "--token", redact::REDACTED]);
+        assert!(restore_redacted(&sent, &shown, &written).to_string().contains(redact::REDACTED));
     }
 }

@@ -107,7 +107,7 @@ pub struct WorkspaceSummary {
     pub agent: Option<String>,
 }
 
-// === impl Whose ===
+// === impl WorkspaceRequest ===
 
 impl WorkspaceRequest {
     /// The session of whoever opened the workspace. A person typed what it calls.
@@ -133,7 +133,7 @@ impl fmt::Debug for WorkspaceRequest {
     }
 }
 
-// === impl Room ===
+// === impl ResultLimit ===
 
 impl ResultLimit {
     /// What becomes of results. Blobs are for the person, who gets them as they are; a pipe gets all text.

@@ -16,10 +16,10 @@ use switchboard_core::{Caller, WorkspaceId};
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio::time::timeout;
 
-use super::asked::QuestionHolder;
 use super::problem::{AdminProblem, AdminProblemKind};
 use super::questions::QuestionInfo;
 use super::routes::JsonBody;
+use super::waiting_questions::QuestionHolder;
 use super::{AdminApi, OpenWorkspace, WorkspaceRequest, sse};
 
 /// Workspaces that are held open at once.

@@ -10,7 +10,7 @@ use axum::Router;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use super::{AdminApi, AdminToken, AdminTokenError, door, routes};
+use super::{AdminApi, AdminToken, AdminTokenError, access, routes};
 use switchboard_gateway::face::{self, FaceError, FaceOptions};
 
 /// The port that people know.
@@ -54,7 +54,7 @@ pub struct ConsoleAddressLease {
     url: Arc<str>,
 }
 
-// === impl Beside ===
+// === impl AdminRoutes ===
 
 impl AdminRoutes {
     /// Faces with it beside them, and what is to be held while they are served.
@@ -70,7 +70,7 @@ impl fmt::Debug for AdminRoutes {
     }
 }
 
-// === impl Places ===
+// === impl ConsoleAddresses ===
 
 impl ConsoleAddresses {
     /// The place that is longest there.
@@ -83,7 +83,7 @@ impl ConsoleAddresses {
     }
 }
 
-// === impl Shown ===
+// === impl ConsoleAddressLease ===
 
 impl ConsoleAddressLease {
     fn at(admin: &AdminApi, url: &str) -> Self {
@@ -99,7 +99,7 @@ impl Drop for ConsoleAddressLease {
     }
 }
 
-// === impl Port ===
+// === impl AdminAddress ===
 
 impl AdminAddress {
     pub(super) fn address(&self) -> Option<SocketAddr> {
@@ -165,7 +165,7 @@ impl AdminApi {
         let state = state.to_owned();
         let keeping = tokio::task::spawn_blocking(move || AdminToken::load_or_create(&state)).await;
         let token = keeping.map_err(|error| LoopbackError::Listen(io::Error::other(error)))??;
-        Ok(door::routes(self, token))
+        Ok(access::routes(self, token))
     }
 
     async fn serve_at(

@@ -10,13 +10,12 @@
 
 #![cfg(unix)]
 
+mod access;
 mod activity;
 mod answers;
 mod approval;
-mod asked;
 mod call;
 mod console;
-mod door;
 mod events;
 mod faces;
 mod files;
@@ -33,6 +32,7 @@ mod sign_in;
 mod snippet;
 mod sse;
 mod token;
+mod waiting_questions;
 
 pub mod client;
 
@@ -40,7 +40,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use switchboard_core::Engine;
-use switchboard_core::told::ErrorAdvice;
+use switchboard_core::remote::ErrorAdvice;
 use tokio_util::sync::CancellationToken;
 
 pub use host::{
@@ -53,12 +53,12 @@ pub use routes::AdminStatus;
 pub use token::{AdminToken, AdminTokenError};
 
 use crate::socket::HubUsage;
-use asked::WaitingQuestions;
 use lease::WorkspaceLeases;
 use loopback::{AdminAddress, ConsoleAddresses};
 use passes::ConsolePasses;
 use ring::EventRing;
 use switchboard_gateway::face::OpenSessionCount;
+use waiting_questions::WaitingQuestions;
 
 /// The admin API of one hub. Clones share it.
 #[derive(Clone)]

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use switchboard_core::dispatch::{PendingQuestion, QuestionKind};
 use switchboard_core::engine::QueuedQuestion;
-use switchboard_core::told::RemoteAnswer;
+use switchboard_core::remote::RemoteAnswer;
 use switchboard_wire::json::Raw;
 use switchboard_wire::sanitize;
 
@@ -41,7 +41,7 @@ pub struct QuestionInfo {
     pub left_millis: Option<u64>,
 }
 
-// === impl Asking ===
+// === impl QuestionInfo ===
 
 impl QuestionInfo {
     pub(super) fn from_question(id: String, question: &PendingQuestion) -> Self {

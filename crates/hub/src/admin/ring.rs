@@ -137,7 +137,7 @@ impl Shared {
     }
 }
 
-// === impl Told ===
+// === impl RecordedEvent ===
 
 impl RecordedEvent {
     pub(super) fn to_sse_event(&self) -> Event {

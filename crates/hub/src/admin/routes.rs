@@ -19,7 +19,7 @@ use tokio::time::timeout;
 
 use super::problem::{AdminProblem, AdminProblemKind};
 use super::{
-    AdminApi, WorkspaceSummary, activity, answers, approval, call, door, events, faces, files,
+    AdminApi, WorkspaceSummary, access, activity, answers, approval, call, events, faces, files,
     lease, questions, servers, sign_in,
 };
 use crate::socket::AttachedClient;
@@ -81,7 +81,7 @@ pub(super) fn api(admin: AdminApi) -> Router {
         .route("/activity", get(activity::list))
         .route("/activity/settle", post(activity::settle))
         .route("/activity/{id}", get(activity::show))
-        .route("/console", post(door::invite))
+        .route("/console", post(access::invite))
         .route("/workspaces/{id}/hold", post(lease::hold_open))
         .route("/workspaces/{id}/approvals", get(approval::list).post(approval::decide))
         .route("/workspaces/{id}/call", post(call::place_call))

@@ -11,7 +11,7 @@ use switchboard_core::WorkspaceId;
 use switchboard_core::catalog::RemoteCatalog as Catalog;
 use switchboard_core::engine::{EngineEventKind, LOCAL_PRINCIPAL};
 use switchboard_core::logs::LogFollower;
-use switchboard_core::told::{ErrorAdvice, RemoteServer, RemoteSnapshot};
+use switchboard_core::remote::{ErrorAdvice, RemoteServer, RemoteSnapshot};
 use switchboard_process::ProcessInfo;
 use switchboard_wire::sanitize;
 use tokio::time::timeout;

@@ -40,7 +40,7 @@ impl ClientLink {
     }
 }
 
-// === impl Incoming ===
+// === impl ClientReader ===
 
 impl ClientReader {
     /// The next thing; `None` once the client has closed. Safe to cancel.

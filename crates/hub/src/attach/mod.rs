@@ -12,17 +12,17 @@
 
 #![cfg(unix)]
 
-mod ask;
-mod away;
-mod book;
 mod client;
+mod connect;
 mod error;
 mod handshake;
-mod knock;
+mod hello_stream;
+mod journal;
 mod options;
 mod questions;
-mod reach;
+mod reconnect;
 mod relay;
+mod requests;
 mod start;
 
 use std::time::Duration;
@@ -31,16 +31,16 @@ use switchboard_core::connection::PARENT_MARKER_VARIABLE;
 use switchboard_wire::{link::pair::LinkEnd, server::stdio};
 use tokio::time::{Instant, timeout};
 
-pub use ask::{request_handover, request_status, request_stop};
 pub use error::HubAttachError;
-pub(crate) use knock::connect_with_hello;
+pub(crate) use hello_stream::connect_with_hello;
 pub use options::{AttachOptions, AttachTiming, HubLaunchOptions};
+pub use requests::{request_handover, request_status, request_stop};
 
-use away::reconnect;
-use book::SharedJournal;
 use client::ClientLink;
-use reach::connect_or_start;
-pub use reach::ensure_running;
+use connect::connect_or_start;
+pub use connect::ensure_running;
+use journal::SharedJournal;
+use reconnect::reconnect;
 use relay::{RelayEnd, relay};
 
 /// How long what is left to say may take to be written once all is over.

@@ -106,7 +106,7 @@ impl fmt::Debug for AttachOptions {
     }
 }
 
-// === impl StartHub ===
+// === impl HubLaunchOptions ===
 
 /// The environment may hold secrets.
 impl fmt::Debug for HubLaunchOptions {

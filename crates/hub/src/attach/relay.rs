@@ -16,9 +16,9 @@ use tokio::{
 
 use super::{
     AttachOptions,
-    book::SharedJournal,
     client::{ClientLink, ClientReader},
-    reach::HubLink,
+    connect::HubLink,
+    journal::SharedJournal,
 };
 
 /// How long a hub that was told that nothing more will come may take to close.

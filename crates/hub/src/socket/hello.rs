@@ -196,7 +196,7 @@ impl fmt::Debug for ClientHello {
     }
 }
 
-// === impl Answer ===
+// === impl HelloReply ===
 
 impl<T: DeserializeOwned> HelloReply<T> {
     /// Reads a line.

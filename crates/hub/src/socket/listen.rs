@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     FileLock, HubBackend, HubEndReason, HubPaths, ListenOptions, SocketError,
-    conversation::serve_connection, desk::HubState,
+    connection::serve_connection, hub_state::HubState,
 };
 
 /// How often a lock that another process holds is tried.

@@ -11,40 +11,40 @@
 
 #![cfg(unix)]
 
-mod activity;
-mod again;
-mod closing;
-mod conversation;
-mod desk;
+mod admin_http;
+mod call_errors;
+mod cancellable_reader;
+mod clients;
+mod connection;
+mod counting_view;
 mod detach;
 mod error;
 mod hello;
+mod hub_state;
 mod listen;
 mod lock;
-mod office;
 mod options;
-mod place;
-mod presence;
-mod pulse;
+mod paths;
 mod stall;
-mod watched;
+mod status;
+mod usage;
 
-pub(crate) use activity::UsageLease;
-pub(crate) use again::{retry_error, unknown_outcome_error};
+pub(crate) use call_errors::{retry_error, unknown_outcome_error};
+pub(crate) use usage::UsageLease;
 
-pub use conversation::is_own_user;
-pub use desk::{HubBackend, HubEndReason};
+pub use connection::is_own_user;
 pub use detach::detach;
 pub use error::SocketError;
 pub use hello::{
     AttachedClient, ClientHello, HELLO_PROTOCOL_VERSION, HelloPurpose, HelloRefusal,
     HelloRefusalKind, HelloReply, HubInfo, HubStatus,
 };
+pub use hub_state::{HubBackend, HubEndReason};
 pub use listen::{EndedHub, HubListener};
 pub use lock::FileLock;
 pub use options::{HubLifetime, ListenOptions};
-pub use place::{HubFolders, HubPaths};
-pub use pulse::HubUsage;
+pub use paths::{HubFolders, HubPaths};
+pub use status::HubUsage;
 
 /// The notification by which a hub takes leave of a client; its `why` is one of [`Why`]'s words. It never reaches
 /// the program that `connect` speaks for.

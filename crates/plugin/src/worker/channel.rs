@@ -18,7 +18,7 @@ use switchboard_wire::{
     json::{Raw, quote},
 };
 
-use crate::told::said;
+use crate::messages::said;
 
 /// How often whoever waits for an answer looks whether anybody still waits for them.
 const CANCEL_POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -67,7 +67,7 @@ impl HostCall {
     }
 }
 
-// === impl Spoken ===
+// === impl OutputBuffer ===
 
 impl OutputBuffer {
     /// A line break in a message stands between two tokens, and may be any other space.

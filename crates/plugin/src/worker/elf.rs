@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use crate::told::WorkerFailed;
+use crate::messages::WorkerFailed;
 
 /// Magic, class, byte order, and past them type and machine.
 const HEADER_BYTES: usize = 20;

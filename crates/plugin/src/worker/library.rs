@@ -7,7 +7,7 @@ use std::{ffi::c_void, path::Path};
 use libloading::os::unix::{Library as Loaded, RTLD_LOCAL, RTLD_NOW};
 use switchboard_plugin_sdk::abi::{v1, v2};
 
-use crate::told::WorkerFailed;
+use crate::messages::WorkerFailed;
 
 /// A shared object. It stays loaded until the process ends: unloading is exiting.
 pub(super) struct PluginLibrary(Loaded);

@@ -27,7 +27,7 @@ use switchboard_wire::{
     json::Raw,
 };
 
-use crate::told::{WorkerFailed, WorkerReady, said};
+use crate::messages::{WorkerFailed, WorkerReady, said};
 use channel::HostChannel;
 use serving::PluginService;
 pub(crate) use thread_pool::MAX_THREADS;
@@ -194,7 +194,7 @@ fn load(
     }
 }
 
-// === impl Load ===
+// === impl PluginImage ===
 
 impl PluginImage {
     /// What it is called where its own name is not known yet.

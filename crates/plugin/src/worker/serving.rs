@@ -22,7 +22,7 @@ use super::{
     interest::Interest,
     thread_pool::{Job, MAX_THREADS, ThreadPool},
 };
-use crate::told::{WantedResources, WorkerFailed, WorkerReady, said};
+use crate::messages::{WantedResources, WorkerFailed, WorkerReady, said};
 
 /// What one read takes from the host at most.
 const READ_BUFFER_BYTES: usize = 64 * 1024;

@@ -26,7 +26,7 @@ use super::{
     channel::{HostCall, HostChannel},
     library::V1Symbols,
 };
-use crate::told::{WorkerFailed, WorkerReady};
+use crate::messages::{WorkerFailed, WorkerReady};
 
 /// No plugin has more items; a count past it is garbage.
 const MAX_ITEMS: c_int = 10_000;

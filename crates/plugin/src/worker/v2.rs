@@ -20,7 +20,7 @@ use super::{
     LoadedPlugin,
     channel::{HostAnswer, HostCall, HostChannel},
 };
-use crate::told::{WorkerFailed, WorkerReady};
+use crate::messages::{WorkerFailed, WorkerReady};
 
 /// Where notifications without a call go.
 static CHANNEL: OnceLock<Arc<HostChannel>> = OnceLock::new();

@@ -14,13 +14,13 @@
 #[cfg(target_os = "linux")]
 pub(super) mod descendants;
 #[cfg(target_os = "linux")]
-pub(super) mod handover;
+pub(super) mod descriptor_passing;
 #[cfg(target_os = "linux")]
-pub(super) mod ladder;
+mod main_loop;
 #[cfg(target_os = "linux")]
 pub(super) mod protocol;
 #[cfg(target_os = "linux")]
-mod warden;
+pub(super) mod stop_tree;
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -83,7 +83,7 @@ fn open(_: &Path) -> io::Result<ProcessGuard> {
 pub fn run_if_guard() {
     #[cfg(target_os = "linux")]
     if invocation::is_guard(std::env::args_os()) {
-        std::process::exit(i32::from(warden::run_guard().is_err()));
+        std::process::exit(i32::from(main_loop::run_guard().is_err()));
     }
 }
 

@@ -21,7 +21,7 @@ use url::{Origin, Url};
 
 use super::error::ConnectorsError;
 use super::helper::TokenHelper;
-use super::wanted::{ConnectorRequest, effective_connector_source};
+use super::request::{ConnectorRequest, effective_connector_source};
 use crate::options::SourcesOptions;
 
 const SESSION_HEADER: HeaderName = HeaderName::from_static("x-mcp-client-session-id");
@@ -78,7 +78,7 @@ fn http_origin(url: &Url) -> Origin {
     url.origin()
 }
 
-// === impl CatalogueCredentials ===
+// === impl ConnectorCredentials ===
 
 impl ConnectorCredentials {
     /// Whether the catalogue's token may go to `url`.

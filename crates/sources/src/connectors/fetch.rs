@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use super::error::ConnectorsError;
-use super::wanted::ConnectorRequest;
+use super::request::ConnectorRequest;
 use crate::options::SourcesTiming;
 
 /// No catalogue is larger; it is what the configuration reads of a file.

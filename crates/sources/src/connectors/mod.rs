@@ -3,8 +3,8 @@
 //! Nothing here knows what an entry means; the configuration reads the text, and refuses what a catalogue may not say.
 //! The token exists from the helper's output to the request that carries it, and in no error, log or copy.
 
-mod catalogue;
-mod copy;
+mod cache;
+mod catalog;
 mod credentials;
 mod environment;
 mod error;
@@ -12,12 +12,12 @@ mod fetch;
 mod helper;
 mod once;
 mod refresh;
-mod wanted;
+mod request;
 
 pub use credentials::{ConnectorCredentials, connector_credentials};
 pub use error::{ConnectorsError, TokenHelperFault};
 pub use once::{cached_connector_catalog, fetch_connector_catalog};
 
-pub(super) use catalogue::{ConnectorCatalog, FetchOutcome};
+pub(super) use catalog::{ConnectorCatalog, FetchOutcome};
 pub(super) use refresh::ConnectorRefresher;
-pub(super) use wanted::{ConnectorRequest, effective_connector_source};
+pub(super) use request::{ConnectorRequest, effective_connector_source};

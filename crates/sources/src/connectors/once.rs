@@ -8,9 +8,9 @@ use switchboard_config::{
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::catalogue::{ConnectorCatalog, FetchOutcome};
+use super::catalog::{ConnectorCatalog, FetchOutcome};
 use super::refresh::ConnectorRefresher;
-use super::wanted::{ConnectorRequest, effective_connector_source};
+use super::request::{ConnectorRequest, effective_connector_source};
 use crate::{options::SourcesOptions, problem::SourceProblem};
 
 /// The last copy of the catalogue that the settings name, without asking the network.

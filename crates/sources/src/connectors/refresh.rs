@@ -12,11 +12,11 @@ use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use super::catalogue::FetchOutcome;
-use super::copy;
+use super::cache;
+use super::catalog::FetchOutcome;
 use super::error::ConnectorsError;
 use super::fetch::fetch;
-use super::wanted::ConnectorRequest;
+use super::request::ConnectorRequest;
 use crate::options::SourcesOptions;
 
 /// Fetches what is wanted.
@@ -98,7 +98,7 @@ impl ConnectorRefresher {
 
     async fn store_copy(&self, url: String, text: Arc<str>) -> Option<ConnectorsError> {
         let state_dir = self.state_dir.clone();
-        let kept = spawn_blocking(move || copy::store(&state_dir, &url, &text)).await;
+        let kept = spawn_blocking(move || cache::store(&state_dir, &url, &text)).await;
         match kept {
             Ok(Err((path, source))) => Some(ConnectorsError::Keep { path, source }),
             // It panicked or the runtime ends; neither concerns the catalogue.

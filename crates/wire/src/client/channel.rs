@@ -3,7 +3,7 @@
 use bytestring::ByteString;
 use http::HeaderMap;
 
-use super::{facts::ServerFacts, http_channel::HttpChannel};
+use super::{http_channel::HttpChannel, server_facts::ServerFacts};
 use crate::{Error, link::LinkWriter};
 use switchboard_process::Process;
 

@@ -67,7 +67,7 @@ async fn run_unless_cancelled<T>(
     given_up.run_until_cancelled(connecting).await.ok_or(Error::Closed)
 }
 
-// === impl Opened ===
+// === impl StartedSession ===
 
 impl StartedSession {
     async fn greet(

@@ -12,8 +12,8 @@ use tokio::{sync::oneshot, time::Instant};
 
 use super::{
     Client,
-    call::{CallRequest, InputRequest, InputResponse},
-    drive::{DriveOutcome, ExchangeDriver, QuestionBatch, SharedExchange},
+    call_request::{CallRequest, InputRequest, InputResponse},
+    exchange_driver::{DriveOutcome, ExchangeDriver, QuestionBatch, SharedExchange},
 };
 use crate::{Error, envelope::Notification, json::Raw, placed};
 
@@ -221,7 +221,7 @@ impl RunningDriver {
     }
 }
 
-// === impl Resume ===
+// === impl SuspendedExchange ===
 
 impl SuspendedExchange {
     /// What the server wants to see again, where the call has ended and is to be made again.

@@ -23,7 +23,7 @@ use tokio::{
     time::Instant,
 };
 
-use super::{facts::ServerFacts, headers::PROTOCOL_VERSION_HEADER};
+use super::{headers::PROTOCOL_VERSION_HEADER, server_facts::ServerFacts};
 use crate::{
     Error,
     envelope::{MalformedMessage, MessageOrBatch, RpcMessage},
@@ -321,7 +321,7 @@ impl HttpChannel {
     }
 }
 
-// === impl Posting ===
+// === impl PendingPost ===
 
 impl Future for PendingPost {
     type Output = Result<HttpResponse, HttpError>;

@@ -71,7 +71,7 @@ pub struct ServerInbox {
 
 pub(crate) type InboxMailbox = Mailbox<InboxEvent, Error>;
 
-// === impl Incoming ===
+// === impl InboxEvent ===
 
 impl Mail for InboxEvent {
     fn is_droppable(&self) -> bool {
@@ -172,7 +172,7 @@ impl Drop for ServerQuestion {
     }
 }
 
-// === impl Reply ===
+// === impl QuestionResponder ===
 
 impl QuestionResponder {
     pub(crate) async fn send(self, outcome: Result<Raw, RpcError>) -> Result<(), Error> {
@@ -232,7 +232,7 @@ pub(crate) enum QuestionOwner {
     Inbox,
 }
 
-// === impl Asked ===
+// === impl PendingServerQuestions ===
 
 impl PendingServerQuestions {
     /// Remembers a question. `false`: too many wait already, or this id is in use.

@@ -13,8 +13,8 @@ use super::{
     http_channel::{HttpChannel, HttpStream, ListenOutcome},
     inbox::InboxEvent,
     request::RequestExtras,
+    request_stream::{OpenOutcome, RequestStream, StreamItem},
     session::{CallArrival, ClientSession},
-    stream::{OpenOutcome, RequestStream, StreamItem},
 };
 use crate::{
     Era, Error,

@@ -5,7 +5,7 @@
 
 use std::{collections::HashMap, collections::HashSet, sync::Arc, time::Duration};
 
-use super::{deep_items, headers, session::ClientSession, tools::ToolFacts};
+use super::{deep_items, headers, session::ClientSession, tool_facts::ToolFacts};
 use crate::{
     Era, Error,
     json::{JsonKind, Raw},
@@ -180,7 +180,7 @@ impl ClientSession {
     }
 }
 
-// === impl Listing ===
+// === impl FetchedList ===
 
 impl FetchedList {
     /// Adds a page; returns the cursor of the next.

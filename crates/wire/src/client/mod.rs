@@ -25,16 +25,14 @@
 //! # }
 //! ```
 
-mod call;
+mod call_request;
 mod channel;
 mod connect;
-mod declared;
 mod deep_items;
-mod drive;
 pub mod elicitation;
 mod exchange;
-mod facts;
-mod greet;
+mod exchange_driver;
+mod handshake;
 mod headers;
 mod http_channel;
 mod inbox;
@@ -43,14 +41,16 @@ mod lists;
 mod mailbox;
 mod options;
 mod request;
+mod request_meta;
+mod request_stream;
+mod request_text;
 mod route;
+mod server_facts;
 mod session;
 pub mod skills;
-mod stream;
 mod target;
 mod tasks;
-mod text;
-mod tools;
+mod tool_facts;
 mod unsent;
 
 use std::{sync::Arc, time::Duration};
@@ -61,15 +61,15 @@ use tokio_util::{
     task::TaskTracker,
 };
 
-pub use call::{CallRequest, InputRequest, InputResponse, TaskHandling};
+pub use call_request::{CallRequest, InputRequest, InputResponse, TaskHandling};
 pub use exchange::{Exchange, ExchangeEvent, SuspendedExchange};
-pub use facts::ServerFacts;
 pub use inbox::{InboxEvent, ServerInbox, ServerQuestion};
 pub use lists::{ExcludedItem, FetchedList, ListKind, ListTruncation};
 pub use options::{
     CallAttribution, ClientLimits, ClientOptions, EraCache, Implementation, RootFolder, ServerEras,
     VersionNegotiation,
 };
+pub use server_facts::ServerFacts;
 pub use target::{HttpTarget, ServerTarget, StdioTarget};
 
 use channel::ServerChannel;

@@ -185,7 +185,7 @@ impl EraCache {
     }
 }
 
-// === impl KnownEras ===
+// === impl ServerEras ===
 
 /// After a version: the server has the legacy era too.
 const AND_LEGACY_SUFFIX: &str = " and legacy";

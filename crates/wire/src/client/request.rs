@@ -6,11 +6,11 @@ use http::HeaderMap;
 
 use super::{
     channel::ServerChannel,
-    declared::{RequestMeta, RequestMetaParts},
     headers,
+    request_meta::{RequestMeta, RequestMetaParts},
+    request_stream::{OpenOutcome, OutgoingRequest, StreamItem},
+    request_text,
     session::{CallArrival, ClientSession},
-    stream::{OpenOutcome, OutgoingRequest, StreamItem},
-    text,
 };
 use crate::{
     Era, Error, Version,
@@ -52,9 +52,9 @@ impl ClientSession {
         let text = match self.era() {
             Era::Modern => {
                 let declared = self.request_meta(extras, is_about_tasks(asked));
-                text::write_modern_request(number, asked, params, extras, &declared)
+                request_text::write_modern_request(number, asked, params, extras, &declared)
             }
-            Era::Legacy => text::write_legacy_request(number, asked, params, extras),
+            Era::Legacy => request_text::write_legacy_request(number, asked, params, extras),
         };
         let text = text.map_err(|source| Error::Params { method: asked.to_owned(), source })?;
         let (method, can_ask) = (method::intern_name(asked), can_ask(asked));

@@ -17,13 +17,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     channel::ServerChannel,
-    declared::RequestMetaCache,
-    facts::ServerFacts,
     http_channel::PendingPost,
     inbox::{InboxMailbox, PendingServerQuestions, ServerInbox},
     mailbox::{CallResult, Mail, Mailbox},
     options::ClientOptions,
-    tools::ToolFactsCache,
+    request_meta::RequestMetaCache,
+    server_facts::ServerFacts,
+    tool_facts::ToolFactsCache,
     unsent::UnsentCancellations,
 };
 use crate::{
@@ -327,7 +327,7 @@ fn cancel_notification(id: u64) -> Notification {
     Notification::new(method::CANCELLED, Some(&Raw::from_trusted(params.into())))
 }
 
-// === impl Registered ===
+// === impl CallRegistration ===
 
 impl CallRegistration {
     /// The id the call goes by.

@@ -21,13 +21,13 @@
 //! # }
 //! ```
 
-mod entry;
 mod front_matter;
+mod skill;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use sha2::{Digest as _, Sha256};
 
-pub use entry::{Skill, SkillDigest, SkillFile, SkillFiles};
+pub use skill::{Skill, SkillDigest, SkillFile, SkillFiles};
 
 use super::{CallRequest, Client, ExcludedItem, ListTruncation};
 use crate::{

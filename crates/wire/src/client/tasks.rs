@@ -8,12 +8,12 @@
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use super::{
-    call::{InputRequest, input_responses},
-    drive::{AskOutcome, ExchangeDriver},
+    call_request::{InputRequest, input_responses},
     exchange::ExchangeEvent,
+    exchange_driver::{AskOutcome, ExchangeDriver},
     request::RequestExtras,
+    request_stream::{OpenOutcome, RequestStream, StreamItem},
     session::{CallArrival, ClientSession},
-    stream::{OpenOutcome, RequestStream, StreamItem},
 };
 use crate::{
     Error,

@@ -8,12 +8,12 @@ use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use url::Url;
 
-use super::answer::{self, HttpResponse};
 use super::credentials::mark_sensitive;
 use super::error::{HttpError, redact_url};
 use super::options::EndpointOptions;
 use super::pool::HttpPool;
 use super::redirect::RedirectMode;
+use super::response::{self, HttpResponse};
 use super::route::RequestPurpose;
 use super::send::{EndpointTarget, ResendableRequest};
 
@@ -93,7 +93,7 @@ impl HttpEndpoint {
     pub async fn delete(&self, headers: HeaderMap) -> Result<StatusCode, HttpError> {
         let call = self.call(Method::DELETE, headers, Bytes::new());
         let (mut response, _) = self.target.send(call).await?;
-        answer::read_excerpt(&mut response).await;
+        response::read_excerpt(&mut response).await;
         Ok(response.status())
     }
 

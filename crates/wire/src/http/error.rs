@@ -138,7 +138,7 @@ impl HttpError {
     }
 }
 
-// === impl Doing ===
+// === impl RequestSummary ===
 
 impl RequestSummary {
     /// `method` on `url`, of which only scheme, host, port and path are kept.

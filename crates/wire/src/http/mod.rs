@@ -14,22 +14,22 @@
 //! as a request goes out on it, the request fails with [`HttpError::Closed`] and
 //! [`Received::Nothing`]; only the caller can know whether repeating it is safe.
 
-mod answer;
+mod address_filter;
 mod classify;
 mod credentials;
 mod endpoint;
 mod error;
-pub mod events;
 mod options;
 mod pool;
-mod reach;
 mod redirect;
+mod response;
 mod route;
 mod send;
-mod stream;
+pub mod sse;
+mod sse_stream;
 mod tls;
 
-pub use answer::{HttpResponse, ResponseBody};
+pub use address_filter::{AddressFilter, AddressPredicate, NameResolver, SystemResolver};
 pub use credentials::{
     BrowserSignIn, ChallengeAction, CredentialChallenge, CredentialError, CredentialProvider,
     NoCredentials, RequestLine, SignInRevision, SignOutOutcome, StaticHeaders,
@@ -38,12 +38,12 @@ pub use endpoint::HttpEndpoint;
 pub use error::{
     ConnectFailure, DisconnectKind, HttpError, RedirectRefusal, RequestSummary, ResponseProgress,
 };
-pub use events::SseEvent;
 pub use options::{EndpointOptions, ResponseLimits};
 pub use pool::{HttpPool, HttpPoolOptions, ProxySettings, ProxyVariables};
-pub use reach::{AddressFilter, AddressPredicate, NameResolver, SystemResolver};
-pub use stream::SseStream;
+pub use response::{HttpResponse, ResponseBody};
+pub use sse::SseEvent;
+pub use sse_stream::SseStream;
 pub use tls::{TlsClientIdentity, TlsOptions};
 
-pub(crate) use answer::read_excerpt;
 pub(crate) use error::Source;
+pub(crate) use response::read_excerpt;

@@ -8,9 +8,9 @@ use std::time::Duration;
 use reqwest::dns::Resolve;
 use reqwest::{Client, NoProxy, Proxy};
 
+use super::address_filter::{AddressFilter, NameResolver, SystemResolver};
 use super::classify;
 use super::error::HttpError;
-use super::reach::{AddressFilter, NameResolver, SystemResolver};
 use super::route::{HttpClients, Routes};
 use super::tls::TlsOptions;
 
@@ -151,7 +151,7 @@ impl fmt::Debug for HttpPoolOptions {
     }
 }
 
-// === impl Proxies ===
+// === impl ProxySettings ===
 
 impl ProxySettings {
     fn apply(&self, builder: reqwest::ClientBuilder) -> Result<reqwest::ClientBuilder, HttpError> {
@@ -163,7 +163,7 @@ impl ProxySettings {
     }
 }
 
-// === impl ProxyVars ===
+// === impl ProxyVariables ===
 
 impl ProxyVariables {
     /// Reads the variables through `lookup`: each in lower case first, then in upper case.

@@ -10,9 +10,9 @@ use reqwest::Client;
 use reqwest::dns::Resolve;
 use url::Url;
 
+use super::address_filter::{AddressFilter, FilteringResolver, ProxyExemptResolver, ProxyNames};
 use super::error::HttpError;
 use super::pool::{HttpPoolOptions, ProxySettings, build_clients};
-use super::reach::{AddressFilter, FilteringResolver, ProxyExemptResolver, ProxyNames};
 
 /// Clients that differ in what may become of a connection.
 #[derive(Clone)]

@@ -17,7 +17,7 @@ use super::options::EndpointOptions;
 use super::pool::HttpPool;
 use super::redirect::{RedirectMode, is_redirect};
 use super::route::RequestPurpose;
-use super::{answer, classify};
+use super::{classify, response};
 
 /// How often one request is sent again because the credentials had something new to show.
 const MAX_CREDENTIAL_RETRIES: usize = 3;
@@ -60,7 +60,7 @@ impl EndpointTarget {
             if is_redirect(status) {
                 url = call.redirects.next(status, response.headers(), &call.method, &url)?;
                 doing = RequestSummary::new(call.method.clone(), &url);
-                answer::read_excerpt(&mut response).await;
+                response::read_excerpt(&mut response).await;
             } else if is_refusal(status) {
                 let remote = call.pool.routes().remote(&url, &response);
                 self.handle_challenge(&mut response, (sent, remote), &doing, retries).await?;
@@ -118,7 +118,7 @@ impl EndpointTarget {
         doing: &RequestSummary,
         retries: usize,
     ) -> Result<(), HttpError> {
-        let text = answer::read_excerpt(response).await;
+        let text = response::read_excerpt(response).await;
         let www_authenticate = www_authenticate_values(response.headers());
         let status = response.status();
         let challenge = CredentialChallenge { status, www_authenticate, sent, retries, remote };

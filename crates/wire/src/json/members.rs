@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::walk::{LevelCursor, MemberSpan};
+use super::level_cursor::{LevelCursor, MemberSpan};
 
 /// The members of one object, in the order written.
 #[derive(Clone)]

@@ -7,13 +7,13 @@
 //! Nothing here knows what a message is; that is [`crate::envelope`].
 
 mod find;
+mod level_cursor;
 mod members;
 mod outline;
 mod rope;
 mod scan;
 mod splice;
 mod string;
-mod walk;
 
 use std::{fmt, sync::Arc};
 

@@ -6,7 +6,7 @@
 
 use super::{
     JsonMemberError, JsonSyntaxError, Scanner,
-    walk::{LevelCursor, MemberSpan},
+    level_cursor::{LevelCursor, MemberSpan},
 };
 
 /// Where nothing is known of it, a text from this size on is searched for letters before it is walked.
@@ -69,7 +69,7 @@ pub(super) enum MemberSpans<'a> {
     Walked(LevelCursor<'a>),
 }
 
-// === impl Steps ===
+// === impl MemberSpans ===
 
 impl<'a> MemberSpans<'a> {
     pub(super) fn of(text: &'a str, outline: Option<&'a MemberOutline>) -> Self {

@@ -83,7 +83,7 @@ impl From<Raw> for Rope {
     }
 }
 
-// === impl Strands ===
+// === impl RopeBuilder ===
 
 impl RopeBuilder {
     /// Room for `size` bytes that will be written.

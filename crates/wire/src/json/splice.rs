@@ -11,9 +11,9 @@ use std::ops::Range;
 use bytestring::ByteString;
 
 use super::{
+    level_cursor::MemberSpan,
     outline::{MemberOutline, MemberSpans},
     rope::{MIN_SHARED_BYTES, Rope, RopeBuilder},
-    walk::MemberSpan,
 };
 use level::{EditLevel, MatchedEdits};
 

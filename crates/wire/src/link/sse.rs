@@ -138,7 +138,7 @@ impl SseWriter {
     }
 }
 
-// === impl Sending ===
+// === impl CancellablePost ===
 
 impl CancellablePost<'_> {
     async fn finish(mut self) -> Result<(), Error> {

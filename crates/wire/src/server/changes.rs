@@ -46,7 +46,7 @@ pub struct ChangeReceiver {
     missed: &'static [ListKind],
 }
 
-// === impl Changes ===
+// === impl ChangeBroadcaster ===
 
 impl Default for ChangeBroadcaster {
     fn default() -> Self {
@@ -88,7 +88,7 @@ impl fmt::Debug for ChangeBroadcaster {
     }
 }
 
-// === impl News ===
+// === impl ChangeReceiver ===
 
 impl ChangeReceiver {
     /// The next change; never, once nobody can announce any. Safe to cancel.

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::{
     ClientFacts, HandlerReply, HandlerRequest, HandlerSession, RequestContext, ServerHandler,
-    context::LogSeverity, render, session::RequestParams, subscribed::ResourceSubscription,
+    context::LogSeverity, render, resource_subscription::ResourceSubscription,
+    session::RequestParams,
 };
 use crate::{
     Era, Version,
@@ -249,7 +250,7 @@ fn is_url(question: &InputRequest) -> bool {
     matches!(question.params.get("mode"), Ok(Some(mode)) if mode.as_str() == "\"url\"")
 }
 
-// === impl Waiting ===
+// === impl AbandonOnDrop ===
 
 impl<H: ServerHandler> AbandonOnDrop<'_, H> {
     /// The client has answered, and the request is made again.

@@ -7,27 +7,27 @@
 //!
 //! The HTTP faces are not here; what a session does with one message is, in [`Session`].
 
-mod admitted;
 mod batch;
 mod budget;
 mod cancel;
 mod changes;
 mod context;
 mod handler;
+mod in_flight_request;
 mod legacy;
 mod modern;
+mod prerendered_result;
 mod render;
-mod repeated;
+mod resource_subscription;
 mod serve;
 mod session;
 pub mod stdio;
-mod subscribed;
 
 pub use batch::MAX_BATCH_ANSWER_BYTES;
 pub use budget::{ByteBudget, ByteCharge};
 pub use changes::{ChangeBroadcaster, ChangeNotification, ChangeReceiver};
 pub use context::{ClientFacts, RequestContext};
 pub use handler::{HandlerReply, HandlerRequest, ServerDescription, ServerHandler};
-pub use repeated::PrerenderedResult;
+pub use prerendered_result::PrerenderedResult;
 pub use serve::{ServeOptions, serve};
 pub use session::HandlerSession;

@@ -8,8 +8,8 @@ use super::{
     context::LogSeverity,
     legacy::{can_be_asked, capability, unknown_method_error},
     render,
+    resource_subscription::ResourceSubscription,
     session::RequestParams,
-    subscribed::ResourceSubscription,
 };
 use crate::{
     Era, Version,
@@ -216,7 +216,7 @@ impl<H: ServerHandler> Drop for OpenListenRequest<'_, H> {
     }
 }
 
-// === impl Listening ===
+// === impl ListenFilter ===
 
 impl ListenFilter {
     /// The part of `wanted` that the server's capabilities can honour.

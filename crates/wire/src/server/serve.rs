@@ -148,7 +148,7 @@ fn too_busy() -> RpcError {
     RpcError::new(code::INTERNAL_ERROR, "too many requests at once; try again")
 }
 
-// === impl Answering ===
+// === impl PendingAnswers ===
 
 impl PendingAnswers {
     /// Counts `requests` of so many bytes in, if there is room for them.

@@ -17,9 +17,9 @@ use tokio::sync::oneshot;
 
 use super::{
     ChangeNotification, ClientFacts, PrerenderedResult, ServerHandler,
-    admitted::{InFlightRequest, UnrenderedAnswer},
     cancel::CancelFlag,
     context::LogSeverity,
+    in_flight_request::{InFlightRequest, UnrenderedAnswer},
     legacy, modern, render,
 };
 use crate::{

@@ -8,7 +8,7 @@
 //!
 //! Messages of MCP are text. A binary message is refused with close code 1003.
 
-mod closing;
+mod close_state;
 mod error;
 mod handshake;
 mod reader;
@@ -30,7 +30,7 @@ pub use error::WsError;
 pub use reader::WsReader;
 pub use writer::WsWriter;
 
-use closing::CloseState;
+use close_state::CloseState;
 
 type WsClientSocket = WebSocketStream<reqwest::Upgraded>;
 

@@ -11,7 +11,7 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 
 use super::WsClientSocket;
-use super::closing::{CloseState, close_frame, normal_close};
+use super::close_state::{CloseState, close_frame, normal_close};
 use super::error::WsError;
 use super::writer::Pinger;
 
@@ -159,7 +159,7 @@ fn closed_error(frame: Option<CloseFrame>) -> WsError {
     WsError::Closed { code, reason }
 }
 
-// === impl Pings ===
+// === impl PingTimer ===
 
 impl PingTimer {
     pub(super) fn new(interval: Duration, timeout: Duration) -> Self {

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
 
 use super::WsClientSocket;
-use super::closing::{CloseState, normal_close};
+use super::close_state::{CloseState, normal_close};
 use super::error::WsError;
 
 /// Messages that may wait to be written; a sender waits for room.

@@ -10,10 +10,10 @@ use switchboard_wire::json::Raw;
 
 use super::content::{self, ResultPart};
 use super::follow::follow;
-use super::named::LookupError;
-use super::{example, named};
+use super::lookup::LookupError;
+use super::{example, lookup};
 use crate::args::Call;
-use crate::hub::{self, CommandEngine, FallbackServer};
+use crate::command_engine::{self, CommandEngine, FallbackServer};
 use crate::notice::Notice;
 use crate::printer::{Printer, escaped};
 use crate::report::{Failure, FailureKind};
@@ -22,7 +22,7 @@ use arguments::TypedArguments;
 
 pub(super) async fn run(call: &Call, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
     let typed = TypedArguments::read(&call.arguments)?;
-    hub::with_engine(
+    command_engine::with_engine(
         caller,
         printer.room(),
         FallbackServer::Builtin,
@@ -37,7 +37,7 @@ async fn place(
     hub: &CommandEngine,
     printer: &Printer,
 ) -> Result<(), Failure> {
-    let tool = match named::find::<Arc<ListedTool>>(hub, &call.tool, printer).await {
+    let tool = match lookup::find::<Arc<ListedTool>>(hub, &call.tool, printer).await {
         Ok(tool) => tool,
         Err(unfound) => return Err(on_record(unfound, hub).await),
     };
@@ -70,9 +70,9 @@ fn failed(tool: &Arc<ListedTool>, error: &CallError, hub: &CommandEngine) -> Fai
             wrong(tool, mistakes.iter().map(ToString::to_string))
         }
         CallError::Denied { name, .. } => {
-            hub::call_failed(&format!("`{name}` may not be called"), error, hub)
+            command_engine::call_failed(&format!("`{name}` may not be called"), error, hub)
         }
-        error => hub::call_failed(&format!("cannot call `{}`", tool.name), error, hub),
+        error => command_engine::call_failed(&format!("cannot call `{}`", tool.name), error, hub),
     }
 }
 

@@ -15,8 +15,8 @@ use switchboard_wire::Era;
 use super::list::{ServerRow, TableWidths, is_told, status};
 use super::tools;
 use crate::args::{self, Doctor};
+use crate::command_engine::{self, CommandEngine, FallbackServer, WaitTarget};
 use crate::environment;
-use crate::hub::{self, CommandEngine, FallbackServer, WaitTarget};
 use crate::notice::Notice;
 use crate::printer::{BOLD, DIM, GREEN, Printer};
 use crate::report::{Failure, FailureKind};
@@ -53,7 +53,7 @@ pub(super) async fn run(
     if let Some(args::Examined::Auth { server }) = &doctor.part {
         return auth::run(server, caller, printer).await;
     }
-    hub::with_engine(
+    command_engine::with_engine(
         caller,
         printer.room(),
         FallbackServer::Nothing,
@@ -102,7 +102,7 @@ async fn examine_server(
     snapshot: &WorkspaceSnapshot,
 ) -> ExaminedServer {
     let mut row = ServerRow::new(server, &hub.desired);
-    let view = hub::view_of(snapshot, server);
+    let view = command_engine::view_of(snapshot, server);
     if let Some(status) = view.and_then(|view| status(hub, view)) {
         row.set_status(status);
     }

@@ -4,7 +4,7 @@ use switchboard_core::engine::{ServerSnapshot, ServerStatus as Found};
 
 use super::progress::Progress;
 use super::row::{CheckStatus, ConnectedInfo};
-use crate::hub::{self, CommandEngine};
+use crate::command_engine::{self, CommandEngine};
 use crate::printer::Printer;
 use crate::report::{Failure, FailureKind};
 
@@ -25,7 +25,7 @@ pub(super) async fn all(
         changes.borrow_and_update();
         let snapshot = hub.snapshot();
         for (index, server) in hub.desired.servers.iter().enumerate() {
-            let status = match hub::view_of(&snapshot, server) {
+            let status = match command_engine::view_of(&snapshot, server) {
                 Some(view) => status(hub, view),
                 None => {
                     Some(CheckStatus::Failed { failure: unknown(&server.name), last_tried: None })
@@ -61,11 +61,11 @@ pub(crate) fn status(hub: &CommandEngine, view: &ServerSnapshot) -> Option<Check
         }
         (Found::Connected, None) => ConnectedInfo::of(view).map(CheckStatus::Connected),
         (Found::Failed { last_tried, .. }, _) => {
-            let failure = hub::connect_failure(&message, view, &hub.desired)?;
+            let failure = command_engine::connect_failure(&message, view, &hub.desired)?;
             Some(CheckStatus::Failed { failure, last_tried: Some(*last_tried) })
         }
         _ => {
-            let failure = hub::connect_failure(&message, view, &hub.desired)?;
+            let failure = command_engine::connect_failure(&message, view, &hub.desired)?;
             Some(CheckStatus::Failed { failure, last_tried: None })
         }
     }

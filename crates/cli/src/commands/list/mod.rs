@@ -9,7 +9,7 @@ use switchboard_config::{ConfigProblem, Desired};
 
 use super::{own_problem, problems};
 use crate::args::List;
-use crate::hub::{self, CommandEngine, FallbackServer, ResultLimit};
+use crate::command_engine::{self, CommandEngine, FallbackServer, ResultLimit};
 use crate::notice::Notice;
 use crate::printer::{DIM, Printer};
 use crate::report::{self, Failure};
@@ -23,7 +23,7 @@ pub(super) async fn run(list: &List, caller: &Caller, printer: &Printer) -> Resu
         let rows = rows(&desired, printer, |_| false);
         return finish(list, &rows, &desired, caller, printer);
     }
-    hub::with_engine(
+    command_engine::with_engine(
         caller,
         ResultLimit::Screen,
         FallbackServer::Nothing,
@@ -108,7 +108,7 @@ fn print_notices(rows: &[ServerRow], desired: &Desired, caller: &Caller, printer
     let notices: Vec<_> = untold
         .map(Notice::from)
         .chain(others_waiting(desired))
-        .chain(hub::not_numbers(desired, caller))
+        .chain(command_engine::not_numbers(desired, caller))
         .chain(caller.notices.iter().cloned())
         .collect();
     printer.notices(&notices);

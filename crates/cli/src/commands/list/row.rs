@@ -238,7 +238,7 @@ fn unix_millis(at: SystemTime) -> u64 {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-// === impl Connection ===
+// === impl ConnectedInfo ===
 
 impl ConnectedInfo {
     /// A server that is connected.

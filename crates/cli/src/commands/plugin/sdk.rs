@@ -31,7 +31,7 @@ const SOURCES: &[(&str, &str)] = &[
     source!("src/item.rs", "crates/plugin-sdk/src/item.rs"),
     source!("src/lib.rs", "crates/plugin-sdk/src/lib.rs"),
     source!("src/plugin.rs", "crates/plugin-sdk/src/plugin.rs"),
-    source!("src/returned.rs", "crates/plugin-sdk/src/returned.rs"),
+    source!("src/return_types.rs", "crates/plugin-sdk/src/return_types.rs"),
     source!("src/uri.rs", "crates/plugin-sdk/src/uri.rs"),
     source!("macros/src/attribute.rs", "crates/plugin-macros/src/attribute.rs"),
     source!("macros/src/function.rs", "crates/plugin-macros/src/function.rs"),

@@ -7,7 +7,9 @@ use serde_json::json;
 use switchboard_config::Limits;
 use switchboard_core::logs::ServerLogs;
 use switchboard_gateway::face;
-use switchboard_gateway::front::{NoSuchView, OpenView, ViewProvider, ViewRequest, ViewSelection};
+use switchboard_gateway::view_provider::{
+    NoSuchView, OpenView, ViewProvider, ViewRequest, ViewSelection,
+};
 use switchboard_plugin::worker::WorkerSandbox;
 use switchboard_plugin::{PluginProblem, PluginServer};
 use switchboard_wire::server::{ServeOptions, serve, stdio};
@@ -15,8 +17,8 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::{list, name_of, notice, options, problem_to_json, sources};
+use crate::access::AccessSetup;
 use crate::args::ServePlugins;
-use crate::guarding::AccessSetup;
 use crate::printer::{BOLD, DIM, Printer};
 use crate::report::Failure;
 use crate::surroundings::Caller;

@@ -13,9 +13,9 @@ use switchboard_core::engine::{ServerSnapshot, ServerStatus};
 use switchboard_core::permission::ToolAnnotations;
 use switchboard_wire::json::Raw;
 
-use super::{named, problems};
+use super::{lookup, problems};
 use crate::args::Tools;
-use crate::hub::{self, CommandEngine, FallbackServer, WaitTarget};
+use crate::command_engine::{self, CommandEngine, FallbackServer, WaitTarget};
 use crate::notice::Notice;
 use crate::printer::{BOLD, Printer};
 use crate::report::Failure;
@@ -45,7 +45,7 @@ struct ToolOutput<'a> {
 }
 
 pub(super) async fn run(tools: &Tools, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
-    hub::with_engine(
+    command_engine::with_engine(
         caller,
         printer.room(),
         FallbackServer::Builtin,
@@ -63,14 +63,16 @@ async fn show(
     let server = tools.name.as_deref();
     let server = match server.filter(|name| hub.snapshot().server(name).is_none()) {
         Some(tool) => {
-            let found: Arc<ListedTool> = named::find(hub, tool, printer).await?;
+            let found: Arc<ListedTool> = lookup::find(hub, tool, printer).await?;
             return one::print(&found, printer);
         }
         None => server,
     };
     let snapshot =
         hub.wait_until_settled(server.map_or(WaitTarget::All, WaitTarget::Server), printer).await;
-    if let Some(failure) = server.and_then(|server| hub::missing_failure(hub, &snapshot, server)) {
+    if let Some(failure) =
+        server.and_then(|server| command_engine::missing_failure(hub, &snapshot, server))
+    {
         return Err(failure);
     }
     let listed = list_tools(tools, server, &snapshot);
@@ -127,7 +129,7 @@ pub(super) fn notices(
     caller: &Caller,
     snapshot: &WorkspaceSnapshot,
 ) -> Vec<Notice> {
-    let absent = hub::unconnected_notices(hub, snapshot).into_iter();
+    let absent = command_engine::unconnected_notices(hub, snapshot).into_iter();
     let absent = absent.filter(|notice| server.is_none_or(|server| notice.concerns(server)));
     let mut wrong = problem_notices(server, hub, caller, snapshot);
     // `doctor` tells of those; a list would end in a page of them.
@@ -144,7 +146,7 @@ pub(super) fn problem_notices(
 ) -> Vec<Notice> {
     let configuration = problems(&hub.desired).into_iter().chain(caller.notices.iter().cloned());
     let found = snapshot.problems.iter().map(Notice::from).chain(hub.notices.iter().cloned());
-    let numbers = hub::not_numbers(&hub.desired, caller);
+    let numbers = command_engine::not_numbers(&hub.desired, caller);
     // The engine tells of its own variables too.
     let is_new = |notice: &Notice| !numbers.iter().any(|told| told.message == notice.message);
     let found: Vec<_> = found.filter(is_new).collect();
@@ -236,7 +238,7 @@ fn summary(view: &ServerSnapshot) -> serde_json::Value {
     })
 }
 
-// === impl Shown ===
+// === impl ToolOutput ===
 
 impl<'a> ToolOutput<'a> {
     fn of(listed: &'a ListedTool) -> Self {

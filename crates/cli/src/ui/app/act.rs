@@ -1,7 +1,7 @@
 //! What a person can do, and which of it where: the keys, the bar at the bottom and the mouse say the same things.
 
 use super::form::Purpose;
-use super::known::LinkState;
+use super::hub_model::LinkState;
 use super::list::Move;
 use super::problems::{ProblemRow, troubles};
 use super::window::{WindowKind, Writing};

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use switchboard_hub::admin::client::escaped;
 use switchboard_wire::json::Raw;
 
-use super::known::WaitingQuestion;
+use super::hub_model::WaitingQuestion;
 use super::window::Window;
 use super::{
     AnswerChoice, Effect, Form, Method, Model, Path, Purpose, Request, RequestIntent, WindowKind,

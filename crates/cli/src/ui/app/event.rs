@@ -4,9 +4,9 @@ use crossterm::event::{KeyEvent, MouseEvent};
 use serde_json::Value;
 use switchboard_core::permission::LastingAnswer;
 use switchboard_core::problem::EngineProblem;
-use switchboard_core::told::RemoteServer;
+use switchboard_core::remote::RemoteServer;
 
-use super::known::{
+use super::hub_model::{
     ApprovalCase, Catalog, HubSummary, LinkState, PastCall, RequestFailure, WaitingQuestion,
 };
 

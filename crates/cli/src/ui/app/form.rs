@@ -7,9 +7,9 @@ use serde_json::Value;
 use switchboard_core::catalog::Prompt;
 use switchboard_wire::json::{Raw, quote};
 
-use super::calling::TrackedCall;
-use super::known::{Item, ItemKind};
-use super::typed::TextLine;
+use super::hub_model::{Item, ItemKind};
+use super::text_line::TextLine;
+use super::tracked_call::TrackedCall;
 use crate::ask::field::{Field, FieldKind, FieldValue};
 use crate::ask::form::fields;
 
@@ -281,7 +281,7 @@ impl Purpose {
     }
 }
 
-// === impl Blank ===
+// === impl FormField ===
 
 impl FormField {
     fn new(field: Field) -> Self {
@@ -326,7 +326,7 @@ impl FormField {
     }
 }
 
-// === impl Given ===
+// === impl FieldInput ===
 
 impl FieldInput {
     /// Whether the key was one for it, among so many choices.

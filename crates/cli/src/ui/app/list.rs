@@ -1,6 +1,6 @@
 //! What is chosen of a list, what of it is seen, and what is looked for in it.
 
-use super::typed::TextLine;
+use super::text_line::TextLine;
 
 /// The state of one list. How long it is and how much of it fits is said with each question.
 #[derive(Debug, Clone, Default)]

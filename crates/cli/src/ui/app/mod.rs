@@ -5,15 +5,15 @@
 
 mod act;
 mod answer;
-mod calling;
 mod event;
 mod form;
-mod known;
+mod hub_model;
 mod list;
 mod perform;
 mod problems;
 mod server;
-mod typed;
+mod text_line;
+mod tracked_call;
 mod update;
 mod window;
 
@@ -23,25 +23,25 @@ mod tests;
 use std::collections::HashMap;
 
 use switchboard_core::permission::LastingAnswer;
-use switchboard_core::told::RemoteServer;
+use switchboard_core::remote::RemoteServer;
 
 pub(crate) use act::{Act, AnswerChoice, Choice, ReviewVerdict, ServerAct, choices};
-pub(crate) use calling::{CallState, TrackedCall};
 pub(crate) use event::{
     CallUpdate, Effect, Event, Method, Path, Request, RequestIntent, ServersUpdate,
 };
 pub(crate) use form::{FieldInput, Form, FormField, Purpose};
-pub(crate) use known::{
+pub(crate) use hub_model::{
     ApprovalCase, Catalog, HubModel, HubSummary, Item, ItemKind, LinkState, MAX_CALLS_KEPT,
     PastCall, Process, RequestFailure, WaitingQuestion,
 };
 pub(crate) use list::{List, Move};
 pub(crate) use problems::{ProblemRow, troubles};
-pub(crate) use typed::TextLine;
+pub(crate) use text_line::TextLine;
+pub(crate) use tracked_call::{CallState, TrackedCall};
 pub(crate) use window::{Entry, Record, Scroll, Window, WindowKind, Writing};
 
 use super::input::History;
-use known::fits;
+use hub_model::fits;
 
 /// Everything the screen is made from.
 #[derive(Debug, Default)]

@@ -9,7 +9,7 @@ use super::window::Window;
 use super::{
     Act, Effect, Form, Item, List, Method, Model, Path, ProblemRow, Record, Request,
     RequestFailure, RequestIntent, ReviewVerdict, Scroll, TextLine, TrackedCall, Typing, View,
-    WindowKind, calling, troubles,
+    WindowKind, tracked_call, troubles,
 };
 use crate::ui::input::{self, words};
 use crate::ui::view;
@@ -235,7 +235,7 @@ impl Model {
                 }
                 let earlier = earlier.filter(TrackedCall::is_underway);
                 let cancel = earlier.map(|calling| Effect::Cancel { ticket: calling.ticket });
-                let call = calling::body(&purpose, value).map(|body| Effect::Call {
+                let call = tracked_call::body(&purpose, value).map(|body| Effect::Call {
                     ticket,
                     body,
                     repeats,
@@ -278,7 +278,7 @@ impl Model {
         if !self.known.completes(server) {
             return Vec::new();
         }
-        let Some(body) = calling::completion(form) else { return Vec::new() };
+        let Some(body) = tracked_call::completion(form) else { return Vec::new() };
         let value = form.texts().swap_remove(form.focus);
         self.completing = Some((ticket, value));
         vec![Effect::Call { ticket, body, repeats: None }]

@@ -1,9 +1,9 @@
 //! Everything that is wrong, in one list.
 
 use switchboard_core::problem::EngineProblem;
-use switchboard_core::told::RemoteServer;
+use switchboard_core::remote::RemoteServer;
 
-use super::known::{ApprovalCase, HubModel};
+use super::hub_model::{ApprovalCase, HubModel};
 
 /// States in which a server wants somebody.
 const PROBLEM_STATES: [&str; 5] =
@@ -32,7 +32,7 @@ pub(crate) fn troubles(known: &HubModel) -> Vec<ProblemRow<'_>> {
         .collect()
 }
 
-// === impl Trouble ===
+// === impl ProblemRow ===
 
 impl ProblemRow<'_> {
     /// What is wrong, in a few words.

@@ -5,7 +5,7 @@ use crossterm::event::{
 };
 use serde_json::Value;
 
-use super::known::{RequestFailure, WaitingQuestion};
+use super::hub_model::{RequestFailure, WaitingQuestion};
 use super::window::extend;
 use super::{
     Act, CallUpdate, Effect, Entry, Event, LinkState, Model, Move, Notify, RequestIntent, Scroll,

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use serde_json::Value;
 
 use super::form::Form;
-use super::known::PastCall;
-use super::typed::TextArea;
+use super::hub_model::PastCall;
+use super::text_line::TextArea;
 
 /// Lines of a log that are kept.
 const MAX_LOG_LINES: usize = 2_000;

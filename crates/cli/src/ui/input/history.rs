@@ -55,7 +55,7 @@ impl History {
     }
 }
 
-// === impl Kept ===
+// === impl HistoryFile ===
 
 impl HistoryFile {
     /// In the state folder.

@@ -5,9 +5,9 @@ use serde_json::Value;
 use switchboard_core::audit::AuditCallLine;
 
 use super::page::Page;
+use super::result;
 use super::server::bytes;
 use super::text::{Cell, Tone, Width, row};
-use super::told;
 use crate::show;
 use crate::ui::app::{Model, Record};
 
@@ -110,9 +110,9 @@ fn spoken(line: &AuditCallLine, said: &Value, page: &mut Page) {
     if let Some(result) = said.get("result") {
         page.heading("Result");
         match &*line.method {
-            "prompts/get" => told::messages(result, page),
-            "resources/read" => told::contents(result, page),
-            _ => told::result(result, page),
+            "prompts/get" => result::messages(result, page),
+            "resources/read" => result::contents(result, page),
+            _ => result::result(result, page),
         }
     }
 }

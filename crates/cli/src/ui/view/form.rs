@@ -6,8 +6,8 @@ use switchboard_wire::json::Raw;
 
 use super::Content;
 use super::page::Page;
+use super::result;
 use super::text::{Tone, clean, tail, wide};
-use super::told;
 use crate::ui::app::{CallState, FieldInput, Form, FormField, Purpose, TrackedCall};
 use crate::wait;
 
@@ -152,9 +152,9 @@ fn write_call_outcome(calling: &TrackedCall, purpose: &Purpose, page: &mut Page)
             page.text(note.as_deref().unwrap_or_default(), Tone::Faint);
             page.gap();
             match purpose {
-                Purpose::Prompt { .. } => told::messages(result, page),
-                Purpose::Resource { .. } => told::contents(result, page),
-                _ => told::result(result, page),
+                Purpose::Prompt { .. } => result::messages(result, page),
+                Purpose::Resource { .. } => result::contents(result, page),
+                _ => result::result(result, page),
             }
         }
     }

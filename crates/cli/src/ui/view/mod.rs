@@ -11,11 +11,11 @@ mod help;
 mod page;
 mod problems;
 mod queue;
+mod result;
 mod review;
 mod server;
 mod servers;
 mod text;
-mod told;
 
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::{Position, Rect};
@@ -275,7 +275,7 @@ fn paint(lines: &[Line<'static>], from: usize, area: Rect, buffer: &mut Buffer) 
     }
 }
 
-// === impl Frame ===
+// === impl ScreenLayout ===
 
 impl ScreenLayout {
     fn of(area: Rect) -> Self {

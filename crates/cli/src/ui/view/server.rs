@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use switchboard_core::told::{RemoteServer, RemoteStats};
+use switchboard_core::remote::{RemoteServer, RemoteStats};
 
 use super::page::Page;
 use super::servers::{state, why, word};

@@ -1,7 +1,7 @@
 //! Every server on one line.
 
 use ratatui_core::text::Line;
-use switchboard_core::told::RemoteServer;
+use switchboard_core::remote::RemoteServer;
 
 use super::text::{Cell, Tone, Width, row};
 use crate::show;

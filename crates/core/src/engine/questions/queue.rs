@@ -163,7 +163,7 @@ impl QuestionQueue {
     }
 }
 
-// === impl Attendance ===
+// === impl QueueWatcher ===
 
 impl Drop for QueueWatcher {
     /// The last one to leave takes the questions along: each counts as cancelled.

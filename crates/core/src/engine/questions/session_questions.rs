@@ -22,7 +22,7 @@ pub(in crate::engine) struct SessionQuestions(
 #[derive(Debug)]
 pub(in crate::engine) struct SessionQuestionSender(mpsc::Sender<PendingQuestion>);
 
-// === impl Strays ===
+// === impl SessionQuestions ===
 
 impl SessionQuestions {
     /// From now on such questions of `session` come out here.
@@ -40,7 +40,7 @@ impl SessionQuestions {
     }
 }
 
-// === impl Stray ===
+// === impl SessionQuestionSender ===
 
 impl SessionQuestionSender {
     /// Asks, and waits no longer than `patience`. `None` if the session does not take it.

@@ -49,7 +49,7 @@ pub(in crate::engine) struct SessionViews(Mutex<HashMap<SessionViewKey, Weak<Ses
 /// Servers, each with the connection that is seen in place of the usual one.
 type SessionViewKey = Vec<(String, ConnectionKey)>;
 
-// === impl Seat ===
+// === impl SessionBinding ===
 
 impl SessionBinding {
     /// The connection that calls take.
@@ -68,7 +68,7 @@ impl SessionBinding {
     }
 }
 
-// === impl Seats ===
+// === impl SessionBindings ===
 
 impl SessionBindings {
     /// The seat at a server, unless its entry has become another one.
@@ -142,7 +142,7 @@ impl std::fmt::Debug for SessionBindings {
     }
 }
 
-// === impl SeatedViews ===
+// === impl SessionViews ===
 
 impl SessionViews {
     /// The view in which these connections stand in place of the usual ones.

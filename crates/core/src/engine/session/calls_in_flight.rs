@@ -26,7 +26,7 @@ pub(crate) struct CallInFlightLease {
     at: usize,
 }
 
-// === impl UnderWay ===
+// === impl CallsInFlight ===
 
 impl CallsInFlight {
     pub(crate) fn add(
@@ -59,7 +59,7 @@ impl CallsInFlight {
     }
 }
 
-// === impl Place ===
+// === impl CallInFlightLease ===
 
 impl Drop for CallInFlightLease {
     fn drop(&mut self) {

@@ -44,7 +44,7 @@ impl Engine {
     }
 }
 
-// === impl Noted ===
+// === impl LocalCall ===
 
 impl LocalCall {
     /// It was answered with so many bytes.

@@ -40,7 +40,7 @@ pub(in crate::engine) struct EndedSubscriptions {
     levels: Vec<(ConnectionKey, usize)>,
 }
 
-// === impl Wishes ===
+// === impl SessionSubscriptions ===
 
 impl SessionSubscriptions {
     fn lock(&self) -> MutexGuard<'_, HashMap<ConnectionKey, ConnectionSubscriptions>> {
@@ -81,7 +81,7 @@ impl SessionSubscriptions {
     }
 }
 
-// === impl Wish ===
+// === impl ConnectionSubscriptions ===
 
 impl ConnectionSubscriptions {
     /// The most detailed level that any session wants.

@@ -179,7 +179,7 @@ impl WorkspaceSnapshot {
     }
 }
 
-// === impl ServerView ===
+// === impl ServerSnapshot ===
 
 impl ServerSnapshot {
     /// Whether a connection or lists are still on their way.

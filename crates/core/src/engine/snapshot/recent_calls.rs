@@ -93,7 +93,7 @@ impl Engine {
     }
 }
 
-// === impl Looking ===
+// === impl CallWatcher ===
 
 impl Drop for CallWatcher {
     fn drop(&mut self) {
@@ -131,7 +131,7 @@ impl RecentCalls {
     }
 }
 
-// === impl Kept ===
+// === impl RecentCallBuffer ===
 
 impl RecentCallBuffer {
     fn push(&mut self, said: RecentCall) {
@@ -144,7 +144,7 @@ impl RecentCallBuffer {
     }
 }
 
-// === impl Said ===
+// === impl RecentCall ===
 
 impl RecentCall {
     fn bytes(&self) -> usize {
@@ -156,7 +156,7 @@ impl RecentCall {
     }
 }
 
-// === impl Answer ===
+// === impl RecentCallResult ===
 
 impl RecentCallResult {
     pub(crate) fn result(result: &Raw) -> Self {

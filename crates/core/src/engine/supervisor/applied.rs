@@ -112,7 +112,7 @@ impl AppliedState {
     }
 }
 
-// === impl Placed ===
+// === impl AppliedServer ===
 
 impl AppliedServer {
     /// The same server, reached over another connection.
@@ -121,7 +121,7 @@ impl AppliedServer {
     }
 }
 
-// === impl Placing ===
+// === impl AppliedServers ===
 
 impl AppliedServers {
     pub(in crate::engine) fn position(&self, server: &str) -> Option<usize> {

@@ -21,7 +21,7 @@ pub(in crate::engine) struct EraStore {
     file: Option<PathBuf>,
 }
 
-// === impl Eras ===
+// === impl EraStore ===
 
 impl EraStore {
     /// What was learnt before. A file that cannot be read is as good as none: everything in it can be found out again.

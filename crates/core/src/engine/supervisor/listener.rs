@@ -24,7 +24,7 @@ pub(in crate::engine) struct EngineListener {
 #[derive(Debug, Clone)]
 pub(crate) struct ElicitationCompletions(broadcast::Sender<(ConnectionKey, String)>);
 
-// === impl Completed ===
+// === impl ElicitationCompletions ===
 
 impl Default for ElicitationCompletions {
     fn default() -> Self {
@@ -38,7 +38,7 @@ impl ElicitationCompletions {
     }
 }
 
-// === impl Ear ===
+// === impl EngineListener ===
 
 impl EngineListener {
     pub(in crate::engine) fn new(engine: Weak<Inner>) -> Self {

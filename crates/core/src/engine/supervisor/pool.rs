@@ -200,7 +200,7 @@ impl ConnectionPool {
     }
 }
 
-// === impl Of ===
+// === impl HoldScope ===
 
 impl HoldScope {
     /// Whether it is one session's.

@@ -46,7 +46,7 @@ pub(crate) enum OnProgress {
     GoOn,
 }
 
-// === impl Numbers ===
+// === impl CallLimits ===
 
 impl CallLimits {
     pub(crate) fn from_settings(desired: &Desired, environment: &ProcessEnvironment) -> Self {

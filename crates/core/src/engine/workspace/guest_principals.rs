@@ -23,7 +23,7 @@ struct GuestPrincipal {
     ending: Option<AbortOnDropHandle<Option<()>>>,
 }
 
-// === impl Guests ===
+// === impl GuestPrincipals ===
 
 impl GuestPrincipals {
     pub(in crate::engine) fn views(&self) -> Vec<Arc<PrincipalView>> {

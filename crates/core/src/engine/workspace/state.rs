@@ -195,7 +195,7 @@ impl From<&str> for WorkspaceId {
     }
 }
 
-// === impl Standing ===
+// === impl WorkspaceState ===
 
 impl WorkspaceState {
     pub(in crate::engine) fn new(

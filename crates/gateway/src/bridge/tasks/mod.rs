@@ -5,7 +5,7 @@
 //! waits for the client. Either way a task's id is sealed: it carries its server, and is for the principal and endpoint
 //! it was given to.
 
-mod own;
+mod local_tasks;
 mod related;
 mod render;
 
@@ -24,12 +24,12 @@ use switchboard_wire::meta::{self, method};
 use switchboard_wire::server::{HandlerReply, HandlerRequest, RequestContext};
 use switchboard_wire::{Era, Version};
 
-pub(super) use own::LocalTasks;
+pub(super) use local_tasks::LocalTasks;
 pub(super) use related::{hide_task, hide_task_in, hide_task_of};
 
 use super::view::BridgeView;
 use super::{call, refusal};
-use own::{LocalTask, LocalTaskState, LocalTaskStatus};
+use local_tasks::{LocalTask, LocalTaskState, LocalTaskStatus};
 
 /// How long a task is kept if its client does not say.
 const DEFAULT_TASK_TTL: Duration = Duration::from_secs(60 * 60);
@@ -112,7 +112,7 @@ impl BridgeView {
         task: Option<Raw>,
     ) -> Result<HandlerReply, RpcError> {
         // Refused before there is a task that could only fail.
-        super::own::must_be_object(asked)?;
+        super::gateway_tools::must_be_object(asked)?;
         let params = asked.params.with_edits(&[JsonEdit::remove(&["task"])]);
         let params = params.map_err(|error| call::invalid_params(&error.to_string()))?;
         let name = params.get("name").ok().flatten().and_then(|name| name.to_text());
@@ -125,7 +125,7 @@ impl BridgeView {
         let running = self.bridge().engine.call(&self.caller(context)?, request);
         let owner = self.task_owner();
         let started = self.bridge().tasks.start(running, owner, ttl);
-        let (number, task) = started.map_err(|own::TooManyTasks| {
+        let (number, task) = started.map_err(|local_tasks::TooManyTasks| {
             RpcError::new(code::INTERNAL_ERROR, "too many tasks are kept already; try again later")
         })?;
         let server = self.server_of(&name.unwrap_or_default(), context);

@@ -6,7 +6,7 @@ use switchboard_wire::Era;
 use switchboard_wire::client::InputRequest;
 use switchboard_wire::json::{JsonEdit, Raw};
 
-use super::own::{LocalTask, LocalTaskState, LocalTaskStatus};
+use super::local_tasks::{LocalTask, LocalTaskState, LocalTaskStatus};
 
 /// How often a client should look.
 const POLL_INTERVAL_MS: u64 = 1000;

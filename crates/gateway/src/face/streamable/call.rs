@@ -18,7 +18,7 @@ use switchboard_wire::{
 };
 use tokio::task::unconstrained;
 
-use super::{log::MessageWeight, session::StreamableSession};
+use super::{session::StreamableSession, stream_log::MessageWeight};
 
 /// Room for some requests in a session that answers only so many at once.
 pub(super) struct RequestReservation<V> {
@@ -46,7 +46,7 @@ pub(super) enum CallStep {
 /// A call whose client may go away at any time.
 pub(super) struct DetachableCall<V: ServerHandler>(Option<SessionCall<V>>);
 
-// === impl Reserved ===
+// === impl RequestReservation ===
 
 impl<V> RequestReservation<V> {
     /// `None`: too many requests are under way.
@@ -167,7 +167,7 @@ impl<V> Drop for SessionCall<V> {
     }
 }
 
-// === impl Held ===
+// === impl DetachableCall ===
 
 impl<V: ServerHandler> DetachableCall<V> {
     pub(super) fn new(call: SessionCall<V>) -> Self {

@@ -15,8 +15,8 @@ use tokio_util::sync::CancellationToken;
 use super::{
     call::{CallStep, DetachableCall, SessionCall},
     headers::{LAST_EVENT_ID, SESSION_ID},
-    log::StreamReadError,
     session::{SessionParts, StreamableSession},
+    stream_log::StreamReadError,
 };
 use crate::{
     face::{
@@ -27,7 +27,7 @@ use crate::{
         refusal::{HttpRefusal, RefusalReason, empty_response, json_charged, json_response},
         sessions::{SessionOwner, random_session_id},
     },
-    front::{ViewProvider, ViewRequest},
+    view_provider::{ViewProvider, ViewRequest},
 };
 
 pub(super) async fn post<F: ViewProvider>(

@@ -39,7 +39,7 @@ type ByTool = HashMap<String, Vec<MirroredArgument>>;
 #[derive(Debug, Default)]
 pub(super) struct MirroredHeaders(Mutex<Arc<OnceCell<ByTool>>>);
 
-// === impl Book ===
+// === impl MirroredHeaders ===
 
 impl MirroredHeaders {
     /// The tools have changed.

@@ -3,10 +3,10 @@
 mod call;
 mod headers;
 mod legacy;
-mod log;
 mod mirrored;
 mod modern;
 mod session;
+mod stream_log;
 mod views;
 
 use std::{pin::pin, sync::Arc};
@@ -28,7 +28,7 @@ use super::{
     sessions::SessionOwner,
     woken::only_when_woken,
 };
-use crate::front::ViewProvider;
+use crate::view_provider::ViewProvider;
 
 /// Answers one HTTP request.
 pub(super) async fn answer<F: ViewProvider>(

@@ -31,7 +31,7 @@ use crate::{
         refusal::{HttpRefusal, RefusalReason, empty_response, json_charged, json_response},
         sessions::SessionOwner,
     },
-    front::ViewProvider,
+    view_provider::ViewProvider,
 };
 
 /// A request that is being answered.

@@ -31,11 +31,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     call::{RequestReservation, SessionCall, drain, message_weight},
-    log::{MessageWeight, Priming, SESSION_STREAM, StreamLog},
+    stream_log::{MessageWeight, Priming, SESSION_STREAM, StreamLog},
 };
 use crate::{
     face::{metrics::GaugeLease, options::FaceLimits, sessions::SessionSlot},
-    front::OpenView,
+    view_provider::OpenView,
 };
 
 /// One client's session.
@@ -226,7 +226,7 @@ impl<V> StreamableSession<V> {
     }
 }
 
-// === impl Running ===
+// === impl SessionTask ===
 
 impl<V: ServerHandler> SessionTask<V> {
     /// Runs until the session is over. `closing` ends the stream that only waits for news.

@@ -19,7 +19,7 @@ use tokio_util::{
 use super::mirrored::MirroredHeaders;
 use crate::{
     face::{metrics::Transport, refusal::HttpRefusal, sessions::SessionOwner},
-    front::{OpenView, ViewProvider, ViewRequest, ViewSelection},
+    view_provider::{OpenView, ViewProvider, ViewRequest, ViewSelection},
 };
 
 /// The open views.
@@ -86,7 +86,7 @@ impl<V: ServerHandler> SharedViews<V> {
     }
 }
 
-// === impl Known ===
+// === impl ViewTable ===
 
 impl<V> ViewTable<V> {
     fn find(&self, owner: &SessionOwner) -> Option<Arc<SharedView<V>>> {
@@ -159,7 +159,7 @@ struct ToolChangeFollower<V> {
     over: CancellationToken,
 }
 
-// === impl Following ===
+// === impl ToolChangeFollower ===
 
 impl<V> ToolChangeFollower<V> {
     async fn run(self) {

@@ -37,13 +37,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Face,
-    guard::{RateLimiter, TokenInUse},
+    access_control::{RateLimiter, TokenInUse},
     media::over_budget,
     metrics::{GaugeLease, Metrics, Transport},
     refusal::{HttpRefusal, RefusalReason, empty_response},
     sessions::{SessionOwner, SessionSlot, random_session_id},
 };
-use crate::front::{OpenView, ViewProvider, ViewRequest};
+use crate::view_provider::{OpenView, ViewProvider, ViewRequest};
 use metered::{MessageMeter, MeteredStream};
 
 const SUBPROTOCOL: &str = "mcp";
@@ -188,7 +188,7 @@ enum WsEnd {
     Revoked,
 }
 
-// === impl Bridge ===
+// === impl WsConnection ===
 
 impl WsConnection {
     async fn run<V: switchboard_wire::server::ServerHandler>(

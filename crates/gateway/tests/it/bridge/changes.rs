@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use switchboard_core::engine::InProcessServer;
 use switchboard_gateway::bridge::BridgeOptions;
-use switchboard_gateway::front::ViewSelection;
+use switchboard_gateway::view_provider::ViewSelection;
 use switchboard_wire::client::{CallRequest, Client, InboxEvent, ListKind, ServerInbox};
 use switchboard_wire::envelope::{RpcError, code};
 use switchboard_wire::json::Raw;

@@ -1,7 +1,7 @@
 //! Methods that one side does not know.
 
 use switchboard_gateway::bridge::BridgeOptions;
-use switchboard_gateway::front::ViewSelection;
+use switchboard_gateway::view_provider::ViewSelection;
 use switchboard_wire::client::{CallRequest, Client};
 use switchboard_wire::{Era, Error, Version};
 

@@ -24,7 +24,7 @@ use switchboard_config::{
 use switchboard_core::engine::InProcessServer;
 use switchboard_core::{Engine, EngineOptions, Workspace, WorkspaceId};
 use switchboard_gateway::bridge::{Bridge, BridgeOptions};
-use switchboard_gateway::front::{ViewProvider, ViewRequest, ViewSelection};
+use switchboard_gateway::view_provider::{ViewProvider, ViewRequest, ViewSelection};
 use switchboard_process::ProcessGuard;
 use switchboard_wire::client::{
     Client, ClientOptions, ServerInbox, ServerTarget, VersionNegotiation,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use switchboard_config::Mode;
 use switchboard_core::catalog::NameStyle;
 use switchboard_gateway::bridge::BridgeOptions;
-use switchboard_gateway::front::ViewSelection;
+use switchboard_gateway::view_provider::ViewSelection;
 use switchboard_wire::client::{CallRequest, Client, ExchangeEvent, ListKind};
 use switchboard_wire::{Era, Version};
 

@@ -6,7 +6,7 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use switchboard_gateway::bridge::BridgeOptions;
 use switchboard_gateway::face::{self, FaceOptions};
-use switchboard_gateway::front::{NoSuchView, OpenView, ViewProvider, ViewRequest};
+use switchboard_gateway::view_provider::{NoSuchView, OpenView, ViewProvider, ViewRequest};
 use switchboard_testkit::programs::program;
 use switchboard_wire::client::{CallRequest, Client, ListKind};
 use switchboard_wire::envelope::{RpcError, code};

@@ -8,7 +8,7 @@ use switchboard_core::catalog::NameStyle;
 use switchboard_core::engine::{InProcessServer, LOCAL_PRINCIPAL};
 use switchboard_core::results::ResultPolicy;
 use switchboard_gateway::bridge::{BridgeOptions, ToolSearch};
-use switchboard_gateway::front::ViewSelection;
+use switchboard_gateway::view_provider::ViewSelection;
 use switchboard_wire::client::{CallRequest, Client, ListKind};
 use switchboard_wire::envelope::{RpcError, code};
 use switchboard_wire::json::Raw;

@@ -2,7 +2,7 @@
 
 use switchboard_core::results::ResultPolicy;
 use switchboard_gateway::bridge::BridgeOptions;
-use switchboard_gateway::front::ViewSelection;
+use switchboard_gateway::view_provider::ViewSelection;
 use switchboard_wire::client::{
     CallRequest, Client, ExchangeEvent, InputResponse, SuspendedExchange,
 };

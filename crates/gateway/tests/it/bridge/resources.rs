@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use switchboard_gateway::bridge::BridgeOptions;
-use switchboard_gateway::front::ViewSelection;
+use switchboard_gateway::view_provider::ViewSelection;
 use switchboard_wire::client::{CallRequest, Client, InboxEvent, ListKind};
 use switchboard_wire::server::ChangeNotification;
 use switchboard_wire::{Era, Error, Version};

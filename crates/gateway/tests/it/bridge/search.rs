@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use switchboard_core::engine::EngineEventKind;
 use switchboard_core::results::ResultPolicy;
 use switchboard_gateway::bridge::{BridgeOptions, ToolSearch};
-use switchboard_gateway::front::ViewSelection;
+use switchboard_gateway::view_provider::ViewSelection;
 use switchboard_wire::client::{CallRequest, Client, ListKind};
 use switchboard_wire::{Era, Version};
 

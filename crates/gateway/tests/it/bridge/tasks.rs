@@ -1,7 +1,7 @@
 //! Tasks in every pairing: followed, asked, cancelled, listed, and nobody else's.
 
 use serde_json::{Value, json};
-use switchboard_gateway::front::ViewSelection;
+use switchboard_gateway::view_provider::ViewSelection;
 use switchboard_wire::client::{CallRequest, Client, ExchangeEvent, ListKind, TaskHandling};
 use switchboard_wire::{Era, Version};
 

@@ -22,7 +22,7 @@ use std::{
 use futures_util::future::BoxFuture;
 use switchboard_gateway::{
     face::{FaceError, FaceOptions, serve},
-    front::{NoSuchView, OpenView, ViewProvider, ViewRequest, ViewSelection},
+    view_provider::{NoSuchView, OpenView, ViewProvider, ViewRequest, ViewSelection},
 };
 use switchboard_testkit::fixture::Fixture;
 use switchboard_wire::{

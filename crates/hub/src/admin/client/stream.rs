@@ -4,7 +4,7 @@ use axum::body::BodyDataStream;
 use bytestring::ByteString;
 use futures_util::StreamExt as _;
 use serde::de::DeserializeOwned;
-use switchboard_wire::http::events::SseParser;
+use switchboard_wire::http::sse::SseParser;
 use switchboard_wire::json::Raw;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -30,7 +30,7 @@ pub struct AdminEvent {
     pub data: Raw,
 }
 
-// === impl Events ===
+// === impl AdminEventStream ===
 
 impl AdminEventStream {
     pub(super) fn new(body: BodyDataStream, connection: AbortOnDropHandle<()>) -> Self {

@@ -10,7 +10,7 @@ use std::{
 };
 
 use futures_util::future::BoxFuture;
-use switchboard_gateway::front::{NoSuchView, OpenView, ViewProvider, ViewRequest};
+use switchboard_gateway::view_provider::{NoSuchView, OpenView, ViewProvider, ViewRequest};
 use switchboard_hub::socket::{
     ClientHello, EndedHub, HelloRefusal, HelloRefusalKind, HubBackend, HubFolders, HubLifetime,
     HubListener, HubPaths, ListenOptions,

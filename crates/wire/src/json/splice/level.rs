@@ -150,7 +150,7 @@ fn length_bit(length: usize) -> u64 {
     1 << (length % 64)
 }
 
-// === impl Marks ===
+// === impl MatchedEdits ===
 
 impl MatchedEdits {
     /// Marks `index`; `false` if it was marked before.

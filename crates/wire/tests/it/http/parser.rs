@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use proptest::prelude::*;
-use switchboard_wire::http::events::{SseEvent, SseEventError, SseParser};
+use switchboard_wire::http::sse::{SseEvent, SseEventError, SseParser};
 
 const LIMIT: usize = 40;
 

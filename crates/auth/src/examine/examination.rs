@@ -1,0 +1,327 @@
+//! The steps, one after the other. Each adds what it found; one that leads nowhere ends the walk.
+
+use bytes::Bytes;
+use http::header::AUTHORIZATION;
+use http::{HeaderMap, Method};
+use switchboard_wire::http::{EndpointOptions, HttpEndpoint, HttpError, HttpPool};
+use switchboard_wire::sanitize;
+
+use super::redact::redact_line;
+use super::{SignInCheck, SignInFinding, SignInStep};
+use crate::account::{OAuthAccount, SignInRecord};
+use crate::challenge::AuthenticateChallenges;
+use crate::client_registration;
+use crate::dpop::{self, DpopProver, ProofSubject};
+use crate::error::Error;
+use crate::headers::authorization_header;
+use crate::sign_in::{AuthDiscovery, SignIn};
+use crate::sign_in_requirement::{PROBE_REQUEST, SignInRequirement};
+use crate::store::{KeyLocation, SignInStoreError};
+use crate::token::unix_now;
+
+/// The steps so far.
+pub(super) struct SignInExamination<'a> {
+    sign_in: &'a SignIn,
+    pub(super) hops: Vec<SignInCheck>,
+}
+
+// === impl SignInExamination ===
+
+impl<'a> SignInExamination<'a> {
+    pub(super) fn new(sign_in: &'a SignIn) -> Self {
+        Self { sign_in, hops: Vec::new() }
+    }
+
+    fn add(
+        &mut self,
+        step: SignInStep,
+        finding: SignInFinding,
+        asked: &str,
+        came: &[String],
+        means: &str,
+    ) {
+        let shown = |line: &str| redact_line(&sanitize::sanitize_line(line));
+        let came = came.iter().map(|line| shown(line)).collect();
+        self.hops.push(SignInCheck {
+            step,
+            finding,
+            asked: shown(asked),
+            came,
+            means: shown(means),
+        });
+    }
+
+    fn add_failure(&mut self, step: SignInStep, asked: &str, error: &Error) {
+        let means = match error {
+            error if error.is_transient() => {
+                "there was no answer; it may be down, and may be back the next time"
+            }
+            Error::Address { .. } | Error::Plain { .. } => "it is not safe to go there",
+            _ => "nobody can sign in before that is put right",
+        };
+        self.add(step, SignInFinding::Broken, asked, &[error.error_chain()], means);
+    }
+
+    /// What is kept, and whether it can be opened.
+    pub(super) async fn record(&mut self) -> SignInRecord {
+        let asked = format!("what is kept for `{}`", self.sign_in.target().name);
+        match self.sign_in.stored_record().inspect().await {
+            Err(error @ SignInStoreError::KeyExposed { .. }) => {
+                let came = vec![Error::from(error).error_chain()];
+                let means = "the key to stored sign-ins is not used before it is made private";
+                self.add(SignInStep::Key, SignInFinding::Broken, &asked, &came, means);
+                SignInRecord::default()
+            }
+            Err(error) => {
+                let came = vec![Error::from(error).error_chain()];
+                let means = "what was kept cannot be opened here; signing in replaces it";
+                self.add(SignInStep::Key, SignInFinding::SignIn, &asked, &came, means);
+                SignInRecord::default()
+            }
+            Ok(None) => {
+                let came = vec!["nothing".to_owned()];
+                self.add(
+                    SignInStep::Key,
+                    SignInFinding::Good,
+                    &asked,
+                    &came,
+                    "there is nothing to open yet",
+                );
+                SignInRecord::default()
+            }
+            Ok(Some((record, place))) => {
+                let means = match place {
+                    Some(KeyLocation::Keychain) => "its key is in the keychain",
+                    Some(_) => "its key is in a file that only you can read",
+                    None => "it is not sealed",
+                };
+                self.add(
+                    SignInStep::Key,
+                    SignInFinding::Good,
+                    &asked,
+                    &["it opens".to_owned()],
+                    means,
+                );
+                record
+            }
+        }
+    }
+
+    pub(super) async fn challenge(&mut self) -> Option<SignInRequirement> {
+        let url = self.sign_in.target().url.clone();
+        let asked = format!("POST {url} without a token");
+        match SignInRequirement::fetch(&url, self.sign_in.network()).await {
+            Ok(Some(demand)) => {
+                let mut came: Vec<_> =
+                    demand.challenges.0.iter().map(ToString::to_string).collect();
+                if came.is_empty() {
+                    came.push("a refusal that says no more".to_owned());
+                }
+                self.add(
+                    SignInStep::Challenge,
+                    SignInFinding::Good,
+                    &asked,
+                    &came,
+                    "it wants a token",
+                );
+                Some(demand)
+            }
+            Ok(None) => {
+                let came = vec!["an answer".to_owned()];
+                self.add(
+                    SignInStep::Challenge,
+                    SignInFinding::Good,
+                    &asked,
+                    &came,
+                    "it lets everybody in",
+                );
+                None
+            }
+            Err(error) => {
+                self.add_failure(SignInStep::Challenge, &asked, &error);
+                None
+            }
+        }
+    }
+
+    pub(super) async fn discover(
+        &mut self,
+        demand: &SignInRequirement,
+        record: &SignInRecord,
+    ) -> Option<AuthDiscovery> {
+        let named = demand.challenges.resource_metadata();
+        let asked = match named {
+            Some(url) => format!("GET {url}, which the server names"),
+            None => "GET /.well-known/oauth-protected-resource, with its path and without".into(),
+        };
+        let resource = match self.sign_in.fetch_resource(demand).await {
+            Ok(resource) => resource,
+            Err(error) => {
+                self.add_failure(SignInStep::Resource, &asked, &error);
+                return None;
+            }
+        };
+        let (came, means) = match &resource {
+            Some(resource) => (resource.description_lines(), "it says who protects it"),
+            None => (vec!["nothing".to_owned()], "its own address is the authorization server's"),
+        };
+        self.add(SignInStep::Resource, SignInFinding::Good, &asked, &came, means);
+        let issuer = resource.as_ref().and_then(|resource| resource.authorization_servers.first());
+        let asked = match (&self.sign_in.target().oauth.auth_server_metadata_url, issuer) {
+            (Some(url), _) => format!("GET {url}, as configured"),
+            (None, Some(issuer)) => format!("the metadata of {issuer}"),
+            (None, None) => "the metadata at the server's own address".to_owned(),
+        };
+        match self.sign_in.discover(demand, record).await {
+            Ok(found) => {
+                let came = found.server.description_lines();
+                let (finding, means) = if found.server.offers_pkce() {
+                    (SignInFinding::Good, "it can be signed in with")
+                } else {
+                    (SignInFinding::Broken, "it cannot tell whose a code is, which is not safe")
+                };
+                self.add(SignInStep::AuthorizationServer, finding, &asked, &came, means);
+                Some(found)
+            }
+            Err(error) => {
+                self.add_failure(SignInStep::AuthorizationServer, &asked, &error);
+                None
+            }
+        }
+    }
+
+    pub(super) fn client(&mut self, found: &AuthDiscovery, record: &SignInRecord) {
+        let asked = format!("as whom we are known to {}", found.server.issuer);
+        let known =
+            client_registration::configured_client(&self.sign_in.target().oauth, &found.server);
+        let kept = record.registrations.get(&found.server.issuer);
+        let (finding, came, means) = match (known, kept, &found.server.registration_endpoint) {
+            (Some(client), ..) => {
+                (SignInFinding::Good, client.description_lines(), "the entry says so")
+            }
+            (None, Some(kept), _) => {
+                let mut came = kept.client.description_lines();
+                came.push(format!("port {} is where people come back to", kept.port));
+                (SignInFinding::Good, came, "it was registered before, and is used again")
+            }
+            (None, None, Some(endpoint)) => {
+                let came = vec![format!("nobody yet; {endpoint} registers clients")];
+                (SignInFinding::Good, came, "the next sign-in registers one")
+            }
+            (None, None, None) => {
+                let came = vec!["nobody, and it registers nobody by itself".to_owned()];
+                (SignInFinding::Broken, came, "put the id of a client into `oauth` of the entry")
+            }
+        };
+        self.add(SignInStep::Client, finding, &asked, &came, means);
+    }
+
+    pub(super) fn scopes(&mut self, found: &AuthDiscovery, record: &SignInRecord) {
+        let asked = "which scopes the next sign-in asks for".to_owned();
+        let mut came = vec![scopes_text(&found.scopes)];
+        if let Some(account) = &record.account {
+            came.push(format!("the last one asked for: {}", scopes_text(&account.scopes)));
+        }
+        let (finding, means) = if record.wanted.is_empty() {
+            (SignInFinding::Good, "that is what the server says it needs")
+        } else {
+            (SignInFinding::SignIn, "the server wanted more than was signed in for")
+        };
+        self.add(SignInStep::Scopes, finding, &asked, &came, means);
+    }
+
+    pub(super) async fn token(&mut self, found: &AuthDiscovery, record: &SignInRecord) {
+        let Some(account) = &record.account else {
+            let came = vec!["there is none".to_owned()];
+            let means = record.lost.as_deref().unwrap_or("nobody has signed in");
+            return self.add(SignInStep::Token, SignInFinding::SignIn, "the token", &came, means);
+        };
+        let mut came = vec![account.lifetime_text()];
+        let asked = format!("POST {} with the token", self.sign_in.target().url);
+        let (finding, means) = if account.issuer == found.server.issuer {
+            let (line, finding, means) = self.try_token(account).await;
+            came.push(line);
+            let lost = record.lost.as_deref().filter(|_| finding == SignInFinding::SignIn);
+            (finding, lost.unwrap_or(means))
+        } else {
+            came.push(format!("it is of {}", account.issuer));
+            (SignInFinding::SignIn, "the server uses another authorization server by now")
+        };
+        self.add(SignInStep::Token, finding, &asked, &came, means);
+    }
+
+    /// Shows the token to the server, once and without renewing it.
+    async fn try_token(&self, account: &OAuthAccount) -> (String, SignInFinding, &'static str) {
+        let renewable = account.refresh.is_some() || !self.sign_in.needs_person();
+        let refused = if renewable { SignInFinding::Good } else { SignInFinding::SignIn };
+        match send_probe(self.sign_in, account).await {
+            Ok(()) => ("the server accepts it".into(), SignInFinding::Good, "it is signed in"),
+            Err(HttpError::Refused { status, challenges, .. }) => {
+                let error = AuthenticateChallenges::parse(&challenges).error().map(str::to_owned);
+                if error.as_deref() == Some(dpop::USE_NONCE_ERROR) {
+                    let line = "the server wants a word of its own in the proof".to_owned();
+                    return (line, SignInFinding::Good, "every call brings it");
+                }
+                let error = error.map(|word| format!(": {word}")).unwrap_or_default();
+                let line = format!("the server answers {}{error}", status.as_u16());
+                // It may repeat what it was sent.
+                let line = line.replace(account.access.expose().as_str(), "…");
+                let means = if renewable { "the next call renews it" } else { "it is of no use" };
+                (line, refused, means)
+            }
+            Err(error) => {
+                let error = Error::Fetch { what: "an answer", source: error };
+                let means = "whether it is good cannot be told now";
+                (error.error_chain(), SignInFinding::Broken, means)
+            }
+        }
+    }
+
+    pub(super) fn renewal(&mut self, record: &SignInRecord) {
+        let Some(account) = &record.account else { return };
+        let asked = format!("whether {} renews it", account.token_endpoint);
+        let (finding, came, means) = match (&account.refresh, &record.lost) {
+            (Some(_), _) => {
+                let due = if account.needs_renewal(unix_now()) {
+                    "it is due"
+                } else {
+                    "it is not due yet"
+                };
+                let came = vec!["there is a refresh token".to_owned(), due.to_owned()];
+                (SignInFinding::Good, came, "it is renewed in time, and when it is refused")
+            }
+            (None, Some(lost)) => {
+                let came = vec![lost.clone()];
+                (SignInFinding::SignIn, came, "the authorization server has ended the sign-in")
+            }
+            (None, None) if !self.sign_in.needs_person() => {
+                let came = vec!["there is no refresh token".to_owned()];
+                (SignInFinding::Good, came, "none is needed: the program signs in by itself")
+            }
+            (None, None) => {
+                let came = vec!["there is no refresh token".to_owned()];
+                (SignInFinding::Good, came, "somebody has to sign in again when it ends")
+            }
+        };
+        self.add(SignInStep::Renewal, finding, &asked, &came, means);
+    }
+}
+
+async fn send_probe(sign_in: &SignIn, account: &OAuthAccount) -> Result<(), HttpError> {
+    let pool = HttpPool::new(sign_in.network())?;
+    let url = sign_in.target().url.clone();
+    let token = Some(account.access.expose().as_str());
+    let request = ProofSubject { method: &Method::POST, url: &url, nonce: None, token };
+    let prover = account.key.as_ref().and_then(DpopProver::from_secret);
+    // Without one the server says what is missing, and that is shown.
+    let proof = prover.and_then(|prover| prover.prove(&request).ok());
+    let value = authorization_header(account).map(|value| (AUTHORIZATION, value));
+    let headers: HeaderMap =
+        value.into_iter().chain(proof.map(|proof| (dpop::PROOF_HEADER, proof))).collect();
+    let endpoint = HttpEndpoint::new(pool, url, EndpointOptions::default());
+    endpoint.post(Bytes::from_static(PROBE_REQUEST.as_bytes()), headers).await.map(drop)
+}
+
+fn scopes_text(scopes: &[String]) -> String {
+    if scopes.is_empty() { "none".to_owned() } else { scopes.join(" ") }
+}

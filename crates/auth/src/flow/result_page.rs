@@ -1,0 +1,82 @@
+//! The page somebody ends on.
+
+/// What the page says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ResultPage {
+    Done,
+    Denied,
+    Failed,
+    /// Not the answer to this sign-in: somebody else's, or an old one.
+    Stray,
+    /// Another address altogether.
+    Elsewhere,
+}
+
+// === impl ResultPage ===
+
+impl ResultPage {
+    fn status(self) -> &'static str {
+        match self {
+            Self::Done | Self::Denied | Self::Failed => "200 OK",
+            Self::Stray => "400 Bad Request",
+            Self::Elsewhere => "404 Not Found",
+        }
+    }
+
+    fn title_and_text(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Done => {
+                ("You are signed in", "You can close this window and go on where you were.")
+            }
+            Self::Denied => {
+                ("You did not sign in", "Access was denied. You can close this window.")
+            }
+            Self::Failed => (
+                "Signing in failed",
+                "The reason is shown where you began. You can close this window.",
+            ),
+            Self::Stray => {
+                ("Nothing to do here", "This is not the answer to the sign-in under way.")
+            }
+            Self::Elsewhere => ("Nothing to do here", "There is no such page."),
+        }
+    }
+
+    /// The whole answer. It runs no script, loads nothing and tells nobody where the reader was: the address it is
+    /// shown under holds the code.
+    pub(super) fn response(self, subject: &str) -> String {
+        let (title, text) = self.title_and_text();
+        let subject = escape_html(subject);
+        let body = format!(
+            "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>{title}</title>\
+             <style>body{{font:16px system-ui;margin:20vh auto;max-width:32em;text-align:center}}</style>\
+             <h1>{title}</h1><p>{subject}</p><p>{text}</p></html>\n"
+        );
+        format!(
+            "HTTP/1.1 {}\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {}\r\n\
+             Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'\r\n\
+             Referrer-Policy: no-referrer\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n\
+             Connection: close\r\n\r\n{body}",
+            self.status(),
+            body.len()
+        )
+    }
+}
+
+fn escape_html(text: &str) -> String {
+    let text = switchboard_wire::sanitize::sanitize_line(text);
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_text() {
+        let page = ResultPage::Done.response("<script>alert(1)</script>");
+        assert!(page.contains("&lt;script&gt;") && !page.contains("<script>"));
+        let (head, body) = page.split_once("\r\n\r\n").unwrap_or_default();
+        assert!(head.contains(&format!("Content-Length: {}", body.len())), "{head}");
+    }
+}

@@ -1,0 +1,118 @@
+//! The issuer's keys, fetched when they are needed. A key that nobody has heard of is asked for, but not more often than
+//! strangers may make us ask.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use switchboard_wire::http::HttpPoolOptions;
+use switchboard_wire::sanitize;
+use tokio::time::Instant;
+use url::Url;
+
+use super::TokenRejection;
+use super::keys::{JwkSet, VerifyingKey, VerifyingKeys};
+use super::token::TokenHeader;
+use crate::error::Error;
+use crate::fetch::Fetcher;
+use crate::metadata::{IssuerSource, discover_server};
+
+const DOCUMENT_NAME: &str = "the issuer's keys";
+/// How old keys become before they are looked at again: a key that was withdrawn is not believed for longer.
+const MAX_KEYS_AGE: Duration = Duration::from_secs(10 * 60);
+/// The least time between two fetches: tokens that name unknown keys cost nothing to make.
+const MIN_FETCH_INTERVAL: Duration = Duration::from_secs(10);
+
+/// The keys of one issuer.
+pub(super) struct IssuerKeys {
+    issuer: String,
+    network: HttpPoolOptions,
+    state: Mutex<IssuerKeysState>,
+    /// Fetching happens one at a time; the next in line then finds it done.
+    turn: tokio::sync::Mutex<()>,
+}
+
+#[derive(Default)]
+struct IssuerKeysState {
+    keys: Option<Arc<VerifyingKeys>>,
+    fetched: Option<Instant>,
+    /// When it was last tried, with whatever success.
+    tried: Option<Instant>,
+    failure: Option<String>,
+}
+
+// === impl IssuerKeys ===
+
+impl IssuerKeys {
+    pub(super) fn new(issuer: &str, network: HttpPoolOptions) -> Self {
+        let (state, turn) = (Mutex::default(), tokio::sync::Mutex::default());
+        Self { issuer: issuer.to_owned(), network, state, turn }
+    }
+
+    /// The key that a token is to be verified with.
+    pub(super) async fn find_key(
+        &self,
+        head: &TokenHeader,
+    ) -> Result<VerifyingKey, TokenRejection> {
+        if let Some(key) = self.fresh().and_then(|keys| keys.find_key(head)) {
+            return Ok(key);
+        }
+        let keys = self.fetch_for(head).await?;
+        keys.find_key(head).ok_or(TokenRejection::UnknownKey)
+    }
+
+    fn fresh(&self) -> Option<Arc<VerifyingKeys>> {
+        let state = self.state();
+        state.keys.clone().filter(|_| state.fetched.is_some_and(|at| at.elapsed() < MAX_KEYS_AGE))
+    }
+
+    async fn fetch_for(&self, head: &TokenHeader) -> Result<Arc<VerifyingKeys>, TokenRejection> {
+        let _turn = self.turn.lock().await;
+        // Whoever was before us in line may have fetched what we need.
+        if let Some(keys) = self.fresh().filter(|keys| keys.find_key(head).is_some()) {
+            return Ok(keys);
+        }
+        if self.state().tried.is_none_or(|at| at.elapsed() >= MIN_FETCH_INTERVAL) {
+            let fetched = self.fetch().await;
+            self.state().note(fetched);
+        }
+        let state = self.state();
+        // What was good a while ago is better than to turn everybody away.
+        state.keys.clone().ok_or_else(|| {
+            let why = state.failure.clone().unwrap_or_default();
+            TokenRejection::Unavailable { why }
+        })
+    }
+
+    async fn fetch(&self) -> Result<VerifyingKeys, Error> {
+        let what = "the issuer of tokens";
+        let shown = || sanitize::sanitize_line(&self.issuer).into_owned();
+        let url = Url::parse(&self.issuer).map_err(|_| Error::NotAUrl { what, url: shown() })?;
+        let fetcher = Fetcher::new(&[&url], None, &self.network)?;
+        let server = discover_server(IssuerSource::Named(&self.issuer), &fetcher).await?;
+        let missing = || Error::NoKeys { issuer: shown() };
+        let place = server.jwks_uri.ok_or_else(missing)?;
+        let document = fetcher.get_document::<JwkSet>(DOCUMENT_NAME, &place).await?;
+        Ok(VerifyingKeys::read(document.ok_or_else(missing)?))
+    }
+
+    fn state(&self) -> MutexGuard<'_, IssuerKeysState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+// === impl State ===
+
+impl IssuerKeysState {
+    fn note(&mut self, fetched: Result<VerifyingKeys, Error>) {
+        let now = Some(Instant::now());
+        self.tried = now;
+        match fetched {
+            Ok(keys) => (self.keys, self.fetched, self.failure) = (Some(Arc::new(keys)), now, None),
+            Err(error) => {
+                let why = error.error_chain();
+                tracing::warn!(error = why, "the issuer's keys cannot be had");
+                self.failure = Some(why);
+            }
+        }
+    }
+}

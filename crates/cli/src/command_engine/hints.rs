@@ -1,0 +1,57 @@
+//! The advice this program gives, for those who ask the hub.
+
+use switchboard_config::command_line;
+use switchboard_core::CallError;
+use switchboard_core::connection::{ConnectionError, ConnectionNotReady};
+use switchboard_core::remote::ErrorAdvice;
+use switchboard_wire::Error as WireError;
+
+use crate::hint::{self, Reach, Subject};
+
+/// What a person can do, as every command says it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Hints;
+
+impl ErrorAdvice for Hints {
+    fn on_connection(
+        &self,
+        server: &str,
+        transport: Option<&str>,
+        error: &ConnectionError,
+    ) -> Option<String> {
+        let subject = Subject::Configured(server, Reach::of_transport(transport));
+        match error {
+            // The server was not asked, so it is not the server that is down.
+            ConnectionError::Wire(error) if error.lacks_credentials() => {
+                Some(hint::examine_sign_in(server))
+            }
+            ConnectionError::Wire(error) => hint::for_error(error, &subject),
+            ConnectionError::Loop => Some(take_away(server)),
+            _ => None,
+        }
+    }
+
+    fn on_call(&self, error: &CallError) -> Option<String> {
+        match error {
+            CallError::Server { error, .. } if matches!(**error, WireError::Timeout { .. }) => {
+                Some(hint::call_timeout())
+            }
+            CallError::Server { server, error, .. } => {
+                hint::for_error(error, &Subject::Configured(server, Reach::Url))
+            }
+            CallError::NotConnected { server, error } => match &**error {
+                ConnectionNotReady::Failed(failed) => {
+                    self.on_connection(server, None, &failed.error)
+                }
+                ConnectionNotReady::NeedsAuth(_) => Some(hint::sign_in(server)),
+                _ => None,
+            },
+            error => hint::of_call(error),
+        }
+    }
+}
+
+/// About a server that is this program itself.
+pub(super) fn take_away(server: &str) -> String {
+    format!("take it away with `{}`", command_line("remove", [server]))
+}

@@ -1,0 +1,241 @@
+//! The engine behind one command: the running hub's, shared with its clients, or one of the command's own.
+//!
+//! Where a hub runs for this user, a command goes through it, and no server is started twice. Else everything that is
+//! configured is connected to at once, and a command waits only for what it needs, so that a dead server delays nobody.
+//! However the command ends, nothing is left of the servers it started itself.
+
+mod credentials;
+mod failures;
+mod hints;
+mod options;
+mod own_engine;
+mod running;
+mod side_events;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use switchboard_config::{Desired, DesiredServer};
+use switchboard_core::engine::ServerSnapshot;
+use switchboard_core::logs::ServerLogs;
+use switchboard_core::{Request, RunningCall, WorkspaceSnapshot};
+use switchboard_hub::admin::client::HubWorkspace;
+use tokio::sync::watch;
+
+pub(crate) use credentials::{CredentialSources, pool_options, signs_in};
+pub(crate) use failures::{call_failed, connect_failure, missing_failure, unconnected_notices};
+pub(crate) use hints::Hints;
+pub(crate) use options::{engine_options, not_numbers};
+pub(crate) use running::{find_running, hub_failure, settle, workspace_request};
+pub(crate) use side_events::{SideEvent, SideEvents};
+pub(crate) use switchboard_hub::admin::ResultLimit;
+
+use crate::notice::Notice;
+use crate::printer::Printer;
+use crate::report::Failure;
+use crate::show;
+use crate::surroundings::Caller;
+use own_engine::OwnEngine;
+
+/// How long a server that is connected may take for its lists, beyond the time to connect.
+const LISTS_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long a person waits without being told what for.
+const SILENT_WAIT: Duration = Duration::from_secs(1);
+
+/// The engine of one command.
+pub(crate) struct CommandEngine {
+    pub(crate) desired: Desired,
+    /// What is wrong with files of editors, or with the hub that runs.
+    pub(crate) notices: Vec<Notice>,
+    behind: EngineKind,
+    logs: Option<ServerLogs>,
+    connect: Duration,
+}
+
+/// Whose engine it is.
+enum EngineKind {
+    /// The command's own.
+    Own(OwnEngine),
+    /// The running hub's.
+    Hub(HubWorkspace),
+}
+
+/// What a command waits for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum WaitTarget<'a> {
+    /// Every server.
+    All,
+    /// One, by its name.
+    Server(&'a str),
+}
+
+/// What stands in for servers where none is configured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FallbackServer {
+    /// The built-in one, to have something to try.
+    Builtin,
+    /// Nothing.
+    Nothing,
+}
+
+/// Opens the hub, does `work` with it, and leaves nothing behind; also when the person does not want it any more.
+pub(crate) async fn with_engine<T>(
+    caller: &Caller,
+    room: ResultLimit,
+    otherwise: FallbackServer,
+    work: impl AsyncFnOnce(&CommandEngine) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let hub = CommandEngine::open(caller, room, otherwise).await?;
+    let done = tokio::select! {
+        done = work(&hub) => done,
+        _ = tokio::signal::ctrl_c() => Err(Failure::interrupted()),
+    };
+    hub.close().await;
+    done
+}
+
+// === impl CommandEngine ===
+
+impl CommandEngine {
+    async fn open(
+        caller: &Caller,
+        room: ResultLimit,
+        otherwise: FallbackServer,
+    ) -> Result<Self, Failure> {
+        let (desired, editor_problems) = caller.desired();
+        let connect = options::connect_timeout(&desired, caller);
+        let (attached, mut notices) = running::attach(caller, room).await;
+        notices.extend(editor_problems);
+        if let Some(attached) = attached {
+            let logs = ServerLogs::open(caller.surroundings.state_dir.join("logs")).ok();
+            return Ok(Self { desired, notices, behind: EngineKind::Hub(attached), logs, connect });
+        }
+        let own = OwnEngine::open(caller, &desired, room, otherwise).await?;
+        let logs = own.engine.logs().cloned();
+        Ok(Self { desired, notices, behind: EngineKind::Own(own), logs, connect })
+    }
+
+    pub(crate) fn snapshot(&self) -> Arc<WorkspaceSnapshot> {
+        match &self.behind {
+            EngineKind::Own(own) => own.snapshot(),
+            EngineKind::Hub(attached) => attached.snapshot(),
+        }
+    }
+
+    /// Changes whenever the snapshot does.
+    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
+        match &self.behind {
+            EngineKind::Own(own) => own.engine.changes(),
+            EngineKind::Hub(attached) => attached.changes(),
+        }
+    }
+
+    pub(crate) fn call(&self, request: Request) -> RunningCall {
+        match &self.behind {
+            EngineKind::Own(own) => own.engine.call(&own.attached, request),
+            EngineKind::Hub(attached) => attached.call(&request),
+        }
+    }
+
+    /// What servers ask and log beside calls.
+    pub(crate) fn asides(&self) -> SideEvents {
+        match &self.behind {
+            EngineKind::Own(own) => SideEvents::own(own),
+            EngineKind::Hub(attached) => SideEvents::hub(attached),
+        }
+    }
+
+    /// Connects to a server anew. An engine of the command's own knows nothing of any server yet.
+    pub(crate) async fn reconnect(&self, server: &str) -> Result<(), Failure> {
+        let EngineKind::Hub(attached) = &self.behind else { return Ok(()) };
+        if self.snapshot().server(server).is_none_or(|view| view.stats.is_none()) {
+            return Ok(());
+        }
+        let failed = |error| hub_failure(format!("cannot connect to `{server}` anew"), error);
+        attached.reconnect(server).await.map_err(failed)
+    }
+
+    /// Has servers that are down tried again and connected ones asked whether they still answer. An engine of the
+    /// command's own has only just begun with both.
+    pub(crate) async fn check_servers(&self) -> Result<(), Failure> {
+        let EngineKind::Hub(attached) = &self.behind else { return Ok(()) };
+        let failed = |error| hub_failure("cannot check the servers", error);
+        attached.check_servers().await.map_err(failed)
+    }
+
+    /// Where a server's output is kept, if anything is there.
+    pub(crate) fn log(&self, server: &DesiredServer) -> Option<PathBuf> {
+        let place = server.working_dir.to_string_lossy();
+        let path = self.logs.as_ref()?.path(&server.name, &place);
+        path.exists().then_some(path)
+    }
+
+    /// Waits until nothing more is expected of the servers that are wanted.
+    pub(crate) async fn wait_until_settled(
+        &self,
+        wanted: WaitTarget<'_>,
+        printer: &Printer,
+    ) -> Arc<WorkspaceSnapshot> {
+        let is_wanted = |view: &ServerSnapshot| match wanted {
+            WaitTarget::All => true,
+            WaitTarget::Server(name) => view.name == name,
+        };
+        self.wait_until(printer, |snapshot| !snapshot.servers_coming().any(is_wanted)).await
+    }
+
+    /// Waits until the snapshot is as `so` wants it, or nothing more is expected. Says whom for.
+    pub(crate) async fn wait_until(
+        &self,
+        printer: &Printer,
+        so: impl Fn(&WorkspaceSnapshot) -> bool,
+    ) -> Arc<WorkspaceSnapshot> {
+        let mut changes = self.changes();
+        let deadline = Instant::now() + self.connect + LISTS_TIMEOUT;
+        let began = Instant::now();
+        let mut waiting = None;
+        loop {
+            changes.borrow_and_update();
+            let snapshot = self.snapshot();
+            if so(&snapshot)
+                || snapshot.servers_coming().next().is_none()
+                || Instant::now() > deadline
+            {
+                return snapshot;
+            }
+            if began.elapsed() >= SILENT_WAIT {
+                drop(waiting.take());
+                waiting = printer.waiting(&waiting_for(&snapshot, began.elapsed()));
+            }
+            // Looked at every second, for whoever watches and for the deadline.
+            let waited = tokio::time::timeout(SILENT_WAIT, changes.changed()).await;
+            if matches!(waited, Ok(Err(_))) {
+                // The hub is gone, and nothing more will come.
+                return snapshot;
+            }
+        }
+    }
+
+    /// Stops everything that is the command's own, within a few seconds whatever the servers do.
+    async fn close(self) {
+        if let EngineKind::Own(own) = self.behind {
+            own.close().await;
+        }
+    }
+}
+
+/// What became of a configured server, as a snapshot shows it.
+pub(crate) fn view_of<'s>(
+    snapshot: &'s WorkspaceSnapshot,
+    server: &DesiredServer,
+) -> Option<&'s ServerSnapshot> {
+    let is_it =
+        |view: &&ServerSnapshot| view.name == server.name && view.at.as_ref() == Some(&server.at);
+    snapshot.servers.iter().find(is_it)
+}
+
+fn waiting_for(snapshot: &WorkspaceSnapshot, waited: Duration) -> String {
+    let names: Vec<_> = snapshot.servers_coming().map(|view| show::word(&view.name)).collect();
+    let names = show::shorten(&names.join(", "), 60);
+    format!("waiting for {names} … {} s", waited.as_secs())
+}

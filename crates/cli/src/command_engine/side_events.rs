@@ -1,0 +1,85 @@
+//! What servers ask and log beside calls.
+
+use switchboard_core::dispatch::PendingQuestion;
+use switchboard_core::engine::{EngineEvent, EngineEventKind};
+use switchboard_hub::admin::client::HubWorkspace;
+use switchboard_wire::json::Raw;
+use tokio::sync::broadcast::{self, error::RecvError};
+use tokio::sync::mpsc;
+
+use super::own_engine::OwnEngine;
+
+/// Something said beside a call.
+pub(crate) enum SideEvent {
+    /// Somebody has to decide something.
+    Question(PendingQuestion),
+    /// The parameters of a log message.
+    Log(Raw),
+}
+
+/// All of it, from now on.
+pub(crate) struct SideEvents {
+    questions: Option<mpsc::Receiver<PendingQuestion>>,
+    logs: LogSource,
+}
+
+enum LogSource {
+    Own(broadcast::Receiver<EngineEvent>),
+    Hub(broadcast::Receiver<Raw>),
+    /// Nothing more will come.
+    Over,
+}
+
+// === impl SideEvents ===
+
+impl SideEvents {
+    pub(super) fn own(own: &OwnEngine) -> Self {
+        let questions = Some(own.engine.session_questions(&own.attached));
+        Self { questions, logs: LogSource::Own(own.engine.events()) }
+    }
+
+    pub(super) fn hub(attached: &HubWorkspace) -> Self {
+        Self { questions: attached.strays(), logs: LogSource::Hub(attached.logs()) }
+    }
+
+    /// The next thing that is said; never, once nothing more can be. Safe to cancel.
+    pub(crate) async fn next(&mut self) -> SideEvent {
+        loop {
+            let question = async {
+                match &mut self.questions {
+                    Some(questions) => questions.recv().await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                question = question => match question {
+                    Some(question) => return SideEvent::Question(question),
+                    None => self.questions = None,
+                },
+                log = self.logs.next() => return SideEvent::Log(log),
+            }
+        }
+    }
+}
+
+// === impl LogSource ===
+
+impl LogSource {
+    async fn next(&mut self) -> Raw {
+        loop {
+            let heard = match self {
+                Self::Own(events) => events.recv().await.map(|event| match event.what {
+                    EngineEventKind::Log(params) => Some(params),
+                    _ => None,
+                }),
+                Self::Hub(logs) => logs.recv().await.map(Some),
+                Self::Over => std::future::pending().await,
+            };
+            match heard {
+                Ok(Some(log)) => return log,
+                Ok(None) | Err(RecvError::Lagged(_)) => {}
+                Err(RecvError::Closed) => *self = Self::Over,
+            }
+        }
+    }
+}

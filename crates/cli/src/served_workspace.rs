@@ -1,0 +1,286 @@
+//! A workspace served: its engine, its files watched, and the bridge that shows it to clients.
+
+use std::ffi::OsString;
+use std::sync::Arc;
+use std::time::Duration;
+
+use switchboard_auth::UserPresence;
+use switchboard_config::{
+    ConfigProblemKind as ProblemKind, Desired, DynamicConfig, HostContext, Mode, ResolveOptions,
+    SourceOrigin,
+};
+use switchboard_core::catalog::NameStyle;
+use switchboard_core::connection::ConnectionTiming;
+use switchboard_core::results::ResultPolicy;
+use switchboard_core::{Engine, WorkspaceId};
+use switchboard_gateway::bridge::{Bridge, BridgeOptions, ToolSearch};
+use switchboard_gateway::view_provider::{
+    NoSuchView, OpenView, ViewProvider, ViewRequest, ViewSelection,
+};
+use switchboard_hub::AgentBridges;
+use switchboard_process::{ProcessGuard, raise_descriptor_limit};
+use switchboard_sources::{
+    DesiredSnapshot, PluginHost, SourcesOptions, SyncedWorkspace, WatchMode, WorkspaceExtras,
+};
+
+use crate::args::{ModeArg, Names, Search, View};
+use crate::command_engine;
+use crate::limits::{check_hub_descriptors, has_few_threads};
+use crate::plugins;
+use crate::report::{Failure, FailureKind};
+use crate::surroundings::Caller;
+
+/// One workspace, shown in one way.
+pub(crate) struct ServedWorkspace {
+    served: Arc<SyncedWorkspace>,
+    bridge: Bridge,
+    agents: AgentBridges,
+}
+
+/// Whose workspace it is.
+pub(crate) struct WorkspaceInputs {
+    pub(crate) surroundings: HostContext,
+    pub(crate) asked: ResolveOptions,
+    pub(crate) variables: Vec<(OsString, OsString)>,
+}
+
+// === impl ServedWorkspace ===
+
+impl ServedWorkspace {
+    /// Of a workspace that nobody else serves.
+    pub(crate) async fn open(
+        engine: Engine,
+        view: &View,
+        whose: WorkspaceInputs,
+    ) -> Result<Self, Failure> {
+        let agents = agent_bridges(&engine, view, &whose)?;
+        let given = whose.config_request(view);
+        let served = Arc::new(start_workspace(&engine, view, whose).await?);
+        let opened = match unusable_argument(&given, &served.snapshot().desired) {
+            Some(failure) => Err(failure),
+            None => Self::from_synced(engine, Arc::clone(&served), view, agents),
+        };
+        if opened.is_err() {
+            end_if_unused(served).await;
+        }
+        opened
+    }
+
+    /// Of a workspace that others may serve too.
+    pub(crate) fn from_synced(
+        engine: Engine,
+        served: Arc<SyncedWorkspace>,
+        view: &View,
+        agents: AgentBridges,
+    ) -> Result<Self, Failure> {
+        if let Some(failure) = view_failure(view, &served.snapshot().desired) {
+            return Err(failure);
+        }
+        let mut options = self::bridge_options(view);
+        if let Some(millis) = served.snapshot().desired.settings.limits.first_list_wait_ms {
+            options.first_list = Duration::from_millis(millis);
+        }
+        let bridge = Bridge::new(engine, served.workspace().clone(), options);
+        Ok(Self { served, bridge, agents })
+    }
+
+    /// What is desired, and what is wrong with it.
+    pub(crate) fn snapshot(&self) -> Arc<DesiredSnapshot> {
+        self.served.snapshot()
+    }
+
+    /// Ends the watching of files.
+    pub(crate) async fn close(self) {
+        end_if_unused(self.served).await;
+    }
+}
+
+/// Opens the workspaces of agents as they are asked for.
+pub(crate) fn agent_bridges(
+    engine: &Engine,
+    view: &View,
+    whose: &WorkspaceInputs,
+) -> Result<AgentBridges, Failure> {
+    let (surroundings, variables) = (whose.surroundings.clone(), whose.variables.clone());
+    let (asked, shown) = (whose.config_request(view), self::bridge_options(view));
+    let agents = AgentBridges::new(
+        engine.clone(),
+        surroundings,
+        asked,
+        variables,
+        sources_options()?,
+        shown,
+    );
+    Ok(agents
+        .with_plugins(Arc::new(plugins::WorkspacePluginHost))
+        .with_only_servers(only_servers(view)))
+}
+
+/// Loads a workspace and keeps it current.
+pub(crate) async fn start_workspace(
+    engine: &Engine,
+    view: &View,
+    whose: WorkspaceInputs,
+) -> Result<SyncedWorkspace, Failure> {
+    let (asked, extra, options) =
+        (whose.config_request(view), workspace_extras(view)?, sources_options()?);
+    let (surroundings, variables) = (whose.surroundings, whose.variables);
+    Ok(SyncedWorkspace::start(engine.clone(), surroundings, asked, variables, options, extra).await)
+}
+
+/// How files are watched and catalogues fetched.
+fn sources_options() -> Result<SourcesOptions, Failure> {
+    let guard = ProcessGuard::this_program()
+        .map_err(|error| Failure::new("cannot open this program to guard what it starts", error))?;
+    let mut options = SourcesOptions::new(guard);
+    if has_few_threads() {
+        options.watching = WatchMode::Polling;
+    }
+    Ok(options)
+}
+
+/// Ends the watching of files, if nobody else wants them watched.
+async fn end_if_unused(served: Arc<SyncedWorkspace>) {
+    if let Some(served) = Arc::into_inner(served) {
+        served.shutdown().await;
+    }
+}
+
+/// What is served besides what files name.
+fn workspace_extras(view: &View) -> Result<WorkspaceExtras, Failure> {
+    let plugins = Some(Arc::new(plugins::WorkspacePluginHost) as Arc<dyn PluginHost>);
+    Ok(WorkspaceExtras { otherwise: Some(plugins::builtin()?), plugins, only: only_servers(view) })
+}
+
+/// What of it makes a workspace another one.
+fn only_these(view: &View) -> WorkspaceExtras {
+    WorkspaceExtras { only: only_servers(view), ..WorkspaceExtras::default() }
+}
+
+fn only_servers(view: &View) -> Option<Vec<String>> {
+    (!view.servers.is_empty()).then(|| view.servers.clone())
+}
+
+impl ViewProvider for ServedWorkspace {
+    type View = <Bridge as ViewProvider>::View;
+
+    async fn open(&self, opening: ViewRequest) -> Result<OpenView<Self::View>, NoSuchView> {
+        match &opening.part {
+            ViewSelection::Agent(_) => self.agents.open(opening).await,
+            ViewSelection::Everything | ViewSelection::Server(_) => self.bridge.open(opening).await,
+        }
+    }
+}
+
+/// An engine that goes on for days.
+pub(crate) async fn start_engine(caller: &Caller) -> Result<Engine, Failure> {
+    // Before files are read: one that cannot be opened would look like one that is not there.
+    check_hub_descriptors(raise_descriptor_limit())?;
+    let desired = caller.workspace.desired();
+    let mut options = command_engine::engine_options(&desired, caller, UserPresence::Later)?;
+    // Nobody types the command again.
+    options.timing.retries = max_retries(&desired);
+    Ok(Engine::start(options).await)
+}
+
+// === impl WorkspaceInputs ===
+
+impl WorkspaceInputs {
+    /// Of whoever typed the command.
+    pub(crate) fn from_caller(caller: &Caller) -> Self {
+        Self {
+            surroundings: caller.surroundings.clone(),
+            asked: caller.asked().clone(),
+            variables: caller.variables.clone(),
+        }
+    }
+
+    /// The workspace it is, by its files as they are. May block.
+    pub(crate) fn workspace_id(&self, view: &View) -> WorkspaceId {
+        SyncedWorkspace::id_of(
+            &self.surroundings,
+            &self.config_request(view),
+            &self.variables,
+            &only_these(view),
+        )
+    }
+
+    fn config_request(&self, view: &View) -> ResolveOptions {
+        ResolveOptions { agent: view.agent.clone(), ..self.asked.clone() }
+    }
+}
+
+/// What is wrong with configuration that was given for this run: without it something else than what was meant would be
+/// served.
+fn unusable_argument(given: &ResolveOptions, desired: &Desired) -> Option<Failure> {
+    let is_given = |origin: &SourceOrigin| match origin.path() {
+        Some(path) => given.dynamic.contains(&DynamicConfig::File(path.to_owned())),
+        None => origin.to_string().starts_with("--mcp-config"),
+    };
+    let problem = desired.problems.iter().find(|problem| {
+        matches!(problem.kind, ProblemKind::Malformed | ProblemKind::Unreadable)
+            && problem.at.as_ref().is_some_and(|at| is_given(&at.origin))
+    })?;
+    let failure = Failure::plain(FailureKind::Usage, "cannot use what `--mcp-config` names");
+    let failure = failure.with_causes([problem.message.clone()]).with_location(problem.at.clone());
+    Some(failure.with_hint("check its name, and that it is a file of JSON"))
+}
+
+/// What cannot be shown as asked for.
+fn view_failure(view: &View, desired: &Desired) -> Option<Failure> {
+    if let Some(problem) = desired.agent_problem() {
+        let hint = match problem.kind {
+            ProblemKind::AgentNotFound => {
+                "agents are Markdown files in `.switchboard/agents` of a project, and in `agents` beside your settings"
+            }
+            _ => "see `switchboard list`, or change `requiredMcpServers` of the agent",
+        };
+        let failure = Failure::usage(problem.message.clone(), hint);
+        return Some(failure.with_location(problem.at.clone()));
+    }
+    if view.names == Names::Bare && view.servers.len() != 1 && desired.servers.len() > 1 {
+        let hint = "name the one server with `--servers`, or take another style";
+        return Some(Failure::usage("`--names bare` is for one server only", hint));
+    }
+    let known = |name: &&String| desired.servers_named(name).next().is_some();
+    let unknown = view.servers.iter().find(|name| !known(name))?;
+    let message = format!("no server is called `{unknown}`");
+    Some(Failure::plain(FailureKind::Usage, message).with_hint("see `switchboard list`"))
+}
+
+fn max_retries(desired: &Desired) -> u32 {
+    let asked = desired.settings.limits.reconnect_attempts;
+    asked.map_or(ConnectionTiming::default().retries, |asked| {
+        u32::try_from(asked).unwrap_or(u32::MAX)
+    })
+}
+
+fn bridge_options(view: &View) -> BridgeOptions {
+    let results = match view.result_limit {
+        None => ResultPolicy::gateway(),
+        Some(0) => ResultPolicy::unlimited(),
+        Some(tokens) => ResultPolicy::gateway().with_tokens(tokens),
+    };
+    BridgeOptions {
+        names: match view.names {
+            Names::Server => NameStyle::Gateway,
+            Names::Full => NameStyle::Full,
+            Names::Bare => NameStyle::Bare,
+        },
+        mode: view.mode.map(|mode| match mode {
+            ModeArg::Client => Mode::Client,
+            ModeArg::Default => Mode::Default,
+            ModeArg::Plan => Mode::Plan,
+            ModeArg::Auto => Mode::Auto,
+            ModeArg::BypassPermissions => Mode::BypassPermissions,
+            ModeArg::DontAsk => Mode::DontAsk,
+        }),
+        tool_search: match view.tool_search {
+            Search::Off => ToolSearch::Off,
+            Search::Auto => ToolSearch::Auto,
+            Search::On => ToolSearch::On,
+        },
+        results,
+        ..BridgeOptions::default()
+    }
+}

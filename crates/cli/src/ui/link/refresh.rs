@@ -1,0 +1,246 @@
+//! What is known, kept current: two streams, and a look at whatever they say has changed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::Method as Verb;
+use serde::Deserialize;
+use serde_json::Value;
+use switchboard_core::catalog::RemoteCatalog as Lists;
+use switchboard_core::permission::LastingAnswer;
+use switchboard_core::problem::EngineProblem;
+use switchboard_core::remote::RemoteServer;
+use switchboard_hub::admin::client::{
+    AdminClient, AdminClientError, AdminEvent as Told, AdminEventStream, HubLookup,
+    QuestionAttendance,
+};
+use tokio::time::{Instant, sleep_until, timeout};
+
+use super::{OpenHub, Shared, to_request_failure};
+use crate::ui::app::{
+    ApprovalCase, Catalog, Event, HubSummary, LinkState as State, MAX_CALLS_KEPT, PastCall,
+    RequestFailure, ServersUpdate, WaitingQuestion,
+};
+
+/// How long to wait before a hub is looked for again, at first and at most.
+const MIN_RETRY_DELAY: Duration = Duration::from_millis(250);
+const MAX_RETRY_DELAY: Duration = Duration::from_secs(5);
+/// How long a hub may take to say that a workspace is open.
+const OPEN_TIMEOUT: Duration = Duration::from_secs(35);
+/// Changes that come together are looked at together.
+const COALESCE_INTERVAL: Duration = Duration::from_millis(80);
+/// How often is looked where nothing is heard: of calls in flight and memory nobody tells.
+const REFRESH_INTERVAL: Duration = Duration::from_secs(5);
+
+/// What has to be looked at.
+#[derive(Debug, Clone, Copy)]
+struct DueUpdates {
+    servers: bool,
+    catalog: bool,
+    questions: bool,
+    calls: bool,
+    at: Instant,
+}
+
+/// Looks for a hub, hears what happens in it until it goes, and looks again.
+pub(super) async fn keep_current(shared: Arc<Shared>) {
+    let mut wait = MIN_RETRY_DELAY;
+    loop {
+        let began = Instant::now();
+        let ended = follow_hub(&shared).await;
+        *shared.lock() = None;
+        let why = ended.err().map_or_else(|| "it has ended".to_owned(), |wrong| wrong.line());
+        shared.tell(Event::Link(State::Lost { why })).await;
+        wait = if began.elapsed() > MAX_RETRY_DELAY {
+            MIN_RETRY_DELAY
+        } else {
+            (wait * 2).min(MAX_RETRY_DELAY)
+        };
+        // Somebody who has just started one does not want to wait.
+        let _ = timeout(wait, shared.nudge.notified()).await;
+    }
+}
+
+/// Hears what happens in one hub, until it has ended.
+async fn follow_hub(shared: &Shared) -> Result<(), RequestFailure> {
+    let found = AdminClient::find(&shared.options.place, &shared.options.version).await;
+    match found.map_err(to_request_failure)? {
+        HubLookup::Hub(client) => follow_events(shared, client).await.map_err(to_request_failure),
+        HubLookup::Nobody => Err(RequestFailure::new("none runs")),
+        HubLookup::Stranger { why } => {
+            let title = format!("the one that runs is of another version: {why}");
+            let hint = Some("`switchboard stop` ends it, and clients start a new one".to_owned());
+            Err(RequestFailure { title, hint })
+        }
+    }
+}
+
+/// Holds our workspace, and hears what happens.
+async fn follow_events(shared: &Shared, client: AdminClient) -> Result<(), AdminClientError> {
+    let whose = serde_json::to_value(&shared.whose).map_err(AdminClientError::Strange)?;
+    let mut workspace = client.request_stream(Verb::POST, "workspaces", Some(&whose)).await?;
+    let open = read_opened(client, &mut workspace).await?;
+    let mut events = open.client.events(QuestionAttendance::Yes).await?;
+    *shared.lock() = Some(open.clone());
+    shared.tell(Event::Link(State::Open)).await;
+    let mut due = DueUpdates::everything();
+    loop {
+        tokio::select! {
+            event = workspace.next() => match event {
+                Some(event) => of_workspace(shared, &event, &mut due).await,
+                None => return Ok(()),
+            },
+            event = events.next() => match event {
+                Some(event) => of_hub(shared, &event, &mut due).await,
+                None => return Ok(()),
+            },
+            () = shared.nudge.notified() => due.servers(),
+            () = sleep_until(due.at) => {
+                refresh_due(shared, &open, due).await?;
+                due = DueUpdates::nothing();
+            }
+        }
+    }
+}
+
+async fn read_opened(
+    client: AdminClient,
+    events: &mut AdminEventStream,
+) -> Result<OpenHub, AdminClientError> {
+    #[derive(Deserialize)]
+    struct Opened {
+        id: String,
+        session: String,
+    }
+    let first = timeout(OPEN_TIMEOUT, events.next()).await;
+    let first = first
+        .map_err(|_| AdminClientError::Silent { after: OPEN_TIMEOUT })?
+        .ok_or(AdminClientError::Gone)?;
+    let Opened { id, session } = first.read()?;
+    Ok(OpenHub { client, workspace: id, session })
+}
+
+async fn of_workspace(shared: &Shared, event: &Told, due: &mut DueUpdates) {
+    match &*event.name {
+        "changed" | "resync" => {
+            due.servers();
+            due.catalog = true;
+        }
+        "question" => handle_question(shared, event).await,
+        _ => {}
+    }
+}
+
+async fn of_hub(shared: &Shared, event: &Told, due: &mut DueUpdates) {
+    match &*event.name {
+        "state" => due.servers(),
+        "list" => {
+            due.servers();
+            due.catalog = true;
+        }
+        "question" => handle_question(shared, event).await,
+        "answered" => {
+            let id = event.data.get("id").ok().flatten().and_then(|id| id.to_text());
+            if let Some(id) = id {
+                shared.tell(Event::Answered { id }).await;
+            }
+        }
+        "called" => {
+            due.servers();
+            if let Ok(call) = event.read::<PastCall>() {
+                shared.tell(Event::Called(Box::new(call))).await;
+            }
+        }
+        "resync" => *due = DueUpdates::everything(),
+        _ => {}
+    }
+}
+
+async fn handle_question(shared: &Shared, event: &Told) {
+    if let Ok(asked) = event.read::<WaitingQuestion>() {
+        shared.tell(Event::Question(asked)).await;
+    }
+}
+
+/// Looks at what is due.
+async fn refresh_due(
+    shared: &Shared,
+    open: &OpenHub,
+    due: DueUpdates,
+) -> Result<(), AdminClientError> {
+    if due.servers {
+        shared.tell(Event::Looked(Box::new(servers(open).await?))).await;
+    }
+    if due.catalog {
+        let lists: Lists = open.get(&open.workspace_path("catalog")).await?;
+        shared.tell(Event::Listed(Box::new(Catalog::from(lists)))).await;
+    }
+    if due.questions {
+        let questions: Questions = open.get("questions").await?;
+        shared.tell(Event::Questions(questions.questions)).await;
+    }
+    if due.calls {
+        shared.tell(Event::Calls(calls(open).await?)).await;
+    }
+    Ok(())
+}
+
+#[derive(Deserialize)]
+struct Questions {
+    questions: Vec<WaitingQuestion>,
+}
+
+async fn servers(open: &OpenHub) -> Result<ServersUpdate, AdminClientError> {
+    #[derive(Deserialize)]
+    struct Servers {
+        servers: Vec<RemoteServer>,
+        problems: Vec<EngineProblem>,
+    }
+    #[derive(Deserialize)]
+    struct Approvals {
+        pending: Vec<ApprovalCase>,
+    }
+    #[derive(Deserialize)]
+    struct Answers {
+        answers: Vec<LastingAnswer>,
+    }
+    let hub: HubSummary = open.get("status").await?;
+    let Servers { servers, problems } = open.get(&open.workspace_path("servers")).await?;
+    let Approvals { pending } = open.get(&open.workspace_path("approvals")).await?;
+    let Answers { answers } = open.get("answers").await?;
+    Ok(ServersUpdate { hub, servers, problems, approvals: pending, answers })
+}
+
+/// The newest first. Lines that say something else than a call are left out.
+async fn calls(open: &OpenHub) -> Result<Vec<PastCall>, AdminClientError> {
+    #[derive(Deserialize)]
+    struct Activity {
+        calls: Vec<Value>,
+    }
+    let activity = open.get::<Activity>(&format!("activity?calls={MAX_CALLS_KEPT}")).await;
+    let calls = match activity {
+        Ok(activity) => activity.calls,
+        // A hub that keeps no log says so among its problems.
+        Err(AdminClientError::Problem(_)) => Vec::new(),
+        Err(error) => return Err(error),
+    };
+    Ok(calls.into_iter().rev().filter_map(|call| serde_json::from_value(call).ok()).collect())
+}
+
+// === impl Due ===
+
+impl DueUpdates {
+    fn everything() -> Self {
+        Self { servers: true, catalog: true, questions: true, calls: true, at: Instant::now() }
+    }
+
+    fn nothing() -> Self {
+        let at = Instant::now() + REFRESH_INTERVAL;
+        Self { servers: true, catalog: false, questions: false, calls: false, at }
+    }
+
+    fn servers(&mut self) {
+        self.servers = true;
+        self.at = self.at.min(Instant::now() + COALESCE_INTERVAL);
+    }
+}

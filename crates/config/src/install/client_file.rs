@@ -1,0 +1,80 @@
+//! Where each client keeps its servers, and what its entries look like.
+
+use std::path::PathBuf;
+
+use super::EntryMembers;
+use crate::host_context::{HostContext, Platform};
+use crate::import::ClientApp;
+
+/// The clients that entries are written for.
+pub const INSTALLABLE_CLIENTS: [ClientApp; 8] = [
+    ClientApp::ClaudeCode,
+    ClientApp::ClaudeDesktop,
+    ClientApp::Cursor,
+    ClientApp::VsCode,
+    ClientApp::Codex,
+    ClientApp::Gemini,
+    ClientApp::Windsurf,
+    ClientApp::Zed,
+];
+
+/// Where a client keeps its servers.
+pub(super) struct ClientFile {
+    pub(super) file: PathBuf,
+    pub(super) member: &'static str,
+    pub(super) format: ClientFileFormat,
+}
+
+/// How a file is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ClientFileFormat {
+    Json,
+    Toml,
+}
+
+pub(super) fn find_client_file(
+    client: ClientApp,
+    surroundings: &HostContext,
+    platform: Platform,
+) -> Option<ClientFile> {
+    let (member, format) = match client {
+        ClientApp::ClaudeCode
+        | ClientApp::ClaudeDesktop
+        | ClientApp::Cursor
+        | ClientApp::Gemini
+        | ClientApp::Windsurf => ("mcpServers", ClientFileFormat::Json),
+        ClientApp::VsCode => ("servers", ClientFileFormat::Json),
+        ClientApp::Zed => ("context_servers", ClientFileFormat::Json),
+        ClientApp::Codex => ("mcp_servers", ClientFileFormat::Toml),
+        ClientApp::Continue | ClientApp::Goose => return None,
+    };
+    Some(ClientFile { file: file(client, surroundings, platform)?, member, format })
+}
+
+/// The file that is there; else the one the platform would have.
+fn file(client: ClientApp, surroundings: &HostContext, platform: Platform) -> Option<PathBuf> {
+    // VS Code reads servers from its settings too, for the sake of older ones.
+    let is_meant = |file: &PathBuf| client != ClientApp::VsCode || file.ends_with("mcp.json");
+    let files = client.user_files(surroundings);
+    let mut files: Vec<_> = files.into_iter().filter(is_meant).collect();
+    if let Some(there) = files.iter().position(|file| file.exists()) {
+        return Some(files.swap_remove(there));
+    }
+    let usual = match platform {
+        Platform::Linux => 0,
+        Platform::Mac => 1,
+        Platform::Windows => 2,
+    };
+    let last = files.len().checked_sub(1)?;
+    // One that is called the same everywhere comes alone.
+    Some(files.swap_remove(usual.min(last)))
+}
+
+/// What an entry of a client says besides the command.
+pub(super) fn new_entry(client: ClientApp) -> EntryMembers {
+    let mut entry = EntryMembers::new();
+    if matches!(client, ClientApp::ClaudeCode | ClientApp::VsCode) {
+        entry.insert("type".to_owned(), "stdio".into());
+    }
+    entry
+}

@@ -1,0 +1,136 @@
+//! The catalog under names of one style.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::{
+    Catalog, ItemLabel, ListedPrompt, ListedTool, NameStyle, suggest, suggest::SuggestionCandidate,
+};
+
+/// The tools and prompts of a catalog under names of one style.
+#[derive(Debug, Clone, Copy)]
+pub struct CatalogNames<'c> {
+    catalog: &'c Catalog,
+    lookups: &'c Lookups,
+}
+
+/// The names of one style, both ways.
+#[derive(Debug)]
+pub(super) struct Lookups {
+    tools: Lookup,
+    prompts: Lookup,
+}
+
+#[derive(Debug)]
+struct Lookup {
+    /// One for each item; none where two items would share it.
+    names: Vec<Option<String>>,
+    places: HashMap<String, usize>,
+}
+
+/// One name for each label; none where two would share it, since the name could mean either.
+pub(super) fn unique_names<'l>(
+    labels: impl Iterator<Item = &'l ItemLabel>,
+    style: NameStyle,
+) -> Vec<Option<String>> {
+    let names: Vec<_> = labels.map(|label| label.name(style)).collect();
+    let mut count: HashMap<&str, usize> = HashMap::with_capacity(names.len());
+    for name in &names {
+        *count.entry(name).or_default() += 1;
+    }
+    let alone: Vec<_> = names.iter().map(|name| count[&**name] == 1).collect();
+    names.into_iter().zip(alone).map(|(name, is_alone)| is_alone.then_some(name)).collect()
+}
+
+// === impl CatalogNames ===
+
+impl<'c> CatalogNames<'c> {
+    pub(super) fn new(catalog: &'c Catalog, lookups: &'c Lookups) -> Self {
+        Self { catalog, lookups }
+    }
+
+    /// The tools and their names. A tool whose name would be another's too is not there.
+    pub fn tools(self) -> impl Iterator<Item = (&'c str, &'c Arc<ListedTool>)> {
+        self.lookups.tools.names().zip(&self.catalog.tools).filter_map(named_pair)
+    }
+
+    /// Tools that have no name of this style, since it would be another's too.
+    pub fn unnamed_tools(self) -> impl Iterator<Item = &'c Arc<ListedTool>> {
+        let tools = self.lookups.tools.names().zip(&self.catalog.tools);
+        tools.filter(|(name, _)| name.is_none()).map(|(_, listed)| listed)
+    }
+
+    /// The tool of this name, exactly.
+    pub fn tool(self, name: &str) -> Option<&'c Arc<ListedTool>> {
+        self.lookups.tools.places.get(name).map(|place| &self.catalog.tools[*place])
+    }
+
+    /// The name of this style of the tool that has this full name.
+    pub fn tool_name(self, full: &str) -> Option<&'c str> {
+        let place = self.catalog.names(NameStyle::Full).lookups.tools.places.get(full)?;
+        self.lookups.tools.names[*place].as_deref()
+    }
+
+    /// Up to three tools that the mistyped `name` may mean, closest first. Where `server` is given, only its tools: a
+    /// client that sees one server is not told what others offer.
+    pub fn suggest_tools(self, name: &str, server: Option<&str>) -> Vec<String> {
+        let seen = self.tools().filter(|(_, tool)| server.is_none_or(|only| only == tool.server()));
+        let candidate = |(shown, tool): (&'c str, &'c Arc<ListedTool>)| {
+            let tool: &'c ListedTool = tool;
+            SuggestionCandidate { label: &tool.label, full: &tool.name, shown }
+        };
+        suggest::closest(&seen.map(candidate).collect::<Vec<_>>(), name)
+    }
+
+    /// The same among prompts.
+    pub fn suggest_prompts(self, name: &str, server: Option<&str>) -> Vec<String> {
+        let is_seen = |prompt: &ListedPrompt| server.is_none_or(|only| only == prompt.server());
+        let seen = self.prompts().filter(|(_, prompt)| is_seen(prompt));
+        let candidate = |(shown, prompt): (&'c str, &'c ListedPrompt)| SuggestionCandidate {
+            label: &prompt.label,
+            full: &prompt.name,
+            shown,
+        };
+        suggest::closest(&seen.map(candidate).collect::<Vec<_>>(), name)
+    }
+
+    /// The prompts and their names.
+    pub fn prompts(self) -> impl Iterator<Item = (&'c str, &'c ListedPrompt)> {
+        self.lookups.prompts.names().zip(&self.catalog.prompts).filter_map(named_pair)
+    }
+
+    /// The prompt of this name, exactly.
+    pub fn prompt(self, name: &str) -> Option<&'c ListedPrompt> {
+        self.lookups.prompts.places.get(name).map(|place| &self.catalog.prompts[*place])
+    }
+}
+
+fn named_pair<'c, T>((name, item): (Option<&'c str>, &'c T)) -> Option<(&'c str, &'c T)> {
+    name.map(|name| (name, item))
+}
+
+// === impl Lookups ===
+
+impl Lookups {
+    pub(super) fn of(catalog: &Catalog, style: NameStyle) -> Self {
+        Self {
+            tools: Lookup::of(catalog.tools.iter().map(|listed| &listed.label), style),
+            prompts: Lookup::of(catalog.prompts.iter().map(|listed| &listed.label), style),
+        }
+    }
+}
+
+// === impl Lookup ===
+
+impl Lookup {
+    fn of<'l>(labels: impl Iterator<Item = &'l ItemLabel>, style: NameStyle) -> Self {
+        let names = unique_names(labels, style);
+        let place =
+            |(place, name): (usize, &Option<String>)| name.clone().map(|name| (name, place));
+        Self { places: names.iter().enumerate().filter_map(place).collect(), names }
+    }
+
+    fn names(&self) -> impl Iterator<Item = Option<&str>> {
+        self.names.iter().map(Option::as_deref)
+    }
+}

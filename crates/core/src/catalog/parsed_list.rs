@@ -1,0 +1,94 @@
+//! A list as it came, turned into items and problems: what is wrong with one item costs no other.
+
+use std::{collections::HashSet, sync::Arc};
+
+use switchboard_wire::{client::FetchedList, json::Raw};
+
+use super::{
+    item_fault::{ItemFault, ItemWarning},
+    text,
+};
+use crate::problem::{EngineProblem, EngineProblemKind};
+
+/// The items of one list that can be used, and what is wrong with the others.
+#[derive(Debug, Clone)]
+pub struct ParsedList<T> {
+    /// What can be used, in the order sent.
+    pub items: Vec<Arc<T>>,
+    /// What is wrong.
+    pub problems: Vec<EngineProblem>,
+}
+
+/// What lists are made of.
+pub(super) trait ListItem {
+    /// What one is called.
+    const NOUN: &'static str;
+    /// The member that tells items apart.
+    const KEY: &'static str;
+
+    /// What stands in that member.
+    fn key(&self) -> &str;
+
+    /// What is wrong with it although it is listed.
+    fn imperfections(&self) -> &[ItemWarning] {
+        &[]
+    }
+}
+
+/// Reads every item of a list by itself.
+pub(super) fn parse_list<T: ListItem>(
+    server: &str,
+    listing: &FetchedList,
+    parse: impl Fn(&Raw) -> Result<T, ItemFault>,
+) -> ParsedList<T> {
+    let left_out = |item: &str, fault: &ItemFault| quarantine_problem(server, T::NOUN, item, fault);
+    let mut parsed = ParsedList::default();
+    let mut seen = HashSet::new();
+    for (index, raw) in listing.items.iter().enumerate() {
+        match parse(raw) {
+            Ok(item) if seen.insert(item.key().to_owned()) => {
+                let notes = item.imperfections().iter();
+                parsed
+                    .problems
+                    .extend(notes.map(|why| warning_problem(server, T::NOUN, item.key(), why)));
+                parsed.items.push(Arc::new(item));
+            }
+            Ok(item) => parsed.problems.push(left_out(item.key(), &ItemFault::Repeated)),
+            Err(fault) => parsed.problems.push(left_out(&label::<T>(raw, index), &fault)),
+        }
+    }
+    parsed.problems.extend(
+        listing.excluded.iter().map(|e| left_out(&e.name, &ItemFault::Excluded(e.reason.clone()))),
+    );
+    parsed.problems.extend(listing.cut_short.as_ref().map(|why| {
+        let message = format!("not all {}s are shown: {why}", T::NOUN);
+        EngineProblem::new(EngineProblemKind::ListCutShort, message).of_server(server)
+    }));
+    parsed
+}
+
+fn quarantine_problem(server: &str, noun: &str, item: &str, why: &ItemFault) -> EngineProblem {
+    let message = text::line(&format!("the {noun} is left out: {why}"));
+    let problem = EngineProblem::new(EngineProblemKind::Quarantined, message).of_server(server);
+    problem.of_item(text::line(item))
+}
+
+fn warning_problem(server: &str, noun: &str, item: &str, why: &ItemWarning) -> EngineProblem {
+    let message = text::line(&format!("the {noun} is imperfect: {why}"));
+    let problem = EngineProblem::new(EngineProblemKind::Imperfect, message).of_server(server);
+    problem.of_item(text::line(item))
+}
+
+// === impl Parsed ===
+
+impl<T> Default for ParsedList<T> {
+    fn default() -> Self {
+        Self { items: Vec::new(), problems: Vec::new() }
+    }
+}
+
+/// What to call an item that may have no name.
+fn label<T: ListItem>(raw: &Raw, index: usize) -> String {
+    let named = raw.get(T::KEY).ok().flatten().and_then(|name| name.to_text());
+    named.filter(|name| !name.is_empty()).unwrap_or_else(|| format!("number {}", index + 1))
+}

@@ -1,0 +1,122 @@
+//! One record for every call, however it ends; even one that its caller dropped.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use super::continuation::unix_millis;
+use super::{CallError, CallFinish, Request};
+use crate::audit::{CallDecision, CallEnd, CallRecord};
+use crate::engine::{CallObservation, Caller, Inner, RecentCallResult, WorkspaceState};
+use crate::permission::DecisionReason;
+
+/// What is known of a call so far. Told when the call ends.
+pub(super) struct CallRecorder {
+    engine: Arc<Inner>,
+    standing: Arc<WorkspaceState>,
+    /// There until it is told.
+    called: Option<CallRecord>,
+    /// What it says, where somebody looks.
+    heard: Option<Box<CallObservation>>,
+    began: Instant,
+    since: u64,
+    /// How long it was away, with whoever it was handed to.
+    away: Duration,
+}
+
+// === impl Record ===
+
+impl CallRecorder {
+    pub(super) fn new(engine: Arc<Inner>, caller: &Caller, request: &Request) -> Self {
+        let params = request.params();
+        let named = |path: &[&str]| params.get_path(path).ok().flatten()?.to_text();
+        let name = named(&["name"]).or_else(|| named(&["uri"]));
+        let name = name.or_else(|| named(&["ref", "name"])).or_else(|| named(&["ref", "uri"]));
+        let so_far = CallRecord {
+            at: SystemTime::now(),
+            who: Arc::clone(caller.identity()),
+            server: request.server.clone().unwrap_or_default(),
+            method: request.method.clone(),
+            name: name.unwrap_or_default(),
+            decision: None,
+            ended: CallEnd::Dropped,
+            took: Duration::ZERO,
+            sent: params.as_str().len(),
+            received: 0,
+            kept: None,
+        };
+        let heard = engine.recent.observe(&so_far.who.principal, &params);
+        Self {
+            engine,
+            heard,
+            standing: Arc::clone(caller.workspace()),
+            called: Some(so_far),
+            began: Instant::now(),
+            since: request.again.as_ref().map_or_else(unix_millis, |again| again.since()),
+            away: request.again.as_ref().map(|again| again.elapsed()).unwrap_or_default(),
+        }
+    }
+
+    /// Whose it is, as soon as that is known.
+    pub(super) fn set_server(&mut self, server: &str) {
+        if let Some(called) = &mut self.called {
+            server.clone_into(&mut called.server);
+            self.standing.count_use(&called.who.session, server);
+        }
+    }
+
+    /// The full name of the tool or prompt, as soon as that is known.
+    pub(super) fn set_item(&mut self, full_name: &str) {
+        if let Some(called) = &mut self.called {
+            full_name.clone_into(&mut called.name);
+        }
+    }
+
+    pub(super) fn set_decision(&mut self, because: &DecisionReason) {
+        if let Some(called) = &mut self.called {
+            called.decision = Some(CallDecision::Allowed(because.clone()));
+        }
+    }
+
+    /// When it was first made, in milliseconds since 1970.
+    pub(super) fn since(&self) -> u64 {
+        self.since
+    }
+
+    pub(super) fn set_received(&mut self, bytes: usize) {
+        if let Some(called) = &mut self.called {
+            called.received = bytes;
+        }
+    }
+
+    pub(super) fn end(&mut self, ended: &Result<CallFinish, CallError>) {
+        if let Some(heard) = &mut self.heard {
+            heard.answer = match ended {
+                Ok(CallFinish::Done(outcome)) => RecentCallResult::result(&outcome.result),
+                Ok(CallFinish::Handed(_) | CallFinish::Tasked(_)) => RecentCallResult::None,
+                Err(error) => RecentCallResult::Error(Box::new(error.clone())),
+            };
+        }
+        match (ended, &mut self.called) {
+            // It may never be made again, and its server was called.
+            (Ok(CallFinish::Handed(_)), Some(called)) => called.ended = CallEnd::Asked,
+            (Ok(CallFinish::Done(outcome)), Some(called)) => called.set_end(Ok(outcome)),
+            // What comes of the task is asked for by calls of their own.
+            (Ok(CallFinish::Tasked(_)), Some(called)) => called.ended = CallEnd::Result,
+            (Err(error), Some(called)) => called.set_end(Err(error)),
+            (_, None) => {}
+        }
+    }
+}
+
+impl Drop for CallRecorder {
+    fn drop(&mut self) {
+        if let Some(mut called) = self.called.take() {
+            called.took = self.away + self.began.elapsed();
+            let called = match self.heard.take() {
+                Some(heard) => self.engine.recent.store(called, *heard),
+                None => Arc::new(called),
+            };
+            self.engine.record_call(&self.standing.id, called);
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Why a call was allowed, refused or asked about: a value, so that a log can keep it, a person can read
+//! it, and nobody has to read its text to decide anything.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use switchboard_config::{Mode, PermissionRule, Scope, SourceLocation};
+
+use super::AnswerLifetime;
+
+/// Why a verdict is what it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "by", rename_all = "kebab-case")]
+pub enum DecisionReason {
+    /// A rule says so.
+    Rule(CitedRule),
+    /// A hook says so.
+    Hook {
+        /// What it said, safe to show; may be empty.
+        reason: String,
+    },
+    /// No rule or hook decides, and this is what the mode makes of that; or the mode forbids it.
+    Mode {
+        /// The mode.
+        mode: Mode,
+    },
+    /// The client has a prompt of its own, which decides.
+    Client,
+    /// A person answered this question before.
+    Remembered {
+        /// For how long the answer counts.
+        answer: AnswerLifetime,
+    },
+    /// A person answered just now.
+    Person,
+    /// A person typed the call.
+    Typed,
+    /// The tool wants a person to look at each call.
+    Interaction,
+    /// The tool is our own.
+    BuiltIn,
+    /// The classifier of the `auto` mode says so.
+    Classifier {
+        /// What it said, safe to show.
+        reason: String,
+    },
+    /// There was a reason to ask, and the mode asks nobody.
+    NobodyAsked {
+        /// The reason to ask.
+        ask: Box<DecisionReason>,
+    },
+}
+
+/// A rule, and where it stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CitedRule {
+    /// As written.
+    #[serde(with = "shared")]
+    pub text: Arc<str>,
+    /// Where it comes from.
+    pub scope: Scope,
+    /// Where it stands.
+    pub at: SourceLocation,
+}
+
+/// What an answer can be remembered for. An answer counts for exactly the question it was given to: a
+/// yes to "nothing decides this" does not silence an ask rule that somebody adds later.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AskReason {
+    /// No rule or hook decides.
+    Undecided,
+    /// This rule asks, as written.
+    Rule(String),
+}
+
+/// Text that many hold, as if each had its own.
+mod shared {
+    use std::sync::Arc;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(text: &str, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(text)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<str>, D::Error> {
+        String::deserialize(from).map(Arc::from)
+    }
+}
+
+// === impl DecisionReason ===
+
+impl DecisionReason {
+    /// The question this asks, if an answer to it can be remembered. A hook looks at each call anew, and
+    /// a tool that wants a person to look at each call means each: neither can be answered in advance.
+    pub fn question(&self) -> Option<AskReason> {
+        match self {
+            Self::Rule(rule) => Some(AskReason::Rule(rule.text.to_string())),
+            Self::Mode { .. } | Self::Classifier { .. } => Some(AskReason::Undecided),
+            Self::NobodyAsked { ask } => ask.question(),
+            Self::Hook { .. }
+            | Self::Client
+            | Self::Remembered { .. }
+            | Self::Person
+            | Self::Typed
+            | Self::Interaction
+            | Self::BuiltIn => None,
+        }
+    }
+
+    /// Whether a rule under `permissions.allow` would have let the call pass. Deny and ask rules, hooks, people, tools
+    /// that want a person to look, and the mode `plan` come before such a rule.
+    pub fn yields_to_allow_rule(&self) -> bool {
+        match self {
+            Self::Mode { mode } => *mode != Mode::Plan,
+            Self::Classifier { .. } => true,
+            Self::Rule(_)
+            | Self::Hook { .. }
+            | Self::Client
+            | Self::Remembered { .. }
+            | Self::Person
+            | Self::Typed
+            | Self::Interaction
+            | Self::BuiltIn
+            | Self::NobodyAsked { .. } => false,
+        }
+    }
+
+    /// What a person can do about a call that was refused for this reason, where no allow rule would help.
+    pub fn advice(&self) -> Option<String> {
+        let asking = "open the console or `switchboard ui` to be asked";
+        Some(match self {
+            Self::Mode { mode: Mode::Plan } => {
+                "mode `plan` lets only read-only tools run, whatever rules allow; choose another with `--mode` or \
+                 `permissions.defaultMode`"
+                    .to_owned()
+            }
+            Self::Rule(rule) => format!("{asking}, or change the rule `{}`", rule.text),
+            Self::Mode { .. } | Self::Classifier { .. } | Self::Interaction => asking.to_owned(),
+            Self::Remembered { .. } => {
+                "`switchboard permissions list` shows that answer, and `forget` takes it back".to_owned()
+            }
+            Self::NobodyAsked { .. } => {
+                "choose a mode that asks with `--mode` or `permissions.defaultMode`".to_owned()
+            }
+            Self::Hook { .. } | Self::Client | Self::Person | Self::Typed | Self::BuiltIn => {
+                return None;
+            }
+        })
+    }
+
+    pub(super) fn mode(mode: Mode) -> Self {
+        Self::Mode { mode }
+    }
+
+    pub(super) fn hook(reason: &str) -> Self {
+        Self::Hook { reason: reason.to_owned() }
+    }
+
+    pub(super) fn rule(rule: &CitedRule) -> Self {
+        Self::Rule(rule.clone())
+    }
+}
+
+impl fmt::Display for DecisionReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rule(rule) => rule.fmt(f),
+            Self::Hook { reason } if reason.is_empty() => f.write_str("a hook says so"),
+            Self::Hook { reason } => write!(f, "a hook says: {reason}"),
+            Self::Mode { mode } => write!(f, "mode `{}`", mode.word()),
+            Self::Client => f.write_str("the client's own prompt decides"),
+            Self::Remembered { answer } => write!(f, "answered before ({answer})"),
+            Self::Person => f.write_str("a person answered"),
+            Self::Typed => f.write_str("a person typed it"),
+            Self::Interaction => f.write_str("the tool wants a person to look at each call"),
+            Self::BuiltIn => f.write_str("the tool is built in"),
+            Self::Classifier { reason } => write!(f, "the classifier says: {reason}"),
+            Self::NobodyAsked { ask } => write!(f, "{ask}; mode `dontAsk` asks nobody"),
+        }
+    }
+}
+
+// === impl Cited ===
+
+impl From<&PermissionRule> for CitedRule {
+    fn from(rule: &PermissionRule) -> Self {
+        Self { text: rule.text.as_str().into(), scope: rule.scope, at: rule.at.clone() }
+    }
+}
+
+impl fmt::Display for CitedRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "rule `{}` ({} scope, {})", self.text, self.scope, self.at)
+    }
+}

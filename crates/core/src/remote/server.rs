@@ -1,0 +1,351 @@
+//! One server, told.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+use switchboard_config::{Scope, SourceLocation};
+use switchboard_wire::client::ServerFacts;
+use switchboard_wire::json::Raw;
+use switchboard_wire::{Error as WireError, RemoteError, Version, sanitize};
+
+use super::ErrorAdvice;
+use crate::connection::{self, ConnectionError};
+use crate::engine::{ListsArrival, ServerSnapshot, ServerStatus};
+
+/// A [`ServerView`], told. Members are there as far as the state has them.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RemoteServer {
+    /// Its name.
+    pub name: String,
+    /// Where it comes from.
+    pub scope: Scope,
+    /// Where its entry stands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<SourceLocation>,
+    /// How it is reached.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transport: Option<String>,
+    /// Its state, in a word.
+    pub state: String,
+    /// Why it is not to run, or who has to sign in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// How it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<RemoteError>,
+    /// When it was last tried, in milliseconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_tried_at: Option<u64>,
+    /// When it is tried again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_in_millis: Option<u64>,
+    /// Since when it has answered nothing although it is connected, in milliseconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub silent_since: Option<u64>,
+    /// The name it gives itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_name: Option<String>,
+    /// The version it gives itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_version: Option<String>,
+    /// The version of the protocol that is spoken with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<String>,
+    /// The era of that version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub era: Option<String>,
+    /// What it offers: `tools`, `prompts` and so on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub offers: Vec<String>,
+    /// How long connecting took.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connect_millis: Option<u64>,
+    /// Whether its lists are there: `there`, `coming`, `never`.
+    pub lists: ListsArrival,
+    /// How many tools are shown of it.
+    pub tool_count: usize,
+    /// What their definitions cost, in estimated tokens.
+    pub cost: usize,
+    /// Counts and times; absent for one that is never started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stats: Option<RemoteStats>,
+}
+
+/// Numbers about a connection.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RemoteStats {
+    /// Sessions there were.
+    pub connects: u64,
+    /// Sessions after the first.
+    pub restarts: u64,
+    /// Calls in flight now.
+    pub calls_in_flight: usize,
+    /// How the latest calls went.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency: Option<RemoteLatency>,
+    /// The server's process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    /// The last thing that went wrong with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_error: Option<RemoteError>,
+}
+
+/// How long the latest calls took.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RemoteLatency {
+    /// How many there are.
+    pub calls: usize,
+    /// Half were faster.
+    pub p50_millis: u64,
+    /// One of a hundred was slower.
+    pub p99_millis: u64,
+}
+
+/// How servers are reached.
+const KNOWN_TRANSPORTS: [&str; 7] = ["stdio", "http", "sse", "ws", "sse-ide", "ws-ide", "sdk"];
+
+// === impl Server ===
+
+impl RemoteServer {
+    /// Tells a server, with advice on what went wrong.
+    pub fn from_view(view: &ServerSnapshot, advice: &dyn ErrorAdvice) -> Self {
+        let tell = |error: &ConnectionError| remote_error(view, error, advice);
+        let why = match &view.status {
+            ServerStatus::NeedsAuth { reason } => Some(clean(reason)),
+            ServerStatus::Disabled(why)
+            | ServerStatus::Rejected(why)
+            | ServerStatus::Blocked(why)
+            | ServerStatus::Invalid(why) => why.as_deref().map(clean),
+            _ => None,
+        };
+        let (error, last_tried, retry_in) = match &view.status {
+            ServerStatus::Failed { error, last_tried, retry_in } => {
+                (Some(tell(error)), Some(*last_tried), *retry_in)
+            }
+            _ => (None, None, None),
+        };
+        let facts = view.facts.as_deref();
+        Self {
+            name: view.name.clone(),
+            scope: view.scope,
+            at: view.at.clone(),
+            transport: view.transport.map(ToOwned::to_owned),
+            state: view.status.word().to_owned(),
+            why,
+            error,
+            last_tried_at: last_tried.map(unix_millis),
+            retry_in_millis: retry_in.map(millis),
+            silent_since: view.silent_since.map(unix_millis),
+            server_name: facts.and_then(ServerFacts::name).as_deref().map(clean),
+            server_version: facts.and_then(ServerFacts::server_version).as_deref().map(clean),
+            protocol: facts.map(|facts| facts.version.to_string()),
+            era: facts.map(|facts| facts.era().to_string()),
+            offers: facts.map(offers).unwrap_or_default(),
+            connect_millis: view.connect_took.map(millis),
+            lists: view.lists,
+            tool_count: view.tools,
+            cost: view.cost,
+            stats: view.stats.as_ref().map(|stats| RemoteStats::from_stats(stats, tell)),
+        }
+    }
+
+    /// The server that was told. A state that is not known here counts as one that is still to come.
+    pub fn into_view(self) -> ServerSnapshot {
+        let why = self.why.clone();
+        let status = match (self.state.as_str(), self.error.clone()) {
+            ("connected", _) => ServerStatus::Connected,
+            ("failed", Some(error)) => ServerStatus::Failed {
+                error: connection_error(error),
+                last_tried: self.last_tried_at.map_or_else(SystemTime::now, system_time),
+                retry_in: self.retry_in_millis.map(Duration::from_millis),
+            },
+            ("needs-auth", _) => ServerStatus::NeedsAuth { reason: why.unwrap_or_default() },
+            ("disabled", _) => ServerStatus::Disabled(why),
+            ("awaiting-approval", _) => ServerStatus::AwaitingApproval,
+            ("rejected", _) => ServerStatus::Rejected(why),
+            ("blocked", _) => ServerStatus::Blocked(why),
+            ("invalid", _) => ServerStatus::Invalid(why),
+            _ => ServerStatus::Pending,
+        };
+        let known = |word: &str| KNOWN_TRANSPORTS.into_iter().find(|known| *known == word);
+        ServerSnapshot {
+            facts: self.facts().map(Arc::new),
+            name: self.name,
+            scope: self.scope,
+            at: self.at,
+            transport: self.transport.as_deref().and_then(known),
+            status,
+            connect_took: self.connect_millis.map(Duration::from_millis),
+            silent_since: self.silent_since.map(system_time),
+            stats: self.stats.map(RemoteStats::into_stats),
+            tools: self.tool_count,
+            cost: self.cost,
+            lists: self.lists,
+        }
+    }
+
+    fn facts(&self) -> Option<ServerFacts> {
+        let version: Version = self.protocol.as_deref()?.parse().ok()?;
+        let info = BTreeMap::from([("name", &self.server_name), ("version", &self.server_version)]);
+        let offers: BTreeMap<_, _> =
+            self.offers.iter().map(|name| (name, Raw::empty_object())).collect();
+        Some(ServerFacts {
+            version,
+            info: Raw::from_value(&info).ok(),
+            capabilities: Raw::from_value(&offers).ok()?,
+            instructions: None,
+        })
+    }
+}
+
+/// The names of what a server offers.
+fn offers(facts: &ServerFacts) -> Vec<String> {
+    let capabilities: BTreeMap<String, Raw> = facts.capabilities.decode().unwrap_or_default();
+    let names = capabilities.keys().filter(|name| facts.has_capability(&[name.as_str()]));
+    names.map(|name| clean(name)).collect()
+}
+
+// === impl Stats ===
+
+impl RemoteStats {
+    fn from_stats(
+        stats: &connection::ConnectionStats,
+        tell: impl Fn(&ConnectionError) -> RemoteError,
+    ) -> Self {
+        Self {
+            connects: stats.connects,
+            restarts: stats.restarts,
+            calls_in_flight: stats.calls_in_flight,
+            latency: stats.latency.map(|latency| RemoteLatency {
+                calls: latency.calls,
+                p50_millis: millis(latency.p50),
+                p99_millis: millis(latency.p99),
+            }),
+            pid: stats.pid,
+            last_error: stats.last_error.as_ref().map(tell),
+        }
+    }
+
+    fn into_stats(self) -> connection::ConnectionStats {
+        connection::ConnectionStats {
+            connects: self.connects,
+            restarts: self.restarts,
+            last_error: self.last_error.map(connection_error),
+            calls_in_flight: self.calls_in_flight,
+            latency: self.latency.map(|latency| connection::CallLatency {
+                calls: latency.calls,
+                p50: Duration::from_millis(latency.p50_millis),
+                p99: Duration::from_millis(latency.p99_millis),
+            }),
+            pid: self.pid,
+        }
+    }
+}
+
+fn remote_error(
+    view: &ServerSnapshot,
+    error: &ConnectionError,
+    advice: &dyn ErrorAdvice,
+) -> RemoteError {
+    let told = match error {
+        ConnectionError::Wire(error) => RemoteError::from_wire_error(error),
+        error => RemoteError::from_error(error, error.remedy()),
+    };
+    RemoteError { hint: advice.on_connection(&view.name, view.transport, error), ..told }
+}
+
+fn connection_error(told: RemoteError) -> ConnectionError {
+    ConnectionError::Wire(WireError::Told(Arc::new(told)))
+}
+
+fn clean(text: &str) -> String {
+    sanitize::sanitize_line(text).into_owned()
+}
+
+fn unix_millis(at: SystemTime) -> u64 {
+    millis(at.duration_since(UNIX_EPOCH).unwrap_or_default())
+}
+
+fn system_time(unix_millis: u64) -> SystemTime {
+    UNIX_EPOCH + Duration::from_millis(unix_millis)
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::remote::NoAdvice;
+
+    fn view(status: ServerStatus) -> ServerSnapshot {
+        ServerSnapshot {
+            name: "s".into(),
+            scope: Scope::User,
+            at: None,
+            transport: Some("stdio"),
+            status,
+            facts: Some(Arc::new(ServerFacts {
+                version: Version::LATEST,
+                info: Raw::parse(r#"{"name":"S","version":"2"}"#).ok(),
+                capabilities: Raw::parse(r#"{"tools":{"listChanged":true},"prompts":false}"#)
+                    .unwrap(),
+                instructions: None,
+            })),
+            connect_took: Some(Duration::from_millis(7)),
+            silent_since: Some(system_time(1_700_000_000_456)),
+            stats: Some(connection::ConnectionStats {
+                pid: Some(4),
+                ..connection::ConnectionStats::default()
+            }),
+            tools: 3,
+            cost: 99,
+            lists: ListsArrival::There,
+        }
+    }
+
+    #[test]
+    fn servers_come_back_as_they_went() {
+        let why = || Some("because".to_owned());
+        let told = RemoteError {
+            causes: vec!["it fell".into()],
+            remedy: WireError::Closed.remedy(),
+            hint: None,
+            lacks_credentials: false,
+        };
+        for status in [
+            ServerStatus::Pending,
+            ServerStatus::Connected,
+            ServerStatus::Failed {
+                error: connection_error(told),
+                last_tried: system_time(1_700_000_000_123),
+                retry_in: Some(Duration::from_secs(1)),
+            },
+            ServerStatus::NeedsAuth { reason: "sign in".into() },
+            ServerStatus::Disabled(why()),
+            ServerStatus::AwaitingApproval,
+            ServerStatus::Rejected(why()),
+            ServerStatus::Blocked(None),
+            ServerStatus::Invalid(why()),
+        ] {
+            let text =
+                serde_json::to_string(&RemoteServer::from_view(&view(status.clone()), &NoAdvice))
+                    .unwrap();
+            let back = serde_json::from_str::<RemoteServer>(&text).unwrap().into_view();
+            assert_eq!(format!("{:?}", back.status), format!("{status:?}"));
+            let facts = back.facts.unwrap();
+            assert_eq!(facts.name().as_deref(), Some("S"));
+            assert!(facts.has_capability(&["tools"]) && !facts.has_capability(&["prompts"]));
+            assert_eq!(back.silent_since, Some(system_time(1_700_000_000_456)));
+            assert_eq!(back.stats.unwrap().pid, Some(4));
+            assert_eq!((back.tools, back.cost, back.lists), (3, 99, ListsArrival::There));
+        }
+    }
+}

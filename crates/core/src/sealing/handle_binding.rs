@@ -1,0 +1,145 @@
+//! What a handle is for.
+
+use sha2::{Digest as _, Sha256};
+use switchboard_wire::json::{JsonKind, Raw, decode_string};
+
+/// What a handle is for. It opens for exactly this and nothing else.
+///
+/// The server stands inside a handle, not here: who repeats a request does not say whose it is. Whoever opens one
+/// checks that the request still leads there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HandleBinding<'a> {
+    /// What is sealed.
+    pub kind: HandleKind,
+    /// Where it was given: the workspace and what is shown of it.
+    pub place: &'a str,
+    /// Whom it was given to.
+    pub principal: &'a str,
+    /// The method of the request it belongs to; empty where it belongs to none.
+    pub method: &'a str,
+    /// What was called, as the client calls it.
+    pub name: &'a str,
+    /// What it was called with.
+    pub arguments: JsonDigest,
+}
+
+/// What is sealed. The numbers stand in handles that were given out: they never change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HandleKind {
+    /// The name of a call that waits here.
+    Parked = 1,
+    /// A call that its server wants made again, and everything needed for that.
+    Again = 2,
+    /// A task of a server.
+    Task = 3,
+}
+
+/// A digest of a JSON value that does not depend on how it is written: white space, the order of members and escapes
+/// make no difference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct JsonDigest([u8; 32]);
+
+// === impl Kind ===
+
+impl HandleKind {
+    const ALL: [Self; 3] = [Self::Parked, Self::Again, Self::Task];
+
+    pub(super) fn byte(self) -> u8 {
+        self as u8
+    }
+
+    pub(super) fn from_byte(byte: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.byte() == byte)
+    }
+}
+
+// === impl HandleBinding ===
+
+impl HandleBinding<'_> {
+    /// All of it as bytes, each part with its length so that none can reach into the next.
+    pub(super) fn bytes(&self, version: u8) -> Vec<u8> {
+        let mut bytes = vec![version, self.kind.byte()];
+        for part in [self.place, self.principal, self.method, self.name] {
+            bytes.extend((part.len() as u64).to_le_bytes());
+            bytes.extend(part.as_bytes());
+        }
+        bytes.extend(self.arguments.0);
+        bytes
+    }
+}
+
+// === impl Digest ===
+
+impl JsonDigest {
+    /// Of a value.
+    pub fn from_json(value: &Raw) -> Self {
+        let mut hash = Sha256::new();
+        add(&mut hash, value);
+        Self(hash.finalize().into())
+    }
+}
+
+fn add(hash: &mut Sha256, value: &Raw) {
+    match value.kind() {
+        JsonKind::Object => {
+            let mut members: Vec<_> = value
+                .members()
+                .map(|member| (text(member.key), Raw::parse(member.value.to_owned())))
+                .collect();
+            members.sort_by(|(one, _), (other, _)| one.cmp(other));
+            part(hash, b'{', &members.len().to_le_bytes());
+            for (key, value) in members {
+                part(hash, b'k', key.as_bytes());
+                add(hash, &value.unwrap_or_else(|_| Raw::null()));
+            }
+        }
+        JsonKind::Array => {
+            let elements: Vec<Raw> = value.elements().collect();
+            part(hash, b'[', &elements.len().to_le_bytes());
+            for element in &elements {
+                add(hash, element);
+            }
+        }
+        JsonKind::String => part(hash, b's', text(value.as_str()).as_bytes()),
+        // Numbers and words as they are written.
+        _ => part(hash, b'v', value.as_str().as_bytes()),
+    }
+}
+
+/// One that is no text after all is taken as it is written.
+fn text(quoted: &str) -> String {
+    decode_string(quoted).map_or_else(|| quoted.to_owned(), std::borrow::Cow::into_owned)
+}
+
+fn part(hash: &mut Sha256, kind: u8, bytes: &[u8]) {
+    hash.update([kind]);
+    hash.update((bytes.len() as u64).to_le_bytes());
+    hash.update(bytes);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn digest(text: &str) -> JsonDigest {
+        JsonDigest::from_json(&Raw::parse(text.to_owned()).unwrap())
+    }
+
+    #[test]
+    fn a_digest_is_of_the_value_and_not_of_its_writing() {
+        for (one, other, same) in [
+            (r#"{"a":1,"b":[true]}"#, r#"{ "b" : [ true ], "a" : 1 }"#, true),
+            (r#"{"é":"A"}"#, r#"{"\u00e9":"\u0041"}"#, true),
+            (r#"{"a":{"x":1,"y":2}}"#, r#"{"a":{"y":2,"x":1}}"#, true),
+            (r"{}", r"[]", false),
+            (r#"{"a":1}"#, r#"{"a":"1"}"#, false),
+            (r#"{"a":null}"#, r"{}", false),
+            (r"[1,2]", r"[2,1]", false),
+            (r"[[1],2]", r"[[1,2]]", false),
+            (r#"["ab","c"]"#, r#"["a","bc"]"#, false),
+            (r#""null""#, r"null", false),
+        ] {
+            assert_eq!(digest(one) == digest(other), same, "{one} and {other}");
+        }
+    }
+}

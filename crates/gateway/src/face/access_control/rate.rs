@@ -1,0 +1,128 @@
+//! How often each principal may ask: a bucket that fills with time.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use http::{HeaderValue, StatusCode, header};
+use tokio::time::Instant;
+
+use crate::face::{
+    options::RequestRate,
+    refusal::{HttpRefusal, RefusalReason},
+};
+
+/// Buckets that are full again are forgotten when there are more than this.
+const MAX_BUCKETS_REMEMBERED: usize = 4096;
+
+/// The buckets of all principals.
+#[derive(Debug)]
+pub(in crate::face) struct RateLimiter {
+    rate: RequestRate,
+    buckets: Mutex<HashMap<Arc<str>, RateBucket>>,
+}
+
+#[derive(Debug)]
+struct RateBucket {
+    left: f64,
+    at: Instant,
+}
+
+// === impl RateLimiter ===
+
+impl RateLimiter {
+    pub(in crate::face) fn new(rate: RequestRate) -> Self {
+        Self { rate, buckets: Mutex::default() }
+    }
+
+    /// Waits until a request may be taken, and takes it.
+    pub(in crate::face) async fn wait(&self, principal: &Arc<str>) {
+        while self.take(principal, 1).is_err() {
+            tokio::time::sleep(self.rate.interval()).await;
+        }
+    }
+
+    /// Takes so many requests out of a principal's bucket, or none of them.
+    pub(in crate::face) fn take(
+        &self,
+        principal: &Arc<str>,
+        count: usize,
+    ) -> Result<(), HttpRefusal> {
+        let RequestRate::PerSecond(rate) = self.rate else {
+            return Ok(());
+        };
+        let (rate, now) = (f64::from(rate), Instant::now());
+        let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
+        if buckets.len() > MAX_BUCKETS_REMEMBERED {
+            buckets.retain(|_, bucket| bucket.filled(rate, now) < burst(rate));
+        }
+        let full = || RateBucket { left: burst(rate), at: now };
+        let bucket = buckets.entry(Arc::clone(principal)).or_insert_with(full);
+        bucket.left = bucket.filled(rate, now);
+        bucket.at = now;
+        // A batch is not longer than a small number, which no rounding changes.
+        let count = f64::from(u32::try_from(count).unwrap_or(u32::MAX));
+        if bucket.left < count {
+            return Err(too_many_requests());
+        }
+        bucket.left -= count;
+        Ok(())
+    }
+}
+
+// === impl Rate ===
+
+impl RequestRate {
+    /// Between one request and the next.
+    fn interval(self) -> Duration {
+        match self {
+            Self::Unlimited => Duration::ZERO,
+            Self::PerSecond(rate) => Duration::from_secs(1) / rate.max(1),
+        }
+    }
+}
+
+/// What a bucket holds when it is full.
+fn burst(rate: f64) -> f64 {
+    rate * 2.0
+}
+
+impl RateBucket {
+    fn filled(&self, rate: f64, now: Instant) -> f64 {
+        let since = now.saturating_duration_since(self.at).as_secs_f64();
+        (self.left + since * rate).min(burst(rate))
+    }
+}
+
+fn too_many_requests() -> HttpRefusal {
+    let text = "too many requests in a short time; wait a second";
+    HttpRefusal::new(RefusalReason::Rate, StatusCode::TOO_MANY_REQUESTS, text)
+        .with_header((header::RETRY_AFTER, HeaderValue::from_static("1")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_bucket_empties_and_fills() {
+        let rates = RateLimiter::new(RequestRate::PerSecond(5));
+        let taken = |principal: &str| {
+            let principal = Arc::from(principal);
+            (0..100).take_while(|_| rates.take(&principal, 1).is_ok()).count()
+        };
+        assert_eq!(taken("one"), 10);
+        assert_eq!(taken("other"), 10, "each has its own");
+        tokio::time::advance(Duration::from_millis(400)).await;
+        assert_eq!(taken("one"), 2);
+        tokio::time::advance(Duration::from_secs(60)).await;
+        assert!(rates.take(&Arc::from("one"), 11).is_err(), "more than a bucket holds");
+        assert!(rates.take(&Arc::from("one"), 8).is_ok());
+        assert_eq!(taken("one"), 2);
+        rates.wait(&Arc::from("one")).await;
+        let unlimited = RateLimiter::new(RequestRate::Unlimited);
+        assert!((0..1000).all(|_| unlimited.take(&Arc::from("one"), 9).is_ok()));
+    }
+}

@@ -1,0 +1,130 @@
+//! Tokens as a face asks for them.
+
+use std::collections::HashMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use futures_util::future::BoxFuture;
+
+use super::secret::TokenDigest;
+use super::store::{ClientToken, TokenEntry, TokenStore, TokenStoreError};
+use crate::face::{TokenDenial, TokenVerifier};
+
+/// How many seconds old a note of a token's last use becomes before it is written anew.
+const USE_NOTE_INTERVAL_SECONDS: u64 = 60;
+
+/// Answers whom a token speaks for, by the file as it is at that moment. Where the file cannot be understood, nobody
+/// is let in.
+#[derive(Debug)]
+pub struct StoredTokenVerifier {
+    store: TokenStore,
+    known: Mutex<LoadedTokens>,
+    /// A note of a use is being written.
+    noting: Arc<AtomicBool>,
+}
+
+/// What the file said when it was read last.
+#[derive(Debug, Default)]
+struct LoadedTokens {
+    stamp: Option<TokenFileStamp>,
+    tokens: HashMap<TokenDigest, ClientToken>,
+}
+
+/// What differs between one file and the one that takes its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TokenFileStamp {
+    Missing,
+    Of { inode: u64, length: u64, seconds: i64, nanos: i64 },
+}
+
+// === impl StoredTokenVerifier ===
+
+impl StoredTokenVerifier {
+    /// Answers from a store.
+    pub fn new(store: TokenStore) -> Self {
+        Self { store, known: Mutex::default(), noting: Arc::default() }
+    }
+
+    fn find_token(&self, secret: &str, now: u64) -> Option<ClientToken> {
+        let mut known = self.lock_loaded();
+        if let Err(error) = known.refresh(&self.store) {
+            tracing::error!(%error, "no token is accepted: they cannot be read");
+            return None;
+        }
+        known.tokens.get(&TokenDigest::of(secret)).filter(|token| token.is_good(now)).cloned()
+    }
+
+    /// Writes down that a token was used, now and then, and never in anybody's way.
+    fn note_use(&self, token: &ClientToken, now: u64) {
+        let is_noted =
+            token.used.is_some_and(|used| now.saturating_sub(used) < USE_NOTE_INTERVAL_SECONDS);
+        if is_noted || self.noting.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let (store, noting, id) = (self.store.clone(), Arc::clone(&self.noting), token.id.clone());
+        tokio::task::spawn_blocking(move || {
+            if let Err(error) = store.note_use(&id, now) {
+                tracing::warn!(%error, "when a token was used cannot be written down");
+            }
+            noting.store(false, Ordering::Release);
+        });
+    }
+
+    fn lock_loaded(&self) -> MutexGuard<'_, LoadedTokens> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl TokenVerifier for StoredTokenVerifier {
+    fn admit<'a>(
+        &'a self,
+        token: &'a str,
+        _: &'a str,
+    ) -> BoxFuture<'a, Result<String, TokenDenial>> {
+        let now = seconds_now();
+        let found = self.find_token(token, now);
+        if let Some(token) = &found {
+            self.note_use(token, now);
+        }
+        let principal = found.map(|token| token.principal()).ok_or(TokenDenial::NotGood);
+        Box::pin(std::future::ready(principal))
+    }
+}
+
+// === impl LoadedTokens ===
+
+impl LoadedTokens {
+    /// Reads the file again if it is another one. One look at its entry in its folder is all that usually costs.
+    fn refresh(&mut self, store: &TokenStore) -> Result<(), TokenStoreError> {
+        let stamp = file_stamp(store);
+        if self.stamp == Some(stamp) {
+            return Ok(());
+        }
+        // What cannot be read leaves nothing behind of what it said before.
+        *self = Self::default();
+        let by_hash = |entry: TokenEntry| (entry.sha256, entry.token);
+        self.tokens = store.load()?.tokens.into_iter().map(by_hash).collect();
+        self.stamp = Some(stamp);
+        Ok(())
+    }
+}
+
+/// Taken before the file is read: a change in between is found at the next look.
+fn file_stamp(store: &TokenStore) -> TokenFileStamp {
+    match fs::metadata(store.path()) {
+        Ok(facts) => TokenFileStamp::Of {
+            inode: facts.ino(),
+            length: facts.len(),
+            seconds: facts.mtime(),
+            nanos: facts.mtime_nsec(),
+        },
+        Err(_) => TokenFileStamp::Missing,
+    }
+}
+
+fn seconds_now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}

@@ -1,0 +1,51 @@
+//! Tokens of several kinds at one door: any of them opens it.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+
+use crate::face::{TokenDenial, TokenVerifier};
+
+/// Asks one after the other. Nobody is in it twice, so each token is good with one of them at most.
+pub struct TokenVerifiers(pub Vec<Arc<dyn TokenVerifier>>);
+
+// === impl TokenVerifiers ===
+
+impl TokenVerifiers {
+    /// The one that can tell clients how to get a token by themselves.
+    fn find_describing(&self, path: &str) -> Option<&Arc<dyn TokenVerifier>> {
+        self.0.iter().find(|tokens| tokens.metadata(path).is_some())
+    }
+
+    async fn admit_first(&self, token: &str, path: &str) -> Result<String, TokenDenial> {
+        let mut denied = TokenDenial::NotGood;
+        for tokens in &self.0 {
+            match tokens.admit(token, path).await {
+                Ok(principal) => return Ok(principal),
+                // One that says more than that it does not know the token is the one it is of.
+                Err(TokenDenial::NotGood) => {}
+                Err(why) => denied = why,
+            }
+        }
+        Err(denied)
+    }
+}
+
+impl TokenVerifier for TokenVerifiers {
+    fn admit<'a>(
+        &'a self,
+        token: &'a str,
+        path: &'a str,
+    ) -> BoxFuture<'a, Result<String, TokenDenial>> {
+        Box::pin(self.admit_first(token, path))
+    }
+
+    fn challenge(&self, path: &str) -> String {
+        let telling = self.find_describing(path).or_else(|| self.0.first());
+        telling.map_or_else(|| "Bearer".to_owned(), |tokens| tokens.challenge(path))
+    }
+
+    fn metadata(&self, path: &str) -> Option<String> {
+        self.find_describing(path)?.metadata(path)
+    }
+}

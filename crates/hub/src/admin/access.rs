@@ -1,0 +1,126 @@
+//! Who may use the API on this machine: whoever has the token, and a page of ours that was let in.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use serde::Deserialize;
+use serde_json::json as value;
+
+use super::problem::{AdminProblem, AdminProblemKind};
+use super::routes::{self, JsonBody, json};
+use super::{AdminApi, AdminToken, console};
+
+/// The half of a pass that a page sends itself.
+const PASS_PROOF_HEADER: HeaderName = HeaderName::from_static("x-switchboard-pass");
+
+/// The longest body that may hold an invitation: anybody on this machine may send one.
+const MAX_INVITATION_BYTES: usize = 512;
+
+/// Who is let in.
+struct AdminAccess {
+    admin: AdminApi,
+    token: AdminToken,
+}
+
+/// What a page shows that wants to be let in.
+#[derive(Deserialize)]
+struct EnterRequest {
+    invitation: String,
+}
+
+/// The API behind the door, and the console before it: its files hold nothing that is not in every copy of this program.
+pub(super) fn routes(admin: &AdminApi, token: AdminToken) -> Router {
+    let door = Arc::new(AdminAccess { admin: admin.clone(), token });
+    let entering = Router::new().route("/console/enter", post(enter)).with_state(admin.clone());
+    let behind = routes::api(admin.clone()).layer(from_fn_with_state(door, check_access));
+    behind.merge(entering).merge(console::routes())
+}
+
+async fn check_access(
+    State(door): State<Arc<AdminAccess>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    if door.is_known(request.headers()) {
+        return next.run(request).await;
+    }
+    let problem =
+        AdminProblem::new(AdminProblemKind::Unauthorized, "only whoever is known may ask here")
+            .with_detail("there is no token, or a page's pass is no longer good")
+            .with_hint("for the console, open the address that `switchboard status` shows");
+    let mut response = problem.into_response();
+    response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    response
+}
+
+/// `POST /console/enter`: an invitation for a pass. Half of it is a cookie, the other half the answer.
+async fn enter(
+    State(admin): State<AdminApi>,
+    headers: HeaderMap,
+    JsonBody(entering): JsonBody<EnterRequest, MAX_INVITATION_BYTES>,
+) -> Result<Response, AdminProblem> {
+    let entered =
+        admin.0.passes.redeem_invitation(&entering.invitation).map_err(|error| broken(&error))?;
+    let pass = entered.ok_or_else(|| {
+        AdminProblem::new(
+            AdminProblemKind::Unauthorized,
+            "this address has been used, or is too old",
+        )
+        .with_hint("`switchboard status` shows a new one")
+    })?;
+    let name = cookie_name(&headers);
+    let cookie = format!("{name}={}; Path=/api/v1; HttpOnly; SameSite=Strict", pass.cookie);
+    let mut response = json(StatusCode::OK, &value!({ "pass": pass.proof }));
+    let cookie = HeaderValue::from_str(&cookie)
+        .map_err(|error| AdminProblem::malformed(format!("`Host`: {error}")))?;
+    response.headers_mut().insert(header::SET_COOKIE, cookie);
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    Ok(response)
+}
+
+/// `POST /console`: where the console is, for one page.
+pub(super) async fn invite(State(admin): State<AdminApi>) -> Result<Response, AdminProblem> {
+    let url = admin.console_url().ok_or_else(|| {
+        AdminProblem::new(AdminProblemKind::Failed, "the hub is on no port of this machine")
+            .with_hint("its log says why; `switchboard stop`, and try again")
+    })?;
+    let invitation = admin.new_invitation().map_err(|error| broken(&error))?;
+    Ok(json(StatusCode::OK, &value!({ "url": format!("{url}{invitation}") })))
+}
+
+fn broken(error: &std::io::Error) -> AdminProblem {
+    AdminProblem::new(AdminProblemKind::Failed, "no pass can be made")
+        .with_detail(error.to_string())
+}
+
+/// Cookies of one host are shared by all its ports, so each port has a name of its own.
+fn cookie_name(headers: &HeaderMap) -> String {
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let port = host.rsplit(':').next().unwrap_or_default();
+    let digits: String = port.chars().filter(char::is_ascii_digit).collect();
+    format!("switchboard-{digits}")
+}
+
+// === impl AdminAccess ===
+
+impl AdminAccess {
+    fn is_known(&self, headers: &HeaderMap) -> bool {
+        let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+        if let Some(given) = text(header::AUTHORIZATION) {
+            return given
+                .strip_prefix("Bearer ")
+                .is_some_and(|token| self.token.matches(token.trim()));
+        }
+        let Some(proof) = text(PASS_PROOF_HEADER) else { return false };
+        let name = cookie_name(headers);
+        let cookies = headers.get_all(header::COOKIE).iter().filter_map(|line| line.to_str().ok());
+        let mut pairs =
+            cookies.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
+        pairs.any(|(named, cookie)| named == name && self.admin.0.passes.is_valid(cookie, proof))
+    }
+}

@@ -1,0 +1,87 @@
+//! A hello whose answer is followed by something that is not JSON-RPC.
+
+use std::{path::Path, time::Duration};
+
+use nix::unistd::geteuid;
+use switchboard_wire::json::Raw;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::UnixStream,
+    time::timeout,
+};
+
+use super::{
+    HubAttachError,
+    connect::{DialOutcome, dial},
+};
+use crate::socket::{
+    self, ClientHello, HELLO_PROTOCOL_VERSION, HelloPurpose, HelloReply, HubInfo, HubPaths,
+    is_own_user,
+};
+
+/// A hub answers these without asking anybody.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+/// The longest answer.
+const MAX_ANSWER_BYTES: usize = 64 << 10;
+
+/// Says hello to the hub of this place; `None` if there is none. The stream is at what follows the answer.
+pub(crate) async fn connect_with_hello(
+    place: &HubPaths,
+    version: &str,
+    want: HelloPurpose,
+) -> Result<Option<(UnixStream, HubInfo)>, HubAttachError> {
+    let path = place.socket_path();
+    let DialOutcome::Somebody(mut stream) = dial(&path).await? else {
+        return Ok(None);
+    };
+    let peer = stream.peer_cred().map_err(socket::SocketError::io("look who listens on", &path))?;
+    if !is_own_user(peer.uid(), geteuid().as_raw()) {
+        return Err(HubAttachError::NotAHub { path, fault: "belongs to another user" });
+    }
+    let hello = ClientHello {
+        switchboard: HELLO_PROTOCOL_VERSION,
+        version: version.to_owned(),
+        want,
+        cwd: std::path::PathBuf::new(),
+        env: std::collections::BTreeMap::new(),
+        view: Raw::empty_object(),
+        client: None,
+    };
+    let answering = timeout(ANSWER_TIMEOUT, exchange_hello(&mut stream, &hello, &path));
+    let welcome =
+        answering.await.map_err(|_| HubAttachError::Silent { after: ANSWER_TIMEOUT })??;
+    Ok(welcome.map(|welcome| (stream, welcome)))
+}
+
+async fn exchange_hello(
+    stream: &mut UnixStream,
+    hello: &ClientHello,
+    path: &Path,
+) -> Result<Option<HubInfo>, HubAttachError> {
+    let mut text = serde_json::to_vec(hello).map_err(HubAttachError::Hello)?;
+    text.push(b'\n');
+    // One that no longer reads may still have said why.
+    let _ = stream.write_all(&text).await;
+    let not_a_hub =
+        || HubAttachError::NotAHub { path: path.to_owned(), fault: "does not speak as a hub does" };
+    let Some(line) = read_line(stream).await else {
+        return Ok(None);
+    };
+    match HelloReply::parse(&line) {
+        Ok(HelloReply::Granted(welcome)) => Ok(Some(welcome)),
+        Ok(HelloReply::Refused { error }) => Err(HubAttachError::Refused(error)),
+        Err(_) => Err(not_a_hub()),
+    }
+}
+
+/// One line and not a byte more: what follows is somebody else's to read. It is short, and comes once.
+async fn read_line(stream: &mut UnixStream) -> Option<String> {
+    let mut line = Vec::new();
+    loop {
+        match stream.read_u8().await.ok()? {
+            b'\n' => return String::from_utf8(line).ok(),
+            byte if line.len() < MAX_ANSWER_BYTES => line.push(byte),
+            _ => return None,
+        }
+    }
+}

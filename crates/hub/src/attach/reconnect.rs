@@ -1,0 +1,233 @@
+//! Between two hubs.
+
+use std::time::Duration;
+
+use bytestring::ByteString;
+use switchboard_wire::{
+    Error as WireError,
+    envelope::{MessageOrBatch, Notification, Response, ResponseOutcome, RpcMessage, parse},
+    json::Raw,
+    link::{LinkFrame, LinkReader, LinkWriter},
+    meta::method,
+};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+use super::{
+    AttachOptions, HubAttachError,
+    client::ClientLink,
+    connect::{HubLink, connect_or_start},
+    journal::{ReconnectTrigger, SharedJournal},
+};
+
+/// The longest pause between attempts.
+const MAX_RECONNECT_DELAY: Duration = Duration::from_secs(5);
+/// So many hubs lost one right after another are enough.
+const MAX_SHORT_LIVED_HUBS: u32 = 8;
+
+/// Lists whose changes a client may have missed, and the capability that says whether it is told of them.
+const LIST_CHANGES: [(&str, &str); 3] = [
+    ("tools", method::TOOLS_CHANGED),
+    ("prompts", method::PROMPTS_CHANGED),
+    ("resources", method::RESOURCES_CHANGED),
+];
+
+/// Whether requests still wait for a hub.
+enum HoldState {
+    /// Nothing waits.
+    Fresh,
+    /// One does, until then.
+    Until(Instant),
+    /// One did, in vain: the next ones are refused at once.
+    Over,
+}
+
+/// Finds a hub for a client that has lost one; `None` if the client goes meanwhile. One message is read ahead, no
+/// more: what the client sends waits in its own pipe.
+pub(super) async fn reconnect(
+    options: &AttachOptions,
+    book: &SharedJournal,
+    client: &mut ClientLink,
+    comeback: ReconnectTrigger,
+    short_lived: u32,
+) -> Result<Option<HubLink>, HubAttachError> {
+    if short_lived > MAX_SHORT_LIVED_HUBS {
+        return Err(HubAttachError::Unsteady { times: short_lived });
+    }
+    if comeback == ReconnectTrigger::WhenNeeded
+        && wait_for_need(book, client).await == HubNeed::Never
+    {
+        return Ok(None);
+    }
+    let to_client = client.writer.clone();
+    let returning = retry_until_resumed(options, book, &to_client, short_lived);
+    tokio::pin!(returning);
+    let mut patience = HoldState::Fresh;
+    loop {
+        if let (HoldState::Fresh, true) = (&patience, client.incoming.is_waiting()) {
+            patience = HoldState::Until(Instant::now() + options.timing.hold);
+        }
+        let deadline = match patience {
+            HoldState::Until(deadline) => Some(deadline),
+            HoldState::Fresh | HoldState::Over => None,
+        };
+        tokio::select! {
+            hub = &mut returning => return hub.map(Some),
+            () = client.incoming.peek(), if !client.incoming.is_waiting() => {
+                if client.is_gone() {
+                    return Ok(None);
+                }
+            }
+            () = sleep_until_or_forever(deadline), if deadline.is_some() => patience = HoldState::Over,
+        }
+        if let HoldState::Over = patience {
+            refuse_waiting(book, client).await;
+        }
+    }
+}
+
+/// Whether the client needs a hub again.
+#[derive(PartialEq, Eq)]
+enum HubNeed {
+    Now,
+    Never,
+}
+
+/// Waits until the client asks for something. What it merely mentions is noted.
+async fn wait_for_need(book: &SharedJournal, client: &mut ClientLink) -> HubNeed {
+    loop {
+        client.incoming.peek().await;
+        if client.is_gone() {
+            return HubNeed::Never;
+        }
+        if client.incoming.is_request() {
+            return HubNeed::Now;
+        }
+        refuse_waiting(book, client).await;
+    }
+}
+
+async fn sleep_until_or_forever(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Answers what was read ahead, which no hub will, or notes it where it needs no answer.
+async fn refuse_waiting(book: &SharedJournal, client: &mut ClientLink) {
+    let answer = match client.incoming.take() {
+        Some(LinkFrame::Text(text)) => book.lock().refuse(text),
+        Some(LinkFrame::Broken(malformed)) => {
+            let error = malformed.to_rpc_error();
+            Some(Response::error(malformed.id.as_ref(), &error).text().clone())
+        }
+        None => None,
+    };
+    if let Some(answer) = answer {
+        client.send(answer).await;
+    }
+}
+
+/// Tries until a hub has taken the session up, or the time is over.
+async fn retry_until_resumed(
+    options: &AttachOptions,
+    book: &SharedJournal,
+    to_client: &LinkWriter,
+    short_lived: u32,
+) -> Result<HubLink, HubAttachError> {
+    let deadline = Instant::now() + options.timing.comeback;
+    let first = options.timing.pause;
+    let mut pause = MAX_RECONNECT_DELAY.min(first.saturating_mul(1 << short_lived.min(16)));
+    if short_lived > 1 {
+        sleep(pause).await;
+    }
+    loop {
+        let error = match resume_session(options, book, to_client).await {
+            Ok(hub) => return Ok(hub),
+            Err(error) => error,
+        };
+        if !error.is_transient() || Instant::now() + pause > deadline {
+            return Err(error);
+        }
+        tracing::warn!(%error, "no hub yet");
+        sleep(pause).await;
+        pause = MAX_RECONNECT_DELAY.min(pause * 2);
+    }
+}
+
+/// Finds a hub and tells it what the client told the last one.
+async fn resume_session(
+    options: &AttachOptions,
+    book: &SharedJournal,
+    to_client: &LinkWriter,
+) -> Result<HubLink, HubAttachError> {
+    let mut hub = connect_or_start(options).await?;
+    let greeting = repeat_handshake(book, &hub.writer, &mut hub.reader, to_client);
+    let greeted = tokio::select! {
+        greeted = timeout(options.timing.answer, greeting) => matches!(greeted, Ok(Ok(()))),
+        () = &mut hub.writing => false,
+    };
+    if greeted {
+        return Ok(hub);
+    }
+    book.lock().forget_own_requests();
+    Err(HubAttachError::LostAgain)
+}
+
+/// The handshake again, and word to the client of what it may have missed.
+async fn repeat_handshake(
+    book: &SharedJournal,
+    to_hub: &LinkWriter,
+    from_hub: &mut LinkReader,
+    to_client: &LinkWriter,
+) -> Result<(), WireError> {
+    let was_greeted = !book.lock().is_client_greeting();
+    let Some(greeting) = book.lock().repeat_initialize() else {
+        return Ok(());
+    };
+    to_hub.send(greeting).await?;
+    let answer = loop {
+        let Some(frame) = from_hub.next().await? else {
+            return Err(WireError::Closed);
+        };
+        let LinkFrame::Text(text) = frame else {
+            continue;
+        };
+        if let Some(text) = book.from_hub(text.clone()) {
+            to_client.send(text).await?;
+        }
+        if !book.lock().is_greeting() {
+            break text;
+        }
+    };
+    let following = book.lock().replay_after_initialize();
+    for text in following {
+        to_hub.send(text).await?;
+    }
+    if was_greeted {
+        for text in missed_notifications(&answer) {
+            to_client.send(text).await?;
+        }
+    }
+    Ok(())
+}
+
+/// What may have changed while nobody was there to say so: each list that the hub promises to speak of.
+fn missed_notifications(answer: &ByteString) -> Vec<ByteString> {
+    let Ok(MessageOrBatch::One(RpcMessage::Response(answer))) = parse(answer.clone()) else {
+        return Vec::new();
+    };
+    let ResponseOutcome::Result(result) = answer.outcome() else {
+        return Vec::new();
+    };
+    let promised = |list: &str| {
+        let said = result.get_path(&["capabilities", list, "listChanged"]);
+        matches!(said, Ok(Some(said)) if said.as_str() == "true")
+    };
+    let lists = LIST_CHANGES.iter().filter(|(list, _)| promised(list));
+    lists.map(|(_, changed)| changed_text(changed)).collect()
+}
+
+fn changed_text(changed: &str) -> ByteString {
+    Notification::new(changed, Some(&Raw::empty_object())).text().clone()
+}

@@ -1,0 +1,243 @@
+//! One connection, from who is calling to the last answer.
+
+use std::{io, io::Cursor, sync::Arc, time::Duration};
+
+use bytes::{Bytes, BytesMut};
+use nix::unistd::geteuid;
+use serde::Serialize;
+use switchboard_wire::{
+    envelope::Notification,
+    json::Raw,
+    link::lines,
+    server::{ServerHandler, serve},
+};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _},
+    net::UnixStream,
+    time::timeout,
+};
+
+use super::{
+    ClientHello, GOODBYE_METHOD, HelloPurpose, HelloRefusal, HelloRefusalKind, HelloReply,
+    HubBackend, admin_http, cancellable_reader::CancellableReader, clients::ConnectedClient,
+    counting_view::CountingView, hub_state::HubState, stall::StallTimeoutWriter,
+};
+use switchboard_gateway::view_provider::{OpenView, ViewProvider, ViewRequest, ViewSelection};
+
+/// How long the first answer, and the last, may take to be written.
+const ANSWER_WRITE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Whether a peer is the user whose hub this is. Nobody else is, not even root: a hub speaks for one person.
+pub fn is_own_user(peer: u32, ours: u32) -> bool {
+    peer == ours
+}
+
+/// Speaks with one peer until either has enough.
+pub(super) async fn serve_connection<H: HubBackend>(
+    desk: Arc<HubState<H>>,
+    mut stream: UnixStream,
+) {
+    let (hello, rest) = match read_hello(&desk, &mut stream).await {
+        Ok(heard) => heard,
+        Err(refusal) => return refuse(&mut stream, refusal).await,
+    };
+    tracing::debug!(?hello, "a client");
+    match hello.want {
+        HelloPurpose::Mcp => match open_view(&desk, &hello).await {
+            Ok((front, opened, presence)) => {
+                serve_mcp(&desk, stream, rest, opened, presence).await;
+                // A view lives as long as somebody holds what opened it.
+                drop(front);
+            }
+            Err(refusal) => refuse(&mut stream, refusal).await,
+        },
+        HelloPurpose::Admin => match desk.hub.admin() {
+            Some(admin) => {
+                write_reply(&mut stream, &HelloReply::Granted(desk.welcome())).await;
+                admin_http::serve_admin_http(&desk, stream, rest, admin.routes()).await;
+            }
+            None => {
+                let message = "this hub has no admin API";
+                refuse(&mut stream, HelloRefusal::new(HelloRefusalKind::Protocol, message)).await;
+            }
+        },
+        HelloPurpose::Status => write_reply(&mut stream, &HelloReply::Granted(desk.status())).await,
+        HelloPurpose::Stop => {
+            write_reply(&mut stream, &HelloReply::Granted(desk.welcome())).await;
+            desk.stop.cancel();
+        }
+        HelloPurpose::Handover => match desk.hand_over(&hello.version) {
+            Ok(()) => write_reply(&mut stream, &HelloReply::Granted(desk.welcome())).await,
+            Err(refusal) => refuse(&mut stream, refusal).await,
+        },
+    }
+}
+
+/// The hello of a peer who may speak, and what came right behind it.
+async fn read_hello<H: HubBackend>(
+    desk: &HubState<H>,
+    stream: &mut UnixStream,
+) -> Result<(ClientHello, Bytes), HelloRefusal> {
+    let peer = stream.peer_cred().map(|peer| peer.uid());
+    if !peer.is_ok_and(|peer| is_own_user(peer, geteuid().as_raw())) {
+        return Err(HelloRefusal::new(
+            HelloRefusalKind::Foreign,
+            "this hub belongs to another user",
+        ));
+    }
+    let limit = desk.options.hello_limit;
+    let reading = first_line(stream, limit);
+    let Ok(line) = timeout(desk.options.hello_time, reading).await else {
+        return Err(HelloRefusal::new(HelloRefusalKind::Slow, "no hello came in time"));
+    };
+    let (line, rest) = line.map_err(|error| {
+        HelloRefusal::new(HelloRefusalKind::Malformed, format!("no hello: {error}"))
+    })?;
+    Ok((ClientHello::parse(&line)?, rest))
+}
+
+/// The first line, and what was read behind it.
+async fn first_line(
+    source: &mut (impl AsyncRead + Unpin),
+    limit: usize,
+) -> io::Result<(Bytes, Bytes)> {
+    let mut buffer = BytesMut::with_capacity(8 << 10);
+    let mut searched = 0;
+    loop {
+        if let Some(found) = buffer[searched..].iter().position(|byte| *byte == b'\n') {
+            let line = buffer.split_to(searched + found + 1);
+            return Ok((line.freeze(), buffer.freeze()));
+        }
+        searched = buffer.len();
+        if searched > limit {
+            let message = format!("it is larger than {limit} bytes");
+            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+        }
+        if source.read_buf(&mut buffer).await? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+    }
+}
+
+type ProviderView<H> = <<H as HubBackend>::Views as ViewProvider>::View;
+
+async fn open_view<H: HubBackend>(
+    desk: &HubState<H>,
+    hello: &ClientHello,
+) -> Result<(Arc<H::Views>, OpenView<ProviderView<H>>, Arc<ConnectedClient>), HelloRefusal> {
+    if desk.draining.is_cancelled() {
+        return Err(HelloRefusal::new(HelloRefusalKind::Stopping, "the hub is about to end"));
+    }
+    let Ok(front) = timeout(desk.options.opening, desk.hub.view_provider(hello)).await else {
+        let message = "the configuration was not loaded in time";
+        return Err(HelloRefusal::new(HelloRefusalKind::View, message));
+    };
+    let front = front?;
+    let session = desk.next_session();
+    let opened = front.open(ViewRequest {
+        principal: desk.options.principal.clone(),
+        session: session.clone(),
+        part: ViewSelection::Everything,
+        transport: "socket",
+    });
+    let opened = opened
+        .await
+        .map_err(|error| HelloRefusal::new(HelloRefusalKind::View, error.to_string()))?;
+    Ok((front, opened, desk.presences.add(session, hello)))
+}
+
+/// MCP, until the client closes, does not read, or the hub ends.
+async fn serve_mcp<H: HubBackend, V: ServerHandler>(
+    desk: &HubState<H>,
+    mut stream: UnixStream,
+    rest: Bytes,
+    opened: OpenView<V>,
+    presence: Arc<ConnectedClient>,
+) {
+    let _client = desk.activity.count_client();
+    write_reply(&mut stream, &HelloReply::Granted(desk.welcome())).await;
+    let (read, write) = stream.into_split();
+    let source = CancellableReader::new(Cursor::new(rest).chain(read), desk.closing.clone());
+    let sink = StallTimeoutWriter::new(write, desk.options.stalled);
+    let (writer, reader, writing) = lines::line_link(source, sink, desk.options.message_limit);
+    let view = CountingView {
+        view: opened.view,
+        activity: desk.activity.clone(),
+        presence,
+        draining: desk.draining.clone(),
+    };
+    let last = writer.clone();
+    let serving = async {
+        let link = (writer, reader);
+        if let Err(error) =
+            serve(link, Arc::new(view), &opened.changes, desk.options.serve.clone()).await
+        {
+            tracing::debug!(%error, "a client is gone");
+        }
+        if let Some(goodbye) = goodbye_notification(desk) {
+            // Whoever is gone already needs none.
+            let _ = last.try_send(goodbye.text().clone());
+        }
+        drop(last);
+    };
+    tokio::pin!(writing);
+    tokio::select! {
+        () = serving => {
+            let _ = timeout(ANSWER_WRITE_TIMEOUT, writing).await;
+        }
+        () = &mut writing => tracing::info!("a client that does not read is cut off"),
+    }
+}
+
+fn goodbye_notification<H: HubBackend>(desk: &HubState<H>) -> Option<Notification> {
+    let params = Raw::parse(format!(r#"{{"why":"{}"}}"#, desk.end_reason()?.as_str())).ok()?;
+    Some(Notification::new(GOODBYE_METHOD, Some(&params)))
+}
+
+async fn refuse(stream: &mut UnixStream, error: HelloRefusal) {
+    tracing::debug!(%error, "a client is refused");
+    write_reply(stream, &HelloReply::<()>::Refused { error }).await;
+}
+
+/// One line. A peer that does not take it has gone.
+async fn write_reply<T: Serialize>(stream: &mut UnixStream, answer: &HelloReply<T>) {
+    let written = async {
+        let mut line = serde_json::to_vec(answer)?;
+        line.push(b'\n');
+        stream.write_all(&line).await
+    };
+    match timeout(ANSWER_WRITE_TIMEOUT, written).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::debug!(%error, "a client did not wait for its answer"),
+        Err(_) => tracing::debug!("a client does not read its answer"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_hubs_own_user_is_heard() {
+        for (peer, ours, expected) in
+            [(1000, 1000, true), (1001, 1000, false), (0, 1000, false), (1000, 0, false)]
+        {
+            assert_eq!(is_own_user(peer, ours), expected, "{peer} to {ours}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_comes_behind_the_hello_is_kept() {
+        let check = async |input: &[u8], expected: Option<(&str, &str)>| {
+            let read = first_line(&mut Cursor::new(input.to_vec()), 10).await.ok();
+            let read = read.as_ref().map(|(line, rest)| (&line[..], &rest[..]));
+            let expected = expected.map(|(line, rest)| (line.as_bytes(), rest.as_bytes()));
+            assert_eq!(read, expected);
+        };
+        check(b"hello\n", Some(("hello\n", ""))).await;
+        check(b"hello\nworld\n\n", Some(("hello\n", "world\n\n"))).await;
+        check(b"hello", None).await;
+        check(b"", None).await;
+        check(&[b'x'; 100], None).await;
+    }
+}

@@ -1,0 +1,77 @@
+//! A view whose calls are counted, and refused once the hub is about to end.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use switchboard_wire::{
+    envelope::{Notification, RpcError},
+    json::Raw,
+    server::{
+        ClientFacts, HandlerReply, HandlerRequest, RequestContext, ServerDescription, ServerHandler,
+    },
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{call_errors::retry_error, clients::ConnectedClient, usage::UsageCounters};
+
+/// Passes everything on.
+pub(super) struct CountingView<V> {
+    pub(super) view: Arc<V>,
+    pub(super) activity: Arc<UsageCounters>,
+    pub(super) presence: Arc<ConnectedClient>,
+    /// No more calls are taken.
+    pub(super) draining: CancellationToken,
+}
+
+// === impl CountingView ===
+
+impl<V: ServerHandler> ServerHandler for CountingView<V> {
+    fn describe(&self) -> ServerDescription {
+        self.view.describe()
+    }
+
+    fn info(&self) -> Raw {
+        self.view.info()
+    }
+
+    fn on_initialize(&self, client_info: Option<&Raw>) {
+        self.presence.set_identity(client_info);
+        self.view.on_initialize(client_info);
+    }
+
+    fn call<'a>(
+        &'a self,
+        asked: HandlerRequest,
+        context: &'a RequestContext,
+    ) -> BoxFuture<'a, Result<HandlerReply, RpcError>> {
+        // A call that comes back with answers is one of those that are waited for.
+        if self.draining.is_cancelled() && asked.state.is_none() && asked.answers.is_empty() {
+            let error = retry_error("the hub is about to end; the call was not made");
+            return Box::pin(std::future::ready(Err(error)));
+        }
+        self.presence.set_identity(context.client_info.as_ref());
+        let counted = (self.activity.count_call(), self.presence.begin_call());
+        let answer = self.view.call(asked, context);
+        Box::pin(async move {
+            let _counted = counted;
+            answer.await
+        })
+    }
+
+    fn subscribe<'a>(
+        &'a self,
+        uri: &'a str,
+        on: bool,
+        client: &'a ClientFacts,
+    ) -> BoxFuture<'a, Result<(), RpcError>> {
+        self.view.subscribe(uri, on, client)
+    }
+
+    fn on_abandoned(&self, asked: &HandlerRequest) {
+        self.view.on_abandoned(asked);
+    }
+
+    fn on_notification(&self, notification: Notification) {
+        self.view.on_notification(notification);
+    }
+}

@@ -1,0 +1,240 @@
+//! What all conversations of one hub share, and when the hub ends.
+
+use std::{
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use futures_util::future::BoxFuture;
+use tokio::time::{sleep, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    AttachedClient, ClientHello, HelloRefusal, HelloRefusalKind, HubInfo, HubLifetime, HubStatus,
+    ListenOptions,
+    clients::ConnectedClients,
+    usage::{UsageCounters, UsageCounts},
+};
+use crate::admin::AdminApi;
+use switchboard_gateway::view_provider::ViewProvider;
+
+/// How often a hub that only has work of its own is asked whether it still has.
+const BUSY_POLL_INTERVAL: Duration = Duration::from_millis(250);
+
+/// What stands behind the socket.
+pub trait HubBackend: Send + Sync + 'static {
+    /// What serves one client.
+    type Views: ViewProvider;
+
+    /// The front for a client's working directory, environment and wishes. Has a deadline.
+    fn view_provider<'a>(
+        &'a self,
+        hello: &'a ClientHello,
+    ) -> BoxFuture<'a, Result<Arc<Self::Views>, HelloRefusal>>;
+
+    /// Whether there is work that the socket does not see: parked calls, calls of other faces.
+    fn is_busy(&self) -> bool {
+        false
+    }
+
+    /// What answers whoever wants to speak HTTP with the hub itself; absent where nobody may.
+    fn admin(&self) -> Option<&AdminApi> {
+        None
+    }
+
+    /// The servers that a session has called, each with how often.
+    fn servers_used_by(&self, session: &str) -> Vec<(String, u64)> {
+        let _ = session;
+        Vec::new()
+    }
+
+    /// Clients that came another way than through the socket.
+    fn network_clients(&self) -> Vec<AttachedClient> {
+        Vec::new()
+    }
+}
+
+/// Why a hub ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HubEndReason {
+    /// Somebody stopped it.
+    Stopped,
+    /// Nobody had used it for a while.
+    Idle,
+    /// A newer version asked for its place.
+    HandedOver,
+}
+
+/// One hub's socket.
+pub(super) struct HubState<H> {
+    pub(super) hub: Arc<H>,
+    pub(super) options: ListenOptions,
+    pub(super) activity: Arc<UsageCounters>,
+    pub(super) presences: Arc<ConnectedClients>,
+    /// The hub is to end.
+    pub(super) stop: CancellationToken,
+    /// The hub is to end when no call is in flight.
+    handover: CancellationToken,
+    /// No more calls are taken.
+    pub(super) draining: CancellationToken,
+    /// Conversations are to end now.
+    pub(super) closing: CancellationToken,
+    why: OnceLock<HubEndReason>,
+    sessions: AtomicU64,
+}
+
+// === impl HubEndReason ===
+
+impl HubEndReason {
+    /// The word for it on the wire.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Stopped => "stopped",
+            Self::Idle => "idle",
+            Self::HandedOver => "handed-over",
+        }
+    }
+}
+
+// === impl HubState ===
+
+impl<H: HubBackend> HubState<H> {
+    pub(super) fn new(hub: Arc<H>, options: ListenOptions, stop: CancellationToken) -> Self {
+        Self {
+            hub,
+            activity: options.pulse.activity.clone(),
+            presences: options.pulse.presences.clone(),
+            options,
+            stop,
+            handover: CancellationToken::new(),
+            draining: CancellationToken::new(),
+            closing: CancellationToken::new(),
+            why: OnceLock::new(),
+            sessions: AtomicU64::new(1),
+        }
+    }
+
+    pub(super) fn next_session(&self) -> String {
+        format!("socket-{}", self.sessions.fetch_add(1, Ordering::Relaxed))
+    }
+
+    pub(super) fn welcome(&self) -> HubInfo {
+        HubInfo { ok: true, version: self.options.version.clone(), hub: std::process::id() }
+    }
+
+    pub(super) fn status(&self) -> HubStatus {
+        let used = |session: &str| self.hub.servers_used_by(session);
+        self.options.pulse.status_with_clients(used, self.hub.network_clients())
+    }
+
+    /// Promises to make room for version `asker`, if it is newer.
+    pub(super) fn hand_over(&self, asker: &str) -> Result<(), HelloRefusal> {
+        let stays = |message: &str| Err(HelloRefusal::new(HelloRefusalKind::Stays, message));
+        if self.options.lifetime == HubLifetime::UntilStopped {
+            return stays("this hub was started by hand and stays until it is stopped");
+        }
+        if !is_newer(asker, &self.options.version) {
+            return stays("this hub is not older than whoever asks for its place");
+        }
+        self.handover.cancel();
+        Ok(())
+    }
+
+    /// Waits until the hub is to end.
+    pub(super) async fn wait_for_end(&self) -> HubEndReason {
+        tokio::select! {
+            () = self.stop.cancelled() => HubEndReason::Stopped,
+            () = self.wait_for_handover() => HubEndReason::HandedOver,
+            () = self.wait_until_unused() => HubEndReason::Idle,
+        }
+    }
+
+    /// Takes no more calls, waits for those in flight, then has every conversation end.
+    pub(super) async fn drain(&self, why: HubEndReason) {
+        let _ = self.why.set(why);
+        self.draining.cancel();
+        let finished = self.activity.wait_until(|counts| counts.calls == 0);
+        if tokio::time::timeout(self.options.drain, finished).await.is_err() {
+            let calls = self.activity.current().calls;
+            tracing::warn!(calls, "calls that take too long end with the hub");
+        }
+        self.closing.cancel();
+    }
+
+    /// Why it ends, once it does.
+    pub(super) fn end_reason(&self) -> Option<HubEndReason> {
+        self.why.get().copied()
+    }
+
+    async fn wait_for_handover(&self) {
+        self.handover.cancelled().await;
+        match self.options.lifetime {
+            HubLifetime::UntilStopped => std::future::pending().await,
+            HubLifetime::WhileUsed { handover, .. } => {
+                self.wait_until_quiet(handover, |counts| counts.calls == 0).await;
+            }
+        }
+    }
+
+    async fn wait_until_unused(&self) {
+        match self.options.lifetime {
+            HubLifetime::UntilStopped => std::future::pending().await,
+            HubLifetime::WhileUsed { idle, .. } => {
+                self.wait_until_quiet(idle, UsageCounts::is_unused).await
+            }
+        }
+    }
+
+    /// Waits until it has been so for `long` without a change, and the hub itself has nothing to do either.
+    async fn wait_until_quiet(&self, long: Duration, so: impl Fn(&UsageCounts) -> bool) {
+        loop {
+            self.activity.wait_until(&so).await;
+            let since = self.activity.current().changed;
+            sleep_until(since + long).await;
+            let now = self.activity.current();
+            if !so(&now) || now.changed != since {
+                continue;
+            }
+            if !self.hub.is_busy() {
+                return;
+            }
+            sleep(BUSY_POLL_INTERVAL).await;
+        }
+    }
+}
+
+/// Whether version `one` is newer than `other`. What is no version is never newer.
+fn is_newer(one: &str, other: &str) -> bool {
+    parse_version(one).is_some_and(|one| parse_version(other).is_none_or(|other| one > other))
+}
+
+/// The three numbers. A pre-release counts as what it precedes: it is not worth ending a hub for.
+fn parse_version(text: &str) -> Option<[u64; 3]> {
+    let numbers = text.split(['-', '+']).next()?.split('.').map(str::parse);
+    numbers.collect::<Result<Vec<_>, _>>().ok()?.try_into().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn which_version_is_newer() {
+        for (one, other, expected) in [
+            ("0.2.0", "0.1.9", true),
+            ("0.10.0", "0.9.0", true),
+            ("1.0.0", "1.0.0", false),
+            ("0.1.0", "0.2.0", false),
+            ("1.0.0-beta.2", "1.0.0", false),
+            ("1.0.1-beta.2", "1.0.0+build", true),
+            ("1.0", "0.1.0", false),
+            ("new", "0.1.0", false),
+            ("0.1.0", "old", true),
+        ] {
+            assert_eq!(is_newer(one, other), expected, "{one} than {other}");
+        }
+    }
+}

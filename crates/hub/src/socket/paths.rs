@@ -1,0 +1,322 @@
+//! Where the socket and its locks are.
+//!
+//! A socket's address has room for 107 bytes, and a home can be longer than that, read-only or on a full disk. So the
+//! folders are tried in turn: the session's runtime directory, user state, and a short one that is named by the user's
+//! id. One that others can enter is an error, never passed over: whoever opened it up waits for that.
+
+use std::{
+    fs::{self, DirBuilder, Metadata, OpenOptions},
+    io,
+    os::unix::{
+        ffi::OsStrExt as _,
+        fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _},
+        net::UnixStream,
+    },
+    path::{Path, PathBuf},
+};
+
+use nix::unistd::geteuid;
+use sha2::{Digest as _, Sha256};
+use switchboard_config::HostContext;
+
+use super::SocketError;
+
+/// The longest path a socket can have; one byte more ends it.
+const MAX_SOCKET_PATH_BYTES: usize = 107;
+/// Bytes of the digest that tell one pair of folders from another.
+const DIGEST_BYTES: usize = 8;
+
+/// What the socket's place depends on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HubFolders {
+    /// The user's configuration.
+    pub config: PathBuf,
+    /// The user's state.
+    pub state: PathBuf,
+    /// `XDG_RUNTIME_DIR`, where it is set.
+    pub runtime: Option<PathBuf>,
+    /// Where a short private folder may be made: `/tmp`, whatever `TMPDIR` says, so that all clients find it.
+    pub short: PathBuf,
+}
+
+/// Where one hub is reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HubPaths {
+    folder: PathBuf,
+    name: String,
+}
+
+/// A folder that may hold the socket.
+enum SocketFolder {
+    /// Inside the runtime directory, which must be there.
+    Runtime(PathBuf),
+    /// Inside user state, which is made where it is missing.
+    State(PathBuf),
+    /// Inside a folder that everybody can write to.
+    Short(PathBuf),
+}
+
+// === impl Folders ===
+
+impl HubFolders {
+    /// The folders of one caller.
+    pub fn from_surroundings(surroundings: &HostContext) -> Self {
+        let runtime = surroundings.env.get("XDG_RUNTIME_DIR").map(PathBuf::from);
+        Self {
+            config: surroundings.config_dir.clone(),
+            state: surroundings.state_dir.clone(),
+            runtime: runtime.filter(|path| path.is_absolute()),
+            short: "/tmp".into(),
+        }
+    }
+
+    /// Equal for clients that belong to the same hub. Paths count as they are written: what they lead to may not
+    /// be there yet.
+    fn digest_name(&self) -> String {
+        let mut digest = Sha256::new();
+        digest.update(self.config.as_os_str().as_bytes());
+        digest.update([0]);
+        digest.update(self.state.as_os_str().as_bytes());
+        let digest = digest.finalize();
+        let hex = digest[..DIGEST_BYTES].iter().map(|byte| format!("{byte:02x}"));
+        format!("hub-{}", hex.collect::<String>())
+    }
+
+    fn candidates(&self) -> Vec<SocketFolder> {
+        // After `su` the variable may still name the folder of another user.
+        let runtime = self.runtime.as_ref().filter(|path| is_folder_of_ours(path));
+        let runtime = runtime.map(|path| SocketFolder::Runtime(path.join("switchboard")));
+        let short = self.short.join(format!("switchboard-{}", geteuid()));
+        let rest = [SocketFolder::State(self.state.join("run")), SocketFolder::Short(short)];
+        runtime.into_iter().chain(rest).collect()
+    }
+}
+
+// === impl HubPaths ===
+
+impl HubPaths {
+    /// Finds the place and makes its folder. Looks at files, so it may block.
+    pub fn find(folders: &HubFolders) -> Result<Self, SocketError> {
+        let name = folders.digest_name();
+        let mut shortest = folders.short.clone();
+        let mut unusable = None;
+        for candidate in folders.candidates() {
+            let place = Self { folder: candidate.path().to_owned(), name: name.clone() };
+            if place.socket_path().as_os_str().len() > MAX_SOCKET_PATH_BYTES {
+                shortest.clone_from(&place.folder);
+                continue;
+            }
+            match candidate.create().and_then(|()| place.check_writable()) {
+                Ok(()) => return Ok(place),
+                Err(error @ SocketError::Io { .. }) => unusable = unusable.or(Some(error)),
+                Err(error) => return Err(error),
+            }
+        }
+        Err(unusable.unwrap_or(SocketError::TooLong { path: shortest }))
+    }
+
+    /// Whether a hub could listen here. One that listens already may have begun before the disk was full or read-only.
+    fn check_writable(&self) -> Result<(), SocketError> {
+        let mut options = OpenOptions::new();
+        options.create(true).truncate(false).write(true).mode(0o600);
+        match options.open(self.lock_path()) {
+            Ok(_) => Ok(()),
+            Err(_) if UnixStream::connect(self.socket_path()).is_ok() => Ok(()),
+            Err(error) => Err(SocketError::io("write to", &self.folder)(error)),
+        }
+    }
+
+    /// The socket.
+    pub fn socket_path(&self) -> PathBuf {
+        self.file("sock")
+    }
+
+    /// What the hub holds for as long as it lives.
+    pub fn lock_path(&self) -> PathBuf {
+        self.file("lock")
+    }
+
+    /// What a client holds while it starts a hub.
+    pub fn start_lock_path(&self) -> PathBuf {
+        self.file("starting")
+    }
+
+    fn file(&self, extension: &str) -> PathBuf {
+        self.folder.join(format!("{}.{extension}", self.name))
+    }
+}
+
+// === impl SocketFolder ===
+
+impl SocketFolder {
+    fn path(&self) -> &Path {
+        match self {
+            Self::Runtime(path) | Self::State(path) | Self::Short(path) => path,
+        }
+    }
+
+    fn create(&self) -> Result<(), SocketError> {
+        let path = self.path();
+        let mut builder = DirBuilder::new();
+        builder.mode(0o700).recursive(matches!(self, Self::State(_)));
+        match builder.create(path) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                return Err(SocketError::io("create", path)(error));
+            }
+            _ => {}
+        }
+        let found = fs::symlink_metadata(path).map_err(SocketError::io("look at", path))?;
+        match privacy_fault(&found, geteuid().as_raw()) {
+            None => Ok(()),
+            Some(fault) => Err(SocketError::NotPrivate { path: path.to_owned(), fault }),
+        }
+    }
+}
+
+/// Why a folder is not private to `user`.
+fn privacy_fault(found: &Metadata, user: u32) -> Option<&'static str> {
+    if !found.is_dir() {
+        Some("is not a folder")
+    } else if found.uid() != user {
+        Some("belongs to another user")
+    } else if found.permissions().mode() & 0o077 != 0 {
+        Some("can be entered by other users")
+    } else {
+        None
+    }
+}
+
+fn is_folder_of_ours(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|found| found.is_dir() && found.uid() == geteuid().as_raw())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use switchboard_config::Platform;
+
+    fn folders(home: &Path) -> HubFolders {
+        HubFolders {
+            config: home.join("config"),
+            state: home.join("state"),
+            runtime: Some(home.join("runtime")),
+            short: home.join("tmp"),
+        }
+    }
+
+    fn private(path: &Path) {
+        DirBuilder::new().recursive(true).mode(0o700).create(path).unwrap();
+    }
+
+    /// Which of the folders is taken, seen from the home.
+    fn taken(folders: &HubFolders, home: &Path) -> String {
+        let place = HubPaths::find(folders).unwrap();
+        assert!(place.socket_path().as_os_str().len() <= MAX_SOCKET_PATH_BYTES);
+        let mode = fs::metadata(&place.folder).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
+        place.folder.strip_prefix(home).unwrap().to_str().unwrap().to_owned()
+    }
+
+    #[test]
+    fn the_first_folder_that_is_there_and_fits() {
+        let temp = tempfile::tempdir().unwrap();
+        let home = temp.path();
+        let mut folders = folders(home);
+        assert_eq!(taken(&folders, home), "state/run", "no runtime directory was made");
+        private(&home.join("runtime"));
+        assert_eq!(taken(&folders, home), "runtime/switchboard");
+        folders.runtime = None;
+        assert_eq!(taken(&folders, home), "state/run");
+
+        private(&home.join("tmp"));
+        folders.state = home.join("long/".repeat(30));
+        let short = format!("tmp/switchboard-{}", geteuid());
+        assert_eq!(taken(&folders, home), short);
+        folders.short = home.join("long/".repeat(30));
+        assert!(matches!(HubPaths::find(&folders), Err(SocketError::TooLong { .. })));
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_written_to_is_passed_over() {
+        let temp = tempfile::tempdir().unwrap();
+        let home = temp.path();
+        let folders = folders(home);
+        let short = format!("tmp/switchboard-{}", geteuid());
+        private(&home.join("tmp"));
+        // As on a read-only disk: neither the folder nor a file in it can be made.
+        fs::write(home.join("state"), "").unwrap();
+        assert_eq!(taken(&folders, home), short);
+        fs::remove_file(home.join("state")).unwrap();
+        private(&home.join("state/run"));
+        let place = HubPaths { folder: home.join("state/run"), name: folders.digest_name() };
+        fs::create_dir(place.lock_path()).unwrap();
+        assert_eq!(taken(&folders, home), short);
+        // A hub that listens there is found all the same.
+        let listening = std::os::unix::net::UnixListener::bind(place.socket_path()).unwrap();
+        assert_eq!(taken(&folders, home), "state/run");
+        drop(listening);
+        assert_eq!(taken(&folders, home), short, "nobody listens there any more");
+        // The first reason is the one to mend.
+        let nowhere = HubFolders { short: home.join("nowhere"), ..folders };
+        let error = HubPaths::find(&nowhere).unwrap_err();
+        assert!(error.to_string().contains("state/run"), "{error}");
+    }
+
+    #[test]
+    fn a_folder_that_others_can_enter_is_refused() {
+        let temp = tempfile::tempdir().unwrap();
+        let mut folders = folders(temp.path());
+        folders.state = temp.path().join("long/".repeat(30));
+        let short = folders.short.join(format!("switchboard-{}", geteuid()));
+        private(&short);
+        assert!(HubPaths::find(&folders).is_ok());
+
+        let check = |expected: &str| match HubPaths::find(&folders) {
+            Err(SocketError::NotPrivate { fault, .. }) => assert_eq!(fault, expected),
+            other => panic!("{other:?}"),
+        };
+        fs::set_permissions(&short, fs::Permissions::from_mode(0o750)).unwrap();
+        check("can be entered by other users");
+        fs::remove_dir_all(&short).unwrap();
+        // Somebody else could have made the link, and would choose where it leads.
+        private(&temp.path().join("elsewhere"));
+        std::os::unix::fs::symlink(temp.path().join("elsewhere"), &short).unwrap();
+        check("is not a folder");
+    }
+
+    #[test]
+    fn a_folder_of_another_user_is_not_private() {
+        let temp = tempfile::tempdir().unwrap();
+        private(&temp.path().join("own"));
+        let found = fs::metadata(temp.path().join("own")).unwrap();
+        assert_eq!(privacy_fault(&found, geteuid().as_raw()), None);
+        assert_eq!(privacy_fault(&found, geteuid().as_raw() + 1), Some("belongs to another user"));
+    }
+
+    #[test]
+    fn a_relative_runtime_directory_is_none() {
+        for (given, expected) in [
+            (None, None),
+            (Some("run/me"), None),
+            (Some("/run/me"), Some(PathBuf::from("/run/me"))),
+        ] {
+            let runtime = given.map(|value| ("XDG_RUNTIME_DIR".to_owned(), value.to_owned()));
+            let home = ("HOME".to_owned(), "/home/me".to_owned());
+            let env = std::iter::once(home).chain(runtime).collect();
+            let caller = HostContext::for_platform(Platform::Linux, env, "/".into()).unwrap();
+            let folders = HubFolders::from_surroundings(&caller);
+            assert_eq!(folders.runtime, expected);
+            assert_eq!(folders.state, Path::new("/home/me/.local/state/switchboard"));
+        }
+    }
+
+    #[test]
+    fn every_pair_of_folders_has_a_hub_of_its_own() {
+        let one = folders(Path::new("/home/a"));
+        let other = HubFolders { state: "/elsewhere".into(), ..one.clone() };
+        let moved = HubFolders { runtime: None, ..one.clone() };
+        assert_ne!(one.digest_name(), other.digest_name());
+        assert_eq!(one.digest_name(), moved.digest_name());
+        assert_eq!(one.digest_name().len(), "hub-".len() + 2 * DIGEST_BYTES);
+    }
+}

@@ -1,0 +1,234 @@
+//! What all seats share, and the one task that keeps the catalog current.
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, PoisonError},
+    time::Duration,
+};
+
+use futures_util::{StreamExt as _, stream};
+use switchboard_wire::{
+    json::Raw,
+    meta::method,
+    server::{ChangeBroadcaster, ChangeNotification},
+};
+use tokio::sync::mpsc;
+
+use crate::{
+    call::WorkerCallStep,
+    catalog::PluginCatalog,
+    fault::PluginFault,
+    files::{self, FileStamp, PrivateCopies},
+    messages::{WorkerReady, said},
+    offer::PluginOffer,
+    options::PluginHostOptions,
+    plugins::Inner,
+    slot::PluginSlot,
+    worker::{PluginImage, WorkerLimits, WorkerOrder},
+    worker_process::{Worker, WorkerNotification},
+};
+
+/// How often what waits too long is looked for.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Plugins that are loaded at once.
+const MAX_LOADS_AT_ONCE: usize = 8;
+
+/// What all seats share.
+pub(crate) struct SlotContext {
+    pub(crate) options: PluginHostOptions,
+    pub(crate) copies: PrivateCopies,
+    pub(crate) changes: ChangeBroadcaster,
+    pub(crate) news: mpsc::Sender<WorkerNotification>,
+    pub(crate) words: mpsc::Sender<CatalogTaskMessage>,
+}
+
+/// What the keeper is told.
+#[derive(Debug)]
+pub(crate) enum CatalogTaskMessage {
+    /// A seat offers something else.
+    Rebuild,
+    /// Something has happened in a folder.
+    Look,
+}
+
+// === impl SlotContext ===
+
+impl SlotContext {
+    pub(crate) async fn start(
+        &self,
+        load: &PluginImage,
+        limits: WorkerLimits,
+        seat: usize,
+    ) -> Result<(Arc<Worker>, WorkerReady), PluginFault> {
+        let order = WorkerOrder { load: load.clone(), limits };
+        Worker::start(&order, &self.options, seat, &self.news).await
+    }
+
+    /// Tells the keeper. What does not fit is said already.
+    pub(crate) fn notify_task(&self, word: CatalogTaskMessage) {
+        let _ = self.words.try_send(word);
+    }
+}
+
+/// Keeps everything current until the end.
+pub(crate) async fn run_catalog_task(
+    inner: Arc<Inner>,
+    mut news: mpsc::Receiver<WorkerNotification>,
+    mut words: mpsc::Receiver<CatalogTaskMessage>,
+) {
+    let mut ticks = tokio::time::interval(SWEEP_INTERVAL);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            () = inner.shutdown.cancelled() => return,
+            Some(news) = news.recv() => handle_notification(&inner, news).await,
+            Some(word) = words.recv() => match word {
+                CatalogTaskMessage::Rebuild => rebuild(&inner),
+                CatalogTaskMessage::Look => {
+                    wait_until_settled(&inner, &mut words).await;
+                    scan_folders(&inner).await;
+                }
+            },
+            _ = ticks.tick() => sweep(&inner).await,
+        }
+        inner.publish_problems();
+    }
+}
+
+async fn sweep(inner: &Arc<Inner>) {
+    inner.parked.sweep(inner.host.options.times.question);
+    inner.tasks.sweep();
+    for seat in inner.slots() {
+        seat.sweep();
+        seat.ensure_subscribed_worker(&inner.host);
+    }
+    if inner.polls {
+        scan_folders(inner).await;
+    }
+}
+
+/// Waits until nothing has happened for a moment: a file that is being written is not a plugin yet.
+async fn wait_until_settled(inner: &Inner, words: &mut mpsc::Receiver<CatalogTaskMessage>) {
+    let quiet = inner.host.options.times.quiet;
+    while let Ok(Some(word)) = tokio::time::timeout(quiet, words.recv()).await {
+        if matches!(word, CatalogTaskMessage::Rebuild) {
+            rebuild(inner);
+        }
+    }
+}
+
+/// Takes in what has become of the folders.
+pub(crate) async fn scan_folders(inner: &Arc<Inner>) {
+    let folders = inner.folders.clone();
+    let found = tokio::task::spawn_blocking(move || scan_files(&folders)).await.unwrap_or_default();
+    let mut changed = false;
+    for seat in inner.slots() {
+        let Some(file) = &seat.file else { continue };
+        let is_there = found.iter().any(|(path, _)| path == file);
+        if !is_there && seat.looks_changed(None) {
+            seat.remove();
+            changed = true;
+        }
+    }
+    let fresh: Vec<_> = found
+        .into_iter()
+        .map(|(path, look)| (inner.slot_of(&path), path, look))
+        .filter(|(seat, _, look)| seat.looks_changed(Some(*look)))
+        .collect();
+    // One that takes its time does not keep the others.
+    let mut taking = stream::iter(fresh)
+        .map(|(seat, path, _)| async move { load_changed_file(inner, &seat, path).await })
+        .buffer_unordered(MAX_LOADS_AT_ONCE);
+    while let Some(is_different) = taking.next().await {
+        changed |= is_different;
+    }
+    if changed {
+        rebuild(inner);
+    }
+}
+
+fn scan_files(folders: &[PathBuf]) -> Vec<(PathBuf, FileStamp)> {
+    let files = folders.iter().filter_map(|folder| files::find_plugins(folder).ok()).flatten();
+    files.filter_map(|path| Some((path.clone(), FileStamp::read(&path)?))).collect()
+}
+
+/// Loads a file that has changed. Whether anything is different for it.
+async fn load_changed_file(inner: &Arc<Inner>, seat: &Arc<PluginSlot>, path: PathBuf) -> bool {
+    let host = inner.host.clone();
+    let copy = tokio::task::spawn_blocking(move || host.copies.copy_file(&path)).await;
+    let copy = match copy {
+        Ok(Ok(copy)) => copy,
+        Ok(Err(fault)) => {
+            seat.set_refused(fault);
+            return false;
+        }
+        // The runtime ends.
+        Err(_) => return false,
+    };
+    if !seat.has_new_content(&copy.hash) {
+        return false;
+    }
+    match seat.load(copy, &inner.host).await {
+        Ok(()) => true,
+        Err(fault) => {
+            tracing::warn!(%fault, "a plugin that changed cannot be loaded; the version before it goes on");
+            false
+        }
+    }
+}
+
+/// Puts the catalog together anew, and tells clients what is different.
+pub(crate) fn rebuild(inner: &Inner) {
+    let catalog = Arc::new(PluginCatalog::from_slots(&inner.slots()));
+    let before = {
+        let mut current = inner.catalog.write().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut *current, catalog.clone())
+    };
+    inner.place_subscriptions(&catalog);
+    for list in catalog.differences(&before) {
+        inner.host.changes.announce(ChangeNotification::List(list));
+    }
+}
+
+/// A plugin tells everybody something.
+async fn handle_notification(
+    inner: &Arc<Inner>,
+    WorkerNotification { seat, method: told, params }: WorkerNotification,
+) {
+    match told.as_str() {
+        method::TOOLS_CHANGED | method::PROMPTS_CHANGED | method::RESOURCES_CHANGED => {
+            if let Some(seat) = inner.slots().get(seat) {
+                refresh_offer(inner, seat).await;
+                rebuild(inner);
+            }
+        }
+        method::RESOURCE_UPDATED => {
+            let uri = params.get("uri").ok().flatten().and_then(|uri| uri.to_text());
+            if let Some(uri) = uri {
+                inner.host.changes.announce(ChangeNotification::Resource(uri));
+            }
+        }
+        _ => inner.host.changes.announce(ChangeNotification::Other(told, params)),
+    }
+}
+
+/// Asks a plugin what it offers by now.
+async fn refresh_offer(inner: &Inner, seat: &Arc<PluginSlot>) {
+    let patience = inner.host.options.times.start;
+    let Some(worker) = seat.workers().next() else { return };
+    let asking = async {
+        let mut call = worker.call(said::DESCRIBE, &Raw::empty_object(), patience).await.ok()??;
+        loop {
+            match call.next().await {
+                WorkerCallStep::Event(_) => {}
+                WorkerCallStep::Done(ready) => return ready.ok()?.decode::<WorkerReady>().ok(),
+                WorkerCallStep::Gone(_) => return None,
+            }
+        }
+    };
+    let ready = tokio::time::timeout(patience, asking).await.ok().flatten();
+    if let Some(offer) = ready.and_then(|ready| PluginOffer::read(&ready).ok()) {
+        seat.set_offer(offer);
+    }
+}

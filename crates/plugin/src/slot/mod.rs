@@ -1,0 +1,430 @@
+//! One plugin's place: the version that serves, its workers, and what becomes of them.
+//!
+//! A worker is started when a call wants one and there is none. One that ends is started again by the next call: at once
+//! if it had answered anything, after a rest that grows if it had not. A new version takes the place of the old one
+//! whole; calls under way keep the worker they began on, so an old one ends with its last call.
+
+mod state;
+
+use std::{
+    collections::BTreeSet,
+    path::PathBuf,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use switchboard_wire::json::Raw;
+use tokio::{sync::watch, time::Instant};
+
+use crate::{
+    call::WorkerCall,
+    catalog_task::{CatalogTaskMessage, SlotContext},
+    fault::PluginFault,
+    files::{FileDigest, FileStamp, PrivateCopy},
+    offer::PluginOffer,
+    options::PluginRunOptions,
+    worker::PluginImage,
+    worker_process::Worker,
+};
+use state::{PluginVersion, SlotState};
+
+/// Old versions that may still have calls.
+const MAX_OLD_VERSIONS: usize = 4;
+/// How long a plugin that answers one call at a time may go on with a call that was cancelled.
+const CANCELLED_CALL_GRACE: Duration = Duration::from_secs(5);
+/// A rest that a call waits for.
+const SHORT_REST: Duration = Duration::from_secs(2);
+
+/// One plugin's place.
+pub(crate) struct PluginSlot {
+    pub(crate) index: usize,
+    /// Its file, unless it is part of the program.
+    pub(crate) file: Option<PathBuf>,
+    terms: PluginRunOptions,
+    state: Mutex<SlotState>,
+    chairs: Vec<watch::Sender<WorkerState>>,
+    turn: AtomicUsize,
+}
+
+/// How far a worker is.
+#[derive(Clone)]
+enum WorkerState {
+    /// Nobody wanted it yet.
+    Idle,
+    Starting,
+    Up(Arc<Worker>),
+    Down {
+        fault: PluginFault,
+        until: Instant,
+    },
+}
+
+/// What a call finds.
+enum WorkerChoice {
+    Worker(Arc<Worker>),
+    /// Somebody starts it.
+    Wait,
+    /// This call is to start it.
+    Start(PluginVersion),
+    Rest(Duration, PluginFault),
+    Nothing(PluginFault),
+}
+
+// === impl PluginSlot ===
+
+impl PluginSlot {
+    pub(crate) fn new(index: usize, file: Option<PathBuf>, terms: PluginRunOptions) -> Self {
+        Self {
+            index,
+            file,
+            terms,
+            state: Mutex::default(),
+            chairs: (0..terms.pool.max(1)).map(|_| watch::Sender::new(WorkerState::Idle)).collect(),
+            turn: AtomicUsize::new(0),
+        }
+    }
+
+    /// Of a plugin that is part of the program: what it offers is known without a worker.
+    pub(crate) fn builtin(
+        index: usize,
+        name: &str,
+        offer: PluginOffer,
+        terms: PluginRunOptions,
+    ) -> Self {
+        let seat = Self::new(index, None, terms);
+        let load = PluginImage::Builtin(name.to_owned());
+        seat.state().version = Some(PluginVersion { load, _copy: None, offer: Arc::new(offer) });
+        seat
+    }
+
+    /// What it offers, if it has ever been sound.
+    pub(crate) fn offer(&self) -> Option<Arc<PluginOffer>> {
+        self.state().version.as_ref().map(|version| version.offer.clone())
+    }
+
+    /// What is wrong with it: its file as it is now, or the end of its last worker.
+    pub(crate) fn faults(&self) -> Vec<PluginFault> {
+        let mut faults: Vec<PluginFault> = {
+            let state = self.state();
+            state.refused.iter().chain(&state.ended).cloned().collect()
+        };
+        for chair in &self.chairs {
+            match &*chair.borrow() {
+                WorkerState::Up(worker) => faults.extend(worker.fault().cloned()),
+                WorkerState::Down { fault, .. } => faults.push(fault.clone()),
+                WorkerState::Idle | WorkerState::Starting => {}
+            }
+        }
+        faults.retain(PluginFault::is_of_plugin);
+        faults.dedup();
+        faults
+    }
+
+    /// Begins a call on whichever worker serves.
+    pub(crate) async fn call(
+        self: &Arc<Self>,
+        method: &str,
+        params: &Raw,
+        host: &Arc<SlotContext>,
+    ) -> Result<WorkerCall, PluginFault> {
+        loop {
+            let worker = self.worker(host).await?;
+            if let Some(call) = worker.call(method, params, self.terms.call).await? {
+                return Ok(call);
+            }
+        }
+    }
+
+    /// A worker to call.
+    async fn worker(self: &Arc<Self>, host: &Arc<SlotContext>) -> Result<Arc<Worker>, PluginFault> {
+        if let Some(worker) = self.free_worker() {
+            return Ok(worker);
+        }
+        let chair = self.turn.fetch_add(1, Ordering::Relaxed) % self.chairs.len();
+        let mut life = self.chairs[chair].subscribe();
+        loop {
+            life.borrow_and_update();
+            match self.choose_worker(chair, host) {
+                WorkerChoice::Worker(worker) => return Ok(worker),
+                WorkerChoice::Nothing(fault) => return Err(fault),
+                WorkerChoice::Rest(left, before) if left > SHORT_REST => {
+                    return Err(PluginFault::Resting { left, before: Box::new(before) });
+                }
+                WorkerChoice::Rest(left, _) => tokio::time::sleep(left).await,
+                WorkerChoice::Start(version) => {
+                    // Not the caller's own work: whoever gives up, the others still wait for it.
+                    tokio::spawn(self.clone().start(chair, version, host.clone()));
+                }
+                WorkerChoice::Wait => {
+                    if life.changed().await.is_err() {
+                        return Err(PluginFault::Removed);
+                    }
+                }
+            }
+        }
+    }
+
+    /// One that would begin a call at once: the way of nearly every call.
+    fn free_worker(&self) -> Option<Arc<Worker>> {
+        self.chairs.iter().find_map(|chair| match &*chair.borrow() {
+            WorkerState::Up(worker) if worker.is_free() => Some(worker.clone()),
+            _ => None,
+        })
+    }
+
+    fn choose_worker(&self, chair: usize, host: &SlotContext) -> WorkerChoice {
+        let mut state = self.state();
+        let Some(version) = state.version.clone() else {
+            return WorkerChoice::Nothing(state.refused.clone().unwrap_or(PluginFault::Removed));
+        };
+        let life = self.chairs[chair].borrow().clone();
+        match life {
+            WorkerState::Up(worker) => match worker.fault().cloned() {
+                None => WorkerChoice::Worker(worker),
+                Some(fault) if !fault.is_of_plugin() => self.begin_start(chair, version),
+                Some(fault) => {
+                    let rest = state.note_worker_end(&fault, worker.is_proven(), host);
+                    let until = Instant::now() + rest;
+                    self.chairs[chair]
+                        .send_replace(WorkerState::Down { fault: fault.clone(), until });
+                    self.roll_back(&mut state, host, fault, rest)
+                }
+            },
+            WorkerState::Starting => WorkerChoice::Wait,
+            WorkerState::Idle => self.begin_start(chair, version),
+            WorkerState::Down { fault, until } => {
+                match until.checked_duration_since(Instant::now()) {
+                    Some(left) if !left.is_zero() => WorkerChoice::Rest(left, fault),
+                    _ => self.begin_start(chair, version),
+                }
+            }
+        }
+    }
+
+    fn begin_start(&self, chair: usize, version: PluginVersion) -> WorkerChoice {
+        self.chairs[chair].send_replace(WorkerState::Starting);
+        WorkerChoice::Start(version)
+    }
+
+    fn roll_back(
+        &self,
+        state: &mut SlotState,
+        host: &SlotContext,
+        fault: PluginFault,
+        rest: Duration,
+    ) -> WorkerChoice {
+        if state.roll_back() {
+            for chair in &self.chairs {
+                chair.send_replace(WorkerState::Idle);
+            }
+            host.notify_task(CatalogTaskMessage::Rebuild);
+            return WorkerChoice::Rest(Duration::ZERO, fault);
+        }
+        WorkerChoice::Rest(rest, fault)
+    }
+
+    async fn start(self: Arc<Self>, chair: usize, version: PluginVersion, host: Arc<SlotContext>) {
+        let started = host.start(&version.load, self.terms.limits, self.index).await;
+        let mut state = self.state();
+        // Another version may have come in the meantime; what was started for the old one is of no use.
+        let is_current = state.version.as_ref().is_some_and(|now| now.load == version.load);
+        let life = match started {
+            _ if !is_current => return,
+            Ok((worker, _)) => {
+                state.send_subscriptions(&worker);
+                WorkerState::Up(worker)
+            }
+            Err(fault) => {
+                let until = Instant::now() + state.note_worker_end(&fault, false, &host);
+                if state.roll_back() {
+                    host.notify_task(CatalogTaskMessage::Rebuild);
+                }
+                WorkerState::Down { fault, until }
+            }
+        };
+        // Before the state is let go of: whoever changes what is wanted tells those that are up.
+        self.chairs[chair].send_replace(life);
+    }
+
+    /// Puts a file as it is now in the place of what serves, if it is sound.
+    pub(crate) async fn load(
+        &self,
+        copy: PrivateCopy,
+        host: &SlotContext,
+    ) -> Result<(), PluginFault> {
+        let load = PluginImage::File(copy.path.clone());
+        self.state().seen = Some(copy.hash);
+        let loaded = match host.start(&load, self.terms.limits, self.index).await {
+            Ok((worker, ready)) => PluginOffer::read(&ready).map(|offer| (worker, offer)),
+            Err(fault) => Err(fault),
+        };
+        let (worker, offer) = match loaded {
+            Ok(loaded) => loaded,
+            Err(fault) => {
+                self.state().refused = Some(fault.clone());
+                return Err(fault);
+            }
+        };
+        self.swap_version(
+            PluginVersion { load, _copy: Some(Arc::new(copy)), offer: Arc::new(offer) },
+            worker,
+        );
+        Ok(())
+    }
+
+    /// The swap. Calls that have a worker keep it.
+    fn swap_version(&self, version: PluginVersion, worker: Arc<Worker>) {
+        let mut state = self.state();
+        state.previous = state.version.replace(version);
+        (state.failures, state.strikes) = (0, 0);
+        (state.refused, state.ended) = (None, None);
+        state.since = Some(Instant::now());
+        state.send_subscriptions(&worker);
+        let mut lives =
+            std::iter::once(WorkerState::Up(worker)).chain(std::iter::repeat(WorkerState::Idle));
+        for chair in &self.chairs {
+            let life = lives.next().unwrap_or(WorkerState::Idle);
+            if let WorkerState::Up(old) = chair.send_replace(life) {
+                old.retire();
+                state.old.push_back(Arc::downgrade(&old));
+            }
+        }
+        state.old.retain(|old| old.strong_count() > 0);
+        while state.old.len() > MAX_OLD_VERSIONS * self.chairs.len() {
+            let oldest = state.old.pop_front().and_then(|old| old.upgrade());
+            if let Some(oldest) = oldest {
+                oldest.end(PluginFault::Superseded);
+            }
+        }
+    }
+
+    /// The plugin says that it offers something else by now.
+    pub(crate) fn set_offer(&self, offer: PluginOffer) {
+        if let Some(version) = &mut self.state().version {
+            version.offer = Arc::new(offer);
+        }
+    }
+
+    /// No new call gets this worker; those it has go on.
+    pub(crate) fn retire(&self, worker: &Arc<Worker>, fault: PluginFault) {
+        if worker.serial {
+            // Nobody else could be answered by it.
+            worker.end(fault);
+            return;
+        }
+        let mut state = self.state();
+        for chair in &self.chairs {
+            let is_it = matches!(&*chair.borrow(), WorkerState::Up(up) if Arc::ptr_eq(up, worker));
+            if is_it {
+                state.ended = Some(fault.clone());
+                state.old.push_back(Arc::downgrade(worker));
+                chair.send_replace(WorkerState::Idle);
+                worker.retire();
+            }
+        }
+    }
+
+    /// Retires workers with cancelled calls that do not end. A worker that has other calls may take as long as a call
+    /// may; one that answers a call at a time keeps all other callers waiting.
+    pub(crate) fn sweep(&self) {
+        let patience = self.terms.call;
+        let grace = patience.min(CANCELLED_CALL_GRACE);
+        let workers: Vec<Arc<Worker>> = self.workers().collect();
+        for worker in workers {
+            if worker.serial && worker.is_stuck(grace) {
+                self.retire(&worker, PluginFault::Cancelled);
+            } else if worker.is_stuck(patience) {
+                self.retire(&worker, PluginFault::Hung(patience));
+            }
+        }
+    }
+
+    /// Changes what its workers are to tell of, and tells them, if `change` says that it changed anything.
+    pub(crate) fn change_subscriptions(&self, change: impl FnOnce(&mut BTreeSet<String>) -> bool) {
+        let mut state = self.state();
+        if change(&mut state.wanted) {
+            self.workers().for_each(|worker| worker.send_subscriptions(&state.wanted));
+        }
+    }
+
+    /// Has a worker run where resources are wanted, since one that does not run tells nothing; and know of them.
+    pub(crate) fn ensure_subscribed_worker(self: &Arc<Self>, host: &Arc<SlotContext>) {
+        if self.state().wanted.is_empty() {
+            return;
+        }
+        loop {
+            match self.choose_worker(0, host) {
+                WorkerChoice::Start(version) => {
+                    tokio::spawn(self.clone().start(0, version, host.clone()));
+                    return;
+                }
+                WorkerChoice::Rest(left, _) if left.is_zero() => {}
+                _ => break,
+            }
+        }
+        let state = self.state();
+        let owed = self.workers().filter(|worker| !worker.knows_subscriptions());
+        owed.for_each(|worker| worker.send_subscriptions(&state.wanted));
+    }
+
+    /// How long a sign of life of a call is waited for.
+    pub(crate) fn call_timeout(&self) -> Duration {
+        self.terms.call
+    }
+
+    /// Those that run.
+    pub(crate) fn workers(&self) -> impl Iterator<Item = Arc<Worker>> + '_ {
+        self.chairs.iter().filter_map(|chair| match &*chair.borrow() {
+            WorkerState::Up(worker) => Some(worker.clone()),
+            _ => None,
+        })
+    }
+
+    /// Whether the file has changed since it was last looked at.
+    pub(crate) fn looks_changed(&self, look: Option<FileStamp>) -> bool {
+        let mut state = self.state();
+        // What could not be read is tried again: a mode, or the end of a link, changes without the file.
+        let is_unread = matches!(state.refused, Some(PluginFault::File(_)));
+        let changed = state.look != look || is_unread;
+        state.look = look;
+        changed
+    }
+
+    /// Whether the file holds something else than it did.
+    pub(crate) fn has_new_content(&self, hash: &FileDigest) -> bool {
+        self.state().seen.as_ref() != Some(hash)
+    }
+
+    /// The file cannot be read. What serves goes on.
+    pub(crate) fn set_refused(&self, fault: PluginFault) {
+        self.state().refused = Some(fault);
+    }
+
+    /// The file is gone, and with it the plugin.
+    pub(crate) fn remove(&self) {
+        let mut state = self.state();
+        *state = SlotState { look: state.look, ..SlotState::default() };
+        drop(state);
+        for chair in &self.chairs {
+            chair.send_replace(WorkerState::Idle);
+        }
+    }
+
+    /// Ends every worker.
+    pub(crate) fn end_workers(&self) {
+        let old: Vec<_> = self.state().old.iter().filter_map(Weak::upgrade).collect();
+        for worker in self.workers().chain(old) {
+            worker.end(PluginFault::Removed);
+        }
+        for chair in &self.chairs {
+            chair.send_replace(WorkerState::Idle);
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, SlotState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,78 @@
+//! The stop ladder over everything below the guard: asked twice, then killed until nobody is left.
+
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill, killpg};
+use nix::unistd::{Pid, getpgid};
+
+use super::descendants::descendants;
+use super::main_loop::{DescendantsLeft, GuardProcess};
+use crate::StopTimeouts;
+
+/// How soon the killed are looked for again, at first and at most.
+const MIN_KILL_PAUSE: Duration = Duration::from_millis(2);
+const MAX_KILL_PAUSE: Duration = Duration::from_millis(250);
+
+/// Returns when nobody is left.
+pub(super) fn stop_descendants(warden: &mut GuardProcess, stop: StopTimeouts) {
+    let rungs = [(Signal::SIGINT, stop.after_interrupt), (Signal::SIGTERM, stop.after_terminate)];
+    for (signal, patience) in rungs {
+        if signal_descendants(warden, signal, patience) == DescendantsLeft::Nobody {
+            return;
+        }
+    }
+    kill_all(warden);
+}
+
+/// Sends `signal` once to each descendant, those that appear meanwhile included.
+fn signal_descendants(
+    warden: &mut GuardProcess,
+    signal: Signal,
+    patience: Duration,
+) -> DescendantsLeft {
+    let deadline = Instant::now() + patience;
+    let mut asked = HashSet::new();
+    while warden.reap() == DescendantsLeft::Somebody {
+        for pid in descendants(Pid::this()) {
+            if asked.insert(pid) {
+                let _ = kill(pid, signal);
+            }
+        }
+        let remaining = deadline.saturating_duration_since(Instant::now());
+        if remaining.is_zero() {
+            return DescendantsLeft::Somebody;
+        }
+        warden.pause(remaining);
+    }
+    DescendantsLeft::Nobody
+}
+
+/// Ends only with the last of them. Some may take long, stuck in the kernel or owned by another user
+/// by now, so the pauses grow while nothing changes.
+fn kill_all(warden: &mut GuardProcess) {
+    let mut pause = MIN_KILL_PAUSE;
+    let mut before = usize::MAX;
+    while warden.reap() == DescendantsLeft::Somebody {
+        let alive = descendants(Pid::this());
+        pause =
+            if alive.len() == before { (pause * 2).min(MAX_KILL_PAUSE) } else { MIN_KILL_PAUSE };
+        before = alive.len();
+        kill_groups(&alive, warden.server());
+        for pid in alive {
+            let _ = kill(pid, Signal::SIGKILL);
+        }
+        warden.pause(pause);
+    }
+}
+
+/// A process that forks faster than we walk escapes a kill of its number, never one of its group.
+/// Only groups that are surely made of descendants: the child's own, and those whose leader is one.
+pub(crate) fn kill_groups(alive: &[Pid], server: Pid) {
+    let groups: HashSet<Pid> = alive.iter().filter_map(|pid| getpgid(Some(*pid)).ok()).collect();
+    for group in groups {
+        if group == server || alive.contains(&group) {
+            let _ = killpg(group, Signal::SIGKILL);
+        }
+    }
+}

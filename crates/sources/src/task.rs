@@ -1,0 +1,193 @@
+//! The task that keeps the sources current: it waits for reasons to look, and looks.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use switchboard_config::{HostContext, ResolveOptions};
+use tokio::sync::{Notify, watch};
+use tokio::task::{JoinError, JoinHandle, spawn_blocking};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
+use tokio_util::sync::CancellationToken;
+
+use super::build::{BuildOutcome, SnapshotBuilder};
+use super::connectors::{ConnectorRefresher, ConnectorRequest, FetchOutcome};
+use super::options::{SourcesOptions, SourcesTiming};
+use super::snapshot::DesiredSnapshot;
+
+/// How long the thread that watches may take to end. It only has to wake up.
+const WATCH_THREAD_END_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// What wakes the tasks from outside.
+#[derive(Clone, Default)]
+pub(super) struct WakeSignals {
+    /// Files may have changed.
+    pub(super) wake: Arc<Notify>,
+    /// The catalogue is to be fetched.
+    pub(super) refresh: Arc<Notify>,
+    /// Somebody wants files looked at now, and waits: counts up with each.
+    pub(super) asked: watch::Sender<u64>,
+    /// Which of those have been served.
+    pub(super) looked: watch::Sender<u64>,
+    /// Everything ends.
+    pub(super) stop: CancellationToken,
+}
+
+pub(super) struct SourcesTask {
+    builder: Arc<Mutex<SnapshotBuilder>>,
+    snapshots: watch::Sender<Arc<DesiredSnapshot>>,
+    wanted: watch::Sender<Option<ConnectorRequest>>,
+    outcomes: watch::Receiver<FetchOutcome>,
+    asked: watch::Receiver<u64>,
+    refresher: JoinHandle<()>,
+    timing: SourcesTiming,
+    bells: WakeSignals,
+}
+
+// === impl SourcesTask ===
+
+impl SourcesTask {
+    /// Makes the first pass and sets both tasks to work.
+    pub(super) async fn start(
+        surroundings: HostContext,
+        asked: ResolveOptions,
+        options: SourcesOptions,
+        bells: WakeSignals,
+    ) -> (watch::Receiver<Arc<DesiredSnapshot>>, JoinHandle<()>) {
+        let timing = options.timing;
+        let (state_dir, env) = (surroundings.state_dir.clone(), surroundings.env.clone());
+        let builder = SnapshotBuilder::new(surroundings, asked, &options, Arc::clone(&bells.wake));
+        let builder = Arc::new(Mutex::new(builder));
+        let (first, mut built) = first_build(&builder).await;
+        let (wanted, wants) = watch::channel(built.wanted.take());
+        let (fetched, outcomes) = watch::channel(FetchOutcome::default());
+        let refresher = ConnectorRefresher {
+            wanted: wants,
+            outcomes: fetched,
+            refresh: Arc::clone(&bells.refresh),
+            stop: bells.stop.clone(),
+            options,
+            state_dir,
+            env,
+        };
+        let (snapshots, subscriber) = watch::channel(Arc::new(first));
+        let keeper = Self {
+            builder,
+            snapshots,
+            wanted,
+            outcomes,
+            asked: bells.asked.subscribe(),
+            refresher: tokio::spawn(refresher.run()),
+            timing,
+            bells,
+        };
+        let pause = keeper.next_pause(&built);
+        (subscriber, tokio::spawn(keeper.run(pause)))
+    }
+
+    async fn run(mut self, mut pause: Duration) {
+        let stop = self.bells.stop.clone();
+        loop {
+            let is_over = tokio::select! {
+                () = stop.cancelled() => true,
+                () = self.wait_for_reason(pause) => false,
+            };
+            if is_over {
+                return self.end().await;
+            }
+            let asked = *self.asked.borrow_and_update();
+            pause = self.build_and_publish().await;
+            self.bells.looked.send_replace(asked);
+        }
+    }
+
+    /// Waits until there is a reason to look.
+    async fn wait_for_reason(&mut self, pause: Duration) {
+        tokio::select! {
+            () = self.bells.wake.notified() => self.wait_out_burst().await,
+            Ok(()) = self.outcomes.changed() => {}
+            Ok(()) = self.asked.changed() => {}
+            () = sleep(pause) => {}
+        }
+    }
+
+    /// Waits out a burst of changes.
+    async fn wait_out_burst(&self) {
+        let end = Instant::now() + self.timing.burst;
+        let more = async {
+            // An elapsed time is quiet.
+            while timeout(self.timing.quiet, self.bells.wake.notified()).await.is_ok() {}
+        };
+        let _ = timeout_at(end, more).await;
+    }
+
+    /// Looks, hands over what is new, and says when to look next though nothing happens.
+    async fn build_and_publish(&mut self) -> Duration {
+        let outcome = self.outcomes.borrow_and_update().clone();
+        let mut built = match run_build(&self.builder, outcome).await {
+            Ok(built) => built,
+            Err(error) => {
+                tracing::error!(%error, "the configuration could not be read; the last state stays");
+                return self.timing.look;
+            }
+        };
+        if let Some(snapshot) = built.snapshot.take() {
+            tracing::debug!(generation = snapshot.generation, "the configuration changed");
+            self.snapshots.send_replace(Arc::new(snapshot));
+        }
+        let wanted = built.wanted.take();
+        self.wanted.send_if_modified(|before| {
+            let is_new = *before != wanted;
+            *before = wanted;
+            is_new
+        });
+        self.next_pause(&built)
+    }
+
+    fn next_pause(&self, built: &BuildOutcome) -> Duration {
+        match built {
+            BuildOutcome { is_unfinished: true, .. } => self.timing.quiet,
+            BuildOutcome { is_told: false, .. } => self.timing.poll,
+            BuildOutcome { .. } => self.timing.look,
+        }
+    }
+
+    async fn end(self) {
+        // It was told too; what it waits for last is the end of a helper.
+        let _ = self.refresher.await;
+        let builder = self.builder;
+        let closed = spawn_blocking(move || lock(&builder).close()).await;
+        if let Ok(Some(ended)) = closed {
+            let _ = timeout(WATCH_THREAD_END_TIMEOUT, ended).await;
+        }
+    }
+}
+
+/// The first pass always has something to hand over.
+async fn first_build(builder: &Arc<Mutex<SnapshotBuilder>>) -> (DesiredSnapshot, BuildOutcome) {
+    loop {
+        match run_build(builder, FetchOutcome::default()).await {
+            Ok(mut built) => {
+                if let Some(snapshot) = built.snapshot.take() {
+                    return (snapshot, built);
+                }
+            }
+            Err(error) => match error.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                // The runtime ends, and this with it.
+                Err(_) => std::future::pending().await,
+            },
+        }
+    }
+}
+
+async fn run_build(
+    builder: &Arc<Mutex<SnapshotBuilder>>,
+    outcome: FetchOutcome,
+) -> Result<BuildOutcome, JoinError> {
+    let builder = Arc::clone(builder);
+    spawn_blocking(move || lock(&builder).build_next(&outcome)).await
+}
+
+fn lock(builder: &Mutex<SnapshotBuilder>) -> std::sync::MutexGuard<'_, SnapshotBuilder> {
+    builder.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,251 @@
+//! What a caller wants from a server.
+
+use std::{borrow::Cow, time::Duration};
+
+use super::{
+    inbox::{method_not_found, unanswered_outcome},
+    request::{RequestExtras, can_ask},
+};
+use crate::{
+    Error,
+    envelope::{RpcError, code},
+    json::{Raw, quote},
+    meta::method,
+};
+
+/// A request a caller makes, before it is dressed for an era.
+#[derive(Debug, Clone)]
+pub struct CallRequest {
+    pub(crate) method: Cow<'static, str>,
+    pub(crate) params: Option<Raw>,
+    pub(crate) extras: RequestExtras,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) extend_on_progress: bool,
+    pub(crate) tasks: TaskHandling,
+}
+
+/// What to do when a server makes a task of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TaskHandling {
+    /// Follow it to its end and give its result as the call's.
+    #[default]
+    Follow,
+    /// Give the task as the result; the caller follows it itself.
+    Hand,
+}
+
+/// Something a server wants to know before it answers.
+#[derive(Debug, Clone)]
+pub struct InputRequest {
+    /// Names the question among those of its call.
+    pub key: String,
+    /// `elicitation/create`, `sampling/createMessage`, `roots/list`.
+    pub method: String,
+    /// The details.
+    pub params: Raw,
+}
+
+/// The answer to an [`InputRequest`].
+#[derive(Debug, Clone)]
+pub struct InputResponse {
+    /// Which question.
+    pub key: String,
+    /// What the client says; an error is a refusal to say anything.
+    pub outcome: Result<Raw, RpcError>,
+}
+
+// === impl Call ===
+
+impl CallRequest {
+    /// Any method.
+    ///
+    /// Everything in the parameters that has no meaning between us and the server goes through as it is.
+    pub fn new(method: impl Into<Cow<'static, str>>, params: Option<Raw>) -> Self {
+        Self {
+            method: method.into(),
+            params,
+            extras: RequestExtras::default(),
+            timeout: None,
+            extend_on_progress: true,
+            tasks: TaskHandling::default(),
+        }
+    }
+
+    /// `tools/call`
+    pub fn call_tool(name: &str, arguments: &Raw) -> Self {
+        let params = format!(r#"{{"name":{},"arguments":{arguments}}}"#, quote(name));
+        Self::new(method::TOOLS_CALL, Some(Raw::from_trusted(params.into())))
+    }
+
+    /// `resources/read`
+    pub fn read_resource(uri: &str) -> Self {
+        let params = format!(r#"{{"uri":{}}}"#, quote(uri));
+        Self::new(method::RESOURCES_READ, Some(Raw::from_trusted(params.into())))
+    }
+
+    /// `prompts/get`
+    pub fn get_prompt(name: &str, arguments: &Raw) -> Self {
+        let params = format!(r#"{{"name":{},"arguments":{arguments}}}"#, quote(name));
+        Self::new(method::PROMPTS_GET, Some(Raw::from_trusted(params.into())))
+    }
+
+    /// Asks for progress.
+    #[must_use]
+    pub fn with_progress(mut self) -> Self {
+        self.extras.progress = true;
+        self
+    }
+
+    /// Gives up after `timeout` without an answer. Progress starts the clock again.
+    #[must_use]
+    pub fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// Gives up after the timeout, progress or not.
+    #[must_use]
+    pub fn with_fixed_timeout(mut self) -> Self {
+        self.extend_on_progress = false;
+        self
+    }
+
+    /// Declares these capabilities for this call instead of the session's own. Legacy sessions
+    /// declared theirs once and for all.
+    #[must_use]
+    pub fn with_capabilities(mut self, capabilities: Raw) -> Self {
+        self.extras.capabilities = Some(capabilities);
+        self
+    }
+
+    /// Names another client as the one behind this call, where the era says so with each call.
+    #[must_use]
+    pub fn with_client_info(mut self, info: Raw) -> Self {
+        self.extras.client_info = Some(info);
+        self
+    }
+
+    /// Asks a modern server for log messages of this call, from `level` up.
+    #[must_use]
+    pub fn with_log_level(mut self, level: impl Into<Cow<'static, str>>) -> Self {
+        self.extras.log_level = Some(level.into());
+        self
+    }
+
+    /// What to do when the server makes a task of it.
+    #[must_use]
+    pub fn with_task_handling(mut self, tasks: TaskHandling) -> Self {
+        self.tasks = tasks;
+        self
+    }
+
+    /// Asks a 2025-11-25 server to make a task of it, with this `task` member.
+    #[must_use]
+    pub fn as_task(mut self, task: Raw) -> Self {
+        self.extras.task = Some(task);
+        self
+    }
+
+    /// The method.
+    pub fn method(&self) -> &str {
+        &self.method
+    }
+
+    /// The tool's name, if this calls one.
+    pub(crate) fn tool_name(&self) -> Option<String> {
+        (self.method() == method::TOOLS_CALL)
+            .then(|| self.params.as_ref()?.get("name").ok()??.to_text())
+            .flatten()
+    }
+
+    /// Whether the protocol lets a server ask something back before it answers this.
+    pub(crate) fn can_ask(&self) -> bool {
+        can_ask(&self.method)
+    }
+
+    /// The same call again, with answers to what was asked and the state that came with it.
+    pub(crate) fn with_answers(&self, state: Option<Raw>, answers: &[InputResponse]) -> Self {
+        let mut call = self.clone();
+        call.extras.request_state = state;
+        call.extras.input_responses = (!answers.is_empty()).then(|| input_responses(answers));
+        call
+    }
+
+    pub(crate) fn timeout_error(&self, after: Duration) -> Error {
+        Error::Timeout { method: self.method.to_string(), after }
+    }
+}
+
+// === impl InputResponse ===
+
+impl InputResponse {
+    /// The `inputResponses` object of these answers.
+    pub fn to_input_responses(answers: &[Self]) -> Raw {
+        input_responses(answers)
+    }
+}
+
+/// The `inputResponses` object. A question that was refused is left out: the modern protocol has
+/// no other word for it.
+pub(crate) fn input_responses(answers: &[InputResponse]) -> Raw {
+    let mut text = String::from("{");
+    for answer in answers {
+        let Ok(value) = &answer.outcome else { continue };
+        if text.len() > 1 {
+            text.push(',');
+        }
+        text.push_str(&quote(&answer.key));
+        text.push(':');
+        text.push_str(value.as_str());
+    }
+    text.push('}');
+    Raw::from_trusted(text.into())
+}
+
+impl InputRequest {
+    /// Reads an `inputRequests` object.
+    pub fn from_input_requests(requests: &Raw) -> Option<Vec<Self>> {
+        requests
+            .members()
+            .map(|member| {
+                let request = Raw::parse(member.value.to_owned()).ok()?;
+                Some(Self {
+                    key: crate::json::decode_string(member.key)?.into_owned(),
+                    method: request.get("method").ok()??.to_text()?,
+                    params: request.get("params").ok()?.unwrap_or_else(Raw::empty_object),
+                })
+            })
+            .collect()
+    }
+
+    /// Writes an `inputRequests` object.
+    pub fn to_input_requests(questions: &[Self]) -> Raw {
+        let requests: Vec<_> = questions
+            .iter()
+            .map(|question| {
+                let (key, asked) = (quote(&question.key), quote(&question.method));
+                format!(r#"{key}:{{"method":{asked},"params":{}}}"#, question.params)
+            })
+            .collect();
+        Raw::from_trusted(format!("{{{}}}", requests.join(",")).into())
+    }
+
+    /// Answers this question.
+    pub fn answer(&self, result: Raw) -> InputResponse {
+        InputResponse { key: self.key.clone(), outcome: Ok(result) }
+    }
+
+    /// Refuses to answer: an elicitation is cancelled, anything else fails with `reason`.
+    pub fn refuse(&self, reason: &str) -> InputResponse {
+        let outcome = match self.method.as_str() {
+            method::ELICIT => unanswered_outcome(&self.method),
+            _ => Err(RpcError::new(code::INTERNAL_ERROR, reason)),
+        };
+        InputResponse { key: self.key.clone(), outcome }
+    }
+
+    /// Refuses a request that this client does not know, or has no capability for.
+    pub fn refuse_method(&self) -> InputResponse {
+        InputResponse { key: self.key.clone(), outcome: Err(method_not_found(&self.method)) }
+    }
+}
