@@ -6,8 +6,8 @@
 //!                        provider: headers for each request, refreshed in time ─────────┘
 //! ```
 //!
-//! [`SignIn`] walks that line once, with a person; [`Provider`] is what connections ask for headers ever after. This
-//! crate opens no window and prints nothing: whoever brings a person to a page implements [`Visit`]. It knows nothing
+//! [`SignIn`] walks that line once, with a person; [`OAuthCredentials`] is what connections ask for headers ever after. This
+//! crate opens no window and prints nothing: whoever brings a person to a page implements [`OpenSignInPage`]. It knows nothing
 //! of connections, catalogs or commands.
 
 mod account;

@@ -1,6 +1,6 @@
 //! Why something that was asked for could not be done.
 //!
-//! Reading configuration never fails as a whole (it gives [`Problem`](crate::Problem)s); writing can.
+//! Reading configuration never fails as a whole (it gives [`ConfigProblem`](crate::ConfigProblem)s); writing can.
 
 use std::path::PathBuf;
 

@@ -22,7 +22,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Reading never fails as a whole: what is wrong is a [`Problem`] beside what works. Writing returns [`Error`].
+//! Reading never fails as a whole: what is wrong is a [`ConfigProblem`] beside what works. Writing returns [`Error`].
 #![forbid(unsafe_code)]
 
 mod agent;

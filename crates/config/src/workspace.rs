@@ -237,7 +237,7 @@ impl ConfigWorkspace {
         Ok(removed.then_some(path))
     }
 
-    /// What importing the servers of another client would do; [`Workspace::add`] does it.
+    /// What importing the servers of another client would do; [`ConfigWorkspace::add`] does it.
     pub fn plan_import(&self, client: ClientApp) -> ImportPlan {
         let read = import::read_user_files(client, &self.surroundings, &self.root);
         let desired = self.desired();

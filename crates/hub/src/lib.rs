@@ -1,7 +1,7 @@
 //! The hub: the one long-running process of a user that holds the connections of all clients.
 //!
 //! [`socket`] is where it listens, [`attach`] is how `connect` reaches or starts it, [`admin`] is its API and console over
-//! HTTP, [`Agents`] opens the workspaces of single agents. The program's commands use this crate. It parses no arguments and
+//! HTTP, [`AgentBridges`] opens the workspaces of single agents. The program's commands use this crate. It parses no arguments and
 //! prints nothing.
 #![forbid(unsafe_code)]
 

@@ -37,7 +37,7 @@ pub(crate) struct ItemRef {
     at: usize,
 }
 
-/// The lists a client can ask for, in the order of [`Offer::counts`].
+/// The lists a client can ask for, in the order of [`PluginOffer::counts`].
 const LIST_KEYS: [(ListKind, &str); 4] = [
     (ListKind::Tools, "tools"),
     (ListKind::Prompts, "prompts"),

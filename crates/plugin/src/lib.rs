@@ -1,11 +1,11 @@
 //! The plugin host: native tools that cannot take the hub down.
 //!
-//! [`Plugins`] finds shared objects in folders, runs each in a worker process of our own binary ([`worker`]), and shows
-//! all of them together as one MCP server: a [`switchboard_wire::server::Handler`] that the hub links to itself, and
+//! [`PluginServer`] finds shared objects in folders, runs each in a worker process of our own binary ([`worker`]), and shows
+//! all of them together as one MCP server: a [`switchboard_wire::server::ServerHandler`] that the hub links to itself, and
 //! that `switchboard plugin serve` serves alone.
 //!
 //! Whatever a plugin does, it does to its own calls: a crash, a hang, an exception or garbage is an error for them, a
-//! [`Problem`] with the cause, and a new worker. A file that changes is loaded beside the version that serves, and takes
+//! [`PluginProblem`] with the cause, and a new worker. A file that changes is loaded beside the version that serves, and takes
 //! its place only once it has shown that it is sound.
 //!
 //! The crate refuses to load foreign code into the process that uses it, and to know who may call what.

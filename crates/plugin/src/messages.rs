@@ -50,13 +50,13 @@ pub(crate) struct WantedResources<'a> {
 pub(crate) mod said {
     pub(crate) const READY: &str = "worker/ready";
     pub(crate) const FAILED: &str = "worker/failed";
-    /// Asks for another [`super::Ready`].
+    /// Asks for another [`super::WorkerReady`].
     pub(crate) const DESCRIBE: &str = "worker/describe";
     /// Wraps a notification.
     pub(crate) const NOTE: &str = "worker/note";
     /// Wraps a question.
     pub(crate) const ASK: &str = "worker/ask";
-    /// Tells of the resources that are [`super::Wanted`].
+    /// Tells of the resources that are [`super::WantedResources`].
     pub(crate) const WANTED: &str = "worker/wanted";
 }
 

@@ -18,7 +18,7 @@ pub struct PluginHostOptions {
     pub env: Vec<(OsString, OsString)>,
     /// How every plugin is run that has no terms of its own.
     pub terms: PluginRunOptions,
-    /// The terms of single plugins, by [name](crate::name).
+    /// The terms of single plugins, by [name](crate::plugin_name).
     pub own: BTreeMap<String, PluginRunOptions>,
     /// How long is waited.
     pub times: PluginTimeouts,

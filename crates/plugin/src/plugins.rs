@@ -36,7 +36,7 @@ pub struct PluginServer {
     _watching: Option<FolderWatch>,
 }
 
-/// What [`Plugins`] shares with the task that keeps it.
+/// What [`PluginServer`] shares with the task that keeps it.
 pub(crate) struct Inner {
     pub(crate) host: Arc<SlotContext>,
     pub(crate) folders: Vec<PathBuf>,

@@ -372,7 +372,7 @@ pub(crate) fn no_resource(uri: &str) -> RpcError {
         .with_data(to_raw(&json!({ "uri": uri })))
 }
 
-/// A `Value` always has a JSON form.
+/// A `ConfigValue` always has a JSON form.
 pub(crate) fn to_raw(value: &serde_json::Value) -> Raw {
     Raw::from_value(value).unwrap_or_else(|_| Raw::null())
 }

@@ -2,7 +2,7 @@
 //!
 //! [`spawn`] starts a program and hands out its pipes and a [`Process`]: a handle that tells how the
 //! program ended, keeps the tail of its standard error, and stops it together with everything it
-//! started. Under a [`Guard`] that promise holds even when we are killed outright.
+//! started. Under a [`ProcessGuard`] that promise holds even when we are killed outright.
 //!
 //! This module refuses to know what travels through the pipes, what a server is, and where a command
 //! came from: its environment and working directory are exactly what the caller says.
@@ -56,7 +56,7 @@ pub struct SpawnedProcess {
 /// Starts `command`.
 ///
 /// Returns once the program's image is running; a program that ends right after is no error here but
-/// an end of file on `stdout` and a [`Process::exited`]. Dropping the future at any point leaves
+/// an end of file on `stdout` and a [`Process::wait_exit`]. Dropping the future at any point leaves
 /// nothing running. Needs a tokio runtime with I/O and time.
 pub async fn spawn(
     command: ProcessCommand,

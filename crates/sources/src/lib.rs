@@ -1,7 +1,7 @@
 //! Sources: which servers are desired, kept current.
 //!
 //! [`Sources`] loads the configuration of one workspace, fetches the organisation's catalogue, watches every file that
-//! was looked at, and hands over a whole new [`Snapshot`] when what they say has changed. It starts no server and
+//! was looked at, and hands over a whole new [`DesiredSnapshot`] when what they say has changed. It starts no server and
 //! knows none.
 //!
 //! # When a file changes
@@ -12,7 +12,7 @@
 //! replaced by the same text, hands over nothing. A file that was just emptied gets a second to be filled, for some
 //! programs write in two steps.
 //!
-//! Where the system cannot watch, files are looked at once a second instead, and [`Problem::Polling`] says so. Even
+//! Where the system cannot watch, files are looked at once a second instead, and [`SourceProblem::Polling`] says so. Even
 //! where it can, they are looked at twice a minute: not every file system tells of changes made elsewhere.
 //!
 //! # When an edit breaks a file
@@ -39,7 +39,7 @@
 //!
 //! `connectors.url` is fetched with the bearer that `connectors.tokenHelper` prints, once an hour and when these
 //! settings change, and kept in user state for when it cannot be had. Only the user's and the administrator's settings
-//! can name either. What fails is a [`Problem`] beside everything else. Nothing is fetched, and no helper run, where
+//! can name either. What fails is a [`SourceProblem`] beside everything else. Nothing is fetched, and no helper run, where
 //! the catalogue could not count: under an administrator's exclusive file, under a policy that failed closed, and
 //! with `--strict-mcp-config`.
 

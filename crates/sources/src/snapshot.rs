@@ -11,7 +11,7 @@ pub struct DesiredSnapshot {
     /// Counts the snapshots of one [`Sources`](super::Sources), from 1.
     pub generation: u64,
     /// What is in force. Its own list of problems belongs to the files it was made from, which are older while an edit
-    /// is broken; show [`Snapshot::problems`] instead.
+    /// is broken; show [`DesiredSnapshot::problems`] instead.
     pub desired: Desired,
     /// Everything that is wrong now.
     pub problems: Vec<SourceProblem>,

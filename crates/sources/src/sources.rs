@@ -29,7 +29,7 @@ pub struct Sources {
 impl Sources {
     /// Loads what is desired, and keeps it current from then on.
     ///
-    /// Never fails: what is wrong is a [`Problem`](super::Problem) of the snapshot. Waits for files, not for the
+    /// Never fails: what is wrong is a [`SourceProblem`](super::SourceProblem) of the snapshot. Waits for files, not for the
     /// network: the catalogue's last copy counts until it was fetched. Needs a tokio runtime with I/O and time.
     pub async fn start(
         surroundings: HostContext,

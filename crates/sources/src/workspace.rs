@@ -150,7 +150,7 @@ impl SyncedWorkspace {
         self.sources.snapshot()
     }
 
-    /// Its files, to be changed now. What was changed counts once they are [looked at](Self::look). May block.
+    /// Its files, to be changed now. What was changed counts once they are [looked at](Self::reload). May block.
     pub fn files(&self) -> config::ConfigWorkspace {
         let (surroundings, asked) = self.whose.clone();
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();

@@ -17,7 +17,7 @@ pub fn sanitize_block(text: &str) -> Cow<'_, str> {
 }
 
 /// Whether a person sees this character on a screen. A space counts; every other blank, selectors of a variant and all
-/// that [`line()`] takes out do not. Where nothing may be left out, these are written as escapes.
+/// that [`sanitize_line()`] takes out do not. Where nothing may be left out, these are written as escapes.
 pub fn is_visible(c: char) -> bool {
     let is_odd_blank = c != ' ' && (c.is_whitespace() || c == '\u{2800}');
     !is_hidden(c) && !is_odd_blank && !matches!(c, '\u{fe00}'..='\u{fe0f}')

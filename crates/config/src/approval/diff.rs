@@ -1,6 +1,6 @@
 //! What changed since an item was approved.
 //!
-//! A person decides by these differences, so [`Change`] holds both sides as they stand in the files. `list` and `get`
+//! A person decides by these differences, so [`ApprovalChange`] holds both sides as they stand in the files. `list` and `get`
 //! show a change beside other things, without secrets: a [`RedactedChange`].
 
 use std::fmt;
@@ -26,7 +26,7 @@ pub struct ApprovalChange {
     redacted: RedactedChange,
 }
 
-/// A [`Change`] with the secrets of both sides masked.
+/// A [`ApprovalChange`] with the secrets of both sides masked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RedactedChange {
     /// The member, as a path such as `args[1]`.

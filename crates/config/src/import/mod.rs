@@ -69,7 +69,7 @@ pub fn read_client_file(client: ClientApp, origin: &SourceOrigin, text: &str) ->
 /// Reads the user's own files of `client`; of servers that belong to one project only those of `root` are given.
 ///
 /// Files of a project are not among them: whoever wrote the project wrote those, and an import would make them the
-/// user's. [`read`] takes them where a person names one.
+/// user's. [`read_client_file`] takes them where a person names one.
 pub fn read_user_files(
     client: ClientApp,
     surroundings: &HostContext,

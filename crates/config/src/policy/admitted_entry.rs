@@ -6,7 +6,7 @@ use super::{Policy, PolicyDenial};
 use crate::entry::Entry;
 
 /// An expanded entry that policy lets run. Only `Policy::admit` makes one, and a policy stays inside this crate, so
-/// whatever holds one has passed the gate: a server is [ready](crate::State::Ready) with nothing less.
+/// whatever holds one has passed the gate: a server is [ready](crate::ServerReadiness::Ready) with nothing less.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AdmittedEntry(Entry);
 

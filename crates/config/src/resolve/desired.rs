@@ -88,7 +88,7 @@ pub enum ServerReadiness {
     /// It is switched off.
     Disabled(NotReadyReason),
     /// A person has to look at it first. Where it was approved before, the differences are given, without secrets;
-    /// [`Pending`] has them as written.
+    /// [`UndecidedItem`] has them as written.
     AwaitingApproval {
         /// What changed since.
         changes: Option<Vec<RedactedChange>>,

@@ -33,9 +33,9 @@ use approval_gate::ApprovalGate;
 
 /// Reads every scope and decides which servers are desired.
 ///
-/// A hub calls this whenever one of [`Desired::watched`] changes. The catalogue named in [`Effective::connectors`] is
-/// its to fetch: resolve once, fetch, then resolve again with the text in [`Asked::connectors`]. A file that broke since
-/// shows as a [`Problem`] of kind `malformed` or `unreadable` with its place, so the last good state can be kept.
+/// A hub calls this whenever one of [`Desired::watched`] changes. The catalogue named in [`EffectiveSettings::connectors`] is
+/// its to fetch: resolve once, fetch, then resolve again with the text in [`ResolveOptions::connectors`]. A file that broke since
+/// shows as a [`ConfigProblem`] of kind `malformed` or `unreadable` with its place, so the last good state can be kept.
 pub fn resolve_desired(surroundings: &HostContext, asked: &ResolveOptions) -> Desired {
     let mut loaded = load::load_scopes(surroundings, asked);
     let store = ApprovalStore::new(&surroundings.state_dir);

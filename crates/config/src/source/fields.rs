@@ -7,7 +7,7 @@ use crate::problem::{ConfigProblem, ConfigProblemKind};
 
 /// The members of one object while they are being decoded.
 ///
-/// A member that was never asked for is unknown: it stays in the file and is mentioned once, by [`Fields::finish`].
+/// A member that was never asked for is unknown: it stays in the file and is mentioned once, by [`ObjectFields::finish`].
 pub(crate) struct ObjectFields<'a> {
     members: &'a [ConfigMember],
     at: SourceLocation,

@@ -1,6 +1,6 @@
 //! Text from files, and where each value in it stands.
 //!
-//! Three formats (JSON with comments, YAML, TOML) become one tree of [`Node`]s, so that whatever decodes
+//! Three formats (JSON with comments, YAML, TOML) become one tree of [`ConfigNode`]s, so that whatever decodes
 //! a value can point at the line it came from. This module knows nothing about servers.
 
 mod fields;

@@ -15,7 +15,7 @@ pub struct ConfigNode {
     pub at: SourceLocation,
 }
 
-/// What a [`Node`] holds.
+/// What a [`ConfigNode`] holds.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ConfigValue {
     /// Nothing.

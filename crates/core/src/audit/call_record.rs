@@ -32,7 +32,7 @@ pub struct CallRecord {
     pub sent: usize,
     /// Bytes of the server's result.
     pub received: usize,
-    /// The number under which it is kept what it said, where that is; see [`crate::Engine::said`].
+    /// The number under which it is kept what it said, where that is; see [`crate::Engine::recent_call`].
     pub kept: Option<u64>,
 }
 

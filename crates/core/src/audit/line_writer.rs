@@ -1,7 +1,7 @@
 //! The bytes of a call's line. There is one for every call, so what is told of a caller is worked out once, and text
 //! that can be told as it is gets copied.
 //!
-//! [`Line`](super::Line) says what a line is; a test compares the two.
+//! [`AuditCallLine`](super::AuditCallLine) says what a line is; a test compares the two.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -124,7 +124,7 @@ fn decided(page: &mut Vec<u8>, decision: &CallDecision) {
     }
 }
 
-/// Where a rule stands, as [`Location`] shows itself.
+/// Where a rule stands, as [`SourceLocation`] shows itself.
 fn place(page: &mut Vec<u8>, at: &SourceLocation) {
     let origin = match &at.origin {
         SourceOrigin::File(path) => path.to_str(),

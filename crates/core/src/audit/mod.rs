@@ -1,6 +1,6 @@
 //! A record of every call: who called what, what was decided and why, how it ended, how long it took.
 //!
-//! A call makes one [`Called`], however it ends, and hands it to an [`Audit`], which must not hold the call up. The one
+//! A call makes one [`CallRecord`], however it ends, and hands it to an [`AuditSink`], which must not hold the call up. The one
 //! that comes with the engine is [`AuditLog`]: lines of JSON in a rotated file that only its owner can read.
 //!
 //! Values of arguments and results are never part of it (`engine::Said` has them, in memory). This module refuses to know who reads it.

@@ -196,7 +196,7 @@ impl Catalog {
         self.names(NameStyle::Full).suggest_tools(name, None)
     }
 
-    /// The `limit` tools that fit `query` best, best first, our own among them. [`Catalog::found`] has them by name.
+    /// The `limit` tools that fit `query` best, best first, our own among them. [`Self::tool_or_builtin`] has them by name.
     pub fn search(&self, query: &str, limit: usize) -> Vec<ToolHit> {
         let (tools, index) = self.index.get_or_init(|| {
             let tools: Vec<_> = self.tools.iter().chain(self.builtin_tools()).cloned().collect();

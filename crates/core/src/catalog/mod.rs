@@ -1,7 +1,7 @@
 //! One list of tools, prompts and resources out of many servers, with names that are exact both ways.
 //!
-//! What a server sent becomes [`Lists`]: items that can be used, and problems beside them ([`tools`], [`prompts`],
-//! [`resources`], [`templates`]). [`Catalog::compose`] puts the lists of all servers together for one view.
+//! What a server sent becomes [`ServerLists`]: items that can be used, and problems beside them ([`parse_tools`], [`parse_prompts`],
+//! [`parse_resources`], [`parse_templates`]). [`Catalog::compose`] puts the lists of all servers together for one view.
 //!
 //! Everything here is a value made from values. This module refuses to know connections, clocks and permissions: what
 //! a view hides is asked of whoever made the view.

@@ -6,7 +6,7 @@ pub(super) fn words(text: &str) -> Vec<String> {
     parts.map(|part| singular(part.to_lowercase())).collect()
 }
 
-/// `parseJSONFile` → `parse`, `JSON`, `File`.
+/// `parseJSONFile` → `parse`, `JSON`, `SkillFile`.
 fn humps(word: &str) -> Vec<&str> {
     let letters: Vec<_> = word.char_indices().collect();
     let mut starts = vec![0];

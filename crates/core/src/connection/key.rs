@@ -54,12 +54,12 @@ struct Fields(Sha256);
 // === impl Spec ===
 
 impl ConnectionSpec {
-    /// The key of a connection to this. May block, as [`Spec::entry_key`] may.
+    /// The key of a connection to this. May block, as [`ConnectionSpec::entry_key`] may.
     pub fn key(&self) -> ConnectionKey {
         self.key_at(self.entry_key())
     }
 
-    /// The key of a connection to this, where [`Spec::entry_key`] is known.
+    /// The key of a connection to this, where [`ConnectionSpec::entry_key`] is known.
     pub(crate) fn key_at(&self, entry: EntryKey) -> ConnectionKey {
         let mut fields = Fields(Sha256::new());
         fields.add(self.server_key_at(entry).0);

@@ -1,7 +1,7 @@
 //! One connection to one server: a task that keeps it up, and a handle for everyone else.
 //!
-//! A [`Spec`] says what to connect to; specs with equal [`Key`]s may share a connection. The task alone
-//! writes the connection's [`State`] and its [`RawLists`]; everyone else reads. It connects, reads the
+//! A [`ConnectionSpec`] says what to connect to; specs with equal [`ConnectionKey`]s may share a connection. The task alone
+//! writes the connection's [`ConnectionState`] and its [`RawLists`]; everyone else reads. It connects, reads the
 //! lists, takes what the server says by itself, and when the session is lost tries again with growing
 //! pauses, for as long as trying can help.
 //!

@@ -21,7 +21,7 @@ pub enum CallEvent {
     Task(Raw),
     /// Somebody has to decide something; the call waits.
     Question(PendingQuestion),
-    /// It is to be made again, with answers. Nothing comes after it. Only where [`super::Request::handing_out`] asks for
+    /// It is to be made again, with answers. Nothing comes after it. Only where [`super::Request::returning_questions`] asks for
     /// it.
     Handed(Box<InputRequired>),
     /// The server made a task of it, which is the caller's to follow. Nothing comes after it. Only where
@@ -31,7 +31,7 @@ pub enum CallEvent {
     Done(Box<CallOutcome>),
 }
 
-/// A call under way. It makes progress only while [`Running::next`] is polled; dropped before it is done, it is
+/// A call under way. It makes progress only while [`RunningCall::next`] is polled; dropped before it is done, it is
 /// cancelled at the server.
 pub struct RunningCall {
     driver: Option<CallFuture>,

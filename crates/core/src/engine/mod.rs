@@ -162,7 +162,7 @@ impl Engine {
         self.0.events.subscribe()
     }
 
-    /// Every call that ends from now on: a [`Happened::Called`].
+    /// Every call that ends from now on: a [`EngineEventKind::Called`].
     pub fn calls(&self) -> broadcast::Receiver<EngineEvent> {
         self.0.calls.subscribe()
     }

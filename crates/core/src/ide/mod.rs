@@ -116,7 +116,7 @@ impl OpenEditor {
         Some(Self { name, folders: lock.workspace_folders, file, transport, fits })
     }
 
-    /// The editor as a server, for [`Desired::add_found`](switchboard_config::Desired::add_found) to judge.
+    /// The editor as a server, for [`Desired::add_found`](switchboard_config::Desired::add_discovered) to judge.
     pub fn to_found_server(&self) -> DiscoveredServer {
         let at = SourceOrigin::file(&self.file).start();
         DiscoveredServer {

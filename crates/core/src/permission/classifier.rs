@@ -67,7 +67,7 @@ enum ClassifierDecision {
 // === impl Classifier ===
 
 impl CallClassifier {
-    /// Decides about a call; never [`Verdict::Classify`].
+    /// Decides about a call; never [`PermissionVerdict::Classify`].
     pub async fn classify(&self, inquiry: &ClassifierInput<'_>) -> PermissionVerdict {
         match self {
             Self::Hints => classify_by_hints(*inquiry.annotations),

@@ -1,8 +1,8 @@
 //! Whether a call may happen: rules, modes, hooks, remembered answers and the classifier, in one order.
 //!
-//! [`Permissions`] are the rules of a workspace and its mode; [`judge`] is the whole decision, a pure
-//! function of what is known about one call. Where it says [`Verdict::Classify`] the [`Classifier`] has
-//! the word. [`Memory`] keeps what people answered.
+//! [`WorkspacePermissions`] are the rules of a workspace and its mode; `judge` is the whole decision, a pure
+//! function of what is known about one call. Where it says [`PermissionVerdict::Classify`] the [`CallClassifier`] has
+//! the word. [`PermissionMemory`] keeps what people answered.
 //!
 //! This module refuses to know who is asked and how, and it places no call.
 

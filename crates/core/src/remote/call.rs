@@ -49,7 +49,7 @@ pub enum RemoteCallEvent {
     Task(Raw),
 }
 
-/// An [`crate::Outcome`], told.
+/// An [`crate::CallOutcome`] as JSON.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RemoteOutcome {
     /// The result, kept to its limits.

@@ -1,8 +1,8 @@
 //! What the engine shows and does, as JSON between two processes of one user, and back.
 //!
 //! A process that holds an engine tells; another one reads what it was told into the same types it would have had from an
-//! engine of its own: [`Snapshot`] becomes [`crate::Snapshot`], a [`Call`] a [`crate::Request`], an [`Event`] what
-//! [`crate::Running`] says, a [`Failure`] a [`crate::CallError`].
+//! engine of its own: [`RemoteSnapshot`] becomes [`crate::WorkspaceSnapshot`], a [`RemoteRequest`] a [`crate::Request`], an [`RemoteCallEvent`] what
+//! [`crate::RunningCall`] says, a [`RemoteCallError`] a [`crate::CallError`].
 //!
 //! What is told is safe to show, and holds no secret. This module refuses to know how it travels.
 

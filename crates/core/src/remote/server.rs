@@ -14,7 +14,7 @@ use super::ErrorAdvice;
 use crate::connection::{self, ConnectionError};
 use crate::engine::{ListsArrival, ServerSnapshot, ServerStatus};
 
-/// A [`ServerView`], told. Members are there as far as the state has them.
+/// A [`ServerSnapshot`], told. Members are there as far as the state has them.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RemoteServer {

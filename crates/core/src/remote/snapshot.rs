@@ -8,7 +8,7 @@ use super::{ErrorAdvice, RemoteServer};
 use crate::catalog::RemoteCatalog as Catalog;
 use crate::problem::EngineProblem;
 
-/// A [`crate::Snapshot`], told.
+/// A [`crate::WorkspaceSnapshot`] as JSON.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct RemoteSnapshot {
     /// Every server that is shown, greatest precedence first.

@@ -76,7 +76,7 @@ pub struct ResultPolicy {
     /// Where text goes that is too long.
     pub spill: SpillMode,
     /// Whether the tool promises a structure. A promise that a client checks is not broken by the gateway:
-    /// with [`Spill::Uri`] such a result passes whole.
+    /// with [`SpillMode::Uri`] such a result passes whole.
     pub has_output_schema: bool,
 }
 

@@ -70,7 +70,7 @@ impl TypedArgument {
 }
 
 /// The arguments object that `arguments` describe, by `schema`. Only what has to be known to read them is
-/// checked: names, types, and what is required at the top; the rest is [`super::Validator`]'s.
+/// checked: names, types, and what is required at the top; the rest is [`super::SchemaValidator`]'s.
 pub fn build_arguments(arguments: &[TypedArgument], schema: &Raw) -> Result<Raw, InvalidArguments> {
     let root = super::read(schema).map_err(|bad| InvalidArguments::one("", bad.to_string()))?;
     let mut built = ArgumentBuilder::default();

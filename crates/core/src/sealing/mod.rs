@@ -2,7 +2,7 @@
 //! something it was not given for.
 //!
 //! A handle is a text that holds a payload, encrypted and authenticated. It is bound to what it was given for
-//! ([`Bound`]) and until when. Whether it may come back more than once is not known here: whoever gave it out knows
+//! ([`HandleBinding`]) and until when. Whether it may come back more than once is not known here: whoever gave it out knows
 //! what it stands for.
 
 mod handle_binding;
@@ -14,7 +14,7 @@ use std::time::Duration;
 pub use handle_binding::{HandleBinding, HandleKind, JsonDigest};
 pub use sealer::LocalSealer;
 
-/// Seals handles and opens them again. One machine does it with a key in user state ([`Sealer`]); replicas that answer
+/// Seals handles and opens them again. One machine does it with a key in user state ([`LocalSealer`]); replicas that answer
 /// for one another share whatever is behind theirs.
 pub trait HandleSealer: Send + Sync {
     /// A handle that holds `payload`, for what `bound` says and for so long.

@@ -1,6 +1,6 @@
 //! The bridge: one engine, shown to any client as one server, in whichever era the client speaks.
 //!
-//! A [`Bridge`] is a front for the faces: it opens a [`View`] for each client. Lists come from the engine's snapshot;
+//! A [`Bridge`] is a front for the faces: it opens a [`BridgeView`] for each client. Lists come from the engine's snapshot;
 //! calls go through its one pipeline. What comes up during a call (a form, a page, a model to ask, consent) is put to the
 //! client in the neutral form of `wire`, with a sealed handle that only this client can use, for the same request. Either
 //! the call waits here meanwhile, or, where its server and its client both keep nothing, neither does the bridge.

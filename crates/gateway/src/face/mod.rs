@@ -1,7 +1,7 @@
 //! The faces that clients reach over the network: Streamable HTTP of both eras, HTTP+SSE, WebSocket.
 //!
 //! [`serve`] accepts connections, lets in whom the guard lets in, and answers from what the
-//! [`Front`] opens. Everything is bounded: bodies, sessions, streams, queues, and how long anybody is
+//! [`ViewProvider`] opens. Everything is bounded: bodies, sessions, streams, queues, and how long anybody is
 //! waited for.
 //!
 //! A face knows transports, sessions and who is asking. It refuses to know what is served and who may

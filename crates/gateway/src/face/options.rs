@@ -25,7 +25,7 @@ pub struct FaceOptions {
     /// The certificate to serve with; without one the faces speak plain HTTP.
     pub tls: Option<TlsIdentity>,
     /// Routes to be served beside the faces. They stand at `/` and under `/api/` and
-    /// `/console/`, and ask themselves who comes; the guard looks at `Host` and `Origin`.
+    /// `/console/`, and ask themselves who comes; the guard looks at `Host` and `RequestOrigin`.
     pub beside: axum::Router,
     /// Counts the sessions that are open.
     pub open_sessions: OpenSessionCount,

@@ -37,7 +37,7 @@ pub trait WorkspaceHost: Send + Sync + 'static {
     fn change_problem(&self, doing: &str, error: &config::Error) -> AdminProblem;
 
     /// Serves a workspace over the network as `wanted` says, while what is returned lives. Where the address is the
-    /// API's own, that [makes way](Admin::make_way).
+    /// API's own, that makes way.
     fn serve_faces<'a>(
         &'a self,
         admin: &'a AdminApi,

@@ -1,12 +1,12 @@
 //! The admin API: the hub itself, as the command line, the terminal UI and the console see it.
 //!
 //! HTTP/1.1 with JSON and server-sent events under `/api/v1`, served in two places: on the hub's private socket, after a
-//! [`Hello`](crate::socket::Hello) that wants it, and on a loopback port to whoever has the token that is kept in user
+//! [`ClientHello`](crate::socket::ClientHello) that wants it, and on a loopback port to whoever has the token that is kept in user
 //! state. `docs/reference/admin.md` lists every address.
 //!
 //! What is open here is bounded and ends with whoever opened it: a workspace, a call, a place at the queue of questions
 //! each live as long as the response that stands for them. Nothing here holds a secret, and all words of servers are
-//! cleaned. This module refuses to know how workspaces are made ([`Host`] does), and decides no permission.
+//! cleaned. This module refuses to know how workspaces are made ([`WorkspaceHost`] does), and decides no permission.
 
 #![cfg(unix)]
 

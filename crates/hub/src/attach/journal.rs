@@ -1,6 +1,6 @@
 //! What has to be known of the messages that pass, should the hub be lost.
 //!
-//! Requests in flight, [`Questions`] of the hub, and the client's [`Handshake`]. A message is read once, for its id and
+//! Requests in flight, [`PendingQuestions`] of the hub, and the client's [`Handshake`]. A message is read once, for its id and
 //! its method, and passed on as it came wherever that will do.
 
 use std::{
@@ -74,7 +74,7 @@ impl SharedJournal {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// [`Book::hub_says`].
+    /// [`SessionJournal::hub_says`].
     pub(super) fn from_hub(&self, text: ByteString) -> Option<ByteString> {
         let mut book = self.lock();
         let text = book.from_hub(text);

@@ -1,6 +1,6 @@
 //! `connect`: a client's standard streams, attached to the hub.
 //!
-//! [`attach`] finds the hub, or starts one (whatever the race, one), says [`Hello`](crate::socket::Hello), and then
+//! [`attach`] finds the hub, or starts one (whatever the race, one), says [`ClientHello`](crate::socket::ClientHello), and then
 //! passes messages on as they are. It outlives the hub: when the hub goes, calls in flight are answered with an error
 //! that says so, a hub is found or started again, the client's handshake is repeated there, and the client goes on as
 //! if nothing had been.

@@ -36,7 +36,7 @@ pub struct HubLaunchOptions {
     pub program: PathBuf,
     /// Its arguments.
     pub args: Vec<OsString>,
-    /// Its whole environment. What [`crate::socket::Folders`] depends on must be in it, or it listens elsewhere.
+    /// Its whole environment. What [`crate::socket::HubFolders`] depends on must be in it, or it listens elsewhere.
     pub env: Vec<(OsString, OsString)>,
     /// Where it runs; a folder that nobody will want to unmount.
     pub cwd: PathBuf,

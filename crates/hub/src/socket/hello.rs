@@ -12,7 +12,7 @@ pub const HELLO_PROTOCOL_VERSION: u32 = 1;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ClientHello {
-    /// [`PROTOCOL`].
+    /// [`HELLO_PROTOCOL_VERSION`].
     pub switchboard: u32,
     /// The client's version.
     pub version: String,

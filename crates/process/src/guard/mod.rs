@@ -46,13 +46,13 @@ pub enum ProcessGuard {
 
 impl ProcessGuard {
     /// This very program, which must call [`run_if_guard`] first in its `main`. Where guards do not
-    /// exist (outside Linux) this is [`Guard::None`].
+    /// exist (outside Linux) this is [`ProcessGuard::None`].
     pub fn this_program() -> io::Result<Self> {
         Self::at("/proc/self/exe")
     }
 
     /// The program at `path`, which must call [`run_if_guard`] first in its `main`. Where guards do
-    /// not exist (outside Linux) this is [`Guard::None`].
+    /// not exist (outside Linux) this is [`ProcessGuard::None`].
     pub fn at(path: impl AsRef<Path>) -> io::Result<Self> {
         open(path.as_ref())
     }

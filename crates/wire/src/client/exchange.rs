@@ -29,7 +29,7 @@ pub enum ExchangeEvent {
     /// The state of the task the server made of the call, each time it changes.
     Task(Raw),
     /// The server wants to know something first: [`Exchange::answer`] it, or put the call away
-    /// with [`Exchange::into_resume`]. There may be no questions; then the server only wants to be
+    /// with [`Exchange::suspend`]. There may be no questions; then the server only wants to be
     /// called again.
     NeedsInput(Vec<InputRequest>),
     /// The server takes back a question.
@@ -125,7 +125,7 @@ impl Exchange {
         }
     }
 
-    /// Answers the questions of the last [`Event::NeedsInput`]; [`Exchange::next`] goes on.
+    /// Answers the questions of the last [`ExchangeEvent::NeedsInput`]; [`Exchange::next`] goes on.
     pub fn answer(&mut self, answers: Vec<InputResponse>) {
         match std::mem::replace(&mut self.asking, PendingInput::No) {
             PendingInput::No => {}

@@ -63,7 +63,7 @@ pub(crate) struct QuestionResponder {
     pub(crate) id: Id,
 }
 
-/// Where [`Incoming`] comes out.
+/// Where [`InboxEvent`] comes out.
 #[derive(Debug)]
 pub struct ServerInbox {
     mail: Arc<InboxMailbox>,

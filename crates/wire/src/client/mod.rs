@@ -1,8 +1,8 @@
 //! The client side: a session with one server, in whichever era it lives.
 //!
-//! [`Client::connect`] reaches a [`Target`], finds out its era and shakes hands. [`Client::call`]
+//! [`Client::connect`] reaches a [`ServerTarget`], finds out its era and shakes hands. [`Client::call`]
 //! starts an [`Exchange`], which looks the same in both eras. What a server says outside any call
-//! comes out of the [`Inbox`].
+//! comes out of the [`ServerInbox`].
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), switchboard_wire::Error> {

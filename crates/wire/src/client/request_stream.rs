@@ -122,7 +122,7 @@ impl RequestStream {
         Ok(Self { method, place, http: None })
     }
 
-    /// Stops keeping progress until the next [`Stream::next`].
+    /// Stops keeping progress until the next [`RequestStream::next`].
     pub(crate) fn park(&self) {
         self.place.mail.park();
     }

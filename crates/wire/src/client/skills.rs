@@ -1,8 +1,8 @@
 //! Skills, of the extension `io.modelcontextprotocol/skills`: instructions and files that a server
 //! offers as resources, each with its length and digest.
 //!
-//! [`list`] and [`get`] learn of skills and read none of their files. [`Skill::load`] reads a skill's
-//! `SKILL.md`; its other files are read one by one, with [`Loaded::read`], when somebody wants them.
+//! [`list_skills`] and [`get_skill`] learn of skills and read none of their files. [`Skill::load`] reads a skill's
+//! `SKILL.md`; its other files are read one by one, with [`LoadedSkill::read`], when somebody wants them.
 //! Whatever is read is compared with what the server had announced, and refused with
 //! [`Error::Skill`] if it differs: a person may have approved the announcement.
 //!
@@ -219,7 +219,7 @@ impl LoadedSkill {
         &self.text
     }
 
-    /// Reads one of the skill's files, by its URI. Of a skill whose files are [`Files::Dynamic`]
+    /// Reads one of the skill's files, by its URI. Of a skill whose files are [`SkillFiles::Dynamic`]
     /// nothing was announced that a file could be compared with.
     pub async fn read(&self, client: &Client, uri: &str) -> Result<Vec<u8>, Error> {
         self.skill.fetch(client, uri).await

@@ -1,7 +1,7 @@
 //! The JSON-RPC envelope: which message this is, whose, and where its payload stands.
 //!
 //! [`parse`] reads a text once and remembers spans; `params`, `result` and `error` stay text.
-//! What cannot be read is a [`Malformed`] that still knows the id where one could be made out, so
+//! What cannot be read is a [`MalformedMessage`] that still knows the id where one could be made out, so
 //! that the call concerned fails and nothing else does.
 //!
 //! The envelope does not know MCP: no method names, no versions.

@@ -17,7 +17,7 @@ pub trait CredentialProvider: Send + Sync + 'static {
         request: RequestLine<'a>,
     ) -> BoxFuture<'a, Result<HeaderMap, CredentialError>>;
 
-    /// A request was answered, with whatever status, by these headers. Comes before [`challenged`](Self::challenged).
+    /// A request was answered, with whatever status, by these headers. Comes before [`challenged`](Self::on_challenge).
     fn on_response(&self, _headers: &HeaderMap) {}
 
     /// The request was answered with 401 or 403.
@@ -74,7 +74,7 @@ pub enum SignOutOutcome {
 /// A way to sign in that begins here and is finished by somebody in their browser.
 pub trait BrowserSignIn: Send + Sync {
     /// Begins, and gives the address of the page. The rest happens without the caller; once it is done
-    /// [`Credentials::sign_in_changed`] ends. `challenges` are the server's `WWW-Authenticate` values.
+    /// [`CredentialProvider::sign_in_changed`] ends. `challenges` are the server's `WWW-Authenticate` values.
     fn open<'a>(
         &'a self,
         challenges: &'a [String],

@@ -68,7 +68,7 @@ pub enum RedirectRefusal {
     MethodWouldChange,
     /// More than five in a row.
     TooMany,
-    /// No `Location`, or one that is not a URL.
+    /// No `SourceLocation`, or one that is not a URL.
     NoLocation,
     /// This kind of exchange follows none.
     NotFollowed,

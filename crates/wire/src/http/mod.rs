@@ -1,18 +1,18 @@
 //! The HTTP client beneath the sessions: one pool, endpoints, event streams.
 //!
 //! This module knows HTTP and nothing of JSON-RPC: it looks at content types, never into a body.
-//! A [`Pool`] holds connections, an [`Endpoint`] is one URL with its headers and credentials, an
-//! [`Answer`] is what came back, an [`EventStream`] its server-sent events. Dropping an `Answer` or
-//! an `EventStream` closes that exchange; no task stays behind.
+//! A [`HttpPool`] holds connections, an [`HttpEndpoint`] is one URL with its headers and credentials, an
+//! [`HttpResponse`] is what came back, an [`SseStream`] its server-sent events. Dropping an `HttpResponse` or
+//! an `SseStream` closes that exchange; no task stays behind.
 //!
 //! # What is sent twice
 //!
 //! A request leaves at most once, except where the peer said that it was not executed: 401 and 403
-//! answered by [`Verdict::Retry`], a redirect that keeps the method, an HTTP/2 stream refused before
+//! answered by [`ChallengeAction::Retry`], a redirect that keeps the method, an HTTP/2 stream refused before
 //! processing (`REFUSED_STREAM`, or above the last id of a `GOAWAY`), and a pooled connection found
 //! closed before a byte of the request was written. When a server closes an idle connection just
 //! as a request goes out on it, the request fails with [`HttpError::Closed`] and
-//! [`Received::Nothing`]; only the caller can know whether repeating it is safe.
+//! [`ResponseProgress::Nothing`]; only the caller can know whether repeating it is safe.
 
 mod address_filter;
 mod classify;

@@ -30,7 +30,7 @@ impl SseStream {
     /// The next event; `None` when the server ended the stream, at an event's end.
     ///
     /// Cancel-safe: dropping the future loses nothing. After [`HttpError::EventTooLarge`] and
-    /// [`HttpError::NotUtf8`] the stream goes on, and [`EventStream::salvage`] tells whose message
+    /// [`HttpError::NotUtf8`] the stream goes on, and [`SseStream::salvage`] tells whose message
     /// was lost; any other error is followed by `None`.
     pub async fn next(&mut self) -> Result<Option<SseEvent>, HttpError> {
         loop {

@@ -35,7 +35,7 @@ pub enum JsonSyntaxErrorKind {
     ControlCharacter,
     /// A backslash followed by something that is no escape.
     BadEscape,
-    /// Nested deeper than [`MAX_DEPTH`].
+    /// Nested deeper than [`MAX_JSON_DEPTH`].
     TooDeep,
     /// Text after the end of the value.
     Trailing,

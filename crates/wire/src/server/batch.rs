@@ -30,7 +30,7 @@ struct BatchAnswers {
 impl<H: ServerHandler> HandlerSession<H> {
     /// Answers all messages of a batch, as one text. `None`: none of them wants an answer.
     ///
-    /// The messages are taken in at once, as with [`Session::answer`].
+    /// The messages are taken in at once, as with [`HandlerSession::answer`].
     pub fn answer_batch(
         self: Arc<Self>,
         messages: Vec<Result<RpcMessage, MalformedMessage>>,

@@ -103,7 +103,7 @@ impl RequestContext {
         }
     }
 
-    /// [`Context::log`] of a line of text.
+    /// [`RequestContext::log`] of a line of text.
     pub async fn log_text(&self, level: &str, text: &str) {
         let params = format!(r#"{{"level":{},"data":{}}}"#, quote(level), quote(text));
         self.log(&Raw::from_trusted(params.into())).await;

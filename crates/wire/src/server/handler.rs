@@ -82,7 +82,7 @@ pub struct HandlerRequest {
     pub method: Cow<'static, str>,
     /// Its parameters, as sent.
     pub params: Raw,
-    /// Answers to questions of an earlier [`Reply::NeedsInput`].
+    /// Answers to questions of an earlier [`HandlerReply::NeedsInput`].
     pub answers: Vec<InputResponse>,
     /// The state that came with it.
     pub state: Option<Raw>,

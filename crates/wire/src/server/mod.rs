@@ -1,11 +1,11 @@
 //! The server side: one session with one client, in whichever era it speaks.
 //!
-//! A [`Handler`] answers requests in a neutral form: a result, or questions and a state to be called
+//! A [`ServerHandler`] answers requests in a neutral form: a result, or questions and a state to be called
 //! again with. [`serve`] renders that for its client. A legacy client is sent the questions as
 //! requests and waits; a modern one gets them as `input_required` and calls again. Either kind of
 //! client may come over the same link, even in turns.
 //!
-//! The HTTP faces are not here; what a session does with one message is, in [`Session`].
+//! The HTTP faces are not here; what a session does with one message is, in [`HandlerSession`].
 
 mod batch;
 mod budget;

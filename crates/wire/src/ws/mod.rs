@@ -1,6 +1,6 @@
 //! The WebSocket client beneath the sessions: text in, text out.
 //!
-//! The upgrade is an HTTP exchange through the same [`Pool`], so it has the same TLS, proxies,
+//! The upgrade is an HTTP exchange through the same [`HttpPool`], so it has the same TLS, proxies,
 //! deadlines and credentials. Afterwards [`WsReader`] reads from the socket itself and one task
 //! writes what [`WsWriter`] queues. The task ends with the connection: when it is closed, when it
 //! breaks, when the reader or the last writer is dropped; a peer that does not read delays that by

@@ -1,7 +1,7 @@
 //! What a session's calls take where that is not its principal's usual connection, and what it therefore sees.
 //!
-//! A [`Caller`](super::Caller) keeps its [`Seats`]; `choose` fills them. The lists that a session sees are those of the
-//! connections that its calls take, so sessions with equal seats share one [`SeatedView`].
+//! A [`Caller`](super::Caller) keeps its [`SessionBindings`]; `choose` fills them. The lists that a session sees are those of the
+//! connections that its calls take, so sessions with equal seats share one [`SessionView`].
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};

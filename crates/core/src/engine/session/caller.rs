@@ -50,7 +50,7 @@ pub struct Session {
 /// Who answers the questions of a session's calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QuestionAnswerer {
-    /// Whoever made the call: questions come out of [`crate::dispatch::Running::next`].
+    /// Whoever made the call: questions come out of [`crate::dispatch::RunningCall::next`].
     Caller,
     /// Whoever watches the engine's queue.
     Queue,

@@ -87,7 +87,7 @@ impl Engine {
         self.0.session_view(caller).map_or(0, |view| view.id)
     }
 
-    /// Whether the calls of a session take the connection with this number: [`Key::number`](crate::connection::Key::number).
+    /// Whether the calls of a session take the connection with this number: [`ConnectionKey::number`](crate::connection::ConnectionKey::number).
     pub fn uses_connection(&self, caller: &Caller, number: u64) -> bool {
         let applied = caller.applied();
         let usual = applied.placed.iter().find(|placed| placed.connection.key().number() == number);

@@ -27,7 +27,7 @@ impl Change {
     }
 }
 
-/// The same as [`Edit`]s.
+/// The same as [`JsonEdit`]s.
 pub(crate) fn edits<'a>(changes: &'a [Change], paths: &'a [Vec<&'a str>]) -> Vec<JsonEdit<'a>> {
     changes
         .iter()
