@@ -158,10 +158,14 @@ pub(crate) fn collect_variables(template: &ConfigNode, names: &mut BTreeSet<Stri
             }));
         }
         ConfigValue::List(elements) => {
-            elements.iter().for_each(|element| collect_variables(element, names))
+            for element in elements {
+                collect_variables(element, names);
+            }
         }
         ConfigValue::Object(members) => {
-            members.iter().for_each(|member| collect_variables(&member.value, names))
+            for member in members {
+                collect_variables(&member.value, names);
+            }
         }
         _ => {}
     }

@@ -192,7 +192,7 @@ async fn follow(task: &PluginTask, detached: DetachedCall) -> Result<Raw, RpcErr
         };
         match next {
             Ok(WorkerCallStep::Event(WorkerCallEvent::Note { method, params })) => {
-                task.note(&method, &params)
+                task.note(&method, &params);
             }
             Ok(WorkerCallStep::Event(WorkerCallEvent::Ask { id, method, .. }))
                 if method == TASK =>

@@ -38,7 +38,7 @@ pub fn serve(tools: &str, mut call: impl FnMut(&Called) -> Said, mut note: impl 
         let Ok(line) = line else { return };
         match parse(line.into()) {
             Ok(MessageOrBatch::One(RpcMessage::Request(request))) => {
-                answer(tools, &request, &mut call)
+                answer(tools, &request, &mut call);
             }
             Ok(MessageOrBatch::One(RpcMessage::Notification(told))) => note(&told.method()),
             _ => {}

@@ -26,7 +26,7 @@ pub(super) async fn ask(
     for field in fields(schema) {
         match fill_in(&field, keyboard, printer).await {
             Some(FieldValue::Value(value)) => {
-                members.push(format!("{}:{value}", quote(&field.key)))
+                members.push(format!("{}:{value}", quote(&field.key)));
             }
             Some(FieldValue::Nothing) => {}
             None => {

@@ -44,7 +44,7 @@ pub(super) fn print_among(parts: &[ResultPart], printer: &Printer) -> Result<(),
     for part in parts {
         match part {
             ResultPart::Text(text) if printer.is_screen() => {
-                printer.line(sanitize::sanitize_block(text))
+                printer.line(sanitize::sanitize_block(text));
             }
             ResultPart::Text(text) => printer.text(text),
             ResultPart::File { mime, bytes } => {

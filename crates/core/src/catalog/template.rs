@@ -89,7 +89,7 @@ impl UriTemplate {
         for part in &self.parts {
             match part {
                 TemplatePart::Literal(literal) => {
-                    pass_literal(literal.as_bytes(), uri, &mut reached)
+                    pass_literal(literal.as_bytes(), uri, &mut reached);
                 }
                 TemplatePart::Run(run) => run.pass(uri, &mut reached),
             }

@@ -136,7 +136,7 @@ impl ConnectionTask {
         }
         match probe.late_since() {
             Some(since) if !self.has_answered_since(live, since) => {
-                self.publish_liveness(live, Some(since))
+                self.publish_liveness(live, Some(since));
             }
             Some(_) => self.mark_answering(live, probe),
             None => probe.ask(),
@@ -165,7 +165,7 @@ impl ConnectionTask {
                 FailureWeight::Out => return Some(EndReason::Failed(error.into())),
                 // A server that is busy may not have answered; no call is to be lost for that.
                 FailureWeight::Strike | FailureWeight::None => {
-                    self.publish_liveness(live, live.silent_since())
+                    self.publish_liveness(live, live.silent_since());
                 }
             },
         }

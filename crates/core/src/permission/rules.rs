@@ -72,7 +72,7 @@ impl WorkspacePermissions {
                 [] => {}
                 [(server, tools)] => allow.push(Allowance::new(server, tools, rule)),
                 [(one, _), .., (other, _)] => {
-                    problems.push(ambiguous_rule_problem(rule, one, other))
+                    problems.push(ambiguous_rule_problem(rule, one, other));
                 }
             }
         }

@@ -106,7 +106,7 @@ pub(super) fn for_each_mut(schema: &mut Value, change: &mut impl FnMut(&mut Map<
                 }
             }
             (KeywordShape::One | KeywordShape::OneOrList, Some(inner)) => {
-                for_each_mut(inner, change)
+                for_each_mut(inner, change);
             }
             _ => {}
         }

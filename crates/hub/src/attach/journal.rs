@@ -75,9 +75,9 @@ impl SharedJournal {
     }
 
     /// [`SessionJournal::hub_says`].
-    pub(super) fn from_hub(&self, text: ByteString) -> Option<ByteString> {
+    pub(super) fn take_from_hub(&self, text: ByteString) -> Option<ByteString> {
         let mut book = self.lock();
-        let text = book.from_hub(text);
+        let text = book.take_from_hub(text);
         self.notify_if_settled(&book);
         text
     }
@@ -108,7 +108,7 @@ impl SharedJournal {
 
 impl SessionJournal {
     /// A message of the client; what is to be sent in its place, if anything.
-    pub(super) fn from_client(&mut self, text: ByteString) -> Option<ByteString> {
+    pub(super) fn take_from_client(&mut self, text: ByteString) -> Option<ByteString> {
         match parse(text.clone()) {
             Ok(MessageOrBatch::One(message)) => self.message_from_client(message),
             Ok(MessageOrBatch::Batch(messages)) => {
@@ -143,7 +143,7 @@ impl SessionJournal {
     }
 
     /// A message of the hub; what the client is to get in its place, if anything.
-    pub(super) fn from_hub(&mut self, text: ByteString) -> Option<ByteString> {
+    pub(super) fn take_from_hub(&mut self, text: ByteString) -> Option<ByteString> {
         match parse(text.clone()) {
             Ok(MessageOrBatch::One(RpcMessage::Response(response))) => {
                 let key = response.id().map(|id| id.key());
@@ -314,7 +314,7 @@ mod tests {
     fn book(said: &[&str]) -> SessionJournal {
         let mut book = SessionJournal::default();
         for text in said {
-            assert_eq!(book.from_client((*text).into()).as_deref(), Some(*text));
+            assert_eq!(book.take_from_client((*text).into()).as_deref(), Some(*text));
         }
         book
     }
@@ -356,15 +356,15 @@ mod tests {
     #[test]
     fn whoever_waits_is_told_of_a_loss() {
         let mut busy = book(&[&call("1"), &call(r#""one""#), &call("2"), "not JSON", "[]"]);
-        assert_eq!(busy.from_hub(answer("2")), Some(answer("2")));
+        assert_eq!(busy.take_from_hub(answer("2")), Some(answer("2")));
         let cancel =
             r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
-        busy.from_client(cancel.into());
+        busy.take_from_client(cancel.into());
         assert_eq!(told(busy), [r#""one""#]);
 
         let batch = format!("[{},{}]", call("3"), call("4"));
         let mut batched = book(&[&batch]);
-        batched.from_hub(format!("[{}]", answer("4")).into());
+        batched.take_from_hub(format!("[{}]", answer("4")).into());
         assert_eq!(told(batched), ["3"]);
 
         let mut large = book(&[&call("5"), &call("6")]);
@@ -376,12 +376,12 @@ mod tests {
     #[test]
     fn a_handshake_that_was_answered_is_repeated_in_silence() {
         let mut book = book(&[INITIALIZE]);
-        book.from_hub(answer("0"));
+        book.take_from_hub(answer("0"));
         assert!(book.hub_lost().messages.is_empty());
         let again = book.repeat_initialize().unwrap();
         assert_eq!(again, INITIALIZE.replace(r#""id":0"#, r#""id":"switchboard-again-1-0""#));
         assert!(book.is_greeting());
-        assert_eq!(book.from_hub(answer(r#""switchboard-again-1-0""#)), None);
+        assert_eq!(book.take_from_hub(answer(r#""switchboard-again-1-0""#)), None);
         assert!(!book.is_greeting());
     }
 
@@ -390,7 +390,7 @@ mod tests {
         let mut book = book(&[INITIALIZE]);
         assert!(book.hub_lost().messages.is_empty());
         assert_eq!(book.repeat_initialize().as_deref(), Some(INITIALIZE));
-        assert_eq!(book.from_hub(answer("0")), Some(answer("0")));
+        assert_eq!(book.take_from_hub(answer("0")), Some(answer("0")));
         assert!(!book.is_greeting());
     }
 
@@ -408,7 +408,7 @@ mod tests {
         let mut book = book(&[INITIALIZE, level]);
         book.hub_lost();
         assert_eq!(book.replay_after_initialize().len(), 1);
-        book.from_client(INITIALIZE.into());
+        book.take_from_client(INITIALIZE.into());
         assert_eq!(book.replay_after_initialize().len(), 0);
     }
 
@@ -423,7 +423,7 @@ mod tests {
             let goodbye = format!(
                 r#"{{"jsonrpc":"2.0","method":"{GOODBYE_METHOD}","params":{{"why":"{why}"}}}}"#
             );
-            assert_eq!(book.from_hub(goodbye.into()), None);
+            assert_eq!(book.take_from_hub(goodbye.into()), None);
             assert_eq!(book.hub_lost().comeback, expected, "{why}");
             assert_eq!(book.hub_lost().comeback, ReconnectTrigger::AtOnce);
         }

@@ -193,7 +193,7 @@ async fn repeat_handshake(
         let LinkFrame::Text(text) = frame else {
             continue;
         };
-        if let Some(text) = book.from_hub(text.clone()) {
+        if let Some(text) = book.take_from_hub(text.clone()) {
             to_client.send(text).await?;
         }
         if !book.lock().is_greeting() {

@@ -67,7 +67,7 @@ async fn relay_to_hub(
 ) {
     while let Some(frame) = incoming.next().await {
         let text = match frame {
-            LinkFrame::Text(text) => book.lock().from_client(text),
+            LinkFrame::Text(text) => book.lock().take_from_client(text),
             LinkFrame::Broken(malformed) => {
                 answer_malformed(&malformed, to_client).await;
                 None
@@ -106,7 +106,7 @@ async fn relay_to_client(
             yield_now().await;
         }
         let text = match frame {
-            LinkFrame::Text(text) => book.from_hub(text),
+            LinkFrame::Text(text) => book.take_from_hub(text),
             LinkFrame::Broken(malformed) => book.broken_from_hub(&malformed),
         };
         if let Some(text) = text

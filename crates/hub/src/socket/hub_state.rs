@@ -183,7 +183,7 @@ impl<H: HubBackend> HubState<H> {
         match self.options.lifetime {
             HubLifetime::UntilStopped => std::future::pending().await,
             HubLifetime::WhileUsed { idle, .. } => {
-                self.wait_until_quiet(idle, UsageCounts::is_unused).await
+                self.wait_until_quiet(idle, UsageCounts::is_unused).await;
             }
         }
     }

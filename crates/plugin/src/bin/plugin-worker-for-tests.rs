@@ -49,7 +49,7 @@ fn later(cx: &Context) -> Result<String> {
     for message in ["Who are you?", "And who are you?"] {
         match cx.elicit::<Value>(message, &name_schema())? {
             UserAnswer::Accepted(answer) => {
-                names.extend(answer["name"].as_str().map(str::to_owned))
+                names.extend(answer["name"].as_str().map(str::to_owned));
             }
             _ => return Err(Failure::new("nobody")),
         }

@@ -136,7 +136,7 @@ impl ExchangeDriver {
             };
             match arrived {
                 StreamItem::Mail(CallArrival::Notification(note)) => {
-                    self.emit_notification(note).await
+                    self.emit_notification(note).await;
                 }
                 StreamItem::Mail(CallArrival::Request(request)) => {
                     self.relay_question(stream, &request).await?;

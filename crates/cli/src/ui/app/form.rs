@@ -205,7 +205,7 @@ impl Form {
             let taken = blank.take();
             match taken.map_err(|why| (number, format!("{}: {why}", blank.field.title)))? {
                 FieldValue::Value(value) => {
-                    members.push(format!("{}:{value}", quote(&blank.field.key)))
+                    members.push(format!("{}:{value}", quote(&blank.field.key)));
                 }
                 FieldValue::Nothing => {}
             }

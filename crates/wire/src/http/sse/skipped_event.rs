@@ -72,7 +72,7 @@ mod tests {
                     None => break,
                     Some(Ok(SseEvent { data, .. })) => seen.push(data.to_string()),
                     Some(Err(SseEventError::TooLarge { .. } | SseEventError::NotUtf8)) => {
-                        lost = true
+                        lost = true;
                     }
                 }
             }

@@ -21,7 +21,7 @@ async fn counts(client: &Client) {
     for step in 0..STEPS {
         match exchange.next().await.unwrap() {
             ExchangeEvent::Progress(params) => {
-                assert_eq!(member(&params, "progress"), step.to_string())
+                assert_eq!(member(&params, "progress"), step.to_string());
             }
             other => panic!("instead of step {step}: {other:?}"),
         }
