@@ -6,7 +6,7 @@ use crate::command::{cargo, run as run_command, succeeds};
 use crate::failure::{Failure, Result};
 use crate::peers::{self, Peers};
 use crate::step::{Outcome, Report};
-use crate::{conformance, fuzz, repository};
+use crate::{conformance, fuzz, tidy};
 
 /// Long enough to replay the seeds and look around, short enough for every run.
 const FUZZ_SECONDS: u32 = 10;
@@ -25,7 +25,7 @@ pub(crate) fn run() -> Result<()> {
         .step("conformance", || conformance::run_with(&conformance::Options::default(), peers()?));
     let _ = report.step("fuzz", || fuzz::run(fuzz::Options { seconds: FUZZ_SECONDS }));
     report.optional("licences", licences);
-    let _ = report.step("repository", repository::check);
+    let _ = report.step("tidy", tidy::check);
     report.close()
 }
 

@@ -17,9 +17,9 @@ mod fuzz;
 mod load;
 mod paths;
 mod peers;
-mod repository;
 mod step;
 mod table;
+mod tidy;
 
 use std::process::ExitCode;
 
@@ -30,6 +30,7 @@ const USAGE: &str = "\
 usage: cargo xtask <verb>
 
   test                    everything: format, lints, docs, peers, tests, conformance, fuzz, licences
+  tidy                    rules of the repository: dependencies of crates, names, headers, sizes, documents
   peers                   install the MCP servers and SDKs the tests talk to, and print where they are
   conformance             the official suite: our client, the gateway before a server of either era, plugins alone,
                           and servers on the SDKs, directly and through the gateway
@@ -62,6 +63,7 @@ fn main() -> ExitCode {
 fn dispatch(mut args: Args) -> Result<()> {
     match args.word().as_deref() {
         Some("test") => args.end().and_then(|()| everything::run()),
+        Some("tidy") => args.end().and_then(|()| tidy::check()),
         Some("peers") => args.end().and_then(|()| peers::print()),
         Some("conformance") => conformance::Options::parse(args).and_then(|o| conformance::run(&o)),
         Some("fuzz") => fuzz::Options::parse(args).and_then(fuzz::run),

@@ -25,8 +25,8 @@ pub(crate) use permissions::{Forget, Permissions};
 pub(crate) use plugins::{Folders, Language, New, Plugin, ServePlugins};
 pub(crate) use probe::{Probe, Transport};
 pub(crate) use servers::{
-    Add, AddJson, Approve, Edit, Get, Import, Install, Kind, List, Named, Remove, ScopeArg, Switch,
-    Uninstall,
+    Add, AddJson, Approve, Edit, Get, Import, Install, Kind, List, Reject, Remove, ScopeArg,
+    Switch, Uninstall,
 };
 pub(crate) use serving::{Connect, ModeArg, Names, Search, Serve, View};
 pub(crate) use signing_in::{Doctor, Examined, Login, Logout};
@@ -211,7 +211,7 @@ pub(crate) enum Command {
     #[command(after_help = servers::APPROVE_EXAMPLES)]
     Approve(Approve),
     /// Refuse something that a project wants to run
-    Reject(Named),
+    Reject(Reject),
     /// Forget every approval and rejection in this project
     ResetProjectChoices,
     /// Copy servers from another client

@@ -192,7 +192,7 @@ pub(crate) struct Approve {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Named {
+pub(crate) struct Reject {
     /// A server, or the name of anything else of the project
     pub(crate) name: String,
 }

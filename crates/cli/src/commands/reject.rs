@@ -4,15 +4,15 @@ use serde_json::json;
 use switchboard_config::{ApprovalItem, command_line};
 
 use super::decide;
-use crate::args::Named;
+use crate::args::Reject;
 use crate::hint;
 use crate::printer::{Printer, RED};
 use crate::report::{Failure, FailureKind};
 use crate::surroundings::Caller;
 
-pub(super) fn run(named: &Named, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
+pub(super) fn run(reject: &Reject, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
     let desired = caller.workspace.desired();
-    let name = &named.name;
+    let name = &reject.name;
     let cases = decide::rejectable(&desired, name);
     if cases.is_empty() {
         let failure = Failure::plain(

@@ -23,12 +23,12 @@ const SHORT: usize = line::MAX_NAME_CHARS - ":4294967295:4294967295".len();
 /// Writes lines.
 #[derive(Default)]
 pub(super) struct Pen {
-    known: Known,
+    known: CachedCallers,
 }
 
 /// Whoever made the latest calls.
 #[derive(Default)]
-struct Known(HashMap<*const CallerIdentity, Met, BuildHasherDefault<Address>>);
+struct CachedCallers(HashMap<*const CallerIdentity, Met, BuildHasherDefault<Address>>);
 
 struct Met {
     /// Held, so that no other can have its address.
@@ -67,9 +67,9 @@ impl Pen {
     }
 }
 
-// === impl Known ===
+// === impl CachedCallers ===
 
-impl Known {
+impl CachedCallers {
     fn whom(&mut self, who: &Arc<CallerIdentity>) -> &[u8] {
         if self.0.len() >= KNOWN {
             self.0.clear();

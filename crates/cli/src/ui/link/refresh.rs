@@ -108,7 +108,7 @@ async fn read_opened(
     events: &mut AdminEventStream,
 ) -> Result<OpenHub, AdminClientError> {
     #[derive(Deserialize)]
-    struct Opened {
+    struct OpenedWorkspace {
         id: String,
         session: String,
     }
@@ -116,7 +116,7 @@ async fn read_opened(
     let first = first
         .map_err(|_| AdminClientError::Silent { after: OPEN_TIMEOUT })?
         .ok_or(AdminClientError::Gone)?;
-    let Opened { id, session } = first.read()?;
+    let OpenedWorkspace { id, session } = first.read()?;
     Ok(OpenHub { client, workspace: id, session })
 }
 

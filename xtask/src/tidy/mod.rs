@@ -1,5 +1,11 @@
-//! Rules about the repository itself that need no tool: few dependencies, short documents, nothing
-//! unfinished, lock files without download addresses.
+//! `cargo xtask tidy`: rules about the repository that need no other tool.
+//!
+//! Few packages, short documents, nothing unfinished, lock files without download addresses; the crates' dependencies as
+//! ARCHITECTURE.md lists them ([`dependencies`]); names, headers, sizes and layout of source files ([`source`]). Part of
+//! `cargo xtask test`. It judges no behaviour.
+
+mod dependencies;
+mod source;
 
 use std::fs;
 use std::path::Path;
@@ -31,10 +37,13 @@ pub(crate) fn check() -> Result<()> {
     for (name, most) in DOCUMENTS {
         problems.extend(document(&root, name, most));
     }
+    problems.extend(dependencies::check(&root)?);
     for file in tracked_files(&root)? {
         // A file that is removed but not yet committed is still listed.
         if let Ok(bytes) = fs::read(root.join(&file)) {
-            problems.extend(content(&file, &String::from_utf8_lossy(&bytes)));
+            let text = String::from_utf8_lossy(&bytes);
+            problems.extend(content(&file, &text));
+            problems.extend(source::check(&root, &file, &text));
         }
     }
     if problems.is_empty() {
