@@ -7,8 +7,10 @@ use bytestring::ByteString;
 use libfuzzer_sys::fuzz_target;
 use serde_json::value::RawValue;
 use switchboard_wire::{
-    envelope::{Malformed, MalformedKind, Message, Outcome, Parsed, parse},
-    json::{Raw, SyntaxKind},
+    envelope::{
+        MalformedKind, MalformedMessage, MessageOrBatch, ResponseOutcome, RpcMessage, parse,
+    },
+    json::{JsonSyntaxErrorKind, Raw},
 };
 
 fuzz_target!(|data: &[u8]| {
@@ -20,12 +22,12 @@ fuzz_target!(|data: &[u8]| {
     let theirs: Result<&RawValue, _> = serde_json::from_str(body);
     match Raw::parse(body.to_owned()) {
         Ok(ours) => assert_eq!(theirs.as_ref().expect("only we take it").get(), ours.as_str()),
-        Err(syntax) if syntax.kind == SyntaxKind::TooDeep => return,
+        Err(syntax) if syntax.kind == JsonSyntaxErrorKind::TooDeep => return,
         Err(_) => assert!(theirs.is_err(), "only they take it"),
     }
     match parse(text.clone()) {
-        Ok(Parsed::One(message)) => check(&message, &text),
-        Ok(Parsed::Batch(messages)) => {
+        Ok(MessageOrBatch::One(message)) => check(&message, &text),
+        Ok(MessageOrBatch::Batch(messages)) => {
             assert!(!messages.is_empty());
             for message in messages {
                 match message {
@@ -38,15 +40,15 @@ fuzz_target!(|data: &[u8]| {
     }
 });
 
-fn is_syntax(malformed: &Malformed) -> bool {
+fn is_syntax(malformed: &MalformedMessage) -> bool {
     matches!(malformed.kind, MalformedKind::Syntax(_))
 }
 
-fn check(message: &Message, input: &str) {
+fn check(message: &RpcMessage, input: &str) {
     let whole = match message {
-        Message::Request(request) => request.text(),
-        Message::Notification(note) => note.text(),
-        Message::Response(response) => response.text(),
+        RpcMessage::Request(request) => request.text(),
+        RpcMessage::Notification(note) => note.text(),
+        RpcMessage::Response(response) => response.text(),
     };
     within(whole, input);
     // A key that names half of a surrogate pair is a key to us and an error to them.
@@ -60,15 +62,15 @@ fn check(message: &Message, input: &str) {
     }
     assert_eq!(id.as_ref().map(|id| id.as_str()), member("id").filter(|id| *id != "null"));
     match message {
-        Message::Request(request) => {
+        RpcMessage::Request(request) => {
             assert_eq!(request.params().as_ref().map(Raw::as_str), member("params"));
         }
-        Message::Notification(note) => {
+        RpcMessage::Notification(note) => {
             assert_eq!(note.params().as_ref().map(Raw::as_str), member("params"));
         }
-        Message::Response(response) => match response.outcome() {
-            Outcome::Result(result) => assert_eq!(Some(result.as_str()), member("result")),
-            Outcome::Error(_) => assert!(member("error").is_some()),
+        RpcMessage::Response(response) => match response.outcome() {
+            ResponseOutcome::Result(result) => assert_eq!(Some(result.as_str()), member("result")),
+            ResponseOutcome::Error(_) => assert!(member("error").is_some()),
         },
     }
 }

@@ -14,7 +14,7 @@ use std::{
 };
 
 use libfuzzer_sys::fuzz_target;
-use switchboard_wire::link::{Frame, lines::LineReader};
+use switchboard_wire::link::{LinkFrame, lines::LineReader};
 use tokio::io::{AsyncRead, ReadBuf};
 
 /// Small, so that inputs of ordinary size pass it.
@@ -48,8 +48,8 @@ fn frames<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Vec<String> {
         let mut seen = Vec::new();
         while let Some(frame) = reader.next().await.unwrap() {
             seen.push(match frame {
-                Frame::Text(text) => text.to_string(),
-                Frame::Broken(malformed) => format!("{malformed:?}"),
+                LinkFrame::Text(text) => text.to_string(),
+                LinkFrame::Broken(malformed) => format!("{malformed:?}"),
             });
         }
         seen

@@ -7,14 +7,14 @@ mod chunks;
 
 use bytes::Bytes;
 use libfuzzer_sys::fuzz_target;
-use switchboard_wire::http::events::{Event, EventError, EventParser};
+use switchboard_wire::http::sse::{SseEvent, SseEventError, SseParser};
 
 /// Small, so that inputs of ordinary size pass it.
 const LIMIT: usize = 48;
 
 #[derive(Debug, PartialEq)]
 struct Seen {
-    events: Vec<Result<Event, EventError>>,
+    events: Vec<Result<SseEvent, SseEventError>>,
     last_id: Option<String>,
     retry: Option<std::time::Duration>,
     mid_event: bool,
@@ -34,7 +34,7 @@ fuzz_target!(|data: &[u8]| {
 });
 
 fn read<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Seen {
-    let mut parser = EventParser::new(LIMIT);
+    let mut parser = SseParser::new(LIMIT);
     let mut events = Vec::new();
     for piece in pieces {
         parser.feed(Bytes::copy_from_slice(piece));
