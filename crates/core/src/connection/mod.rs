@@ -57,6 +57,7 @@ pub use proxy::proxies_from_environment;
 pub use sign_in::SignInError;
 pub use spec::{ConnectGroup, ConnectionSharing, ConnectionSpec, ConnectionTarget, InProcessLink};
 pub use state::{ConnectionAttempt, ConnectionFailure, ConnectionState, LiveSession, SignInNeeded};
+pub(crate) use stats::StatsSample;
 pub use stats::{CallLatency, ConnectionStats};
 pub use target::PARENT_MARKER_VARIABLE;
 pub use timing::{ConnectionTiming, RetryJitter};
@@ -262,6 +263,15 @@ impl Connection {
         timeout(longest, begun).await.is_ok_and(|begun| begun.is_ok())
     }
 
+    /// The same as [`Connection::check`], and waits for what comes of a new attempt for as long as for an answer.
+    pub(crate) async fn check_to_the_end(&self) {
+        self.check().await;
+        let mut state = self.state.clone();
+        let attempted = state.wait_for(|state| !matches!(state, ConnectionState::Pending(_)));
+        // An attempt that takes longer is shown as one that is under way.
+        let _ = timeout(self.core.shared.timing.ping_patience, attempted).await;
+    }
+
     /// Asks a connected server whether it still answers, and waits until that is known; one that is down is tried again.
     pub async fn check(&self) {
         if self.retry_if_failed(Duration::ZERO).await {
@@ -399,13 +409,18 @@ impl Connection {
 
     /// Numbers about it.
     pub fn stats(&self) -> ConnectionStats {
+        ConnectionStats::merge([self.stats_sample()])
+    }
+
+    /// The same, to be merged with those of other connections.
+    pub(crate) fn stats_sample(&self) -> StatsSample {
         let pid = match &*self.state.borrow() {
             ConnectionState::Connected(live) => {
                 live.client.process().map(switchboard_process::Process::pid)
             }
             _ => None,
         };
-        self.core.tally.stats(self.core.in_flight.count(), pid)
+        self.core.tally.sample(self.core.in_flight.count(), pid)
     }
 }
 

@@ -149,7 +149,10 @@ impl Inner {
         view: &PrincipalView,
     ) -> Arc<WorkspaceSnapshot> {
         let last = self.snapshot(standing, view);
-        Arc::new(self.build_snapshot(&view.applied(), standing, Some(&last)))
+        let applied = view.applied();
+        let mut snapshot = self.build_snapshot(&applied, standing, Some(&last));
+        self.add_other_connections(&mut snapshot, &standing.id, view, &applied);
+        Arc::new(snapshot)
     }
 
     /// The snapshot of now, made anew only if something changed since the last.

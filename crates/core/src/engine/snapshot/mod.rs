@@ -1,5 +1,6 @@
 //! What a workspace looks like now: every server with its state and why, one catalog, everything that is wrong.
 
+mod all_connections;
 pub(super) mod build;
 pub(super) mod recent_calls;
 
@@ -18,6 +19,8 @@ use crate::connection::{ConnectionError, ConnectionState, ConnectionStats};
 use crate::problem::EngineProblem;
 
 use crate::engine::supervisor::applied::{AppliedServer, AppliedState};
+
+pub use all_connections::ConnectionCount;
 
 /// A workspace at one moment. It never changes; ask for another.
 #[derive(Debug, Clone, Default)]
@@ -45,8 +48,10 @@ pub struct ServerSnapshot {
     pub at: Option<SourceLocation>,
     /// How it is reached; absent where the entry cannot be used.
     pub transport: Option<&'static str>,
-    /// Its state.
+    /// Its state: the worst among its connections.
     pub status: ServerStatus,
+    /// How many connections it has, and how many are in that state.
+    pub connections: ConnectionCount,
     /// What it said of itself, while connected.
     pub facts: Option<Arc<ServerFacts>>,
     /// How long connecting took, while connected.
@@ -186,9 +191,10 @@ impl ServerSnapshot {
     pub fn is_coming(&self) -> bool {
         match self.status {
             ServerStatus::Pending => self.stats.is_some(),
-            ServerStatus::Connected => {
-                self.lists == ListsArrival::Coming && self.silent_since.is_none()
-            }
+            // Another connection may have failed.
+            ServerStatus::Connected
+            | ServerStatus::Failed { .. }
+            | ServerStatus::NeedsAuth { .. } => self.lists == ListsArrival::Coming,
             _ => false,
         }
     }
@@ -219,6 +225,7 @@ pub(in crate::engine) fn server_snapshots(
                 at: None,
                 transport: None,
                 status: ServerStatus::from_configuration(&server.state),
+                connections: ConnectionCount::ONE,
                 facts: None,
                 connect_took: None,
                 silent_since: None,
@@ -245,13 +252,20 @@ fn running_server(placed: &AppliedServer, lists: ListsArrival) -> ServerSnapshot
         at: None,
         transport: Some(placed.transport),
         status: ServerStatus::from_connection(&state),
+        connections: ConnectionCount::ONE,
         facts: live.map(|live| live.facts.clone()),
         connect_took: live.map(|live| live.connect_took),
         silent_since: live.and_then(|live| live.silent_since()).map(system_time),
         stats: Some(placed.connection.stats()),
         tools: 0,
         cost: 0,
-        lists: if live.is_some() { lists } else { ListsArrival::Never },
+        lists: match (live, lists) {
+            (None, _) => ListsArrival::Never,
+            (Some(live), ListsArrival::Coming) if live.silent_since().is_some() => {
+                ListsArrival::Never
+            }
+            _ => lists,
+        },
     }
 }
 

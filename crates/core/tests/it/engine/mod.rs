@@ -1,5 +1,6 @@
 //! The engine at its boundary: what is desired in, snapshots, events and results out.
 
+mod all_connections;
 mod apply;
 pub(crate) mod call;
 mod elicitation;
