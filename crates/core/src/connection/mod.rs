@@ -34,7 +34,10 @@ mod tls;
 
 use std::{
     fmt,
-    sync::{Arc, OnceLock},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -89,6 +92,8 @@ struct ConnectionCore {
     strikes: strikes::Strikes,
     in_flight: call_admission::InFlight,
     tally: stats::StatsRecorder,
+    /// Whether a first list has waited in vain for what the server offers, since it was last connected.
+    is_overdue: AtomicBool,
     stop: CancellationToken,
 }
 
@@ -124,6 +129,7 @@ impl Connection {
             strikes: strikes::Strikes::default(),
             in_flight: call_admission::InFlight::default(),
             tally: stats::StatsRecorder::default(),
+            is_overdue: AtomicBool::new(false),
             stop: CancellationToken::new(),
         });
         let mut task = None;
@@ -388,8 +394,20 @@ impl Connection {
         matches!(&*self.state.borrow(), ConnectionState::Connected(current) if current.number == live.number)
     }
 
+    /// Notes that a first list has waited in vain for what the server offers. Later lists do not wait for it until it
+    /// has answered, or is connected again.
+    pub(crate) fn mark_overdue(&self) {
+        self.core.is_overdue.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a first list has waited in vain for what the server offers.
+    pub(crate) fn is_overdue(&self) -> bool {
+        self.core.is_overdue.load(Ordering::Relaxed)
+    }
+
     /// Begins anew, by hand: everything remembered of the server is forgotten, and it is connected now.
     pub fn reconnect(&self) {
+        self.core.is_overdue.store(false, Ordering::Relaxed);
         self.core.requests.ask(|asked| asked.reconnect = true);
     }
 

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 use serde::Serialize;
 use serde_json::json;
-use switchboard_config::{DesiredServer, ProblemSeverity};
-use switchboard_core::engine::ServerSnapshot;
+use switchboard_config::{DesiredServer, ProblemSeverity, command_line};
+use switchboard_core::engine::{ListsArrival, ServerSnapshot};
 use switchboard_core::{Request, WorkspaceSnapshot};
 use switchboard_wire::Era;
 
@@ -77,6 +77,7 @@ async fn examine(hub: &CommandEngine, caller: &Caller, printer: &Printer) -> Res
     let told: Vec<_> = told.map(|problem| Notice::from(problem).message).collect();
     let mut notices = tools::problem_notices(None, hub, caller, &snapshot);
     notices.retain(|notice| !told.contains(&notice.message));
+    notices.extend(snapshot.servers.iter().filter_map(unlisted_notice));
     notices.extend(hub.desired.skipped_folders.iter().map(Notice::from));
     notices.extend(environment::cut_proxies(&caller.variables));
     let wrong = notices.iter().filter(|notice| notice.severity >= ProblemSeverity::Warning).count();
@@ -97,6 +98,17 @@ async fn examine(hub: &CommandEngine, caller: &Caller, printer: &Printer) -> Res
         1 => Err(Failure::plain(FailureKind::Failed, "one thing is wrong")),
         many => Err(Failure::plain(FailureKind::Failed, format!("{many} things are wrong"))),
     }
+}
+
+/// A word about a server that is connected and has not answered what it offers.
+fn unlisted_notice(view: &ServerSnapshot) -> Option<Notice> {
+    let is_late = matches!(view.lists, ListsArrival::Coming | ListsArrival::Overdue);
+    if !is_late || !view.is_usable() {
+        return None;
+    }
+    let message = format!("`{}` is connected and does not answer what it offers", view.name);
+    let hint = format!("`{}` shows what it writes", command_line("logs", [&*view.name]));
+    Some(Notice::warning(message).with_hint(hint).with_server(&view.name))
 }
 
 async fn examine_server(

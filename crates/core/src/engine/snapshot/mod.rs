@@ -15,7 +15,7 @@ use switchboard_wire::client::ServerFacts;
 use tokio::time::Instant;
 
 use crate::catalog::Catalog;
-use crate::connection::{ConnectionError, ConnectionState, ConnectionStats};
+use crate::connection::{Connection, ConnectionError, ConnectionState, ConnectionStats};
 use crate::problem::EngineProblem;
 
 use crate::engine::supervisor::applied::{AppliedServer, AppliedState};
@@ -76,6 +76,8 @@ pub enum ListsArrival {
     There,
     /// It is on its way.
     Coming,
+    /// A first list has waited for it in vain.
+    Overdue,
     /// It is not expected.
     Never,
 }
@@ -163,6 +165,11 @@ impl WorkspaceSnapshot {
     /// The servers that something is still expected of: a connection, or its lists.
     pub fn servers_coming(&self) -> impl Iterator<Item = &ServerSnapshot> {
         self.servers.iter().filter(|server| server.is_coming())
+    }
+
+    /// The servers among them that a first list waits for: those that no list has waited for in vain.
+    pub fn servers_awaited(&self) -> impl Iterator<Item = &ServerSnapshot> {
+        self.servers_coming().filter(|server| server.lists != ListsArrival::Overdue)
     }
 
     /// The servers that are not hidden and have resources, by what they say of themselves or by their lists.
@@ -259,13 +266,28 @@ fn running_server(placed: &AppliedServer, lists: ListsArrival) -> ServerSnapshot
         stats: Some(placed.connection.stats()),
         tools: 0,
         cost: 0,
-        lists: match (live, lists) {
-            (None, _) => ListsArrival::Never,
-            (Some(live), ListsArrival::Coming) if live.silent_since().is_some() => {
-                ListsArrival::Never
-            }
-            _ => lists,
-        },
+        lists: lists_arrival(&placed.connection, &state, lists),
+    }
+}
+
+/// Whether the lists of a connection in this state are there; `lists` says it of one that is up.
+fn lists_arrival(
+    connection: &Connection,
+    state: &ConnectionState,
+    lists: ListsArrival,
+) -> ListsArrival {
+    match (state, lists) {
+        (ConnectionState::Connected(_), ListsArrival::There) => ListsArrival::There,
+        (ConnectionState::Connected(live), _) if live.silent_since().is_some() => {
+            ListsArrival::Never
+        }
+        (ConnectionState::Connected(_) | ConnectionState::Pending(_), _)
+            if connection.is_overdue() =>
+        {
+            ListsArrival::Overdue
+        }
+        (ConnectionState::Connected(_), lists) => lists,
+        _ => ListsArrival::Never,
     }
 }
 

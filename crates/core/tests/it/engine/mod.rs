@@ -4,6 +4,7 @@ mod all_connections;
 mod apply;
 pub(crate) mod call;
 mod elicitation;
+mod first_list;
 mod handed;
 mod kinds;
 mod principals;
