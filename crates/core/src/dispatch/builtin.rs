@@ -77,7 +77,7 @@ pub(super) async fn call(
         return None;
     }
     match name {
-        LIST_RESOURCES_TOOL => Some(list(stage, params, only)),
+        LIST_RESOURCES_TOOL => Some(Box::pin(list(stage, params, only)).await),
         READ_RESOURCE_TOOL => Some(Box::pin(read(stage, params, only, record)).await),
         _ => None,
     }
@@ -89,12 +89,14 @@ fn is_shadowed(stage: &Stage, name: &str) -> bool {
     style == NameStyle::Bare && stage.snapshot().catalog.names(style).tool(name).is_some()
 }
 
-fn list(stage: &Stage, params: &Raw, only: Option<&str>) -> Result<CallOutcome, CallError> {
+async fn list(stage: &Stage, params: &Raw, only: Option<&str>) -> Result<CallOutcome, CallError> {
     let server =
         seen_server(argument(LIST_RESOURCES_TOOL, params, "server", ArgumentNeed::No)?, only)?;
     if let Some(server) = &server {
         stage.applied_server(server)?;
     }
+    // It may be the first that a client asks.
+    stage.await_first_lists(server.as_deref()).await;
     let snapshot = stage.snapshot();
     let wanted = |owner: &str| server.as_deref().is_none_or(|server| server == owner);
     let resources: Vec<_> = snapshot

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use switchboard_wire::json::Raw;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 
+use super::find::is_meant;
 use super::running_call::CallEventSender;
 use super::{CallError, Request};
 use crate::engine::{AppliedServer, AppliedState, Caller, Inner, log_name_of_spec};
@@ -67,6 +68,18 @@ impl Stage {
                 return Ok(None);
             }
         }
+    }
+
+    /// Waits for servers that have not said yet what they offer, or for one of them, as long as a first list does.
+    pub(super) async fn await_first_lists(&self, server: Option<&str>) {
+        let mut revisions = self.engine.revisions();
+        let is_awaited = || {
+            let snapshot = self.snapshot();
+            snapshot.servers_awaited().any(|awaited| is_meant(server, &awaited.name))
+        };
+        let coming = async { while is_awaited() && revisions.changed().await.is_ok() {} };
+        // What is not there by then is left out.
+        let _ = timeout(self.first_list_wait(), coming).await;
     }
 
     /// How long a client's first list waits for servers that are starting; so long, and no longer, something is waited

@@ -331,6 +331,8 @@ impl BridgeView {
         );
         let answer = match own {
             GatewayRequest::Find => {
+                // It may be the first that a client asks.
+                self.await_servers().await?;
                 let snapshot = self
                     .snapshot_for(context)
                     .ok_or_else(|| GatewayToolError::Rpc(engine_ended_error()));

@@ -413,6 +413,18 @@ async fn the_engines_own_tools_list_and_read_resources() {
     bench.engine.shutdown().await;
 }
 
+/// It may be the first that a client asks.
+#[tokio::test]
+async fn the_engines_own_tools_wait_for_servers_that_are_starting() {
+    let mut bench = Bench::new().await;
+    bench.serve("one", Script::new(&[]).with_resource("note://a"));
+    let caller = bench.attach(session(Mode::Default));
+    let listing = Request::tool("ListMcpResources", &arguments("{}"));
+    let listed = bench.engine.call(&caller, listing).outcome().await.unwrap();
+    assert!(said(&listed.result).contains("note://a"), "{}", listed.result);
+    bench.engine.shutdown().await;
+}
+
 #[tokio::test]
 async fn an_unknown_method_goes_through_only_where_one_server_is_meant() {
     let mut bench = Bench::new().await;
