@@ -27,7 +27,7 @@ export function openServer(name) {
   const update = () => {
     draw();
     // Looked at when it was started anew, and not with every call.
-    const pid = named(name)?.stats?.pid;
+    const pid = (named(name)?.stats?.pids ?? [named(name)?.stats?.pid]).join(' ');
     if (pid !== running) {
       if (pid) processes(name, family);
       else family.replaceChildren();
@@ -47,7 +47,7 @@ export function openServer(name) {
 }
 
 function about(server) {
-  const { name, scope, at: place, transport, error, why, lastTriedAt, retryInMillis, silentSince, serverName, serverVersion, protocol, era, offers = [], connectMillis, toolCount, cost, stats = {} } = server;
+  const { name, scope, at: place, transport, error, why, lastTriedAt, retryInMillis, silentSince, serverName, serverVersion, protocol, era, offers = [], connectMillis, toolCount, cost, connections, affectedConnections, stats = {} } = server;
   const { latency } = stats;
   const users = known.clients.filter(({ servers = {} }) => name in servers).map((client) => client.name || client.session);
   return [
@@ -55,6 +55,7 @@ function about(server) {
     error && h('p', { className: 'wrong' }, (error.causes ?? []).join('\n'), error.hint && `\nhint: ${error.hint}`),
     why && h('p', {}, why),
     facts([
+      ['Affects', affectedConnections && `${affectedConnections === 1 ? 'one' : affectedConnections} of ${connections} connections`],
       ['Scope', scope], ['File', place && `${place.origin}:${place.line}`], ['Transport', transport],
       ['It calls itself', [serverName, serverVersion].filter(Boolean).join(' ')], ['Protocol', protocol && `${protocol}, ${era}`],
       ['Offers', offers.join(', ')], ['Connected in', connectMillis !== undefined && `${connectMillis} ms`],
@@ -63,7 +64,7 @@ function about(server) {
       ['Tools', toolCount ? `${toolCount}, which cost ${cost} tokens` : undefined],
       ['Calls in flight', stats.callsInFlight || undefined],
       ['Latency', latency && `half within ${latency.p50Millis} ms, all but one of a hundred within ${latency.p99Millis} ms`],
-      ['Restarts', stats.restarts || undefined], ['Process', stats.pid], ['Clients that used it', users.join(', ')],
+      ['Restarts', stats.restarts || undefined], ['Process', (stats.pids ?? [stats.pid]).filter(Boolean).join(', ')], ['Clients that used it', users.join(', ')],
       ['Last trouble', stats.lastError?.causes?.join(': ')],
     ]),
     h('div', { className: 'actions' }, actions(server)),

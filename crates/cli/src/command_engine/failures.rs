@@ -77,6 +77,8 @@ pub(crate) fn missing_failure(
     let plain =
         |words: String| Failure::plain(FailureKind::Failed, format!("`{server}` is {words}"));
     Some(match &view.status {
+        // Another connection of it may have failed.
+        _ if view.is_usable() => return None,
         ServerStatus::Connected => return None,
         ServerStatus::Pending => plain("not connected".to_owned())
             .with_causes(["it did not answer in time".to_owned()])

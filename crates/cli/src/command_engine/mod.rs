@@ -39,7 +39,7 @@ use crate::surroundings::Caller;
 use own_engine::OwnEngine;
 
 /// How long a server that is connected may take for its lists, beyond the time to connect.
-const LISTS_TIMEOUT: Duration = Duration::from_secs(30);
+const LISTS_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a person waits without being told what for.
 const SILENT_WAIT: Duration = Duration::from_secs(1);
 

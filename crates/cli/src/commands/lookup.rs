@@ -17,11 +17,15 @@ use switchboard_core::engine::{ServerSnapshot, WorkspaceSnapshot};
 use switchboard_core::permission::{DecisionReason, WorkspacePermissions};
 
 use crate::command_engine::{self, CommandEngine, WaitTarget};
+use crate::hint;
 use crate::printer::Printer;
 use crate::report::{Failure, FailureKind};
 
 /// How long servers are waited for that might have something of the same name.
 const OTHER_SERVERS_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The shortest names that are cut are the gateway's.
+const MIN_CUT_NAME: usize = 46;
 
 /// Something a server offers under a name.
 pub(super) trait LookupItem: Clone {
@@ -49,6 +53,8 @@ pub(super) trait LookupItem: Clone {
 enum TypedName<'a> {
     /// Of this server.
     Of { server: String, own: &'a str },
+    /// Of a server that is not configured.
+    Unconfigured { server: &'a str },
     /// `mcp__<server>__<name>`.
     Full(&'a str),
     /// Of whichever server has it.
@@ -69,10 +75,23 @@ pub(super) async fn find<T: LookupItem>(
     printer: &Printer,
 ) -> Result<T, LookupError> {
     match TypedName::of(typed, &hub.snapshot()) {
+        TypedName::Unconfigured { server } => Err(no_server(server, typed).into()),
         TypedName::Of { server, own } => of_server(hub, &server, own, printer).await,
         TypedName::Full(name) => find_full(hub, name, printer).await,
         TypedName::Bare(name) => Ok(find_bare(hub, name, printer).await?),
     }
+}
+
+/// No server is waited for where the name says that it is of none of them.
+fn no_server(server: &str, typed: &str) -> Failure {
+    let failure = Failure::plain(FailureKind::Failed, format!("there is no server `{server}`"));
+    failure.with_context(format!("cannot use `{typed}`")).with_hint(hint::no_server())
+}
+
+fn is_listed(name: &str, snapshot: &WorkspaceSnapshot) -> bool {
+    let catalog = &snapshot.catalog;
+    catalog.tools().iter().any(|listed| listed.tool.name == name)
+        || catalog.prompts().iter().any(|listed| listed.prompt.name == name)
 }
 
 async fn of_server<T: LookupItem>(
@@ -106,7 +125,8 @@ async fn find_full<T: LookupItem>(
             let over = match fitting.peek() {
                 Some(_) => !fitting.any(|(view, _)| view.is_coming()),
                 // A name that was cut may be of any server.
-                None => snapshot.servers_coming().next().is_none(),
+                None if name.len() >= MIN_CUT_NAME => snapshot.servers_coming().next().is_none(),
+                None => true,
             };
             found(snapshot).is_some() || over
         })
@@ -245,7 +265,11 @@ impl<'a> TypedName<'a> {
         match servers.max_by_key(|(server, _)| server.len()) {
             Some((server, own)) => Self::Of { server, own },
             None if typed.starts_with("mcp__") => Self::Full(typed),
-            None => Self::Bare(typed),
+            None => match typed.split_once('/') {
+                // Some servers have a slash in the names of their tools.
+                Some((server, _)) if !is_listed(typed, snapshot) => Self::Unconfigured { server },
+                _ => Self::Bare(typed),
+            },
         }
     }
 }

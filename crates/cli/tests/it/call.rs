@@ -35,6 +35,19 @@ fn every_way_to_write_it() {
     insta::assert_snapshot!("call", story.transcript());
 }
 
+/// A server that never answers is not waited for where the name says that it is of another.
+#[test]
+fn a_name_of_a_server_that_is_not_configured_fails_at_once() {
+    let story = Story::new();
+    story.quietly(&["add", "hung", "--", "sleep", "300"]);
+    for name in ["nope/x", "mcp__nope__x"] {
+        let began = Instant::now();
+        let output = story.quietly(&["call", name]);
+        assert!(!output.status.success(), "{name}");
+        assert!(began.elapsed() < Duration::from_secs(15), "{name}: {:?}", began.elapsed());
+    }
+}
+
 #[test]
 fn mistakes_are_explained() {
     let mut story = kiosk();

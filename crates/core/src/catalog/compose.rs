@@ -91,7 +91,7 @@ impl Catalog {
             }),
         );
         // Entries that share a connection share what was read from it, under the name of one of them.
-        let problems = lists.problems().cloned();
+        let problems = lists.problems_within(member.filter).cloned();
         self.problems.extend(problems.map(|problem| problem.of_server(member.server)));
         let instructions = lists.instructions.clone();
         self.servers.push(VisibleServer { name: name.clone(), instructions });

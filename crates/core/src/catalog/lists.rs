@@ -4,6 +4,8 @@
 
 use std::sync::Arc;
 
+use switchboard_config::ToolFilter;
+
 use super::{ParsedList, Prompt, Resource, ResourceTemplate, Tool, text};
 use crate::problem::EngineProblem;
 
@@ -78,6 +80,19 @@ impl ServerLists {
     pub fn problems(&self) -> impl Iterator<Item = &EngineProblem> {
         let ListProblems { tools, prompts, resources, templates } = &self.problems;
         [tools, prompts, resources, templates].into_iter().flatten()
+    }
+
+    /// The same for an entry that shows only the tools of `filter`: what is wrong with others is no concern of its.
+    pub(super) fn problems_within<'l>(
+        &'l self,
+        filter: &'l ToolFilter,
+    ) -> impl Iterator<Item = &'l EngineProblem> {
+        let ListProblems { tools, prompts, resources, templates } = &self.problems;
+        let is_shown = |problem: &&EngineProblem| {
+            problem.item.as_deref().is_none_or(|tool| filter.shows_tool(tool))
+        };
+        let others = [prompts, resources, templates].into_iter().flatten();
+        tools.iter().filter(is_shown).chain(others)
     }
 
     /// About how many tokens a model spends on all the tools.

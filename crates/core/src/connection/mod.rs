@@ -34,7 +34,10 @@ mod tls;
 
 use std::{
     fmt,
-    sync::{Arc, OnceLock},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -57,6 +60,7 @@ pub use proxy::proxies_from_environment;
 pub use sign_in::SignInError;
 pub use spec::{ConnectGroup, ConnectionSharing, ConnectionSpec, ConnectionTarget, InProcessLink};
 pub use state::{ConnectionAttempt, ConnectionFailure, ConnectionState, LiveSession, SignInNeeded};
+pub(crate) use stats::StatsSample;
 pub use stats::{CallLatency, ConnectionStats};
 pub use target::PARENT_MARKER_VARIABLE;
 pub use timing::{ConnectionTiming, RetryJitter};
@@ -88,6 +92,8 @@ struct ConnectionCore {
     strikes: strikes::Strikes,
     in_flight: call_admission::InFlight,
     tally: stats::StatsRecorder,
+    /// Whether a first list has waited in vain for what the server offers, since it was last connected.
+    is_overdue: AtomicBool,
     stop: CancellationToken,
 }
 
@@ -123,6 +129,7 @@ impl Connection {
             strikes: strikes::Strikes::default(),
             in_flight: call_admission::InFlight::default(),
             tally: stats::StatsRecorder::default(),
+            is_overdue: AtomicBool::new(false),
             stop: CancellationToken::new(),
         });
         let mut task = None;
@@ -262,6 +269,15 @@ impl Connection {
         timeout(longest, begun).await.is_ok_and(|begun| begun.is_ok())
     }
 
+    /// The same as [`Connection::check`], and waits for what comes of a new attempt for as long as for an answer.
+    pub(crate) async fn check_to_the_end(&self) {
+        self.check().await;
+        let mut state = self.state.clone();
+        let attempted = state.wait_for(|state| !matches!(state, ConnectionState::Pending(_)));
+        // An attempt that takes longer is shown as one that is under way.
+        let _ = timeout(self.core.shared.timing.ping_patience, attempted).await;
+    }
+
     /// Asks a connected server whether it still answers, and waits until that is known; one that is down is tried again.
     pub async fn check(&self) {
         if self.retry_if_failed(Duration::ZERO).await {
@@ -378,8 +394,20 @@ impl Connection {
         matches!(&*self.state.borrow(), ConnectionState::Connected(current) if current.number == live.number)
     }
 
+    /// Notes that a first list has waited in vain for what the server offers. Later lists do not wait for it until it
+    /// has answered, or is connected again.
+    pub(crate) fn mark_overdue(&self) {
+        self.core.is_overdue.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a first list has waited in vain for what the server offers.
+    pub(crate) fn is_overdue(&self) -> bool {
+        self.core.is_overdue.load(Ordering::Relaxed)
+    }
+
     /// Begins anew, by hand: everything remembered of the server is forgotten, and it is connected now.
     pub fn reconnect(&self) {
+        self.core.is_overdue.store(false, Ordering::Relaxed);
         self.core.requests.ask(|asked| asked.reconnect = true);
     }
 
@@ -399,13 +427,18 @@ impl Connection {
 
     /// Numbers about it.
     pub fn stats(&self) -> ConnectionStats {
+        ConnectionStats::merge([self.stats_sample()])
+    }
+
+    /// The same, to be merged with those of other connections.
+    pub(crate) fn stats_sample(&self) -> StatsSample {
         let pid = match &*self.state.borrow() {
             ConnectionState::Connected(live) => {
                 live.client.process().map(switchboard_process::Process::pid)
             }
             _ => None,
         };
-        self.core.tally.stats(self.core.in_flight.count(), pid)
+        self.core.tally.sample(self.core.in_flight.count(), pid)
     }
 }
 

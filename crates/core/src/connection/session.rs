@@ -1,7 +1,7 @@
 //! One session of a connection: what the server says by itself is passed on, its lists are read and kept
 //! up to date, and what others ask of the session is done.
 
-use std::sync::Arc;
+use std::sync::{Arc, atomic::Ordering};
 
 use switchboard_wire::{
     self as wire,
@@ -32,6 +32,7 @@ impl ConnectionTask {
         inbox: ServerInbox,
     ) -> EndReason {
         self.core.tally.record_connect();
+        self.core.is_overdue.store(false, Ordering::Relaxed);
         self.core.strikes.begin(live.number);
         self.publish(ConnectionState::Connected(live.clone()));
         let ended = self.run_session(live, inbox).await;

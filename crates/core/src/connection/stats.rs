@@ -6,12 +6,14 @@ use std::{
     time::Duration,
 };
 
+use tokio::time::Instant;
+
 use super::ConnectionError;
 
 /// Calls whose time is remembered.
 const MAX_LATENCY_SAMPLES: usize = 1024;
 
-/// Numbers about a connection.
+/// Numbers about a connection, or about all connections of a server.
 #[derive(Debug, Clone, Default)]
 pub struct ConnectionStats {
     /// Sessions there were.
@@ -26,6 +28,18 @@ pub struct ConnectionStats {
     pub latency: Option<CallLatency>,
     /// The server's process, if it is one of ours and runs.
     pub pid: Option<u32>,
+    /// Its processes, one for each connection that has one.
+    pub pids: Vec<u32>,
+}
+
+/// What was counted on one connection. Samples of several connections can be merged.
+#[derive(Debug)]
+pub(crate) struct StatsSample {
+    connects: u64,
+    last_error: Option<(Instant, ConnectionError)>,
+    took: Vec<Duration>,
+    calls_in_flight: usize,
+    pid: Option<u32>,
 }
 
 /// How long the latest calls took.
@@ -46,7 +60,7 @@ pub(super) struct StatsRecorder(Mutex<Counters>);
 #[derive(Debug, Default)]
 struct Counters {
     connects: u64,
-    last_error: Option<ConnectionError>,
+    last_error: Option<(Instant, ConnectionError)>,
     took: VecDeque<Duration>,
 }
 
@@ -58,7 +72,7 @@ impl StatsRecorder {
     }
 
     pub(super) fn record_failure(&self, error: &ConnectionError) {
-        self.lock().last_error = Some(error.clone());
+        self.lock().last_error = Some((Instant::now(), error.clone()));
     }
 
     pub(super) fn record_call(&self, took: Duration) {
@@ -69,20 +83,43 @@ impl StatsRecorder {
         counted.took.push_back(took);
     }
 
-    pub(super) fn stats(&self, calls_in_flight: usize, pid: Option<u32>) -> ConnectionStats {
+    pub(super) fn sample(&self, calls_in_flight: usize, pid: Option<u32>) -> StatsSample {
         let counted = self.lock();
-        ConnectionStats {
+        StatsSample {
             connects: counted.connects,
-            restarts: counted.connects.saturating_sub(1),
             last_error: counted.last_error.clone(),
+            took: counted.took.iter().copied().collect(),
             calls_in_flight,
-            latency: CallLatency::of(counted.took.iter().copied().collect()),
             pid,
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, Counters> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+// === impl ConnectionStats ===
+
+impl ConnectionStats {
+    /// The numbers of several connections as one: counts are summed, latencies are those of all their calls.
+    pub(crate) fn merge(samples: impl IntoIterator<Item = StatsSample>) -> Self {
+        let (mut merged, mut took, mut error_at) = (Self::default(), Vec::new(), None);
+        for sample in samples {
+            merged.connects += sample.connects;
+            merged.restarts += sample.connects.saturating_sub(1);
+            merged.calls_in_flight += sample.calls_in_flight;
+            merged.pids.extend(sample.pid);
+            took.extend(sample.took);
+            if let Some((at, error)) = sample.last_error
+                && error_at.is_none_or(|latest| at > latest)
+            {
+                (error_at, merged.last_error) = (Some(at), Some(error));
+            }
+        }
+        merged.pid = merged.pids.first().copied();
+        merged.latency = CallLatency::of(took);
+        merged
     }
 }
 
@@ -111,7 +148,7 @@ mod tests {
             for millis in millis {
                 tally.record_call(Duration::from_millis(*millis));
             }
-            let found = tally.stats(0, None).latency;
+            let found = ConnectionStats::merge([tally.sample(0, None)]).latency;
             let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap();
             let found = found.map(|found| (found.calls, millis(found.p50), millis(found.p99)));
             assert_eq!(found, expected);
@@ -123,5 +160,22 @@ mod tests {
         let slow_then_fast: Vec<_> =
             [900; 10].into_iter().chain([1; MAX_LATENCY_SAMPLES]).collect();
         check(&slow_then_fast, Some((MAX_LATENCY_SAMPLES, 1, 1)));
+    }
+
+    #[test]
+    fn the_numbers_of_several_connections_are_merged() {
+        let (one, other) = (StatsRecorder::default(), StatsRecorder::default());
+        for tally in [&one, &one, &other] {
+            tally.record_connect();
+        }
+        one.record_failure(&ConnectionError::Loop);
+        (1..=3).for_each(|millis| one.record_call(Duration::from_millis(millis)));
+        (4..=9).for_each(|millis| other.record_call(Duration::from_millis(millis)));
+        let merged = ConnectionStats::merge([one.sample(2, None), other.sample(3, Some(7))]);
+        assert_eq!((merged.connects, merged.restarts, merged.calls_in_flight), (3, 1, 5));
+        assert_eq!((merged.pid, merged.pids), (Some(7), vec![7]));
+        assert!(matches!(merged.last_error, Some(ConnectionError::Loop)));
+        let latency = merged.latency.unwrap();
+        assert_eq!((latency.calls, latency.p50), (9, Duration::from_millis(5)));
     }
 }

@@ -8,6 +8,7 @@ use switchboard_wire::json::{Raw, quote};
 use switchboard_wire::meta::method;
 
 use super::call_recorder::CallRecorder;
+use super::find::is_meant;
 use super::tool::{member, must_be_object};
 use super::{CallError, CallOutcome, Request, Stage};
 use crate::catalog::{ConfiguredServer, ListedTool, NameCollisions, NameStyle, Tool};
@@ -76,11 +77,37 @@ pub(super) async fn call(
     if is_shadowed(stage, name) {
         return None;
     }
-    match name {
-        LIST_RESOURCES_TOOL => Some(list(stage, params, only)),
-        READ_RESOURCE_TOOL => Some(Box::pin(read(stage, params, only, record)).await),
-        _ => None,
-    }
+    let called = match name {
+        LIST_RESOURCES_TOOL => Box::pin(list(stage, params, only)).await,
+        READ_RESOURCE_TOOL => Box::pin(read(stage, params, only, record)).await,
+        _ => return None,
+    };
+    Some(called.or_else(|error| mistake_outcome(stage, error, only)))
+}
+
+/// A wrong server or URI is a mistake that a model can correct, as a result that says which servers there are. A client
+/// that sees `only` one server is told of no other.
+fn mistake_outcome(
+    stage: &Stage,
+    error: CallError,
+    only: Option<&str>,
+) -> Result<CallOutcome, CallError> {
+    let snapshot = stage.snapshot();
+    let servers = snapshot.servers_with_resources().filter(|name| is_meant(only, name));
+    let servers: Vec<_> = servers.map(|name| format!("`{name}`")).collect();
+    let text = match &error {
+        CallError::UnmentionedResource { .. } => format!("{error}: give `server`"),
+        CallError::NotFound { .. } | CallError::NotStarted { .. } if servers.is_empty() => {
+            format!("{error}; no server has resources")
+        }
+        CallError::NotFound { .. } | CallError::NotStarted { .. } => {
+            let servers = servers.join(", ");
+            format!("{error}; the servers with resources are {servers}: give `server`")
+        }
+        _ => return Err(error),
+    };
+    let content = json!([{ "type": "text", "text": text }]);
+    Ok(outcome(&json!({ "content": content, "isError": true }), None))
 }
 
 /// Whether a server has a tool that this session calls so: ours gives way, since resources can be had otherwise.
@@ -89,12 +116,14 @@ fn is_shadowed(stage: &Stage, name: &str) -> bool {
     style == NameStyle::Bare && stage.snapshot().catalog.names(style).tool(name).is_some()
 }
 
-fn list(stage: &Stage, params: &Raw, only: Option<&str>) -> Result<CallOutcome, CallError> {
+async fn list(stage: &Stage, params: &Raw, only: Option<&str>) -> Result<CallOutcome, CallError> {
     let server =
         seen_server(argument(LIST_RESOURCES_TOOL, params, "server", ArgumentNeed::No)?, only)?;
     if let Some(server) = &server {
         stage.applied_server(server)?;
     }
+    // It may be the first that a client asks.
+    stage.await_first_lists(server.as_deref()).await;
     let snapshot = stage.snapshot();
     let wanted = |owner: &str| server.as_deref().is_none_or(|server| server == owner);
     let resources: Vec<_> = snapshot
@@ -130,15 +159,32 @@ async fn read(
     let read = Raw::parse(format!(r#"{{"uri":{}}}"#, quote(&uri)))
         .map_err(|error| CallError::Request { reason: error.to_string() })?;
     let mut request = Request::forward(method::RESOURCES_READ, Some(read));
+    let is_named = server.is_some();
     request.server = server;
     let read =
         super::prompts_and_resources::read_resource(stage, request, record).await?.outcome()?;
     let contents = member(&read.result, "contents")?.unwrap_or_else(Raw::null);
-    let content: Vec<_> = contents
+    let mut content: Vec<_> = contents
         .elements()
         .map(|resource| json!({ "type": "resource", "resource": resource }))
         .collect();
+    let note = read.server.as_deref().filter(|_| !is_named);
+    let note = note.and_then(|server| other_owners_note(stage, &uri, server));
+    content.extend(note.map(|text| json!({ "type": "text", "text": text })));
     Ok(outcome(&json!({ "content": content }), read.server))
+}
+
+/// Says which server was read, where others list the same URI.
+fn other_owners_note(stage: &Stage, uri: &str, server: &str) -> Option<String> {
+    let snapshot = stage.snapshot();
+    let listed = snapshot.catalog.resources().iter().filter(|listed| listed.resource.uri == uri);
+    let others = listed.map(|listed| listed.server.as_str()).filter(|owner| *owner != server);
+    let others: Vec<_> = others.map(|owner| format!("`{owner}`")).collect();
+    if others.is_empty() {
+        return None;
+    }
+    let others = others.join(", ");
+    Some(format!("Read from `{server}`. {others} has this URI too: give `server` to read that."))
 }
 
 /// The server that is asked for, if the client sees it. One that sees only one server means that one.

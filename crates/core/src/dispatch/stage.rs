@@ -1,10 +1,12 @@
 //! Everything a stage may need, and the small things that several of them do.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use switchboard_wire::json::Raw;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 
+use super::find::is_meant;
 use super::running_call::CallEventSender;
 use super::{CallError, Request};
 use crate::engine::{AppliedServer, AppliedState, Caller, Inner, log_name_of_spec};
@@ -20,6 +22,8 @@ pub(super) struct Stage {
     pub(super) emit: CallEventSender,
 }
 
+/// How long servers that are starting are waited for, unless the settings say.
+const FIRST_LIST_WAIT: Duration = Duration::from_secs(5);
 /// Resources that one result is searched for.
 const MAX_MENTIONS_PER_RESULT: usize = 256;
 
@@ -50,7 +54,7 @@ impl Stage {
         }
         let session = &self.caller.session().id;
         let mentioned = self.caller.workspace().mentioning_server(session, uri);
-        let deadline = Instant::now() + self.engine.connect_timeout();
+        let deadline = Instant::now() + self.first_list_wait();
         let mut revisions = self.engine.revisions();
         loop {
             // One snapshot for both questions: what is no longer coming in the next one is in its catalog.
@@ -59,11 +63,30 @@ impl Stage {
                 return self.applied_server(owner).map(Some);
             }
             // Whose it is may not be known yet. All are waited for at once: those that hang would add up.
-            let may_come = snapshot.servers_coming().next().is_some();
+            let may_come = snapshot.servers_awaited().next().is_some();
             if !may_come || !matches!(timeout_at(deadline, revisions.changed()).await, Ok(Ok(()))) {
                 return Ok(None);
             }
         }
+    }
+
+    /// Waits for servers that have not said yet what they offer, or for one of them, as long as a first list does.
+    pub(super) async fn await_first_lists(&self, server: Option<&str>) {
+        let mut revisions = self.engine.revisions();
+        let is_awaited = || {
+            let snapshot = self.snapshot();
+            snapshot.servers_awaited().any(|awaited| is_meant(server, &awaited.name))
+        };
+        let coming = async { while is_awaited() && revisions.changed().await.is_ok() {} };
+        // What is not there by then is left out.
+        let _ = timeout(self.first_list_wait(), coming).await;
+    }
+
+    /// How long a client's first list waits for servers that are starting; so long, and no longer, something is waited
+    /// for that any of them may have.
+    fn first_list_wait(&self) -> Duration {
+        let millis = self.applied.desired.settings.limits.first_list_wait_ms;
+        millis.map_or(FIRST_LIST_WAIT, Duration::from_millis).min(self.engine.connect_timeout())
     }
 
     /// The server of a resource that no server mentions: the only one with resources. Servers need not list what they

@@ -7,6 +7,7 @@ use switchboard_process::{Process, ProcessInfo};
 use switchboard_wire::http::SignOutOutcome;
 
 use crate::connection::{Connection, ConnectionState, SignInError};
+use crate::engine::workspace::principal::PrincipalView;
 use crate::engine::{Engine, PrincipalLease, WorkspaceId};
 
 // === impl Engine ===
@@ -24,19 +25,27 @@ impl Engine {
         is_started
     }
 
-    /// Looks closely at every server of a workspace, for a person: one that is down is tried again, and one that is
-    /// connected is asked whether it still answers. Returns when the attempts have begun and the answers are known.
+    /// Looks closely at every server of a workspace, for the local person: one that is down is tried again, and one that
+    /// is connected is asked whether it still answers. Returns when the attempts have begun and the answers are known;
+    /// attempts on connections besides the usual ones are waited for as long as answers are.
     pub async fn check_servers(&self, workspace: &WorkspaceId) {
         let Some(standing) = self.0.workspace_state(workspace) else { return };
-        let applied = standing.applied();
-        join_all(applied.placed.iter().map(|placed| placed.connection.check())).await;
+        let all = self.principal_connections(workspace, standing.local());
+        let checks = all.iter().map(|(is_usual, connection)| async {
+            if *is_usual {
+                connection.check().await;
+            } else {
+                connection.check_to_the_end().await;
+            }
+        });
+        join_all(checks).await;
     }
 
-    /// Has the servers of a workspace that are down tried again now, for a person who looks at it.
+    /// Has the servers of a workspace that are down tried again now, for the local person who looks at it.
     pub fn retry_failed(&self, workspace: &WorkspaceId) {
         let Some(standing) = self.0.workspace_state(workspace) else { return };
-        for placed in standing.applied().placed.iter() {
-            placed.connection.retry();
+        for (_, connection) in self.principal_connections(workspace, standing.local()) {
+            connection.retry();
         }
     }
 
@@ -44,9 +53,20 @@ impl Engine {
     /// there are any; returns when the attempts have begun.
     pub async fn retry_failed_for(&self, principal: &PrincipalLease) -> bool {
         let ago = self.0.options.timing.between_listed;
-        let applied = principal.view().applied();
-        let retrying = applied.placed.iter().map(|placed| placed.connection.retry_if_failed(ago));
+        let all = self.principal_connections(&principal.workspace().id, principal.view());
+        let retrying = all.iter().map(|(_, connection)| connection.retry_if_failed(ago));
         join_all(retrying).await.contains(&true)
+    }
+
+    /// Every connection of a principal, and whether it is the usual one of its server.
+    fn principal_connections(
+        &self,
+        workspace: &WorkspaceId,
+        view: &PrincipalView,
+    ) -> Vec<(bool, Arc<Connection>)> {
+        let all = self.0.all_connections(workspace, view, &view.applied());
+        let all = all.into_iter().map(|(_, connections)| connections.into_iter().enumerate());
+        all.flatten().map(|(position, connection)| (position == 0, connection)).collect()
     }
 
     /// Begins to sign in to a server, and gives the address of the page where somebody goes on. The server is connected

@@ -12,7 +12,7 @@ use switchboard_wire::{Error as WireError, RemoteError, Version, sanitize};
 
 use super::ErrorAdvice;
 use crate::connection::{self, ConnectionError};
-use crate::engine::{ListsArrival, ServerSnapshot, ServerStatus};
+use crate::engine::{ConnectionCount, ListsArrival, ServerSnapshot, ServerStatus};
 
 /// A [`ServerSnapshot`], told. Members are there as far as the state has them.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -28,8 +28,14 @@ pub struct RemoteServer {
     /// How it is reached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transport: Option<String>,
-    /// Its state, in a word.
+    /// Its state, in a word: the worst among its connections.
     pub state: String,
+    /// How many connections it has; absent for one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connections: Option<usize>,
+    /// How many of them are in that state; absent for all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub affected_connections: Option<usize>,
     /// Why it is not to run, or who has to sign in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
@@ -90,6 +96,9 @@ pub struct RemoteStats {
     /// The server's process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
+    /// Its processes, if there are several: one for each connection that has one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pids: Vec<u32>,
     /// The last thing that went wrong with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_error: Option<RemoteError>,
@@ -131,12 +140,15 @@ impl RemoteServer {
             _ => (None, None, None),
         };
         let facts = view.facts.as_deref();
+        let ConnectionCount { total, in_state } = view.connections;
         Self {
             name: view.name.clone(),
             scope: view.scope,
             at: view.at.clone(),
             transport: view.transport.map(ToOwned::to_owned),
             state: view.status.word().to_owned(),
+            connections: Some(total).filter(|total| *total > 1),
+            affected_connections: Some(in_state).filter(|in_state| *in_state < total),
             why,
             error,
             last_tried_at: last_tried.map(unix_millis),
@@ -173,6 +185,7 @@ impl RemoteServer {
             ("invalid", _) => ServerStatus::Invalid(why),
             _ => ServerStatus::Pending,
         };
+        let connections = self.connection_count();
         let known = |word: &str| KNOWN_TRANSPORTS.into_iter().find(|known| *known == word);
         ServerSnapshot {
             facts: self.facts().map(Arc::new),
@@ -181,6 +194,7 @@ impl RemoteServer {
             at: self.at,
             transport: self.transport.as_deref().and_then(known),
             status,
+            connections,
             connect_took: self.connect_millis.map(Duration::from_millis),
             silent_since: self.silent_since.map(system_time),
             stats: self.stats.map(RemoteStats::into_stats),
@@ -188,6 +202,12 @@ impl RemoteServer {
             cost: self.cost,
             lists: self.lists,
         }
+    }
+
+    /// How many connections it has, and how many are in the state that is shown.
+    pub fn connection_count(&self) -> ConnectionCount {
+        let total = self.connections.unwrap_or(1);
+        ConnectionCount { total, in_state: self.affected_connections.unwrap_or(total) }
     }
 
     fn facts(&self) -> Option<ServerFacts> {
@@ -228,6 +248,7 @@ impl RemoteStats {
                 p99_millis: millis(latency.p99),
             }),
             pid: stats.pid,
+            pids: if stats.pids.len() > 1 { stats.pids.clone() } else { Vec::new() },
             last_error: stats.last_error.as_ref().map(tell),
         }
     }
@@ -244,6 +265,7 @@ impl RemoteStats {
                 p99: Duration::from_millis(latency.p99_millis),
             }),
             pid: self.pid,
+            pids: if self.pids.is_empty() { self.pid.into_iter().collect() } else { self.pids },
         }
     }
 }
@@ -292,6 +314,7 @@ mod tests {
             at: None,
             transport: Some("stdio"),
             status,
+            connections: ConnectionCount { total: 3, in_state: 2 },
             facts: Some(Arc::new(ServerFacts {
                 version: Version::LATEST,
                 info: Raw::parse(r#"{"name":"S","version":"2"}"#).ok(),
@@ -303,6 +326,7 @@ mod tests {
             silent_since: Some(system_time(1_700_000_000_456)),
             stats: Some(connection::ConnectionStats {
                 pid: Some(4),
+                pids: vec![4, 5],
                 ..connection::ConnectionStats::default()
             }),
             tools: 3,
@@ -344,7 +368,9 @@ mod tests {
             assert_eq!(facts.name().as_deref(), Some("S"));
             assert!(facts.has_capability(&["tools"]) && !facts.has_capability(&["prompts"]));
             assert_eq!(back.silent_since, Some(system_time(1_700_000_000_456)));
-            assert_eq!(back.stats.unwrap().pid, Some(4));
+            assert_eq!(back.connections, ConnectionCount { total: 3, in_state: 2 });
+            let stats = back.stats.unwrap();
+            assert_eq!((stats.pid, stats.pids), (Some(4), vec![4, 5]));
             assert_eq!((back.tools, back.cost, back.lists), (3, 99, ListsArrival::There));
         }
     }

@@ -21,6 +21,7 @@ use switchboard_wire::placed;
 use switchboard_wire::server::{
     ClientFacts, HandlerReply, HandlerRequest, RequestContext, ServerDescription, ServerHandler,
 };
+use tokio::time::Instant;
 
 use super::audience::{AnnouncedLists, Audience, RecentViewNumbers};
 use super::gateway_tools::{GatewayRequest, GatewayToolError};
@@ -82,10 +83,14 @@ impl BridgeView {
 
     /// Waits, once, for servers of its principal that have not said yet what they offer: some clients never ask again.
     pub(super) async fn await_servers(&self) -> Result<(), RpcError> {
+        self.await_servers_until(Instant::now() + self.bridge().options.first_list).await
+    }
+
+    async fn await_servers_until(&self, deadline: Instant) -> Result<(), RpcError> {
         let (bridge, principal) = (self.bridge(), self.principal()?);
         let wait = || async {
             bridge.engine.retry_failed_for(principal).await;
-            bridge.engine.settled_snapshot_for(principal, bridge.options.first_list).await;
+            bridge.engine.await_first_lists(principal, time_left(deadline)).await;
         };
         self.settled.get_or_init(wait).await;
         Ok(())
@@ -237,7 +242,8 @@ impl BridgeView {
         self.callers.lock().unwrap_or_else(PoisonError::into_inner).last().cloned()
     }
 
-    /// The first list waits for servers that have not said yet what they offer: some clients never ask again.
+    /// The first list waits for servers that have not said yet what they offer: some clients never ask again. However
+    /// often it waits, it is over at one deadline.
     async fn list(
         &self,
         list: ListKind,
@@ -245,18 +251,19 @@ impl BridgeView {
     ) -> Result<HandlerReply, RpcError> {
         let (bridge, principal) = (self.bridge(), self.principal()?);
         let caller = self.caller(context)?;
+        let deadline = Instant::now() + bridge.options.first_list;
         // Before servers are waited for, where their era is known; after it, where it was not.
-        bridge.engine.bind_session(&caller, bridge.options.first_list).await;
-        self.await_servers().await?;
-        bridge.engine.bind_session(&caller, bridge.options.first_list).await;
+        bridge.engine.bind_session(&caller, time_left(deadline)).await;
+        self.await_servers_until(deadline).await?;
+        bridge.engine.bind_session(&caller, time_left(deadline)).await;
         let is_searched = *self.searched.get_or_init(|| {
             let first = bridge.engine.snapshot_for(principal);
             first.is_some_and(|snapshot| bridge.options.tool_search.decide(&snapshot))
         });
         if bridge.engine.follow_sign_ins(&bridge.workspace).await {
-            bridge.engine.settled_snapshot_for(principal, bridge.options.first_list).await;
+            bridge.engine.settled_snapshot_for(principal, time_left(deadline)).await;
         } else if bridge.engine.retry_failed_for(principal).await {
-            let patience = bridge.options.first_list.min(RETRIED_LIST_WAIT);
+            let patience = time_left(deadline).min(RETRIED_LIST_WAIT);
             bridge.engine.settled_snapshot_for(principal, patience).await;
         }
         let catalog = bridge.engine.catalog_of(&caller).ok_or_else(engine_ended_error)?;
@@ -324,6 +331,8 @@ impl BridgeView {
         );
         let answer = match own {
             GatewayRequest::Find => {
+                // It may be the first that a client asks.
+                self.await_servers().await?;
                 let snapshot = self
                     .snapshot_for(context)
                     .ok_or_else(|| GatewayToolError::Rpc(engine_ended_error()));
@@ -441,6 +450,10 @@ impl ServerHandler for BridgeView {
             drop(self.unseal(&wanted, handle));
         }
     }
+}
+
+fn time_left(deadline: Instant) -> Duration {
+    deadline.saturating_duration_since(Instant::now())
 }
 
 /// The session of a client that can do this.

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 use serde::Serialize;
 use serde_json::json;
-use switchboard_config::{DesiredServer, ProblemSeverity};
-use switchboard_core::engine::ServerSnapshot;
+use switchboard_config::{DesiredServer, ProblemSeverity, command_line};
+use switchboard_core::engine::{ListsArrival, ServerSnapshot};
 use switchboard_core::{Request, WorkspaceSnapshot};
 use switchboard_wire::Era;
 
@@ -37,6 +37,9 @@ struct ExaminedServer {
     answer_millis: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pid: Option<u32>,
+    /// All of its processes, if there are several.
+    #[serde(skip_serializing_if = "is_one_or_none")]
+    pids: Vec<u32>,
     tool_count: usize,
     cost: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -74,6 +77,7 @@ async fn examine(hub: &CommandEngine, caller: &Caller, printer: &Printer) -> Res
     let told: Vec<_> = told.map(|problem| Notice::from(problem).message).collect();
     let mut notices = tools::problem_notices(None, hub, caller, &snapshot);
     notices.retain(|notice| !told.contains(&notice.message));
+    notices.extend(snapshot.servers.iter().filter_map(unlisted_notice));
     notices.extend(hub.desired.skipped_folders.iter().map(Notice::from));
     notices.extend(environment::cut_proxies(&caller.variables));
     let wrong = notices.iter().filter(|notice| notice.severity >= ProblemSeverity::Warning).count();
@@ -96,6 +100,17 @@ async fn examine(hub: &CommandEngine, caller: &Caller, printer: &Printer) -> Res
     }
 }
 
+/// A word about a server that is connected and has not answered what it offers.
+fn unlisted_notice(view: &ServerSnapshot) -> Option<Notice> {
+    let is_late = matches!(view.lists, ListsArrival::Coming | ListsArrival::Overdue);
+    if !is_late || !view.is_usable() {
+        return None;
+    }
+    let message = format!("`{}` is connected and does not answer what it offers", view.name);
+    let hint = format!("`{}` shows what it writes", command_line("logs", [&*view.name]));
+    Some(Notice::warning(message).with_hint(hint).with_server(&view.name))
+}
+
 async fn examine_server(
     hub: &CommandEngine,
     server: &DesiredServer,
@@ -106,15 +121,20 @@ async fn examine_server(
     if let Some(status) = view.and_then(|view| status(hub, view)) {
         row.set_status(status);
     }
+    if let Some(view) = view {
+        row.set_connections(view.connections);
+    }
     let is_process = view.is_some_and(|view| view.transport == Some("stdio"));
     let answer_millis = match view.filter(|view| view.silent_since.is_none()) {
         Some(view) => measure_ping(hub, view).await,
         None => None,
     };
+    let stats = view.and_then(|view| view.stats.as_ref());
     ExaminedServer {
         row,
         answer_millis,
-        pid: view.and_then(|view| view.stats.as_ref()?.pid),
+        pid: stats.and_then(|stats| stats.pid),
+        pids: stats.map(|stats| stats.pids.clone()).unwrap_or_default(),
         tool_count: view.map_or(0, |view| view.tools),
         cost: view.map_or(0, |view| view.cost),
         log: if is_process { hub.log(server) } else { None },
@@ -134,6 +154,10 @@ async fn measure_ping(hub: &CommandEngine, view: &ServerSnapshot) -> Option<u64>
     let began = Instant::now();
     hub.call(request).outcome().await.ok()?;
     Some(millis(began.elapsed()))
+}
+
+fn is_one_or_none(pids: &[u32]) -> bool {
+    pids.len() < 2
 }
 
 fn print(servers: &[ExaminedServer], hub: &CommandEngine, caller: &Caller, printer: &Printer) {
@@ -165,7 +189,14 @@ impl ExaminedServer {
         if self.is_connected {
             lines.extend(self.row.connection().filter(|_| !printer.is_verbose()));
             let answer = self.answer_millis.map(|took| format!("answers in {took} ms"));
-            let process = self.pid.map(|pid| format!("process {pid}"));
+            let process = match &*self.pids {
+                [] => None,
+                [pid] => Some(format!("process {pid}")),
+                pids => {
+                    let pids: Vec<_> = pids.iter().map(u32::to_string).collect();
+                    Some(format!("processes {}", pids.join(", ")))
+                }
+            };
             let tools = show::count(self.tool_count, "tool");
             let tools = format!("{tools}, about {} tokens", show::group_thousands(self.cost));
             let facts: Vec<_> = [answer, process, Some(tools)].into_iter().flatten().collect();

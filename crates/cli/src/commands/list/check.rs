@@ -1,6 +1,6 @@
 //! What the engine finds out about the servers that are ready, told one by one.
 
-use switchboard_core::engine::{ServerSnapshot, ServerStatus as Found};
+use switchboard_core::engine::{ConnectionCount, ServerSnapshot, ServerStatus as Found};
 
 use super::progress::Progress;
 use super::row::{CheckStatus, ConnectedInfo};
@@ -12,7 +12,7 @@ use crate::report::{Failure, FailureKind};
 pub(super) async fn all(
     hub: &CommandEngine,
     printer: &Printer,
-    mut tell: impl FnMut(usize, CheckStatus),
+    mut tell: impl FnMut(usize, CheckStatus, ConnectionCount),
 ) {
     let mut changes = hub.changes();
     let mut progress = Progress::new(printer);
@@ -25,7 +25,8 @@ pub(super) async fn all(
         changes.borrow_and_update();
         let snapshot = hub.snapshot();
         for (index, server) in hub.desired.servers.iter().enumerate() {
-            let status = match command_engine::view_of(&snapshot, server) {
+            let view = command_engine::view_of(&snapshot, server);
+            let status = match view {
                 Some(view) => status(hub, view),
                 None => {
                     Some(CheckStatus::Failed { failure: unknown(&server.name), last_tried: None })
@@ -33,7 +34,8 @@ pub(super) async fn all(
             };
             if let Some(status) = status.filter(|_| progress.waits_for(index)) {
                 progress.end(index);
-                tell(index, status);
+                let count = view.map_or(ConnectionCount::ONE, |view| view.connections);
+                tell(index, status, count);
             }
         }
         if progress.is_waiting() && progress.until(changes.changed()).await.is_err() {

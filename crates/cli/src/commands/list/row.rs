@@ -9,7 +9,7 @@ use switchboard_config::{
     Desired, DesiredServer, RedactedChange, Scope, SecretVisibility, ServerReadiness,
     SourceLocation,
 };
-use switchboard_core::engine::ServerSnapshot;
+use switchboard_core::engine::{ConnectionCount, ServerSnapshot};
 use switchboard_wire::sanitize;
 
 use crate::commands::{changed, own_problem};
@@ -80,6 +80,12 @@ pub(crate) struct ServerRow {
     /// Since when one that is connected has answered nothing, in milliseconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     silent_since: Option<u64>,
+    /// How many connections it has, of one that has several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    connections: Option<usize>,
+    /// How many of them are in the state that is shown, if not all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    affected_connections: Option<usize>,
     #[serde(skip)]
     causes: Vec<String>,
 }
@@ -124,8 +130,23 @@ impl ServerRow {
             entry,
             last_tried_at: None,
             silent_since: None,
+            connections: None,
+            affected_connections: None,
             causes: Vec::new(),
         }
+    }
+
+    /// Notes how many of its connections the state is that of.
+    pub(crate) fn set_connections(&mut self, count: ConnectionCount) {
+        let ConnectionCount { total, in_state } = count;
+        self.connections = Some(total).filter(|total| *total > 1);
+        self.affected_connections = Some(in_state).filter(|in_state| *in_state < total);
+    }
+
+    /// Which of its connections are in the state that is shown, if not all.
+    fn affected(&self) -> Option<String> {
+        let (total, in_state) = (self.connections?, self.affected_connections?);
+        ConnectionCount { total, in_state }.affected()
     }
 
     pub(crate) fn set_status(&mut self, status: CheckStatus) {
@@ -216,10 +237,7 @@ impl ServerRow {
         let by = self.by.as_ref().filter(|by| **by != self.at);
         lines.extend(by.map(|by| format!("--> {}", printer.places.location(by))));
         lines.extend(self.changes.iter().flatten().map(changed::line));
-        lines.extend(self.silent_since.map(|millis| {
-            let (moment, ago) = (show::moment(millis / 1000), show::ago(millis));
-            format!("does not answer since {moment} ({ago})")
-        }));
+        lines.extend(self.trouble_line());
         for cause in &self.causes {
             let all: Vec<_> = cause.lines().collect();
             lines.extend(
@@ -230,6 +248,28 @@ impl ServerRow {
         }
         lines.extend(self.last_tried_at.map(|millis| format!("last tried {}", show::ago(millis))));
         lines
+    }
+
+    /// Since when it does not answer, and which of its connections are concerned.
+    fn trouble_line(&self) -> Option<String> {
+        let affected = self.affected();
+        if let Some(millis) = self.silent_since {
+            let (moment, ago) = (show::moment(millis / 1000), show::ago(millis));
+            let subject = match (affected, self.affected_connections) {
+                (Some(affected), Some(2..)) => format!("{affected} do not answer"),
+                (Some(affected), _) => format!("{affected} does not answer"),
+                (None, _) => "does not answer".to_owned(),
+            };
+            return Some(format!("{subject} since {moment} ({ago})"));
+        }
+        let plural = self.affected_connections.is_some_and(|affected| affected > 1);
+        match self.state {
+            "failed" => affected.map(|affected| format!("{affected} failed")),
+            "needs-auth" => affected.map(|affected| {
+                format!("{affected} {} authentication", if plural { "need" } else { "needs" })
+            }),
+            _ => None,
+        }
     }
 }
 

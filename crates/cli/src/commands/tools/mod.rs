@@ -206,10 +206,7 @@ fn totals(servers: &[&ServerSnapshot], printer: &Printer) {
     };
     printer.line("");
     for view in servers {
-        let costs = match view.status {
-            ServerStatus::Connected => costs(view.tools, view.cost),
-            _ => String::new(),
-        };
+        let costs = if view.is_usable() { costs(view.tools, view.cost) } else { String::new() };
         row(&show::word(&view.name), state(view), &costs);
     }
     if servers.len() > 1 {

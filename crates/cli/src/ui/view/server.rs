@@ -18,6 +18,7 @@ pub(super) fn page(model: &Model, name: &str, page: &mut Page) -> String {
     };
     let (shown, tone) = state(word(server));
     page.toned("State", shown, tone);
+    page.fact("Affects", server.connection_count().affected().unwrap_or_default());
     let moment = |millis: Option<u64>| millis.map(|millis| show::moment(millis / 1000));
     page.fact("No answer since", moment(server.silent_since).unwrap_or_default());
     page.toned("Why", why(server).unwrap_or_default(), tone);
@@ -72,7 +73,13 @@ fn counted(stats: &RemoteStats, page: &mut Page) {
     });
     page.fact("Latency", latency.unwrap_or_default());
     page.fact("Restarts", stats.restarts.to_string());
-    page.fact("Process", stats.pid.map(|pid| pid.to_string()).unwrap_or_default());
+    let pids: Vec<_> = stats
+        .pids
+        .iter()
+        .chain(stats.pid.iter().filter(|_| stats.pids.is_empty()))
+        .map(u32::to_string)
+        .collect();
+    page.fact("Process", pids.join(", "));
     let trouble = stats.last_error.as_ref().map(|error| error.causes.join(": "));
     page.fact("Last trouble", trouble.unwrap_or_default());
 }

@@ -75,11 +75,13 @@ impl Engine {
                 connection.state(),
                 ConnectionState::Pending(_) | ConnectionState::Connected(_)
             );
-            is_open && !self.0.knows_lists_of(connection)
+            is_open && !connection.is_overdue() && !self.0.knows_lists_of(connection)
         };
         let known = async { while new.iter().any(is_coming) && changes.changed().await.is_ok() {} };
         // What is not there by then is shown as on the usual connections.
-        let _ = tokio::time::timeout(patience, known).await;
+        if tokio::time::timeout(patience, known).await.is_err() {
+            self.0.mark_overdue(new.iter().filter(|connection| is_coming(connection)));
+        }
     }
 
     /// Names what a session sees: sessions of one principal with equal numbers see the same. 0: what is usual.
@@ -121,6 +123,16 @@ impl Engine {
         self.wait_until_settled(|| self.snapshot_for(principal), patience).await
     }
 
+    /// The same for a client's first list. A server that it waits for in vain is not waited for again until it has
+    /// answered, or is connected again: else it would delay every client that comes.
+    pub async fn await_first_lists(&self, principal: &PrincipalLease, patience: Duration) {
+        let settled = self.settled_snapshot_for(principal, patience).await;
+        let late: Vec<_> = settled.iter().flat_map(|snapshot| snapshot.servers_awaited()).collect();
+        let applied = principal.view().applied();
+        let late = late.iter().filter_map(|server| applied.server(&server.name));
+        self.0.mark_overdue(late.map(|placed| &placed.connection));
+    }
+
     async fn wait_until_settled(
         &self,
         snapshot: impl Fn() -> Option<Arc<WorkspaceSnapshot>>,
@@ -128,7 +140,7 @@ impl Engine {
     ) -> Option<Arc<WorkspaceSnapshot>> {
         let mut changes = self.changes();
         let settling = async {
-            while snapshot()?.servers_coming().next().is_some() {
+            while snapshot()?.servers_awaited().next().is_some() {
                 changes.changed().await.ok()?;
             }
             Some(())
@@ -142,6 +154,17 @@ impl Engine {
 // === impl Inner ===
 
 impl Inner {
+    /// Notes that a first list has waited for these in vain.
+    fn mark_overdue<'c>(&self, late: impl Iterator<Item = &'c Arc<Connection>>) {
+        let late: Vec<_> = late.collect();
+        for connection in &late {
+            connection.mark_overdue();
+        }
+        if !late.is_empty() {
+            self.mark_changed();
+        }
+    }
+
     /// The snapshot of now. Counts and times move without anything having changed; the catalog is taken as it is.
     fn fresh_snapshot(
         &self,
@@ -149,7 +172,10 @@ impl Inner {
         view: &PrincipalView,
     ) -> Arc<WorkspaceSnapshot> {
         let last = self.snapshot(standing, view);
-        Arc::new(self.build_snapshot(&view.applied(), standing, Some(&last)))
+        let applied = view.applied();
+        let mut snapshot = self.build_snapshot(&applied, standing, Some(&last));
+        self.add_other_connections(&mut snapshot, &standing.id, view, &applied);
+        Arc::new(snapshot)
     }
 
     /// The snapshot of now, made anew only if something changed since the last.

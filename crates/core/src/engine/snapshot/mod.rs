@@ -1,5 +1,6 @@
 //! What a workspace looks like now: every server with its state and why, one catalog, everything that is wrong.
 
+mod all_connections;
 pub(super) mod build;
 pub(super) mod recent_calls;
 
@@ -14,10 +15,12 @@ use switchboard_wire::client::ServerFacts;
 use tokio::time::Instant;
 
 use crate::catalog::Catalog;
-use crate::connection::{ConnectionError, ConnectionState, ConnectionStats};
+use crate::connection::{Connection, ConnectionError, ConnectionState, ConnectionStats};
 use crate::problem::EngineProblem;
 
 use crate::engine::supervisor::applied::{AppliedServer, AppliedState};
+
+pub use all_connections::ConnectionCount;
 
 /// A workspace at one moment. It never changes; ask for another.
 #[derive(Debug, Clone, Default)]
@@ -45,8 +48,10 @@ pub struct ServerSnapshot {
     pub at: Option<SourceLocation>,
     /// How it is reached; absent where the entry cannot be used.
     pub transport: Option<&'static str>,
-    /// Its state.
+    /// Its state: the worst among its connections.
     pub status: ServerStatus,
+    /// How many connections it has, and how many are in that state.
+    pub connections: ConnectionCount,
     /// What it said of itself, while connected.
     pub facts: Option<Arc<ServerFacts>>,
     /// How long connecting took, while connected.
@@ -71,6 +76,8 @@ pub enum ListsArrival {
     There,
     /// It is on its way.
     Coming,
+    /// A first list has waited for it in vain.
+    Overdue,
     /// It is not expected.
     Never,
 }
@@ -160,6 +167,11 @@ impl WorkspaceSnapshot {
         self.servers.iter().filter(|server| server.is_coming())
     }
 
+    /// The servers among them that a first list waits for: those that no list has waited for in vain.
+    pub fn servers_awaited(&self) -> impl Iterator<Item = &ServerSnapshot> {
+        self.servers_coming().filter(|server| server.lists != ListsArrival::Overdue)
+    }
+
     /// The servers that are not hidden and have resources, by what they say of themselves or by their lists.
     pub fn servers_with_resources(&self) -> impl Iterator<Item = &str> {
         let declares = |name: &str| {
@@ -186,9 +198,10 @@ impl ServerSnapshot {
     pub fn is_coming(&self) -> bool {
         match self.status {
             ServerStatus::Pending => self.stats.is_some(),
-            ServerStatus::Connected => {
-                self.lists == ListsArrival::Coming && self.silent_since.is_none()
-            }
+            // Another connection may have failed.
+            ServerStatus::Connected
+            | ServerStatus::Failed { .. }
+            | ServerStatus::NeedsAuth { .. } => self.lists == ListsArrival::Coming,
             _ => false,
         }
     }
@@ -219,6 +232,7 @@ pub(in crate::engine) fn server_snapshots(
                 at: None,
                 transport: None,
                 status: ServerStatus::from_configuration(&server.state),
+                connections: ConnectionCount::ONE,
                 facts: None,
                 connect_took: None,
                 silent_since: None,
@@ -245,13 +259,35 @@ fn running_server(placed: &AppliedServer, lists: ListsArrival) -> ServerSnapshot
         at: None,
         transport: Some(placed.transport),
         status: ServerStatus::from_connection(&state),
+        connections: ConnectionCount::ONE,
         facts: live.map(|live| live.facts.clone()),
         connect_took: live.map(|live| live.connect_took),
         silent_since: live.and_then(|live| live.silent_since()).map(system_time),
         stats: Some(placed.connection.stats()),
         tools: 0,
         cost: 0,
-        lists: if live.is_some() { lists } else { ListsArrival::Never },
+        lists: lists_arrival(&placed.connection, &state, lists),
+    }
+}
+
+/// Whether the lists of a connection in this state are there; `lists` says it of one that is up.
+fn lists_arrival(
+    connection: &Connection,
+    state: &ConnectionState,
+    lists: ListsArrival,
+) -> ListsArrival {
+    match (state, lists) {
+        (ConnectionState::Connected(_), ListsArrival::There) => ListsArrival::There,
+        (ConnectionState::Connected(live), _) if live.silent_since().is_some() => {
+            ListsArrival::Never
+        }
+        (ConnectionState::Connected(_) | ConnectionState::Pending(_), _)
+            if connection.is_overdue() =>
+        {
+            ListsArrival::Overdue
+        }
+        (ConnectionState::Connected(_), lists) => lists,
+        _ => ListsArrival::Never,
     }
 }
 

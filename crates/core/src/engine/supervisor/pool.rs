@@ -10,6 +10,7 @@ use crate::connection::{
     Connection, ConnectionContext, ConnectionKey, ConnectionLimit, ConnectionListener,
     ConnectionSpec, ConnectionTarget, EntryKey, RawLists,
 };
+use crate::engine::workspace::principal::LOCAL_PRINCIPAL;
 use crate::engine::workspace::state::WorkspaceId;
 
 /// Who holds a connection.
@@ -167,6 +168,28 @@ impl ConnectionPool {
         };
         found.sort_by_key(|(is_own, _)| *is_own);
         found.into_iter().map(|(_, connection)| connection).collect()
+    }
+
+    /// Every connection that is held for a principal in a workspace, by server.
+    pub(in crate::engine) fn connections_by_server(
+        &self,
+        workspace: &WorkspaceId,
+        principal: &str,
+    ) -> HashMap<String, Vec<Arc<Connection>>> {
+        let is_it = |of: &&ConnectionHolder| {
+            let whose = of.of.principal().map_or(LOCAL_PRINCIPAL, |principal| principal);
+            of.workspace == *workspace && whose == principal
+        };
+        let mut found: HashMap<String, Vec<Arc<Connection>>> = HashMap::new();
+        for kept in self.lock().values() {
+            // Entries that are alike share a connection.
+            let servers: HashSet<&String> =
+                kept.holders.iter().filter(is_it).map(|of| &of.server).collect();
+            for server in servers {
+                found.entry(server.clone()).or_default().push(Arc::clone(&kept.connection));
+            }
+        }
+        found
     }
 
     pub(in crate::engine) fn calls_in_flight(&self) -> usize {

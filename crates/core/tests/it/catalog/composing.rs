@@ -161,3 +161,19 @@ fn problems_of_all_servers_are_shown() {
     let lists: Vec<_> = members.iter().map(|member| Arc::strong_count(&member.lists)).collect();
     assert_eq!(lists, [1, 1], "a catalog keeps items, not lists");
 }
+
+/// Entries that share a connection share its lists; each has notes only about tools that it shows.
+#[test]
+fn what_is_wrong_with_a_hidden_tool_is_not_told() {
+    let bad = json!({ "name": "bad", "inputSchema": "none" });
+    let lists = with_tools(&[tool("good"), bad, json!(7)]);
+    let check = |entry: ToolFilter, expected: &[&str]| {
+        let members = [CatalogMember { filter: &entry, ..member("s", lists.clone()) }];
+        let catalog = Catalog::compose(&[], &members, &CatalogView::everything());
+        let items = catalog.problems().iter().map(|problem| problem.item.as_deref().unwrap());
+        assert_eq!(items.collect::<Vec<_>>(), expected, "{entry:?}");
+    };
+    check(filter(None, &[]), &["bad", "number 3"]);
+    check(filter(None, &["bad"]), &["number 3"]);
+    check(filter(Some(&["good"]), &[]), &[]);
+}

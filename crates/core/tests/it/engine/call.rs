@@ -413,6 +413,49 @@ async fn the_engines_own_tools_list_and_read_resources() {
     bench.engine.shutdown().await;
 }
 
+/// A model can correct what a result tells it; an error of the protocol ends its turn.
+#[tokio::test]
+async fn a_wrong_server_or_uri_of_the_engines_own_tools_is_a_result_that_names_the_servers() {
+    let mut bench = Bench::new().await;
+    bench.serve("one", Script::new(&[]).with_resource("note://a"));
+    bench.serve("two", Script::new(&[]).with_resource("note://a"));
+    bench.settled().await;
+    let caller = bench.attach(session(Mode::Default));
+    let call = async |tool: &str, given: &str| {
+        bench.engine.call(&caller, Request::tool(tool, &arguments(given))).outcome().await.unwrap()
+    };
+    for (tool, given) in [
+        ("ListMcpResources", r#"{"server":"zz"}"#),
+        ("ReadMcpResource", r#"{"server":"zz","uri":"note://a"}"#),
+        ("ReadMcpResource", r#"{"uri":"note://nowhere"}"#),
+    ] {
+        let wrong = call(tool, given).await;
+        assert!(wrong.is_error(), "{given}");
+        let said = said(&wrong.result);
+        assert!(said.contains("`one`, `two`") && said.contains("give `server`"), "{said}");
+    }
+    let read = call("ReadMcpResource", r#"{"uri":"note://a"}"#).await;
+    let result: Value = read.result.decode().unwrap();
+    let told = result["content"][1]["text"].as_str().unwrap();
+    assert!(told.contains("`one`") && told.contains("`two`"), "{told}");
+    let named = call("ReadMcpResource", r#"{"uri":"note://a","server":"two"}"#).await;
+    let result: Value = named.result.decode().unwrap();
+    assert_eq!(result["content"].as_array().unwrap().len(), 1, "it was named");
+    bench.engine.shutdown().await;
+}
+
+/// It may be the first that a client asks.
+#[tokio::test]
+async fn the_engines_own_tools_wait_for_servers_that_are_starting() {
+    let mut bench = Bench::new().await;
+    bench.serve("one", Script::new(&[]).with_resource("note://a"));
+    let caller = bench.attach(session(Mode::Default));
+    let listing = Request::tool("ListMcpResources", &arguments("{}"));
+    let listed = bench.engine.call(&caller, listing).outcome().await.unwrap();
+    assert!(said(&listed.result).contains("note://a"), "{}", listed.result);
+    bench.engine.shutdown().await;
+}
+
 #[tokio::test]
 async fn an_unknown_method_goes_through_only_where_one_server_is_meant() {
     let mut bench = Bench::new().await;
@@ -478,11 +521,17 @@ async fn a_request_for_one_server_is_told_nothing_of_others() {
     let told = refused(Request::tool("mcp__one__create_not", &arguments("{}"))).await;
     assert!(told.contains("mcp__one__create_note") && !told.contains("two"), "{told}");
     refused(Request::prompt("mcp__two__greet", &arguments("{}"))).await;
-    for given in [r#"{"server":"two"}"#, r#"{"server":"three"}"#] {
-        refused(Request::tool("ListMcpResources", &arguments(given))).await;
+    for (tool, given) in [
+        ("ListMcpResources", r#"{"server":"two"}"#),
+        ("ListMcpResources", r#"{"server":"three"}"#),
+        ("ReadMcpResource", r#"{"server":"two","uri":"note://b"}"#),
+    ] {
+        let request = Request::tool(tool, &arguments(given)).of_server("one");
+        let wrong = bench.engine.call(&caller, request).outcome().await.unwrap();
+        let told = said(&wrong.result);
+        assert!(wrong.is_error() && told.contains("`one`"), "{told}");
+        assert!(!told.replacen("`two`", "", 1).contains("two"), "{told}");
     }
-    refused(Request::tool("ReadMcpResource", &arguments(r#"{"server":"two","uri":"note://b"}"#)))
-        .await;
     let listed = Request::tool("ListMcpResources", &arguments("{}")).of_server("one");
     let listed = bench.engine.call(&caller, listed).outcome().await.unwrap();
     let listed = said(&listed.result);

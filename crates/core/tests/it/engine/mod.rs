@@ -1,8 +1,10 @@
 //! The engine at its boundary: what is desired in, snapshots, events and results out.
 
+mod all_connections;
 mod apply;
 pub(crate) mod call;
 mod elicitation;
+mod first_list;
 mod handed;
 mod kinds;
 mod principals;
