@@ -6,6 +6,7 @@ use switchboard_wire::json::Raw;
 use tokio::time::{Instant, timeout_at};
 
 use super::running_call::CallEventSender;
+use super::unseen_pages::UnseenPages;
 use super::{CallError, Request};
 use crate::engine::{AppliedServer, AppliedState, Caller, Inner, log_name_of_spec};
 use crate::hooks::HookNote;
@@ -18,6 +19,7 @@ pub(super) struct Stage {
     /// What was desired when the call began.
     pub(super) applied: Arc<AppliedState>,
     pub(super) emit: CallEventSender,
+    pub(super) unseen_pages: UnseenPages,
 }
 
 /// Resources that one result is searched for.
