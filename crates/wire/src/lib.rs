@@ -21,6 +21,7 @@ pub mod server;
 pub mod ws;
 
 mod error;
+mod pending_post;
 mod placed;
 mod remedy;
 mod spread;

@@ -24,8 +24,10 @@ async def main() -> None:
         name = next(tool for tool in tools if tool.endswith("__echo"))
         echo = await client.call_tool(name, {"message": "hello"})
         resources = len((await client.list_resources()).resources)
+        templates = len((await client.list_resource_templates()).resource_templates)
         prompts = len((await client.list_prompts()).prompts)
-        said = {"tools": len(tools), "echo": echo.content[0].text, "resources": resources, "prompts": prompts}
+        lists = {"resources": resources, "templates": templates, "prompts": prompts}
+        said = {"tools": len(tools), "echo": echo.content[0].text, **lists}
         print(json.dumps(said))
 
 

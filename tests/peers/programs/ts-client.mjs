@@ -54,6 +54,8 @@ if (slow) {
   await (line === '1' ? client.callTool(params, undefined, heard) : client.callTool(params, heard));
 }
 const resources = (await client.listResources()).resources.length;
+const templates = (await client.listResourceTemplates()).resourceTemplates.length;
 const prompts = (await client.listPrompts()).prompts.length;
-console.log(JSON.stringify({ tools: tools.length, echo: echo.content[0].text, progress, resources, prompts }));
+const said = { tools: tools.length, echo: echo.content[0].text, progress, resources, templates, prompts };
+console.log(JSON.stringify(said));
 await client.close();

@@ -124,7 +124,8 @@ async fn elicitation(
     match url {
         Some(url) => visit::ask(server, &message, &url, keyboard, printer).await,
         None if !prompt::is_possible(printer) => {
-            let message = format!("`{server}` asks: {message} It was answered with cancel");
+            let question = as_sentence(&message);
+            let message = format!("`{server}` asks: {question} It was answered with cancel");
             let notice = Notice::warning(message);
             printer.notices(&[notice.with_hint("type the command on a terminal to answer")]);
             PersonReply::Cancel
@@ -135,6 +136,13 @@ async fn elicitation(
             form::ask(server, &message, &schema, keyboard, printer).await
         }
     }
+}
+
+/// A server's words, so that another sentence can follow them.
+fn as_sentence(words: &str) -> String {
+    let words = words.trim_end();
+    let is_ended = words.is_empty() || words.ends_with(['.', '!', '?', '…', ':']);
+    if is_ended { words.to_owned() } else { format!("{words}.") }
 }
 
 // === impl PersonReply ===
@@ -150,5 +158,19 @@ impl PersonReply {
         };
         // Every part is JSON already.
         Raw::parse(text).unwrap_or_else(|_| Raw::empty_object())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::as_sentence;
+
+    #[test]
+    fn another_sentence_can_follow_what_a_server_says() {
+        for (said, sentence) in
+            [("sign in 0", "sign in 0."), ("Who? ", "Who?"), ("Sign.\n", "Sign."), ("", "")]
+        {
+            assert_eq!(as_sentence(said), sentence);
+        }
     }
 }

@@ -5,8 +5,8 @@ use std::process::{Command, Stdio};
 use switchboard_wire::sanitize;
 use url::Url;
 
-use super::PersonReply;
 use super::keyboard::Keyboard;
+use super::{PersonReply, as_sentence};
 use crate::notice::Notice;
 use crate::printer::{BOLD, CYAN, Printer};
 use crate::{prompt, show, surroundings};
@@ -27,6 +27,7 @@ pub(super) async fn ask(
     let (host, link) = (url.host_str().unwrap_or_default(), url.as_str());
     let message = sanitize::sanitize_block(message);
     if !prompt::is_possible(printer) {
+        let message = as_sentence(&message);
         let said =
             format!("`{server}` asks you to visit {host}: {message} It was answered with cancel");
         printer.notices(&[Notice::warning(said).with_hint(format!("the page is {link}"))]);

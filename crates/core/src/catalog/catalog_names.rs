@@ -25,6 +25,7 @@ pub(super) struct Lookups {
 struct Lookup {
     /// One for each item; none where two items would share it.
     names: Vec<Option<String>>,
+    /// Where an item of a name stands. Bare names that had to be reduced are here as their server wrote them too.
     places: HashMap<String, usize>,
 }
 
@@ -60,7 +61,7 @@ impl<'c> CatalogNames<'c> {
         tools.filter(|(name, _)| name.is_none()).map(|(_, listed)| listed)
     }
 
-    /// The tool of this name, exactly.
+    /// The tool of this name, exactly. Among bare names, also the one that its server calls so.
     pub fn tool(self, name: &str) -> Option<&'c Arc<ListedTool>> {
         self.lookups.tools.places.get(name).map(|place| &self.catalog.tools[*place])
     }
@@ -113,10 +114,13 @@ fn named_pair<'c, T>((name, item): (Option<&'c str>, &'c T)) -> Option<(&'c str,
 
 impl Lookups {
     pub(super) fn of(catalog: &Catalog, style: NameStyle) -> Self {
-        Self {
-            tools: Lookup::of(catalog.tools.iter().map(|listed| &listed.label), style),
-            prompts: Lookup::of(catalog.prompts.iter().map(|listed| &listed.label), style),
+        let mut tools = Lookup::of(catalog.tools.iter().map(|listed| &listed.label), style);
+        let mut prompts = Lookup::of(catalog.prompts.iter().map(|listed| &listed.label), style);
+        if style == NameStyle::Bare {
+            tools.add_own_names(catalog.tools.iter().map(|listed| &*listed.tool.name));
+            prompts.add_own_names(catalog.prompts.iter().map(|listed| &*listed.prompt.name));
         }
+        Self { tools, prompts }
     }
 }
 
@@ -128,6 +132,19 @@ impl Lookup {
         let place =
             |(place, name): (usize, &Option<String>)| name.clone().map(|name| (name, place));
         Self { places: names.iter().enumerate().filter_map(place).collect(), names }
+    }
+
+    /// Has items found by the names that their servers gave them too, where such a name means one item.
+    fn add_own_names<'n>(&mut self, own: impl Iterator<Item = &'n str>) {
+        let mut by_name: HashMap<&str, Vec<usize>> = HashMap::new();
+        for (place, name) in own.enumerate() {
+            by_name.entry(name).or_default().push(place);
+        }
+        for (name, places) in by_name {
+            if let [place] = places[..] {
+                self.places.entry(name.to_owned()).or_insert(place);
+            }
+        }
     }
 
     fn names(&self) -> impl Iterator<Item = Option<&str>> {

@@ -52,7 +52,7 @@ pub enum ItemFault {
     Excluded(String),
 }
 
-/// What is wrong with a tool that is listed all the same.
+/// What is wrong with an item that is listed all the same.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ItemWarning {

@@ -14,6 +14,7 @@ mod contents;
 pub mod instructions;
 mod item_fault;
 mod item_reader;
+mod item_shape;
 mod lists;
 pub mod mention;
 mod names;

@@ -39,7 +39,7 @@ pub enum NameStyle {
     Full,
     /// `<server>__<tool>`, at most 46: clients put a prefix of their own before it.
     Gateway,
-    /// `<tool>`, at most 64, reduced to `[A-Za-z0-9_.-]`; for a view of one server.
+    /// `<tool>`, at most the 128 that the protocol allows, reduced to `[A-Za-z0-9_.-]`; for a view of one server.
     Bare,
 }
 
@@ -248,8 +248,9 @@ impl NameStyle {
     /// The most characters a name has.
     pub fn limit(self) -> usize {
         match self {
-            Self::Full | Self::Bare => 64,
+            Self::Full => 64,
             Self::Gateway => 46,
+            Self::Bare => 128,
         }
     }
 }
@@ -324,6 +325,12 @@ mod tests {
         assert_eq!(label.name(NameStyle::Full), format!("mcp__s__{tool}"));
         assert_eq!(label.name(NameStyle::Gateway).len(), 46);
         assert!(looks_marked(&label.name(NameStyle::Gateway)));
+        let (longest, longer) = ("t".repeat(128), "t".repeat(129));
+        let labels = server.labels([&*longest, &*longer]);
+        assert_eq!(labels[0].name(NameStyle::Bare), longest);
+        let cut = labels[1].name(NameStyle::Bare);
+        assert!(cut.len() == 128 && looks_marked(&cut), "{cut}");
+        assert_eq!(labels[0].name(NameStyle::Full).len(), 64);
     }
 
     #[test]

@@ -3,8 +3,9 @@
 use switchboard_wire::{client::FetchedList, json::Raw};
 
 use super::{
-    item_fault::ItemFault,
+    item_fault::{ItemFault, ItemWarning},
     item_reader::ItemReader,
+    item_shape,
     parsed_list::{self, ListItem, ParsedList},
 };
 
@@ -19,8 +20,10 @@ pub struct Prompt {
     pub description: Option<String>,
     /// The blanks to fill in, in order.
     pub arguments: Vec<PromptArgument>,
-    /// The item as sent, with clean words.
+    /// The item as sent, with clean words, and without what makes clients refuse a whole list.
     pub item: Raw,
+    /// What is wrong with it; it is listed all the same.
+    pub imperfections: Vec<ItemWarning>,
 }
 
 /// A blank of a prompt.
@@ -48,17 +51,23 @@ impl Prompt {
     pub fn parse(item: &Raw) -> Result<Self, ItemFault> {
         let mut reader = ItemReader::of(item)?;
         let sent = reader.list(&["arguments"])?;
-        let read: Vec<_> = sent.iter().map(PromptArgument::parse).collect::<Result<_, _>>()?;
-        let (arguments, clean): (Vec<_>, Vec<_>) = read.into_iter().unzip();
+        let (mut arguments, mut clean) = (Vec::new(), Vec::new());
+        for argument in &sent {
+            let (argument, item) = PromptArgument::parse(argument, reader.imperfections())?;
+            arguments.push(argument);
+            clean.push(item);
+        }
         if clean != sent {
             let texts: Vec<_> = clean.iter().map(Raw::as_str).collect();
             reader.replace(&["arguments"], format!("[{}]", texts.join(",")));
         }
+        item_shape::common_members(&mut reader);
         Ok(Self {
             name: reader.identity("name")?,
-            title: reader.line(&["title"])?,
-            description: reader.block(&["description"])?,
+            title: reader.optional(&["title"], ItemReader::line),
+            description: reader.optional(&["description"], ItemReader::block),
             arguments,
+            imperfections: std::mem::take(reader.imperfections()),
             item: reader.finish()?,
         })
     }
@@ -71,21 +80,25 @@ impl ListItem for Prompt {
     fn key(&self) -> &str {
         &self.name
     }
+
+    fn imperfections(&self) -> &[ItemWarning] {
+        &self.imperfections
+    }
 }
 
 // === impl Argument ===
 
 impl PromptArgument {
-    /// Reads one, and gives it back with clean words.
-    fn parse(item: &Raw) -> Result<(Self, Raw), ItemFault> {
+    /// Reads one, and gives it back with clean words. Adds what had to be left out to `imperfections`.
+    fn parse(item: &Raw, imperfections: &mut Vec<ItemWarning>) -> Result<(Self, Raw), ItemFault> {
         let mut reader = ItemReader::of(item)?;
-        let required = reader.present(&["required"])?;
         let argument = Self {
             name: reader.identity("name")?,
-            title: reader.line(&["title"])?,
-            description: reader.block(&["description"])?,
-            required: required.is_some_and(|required| required.as_str() == "true"),
+            title: reader.optional(&["title"], ItemReader::line),
+            description: reader.optional(&["description"], ItemReader::block),
+            required: reader.optional(&["required"], ItemReader::flag).unwrap_or(false),
         };
+        imperfections.append(reader.imperfections());
         Ok((argument, reader.finish()?))
     }
 }

@@ -5,8 +5,9 @@
 use switchboard_wire::{client::FetchedList, json::Raw};
 
 use super::{
-    item_fault::ItemFault,
+    item_fault::{ItemFault, ItemWarning},
     item_reader::ItemReader,
+    item_shape,
     parsed_list::{self, ListItem, ParsedList},
     template::UriTemplate,
 };
@@ -26,8 +27,10 @@ pub struct Resource {
     pub mime_type: Option<String>,
     /// How long it is, in bytes.
     pub size: Option<u64>,
-    /// The item as sent, with clean words.
+    /// The item as sent, with clean words, and without what makes clients refuse a whole list.
     pub item: Raw,
+    /// What is wrong with it; it is listed all the same.
+    pub imperfections: Vec<ItemWarning>,
 }
 
 /// A family of things that can be read.
@@ -43,8 +46,10 @@ pub struct ResourceTemplate {
     pub description: Option<String>,
     /// What kind of content they all have.
     pub mime_type: Option<String>,
-    /// The item as sent, with clean words.
+    /// The item as sent, with clean words, and without what makes clients refuse a whole list.
     pub item: Raw,
+    /// What is wrong with it; it is listed all the same.
+    pub imperfections: Vec<ItemWarning>,
 }
 
 /// The resources of a list.
@@ -63,14 +68,17 @@ impl Resource {
     /// Reads one resource.
     pub fn parse(item: &Raw) -> Result<Self, ItemFault> {
         let mut reader = ItemReader::of(item)?;
-        let size = reader.present(&["size"])?;
+        let size = reader.optional(&["size"], |reader, path| reader.fit(path, item_shape::is_size));
+        item_shape::resource_annotations(&mut reader);
+        item_shape::common_members(&mut reader);
         Ok(Self {
             uri: reader.address("uri")?,
             name: reader.line(&["name"])?.ok_or(ItemFault::Missing("name"))?,
-            title: reader.line(&["title"])?,
-            description: reader.block(&["description"])?,
-            mime_type: reader.line(&["mimeType"])?,
+            title: reader.optional(&["title"], ItemReader::line),
+            description: reader.optional(&["description"], ItemReader::block),
+            mime_type: reader.optional(&["mimeType"], ItemReader::line),
             size: size.and_then(|size| size.decode().ok()),
+            imperfections: std::mem::take(reader.imperfections()),
             item: reader.finish()?,
         })
     }
@@ -83,6 +91,10 @@ impl ListItem for Resource {
     fn key(&self) -> &str {
         &self.uri
     }
+
+    fn imperfections(&self) -> &[ItemWarning] {
+        &self.imperfections
+    }
 }
 
 // === impl Template ===
@@ -91,12 +103,15 @@ impl ResourceTemplate {
     /// Reads one template.
     pub fn parse(item: &Raw) -> Result<Self, ItemFault> {
         let mut reader = ItemReader::of(item)?;
+        item_shape::resource_annotations(&mut reader);
+        item_shape::common_members(&mut reader);
         Ok(Self {
             uri_template: UriTemplate::parse(&reader.address("uriTemplate")?)?,
             name: reader.line(&["name"])?.ok_or(ItemFault::Missing("name"))?,
-            title: reader.line(&["title"])?,
-            description: reader.block(&["description"])?,
-            mime_type: reader.line(&["mimeType"])?,
+            title: reader.optional(&["title"], ItemReader::line),
+            description: reader.optional(&["description"], ItemReader::block),
+            mime_type: reader.optional(&["mimeType"], ItemReader::line),
+            imperfections: std::mem::take(reader.imperfections()),
             item: reader.finish()?,
         })
     }
@@ -108,5 +123,9 @@ impl ListItem for ResourceTemplate {
 
     fn key(&self) -> &str {
         self.uri_template.as_str()
+    }
+
+    fn imperfections(&self) -> &[ItemWarning] {
+        &self.imperfections
     }
 }

@@ -14,6 +14,7 @@ use super::{
     ToolAnnotations,
     item_fault::{ItemFault, ItemWarning},
     item_reader::{ItemReader, MemberPath},
+    item_shape,
     parsed_list::{self, ListItem, ParsedList},
     text, tool_shape,
 };
@@ -90,8 +91,7 @@ impl Tool {
         let description = reader.optional(&["description"], ItemReader::block);
         let title = reader.optional(&["title"], ItemReader::line);
         let title = title.or(annotations(&mut reader));
-        let meta = reader.optional(&["_meta"], ItemReader::object);
-        reader.optional(&["icons"], |reader, path| reader.fit(path, tool_shape::is_icons));
+        let meta = item_shape::common_members(&mut reader);
         reader.optional(&["execution"], |reader, path| reader.fit(path, tool_shape::is_execution));
         let mut imperfections = std::mem::take(reader.imperfections());
         let item = reader.finish()?;

@@ -75,11 +75,6 @@ pub(super) fn is_legacy_output_schema(schema: &Raw) -> bool {
         && legacy_required(schema) == Demand::Met
 }
 
-/// Whether `icons` is a list of icons.
-pub(super) fn is_icons(value: &Raw) -> bool {
-    value.kind() == JsonKind::Array && value.elements().all(|icon| is_icon(&icon))
-}
-
 /// Whether `execution` says how tasks are supported, or nothing.
 pub(super) fn is_execution(value: &Raw) -> bool {
     let support = value.get("taskSupport");
@@ -141,17 +136,6 @@ fn legacy_required(schema: &Raw) -> Demand {
     let is_met = required.kind() == JsonKind::Array
         && required.elements().all(|name| name.kind() == JsonKind::String);
     if is_met { Demand::Met } else { Demand::Broken }
-}
-
-fn is_icon(icon: &Raw) -> bool {
-    let is_text = |key| member(icon, key).is_none_or(|value| value.kind() == JsonKind::String);
-    let sizes = member(icon, "sizes").is_none_or(|sizes| {
-        sizes.kind() == JsonKind::Array
-            && sizes.elements().all(|size| size.kind() == JsonKind::String)
-    });
-    let theme = member(icon, "theme")
-        .is_none_or(|theme| matches!(theme.as_str(), r#""light""# | r#""dark""#));
-    member(icon, "src").is_some() && is_text("src") && is_text("mimeType") && sizes && theme
 }
 
 /// A member of an object in which keys that stand twice were refused, or do not matter.

@@ -11,6 +11,9 @@ use super::{PendingQuestion, QuestionAnswer, QuestionKind, Stage};
 use crate::engine::AppliedServer;
 use crate::hooks::{ElicitationAction, ElicitationAnswer, HookElicitation, HookElicitationKind};
 
+/// What a client declares that can show pages.
+const URL_CAPABILITY: &[&str] = &["elicitation", "url"];
+
 // === impl Stage ===
 
 impl Stage {
@@ -43,7 +46,9 @@ impl Stage {
         }
         let about = QuestionKind::Elicitation { params: params.clone() };
         let given = elicitation_result(self.ask(placed, about).await);
-        self.show_answer_to_hooks(placed, params, given).await
+        let answer = self.show_answer_to_hooks(placed, params, given).await;
+        self.note_unseen_page(params, &answer);
+        answer
     }
 
     /// What comes of a question before its caller is asked: a hook's answer; or where the caller cannot show it, the
@@ -57,7 +62,7 @@ impl Stage {
             return Some(answer);
         }
         let is_url = ElicitationParams::of(params).url.is_some();
-        let shown: &[&str] = if is_url { &["elicitation", "url"] } else { &["elicitation"] };
+        let shown = if is_url { URL_CAPABILITY } else { &["elicitation"] };
         if self.caller.declares_capability(shown) {
             return None;
         }
@@ -65,7 +70,21 @@ impl Stage {
         let (question, answer) = PendingQuestion::new(&placed.name, about);
         let question = question.of_client(&self.caller.identity().client);
         let reply = self.engine.queue().ask((question, answer)).await;
-        Some(self.show_answer_to_hooks(placed, params, elicitation_result(reply)).await)
+        let given = elicitation_result(reply);
+        let answer = self.show_answer_to_hooks(placed, params, given).await;
+        self.note_unseen_page(params, &answer);
+        Some(answer)
+    }
+
+    /// Notes a page that was cancelled since the caller cannot show it.
+    fn note_unseen_page(&self, params: &Raw, answer: &Raw) {
+        let asked = ElicitationParams::of(params);
+        let is_cancelled = answer_from_json(answer).action == ElicitationAction::Cancel;
+        if let (true, Some(url)) = (is_cancelled, &asked.url)
+            && !self.caller.declares_capability(URL_CAPABILITY)
+        {
+            self.unseen_pages.add(&asked.message, url);
+        }
     }
 
     /// The answer of a hook that has one before anybody is asked.

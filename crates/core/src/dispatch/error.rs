@@ -118,7 +118,7 @@ pub enum CallError {
         how: ElicitationRefusal,
     },
     /// The server wants pages visited first, and the client showed them to nobody.
-    #[error("`{server}` wants a page visited first: {}. Open it in a browser, then call again", .pages.join("; "))]
+    #[error("`{server}` wants {} in a browser, then call again", page_request(.pages))]
     PageNeeded {
         /// The server.
         server: String,
@@ -297,6 +297,13 @@ fn alternatives_text(similar: &[String]) -> String {
         [] => String::new(),
         [one] => format!("; did you mean `{one}`?"),
         many => format!("; did you mean one of `{}`?", many.join("`, `")),
+    }
+}
+
+fn page_request(pages: &[String]) -> String {
+    match pages {
+        [page] => format!("a page visited first: {page}. Open it"),
+        pages => format!("pages visited first: {}. Open them", pages.join("; ")),
     }
 }
 

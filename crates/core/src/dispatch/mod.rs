@@ -21,6 +21,7 @@ mod sign_in;
 mod stage;
 mod tasks;
 mod tool;
+mod unseen_pages;
 mod upstream;
 
 use std::sync::Arc;
@@ -40,6 +41,7 @@ pub use tasks::{ServerTask, StartedTask};
 
 use call_recorder::CallRecorder;
 use stage::Stage;
+use unseen_pages::UnseenPages;
 
 use crate::engine::{Caller, Inner};
 use crate::permission::DecisionReason;
@@ -78,7 +80,8 @@ pub(crate) fn start(engine: Arc<Inner>, caller: Caller, request: Request) -> Run
         placed(|| async move {
             let applied = caller.applied();
             let mut record = CallRecorder::new(engine.clone(), &caller, &request);
-            let stage = Stage { engine, caller, applied, emit };
+            let unseen_pages = UnseenPages::default();
+            let stage = Stage { engine, caller, applied, emit, unseen_pages };
             let ended = stage.run(request, &mut record).await;
             record.end(&ended);
             ended

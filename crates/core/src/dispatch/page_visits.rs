@@ -5,11 +5,12 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use switchboard_wire::Error as WireError;
 use switchboard_wire::json::{JsonEdit, Raw, quote};
-use switchboard_wire::{Error as WireError, sanitize};
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::time::timeout;
 
+use super::unseen_pages::page_line;
 use super::{CallError, ElicitationRefusal, RepeatSafety, Stage};
 use crate::connection::{Connection, ConnectionKey};
 use crate::engine::AppliedServer;
@@ -134,7 +135,7 @@ impl VisitPage {
     /// Its message and its address, safe to show.
     fn to_line(&self) -> String {
         let message = text(&self.params, "message").unwrap_or_default();
-        sanitize::sanitize_line(format!("{message} {}", self.url).trim_start()).into_owned()
+        page_line(&message, &self.url)
     }
 }
 

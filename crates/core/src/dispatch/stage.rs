@@ -8,6 +8,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::find::is_meant;
 use super::running_call::CallEventSender;
+use super::unseen_pages::UnseenPages;
 use super::{CallError, Request};
 use crate::engine::{AppliedServer, AppliedState, Caller, Inner, log_name_of_spec};
 use crate::hooks::HookNote;
@@ -20,6 +21,7 @@ pub(super) struct Stage {
     /// What was desired when the call began.
     pub(super) applied: Arc<AppliedState>,
     pub(super) emit: CallEventSender,
+    pub(super) unseen_pages: UnseenPages,
 }
 
 /// How long servers that are starting are waited for, unless the settings say.

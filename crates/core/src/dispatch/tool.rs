@@ -100,7 +100,8 @@ pub(super) async fn call(
     };
     record.set_received(result.as_str().len());
 
-    let kept = stage.limit_result(&call, result).await;
+    let mut kept = stage.limit_result(&call, result).await;
+    kept.result = stage.unseen_pages.add_to_result(&call.found.placed.name, kept.result);
     let after = stage.run_hooks_after(&call, &kept.result).await;
     let context = passed.context.into_iter().chain(after.context).collect();
     let server = Some(call.found.placed.name.clone());

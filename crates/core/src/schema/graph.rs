@@ -58,6 +58,8 @@ struct GraphBuilder<'s> {
     known: HashMap<usize, usize>,
     waiting: Vec<(usize, SchemaLocation<'s>)>,
     graph: SchemaGraph,
+    /// The schema of each node.
+    schemas: Vec<&'s Value>,
 }
 
 // === impl Graph ===
@@ -65,6 +67,11 @@ struct GraphBuilder<'s> {
 impl SchemaGraph {
     /// Reads `schema`. A reference that leads out of the document is an error.
     pub(super) fn of(schema: &Value) -> Result<Self, SchemaError> {
+        Self::with_schemas(schema).map(|(graph, _)| graph)
+    }
+
+    /// The same, with the schema of each node, which is no schema where a reference leads to something else.
+    pub(super) fn with_schemas(schema: &Value) -> Result<(Self, Vec<&Value>), SchemaError> {
         let root = SchemaLocation { schema, base: nameless()? }.with_own_id();
         let mut names = SchemaNames { resources: HashMap::new(), anchors: HashMap::new() };
         names.resources.insert(plain(&root.base), schema);
@@ -73,12 +80,34 @@ impl SchemaGraph {
             return Err(SchemaError::Dynamic);
         }
         let graph = Self { nodes: Vec::new(), unfolds: false };
-        let mut builder = GraphBuilder { names, known: HashMap::new(), waiting: Vec::new(), graph };
+        let (known, waiting, schemas) = (HashMap::new(), Vec::new(), Vec::new());
+        let mut builder = GraphBuilder { names, known, waiting, graph, schemas };
         builder.node(root);
         while let Some((at, place)) = builder.waiting.pop() {
             builder.read(at, &place)?;
         }
-        Ok(builder.graph)
+        Ok((builder.graph, builder.schemas))
+    }
+
+    /// Whether a schema leads back to itself for the same value, so that a check of that value never ends.
+    pub(super) fn loops(&self) -> bool {
+        let mut ways_in = vec![0_usize; self.nodes.len()];
+        for target in self.nodes.iter().flat_map(|node| &node.here) {
+            ways_in[*target] += 1;
+        }
+        // Takes away each node that no other leads to; those on a loop stay.
+        let mut free: Vec<_> = (0..ways_in.len()).filter(|at| ways_in[*at] == 0).collect();
+        let mut taken = 0;
+        while let Some(at) = free.pop() {
+            taken += 1;
+            for target in &self.nodes[at].here {
+                ways_in[*target] -= 1;
+                if ways_in[*target] == 0 {
+                    free.push(*target);
+                }
+            }
+        }
+        taken < self.nodes.len()
     }
 }
 
@@ -165,6 +194,7 @@ impl<'s> GraphBuilder<'s> {
         let at = *self.known.entry(std::ptr::from_ref(place.schema).addr()).or_insert(next);
         if at == next {
             self.graph.nodes.push(SchemaNode::default());
+            self.schemas.push(place.schema);
             self.waiting.push((at, place));
         }
         at

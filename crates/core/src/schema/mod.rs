@@ -99,6 +99,7 @@ impl SchemaValidator {
         keywords::for_each_mut(&mut schema, &mut |schema| {
             // The draft is known; a name nobody has heard of must not be looked up.
             schema.remove("$schema");
+            encode_references(schema);
             remove_unsupported_patterns(schema);
         });
         let compiled = options(draft).build(&schema).map_err(|error| {
@@ -203,6 +204,28 @@ fn draft_of(schema: &Value) -> Draft {
         Draft::Unknown => Draft::Draft202012,
         known => known,
     }
+}
+
+/// Encodes what an address must not hold as it is: generic types are named like `#/$defs/List[Foo]`, which validators of
+/// other languages accept.
+fn encode_references(schema: &mut Map<String, Value>) {
+    for keyword in ["$ref", "$dynamicRef"] {
+        if let Some(Value::String(reference)) = schema.get_mut(keyword)
+            && let Some(fragment) = reference.strip_prefix('#')
+        {
+            *reference = format!("#{}", encoded_fragment(fragment));
+        }
+    }
+}
+
+fn encoded_fragment(fragment: &str) -> String {
+    let is_allowed =
+        |byte: u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@/?%".contains(&byte);
+    let encoded = fragment.bytes().map(|byte| match byte {
+        byte if is_allowed(byte) => char::from(byte).to_string(),
+        byte => format!("%{byte:02X}"),
+    });
+    encoded.collect()
 }
 
 /// Takes out patterns that no engine can run in linear time (they look around or back). The server checks

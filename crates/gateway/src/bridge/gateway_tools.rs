@@ -2,7 +2,7 @@
 //! long.
 //!
 //! Their names have no `__` in them, which every name of a server's tool has but for bare ones. A tool of ours whose name
-//! a server has is shown as `switchboard_<name>`.
+//! a server has is shown as `switchboard_<name>`, with as many prefixes as it takes.
 //!
 //! Resources can be listed and read with tools too, for clients that show nothing else. Those tools are the engine's; they
 //! are listed where all tools are, and found where tools are looked for.
@@ -115,13 +115,16 @@ impl ToolSearch {
 
 /// The name under which a tool of ours is shown beside the tools of servers.
 pub(super) fn gateway_tool_name(tool: &str, servers: CatalogNames<'_>) -> String {
-    let prefix = if servers.tool(tool).is_some() { GATEWAY_TOOL_PREFIX } else { "" };
-    [prefix, tool].concat()
+    let mut name = tool.to_owned();
+    while servers.tool(&name).is_some() {
+        name.insert_str(0, GATEWAY_TOOL_PREFIX);
+    }
+    name
 }
 
 /// Whether a tool could be one of ours by its name.
 pub(super) fn could_be_gateway_tool(name: &str) -> bool {
-    GATEWAY_TOOLS.contains(&name.strip_prefix(GATEWAY_TOOL_PREFIX).unwrap_or(name))
+    GATEWAY_TOOLS.contains(&name.trim_start_matches(GATEWAY_TOOL_PREFIX))
 }
 
 /// The definitions of those that are there.
@@ -214,7 +217,7 @@ pub(super) fn inner_of(asked: &HandlerRequest) -> Result<HandlerRequest, Gateway
 impl BridgeView {
     /// The tool of ours that a client calls `name`.
     pub(super) fn gateway_tool(&self, name: &str) -> Option<&'static str> {
-        let bare = name.strip_prefix(GATEWAY_TOOL_PREFIX).unwrap_or(name);
+        let bare = name.trim_start_matches(GATEWAY_TOOL_PREFIX);
         let own = GATEWAY_TOOLS.into_iter().find(|own| *own == bare)?;
         let bridge = self.bridge();
         let catalog = bridge.engine.catalog_for(self.principal().ok()?)?;
@@ -241,6 +244,8 @@ impl BridgeView {
                     Some(describe_tool(listed, named.tool_name(&listed.name)?))
                 }
                 Some(_) => None,
+                // One of our own whose name a server has: the name means the server's.
+                None if named.tool(&hit.name).is_some() => None,
                 // One of our own.
                 None => {
                     Some(describe_tool(snapshot.catalog.tool_or_builtin(&hit.name)?, &hit.name))

@@ -5,18 +5,14 @@
 
 use std::{
     collections::VecDeque,
-    fmt,
-    pin::Pin,
     sync::{
-        Arc, Mutex, PoisonError, RwLock,
+        Arc, PoisonError, RwLock,
         atomic::{AtomicBool, Ordering},
     },
-    task::{Context, Poll},
     time::Duration,
 };
 
 use bytestring::ByteString;
-use futures_util::{StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use tokio::{
     sync::{mpsc, watch},
@@ -27,8 +23,9 @@ use super::{headers::PROTOCOL_VERSION_HEADER, server_facts::ServerFacts};
 use crate::{
     Error,
     envelope::{MalformedMessage, MessageOrBatch, RpcMessage},
-    http::{HttpEndpoint, HttpError, HttpResponse, ResponseBody, SseStream},
+    http::{HttpEndpoint, HttpResponse, ResponseBody, SseStream},
     link::{LinkFrame, lines::text_frame},
+    pending_post::{AbandonedPostSender, AbandonedPosts, PendingPost, abandoned_posts},
 };
 
 const SESSION_ID_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -49,7 +46,7 @@ pub(crate) struct HttpChannel {
     generation: watch::Sender<u64>,
     pub(crate) renewing: tokio::sync::Mutex<()>,
     chores: mpsc::Sender<BackgroundMessage>,
-    abandoned: mpsc::Sender<AbandonedPost>,
+    abandoned: AbandonedPostSender,
     /// Whether the server has said that it has no stream of its own.
     is_silent: AtomicBool,
 }
@@ -57,17 +54,10 @@ pub(crate) struct HttpChannel {
 /// A message nobody waits for, and its headers if they are not the session's.
 type BackgroundMessage = (ByteString, Option<HeaderMap>);
 
-/// A POST under way that does not borrow from its caller, so that it can outlive the caller. The lock, which is never
-/// taken, makes it possible to share what holds it.
-pub(crate) struct PendingPost(Mutex<BoxFuture<'static, Result<HttpResponse, HttpError>>>);
-
-/// A request whose caller went away while it was being sent, and the message that takes it back.
-type AbandonedPost = (PendingPost, ByteString);
-
 /// Messages that nobody waits for, in the order they are to be sent.
 pub(crate) struct BackgroundMessages {
     messages: mpsc::Receiver<BackgroundMessage>,
-    abandoned: mpsc::Receiver<AbandonedPost>,
+    abandoned: AbandonedPosts,
 }
 
 /// What a POST was answered with.
@@ -114,7 +104,7 @@ impl HttpChannel {
     /// The chores are to be given to [`HttpChannel::send_chores`].
     pub(crate) fn new(endpoint: HttpEndpoint) -> (Self, BackgroundMessages) {
         let (chores, messages) = mpsc::channel(MAX_BACKGROUND_MESSAGES);
-        let (abandoned, waiting) = mpsc::channel(MAX_BACKGROUND_MESSAGES);
+        let (abandoned, waiting) = abandoned_posts();
         let channel = Self {
             endpoint,
             session_id: RwLock::new(None),
@@ -179,8 +169,7 @@ impl HttpChannel {
     /// POSTs a request.
     pub(crate) fn post(&self, text: ByteString, headers: HeaderMap) -> PendingPost {
         let endpoint = self.endpoint.clone();
-        let posting = async move { endpoint.post(text.into_bytes(), headers).await };
-        PendingPost(Mutex::new(Box::pin(posting)))
+        PendingPost::new(async move { endpoint.post(text.into_bytes(), headers).await })
     }
 
     /// What a request was answered with. `asked` is its method, for errors.
@@ -239,7 +228,7 @@ impl HttpChannel {
         posting: PendingPost,
         text: ByteString,
     ) -> Result<(), Error> {
-        self.abandoned.try_send((posting, text)).map_err(|_| Error::Busy)
+        self.abandoned.try_cancel_after(posting, text)
     }
 
     /// Sends the messages that nobody waits for, one after another, and beside them what takes back requests.
@@ -248,36 +237,16 @@ impl HttpChannel {
         chores: BackgroundMessages,
         facts: impl Fn() -> Option<Arc<ServerFacts>>,
     ) {
-        let BackgroundMessages { mut messages, mut abandoned } = chores;
-        let taking_back = async {
-            let mut taking = FuturesUnordered::new();
-            loop {
-                tokio::select! {
-                    Some((posting, text)) = abandoned.recv(), if taking.len() < MAX_BACKGROUND_MESSAGES => {
-                        taking.push(self.cancel_after_post(posting, text, facts()));
-                    }
-                    Some(()) = taking.next(), if !taking.is_empty() => {}
-                    else => return,
-                }
-            }
-        };
+        let BackgroundMessages { mut messages, abandoned } = chores;
+        let cancelling = abandoned.finish(ABANDONED_POST_TIMEOUT, async |text| {
+            self.send_background_message((text, None), facts().as_deref()).await;
+        });
         let sending = async {
             while let Some(chore) = messages.recv().await {
                 self.send_background_message(chore, facts().as_deref()).await;
             }
         };
-        tokio::join!(taking_back, sending);
-    }
-
-    async fn cancel_after_post(
-        &self,
-        posting: PendingPost,
-        text: ByteString,
-        facts: Option<Arc<ServerFacts>>,
-    ) {
-        // Held until the cancellation is sent, so that the server hears of that before its answer is closed.
-        let _answer = tokio::time::timeout(ABANDONED_POST_TIMEOUT, posting).await;
-        self.send_background_message((text, None), facts.as_deref()).await;
+        tokio::join!(cancelling, sending);
     }
 
     /// Sends one message nobody waits for.
@@ -318,22 +287,6 @@ impl HttpChannel {
         if let Err(error) = Box::pin(self.endpoint.delete(self.headers(facts))).await {
             tracing::debug!(%error, "the session was not deleted");
         }
-    }
-}
-
-// === impl PendingPost ===
-
-impl Future for PendingPost {
-    type Output = Result<HttpResponse, HttpError>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        self.0.get_mut().unwrap_or_else(PoisonError::into_inner).as_mut().poll(cx)
-    }
-}
-
-impl fmt::Debug for PendingPost {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Posting")
     }
 }
 

@@ -16,6 +16,7 @@ use crate::{
     envelope::{
         MalformedMessage, MalformedShape, Notification, Response, RpcMessage, parse_own_id,
     },
+    link::sse,
     meta::{self, method},
 };
 
@@ -63,11 +64,17 @@ impl ClientSession {
         let mut place = self.register(id, can_ask)?;
         let http = match &self.channel {
             ServerChannel::Link(link) => {
-                // It may be taken before we hear so: whoever gives up meanwhile gives up a call that runs.
-                place.cancel = cancellable;
-                if let Err(error) = link.writer.send(text).await {
-                    place.cancel = false;
-                    return Err(error);
+                // Only a POST can be taken before we hear so. A message that waits for room in a queue was not sent.
+                if let Some(posting) = link.writer.post(&text) {
+                    place.cancel = cancellable;
+                    let answer = place.post(posting).await;
+                    let answer =
+                        answer.map_err(Error::from).and_then(|answer| sse::check_response(&answer));
+                    place.cancel &= answer.is_ok();
+                    answer?;
+                } else {
+                    link.writer.send(text).await?;
+                    place.cancel = cancellable;
                 }
                 None
             }

@@ -17,7 +17,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     channel::ServerChannel,
-    http_channel::PendingPost,
     inbox::{InboxMailbox, PendingServerQuestions, ServerInbox},
     mailbox::{CallResult, Mail, Mailbox},
     options::ClientOptions,
@@ -32,6 +31,7 @@ use crate::{
     http::{HttpError, HttpResponse},
     json::Raw,
     meta::method,
+    pending_post::PendingPost,
     spread::SpreadMap,
 };
 
@@ -300,14 +300,14 @@ impl ClientSession {
     /// Cancels a call whose POST is under way. The cancellation follows the POST: one that overtakes it is for a call that
     /// the server does not know yet, and the call then runs to its end.
     fn cancel_after(&self, posting: PendingPost, id: u64) {
-        let is_taken = match &self.channel {
-            ServerChannel::Http(http) => {
-                http.try_cancel_after(posting, cancel_notification(id).text().clone())
-            }
-            ServerChannel::Link(_) => Err(Error::Closed),
+        let text = cancel_notification(id).text().clone();
+        let taken = match &self.channel {
+            ServerChannel::Http(http) => http.try_cancel_after(posting, text),
+            ServerChannel::Link(link) => link.writer.try_cancel_after(posting, text),
         };
-        if is_taken.is_err() {
-            self.unsent.add(id);
+        if taken.is_err() {
+            // Sent now, the cancellation could overtake the call.
+            tracing::warn!(id, "a call is not cancelled: too many are being cancelled");
         }
     }
 

@@ -23,12 +23,21 @@ pub enum IdKey {
 }
 
 /// The number that a peer gives back for one of the numbers we make ourselves. Some peers write it as a string, and the
-/// SDKs take `"7"` for 7. That is safe: no id of ours is a string, so the text can mean no other.
+/// SDKs take `"7"` for 7; others keep numbers as floats and write `7.0`. That is safe: no id of ours is a string or has a
+/// fraction, so the text can mean no other.
 pub(crate) fn parse_own_id(text: &str) -> Option<u64> {
-    let bare = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text);
+    let quoted = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
+    let bare = quoted.unwrap_or_else(|| without_zero_fraction(text));
     let is_canonical = bare.bytes().all(|byte| byte.is_ascii_digit())
         && (bare.len() == 1 || !bare.starts_with('0'));
     if is_canonical { bare.parse().ok() } else { None }
+}
+
+fn without_zero_fraction(number: &str) -> &str {
+    match number.split_once('.') {
+        Some((whole, zeros)) if zeros.bytes().all(|byte| byte == b'0') => whole,
+        _ => number,
+    }
 }
 
 // === impl Id ===

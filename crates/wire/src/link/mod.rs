@@ -13,6 +13,7 @@ use bytestring::ByteString;
 use crate::{
     Error,
     envelope::{MalformedMessage, MessageOrBatch, parse},
+    pending_post::PendingPost,
     ws::{WsReader, WsWriter},
 };
 
@@ -83,6 +84,28 @@ impl LinkWriter {
             WriterKind::Pair(writer) => writer.send(text).await,
             WriterKind::Sse(writer) => writer.send(text).await,
             WriterKind::WebSocket(writer) => Ok(writer.send(text).await?),
+        }
+    }
+
+    /// Begins to POST one message, where the link POSTs its messages.
+    pub(crate) fn post(&self, text: &ByteString) -> Option<PendingPost> {
+        match &self.0 {
+            WriterKind::Sse(writer) => Some(writer.post(text.clone())),
+            WriterKind::Queue(_) | WriterKind::Pair(_) | WriterKind::WebSocket(_) => None,
+        }
+    }
+
+    /// Has `text` sent, which takes back a message, once that message has been sent.
+    pub(crate) fn try_cancel_after(
+        &self,
+        posting: PendingPost,
+        text: ByteString,
+    ) -> Result<(), Error> {
+        match &self.0 {
+            WriterKind::Sse(writer) => writer.try_cancel_after(posting, text),
+            WriterKind::Queue(_) | WriterKind::Pair(_) | WriterKind::WebSocket(_) => {
+                Err(Error::Closed)
+            }
         }
     }
 

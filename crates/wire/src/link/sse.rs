@@ -1,5 +1,7 @@
 //! HTTP+SSE of 2024-11-05 as a link: one GET stream in, a POST for each message out.
 
+use std::time::Duration;
+
 use bytestring::ByteString;
 use futures_util::future::BoxFuture;
 use http::HeaderMap;
@@ -9,18 +11,23 @@ use url::Url;
 use crate::{
     Error,
     envelope::MalformedKind,
-    http::{EndpointOptions, HttpEndpoint, HttpPool, ResponseBody, SseStream},
+    http::{EndpointOptions, HttpEndpoint, HttpPool, HttpResponse, ResponseBody, SseStream},
     link::LinkFrame,
+    pending_post::{AbandonedPostSender, PendingPost, abandoned_posts},
 };
 
 /// Messages that nobody waits for and that may wait to be sent.
 const MAX_BACKGROUND_SENDS: usize = 64;
+/// How long a request whose caller has gone may take to be taken before it is taken back. The answer to a POST says
+/// only that it was taken, so a server that is slow to say so has not read the request yet.
+const ABANDONED_POST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The way out.
 #[derive(Debug, Clone)]
 pub struct SseWriter {
     endpoint: HttpEndpoint,
     chores: mpsc::Sender<BackgroundSend>,
+    abandoned: AbandonedPostSender,
 }
 
 /// Something to send that nobody waits for.
@@ -67,23 +74,17 @@ pub async fn connect_sse(
     };
     let place = endpoint_event(&mut events, url).await?;
     let endpoint = HttpEndpoint::new(pool.clone(), place, options.clone());
-    let (chores, mut waiting) = tokio::sync::mpsc::channel(MAX_BACKGROUND_SENDS);
+    let (chores, waiting) = mpsc::channel(MAX_BACKGROUND_SENDS);
+    let (abandoned, cancelling) = abandoned_posts();
     let ended = tokio_util::sync::CancellationToken::new();
     let poster = endpoint.clone();
-    let over = ended.clone();
-    tokio::spawn(over.run_until_cancelled_owned(async move {
-        while let Some(chore) = waiting.recv().await {
-            let sent = match chore {
-                BackgroundSend::Message(text) => post(poster.clone(), text).await,
-                BackgroundSend::Posting(posting) => posting.await,
-            };
-            if let Err(error) = sent {
-                tracing::debug!(%error, "a message nobody waits for was not taken");
-            }
-        }
+    tokio::spawn(ended.clone().run_until_cancelled_owned(async move {
+        let cancelling = cancelling
+            .finish(ABANDONED_POST_TIMEOUT, |text| log_failure(post(poster.clone(), text)));
+        tokio::join!(cancelling, send_background(&poster, waiting));
     }));
     Ok((
-        SseWriter { endpoint, chores },
+        SseWriter { endpoint, chores, abandoned },
         SseReader { events, lost: None, _chores: ended.drop_guard() },
     ))
 }
@@ -111,8 +112,28 @@ async fn endpoint_event(events: &mut SseStream, url: &Url) -> Result<Url, Error>
     }
 }
 
+/// Sends the messages that nobody waits for, one after another.
+async fn send_background(poster: &HttpEndpoint, mut waiting: mpsc::Receiver<BackgroundSend>) {
+    while let Some(chore) = waiting.recv().await {
+        match chore {
+            BackgroundSend::Message(text) => log_failure(post(poster.clone(), text)).await,
+            BackgroundSend::Posting(posting) => log_failure(posting).await,
+        }
+    }
+}
+
+async fn log_failure(posting: impl Future<Output = Result<(), Error>>) {
+    if let Err(error) = posting.await {
+        tracing::debug!(%error, "a message nobody waits for was not taken");
+    }
+}
+
 async fn post(endpoint: HttpEndpoint, text: ByteString) -> Result<(), Error> {
-    let answer = Box::pin(endpoint.post(text.into_bytes(), HeaderMap::new())).await?;
+    check_response(&Box::pin(endpoint.post(text.into_bytes(), HeaderMap::new())).await?)
+}
+
+/// Whether a server took the message that it answered like this.
+pub(crate) fn check_response(answer: &HttpResponse) -> Result<(), Error> {
     if answer.status.is_success() {
         return Ok(());
     }
@@ -131,6 +152,20 @@ impl SseWriter {
     pub(crate) async fn send(&self, text: ByteString) -> Result<(), Error> {
         let posting = Box::pin(post(self.endpoint.clone(), text));
         CancellablePost { posting: Some(posting), chores: &self.chores }.finish().await
+    }
+
+    /// Begins to POST a message whose sender may go away and take it back.
+    pub(crate) fn post(&self, text: ByteString) -> PendingPost {
+        let endpoint = self.endpoint.clone();
+        PendingPost::new(async move { endpoint.post(text.into_bytes(), HeaderMap::new()).await })
+    }
+
+    pub(crate) fn try_cancel_after(
+        &self,
+        posting: PendingPost,
+        text: ByteString,
+    ) -> Result<(), Error> {
+        self.abandoned.try_cancel_after(posting, text)
     }
 
     pub(crate) fn try_send(&self, text: ByteString) -> Result<(), Error> {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use switchboard_core::{
-    EngineProblemKind,
+    EngineProblem, EngineProblemKind,
     catalog::{self, ServerLists, Tool, ToolMeta},
 };
 use switchboard_wire::{
@@ -335,6 +335,55 @@ fn prompts() {
 }
 
 #[test]
+fn a_prompt_is_listed_without_what_clients_refuse() {
+    let item = json!({ "name": "p", "title": 5, "description": [], "icons": [{}], "_meta": [],
+        "arguments": [{ "name": "a", "required": "yes", "title": {} }] });
+    let parsed = catalog::parse_prompts("srv", &listing(&[item]));
+    let clean = r#"{"name":"p","arguments":[{"name":"a"}]}"#;
+    assert_eq!(parsed.items[0].item.as_str(), clean);
+    let mut dropped = dropped_members(&parsed.problems);
+    dropped.sort_unstable();
+    assert_eq!(dropped, ["_meta", "description", "icons", "required", "title", "title"]);
+}
+
+#[test]
+fn a_resource_is_listed_without_what_clients_refuse() {
+    let annotations = json!({ "priority": 5, "audience": ["robot"], "lastModified": "yesterday" });
+    let bad = json!({ "name": "r", "title": 5, "description": [], "mimeType": 5, "icons": "x",
+        "_meta": [], "annotations": annotations });
+    let mut resource = bad.clone();
+    resource["uri"] = "r://1".into();
+    resource["size"] = "12".into();
+    let other = json!({ "uri": "r://2", "name": "r", "size": 1.5, "annotations": "none" });
+    let good = json!({ "uri": "r://3", "name": "r", "size": 12.0, "icons": [{ "src": "data:," }],
+        "annotations": { "priority": 1, "audience": ["user"],
+            "lastModified": "2025-01-12T15:00:58Z" } });
+    let parsed = catalog::parse_resources("srv", &listing(&[resource, other, good.clone()]));
+    let items: Vec<_> = parsed.items.iter().map(|item| item.item.as_str()).collect();
+    let clean = [
+        r#"{"annotations":{},"name":"r","uri":"r://1"}"#,
+        r#"{"name":"r","uri":"r://2"}"#,
+        &good.to_string(),
+    ];
+    let values = |texts: &[&str]| -> Vec<Value> {
+        texts.iter().map(|text| serde_json::from_str(text).unwrap()).collect()
+    };
+    assert_eq!(values(&items), values(&clean));
+    assert_eq!(dropped_members(&parsed.problems).len(), 11);
+    let mut template = bad;
+    template["uriTemplate"] = "r://{x}".into();
+    let parsed = catalog::parse_templates("srv", &listing(&[template]));
+    assert_eq!(parsed.items.len(), 1);
+    assert_eq!(dropped_members(&parsed.problems).len(), 8);
+}
+
+/// The members that the problems say were dropped; every problem says so.
+fn dropped_members(problems: &[EngineProblem]) -> Vec<&str> {
+    assert!(problems.iter().all(|problem| problem.kind == EngineProblemKind::Imperfect));
+    problems.iter().map(|problem| problem.message.split('`').nth(1).unwrap()).collect()
+}
+
+#[test]
 fn resources_and_templates() {
     let items = [
         json!({ "uri": "a://1", "name": "one\n", "mimeType": "text/plain", "size": 12 }),
@@ -354,6 +403,7 @@ fn resources_and_templates() {
             "the resource is left out: another one of the same name comes before it",
             "the resource is left out: `uri` holds characters that cannot be seen",
             "the resource is left out: `name` is missing",
+            "the resource is imperfect: it is listed without `size`: `size` is not what the protocol says",
         ]
     );
     let items = [

@@ -84,7 +84,7 @@ proptest! {
             let catalog = Catalog::compose(&all(&world), &[member], &CatalogView::everything());
             let names: HashSet<_> = catalog.names(NameStyle::Bare).tools().map(|(name, _)| name.to_owned()).collect();
             prop_assert_eq!(names.len(), count);
-            prop_assert!(names.iter().all(|name| name.len() <= 64));
+            prop_assert!(names.iter().all(|name| name.len() <= NameStyle::Bare.limit()));
         }
     }
 

@@ -196,6 +196,41 @@ async fn declined_and_cancelled_are_different() {
     }
 }
 
+/// A server that asks for pages of a client that can show none: it hears *cancel*, and the result names the pages.
+#[tokio::test]
+async fn a_page_that_the_client_cannot_show_is_named_in_the_result() {
+    let page = |number: usize| {
+        json!({ "mode": "url", "elicitationId": format!("{number}"),
+        "message": "sign in", "url": format!("https://sign.test/{number}") })
+    };
+    for (pages, expected) in [
+        (
+            vec![page(0)],
+            "`one` wants a page visited first: sign in https://sign.test/0. Open it in a browser, then call again.",
+        ),
+        (
+            vec![page(0), page(1)],
+            "`one` wants pages visited first: sign in https://sign.test/0; sign in https://sign.test/1. Open them in \
+             a browser, then call again.",
+        ),
+    ] {
+        for is_legacy in [false, true] {
+            let script = Script::new(&["ask"]).asking(pages.clone());
+            let mut bench = Bench::new().await;
+            bench.serve("one", if is_legacy { script.legacy() } else { script });
+            let without = Raw::empty_object();
+            let session = Session { capabilities: without, ..session(QuestionAnswerer::Queue) };
+            let caller = bench.attach(session);
+            let request = Request::tool("mcp__one__ask", &Raw::empty_object());
+            let outcome = bench.engine.call(&caller, request).outcome().await.unwrap();
+            let result: Value = outcome.result.decode().unwrap();
+            assert_eq!(result["content"][0]["text"], r#"{"action":"cancel"}"#, "{result}");
+            assert_eq!(result["content"][1]["text"], expected, "{result}");
+            bench.engine.shutdown().await;
+        }
+    }
+}
+
 /// `notifications/elicitation/complete` is optional: a call goes on without it, within seconds.
 #[tokio::test(start_paused = true)]
 async fn a_call_is_made_again_though_the_server_does_not_tell_of_the_visit() {

@@ -39,6 +39,8 @@ pub(crate) struct Script {
     instructions: Option<String>,
     /// What a tool answers, by default its arguments.
     answer: Answer,
+    /// What `ask` asks.
+    questions: Vec<Value>,
     /// Calls so far, each as `name arguments`.
     pub(crate) seen: watch::Sender<Vec<String>>,
     /// How many calls to `hang` were dropped.
@@ -65,6 +67,10 @@ impl Script {
             prompts: Mutex::default(),
             instructions: None,
             answer: Box::new(|_, arguments| text(arguments.as_str())),
+            questions: vec![json!({
+                "message": "who?",
+                "requestedSchema": { "type": "object", "properties": { "name": { "type": "string" } } },
+            })],
             seen: watch::Sender::default(),
             dropped: watch::Sender::default(),
             changes: ChangeBroadcaster::default(),
@@ -124,6 +130,12 @@ impl Script {
         self
     }
 
+    /// Has `ask` ask these instead.
+    pub(crate) fn asking(mut self, questions: Vec<Value>) -> Self {
+        self.questions = questions;
+        self
+    }
+
     /// Puts another list of tools in the place of the one there was, and says so.
     pub(crate) fn relist(&self, tools: &[&str]) {
         let tool = |name: &&str| json!({ "name": name, "inputSchema": { "type": "object" } });
@@ -156,10 +168,29 @@ impl Script {
                 }
                 text("counted")
             }
-            "ask" => ask(&asked),
+            "ask" => self.ask(&asked),
             "capabilities" => text(context.capabilities.as_str()),
             other => (self.answer)(other, arguments),
         }
+    }
+}
+
+impl Script {
+    /// Asks, and then says what it was told first.
+    fn ask(&self, asked: &HandlerRequest) -> Result<HandlerReply, RpcError> {
+        if let Some(answer) = asked.answers.first() {
+            return match &answer.outcome {
+                Ok(result) => text(result.as_str()),
+                Err(error) => text(&format!("refused: {}", error.message)),
+            };
+        }
+        let question = |(at, params): (usize, &Value)| InputRequest {
+            key: if at == 0 { "who".to_owned() } else { format!("who{at}") },
+            method: "elicitation/create".into(),
+            params: raw(params),
+        };
+        let questions = self.questions.iter().enumerate().map(question).collect();
+        Ok(HandlerReply::NeedsInput { questions, state: Some(Raw::string("asked")) })
     }
 }
 
@@ -234,26 +265,6 @@ impl ServerHandler for Script {
             }
         })
     }
-}
-
-/// Asks who it is, and then says what it was told.
-fn ask(asked: &HandlerRequest) -> Result<HandlerReply, RpcError> {
-    if let Some(answer) = asked.answers.first() {
-        return match &answer.outcome {
-            Ok(result) => text(result.as_str()),
-            Err(error) => text(&format!("refused: {}", error.message)),
-        };
-    }
-    let params = json!({
-        "message": "who?",
-        "requestedSchema": { "type": "object", "properties": { "name": { "type": "string" } } },
-    });
-    let question = InputRequest {
-        key: "who".into(),
-        method: "elicitation/create".into(),
-        params: raw(&params),
-    };
-    Ok(HandlerReply::NeedsInput { questions: vec![question], state: Some(Raw::string("asked")) })
 }
 
 /// A result of one text.

@@ -3,6 +3,7 @@
 mod coerce;
 mod hostile;
 mod messages;
+mod portable;
 
 use switchboard_core::schema::SchemaValidator;
 use switchboard_wire::json::Raw;

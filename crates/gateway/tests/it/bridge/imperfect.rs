@@ -1,4 +1,4 @@
-//! Tools whose definitions break the protocol, before clients on real SDKs, which check every tool of a list: one that
+//! Items whose definitions break the protocol, before clients on real SDKs, which check every item of a list: one that
 //! breaks the schema of their version makes them refuse the list as a whole.
 
 use std::path::{Path, PathBuf};
@@ -23,14 +23,20 @@ use tokio_util::sync::CancellationToken;
 
 use super::{raw, soon};
 
-/// A server that lists these tools, and echoes.
-struct Lists(Value);
+/// A server that lists these tools, prompts, resources and templates, and echoes.
+#[derive(Default)]
+struct Lists {
+    tools: Vec<Value>,
+    prompts: Vec<Value>,
+    resources: Vec<Value>,
+    templates: Vec<Value>,
+}
 
 impl ServerHandler for Lists {
     fn describe(&self) -> ServerDescription {
         ServerDescription {
             info: raw(r#"{"name":"lists","version":"1"}"#),
-            capabilities: raw(r#"{"tools":{}}"#),
+            capabilities: raw(r#"{"tools":{},"prompts":{},"resources":{}}"#),
             instructions: None,
         }
     }
@@ -41,7 +47,10 @@ impl ServerHandler for Lists {
         _: &'a RequestContext,
     ) -> BoxFuture<'a, Result<HandlerReply, RpcError>> {
         let result = match &*asked.method {
-            "tools/list" => Ok(json!({ "tools": self.0 })),
+            "tools/list" => Ok(json!({ "tools": self.tools })),
+            "prompts/list" => Ok(json!({ "prompts": self.prompts })),
+            "resources/list" => Ok(json!({ "resources": self.resources })),
+            "resources/templates/list" => Ok(json!({ "resourceTemplates": self.templates })),
             "tools/call" => Ok(json!({ "content": [{ "type": "text", "text": "Echo: hello" }] })),
             other => Err(RpcError::new(code::METHOD_NOT_FOUND, other)),
         };
@@ -51,7 +60,7 @@ impl ServerHandler for Lists {
 }
 
 /// Tools of which each breaks one rule; each has a name.
-fn imperfect_tools() -> Value {
+fn imperfect_tools() -> Vec<Value> {
     let any = json!({ "type": "object" });
     let inputs = [
         json!({ "type": "object", "properties": { "a": { "items": [{ "type": "string" }] } } }),
@@ -85,6 +94,20 @@ fn imperfect_tools() -> Value {
         json!({ "type": "object", "properties": { "a": { "enum": [] } } }),
         json!({ "type": "object", "properties": { "a": { "nullable": true } } }),
         json!({ "type": "object", "properties": { "a": { "id": "x" } } }),
+        json!({ "type": "object", "properties": { "a": { "pattern": "a++" } } }),
+        json!({ "type": "object", "properties": { "a": { "pattern": "(?=a)*" } } }),
+        json!({ "type": "object", "properties": { "a": { "type": "string", "nullable": "yes" } } }),
+        json!({ "type": "object", "properties": { "a": { "$ref": "#/properties/a" } } }),
+        json!({ "type": "object", "properties": { "a": { "$id": "https://example.test/n" } } }),
+        json!({ "type": "object", "properties": { "a": { "$id": "https://example.test/n",
+            "type": "string" } } }),
+        json!({ "type": "object", "$defs": { "x": { "$anchor": "d" }, "y": { "$anchor": "d" } } }),
+        json!({ "type": "object", "properties": { "a": { "additionalItems": "x" } } }),
+        json!({ "type": "object", "properties": { "a": { "formatMaximum": 5 } } }),
+        json!({ "type": "object", "$schema": "http://json-schema.org/draft-06/schema#", "if": 5 }),
+        json!({ "type": "object", "$schema": "http://json-schema.org/draft-04/schema#",
+            "properties": { "a": { "minimum": 0, "exclusiveMinimum": true } } }),
+        json!({ "type": "object", "$schema": "https://example.test/dialect" }),
         json!({ "type": "object", "$schema": {} }),
         json!(true),
         json!([]),
@@ -113,6 +136,57 @@ fn imperfect_tools() -> Value {
     tools.chain([json!({ "name": "bare" })]).collect()
 }
 
+/// Members that prompts, resources and templates can do without, each of which breaks one rule.
+fn imperfect_members() -> [Value; 6] {
+    [
+        json!({ "title": 5 }),
+        json!({ "description": [] }),
+        json!({ "icons": "none" }),
+        json!({ "icons": [{}] }),
+        json!({ "_meta": [] }),
+        json!({ "_meta": "none" }),
+    ]
+}
+
+/// The same of resources and templates.
+fn imperfect_resource_members() -> impl Iterator<Item = Value> {
+    let annotations = [
+        json!("none"),
+        json!({ "priority": 5 }),
+        json!({ "priority": "high" }),
+        json!({ "audience": "user" }),
+        json!({ "audience": ["robot"] }),
+        json!({ "lastModified": "yesterday" }),
+    ];
+    let annotations = annotations.map(|value| json!({ "annotations": value }));
+    imperfect_members().into_iter().chain(annotations).chain([json!({ "mimeType": 5 })])
+}
+
+/// The items with a name, and with this member that tells them apart.
+fn numbered(key: &str, items: impl Iterator<Item = Value>) -> Vec<Value> {
+    let number = |(number, mut item): (usize, Value)| {
+        item["name"] = format!("imperfect_{number}").into();
+        item[key] = match key {
+            "uri" => format!("test://{number}").into(),
+            "uriTemplate" => format!("test://{number}/{{x}}").into(),
+            _ => item["name"].clone(),
+        };
+        item
+    };
+    items.enumerate().map(number).collect()
+}
+
+fn imperfect_lists() -> Lists {
+    let argument = json!({ "arguments": [{ "name": "a", "required": "yes", "title": 5 }] });
+    let sizes = [json!({ "size": "12" }), json!({ "size": 1.5 })];
+    Lists {
+        tools: imperfect_tools(),
+        prompts: numbered("name", imperfect_members().into_iter().chain([argument])),
+        resources: numbered("uri", imperfect_resource_members().chain(sizes)),
+        templates: numbered("uriTemplate", imperfect_resource_members()),
+    }
+}
+
 /// What a client on an SDK saw, which it says as JSON.
 async fn client(program: &str, script: &str, args: &[&str]) -> Value {
     let peers = std::env::var_os("SWITCHBOARD_PEERS").map(PathBuf::from);
@@ -135,19 +209,22 @@ async fn sdk_clients_list_a_good_and_an_imperfect_server_together() {
     let env = [("HOME".to_owned(), home.clone())].into();
     let mut surroundings = HostContext::for_platform(Platform::Linux, env, home.into()).unwrap();
     surroundings.managed_dir = folder.path().join("managed");
-    let good = json!([{ "name": "echo", "inputSchema": { "type": "object" } }]);
-    let imperfect = imperfect_tools();
-    let count = imperfect.as_array().unwrap().len();
-    let mut listed = imperfect.clone();
+    let echo = json!({ "name": "echo", "inputSchema": { "type": "object" } });
+    let good = Lists { tools: vec![echo], ..Lists::default() };
+    let imperfect = imperfect_lists();
+    let tools = imperfect.tools.clone();
+    let count = tools.len();
+    let (prompts, resources) = (imperfect.prompts.len(), imperfect.resources.len());
+    let templates = imperfect.templates.len();
+    let mut bad = imperfect;
     // One without a usable name is withheld alone.
-    listed.as_array_mut().unwrap().push(json!({ "name": 7, "inputSchema": {} }));
-    let server = |name, tools| {
-        InProcessServer::new(name, Arc::new(Lists(tools)), ChangeBroadcaster::default())
-    };
+    bad.tools.push(json!({ "name": 7, "inputSchema": {} }));
+    let server =
+        |name, lists| InProcessServer::new(name, Arc::new(lists), ChangeBroadcaster::default());
     let workspace = Workspace {
         id: WorkspaceId::from("test"),
         environment: Arc::new([]),
-        in_process: vec![server("bad", listed), server("good", good)],
+        in_process: vec![server("bad", bad), server("good", good)],
     };
     let mut options = EngineOptions::new("gateway", "1", ProcessGuard::none());
     options.state_dir = Some(folder.path().join("state"));
@@ -169,9 +246,12 @@ async fn sdk_clients_list_a_good_and_an_imperfect_server_together() {
         ("python/bin/python", "fastmcp-client.py", vec!["http", &url]),
     ] {
         let said = client(program, script, &args).await;
-        // The gateway has one tool of its own, which reads on in results.
-        assert_eq!(said["tools"], count + 2, "{script} {args:?}: {said}");
+        // The gateway has three tools of its own: two for resources, and one that reads on in results.
+        assert_eq!(said["tools"], count + 4, "{script} {args:?}: {said}");
         assert_eq!(said["echo"], "Echo: hello", "{script} {args:?}: {said}");
+        assert_eq!(said["prompts"], prompts, "{script} {args:?}: {said}");
+        assert_eq!(said["resources"], resources, "{script} {args:?}: {said}");
+        assert_eq!(said["templates"], templates, "{script} {args:?}: {said}");
     }
 
     let snapshot = engine.snapshot(&workspace.id).unwrap();
@@ -181,7 +261,7 @@ async fn sdk_clients_list_a_good_and_an_imperfect_server_together() {
     };
     assert_eq!(of_kind(EngineProblemKind::Quarantined), [format!("number {}", count + 1)]);
     let noted = of_kind(EngineProblemKind::Imperfect);
-    for tool in imperfect.as_array().unwrap() {
+    for tool in &tools {
         let name = tool["name"].as_str().unwrap();
         assert!(noted.iter().any(|noted| noted == name), "nothing is noted of {tool}");
     }

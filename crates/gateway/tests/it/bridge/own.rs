@@ -22,10 +22,25 @@ use tokio::sync::Semaphore;
 
 use super::{Gateway, raw, soon};
 
-/// A server whose tools have the names of ours, and one that is too long. It lists them once it may.
+/// A server whose tools have the names of ours, and others that only bare names keep. It lists them once it may.
 struct Namesake(Semaphore);
 
-const TOOLS: [&str; 5] = ["read_result", "find_tools", "call_tool", "ListMcpResources", "a.b"];
+/// The longest name that the protocol allows.
+const LONGEST: &str = concat!(
+    "name_of_thirty_two_characters_1.name_of_thirty_two_characters_2.",
+    "name_of_thirty_two_characters_3.name_of_thirty_two_characters_4."
+);
+const TOOLS: [&str; 7] = [
+    "read_result",
+    "switchboard_read_result",
+    "find_tools",
+    "call_tool",
+    "ListMcpResources",
+    "a.b",
+    LONGEST,
+];
+/// A tool whose name has a character that names do not have, and its name among bare ones.
+const REDUCED: [&str; 2] = ["x y", "x_y"];
 
 impl Namesake {
     fn in_process(self: &Arc<Self>) -> InProcessServer {
@@ -68,13 +83,14 @@ impl ServerHandler for Namesake {
                 "tools/list" => {
                     let _may = self.0.acquire().await.unwrap();
                     let tool = |name| json!({ "name": name, "inputSchema": { "type": "object" } });
-                    json!({ "tools": TOOLS.map(tool) })
+                    let tools: Vec<_> = TOOLS.into_iter().chain([REDUCED[0]]).map(tool).collect();
+                    json!({ "tools": tools })
                 }
                 "resources/list" => json!({ "resources": [{ "uri": "r:1", "name": "r" }] }),
                 "resources/templates/list" => json!({ "resourceTemplates": [] }),
                 "tools/call" => {
                     let name = asked.params.get("name").unwrap().unwrap();
-                    let long = "x".repeat(500);
+                    let long = "x".repeat(1000);
                     json!({ "content": [{ "type": "text", "text": format!("by {name} {long}") }] })
                 }
                 other => return Err(RpcError::new(code::METHOD_NOT_FOUND, other)),
@@ -100,7 +116,7 @@ fn bare(tool_search: ToolSearch) -> BridgeOptions {
     BridgeOptions {
         names: NameStyle::Bare,
         tool_search,
-        results: ResultPolicy { max_chars: 400, ..ResultPolicy::gateway() },
+        results: ResultPolicy { max_chars: 800, ..ResultPolicy::gateway() },
         ..BridgeOptions::default()
     }
 }
@@ -110,10 +126,17 @@ async fn a_servers_tool_keeps_its_bare_name_and_ours_is_renamed() {
     let server = Arc::new(Namesake(Semaphore::new(1)));
     let gateway = server.gateway(bare(ToolSearch::On)).await;
     let (client, _inbox) = gateway.client(Version::LATEST, "{}").await;
-    let ours = ["switchboard_find_tools", "switchboard_call_tool", "switchboard_read_result"];
+    let ours =
+        ["switchboard_find_tools", "switchboard_call_tool", "switchboard_switchboard_read_result"];
     assert_eq!(names(&client).await, ours);
     let found = text(&client, ours[0], &json!({ "query": "a.b" })).await;
     assert!(found.contains(r#""name":"a.b""#), "{found}");
+    let found = text(&client, ours[0], &json!({ "query": "ListMcpResources" })).await;
+    assert_eq!(found.matches(r#""name":"ListMcpResources""#).count(), 1, "{found}");
+    for name in REDUCED {
+        let said = text(&client, name, &json!({})).await;
+        assert!(said.contains("by \"x y\""), "{name}: {said}");
+    }
     for tool in TOOLS {
         let by = format!("by \"{tool}\"");
         let said = text(&client, ours[1], &json!({ "name": tool })).await;
@@ -129,7 +152,8 @@ async fn a_servers_tool_keeps_its_bare_name_and_ours_is_renamed() {
     let gateway = server.gateway(bare(ToolSearch::Off)).await;
     let (client, _inbox) = gateway.client(Version::LATEST, "{}").await;
     let listed = names(&client).await;
-    let expected = [&TOOLS[..], &["ReadMcpResource", "switchboard_read_result"]].concat();
+    let builtin = ["ReadMcpResource", "switchboard_switchboard_read_result"];
+    let expected = [&TOOLS[..], &REDUCED[1..], &builtin].concat();
     assert_eq!(listed, expected, "each name once");
     gateway.engine.shutdown().await;
 }

@@ -57,6 +57,52 @@ fn a_full_queue_loses_no_cancellation() {
     });
 }
 
+#[test]
+fn a_call_that_was_never_sent_is_not_cancelled() {
+    bounded(async {
+        let (client, _inbox, mut peer) = legacy("{}").await;
+        let said = fill(&client);
+        drop([begun(&client), begun(&client)]);
+        for _ in 0..said {
+            peer.hear("notifications/x").await;
+        }
+        let (result, ()) = tokio::join!(client.request("x/y", None), async {
+            let next = peer.expect("x/y").await;
+            peer.answer(&next, "{}").await;
+        });
+        result.unwrap();
+    });
+}
+
+/// Many calls go away at once while they are being sent, and each is cancelled after it was.
+async fn check_many(server: &Scripted, (client, _inbox): (Client, ServerInbox)) {
+    const CALLS: usize = 200;
+    let calls: Vec<_> = (0..CALLS).map(|_| begun(&client)).collect();
+    drop(calls);
+    let messages = || -> Vec<(String, String)> {
+        let requests = server.requests().into_iter().map(Asked::new);
+        let id = |asked: &Asked| match &*asked.method {
+            "notifications/cancelled" => member(&asked.params, "requestId"),
+            _ => asked.id.clone(),
+        };
+        requests.map(|asked| (asked.method.clone(), id(&asked))).collect()
+    };
+    let is_cancelled = |(method, _): &&(String, String)| method == "notifications/cancelled";
+    soon(async {
+        let mut count = 2 * CALLS;
+        while messages().iter().filter(is_cancelled).count() < CALLS {
+            server.received(count).await;
+            count += 1;
+        }
+    })
+    .await;
+    let messages = messages();
+    for (at, (_, id)) in messages.iter().enumerate().filter(|(_, message)| is_cancelled(message)) {
+        let call = ("tools/call".to_owned(), id.clone());
+        assert!(messages[..at].contains(&call), "the cancellation of {id} came before its call");
+    }
+}
+
 /// The call goes away while it is being sent, and is cancelled after it was.
 async fn check(server: &Scripted, (client, _inbox): (Client, ServerInbox)) {
     drop(begun(&client));
@@ -94,6 +140,19 @@ async fn over_http_a_cancellation_does_not_overtake_its_call() {
     }
 }
 
+#[tokio::test]
+async fn over_http_no_cancellation_of_many_overtakes_its_call() {
+    let server = web(|asked| match &*asked.method {
+        "tools/call" => Reply::events().hang(),
+        _ => web::legacy(asked, "{}"),
+    })
+    .await;
+    let target = ServerTarget::Http(http_target(&server.url("/mcp")));
+    let connected =
+        soon(Client::connect(target, options(VersionNegotiation::Probe))).await.unwrap();
+    check_many(&server, connected).await;
+}
+
 /// A server of 2024-11-05 that answers the handshake, and POSTs otherwise as `reply` says.
 async fn sse(reply: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Scripted {
     let feed: Arc<Mutex<Option<mpsc::UnboundedSender<Vec<u8>>>>> = Arc::default();
@@ -122,6 +181,15 @@ async fn over_sse_a_cancellation_does_not_overtake_its_call() {
     let connected =
         soon(Client::connect(target, options(VersionNegotiation::Probe))).await.unwrap();
     check(&server, connected).await;
+}
+
+#[tokio::test]
+async fn over_sse_no_cancellation_of_many_overtakes_its_call() {
+    let server = sse(|_| Reply::empty(202)).await;
+    let target = ServerTarget::Sse(http_target(&server.url("/sse")));
+    let connected =
+        soon(Client::connect(target, options(VersionNegotiation::Probe))).await.unwrap();
+    check_many(&server, connected).await;
 }
 
 /// The deadline of a request counts for the POSTs of the older transport too.

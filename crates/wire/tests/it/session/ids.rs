@@ -1,4 +1,4 @@
-//! Ids of ours that a server writes as strings, and lists with items that cannot be read.
+//! Ids of ours that a server writes in another way, and lists with items that cannot be read.
 
 use switchboard_wire::client::{CallRequest, ExchangeEvent, ListKind, VersionNegotiation};
 
@@ -8,48 +8,66 @@ use super::{
 };
 use crate::http::soon;
 
+/// Ways to write an id back that mean the same number.
+const SPELLINGS: [fn(&str) -> String; 3] =
+    [|id| format!("\"{id}\""), |id| format!("{id}.0"), |id| format!("{id}.000")];
+
 #[test]
-fn an_answer_under_a_string_is_an_answer() {
-    bounded(async {
-        let (client, _inbox, mut peer) = legacy("{}").await;
-        let mut exchange = client.call(CallRequest::call_tool("x", &raw("{}")).with_progress());
-        let playing = async {
-            let call = peer.expect("tools/call").await;
-            let id = call.id();
-            // None of these is the call's.
-            for other in [format!("\"0{id}\""), format!("\" {id}\""), "\"\"".into(), "\"x\"".into()]
-            {
-                peer.say(format!(r#"{{"jsonrpc":"2.0","id":{other},"result":{{"is":"no"}}}}"#))
-                    .await;
-            }
-            peer.say(format!(r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":"{id}","progress":1}}}}"#)).await;
-            peer.say(format!(r#"{{"jsonrpc":"2.0","id":"{id}","result":{{"is":"it"}}}}"#)).await;
-        };
-        let following = async {
-            assert!(matches!(exchange.next().await.unwrap(), ExchangeEvent::Progress(_)));
-            exchange.next().await.unwrap()
-        };
-        let (event, ()) = tokio::join!(following, playing);
-        let ExchangeEvent::Done(result) = event else { panic!("{event:?}") };
-        assert_eq!(result.as_str(), r#"{"is":"it"}"#);
-    });
+fn an_answer_under_another_spelling_of_its_id_is_an_answer() {
+    for spelling in SPELLINGS {
+        bounded(check_spelling(spelling));
+    }
+}
+
+async fn check_spelling(spelling: fn(&str) -> String) {
+    let (client, _inbox, mut peer) = legacy("{}").await;
+    let mut exchange = client.call(CallRequest::call_tool("x", &raw("{}")).with_progress());
+    let playing = async {
+        let call = peer.expect("tools/call").await;
+        let id = call.id();
+        // None of these is the call's.
+        let others = [
+            format!("\"0{id}\""),
+            format!("\" {id}\""),
+            format!("\"{id}.0\""),
+            format!("{id}.5"),
+            "\"\"".into(),
+            "\"x\"".into(),
+        ];
+        for other in others {
+            peer.say(format!(r#"{{"jsonrpc":"2.0","id":{other},"result":{{"is":"no"}}}}"#)).await;
+        }
+        let id = spelling(&id.to_string());
+        peer.say(format!(r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{id},"progress":1}}}}"#)).await;
+        peer.say(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"is":"it"}}}}"#)).await;
+    };
+    let following = async {
+        assert!(matches!(exchange.next().await.unwrap(), ExchangeEvent::Progress(_)));
+        exchange.next().await.unwrap()
+    };
+    let (event, ()) = tokio::join!(following, playing);
+    let ExchangeEvent::Done(result) = event else { panic!("{event:?}") };
+    assert_eq!(result.as_str(), r#"{"is":"it"}"#);
 }
 
 #[tokio::test]
 async fn so_it_is_over_http() {
-    let server = web(|asked| match &*asked.method {
-        "tools/call" => {
-            let mut asked = asked.clone();
-            asked.id = format!("\"{}\"", asked.id);
-            asked.result(r#"{"is":"it"}"#)
-        }
-        _ => web::legacy(asked, "{}"),
-    })
-    .await;
-    let (client, _inbox) =
-        soon(over_http(&server.url("/mcp"), options(VersionNegotiation::Probe))).await.unwrap();
-    let result = soon(client.call(CallRequest::call_tool("x", &raw("{}"))).result()).await.unwrap();
-    assert_eq!(result.as_str(), r#"{"is":"it"}"#);
+    for spelling in SPELLINGS {
+        let server = web(move |asked| match &*asked.method {
+            "tools/call" => {
+                let mut asked = asked.clone();
+                asked.id = spelling(&asked.id);
+                asked.result(r#"{"is":"it"}"#)
+            }
+            _ => web::legacy(asked, "{}"),
+        })
+        .await;
+        let (client, _inbox) =
+            soon(over_http(&server.url("/mcp"), options(VersionNegotiation::Probe))).await.unwrap();
+        let result =
+            soon(client.call(CallRequest::call_tool("x", &raw("{}"))).result()).await.unwrap();
+        assert_eq!(result.as_str(), r#"{"is":"it"}"#);
+    }
 }
 
 /// One tool that is nested too deeply costs none of the others, on whichever page it stands.

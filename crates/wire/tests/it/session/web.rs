@@ -17,7 +17,7 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    fn new(http: Request) -> Self {
+    pub(crate) fn new(http: Request) -> Self {
         let (method, id, params) = match parse(http.text().to_owned().into()) {
             Ok(MessageOrBatch::One(RpcMessage::Request(request))) => {
                 (request.method().into_owned(), request.id().to_string(), request.params())
