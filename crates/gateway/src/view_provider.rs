@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+pub use switchboard_core::engine::SessionClients;
 use switchboard_wire::server::{ChangeBroadcaster, ServerHandler};
 
 /// Opens views for clients.
@@ -31,6 +32,8 @@ pub struct ViewRequest {
     pub part: ViewSelection,
     /// How it is reached, for people: `http`, `sse`, `ws`, `stdio`, `socket`.
     pub transport: &'static str,
+    /// How many clients the session stands for.
+    pub clients: SessionClients,
 }
 
 /// A part of what is served.

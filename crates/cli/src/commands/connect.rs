@@ -2,7 +2,9 @@
 
 use std::ffi::OsString;
 
-use switchboard_gateway::view_provider::{OpenView, ViewProvider as _, ViewRequest, ViewSelection};
+use switchboard_gateway::view_provider::{
+    OpenView, SessionClients, ViewProvider as _, ViewRequest, ViewSelection,
+};
 use switchboard_hub::attach::{self, AttachOptions, HubLaunchOptions};
 use switchboard_hub::socket::{HubFolders, HubPaths};
 use switchboard_wire::json::Raw;
@@ -99,6 +101,7 @@ async fn serve_stdio(serving: &ServedWorkspace) -> Result<(), Failure> {
         session: format!("stdio-{}", std::process::id()),
         part: ViewSelection::Everything,
         transport: "stdio",
+        clients: SessionClients::One,
     };
     let mut ending = wait::EndSignals::listen();
     let opened = serving.open(opening).await;

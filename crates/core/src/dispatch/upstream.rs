@@ -17,7 +17,7 @@ use super::page_visits::PageVisits;
 use super::request::ProgressReports;
 use super::{CallError, CallEvent, RepeatSafety, Request, Stage};
 use crate::connection::{Connection, ConnectionNotReady, ConnectionState, LiveSession};
-use crate::engine::{AppliedServer, OnProgress};
+use crate::engine::{AppliedServer, CallInFlightLease, OnProgress};
 
 /// What sending a request came to.
 pub(super) enum SendResult {
@@ -30,6 +30,13 @@ pub(super) enum SendResult {
 struct ResumeInput {
     state: Option<Raw>,
     answers: Vec<InputResponse>,
+}
+
+/// Where a call is in flight.
+#[derive(Clone, Copy)]
+struct CallPlace<'a> {
+    connection: &'a Connection,
+    in_flight: &'a CallInFlightLease,
 }
 
 // === impl Stage ===
@@ -48,7 +55,7 @@ impl Stage {
         let admitted = connection.admit(Arc::clone(session));
         let _place = admitted.map_err(|_| CallError::Busy { server: server.clone() })?;
         let (key, hears) = (connection.key(), self.emit.sender());
-        let _heard = self.engine.under_way.add(key, Arc::clone(session), hears);
+        let in_flight = self.engine.under_way.add(key, self.caller.clone(), hears);
         let call = self.build_call(placed, &request);
         let mut visits = PageVisits::new(self, &connection);
         let told = match again {
@@ -71,13 +78,16 @@ impl Stage {
                 Some(told) => resume(placed, &live, &call, told)?,
                 None => self.start_exchange(placed, &live, &call, &request.unasked),
             };
-            match self.follow(placed, &connection, exchange, request.questions).await {
+            let place = CallPlace { connection: &connection, in_flight: &in_flight };
+            match self.follow(placed, place, exchange, request.questions).await {
                 Ok(sent) => {
                     connection.record_success(&live, began.elapsed());
                     return Ok(sent);
                 }
                 Err(error) if error.code() == Some(code::URL_ELICITATION_REQUIRED) => {
                     connection.record_success(&live, began.elapsed());
+                    // The server has ended the call, and asks nothing because of it.
+                    let _open = in_flight.open_question();
                     Box::pin(visits.visit_pages(placed, error)).await?;
                 }
                 Err(error) => {
@@ -138,7 +148,7 @@ impl Stage {
     async fn follow(
         &self,
         placed: &AppliedServer,
-        connection: &Connection,
+        place: CallPlace<'_>,
         mut exchange: Exchange,
         how: QuestionHandling,
     ) -> Result<SendResult, WireError> {
@@ -159,8 +169,9 @@ impl Stage {
                 }
                 ExchangeEvent::NeedsInput(questions) => {
                     if exchange.is_parked() {
-                        self.engine.claim_after_question(connection, &self.caller);
+                        self.engine.claim_after_question(place.connection, &self.caller);
                     }
+                    let _open = place.in_flight.open_question();
                     let answering = Box::pin(self.answer(placed, &mut exchange, questions));
                     if let Some(result) = answering.await? {
                         return Ok(SendResult::Result(result));

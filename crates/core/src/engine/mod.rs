@@ -29,7 +29,7 @@ use tokio_util::task::TaskTracker;
 pub use event::{EngineEvent, EngineEventKind};
 pub use options::{CredentialSource, EngineOptions, EntryCredentials};
 pub use questions::queue::{QuestionGone, QuestionQueue, QueueWatcher, QueuedQuestion};
-pub use session::caller::{ArgumentCheck, Caller, QuestionAnswerer, Session};
+pub use session::caller::{ArgumentCheck, Caller, QuestionAnswerer, Session, SessionClients};
 pub use session::local_call::LocalCall;
 pub use snapshot::recent_calls::{CallWatcher, RecentCall, RecentCallResult};
 pub use snapshot::{
@@ -46,6 +46,7 @@ pub(crate) use workspace::call_limits::OnProgress;
 pub(crate) use workspace::state::WorkspaceState;
 
 use questions::session_questions::SessionQuestions;
+pub(crate) use session::calls_in_flight::CallInFlightLease;
 use session::calls_in_flight::CallsInFlight;
 use session::choose_connection::Claims;
 use session::subscriptions::SessionSubscriptions;

@@ -11,7 +11,7 @@ use switchboard_core::dispatch::{CallOutcome, InputRequired, PendingQuestion};
 use switchboard_core::engine::QuestionQueue;
 use switchboard_core::{CallError, CallEvent, Request, RunningCall};
 use switchboard_wire::Era;
-use switchboard_wire::client::TaskHandling;
+use switchboard_wire::client::{InputResponse, TaskHandling};
 use switchboard_wire::envelope::{RpcError, code};
 use switchboard_wire::json::{Raw, decode_string};
 use switchboard_wire::meta::method;
@@ -39,7 +39,12 @@ impl BridgeView {
         };
         let carried = match held {
             Some(HandleContent::Call(call, ticket)) => {
-                let Some(answer) = consent::find_answer(answers) else {
+                // A legacy client has answered for good: asked again, it could say the same for ever.
+                let is_usable = |answer: &InputResponse| {
+                    context.version.era() == Era::Legacy
+                        || consent::is_usable(&call.question.about, answer)
+                };
+                let Some(answer) = consent::find_answer(answers).filter(is_usable) else {
                     return self.ask_again(*call, &ticket, &asked);
                 };
                 consent::answer_with(call.question, answer);
@@ -124,7 +129,7 @@ impl BridgeView {
         Ok(HandlerReply::NeedsInput { questions, state: Some(handle) })
     }
 
-    /// Asks a client once more that came back for a call without the answer to its question.
+    /// Asks a client once more that came back for a call without an answer to its question, or with an unusable one.
     fn ask_again(
         &self,
         call: ParkedCall,

@@ -45,6 +45,20 @@ pub(super) fn find_answer(answers: Vec<InputResponse>) -> Option<InputResponse> 
     answers.into_iter().find(|answer| answer.key == QUESTION_KEY)
 }
 
+/// Whether a response of a modern client answers a question: an object, and of a form one with an action that the
+/// protocol knows. A server would take anything else for the result.
+pub(super) fn is_usable(about: &QuestionKind, answer: &InputResponse) -> bool {
+    // A refusal is an answer.
+    let Ok(result) = &answer.outcome else { return true };
+    match about {
+        QuestionKind::Permission(_) | QuestionKind::Elicitation { .. } => {
+            let action = result.get("action").ok().flatten().and_then(|action| action.to_text());
+            matches!(action.as_deref(), Some("accept" | "decline" | "cancel"))
+        }
+        QuestionKind::Sampling { .. } | QuestionKind::Roots => result.as_str().starts_with('{'),
+    }
+}
+
 /// Passes on the answer to a question, whatever key it was asked under.
 pub(super) fn answer_with(question: PendingQuestion, answer: InputResponse) {
     match question.about {

@@ -171,6 +171,7 @@ impl BridgeView {
             results: options.results,
             names: options.names,
             transport: self.opening.transport,
+            clients: self.opening.clients,
             ..Session::new(self.opening.session.clone())
         }
     }

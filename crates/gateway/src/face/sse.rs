@@ -24,7 +24,7 @@ use super::{
     refusal::{HttpRefusal, empty_response},
     sessions::{SessionOwner, SessionSlot, random_session_id},
 };
-use crate::view_provider::{OpenView, ViewProvider, ViewRequest, ViewSelection};
+use crate::view_provider::{OpenView, SessionClients, ViewProvider, ViewRequest, ViewSelection};
 
 /// One client's session.
 struct SseSession {
@@ -60,6 +60,7 @@ pub(super) async fn open<F: ViewProvider>(
         session: id.clone(),
         part: owner.part.clone(),
         transport: Transport::Sse.as_str(),
+        clients: SessionClients::One,
     };
     let opened =
         face.front.open(opening).await.map_err(|_| HttpRefusal::no_such_part(&owner.part))?;

@@ -22,7 +22,9 @@ use super::{
     HubBackend, admin_http, cancellable_reader::CancellableReader, clients::ConnectedClient,
     counting_view::CountingView, hub_state::HubState, stall::StallTimeoutWriter,
 };
-use switchboard_gateway::view_provider::{OpenView, ViewProvider, ViewRequest, ViewSelection};
+use switchboard_gateway::view_provider::{
+    OpenView, SessionClients, ViewProvider, ViewRequest, ViewSelection,
+};
 
 /// How long the first answer, and the last, may take to be written.
 const ANSWER_WRITE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -139,6 +141,7 @@ async fn open_view<H: HubBackend>(
         session: session.clone(),
         part: ViewSelection::Everything,
         transport: "socket",
+        clients: SessionClients::One,
     });
     let opened = opened
         .await

@@ -8,7 +8,7 @@ use serde_json::json;
 use switchboard_config::{HostContext, Platform, ResolveOptions};
 use switchboard_core::{Engine, EngineOptions};
 use switchboard_gateway::bridge::BridgeOptions;
-use switchboard_gateway::view_provider::{ViewRequest, ViewSelection};
+use switchboard_gateway::view_provider::{SessionClients, ViewRequest, ViewSelection};
 use switchboard_hub::AgentBridges;
 use switchboard_process::ProcessGuard;
 use switchboard_sources::{SourcesOptions, SyncedWorkspace, WorkspaceExtras};
@@ -103,6 +103,7 @@ impl World {
             session: format!("session {}", number()),
             part: ViewSelection::Agent(agent.into()),
             transport: "test",
+            clients: SessionClients::One,
         };
         let opened = soon(self.agents.open(opening)).await.ok()?;
         let (ours, theirs) = link_pair();

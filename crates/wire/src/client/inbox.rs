@@ -1,7 +1,7 @@
 //! What a server says that belongs to no call.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -251,6 +251,15 @@ impl PendingServerQuestions {
     pub(crate) fn remove(&self, id: &Id) -> Option<(Id, QuestionOwner)> {
         let waiting = self.lock().remove(&id.key())?;
         Some((waiting.id, waiting.owner))
+    }
+
+    /// The calls that wait for an answer.
+    pub(crate) fn calls_with_questions(&self) -> HashSet<u64> {
+        let call = |waiting: &PendingServerQuestion| match waiting.owner {
+            QuestionOwner::Call(call) => Some(call),
+            QuestionOwner::Inbox => None,
+        };
+        self.lock().values().filter_map(call).collect()
     }
 
     /// Forgets the questions of a call that is over; what the server is to be told of each.

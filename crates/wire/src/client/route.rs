@@ -65,7 +65,7 @@ impl ClientSession {
                 }
             }
             method::TASKS_STATUS | method::TASKS_CHANGED => {}
-            method::LOG if self.logs_belong_to_calls() => match self.sole_call() {
+            method::LOG if self.logs_belong_to_calls() => match self.sole_call(|_| true) {
                 Some((_, mail)) => {
                     let _ = mail.put(CallArrival::Notification(note)).await;
                 }
@@ -180,15 +180,19 @@ impl ClientSession {
             return Some((id, self.call_mail(id)?));
         }
         match self.options.attribution {
-            CallAttribution::SoleCall => self.sole_call(),
+            // A call that waits for an answer asks nothing meanwhile, unless it is the only one there is.
+            CallAttribution::SoleCall => self.sole_call(|_| true).or_else(|| {
+                let waiting = self.asked.calls_with_questions();
+                self.sole_call(|call| !waiting.contains(&call))
+            }),
             CallAttribution::Inbox => None,
         }
     }
 
-    /// The only call under way that can be asked something, if there is exactly one.
-    fn sole_call(&self) -> Option<(u64, Arc<CallMailbox>)> {
+    /// The only call under way that can be asked something and that `is_meant` takes, if there is exactly one.
+    fn sole_call(&self, is_meant: impl Fn(u64) -> bool) -> Option<(u64, Arc<CallMailbox>)> {
         let calls = self.lock_calls();
-        let mut askable = calls.open.iter().filter(|(_, call)| call.can_ask);
+        let mut askable = calls.open.iter().filter(|(id, call)| call.can_ask && is_meant(**id));
         match (askable.next(), askable.next()) {
             (Some((id, call)), None) => Some((*id, call.mail.clone())),
             _ => None,

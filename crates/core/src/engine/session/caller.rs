@@ -29,6 +29,8 @@ pub struct Session {
     pub era: Option<Era>,
     /// Who answers the questions of its calls.
     pub answers: QuestionAnswerer,
+    /// How many clients make its calls.
+    pub clients: SessionClients,
     /// What happens to calls that no rule decides; `None`: what the settings say, else `usual_mode`.
     pub mode: Option<Mode>,
     /// The mode where neither the session nor the settings name one.
@@ -54,6 +56,15 @@ pub enum QuestionAnswerer {
     Caller,
     /// Whoever watches the engine's queue.
     Queue,
+}
+
+/// How many clients make the calls of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SessionClients {
+    /// One: a question that one call led to can be put to any of its calls.
+    One,
+    /// Perhaps several: modern clients over HTTP have no sessions, so all of a principal share one.
+    Several,
 }
 
 /// When the arguments of a session's calls are checked against the tool's schema before they are sent. Where they are not,
@@ -100,6 +111,7 @@ impl Session {
             capabilities: CapabilityClass::QUEUE.capabilities(),
             era: None,
             answers: QuestionAnswerer::Caller,
+            clients: SessionClients::One,
             mode: None,
             usual_mode: Mode::Default,
             consent: UserConsent::None,

@@ -69,12 +69,22 @@ pub(in crate::engine) enum Purpose {
 // === impl Claims ===
 
 impl Claims {
-    /// Takes a connection for one session. `false` if another has it.
-    fn take(&self, key: ConnectionKey, workspace: &WorkspaceId, session: &str) -> bool {
+    /// Takes a connection for one session. `false` if another has it, or if nobody has it and `is_free` says no.
+    fn take(
+        &self,
+        key: ConnectionKey,
+        (workspace, session): (&WorkspaceId, &str),
+        is_free: impl FnOnce() -> bool,
+    ) -> bool {
         let mut claimed = self.lock();
-        let this = (workspace.clone(), session.to_owned());
-        let by = claimed.by.entry(key).or_insert_with(|| this.clone());
-        *by == this
+        match claimed.by.get(&key) {
+            Some((at, by)) => at == workspace && by == session,
+            None if is_free() => {
+                claimed.by.insert(key, (workspace.clone(), session.to_owned()));
+                true
+            }
+            None => false,
+        }
     }
 
     fn is_stateful(&self, key: &ServerKey) -> bool {
@@ -82,7 +92,7 @@ impl Claims {
     }
 
     /// Notes that a server asks its client things, so that clients should not share it.
-    pub(in crate::engine) fn note_stateful(&self, key: ServerKey) {
+    fn note_stateful(&self, key: ServerKey) {
         self.lock().stateful.insert(key);
     }
 
@@ -158,16 +168,23 @@ impl Inner {
     /// example of the TypeScript SDK 1.x. So clients should not share the server any longer; the session that was asked
     /// keeps the connection.
     pub(crate) fn claim_after_question(&self, connection: &Connection, caller: &Caller) {
-        self.mark_stateful(connection);
-        if connection.spec().variant == ConnectionSharing::Shared {
-            let (workspace, session) = (&caller.workspace().id, &caller.session().id);
-            self.claims.take(connection.key(), workspace, session);
+        self.claim_for(connection, (&caller.workspace().id, &caller.session().id));
+    }
+
+    /// The same for a question that names no call. The session with the oldest call in flight keeps the connection:
+    /// its state there is the oldest.
+    pub(in crate::engine) fn claim_for_oldest_call(&self, connection: &Connection) {
+        match self.under_way.oldest_session(connection.key()) {
+            Some((workspace, session)) => self.claim_for(connection, (&workspace, &session)),
+            None => self.claims.note_stateful(connection.server_key()),
         }
     }
 
-    /// The same where nobody knows whose question it is.
-    pub(in crate::engine) fn mark_stateful(&self, connection: &Connection) {
+    fn claim_for(&self, connection: &Connection, session: (&WorkspaceId, &str)) {
         self.claims.note_stateful(connection.server_key());
+        if connection.spec().variant == ConnectionSharing::Shared {
+            self.claims.take(connection.key(), session, || true);
+        }
     }
 
     /// The connection for a session's calls of a server.
@@ -182,8 +199,16 @@ impl Inner {
             Share::Never => true,
             Share::Auto => self.claims.is_stateful(&kind.server_key()),
         };
+        if !is_apart {
+            return Ok(kind);
+        }
+        if let Some(own) = caller.bindings().get(placed).and_then(|binding| binding.own) {
+            return Ok(own);
+        }
         let (workspace, session) = (&caller.workspace().id, caller.session().id.as_str());
-        if !is_apart || self.claims.take(kind.key(), workspace, session) {
+        // Another session's calls may have left state there, and may lead to questions.
+        let is_free = || !self.under_way.has_other_session(kind.key(), session);
+        if self.claims.take(kind.key(), (workspace, session), is_free) {
             return Ok(kind);
         }
         let spec = ConnectionSpec {

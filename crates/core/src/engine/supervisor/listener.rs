@@ -6,14 +6,16 @@ use switchboard_wire::client::{ListKind, ServerQuestion as Asked};
 use switchboard_wire::json::Raw;
 use switchboard_wire::meta::method;
 use tokio::sync::broadcast;
+use tokio::time::timeout;
 
 use crate::connection::{
     Connection, ConnectionEvent, ConnectionKey, ConnectionListener, ConnectionState,
 };
 use crate::dispatch::{CallEvent, PendingQuestion, QuestionAnswer, QuestionKind};
 use crate::engine::event::{EngineEvent, EngineEventKind};
+use crate::engine::session::calls_in_flight::AskedCall;
 use crate::engine::supervisor::pool::ParsedLists;
-use crate::engine::{Inner, supervisor::parse};
+use crate::engine::{Inner, QuestionAnswerer, supervisor::parse};
 
 /// The engine's ear at every connection.
 pub(in crate::engine) struct EngineListener {
@@ -150,8 +152,8 @@ impl Inner {
         });
     }
 
-    /// A server asks something that belongs to no call. Whoever is the only one to have calls under way there is
-    /// meant; else whoever watches the queue; else nobody answers. Either way it had better not be shared from now on.
+    /// A server asks something that names no call. The only client that can be meant is asked, once it is the only one;
+    /// else whoever watches the queue. Clients should not share the server from now on.
     fn route_question(self: &Arc<Self>, connection: &Arc<Connection>, question: Asked) {
         let params = question.params().clone();
         let about = match question.method() {
@@ -160,30 +162,43 @@ impl Inner {
             // Dropped, it is answered with an error: -32601 for a method that clients do not have.
             _ => return,
         };
-        self.claims.note_stateful(connection.server_key());
-        let stray = match &connection.sessions_in_flight()[..] {
-            [(session, _)] => self.strays.sender(session),
-            sessions => {
-                if sessions.len() > 1 {
-                    // Nobody can say whose question it is; the next calls do not share the server.
-                    self.mark_stateful(connection);
-                }
-                None
-            }
-        };
+        self.claim_for_oldest_call(connection);
         let (engine, server) = (self.clone(), connection.spec().server.clone());
-        let closing = self.closing.clone();
+        let (closing, key) = (self.closing.clone(), connection.key());
         self.tasks.spawn(closing.run_until_cancelled_owned(async move {
-            let reply = match stray {
-                Some(stray) => stray.ask(&server, about, engine.options.patience).await,
-                None => engine.queue.ask(PendingQuestion::new(&server, about)).await,
-            };
+            let patience = engine.options.patience;
+            let call = timeout(patience, engine.under_way.call_of_question(key)).await;
+            let reply = engine.ask_call(call.ok().flatten(), &server, about).await;
             if let Some(QuestionAnswer::Result(outcome)) = reply
                 && let Err(error) = question.answer(outcome).await
             {
                 tracing::debug!(%server, %error, "an answer came too late");
             }
         }));
+    }
+
+    /// Puts a question to the session of a call, or to the call; without one, to the queue.
+    async fn ask_call(
+        &self,
+        call: Option<AskedCall>,
+        server: &str,
+        about: QuestionKind,
+    ) -> Option<QuestionAnswer> {
+        let patience = self.options.patience;
+        let stray = call.as_ref().and_then(|call| self.strays.sender(&call.session));
+        if let Some(stray) = stray {
+            return stray.ask(server, about, patience).await;
+        }
+        let (question, answer) = PendingQuestion::new(server, about);
+        let Some(call) = call else { return self.queue.ask((question, answer)).await };
+        let question = question.of_client(&call.client);
+        match call.answers {
+            QuestionAnswerer::Queue => self.queue.ask((question, answer)).await,
+            QuestionAnswerer::Caller if call.put(question) => {
+                timeout(patience, answer).await.ok()?.ok()
+            }
+            QuestionAnswerer::Caller => None,
+        }
     }
 }
 

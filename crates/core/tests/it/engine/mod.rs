@@ -13,3 +13,4 @@ pub(crate) mod script;
 mod session;
 mod session_stream;
 mod sign_in;
+mod unowned_questions;

@@ -219,6 +219,16 @@ impl LocalTask {
         ended.map_or_else(|_| self.state(), |standing| standing.clone())
     }
 
+    /// Passes the answers of a modern client on. Those that are unusable leave their questions open.
+    pub(super) fn answer_usable(&self, mut answers: Vec<InputResponse>) {
+        answers.retain(|answer| {
+            let questions = self.lock_questions();
+            let question = questions.get(&answer.key);
+            question.is_some_and(|question| consent::is_usable(&question.about, answer))
+        });
+        self.answer(answers);
+    }
+
     /// Passes answers on. What is not asked, or no longer, is ignored.
     pub(super) fn answer(&self, answers: Vec<InputResponse>) {
         for answer in answers {

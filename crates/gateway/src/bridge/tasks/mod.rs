@@ -220,7 +220,7 @@ impl BridgeView {
                 Ok(HandlerReply::Complete(render::render_task(id, task, &task.state(), era)))
             }
             (method::TASKS_UPDATE, Era::Modern) => {
-                task.answer(asked.answers);
+                task.answer_usable(asked.answers);
                 Ok(HandlerReply::Complete(Raw::empty_object()))
             }
             (method::TASKS_CANCEL, Era::Modern) => {

@@ -27,7 +27,7 @@ use crate::{
         refusal::{HttpRefusal, RefusalReason, empty_response, json_charged, json_response},
         sessions::{SessionOwner, random_session_id},
     },
-    view_provider::{ViewProvider, ViewRequest},
+    view_provider::{SessionClients, ViewProvider, ViewRequest},
 };
 
 pub(super) async fn post<F: ViewProvider>(
@@ -93,6 +93,7 @@ async fn begin<F: ViewProvider>(
         session: id.clone(),
         part: owner.part.clone(),
         transport: Transport::Http.as_str(),
+        clients: SessionClients::One,
     };
     let opened =
         face.front.open(opening).await.map_err(|_| HttpRefusal::no_such_part(&owner.part))?;

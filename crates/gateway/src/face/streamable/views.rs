@@ -19,7 +19,7 @@ use tokio_util::{
 use super::mirrored::MirroredHeaders;
 use crate::{
     face::{metrics::Transport, refusal::HttpRefusal, sessions::SessionOwner},
-    view_provider::{OpenView, ViewProvider, ViewRequest, ViewSelection},
+    view_provider::{OpenView, SessionClients, ViewProvider, ViewRequest, ViewSelection},
 };
 
 /// The open views.
@@ -118,6 +118,7 @@ async fn open<F: ViewProvider>(
         session: format!("{} {place}", owner.principal),
         part: owner.part.clone(),
         transport: Transport::Http.as_str(),
+        clients: SessionClients::Several,
     };
     front.open(opening).await.map_err(|_| HttpRefusal::no_such_part(&owner.part))
 }

@@ -43,7 +43,7 @@ use super::{
     refusal::{HttpRefusal, RefusalReason, empty_response},
     sessions::{SessionOwner, SessionSlot, random_session_id},
 };
-use crate::view_provider::{OpenView, ViewProvider, ViewRequest};
+use crate::view_provider::{OpenView, SessionClients, ViewProvider, ViewRequest};
 use metered::{MessageMeter, MeteredStream};
 
 const SUBPROTOCOL: &str = "mcp";
@@ -89,6 +89,7 @@ pub(super) async fn upgrade<F: ViewProvider>(
         session: random_session_id()?,
         part: owner.part.clone(),
         transport: Transport::WebSocket.as_str(),
+        clients: SessionClients::One,
     };
     let opened =
         face.front.open(opening).await.map_err(|_| HttpRefusal::no_such_part(&owner.part))?;

@@ -24,7 +24,9 @@ use switchboard_config::{
 use switchboard_core::engine::InProcessServer;
 use switchboard_core::{Engine, EngineOptions, Workspace, WorkspaceId};
 use switchboard_gateway::bridge::{Bridge, BridgeOptions};
-use switchboard_gateway::view_provider::{ViewProvider, ViewRequest, ViewSelection};
+use switchboard_gateway::view_provider::{
+    SessionClients, ViewProvider, ViewRequest, ViewSelection,
+};
 use switchboard_process::ProcessGuard;
 use switchboard_wire::client::{
     Client, ClientOptions, ServerInbox, ServerTarget, VersionNegotiation,
@@ -121,6 +123,7 @@ impl Gateway {
             session: format!("session of {principal}"),
             part,
             transport: "test",
+            clients: SessionClients::One,
         };
         let opened = self.bridge.open(opening).await.unwrap();
         tokio::spawn(async move {

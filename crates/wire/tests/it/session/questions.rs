@@ -50,6 +50,35 @@ fn a_question_is_taken_back() {
     });
 }
 
+/// A call that waits for an answer keeps no other call from being asked.
+#[test]
+fn a_question_is_for_the_only_call_that_waits_for_no_answer() {
+    bounded(async {
+        let (client, _inbox, mut peer) = legacy("{}").await;
+        let mut first = client.call(CallRequest::call_tool("x", &raw("{}")));
+        let playing = async {
+            peer.expect("tools/call").await;
+            peer.say(question("1")).await;
+        };
+        let ((), abandoned) = tokio::join!(playing, asked(&mut first));
+        assert_eq!(abandoned[0].key, "1");
+        let mut second = client.call(CallRequest::call_tool("y", &raw("{}")));
+        let playing = async {
+            let call = peer.expect("tools/call").await;
+            peer.say(question("2")).await;
+            call
+        };
+        let (call, questions) = tokio::join!(playing, asked(&mut second));
+        assert_eq!(questions[0].key, "2");
+        second.answer(vec![questions[0].answer(raw("1"))]);
+        let playing = async {
+            assert_eq!(peer.text().await.unwrap(), r#"{"jsonrpc":"2.0","id":2,"result":1}"#);
+            peer.answer(&call, "{}").await;
+        };
+        tokio::join!(playing, done(&mut second));
+    });
+}
+
 #[test]
 fn a_question_of_the_inbox_is_taken_back() {
     bounded(async {
