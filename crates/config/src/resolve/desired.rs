@@ -10,6 +10,7 @@ use super::approval_gate::UndecidedItem;
 use crate::agent::SelectedAgent;
 use crate::approval::{ApprovalItem, RedactedChange};
 use crate::entry::{Entry, QuestionSettings, ServerSignature};
+use crate::host_context::ResolveOptions;
 use crate::policy::{AdmittedEntry, Policy};
 use crate::problem::{ConfigProblem, ConfigProblemKind, ProblemSeverity};
 use crate::redact::redact_entry;
@@ -233,6 +234,12 @@ impl Desired {
             matches!(kind, Unreadable | Malformed | FailedClosed | CannotInherit)
         };
         self.problems.iter().any(|problem| hides_servers(problem.kind))
+    }
+
+    /// Whether nothing at all is configured, so that the built-in server may be shown: no server, no file that could
+    /// not be read, no administrator's list, and no argument that says what to use.
+    pub fn is_unconfigured(&self, asked: &ResolveOptions) -> bool {
+        self.servers.is_empty() && !self.exclusive && !self.is_incomplete() && !asked.is_selective()
     }
 
     /// Why the agent that was asked for cannot be served: there is none of that name, or a server that it requires is

@@ -34,7 +34,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 pub use gateway_tools::ToolSearch;
 pub use view::BridgeView;
 
-use crate::view_provider::{NoSuchView, OpenView, ViewProvider, ViewRequest, ViewSelection};
+use crate::view_provider::{OpenView, ViewError, ViewProvider, ViewRequest, ViewSelection};
 use announcer::ChangeAnnouncer;
 use audience::Audiences;
 use parked::ParkedCalls;
@@ -165,14 +165,16 @@ impl Inner {
 impl ViewProvider for Bridge {
     type View = BridgeView;
 
-    async fn open(&self, opening: ViewRequest) -> Result<OpenView<BridgeView>, NoSuchView> {
-        let snapshot = self.0.engine.snapshot(&self.0.workspace).ok_or(NoSuchView)?;
+    async fn open(&self, opening: ViewRequest) -> Result<OpenView<BridgeView>, ViewError> {
+        let snapshot = self.0.engine.snapshot(&self.0.workspace).ok_or(ViewError::NoSuchView)?;
         match &opening.part {
             ViewSelection::Everything => {}
             ViewSelection::Server(name) if snapshot.server(name).is_some() => {}
             // An agent is a workspace of its own.
             ViewSelection::Agent(name) if self.0.shows_agent(name) => {}
-            ViewSelection::Server(_) | ViewSelection::Agent(_) => return Err(NoSuchView),
+            ViewSelection::Server(_) | ViewSelection::Agent(_) => {
+                return Err(ViewError::NoSuchView);
+            }
         }
         let audience = self.0.audiences.of(&opening.principal, &opening.part);
         let changes = audience.changes.clone();

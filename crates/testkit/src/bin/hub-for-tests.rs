@@ -8,7 +8,7 @@
 use std::{io::Write as _, path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
 
 use futures_util::future::BoxFuture;
-use switchboard_gateway::front::{NoSuchView, OpenView, ViewProvider, ViewRequest};
+use switchboard_gateway::front::{OpenView, ViewError, ViewProvider, ViewRequest};
 use switchboard_hub::socket::{
     ClientHello, HelloRefusal, HubBackend, HubFolders, HubLifetime, HubListener, HubPaths,
     ListenOptions, detach,
@@ -27,7 +27,7 @@ struct ForAll(Arc<One>);
 impl ViewProvider for One {
     type View = Fixture;
 
-    async fn open(&self, _: ViewRequest) -> Result<OpenView<Fixture>, NoSuchView> {
+    async fn open(&self, _: ViewRequest) -> Result<OpenView<Fixture>, ViewError> {
         Ok(OpenView { view: self.0.clone(), changes: self.0.changes().clone() })
     }
 }

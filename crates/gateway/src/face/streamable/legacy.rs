@@ -94,8 +94,11 @@ async fn begin<F: ViewProvider>(
         part: owner.part.clone(),
         transport: Transport::Http.as_str(),
     };
-    let opened =
-        face.front.open(opening).await.map_err(|_| HttpRefusal::no_such_part(&owner.part))?;
+    let opened = face
+        .front
+        .open(opening)
+        .await
+        .map_err(|error| HttpRefusal::no_view(&owner.part, &error))?;
     let making = SessionParts {
         limits: face.options.limits,
         over: CancellationToken::new(),

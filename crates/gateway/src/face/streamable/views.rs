@@ -119,7 +119,7 @@ async fn open<F: ViewProvider>(
         part: owner.part.clone(),
         transport: Transport::Http.as_str(),
     };
-    front.open(opening).await.map_err(|_| HttpRefusal::no_such_part(&owner.part))
+    front.open(opening).await.map_err(|error| HttpRefusal::no_view(&owner.part, &error))
 }
 
 // === impl View ===
