@@ -144,8 +144,20 @@ pub struct PermissionRules {
     pub ask: Vec<PermissionRule>,
     /// What happens to a call that no rule decides.
     pub mode: Option<Located<Mode>>,
+    /// The administrator's mode: a session may ask for a stricter one, not for one that lets more happen.
+    pub managed_mode: Option<Mode>,
     /// A command that helps the `auto` mode decide.
     pub classifier: Option<ClassifierCommand>,
+}
+
+impl PermissionRules {
+    /// The mode of a session: its own, else that of the settings, else `usual`; never one that lets more happen than the
+    /// administrator's.
+    pub fn effective_mode(&self, session: Option<Mode>, usual: Mode) -> Mode {
+        let settings = self.mode.as_ref().map(|mode| mode.value);
+        let mode = session.or(settings).unwrap_or(usual);
+        self.managed_mode.filter(|managed| managed.rank() < mode.rank()).unwrap_or(mode)
+    }
 }
 
 /// A command that classifies calls.

@@ -105,10 +105,9 @@ impl AppliedState {
         (placed.connection.entry_key() == entry).then_some(kind)
     }
 
-    /// The mode that holds for a session: its own, else that of the settings, else what is usual for it.
+    /// The mode that holds for a session.
     pub(crate) fn mode(&self, session: &Session) -> Mode {
-        let settings = self.desired.rules.mode.as_ref().map(|mode| mode.value);
-        session.mode.or(settings).unwrap_or(session.usual_mode)
+        self.desired.rules.effective_mode(session.mode, session.usual_mode)
     }
 }
 
