@@ -11,6 +11,7 @@ use switchboard_config::{
 };
 use switchboard_core::catalog::NameStyle;
 use switchboard_core::connection::ConnectionTiming;
+use switchboard_core::engine::CallVariables;
 use switchboard_core::results::ResultPolicy;
 use switchboard_core::{Engine, WorkspaceId};
 use switchboard_gateway::bridge::{Bridge, BridgeOptions, ToolSearch};
@@ -55,11 +56,12 @@ impl ServedWorkspace {
         whose: WorkspaceInputs,
     ) -> Result<Self, Failure> {
         let agents = agent_bridges(&engine, view, &whose)?;
+        let shown = whose.bridge_options(view);
         let given = whose.config_request(view);
         let served = Arc::new(start_workspace(&engine, view, whose).await?);
         let opened = match unusable_argument(&given, &served.snapshot().desired) {
             Some(failure) => Err(failure),
-            None => Self::from_synced(engine, Arc::clone(&served), view, agents),
+            None => Self::from_synced(engine, Arc::clone(&served), view, shown, agents),
         };
         if opened.is_err() {
             end_if_unused(served).await;
@@ -72,16 +74,16 @@ impl ServedWorkspace {
         engine: Engine,
         served: Arc<SyncedWorkspace>,
         view: &View,
+        mut shown: BridgeOptions,
         agents: AgentBridges,
     ) -> Result<Self, Failure> {
         if let Some(failure) = view_failure(view, &served.snapshot().desired) {
             return Err(failure);
         }
-        let mut options = self::bridge_options(view);
         if let Some(millis) = served.snapshot().desired.settings.limits.first_list_wait_ms {
-            options.first_list = Duration::from_millis(millis);
+            shown.first_list = Duration::from_millis(millis);
         }
-        let bridge = Bridge::new(engine, served.workspace().clone(), options);
+        let bridge = Bridge::new(engine, served.workspace().clone(), shown);
         Ok(Self { served, bridge, agents })
     }
 
@@ -103,7 +105,7 @@ pub(crate) fn agent_bridges(
     whose: &WorkspaceInputs,
 ) -> Result<AgentBridges, Failure> {
     let (surroundings, variables) = (whose.surroundings.clone(), whose.variables.clone());
-    let (asked, shown) = (whose.config_request(view), self::bridge_options(view));
+    let (asked, shown) = (whose.config_request(view), whose.bridge_options(view));
     let agents = AgentBridges::new(
         engine.clone(),
         surroundings,
@@ -204,6 +206,16 @@ impl WorkspaceInputs {
             &self.variables,
             &only_these(view),
         )
+    }
+
+    /// How the view is shown. The numbers of the caller's environment count for its own sessions only.
+    pub(crate) fn bridge_options(&self, view: &View) -> BridgeOptions {
+        BridgeOptions { variables: Some(self.call_variables()), ..bridge_options(view) }
+    }
+
+    /// The numbers of the caller's environment.
+    pub(crate) fn call_variables(&self) -> CallVariables {
+        CallVariables::from_environment(&self.variables.iter().cloned().collect())
     }
 
     fn config_request(&self, view: &View) -> ResolveOptions {

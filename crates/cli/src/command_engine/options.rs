@@ -96,5 +96,6 @@ fn number_variable<T: FromStr>(name: &str, desired: &Desired, caller: &Caller) -
 
 fn text_variable<'a>(name: &str, desired: &'a Desired, caller: &'a Caller) -> Option<&'a str> {
     let set = desired.settings.env.get(name).map(|value| &*value.value);
+    let set = set.filter(|text| !text.trim().is_empty());
     set.or_else(|| caller.variable(name))
 }

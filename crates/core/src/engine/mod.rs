@@ -33,7 +33,7 @@ pub use session::caller::{ArgumentCheck, Caller, QuestionAnswerer, Session};
 pub use session::local_call::LocalCall;
 pub use snapshot::recent_calls::{CallWatcher, RecentCall, RecentCallResult};
 pub use snapshot::{ListsArrival, ServerSnapshot, ServerStatus, WorkspaceSnapshot};
-pub use workspace::call_limits::variable_problems;
+pub use workspace::call_limits::{CallVariables, variable_problems};
 pub use workspace::in_process::InProcessServer;
 pub use workspace::principal::{AttachError, LOCAL_PRINCIPAL, PrincipalLease};
 pub use workspace::state::{ProcessEnvironment, SessionInfo, Workspace, WorkspaceId};

@@ -26,7 +26,7 @@ use std::time::Duration;
 
 use switchboard_config::Mode;
 use switchboard_core::catalog::NameStyle;
-use switchboard_core::engine::LOCAL_PRINCIPAL;
+use switchboard_core::engine::{CallVariables, LOCAL_PRINCIPAL};
 use switchboard_core::results::ResultPolicy;
 use switchboard_core::{Caller, Engine, Session, WorkspaceId};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -75,6 +75,8 @@ pub struct BridgeOptions {
     pub mode: Option<Mode>,
     /// What becomes of large results.
     pub results: ResultPolicy,
+    /// The numbers of the client's environment; `None`: those of the workspace's environment.
+    pub variables: Option<CallVariables>,
     /// How long the first list waits for servers that have none yet.
     pub first_list: Duration,
     /// How long a parked call waits for its client.
@@ -88,6 +90,7 @@ impl Default for BridgeOptions {
             tool_search: ToolSearch::Off,
             mode: None,
             results: ResultPolicy::gateway(),
+            variables: None,
             first_list: Duration::from_secs(5),
             patience: Duration::from_secs(600),
         }
