@@ -1,5 +1,6 @@
 //! What the engine finds out about the servers that are ready, told one by one.
 
+use switchboard_core::EngineProblem;
 use switchboard_core::engine::{ServerSnapshot, ServerStatus as Found};
 
 use super::progress::Progress;
@@ -12,7 +13,7 @@ use crate::report::{Failure, FailureKind};
 pub(super) async fn all(
     hub: &CommandEngine,
     printer: &Printer,
-    mut tell: impl FnMut(usize, CheckStatus),
+    mut tell: impl FnMut(usize, CheckStatus, &[EngineProblem]),
 ) {
     let mut changes = hub.changes();
     let mut progress = Progress::new(printer);
@@ -33,7 +34,7 @@ pub(super) async fn all(
             };
             if let Some(status) = status.filter(|_| progress.waits_for(index)) {
                 progress.end(index);
-                tell(index, status);
+                tell(index, status, &snapshot.problems);
             }
         }
         if progress.is_waiting() && progress.until(changes.changed()).await.is_err() {

@@ -10,6 +10,7 @@ use switchboard_config::{
     SourceLocation,
 };
 use switchboard_core::engine::ServerSnapshot;
+use switchboard_core::{EngineProblem, EngineProblemKind};
 use switchboard_wire::sanitize;
 
 use crate::commands::{changed, own_problem};
@@ -80,6 +81,9 @@ pub(crate) struct ServerRow {
     /// Since when one that is connected has answered nothing, in milliseconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     silent_since: Option<u64>,
+    /// What is wrong with plugins of one that is connected.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    problems: Vec<String>,
     #[serde(skip)]
     causes: Vec<String>,
 }
@@ -124,8 +128,19 @@ impl ServerRow {
             entry,
             last_tried_at: None,
             silent_since: None,
+            problems: Vec::new(),
             causes: Vec::new(),
         }
+    }
+
+    /// Shows what is wrong with plugins of it.
+    pub(crate) fn set_plugin_problems(&mut self, problems: &[EngineProblem]) {
+        let is_own = |problem: &&EngineProblem| {
+            problem.kind == EngineProblemKind::Plugin
+                && problem.server.as_deref() == Some(self.name.as_str())
+        };
+        let own = problems.iter().filter(is_own);
+        self.problems = own.map(|problem| problem.message.clone()).collect();
     }
 
     pub(crate) fn set_status(&mut self, status: CheckStatus) {
@@ -171,6 +186,7 @@ impl ServerRow {
 
     fn words(&self) -> (Style, &'static str, &'static str) {
         match self.state {
+            "connected" if !self.problems.is_empty() => (YELLOW, "!", "connected"),
             "connected" => (GREEN, "✔", "connected"),
             "silent" => (YELLOW, "!", "does not answer"),
             "needs-auth" => (YELLOW, "!", "needs authentication"),
@@ -220,6 +236,7 @@ impl ServerRow {
             let (moment, ago) = (show::moment(millis / 1000), show::ago(millis));
             format!("does not answer since {moment} ({ago})")
         }));
+        lines.extend(self.problems.iter().map(|problem| show::shorten(problem, 400)));
         for cause in &self.causes {
             let all: Vec<_> = cause.lines().collect();
             lines.extend(

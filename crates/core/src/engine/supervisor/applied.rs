@@ -14,6 +14,7 @@ use crate::catalog::{ConfiguredServer, normalize_configured_server};
 use crate::connection::{CapabilityClass, Connection, ConnectionSpec, EntryKey};
 use crate::engine::session::caller::Session;
 use crate::engine::workspace::call_limits::CallLimits;
+use crate::engine::workspace::in_process::InProcessServer;
 use crate::hooks::Hooks;
 use crate::permission::WorkspacePermissions;
 use crate::problem::EngineProblem;
@@ -33,6 +34,8 @@ pub(crate) struct AppliedState {
     pub(crate) hooks: Arc<Hooks>,
     pub(crate) numbers: CallLimits,
     pub(crate) problems: Vec<EngineProblem>,
+    /// The servers of this process that are to be started: they are asked for their problems with each snapshot.
+    pub(in crate::engine) in_process: Vec<InProcessServer>,
     /// As the settings have it; sessions may differ in their mode.
     pub(crate) permissions: WorkspacePermissions,
 }
