@@ -172,6 +172,11 @@ pub(crate) fn down() -> &'static str {
     "the server may be down; try again"
 }
 
+/// For a call that may have been carried out.
+pub(crate) fn check_first() -> &'static str {
+    "check whether it was carried out before you call again"
+}
+
 /// Which servers there are.
 pub(crate) fn no_server() -> String {
     "`switchboard list --no-check` shows every server".to_owned()

@@ -133,6 +133,10 @@ pub(crate) fn unconnected_notices(
 
 /// Why a call came to nothing.
 pub(crate) fn call_failed(message: &str, error: &CallError, hub: &CommandEngine) -> Failure {
+    explain_call(message, error, hub).with_remedy(error.remedy())
+}
+
+fn explain_call(message: &str, error: &CallError, hub: &CommandEngine) -> Failure {
     match error {
         CallError::NotFound { name, .. } => not_found(message, name),
         CallError::UnmentionedResource { uri, servers } => Failure::new(message, error)
@@ -155,8 +159,10 @@ pub(crate) fn call_failed(message: &str, error: &CallError, hub: &CommandEngine)
             None => Failure::new(message, error),
         },
         CallError::Server { error: cause, .. } if matches!(**cause, WireError::Timeout { .. }) => {
-            let failure = Failure::new(message, cause.as_ref()).with_hint(hint::call_timeout());
-            with_outcome(failure, error)
+            let failure = with_outcome(Failure::new(message, cause.as_ref()), error);
+            let hints: Vec<_> = failure.hint().into_iter().collect();
+            let hint = [&hints[..], &[&hint::call_timeout()]].concat().join("; ");
+            failure.with_hint(hint)
         }
         CallError::Server { server, error: cause, .. } => {
             let failure = Failure::server(message, cause, &Subject::Configured(server, Reach::Url));
@@ -178,9 +184,8 @@ fn with_outcome(failure: Failure, error: &CallError) -> Failure {
     if error.remedy() != Remedy::Unknown {
         return failure;
     }
-    failure.with_causes([
-        "whether the call was carried out is not known; check before you call again".to_owned(),
-    ])
+    let failure = failure.with_causes(["whether the call was carried out is not known".to_owned()]);
+    failure.with_hint(hint::check_first())
 }
 
 fn not_connected(
