@@ -144,6 +144,9 @@ pub(crate) fn of_config(error: &config::Error) -> Option<String> {
             command_line(&format!("remove -s {scope}"), [name])
         ),
         E::NoServer { .. } => no_server(),
+        E::NotConfigured { name } => {
+            format!("switch it off with `{}`", command_line("disable", [name]))
+        }
         E::Ambiguous { name, scopes } => {
             let first = scopes.first().copied().unwrap_or(Scope::Local);
             format!("say which one is meant, such as `-s {first} {}`", quote_arguments([name]))

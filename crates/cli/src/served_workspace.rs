@@ -11,7 +11,7 @@ use switchboard_config::{
 };
 use switchboard_core::catalog::NameStyle;
 use switchboard_core::connection::ConnectionTiming;
-use switchboard_core::engine::CallVariables;
+use switchboard_core::engine::{CallVariables, QueueAccess};
 use switchboard_core::results::ResultPolicy;
 use switchboard_core::{Engine, WorkspaceId};
 use switchboard_gateway::bridge::{Bridge, BridgeOptions, ToolSearch};
@@ -176,13 +176,17 @@ impl ViewProvider for ServedWorkspace {
 }
 
 /// An engine that goes on for days.
-pub(crate) async fn start_engine(caller: &Caller) -> Result<Engine, Failure> {
+pub(crate) async fn start_engine(
+    caller: &Caller,
+    queue_access: QueueAccess,
+) -> Result<Engine, Failure> {
     // Before files are read: one that cannot be opened would look like one that is not there.
     check_hub_descriptors(raise_descriptor_limit())?;
     let desired = caller.workspace.desired();
     let mut options = command_engine::engine_options(&desired, caller, UserPresence::Later)?;
     // Nobody types the command again.
     options.timing.retries = max_retries(&desired);
+    options.queue_access = queue_access;
     Ok(Engine::start(options).await)
 }
 

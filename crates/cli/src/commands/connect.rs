@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 
+use switchboard_core::engine::QueueAccess;
 use switchboard_gateway::view_provider::{OpenView, ViewProvider as _, ViewRequest, ViewSelection};
 use switchboard_hub::attach::{self, AttachOptions, HubLaunchOptions};
 use switchboard_hub::socket::{HubFolders, HubPaths};
@@ -75,7 +76,7 @@ pub(crate) async fn standalone(
     if caller.is_alone() {
         printer.notices(&unwritable_state(caller));
     }
-    let engine = served_workspace::start_engine(caller).await?;
+    let engine = served_workspace::start_engine(caller, QueueAccess::None).await?;
     let done = match ServedWorkspace::open(
         engine.clone(),
         &connect.view,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
+use switchboard_core::engine::QueueAccess;
 use switchboard_gateway::face::{self, FaceOptions};
 use switchboard_hub::admin::{AdminApi, AdminRoutes, ConsoleAddressLease, LoopbackError};
 use switchboard_hub::socket::{self, HubLifetime};
@@ -153,7 +154,7 @@ async fn serve_alone(
 ) -> Result<(), Failure> {
     let door = AccessSetup::new(&serve.guarding, serve.listen, &caller.surroundings.state_dir)?;
     let bound = bind(serve).await?;
-    let engine = served_workspace::start_engine(caller).await?;
+    let engine = served_workspace::start_engine(caller, QueueAccess::None).await?;
     let done = match ServedWorkspace::open(
         engine.clone(),
         &serve.view,

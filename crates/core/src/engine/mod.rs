@@ -27,7 +27,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use event::{EngineEvent, EngineEventKind};
-pub use options::{CredentialSource, EngineOptions, EntryCredentials};
+pub use options::{CredentialSource, EngineOptions, EntryCredentials, QueueAccess};
 pub use questions::queue::{QuestionGone, QuestionQueue, QueueWatcher, QueuedQuestion};
 pub use session::caller::{ArgumentCheck, Caller, QuestionAnswerer, Session};
 pub use session::local_call::LocalCall;
@@ -316,6 +316,11 @@ impl Inner {
 
     pub(crate) fn queue(&self) -> &QuestionQueue {
         &self.queue
+    }
+
+    /// Whether a person can open that queue.
+    pub(crate) fn queue_access(&self) -> QueueAccess {
+        self.options.queue_access
     }
 
     pub(crate) fn revisions(&self) -> watch::Receiver<u64> {
