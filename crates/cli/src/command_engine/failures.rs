@@ -159,10 +159,8 @@ fn explain_call(message: &str, error: &CallError, hub: &CommandEngine) -> Failur
             None => Failure::new(message, error),
         },
         CallError::Server { error: cause, .. } if matches!(**cause, WireError::Timeout { .. }) => {
-            let failure = with_outcome(Failure::new(message, cause.as_ref()), error);
-            let hints: Vec<_> = failure.hint().into_iter().collect();
-            let hint = [&hints[..], &[&hint::call_timeout()]].concat().join("; ");
-            failure.with_hint(hint)
+            let failure = Failure::new(message, cause.as_ref()).with_hint(hint::call_timeout());
+            with_outcome(failure, error)
         }
         CallError::Server { server, error: cause, .. } => {
             let failure = Failure::server(message, cause, &Subject::Configured(server, Reach::Url));
@@ -185,7 +183,13 @@ fn with_outcome(failure: Failure, error: &CallError) -> Failure {
         return failure;
     }
     let failure = failure.with_causes(["whether the call was carried out is not known".to_owned()]);
-    failure.with_hint(hint::check_first())
+    // A hub gives the same hint about its timeouts; every other hint would say to try again.
+    let timeout = hint::call_timeout();
+    if failure.hint() == Some(timeout.as_str()) {
+        failure.with_hint(format!("{}; {timeout}", hint::check_first()))
+    } else {
+        failure.with_hint(hint::check_first())
+    }
 }
 
 fn not_connected(
