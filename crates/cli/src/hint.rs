@@ -144,6 +144,9 @@ pub(crate) fn of_config(error: &config::Error) -> Option<String> {
             command_line(&format!("remove -s {scope}"), [name])
         ),
         E::NoServer { .. } => no_server(),
+        E::NotConfigured { name } => {
+            format!("switch it off with `{}`", command_line("disable", [name]))
+        }
         E::Ambiguous { name, scopes } => {
             let first = scopes.first().copied().unwrap_or(Scope::Local);
             format!("say which one is meant, such as `-s {first} {}`", quote_arguments([name]))
@@ -170,6 +173,11 @@ pub(crate) fn of_config(error: &config::Error) -> Option<String> {
 /// For a server that did not answer.
 pub(crate) fn down() -> &'static str {
     "the server may be down; try again"
+}
+
+/// For a call that may have been carried out.
+pub(crate) fn check_first() -> &'static str {
+    "check whether it was carried out before you call again"
 }
 
 /// Which servers there are.

@@ -15,7 +15,9 @@ use switchboard_config::{
 use switchboard_core::engine::InProcessServer;
 use switchboard_core::logs::ServerLogs;
 use switchboard_plugin::worker::{BuiltinPlugin, BuiltinPlugins, WorkerLimits, WorkerSandbox};
-use switchboard_plugin::{PluginHostOptions, PluginRunOptions, PluginServer, PluginSources};
+use switchboard_plugin::{
+    PluginHostOptions, PluginProblem, PluginRunOptions, PluginServer, PluginSources,
+};
 use switchboard_plugin_bacio_quote as bacio_quote;
 use switchboard_plugin_code_review as code_review;
 use switchboard_plugin_hello as hello;
@@ -105,7 +107,23 @@ pub(crate) async fn configured_server(
     let folders = folders(desired, surroundings);
     let plugins = shared_server(admitted, folders, &desired.settings.plugins, surroundings).await?;
     let changes = plugins.changes();
-    Ok(Some(InProcessServer::new(PLUGINS_SERVER, plugins, changes)))
+    // Weak: what was applied last must not keep plugins that policy has ended.
+    let host = Arc::downgrade(&plugins);
+    let problems = move || {
+        let problems = host.upgrade().map(|host| host.problems()).unwrap_or_default();
+        problems.iter().map(problem_text).collect()
+    };
+    Ok(Some(InProcessServer::new(PLUGINS_SERVER, plugins, changes).with_problems(problems)))
+}
+
+/// What is wrong with one plugin, in one sentence.
+fn problem_text(problem: &PluginProblem) -> String {
+    match &problem.file {
+        Some(file) => {
+            format!("plugin `{}` ({}): {}", problem.plugin, file.display(), problem.what)
+        }
+        None => format!("plugin `{}`: {}", problem.plugin, problem.what),
+    }
 }
 
 /// Runs the plugins of every workspace of a hub.

@@ -16,6 +16,8 @@ pub(crate) struct Failure {
     at: Option<SourceLocation>,
     hint: Option<String>,
     kind: FailureKind,
+    /// What would help, of a call that failed.
+    remedy: Option<Remedy>,
 }
 
 /// Exit codes people and scripts rely on.
@@ -34,7 +36,7 @@ impl Failure {
     /// A sentence, and nothing below it.
     pub(crate) fn plain(kind: FailureKind, message: impl Into<String>) -> Self {
         let message = sanitize::sanitize_line(&message.into()).into_owned();
-        Self { message, causes: Vec::new(), at: None, hint: None, kind }
+        Self { message, causes: Vec::new(), at: None, hint: None, kind, remedy: None }
     }
 
     /// Something of ours that failed.
@@ -89,6 +91,12 @@ impl Failure {
     /// With advice.
     pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(sanitize::sanitize_line(&hint.into()).into_owned());
+        self
+    }
+
+    /// With what would help, for machines.
+    pub(crate) fn with_remedy(mut self, remedy: Remedy) -> Self {
+        self.remedy = Some(remedy);
         self
     }
 
@@ -153,6 +161,9 @@ impl Failure {
         }
         if let Some(hint) = &self.hint {
             error["hint"] = json!(hint);
+        }
+        if let Some(remedy) = self.remedy {
+            error["remedy"] = json!(remedy);
         }
         error
     }

@@ -6,16 +6,17 @@ use std::time::Duration;
 
 use switchboard_auth::UserPresence;
 use switchboard_config::{
-    ConfigProblemKind as ProblemKind, Desired, DynamicConfig, HostContext, Mode, ResolveOptions,
-    SourceOrigin,
+    ConfigProblem, ConfigProblemKind as ProblemKind, ConfigWorkspace, Desired, DynamicConfig,
+    HostContext, Mode, ProblemSeverity, ResolveOptions, SourceOrigin,
 };
 use switchboard_core::catalog::NameStyle;
 use switchboard_core::connection::ConnectionTiming;
+use switchboard_core::engine::{CallVariables, QueueAccess};
 use switchboard_core::results::ResultPolicy;
 use switchboard_core::{Engine, WorkspaceId};
 use switchboard_gateway::bridge::{Bridge, BridgeOptions, ToolSearch};
 use switchboard_gateway::view_provider::{
-    NoSuchView, OpenView, ViewProvider, ViewRequest, ViewSelection,
+    OpenView, ViewError, ViewProvider, ViewRequest, ViewSelection,
 };
 use switchboard_hub::AgentBridges;
 use switchboard_process::{ProcessGuard, raise_descriptor_limit};
@@ -26,6 +27,7 @@ use switchboard_sources::{
 use crate::args::{ModeArg, Names, Search, View};
 use crate::command_engine;
 use crate::limits::{check_hub_descriptors, has_few_threads};
+use crate::notice::Notice;
 use crate::plugins;
 use crate::report::{Failure, FailureKind};
 use crate::surroundings::Caller;
@@ -54,11 +56,12 @@ impl ServedWorkspace {
         whose: WorkspaceInputs,
     ) -> Result<Self, Failure> {
         let agents = agent_bridges(&engine, view, &whose)?;
+        let shown = whose.bridge_options(view);
         let given = whose.config_request(view);
         let served = Arc::new(start_workspace(&engine, view, whose).await?);
         let opened = match unusable_argument(&given, &served.snapshot().desired) {
             Some(failure) => Err(failure),
-            None => Self::from_synced(engine, Arc::clone(&served), view, agents),
+            None => Self::from_synced(engine, Arc::clone(&served), view, shown, agents),
         };
         if opened.is_err() {
             end_if_unused(served).await;
@@ -71,16 +74,16 @@ impl ServedWorkspace {
         engine: Engine,
         served: Arc<SyncedWorkspace>,
         view: &View,
+        mut shown: BridgeOptions,
         agents: AgentBridges,
     ) -> Result<Self, Failure> {
         if let Some(failure) = view_failure(view, &served.snapshot().desired) {
             return Err(failure);
         }
-        let mut options = self::bridge_options(view);
         if let Some(millis) = served.snapshot().desired.settings.limits.first_list_wait_ms {
-            options.first_list = Duration::from_millis(millis);
+            shown.first_list = Duration::from_millis(millis);
         }
-        let bridge = Bridge::new(engine, served.workspace().clone(), options);
+        let bridge = Bridge::new(engine, served.workspace().clone(), shown);
         Ok(Self { served, bridge, agents })
     }
 
@@ -102,7 +105,7 @@ pub(crate) fn agent_bridges(
     whose: &WorkspaceInputs,
 ) -> Result<AgentBridges, Failure> {
     let (surroundings, variables) = (whose.surroundings.clone(), whose.variables.clone());
-    let (asked, shown) = (whose.config_request(view), self::bridge_options(view));
+    let (asked, shown) = (whose.config_request(view), whose.bridge_options(view));
     let agents = AgentBridges::new(
         engine.clone(),
         surroundings,
@@ -164,7 +167,7 @@ fn only_servers(view: &View) -> Option<Vec<String>> {
 impl ViewProvider for ServedWorkspace {
     type View = <Bridge as ViewProvider>::View;
 
-    async fn open(&self, opening: ViewRequest) -> Result<OpenView<Self::View>, NoSuchView> {
+    async fn open(&self, opening: ViewRequest) -> Result<OpenView<Self::View>, ViewError> {
         match &opening.part {
             ViewSelection::Agent(_) => self.agents.open(opening).await,
             ViewSelection::Everything | ViewSelection::Server(_) => self.bridge.open(opening).await,
@@ -173,13 +176,17 @@ impl ViewProvider for ServedWorkspace {
 }
 
 /// An engine that goes on for days.
-pub(crate) async fn start_engine(caller: &Caller) -> Result<Engine, Failure> {
+pub(crate) async fn start_engine(
+    caller: &Caller,
+    queue_access: QueueAccess,
+) -> Result<Engine, Failure> {
     // Before files are read: one that cannot be opened would look like one that is not there.
     check_hub_descriptors(raise_descriptor_limit())?;
     let desired = caller.workspace.desired();
     let mut options = command_engine::engine_options(&desired, caller, UserPresence::Later)?;
     // Nobody types the command again.
     options.timing.retries = max_retries(&desired);
+    options.queue_access = queue_access;
     Ok(Engine::start(options).await)
 }
 
@@ -205,8 +212,55 @@ impl WorkspaceInputs {
         )
     }
 
+    /// How the view is shown. The numbers of the caller's environment count for its own sessions only.
+    pub(crate) fn bridge_options(&self, view: &View) -> BridgeOptions {
+        BridgeOptions { variables: Some(self.call_variables()), ..bridge_options(view) }
+    }
+
+    /// The numbers of the caller's environment.
+    pub(crate) fn call_variables(&self) -> CallVariables {
+        CallVariables::from_environment(&self.variables.iter().cloned().collect())
+    }
+
     fn config_request(&self, view: &View) -> ResolveOptions {
-        ResolveOptions { agent: view.agent.clone(), ..self.asked.clone() }
+        config_request(&self.asked, view)
+    }
+}
+
+/// What files are read for, with the agent of the view.
+pub(crate) fn config_request(asked: &ResolveOptions, view: &View) -> ResolveOptions {
+    ResolveOptions { agent: view.agent.clone(), ..asked.clone() }
+}
+
+/// What the view of a client is made of, as files are now.
+pub(crate) fn view_config(caller: &Caller, view: &View) -> Desired {
+    let asked = config_request(caller.asked(), view);
+    ConfigWorkspace::new(caller.surroundings.clone(), asked).desired()
+}
+
+/// What a client's starter prints about the view beside what the hub refuses: servers that the agent names and that do
+/// not exist, and variables that are no numbers.
+pub(crate) fn view_notices(desired: &Desired, caller: &Caller) -> Vec<Notice> {
+    // An error is what the client is refused with.
+    let is_of_agent = |problem: &&ConfigProblem| {
+        problem.kind == ProblemKind::RequiredServer && problem.severity != ProblemSeverity::Error
+    };
+    let agent = desired.problems.iter().filter(is_of_agent).map(Notice::from);
+    agent.chain(command_engine::not_numbers(desired, caller)).collect()
+}
+
+/// What stands behind a served address, in words.
+pub(crate) fn served_text(desired: &Desired, asked: &ResolveOptions, view: &View) -> String {
+    let is_unconfigured =
+        desired.is_unconfigured(&config_request(asked, view)) && view.servers.is_empty();
+    match (desired.ready_servers().count(), desired.servers.len()) {
+        (_, 0) if is_unconfigured => "the built-in server, since none is configured yet".to_owned(),
+        (_, 0) if desired.is_incomplete() => {
+            "no servers, since a configuration file cannot be read".to_owned()
+        }
+        (_, 0) => "no servers".to_owned(),
+        (1, _) => "1 server".to_owned(),
+        (many, _) => format!("{many} servers"),
     }
 }
 
@@ -217,13 +271,25 @@ fn unusable_argument(given: &ResolveOptions, desired: &Desired) -> Option<Failur
         Some(path) => given.dynamic.contains(&DynamicConfig::File(path.to_owned())),
         None => origin.to_string().starts_with("--mcp-config"),
     };
+    // A bad entry costs only its own server, which is shown as invalid.
+    let is_fatal = |kind: ProblemKind| {
+        use ProblemKind::{Malformed, MissingMember, Unreadable, WrongType};
+        matches!(kind, Malformed | Unreadable | WrongType | MissingMember)
+    };
     let problem = desired.problems.iter().find(|problem| {
-        matches!(problem.kind, ProblemKind::Malformed | ProblemKind::Unreadable)
+        is_fatal(problem.kind)
+            && problem.server.is_none()
             && problem.at.as_ref().is_some_and(|at| is_given(&at.origin))
     })?;
+    let hint = match problem.kind {
+        ProblemKind::Malformed | ProblemKind::Unreadable => {
+            "check its name, and that it is a file of JSON"
+        }
+        _ => r#"its form is `{"mcpServers": {"name": {"command": "…"}}}`"#,
+    };
     let failure = Failure::plain(FailureKind::Usage, "cannot use what `--mcp-config` names");
     let failure = failure.with_causes([problem.message.clone()]).with_location(problem.at.clone());
-    Some(failure.with_hint("check its name, and that it is a file of JSON"))
+    Some(failure.with_hint(hint))
 }
 
 /// What cannot be shown as asked for.

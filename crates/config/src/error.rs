@@ -102,6 +102,12 @@ pub enum Error {
         /// The name.
         name: String,
     },
+    /// The server is found, not configured: no file has an entry of it.
+    #[error("`{name}` is found, not configured: no file has an entry of it")]
+    NotConfigured {
+        /// The name.
+        name: String,
+    },
     /// Several scopes have a server of that name.
     #[error("there is a server `{name}` in several scopes: {}", list(scopes))]
     Ambiguous {

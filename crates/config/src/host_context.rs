@@ -53,6 +53,14 @@ pub struct ResolveOptions {
     pub connectors: Vec<FetchedConnectors>,
 }
 
+impl ResolveOptions {
+    /// Whether the run was told which configuration to use. Then a run without servers is a mistake in what was told,
+    /// and the built-in server in their place would hide it.
+    pub fn is_selective(&self) -> bool {
+        self.strict || self.agent.is_some() || !self.dynamic.is_empty()
+    }
+}
+
 /// One `--mcp-config`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DynamicConfig {

@@ -178,6 +178,9 @@ impl ConfigWorkspace {
                 path.map(|path| (only.scope, path)).ok_or(Error::ReadOnly { scope: only.scope })
             }
             ([], Some(other)) => Err(Error::ReadOnly { scope: other.scope }),
+            ([], None) if is_discovered_name(name) => {
+                Err(Error::NotConfigured { name: name.to_owned() })
+            }
             ([], None) => Err(Error::NoServer { name: name.to_owned() }),
             (several, _) => Err(Error::Ambiguous {
                 name: name.to_owned(),
@@ -191,8 +194,7 @@ impl ConfigWorkspace {
         if scope == Scope::Project {
             return Err(Error::ReadOnly { scope });
         }
-        let is_found = [PLUGINS_SERVER, EDITOR_SERVER, BUILTIN_SERVER].contains(&name);
-        if !is_found && self.desired().servers_named(name).next().is_none() {
+        if !is_discovered_name(name) && self.desired().servers_named(name).next().is_none() {
             return Err(Error::NoServer { name: name.to_owned() });
         }
         let path = self.file_of_scope(scope)?;
@@ -400,4 +402,9 @@ impl ConfigWorkspace {
 fn written_item(name: &str, entry: &Value, path: &Path) -> ApprovalItem {
     let at = SourceOrigin::file(path).start();
     server_item(name, &ConfigNode::from_json(entry, &at), &at)
+}
+
+/// Whether a server of this name is found by the program, without an entry in any file.
+fn is_discovered_name(name: &str) -> bool {
+    [PLUGINS_SERVER, EDITOR_SERVER, BUILTIN_SERVER].contains(&name)
 }

@@ -29,6 +29,8 @@ pub enum EngineProblemKind {
     Loop,
     /// Connections to a server are shared in a way that clients may notice.
     Sharing,
+    /// A plugin cannot be loaded, or has failed.
+    Plugin,
 }
 
 /// One thing that is wrong. It never stops what works.

@@ -17,7 +17,7 @@ pub trait ViewProvider: Send + Sync + 'static {
     fn open(
         &self,
         opening: ViewRequest,
-    ) -> impl Future<Output = Result<OpenView<Self::View>, NoSuchView>> + Send;
+    ) -> impl Future<Output = Result<OpenView<Self::View>, ViewError>> + Send;
 }
 
 /// Who opens a view, and onto what.
@@ -68,7 +68,13 @@ pub struct OpenView<V> {
     pub changes: ChangeBroadcaster,
 }
 
-/// There is no such part.
+/// Why a view cannot be opened.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no such server or agent here")]
-pub struct NoSuchView;
+pub enum ViewError {
+    /// There is no such part.
+    #[error("there is no such server or agent here")]
+    NoSuchView,
+    /// The agent exists, and something that it needs is missing. The text says what.
+    #[error("{0}")]
+    AgentNotReady(String),
+}

@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use switchboard_config::{HostContext, ResolveOptions};
+use switchboard_config::{ConfigProblem, ConfigProblemKind, HostContext, ResolveOptions};
 use switchboard_core::Engine;
 use tokio::sync::Mutex;
 
 use switchboard_gateway::bridge::{Bridge, BridgeOptions, BridgeView, WeakBridge};
 use switchboard_gateway::view_provider::{
-    NoSuchView, OpenView, ViewProvider, ViewRequest, ViewSelection,
+    OpenView, ViewError, ViewProvider, ViewRequest, ViewSelection,
 };
 use switchboard_sources::{PluginHost, SourcesOptions, SyncedWorkspace, WorkspaceExtras};
 
@@ -59,13 +59,13 @@ impl AgentBridges {
     }
 
     /// A view for one client of an agent.
-    pub async fn open(&self, opening: ViewRequest) -> Result<OpenView<BridgeView>, NoSuchView> {
-        let ViewSelection::Agent(name) = &opening.part else { return Err(NoSuchView) };
+    pub async fn open(&self, opening: ViewRequest) -> Result<OpenView<BridgeView>, ViewError> {
+        let ViewSelection::Agent(name) = &opening.part else { return Err(ViewError::NoSuchView) };
         let bridge = self.bridge(name).await?;
         bridge.open(opening).await
     }
 
-    async fn bridge(&self, name: &str) -> Result<Bridge, NoSuchView> {
+    async fn bridge(&self, name: &str) -> Result<Bridge, ViewError> {
         let mut open = self.open.lock().await;
         open.retain(|_, bridge| bridge.upgrade().is_some());
         if let Some(bridge) = open.get(name).and_then(WeakBridge::upgrade) {
@@ -81,11 +81,21 @@ impl AgentBridges {
             self.extra.clone(),
         )
         .await
-        .ok_or(NoSuchView)?;
+        .map_err(agent_error)?;
         let (engine, workspace) = (self.engine.clone(), served.workspace().clone());
         let agent = Box::new(move || served.agent());
         let bridge = Bridge::for_agent(engine, workspace, self.shown.clone(), agent);
         open.insert(name.to_owned(), bridge.downgrade());
         Ok(bridge)
+    }
+}
+
+/// What a client of an agent that cannot be served is told.
+fn agent_error(problem: Option<ConfigProblem>) -> ViewError {
+    match problem {
+        Some(problem) if problem.kind != ConfigProblemKind::AgentNotFound => {
+            ViewError::AgentNotReady(problem.message)
+        }
+        _ => ViewError::NoSuchView,
     }
 }

@@ -2,6 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
+use serde_json::json;
 use switchboard_process::ProcessExit;
 use switchboard_wire::{
     envelope::{RpcError, code},
@@ -9,6 +10,7 @@ use switchboard_wire::{
 };
 
 use crate::flood::{BYTES_PER_SECOND, MESSAGES_PER_SECOND};
+use crate::server::to_raw;
 
 /// Why a plugin does not answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -98,6 +100,30 @@ impl PluginFault {
     /// The error that a call concerned comes to.
     pub(crate) fn to_rpc(&self, plugin: &str) -> RpcError {
         let text = format!("plugin `{plugin}`: {self}");
-        RpcError::new(code::INTERNAL_ERROR, sanitize::sanitize_line(&text).into_owned())
+        let error =
+            RpcError::new(code::INTERNAL_ERROR, sanitize::sanitize_line(&text).into_owned());
+        if self.may_follow_execution() {
+            error.with_data(to_raw(&json!({ "remedy": "unknown" })))
+        } else {
+            error
+        }
+    }
+
+    /// Whether the plugin had the call when this happened, so that it may have carried it out.
+    fn may_follow_execution(&self) -> bool {
+        match self {
+            Self::Ended { .. }
+            | Self::Hung(_)
+            | Self::Flooded
+            | Self::Superseded
+            | Self::Cancelled => true,
+            Self::File(_)
+            | Self::Spawn(_)
+            | Self::Refused { .. }
+            | Self::Slow(_)
+            | Self::Resting { .. }
+            | Self::Busy
+            | Self::Removed => false,
+        }
     }
 }

@@ -164,6 +164,10 @@ fn merge_rules(now: &PermissionRules, good: &PermissionRules) -> PermissionRules
         deny: both(&now.deny, &good.deny),
         ask: both(&now.ask, &good.ask),
         mode: stricter(now.mode.as_ref(), good.mode.as_ref()).cloned(),
+        managed_mode: [now.managed_mode, good.managed_mode]
+            .into_iter()
+            .flatten()
+            .min_by_key(|mode| mode.rank()),
         // Without one the mode that would use it asks.
         classifier: now.classifier.clone().filter(|command| {
             let before = good.classifier.as_ref();
@@ -176,15 +180,8 @@ fn stricter<'a>(
     one: Option<&'a Located<Mode>>,
     other: Option<&'a Located<Mode>>,
 ) -> Option<&'a Located<Mode>> {
-    let rank = |mode: Option<&Located<Mode>>| match mode.map(|mode| mode.value) {
-        Some(Mode::DontAsk) => 0,
-        Some(Mode::Plan) => 1,
-        Some(Mode::Default) => 2,
-        // What counts without one is one of these two.
-        Some(Mode::Client) | None => 3,
-        Some(Mode::Auto) => 4,
-        Some(Mode::BypassPermissions) => 5,
-    };
+    // Without a mode `default` or `client` counts.
+    let rank = |mode: Option<&Located<Mode>>| mode.map_or(Mode::Client, |mode| mode.value).rank();
     if rank(one) <= rank(other) { one } else { other }
 }
 

@@ -6,8 +6,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use futures_util::future::BoxFuture;
 use switchboard_config::{
-    self as config, Desired, HostContext, NotReadyReason, PLUGINS_SERVER, ResolveOptions,
-    ServerReadiness, resolve_desired,
+    self as config, ConfigProblem, Desired, HostContext, NotReadyReason, PLUGINS_SERVER,
+    ResolveOptions, ServerReadiness, resolve_desired,
 };
 use switchboard_core::engine::{InProcessServer, ProcessEnvironment};
 use switchboard_core::{Engine, Workspace, WorkspaceId};
@@ -41,7 +41,7 @@ pub trait PluginHost: Send + Sync {
 /// What is served besides what files name.
 #[derive(Clone, Default)]
 pub struct WorkspaceExtras {
-    /// A server that is there while no other is configured.
+    /// A server that is there while no other is configured, and no argument says which ones to use.
     pub otherwise: Option<InProcessServer>,
     /// What runs the native plugins that are desired.
     pub plugins: Option<Arc<dyn PluginHost>>,
@@ -64,6 +64,7 @@ struct SnapshotApplier {
     engine: Engine,
     id: WorkspaceId,
     surroundings: HostContext,
+    asked: ResolveOptions,
     variables: Vec<(OsString, OsString)>,
     extra: WorkspaceExtras,
 }
@@ -84,7 +85,7 @@ impl SyncedWorkspace {
         Self::follow(engine, loaded, variables, extra).await
     }
 
-    /// The same for an agent. `None` if there is none of that name: then nothing is applied.
+    /// The same for an agent. Where it cannot be served nothing is applied, and the error says why if that is known.
     pub async fn start_agent(
         engine: Engine,
         surroundings: HostContext,
@@ -92,15 +93,16 @@ impl SyncedWorkspace {
         variables: Vec<(OsString, OsString)>,
         options: SourcesOptions,
         extra: WorkspaceExtras,
-    ) -> Option<Self> {
+    ) -> Result<Self, Option<ConfigProblem>> {
         let loaded = LoadedSources::new(surroundings, asked, options, &extra).await;
         // Without its agent this would be the workspace that everybody else is in.
         let desired = &loaded.first.desired;
         if desired.agent.is_none() || desired.agent_problem().is_some() {
+            let problem = desired.agent_problem().cloned();
             loaded.sources.shutdown().await;
-            return None;
+            return Err(problem);
         }
-        Some(Self::follow(engine, loaded, variables, extra).await)
+        Ok(Self::follow(engine, loaded, variables, extra).await)
     }
 
     async fn follow(
@@ -112,8 +114,9 @@ impl SyncedWorkspace {
         let LoadedSources { given, whose, sources, mut snapshots, first } = loaded;
         let environment = environment(&variables, &first.desired);
         let id = WorkspaceId::from_desired(&first.desired, &environment, &given);
-        let surroundings = whose.0.clone();
-        let follower = SnapshotApplier { engine, id: id.clone(), surroundings, variables, extra };
+        let (surroundings, asked) = whose.clone();
+        let follower =
+            SnapshotApplier { engine, id: id.clone(), surroundings, asked, variables, extra };
         follower.apply(&first).await;
         let (done, applied) = watch::channel(first.generation);
         let following = tokio::spawn(async move {
@@ -223,8 +226,8 @@ impl SnapshotApplier {
         all: &Desired,
         desired: &mut Desired,
     ) -> Vec<InProcessServer> {
-        let is_alone = all.servers.is_empty() && !all.exclusive && !all.is_incomplete();
-        let otherwise = self.extra.otherwise.clone().filter(|_| is_alone);
+        let is_unconfigured = all.is_unconfigured(&self.asked) && self.extra.only.is_none();
+        let otherwise = self.extra.otherwise.clone().filter(|_| is_unconfigured);
         let plugins = match &self.extra.plugins {
             Some(host) => host.serve(desired, &self.surroundings).await,
             None => Ok(None),

@@ -63,6 +63,8 @@ pub enum Error {
         status: u16,
         /// The beginning of the body.
         text: String,
+        /// Whether the answer says when to try again (`Retry-After`): whoever answered did not work on the request.
+        asks_to_retry: bool,
     },
     /// A deadline passed.
     #[error("no answer to `{method}` within {after:?}")]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::{
     Error, Remedy,
-    envelope::code,
+    envelope::{RpcError, code},
     http::{ConnectFailure, HttpError},
     ws::WsError,
 };
@@ -70,7 +70,10 @@ impl Error {
                     | WsError::NotUpgraded { .. }
                     | WsError::Handshake { .. }
             ),
-            Self::Status { status, .. } => may_follow_execution(*status),
+            Self::Status { status, asks_to_retry, .. } => {
+                may_follow_execution(*status) && !(*status == 503 && *asks_to_retry)
+            }
+            Self::Rpc(error) => says_unknown(error),
             Self::Told(told) => told.remedy == Remedy::Unknown,
             Self::Exited { .. }
             | Self::Io { .. }
@@ -80,7 +83,6 @@ impl Error {
             | Self::Malformed(_)
             | Self::InvalidResult { .. } => true,
             Self::Spawn(_)
-            | Self::Rpc(_)
             | Self::NoCommonVersion { .. }
             | Self::Params { .. }
             | Self::HeaderArgument { .. }
@@ -105,10 +107,18 @@ fn may_have_reached(error: &HttpError) -> bool {
     }
 }
 
-/// Statuses that a server, or a proxy before it, may answer with after the request was worked on. 503 refuses it, and so
-/// does everything below 500.
+/// Statuses that a server, or a proxy before it, may answer with after the request was worked on. A proxy answers 408 and
+/// 503 also where it has passed the request on; only a 503 with `Retry-After` refuses it. So does everything else below
+/// 500.
 fn may_follow_execution(status: u16) -> bool {
-    status >= 500 && status != 503
+    status >= 500 || status == 408
+}
+
+/// Whether an error says of itself that the request may have been carried out (`data.remedy`): our own plugins do, and
+/// another Switchboard behind this one.
+fn says_unknown(error: &RpcError) -> bool {
+    let remedy = error.data.as_ref().and_then(|data| data.get("remedy").ok().flatten());
+    remedy.and_then(|remedy| remedy.to_text()).is_some_and(|word| word == "unknown")
 }
 
 fn spawn_remedy(error: &SpawnError) -> Remedy {
@@ -166,13 +176,20 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::envelope::RpcError;
+    use crate::json::Raw;
     use switchboard_process::ProcessExit;
 
     #[test]
     fn what_was_sent_and_not_refused_may_have_been_carried_out() {
         let method = || "tools/call".to_owned();
-        let status = |status| Error::Status { method: method(), status, text: String::new() };
+        let refused = |status, asks_to_retry| {
+            let text = String::new();
+            Error::Status { method: method(), status, text, asks_to_retry }
+        };
+        let status = |status| refused(status, false);
+        let rpc = |data: &str| {
+            Error::Rpc(RpcError::new(-32603, "no").with_data(Raw::parse(data.to_owned()).unwrap()))
+        };
         for error in [
             Error::Exited { exit: ProcessExit::Code(1), stderr: String::new() },
             Error::io("reading", io::ErrorKind::ConnectionReset.into()),
@@ -185,6 +202,10 @@ mod tests {
             status(500),
             status(502),
             status(504),
+            status(503),
+            status(408),
+            refused(502, true),
+            rpc(r#"{"remedy":"unknown"}"#),
         ] {
             assert!(error.may_have_executed(), "{error}");
         }
@@ -196,7 +217,9 @@ mod tests {
             WsError::Scheme { scheme: "http".to_owned() }.into(),
             status(404),
             status(429),
-            status(503),
+            refused(503, true),
+            rpc(r#"{"remedy":"retry"}"#),
+            rpc(r#""unknown""#),
         ] {
             assert!(!error.may_have_executed(), "{error}");
         }

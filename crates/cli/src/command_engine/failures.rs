@@ -135,6 +135,10 @@ pub(crate) fn unconnected_notices(
 
 /// Why a call came to nothing.
 pub(crate) fn call_failed(message: &str, error: &CallError, hub: &CommandEngine) -> Failure {
+    explain_call(message, error, hub).with_remedy(error.remedy())
+}
+
+fn explain_call(message: &str, error: &CallError, hub: &CommandEngine) -> Failure {
     match error {
         CallError::NotFound { name, .. } => not_found(message, name),
         CallError::UnmentionedResource { uri, servers } => Failure::new(message, error)
@@ -180,9 +184,14 @@ fn with_outcome(failure: Failure, error: &CallError) -> Failure {
     if error.remedy() != Remedy::Unknown {
         return failure;
     }
-    failure.with_causes([
-        "whether the call was carried out is not known; check before you call again".to_owned(),
-    ])
+    let failure = failure.with_causes(["whether the call was carried out is not known".to_owned()]);
+    // A hub gives the same hint about its timeouts; every other hint would say to try again.
+    let timeout = hint::call_timeout();
+    if failure.hint() == Some(timeout.as_str()) {
+        failure.with_hint(format!("{}; {timeout}", hint::check_first()))
+    } else {
+        failure.with_hint(hint::check_first())
+    }
 }
 
 fn not_connected(

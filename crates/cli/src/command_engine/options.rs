@@ -8,7 +8,7 @@ use switchboard_auth::UserPresence;
 use switchboard_config::Desired;
 use switchboard_core::EngineOptions;
 use switchboard_core::connection::ConnectionTiming;
-use switchboard_core::engine::variable_problems;
+use switchboard_core::engine::{QueueAccess, variable_problems};
 use switchboard_process::ProcessGuard;
 
 use super::credentials::CredentialSources;
@@ -33,6 +33,8 @@ pub(crate) fn engine_options(
     options.program = surroundings::program();
     options.credentials = credentials;
     options.timing = timing(desired, caller);
+    // Only a hub has the console and the terminal UI.
+    options.queue_access = QueueAccess::None;
     if let Some(patience) = desired.settings.limits.question_ttl_ms {
         options.patience = Duration::from_millis(patience);
     }
@@ -96,5 +98,6 @@ fn number_variable<T: FromStr>(name: &str, desired: &Desired, caller: &Caller) -
 
 fn text_variable<'a>(name: &str, desired: &'a Desired, caller: &'a Caller) -> Option<&'a str> {
     let set = desired.settings.env.get(name).map(|value| &*value.value);
+    let set = set.filter(|text| !text.trim().is_empty());
     set.or_else(|| caller.variable(name))
 }

@@ -33,7 +33,7 @@ impl OwnEngine {
     ) -> Result<Self, Failure> {
         let environment = environment(desired, caller);
         let options = options::engine_options(desired, caller, UserPresence::Nobody)?;
-        let is_empty = desired.servers.is_empty() && !desired.exclusive && !desired.is_incomplete();
+        let is_empty = desired.is_unconfigured(caller.asked());
         let in_process: Vec<InProcessServer> = match otherwise {
             FallbackServer::Builtin if is_empty => vec![plugins::builtin()?],
             _ => plugins::configured_server(desired, &caller.surroundings)

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 
+use switchboard_core::engine::QueueAccess;
 use switchboard_gateway::view_provider::{
     OpenView, SessionClients, ViewProvider as _, ViewRequest, ViewSelection,
 };
@@ -14,7 +15,7 @@ use crate::args::{Connect, Global};
 use crate::notice::Notice;
 use crate::printer::Printer;
 use crate::report::{Failure, FailureKind};
-use crate::served_workspace::{self, ServedWorkspace, WorkspaceInputs};
+use crate::served_workspace::{self, ServedWorkspace, WorkspaceInputs, view_config, view_notices};
 use crate::state_check::unwritable_state;
 use crate::surroundings::{self, Caller};
 use crate::wait;
@@ -39,6 +40,7 @@ pub(crate) async fn run(
     let mut options = attach_options(global, &caller)?;
     options.cwd.clone_from(&caller.surroundings.cwd);
     options.env.clone_from(&caller.surroundings.env);
+    printer.notices(&view_notices(&view_config(&caller, &connect.view), &caller));
     options.view = Raw::from_value(&connect.view)
         .map_err(|error| Failure::new("cannot say what is wanted", error))?;
     wait::at_work(attach::attach_stdio(options))
@@ -76,7 +78,7 @@ pub(crate) async fn standalone(
     if caller.is_alone() {
         printer.notices(&unwritable_state(caller));
     }
-    let engine = served_workspace::start_engine(caller).await?;
+    let engine = served_workspace::start_engine(caller, QueueAccess::None).await?;
     let done = match ServedWorkspace::open(
         engine.clone(),
         &connect.view,
@@ -86,6 +88,7 @@ pub(crate) async fn standalone(
     {
         Err(failure) => Err(failure),
         Ok(serving) => {
+            printer.notices(&view_notices(&serving.snapshot().desired, caller));
             let done = serve_stdio(&serving).await;
             serving.close().await;
             done

@@ -20,7 +20,7 @@ pub(super) async fn run(
     let Some(name) = asked.server.as_ref().filter(|_| !asked.audit) else {
         return audit::run(asked, caller, printer).await;
     };
-    let desired = caller.workspace.desired();
+    let (desired, _) = caller.desired();
     let Some(server) = desired.servers_named(name).next() else {
         let failure = Failure::plain(FailureKind::Failed, format!("there is no server `{name}`"));
         return Err(failure.with_hint(hint::no_server()));

@@ -25,7 +25,10 @@ pub(super) async fn run(
         caller,
         printer.room(),
         FallbackServer::Builtin,
-        async |hub: &CommandEngine| show(&prompt.name, &given, hub, printer).await,
+        async |hub: &CommandEngine| {
+            printer.notices(&command_engine::not_numbers(&hub.desired, caller));
+            show(&prompt.name, &given, hub, printer).await
+        },
     )
     .await
 }

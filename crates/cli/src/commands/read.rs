@@ -17,7 +17,10 @@ pub(super) async fn run(read: &Read, caller: &Caller, printer: &Printer) -> Resu
         caller,
         printer.room(),
         FallbackServer::Builtin,
-        async |hub: &CommandEngine| show(read, hub, printer).await,
+        async |hub: &CommandEngine| {
+            printer.notices(&command_engine::not_numbers(&hub.desired, caller));
+            show(read, hub, printer).await
+        },
     )
     .await
 }

@@ -83,12 +83,17 @@ fn similar_asserts(one: &str, other: &str) {
 
 /// Calls `kiosk__erase` as a client that cannot be asked, and gives what it is told.
 fn refused(rules: &Value, mode: &str) -> String {
+    refused_by(rules, &["connect", "--mode", mode])
+}
+
+/// The same by the program started so.
+fn refused_by(rules: &Value, args: &[&str]) -> String {
     let story = Story::new();
     let kiosk = program("kiosk");
     story.quietly(&["add", "kiosk", "--", kiosk.to_str().unwrap()]);
     let settings = json!({ "permissions": rules });
     story.write("../.config/switchboard/settings.json", &settings.to_string());
-    let mut client = Client::spawn(story.command(&["connect", "--mode", mode]));
+    let mut client = Client::spawn(story.command(args));
     let error = client.call("kiosk__erase").unwrap_err();
     client.leave();
     stop(&story.home);
@@ -121,6 +126,28 @@ fn a_client_is_told_of_a_rule_only_where_it_would_help() {
             helps.ends_with("`permissions.allow`"),
             "{rules} in mode {mode}: {said}"
         );
+    }
+}
+
+/// Without a hub there is neither a console nor a terminal UI, so a client is not told to open one.
+#[test]
+fn a_client_without_a_hub_is_not_sent_to_the_console() {
+    let ask = json!({ "ask": ["mcp__kiosk"] });
+    let said = refused_by(&ask, &["connect", "--standalone"]);
+    assert!(said.contains("change the rule `mcp__kiosk`"), "{said}");
+    assert!(!said.contains("console") && !said.contains("switchboard ui"), "{said}");
+    let said = refused_by(&ask, &["connect"]);
+    assert!(said.contains("open the console or `switchboard ui`"), "{said}");
+}
+
+/// A server that the program finds by itself has no entry to remove or edit, and can be switched off.
+#[test]
+fn a_server_that_is_found_is_switched_off_instead() {
+    let home = crate::Home::new();
+    for command in ["remove", "edit"] {
+        let said = home.run(&[command, "ide"]);
+        assert!(said.contains("`ide` is found, not configured"), "{said}");
+        assert!(said.contains("hint: switch it off with `switchboard disable ide`"), "{said}");
     }
 }
 

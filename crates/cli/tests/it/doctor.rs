@@ -97,3 +97,29 @@ fn a_log_is_followed_until_ctrl_c() {
     let status = child.wait().unwrap();
     assert_eq!((status.code(), status.signal()), (Some(130), None));
 }
+
+/// A plugin that cannot be loaded, and a file of `nativePlugins` that does not exist, are wrong in `doctor`, and `list`
+/// shows the broken one below the row of `plugins`.
+#[test]
+fn plugins_that_cannot_be_loaded_are_wrong() {
+    let home = crate::Home::new();
+    let config = home.path().join(".config/switchboard");
+    std::fs::create_dir_all(config.join("native")).unwrap();
+    std::fs::write(config.join("native/libbroken.so"), "no shared object").unwrap();
+    let settings = r#"{"nativePlugins": ["/nonexistent/libx.so"]}"#;
+    std::fs::write(config.join("settings.json"), settings).unwrap();
+    let doctor = home.run(&["doctor"]);
+    assert!(doctor.starts_with("exit 1"), "{doctor}");
+    assert!(
+        doctor.contains("plugin `libbroken` (~/.config/switchboard/native/libbroken.so): "),
+        "{doctor}"
+    );
+    assert!(
+        doctor.contains("`nativePlugins` names `/nonexistent/libx.so`, which does not exist"),
+        "{doctor}"
+    );
+    let list = home.run(&["list"]);
+    assert!(list.contains("! plugins"), "{list}");
+    assert!(list.contains("plugin `libbroken`"), "{list}");
+    assert!(list.contains("which does not exist"), "{list}");
+}

@@ -326,11 +326,18 @@ fn a_wrong_name_serves_nothing() {
     std::fs::write(agents.join("needy.md"), needy).unwrap();
     let local = ["serve", "--listen", "127.0.0.1:0"];
     // What attaches to a hub starts one, so it comes last.
-    let cases: [(&str, Vec<&str>); 8] = [
+    let cases: [(&str, Vec<&str>); 12] = [
         ("serve_agent", [&local[..], &["--agent", "nobody"]].concat()),
         ("serve_required", [&local[..], &["--agent", "needy"]].concat()),
         ("serve_config", [&local[..], &["--mcp-config", "missing.json"]].concat()),
         ("serve_config_text", [&local[..], &["--mcp-config", "{nonsense"]].concat()),
+        ("serve_config_list", [&local[..], &["--mcp-config", r#"{"mcpServers": []}"#]].concat()),
+        (
+            "serve_config_key",
+            [&local[..], &["--mcp-config", r#"{"servers": {"x": {"command": "cat"}}}"#]].concat(),
+        ),
+        ("connect_config_list", vec!["connect", "--mcp-config", r#"{"mcpServers": []}"#]),
+        ("connect_config_empty", vec!["connect", "--mcp-config", "{}"]),
         ("standalone_agent", vec!["connect", "--standalone", "--agent", "nobody"]),
         ("connect_config", vec!["connect", "--mcp-config", "missing.json"]),
         ("connect_agent", vec!["connect", "--agent", "nobody"]),
@@ -338,6 +345,31 @@ fn a_wrong_name_serves_nothing() {
     ];
     for (name, args) in cases {
         insta::assert_snapshot!(format!("wrong_{name}"), home.run(&args));
+    }
+    stop(&home);
+}
+
+/// An agent that names servers which do not exist has no tools, and the program says why. Before, the built-in server
+/// stood in for them.
+#[test]
+fn an_agent_without_servers_does_not_get_the_built_in_one() {
+    let home = home();
+    let agents = home.path().join(".config/switchboard/agents");
+    std::fs::create_dir_all(&agents).unwrap();
+    std::fs::write(agents.join("a.md"), "---\nmcpServers: [nosuch]\n---\nWork.\n").unwrap();
+    for args in [
+        &["connect", "--standalone", "--agent", "a"][..],
+        &["connect", "--mcp-config", r#"{"mcpServers": {}}"#, "--strict-mcp-config"],
+        &["connect", "--agent", "a"],
+    ] {
+        let mut client = Client::start(&home, args);
+        let listed = client.ask("tools/list", &json!({})).unwrap().to_string();
+        assert!(!listed.contains("builtin__"), "{args:?}: {listed}");
+        client.leave();
+        let output = home.command(args).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        let is_told = said.contains("names the server `nosuch`, which is not configured");
+        assert_eq!(is_told, args.contains(&"--agent"), "{args:?}: {said}");
     }
     stop(&home);
 }

@@ -102,6 +102,16 @@ fn the_network_is_served_without_state() {
     }
 }
 
+/// `doctor` gives the warning too, where the folder of state is there already.
+#[test]
+fn a_doctor_sees_that_nothing_can_be_kept() {
+    let scene = Scene::new(READ_ONLY);
+    std::fs::create_dir_all(scene.home.path().join(".local/state/switchboard")).unwrap();
+    let output = scene.command(&["doctor"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", said(&scene));
+    scene.check_warned(&["doctor"]);
+}
+
 /// The same for machines.
 #[test]
 fn a_machine_is_told_what_is_not_kept() {

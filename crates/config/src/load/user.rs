@@ -5,7 +5,7 @@ use std::path::Path;
 use super::{EntryCandidate, LoadedConfig, servers_only};
 use crate::host_context::{DynamicConfig, HostContext, ResolveOptions};
 use crate::import::{self, ClientApp};
-use crate::problem::{ConfigProblem, ConfigProblemKind};
+use crate::problem::{ConfigProblem, ConfigProblemKind, ProblemHint};
 use crate::scope::Scope;
 use crate::settings::ServerEntries;
 use crate::source::{ConfigNode, ConfigValue, FileOwnership, FileReadResult, SourceOrigin, jsonc};
@@ -33,7 +33,11 @@ impl LoadedConfig {
                 }
             };
             if let Some(node) = node {
+                let seen = self.problems.len();
                 let servers = self.add_layer(&node, Scope::Dynamic);
+                if let Some(problem) = no_servers_member(&node, &self.problems[seen..]) {
+                    self.problems.push(problem);
+                }
                 let earlier = std::mem::take(&mut self.candidates);
                 self.add_servers(servers, Scope::Dynamic);
                 self.candidates.extend(earlier);
@@ -139,6 +143,26 @@ impl LoadedConfig {
             }
         }
     }
+}
+
+/// What is wrong with a `--mcp-config` that has no `mcpServers`. One that holds settings only, such as `permissions`, is
+/// sound; an empty one, or one with members that nothing reads, was meant to hold servers.
+fn no_servers_member(node: &ConfigNode, found: &[ConfigProblem]) -> Option<ConfigProblem> {
+    let ConfigValue::Object(members) = &node.value else { return None };
+    let has_servers =
+        node.get("mcpServers").is_some_and(|servers| servers.value != ConfigValue::Null);
+    let is_unknown = |problem: &ConfigProblem| {
+        problem.kind == ConfigProblemKind::UnknownMember
+            && members.iter().any(|member| problem.at.as_ref() == Some(&member.at))
+    };
+    if has_servers || !members.is_empty() && !found.iter().any(is_unknown) {
+        return None;
+    }
+    let keys: Vec<_> = members.iter().map(|member| format!("`{}`", member.key)).collect();
+    let keys = if keys.is_empty() { "nothing".to_owned() } else { keys.join(", ") };
+    let message = format!("{} has no `mcpServers`; it has {keys}", node.at.origin);
+    let problem = ConfigProblem::error(ConfigProblemKind::MissingMember, message);
+    Some(problem.at(node.at.clone()).hint(ProblemHint::AddMember("mcpServers".to_owned())))
 }
 
 /// Bundles made for other hosts leave out the outer member.

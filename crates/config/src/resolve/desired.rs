@@ -10,6 +10,7 @@ use super::approval_gate::UndecidedItem;
 use crate::agent::SelectedAgent;
 use crate::approval::{ApprovalItem, RedactedChange};
 use crate::entry::{Entry, QuestionSettings, ServerSignature};
+use crate::host_context::ResolveOptions;
 use crate::policy::{AdmittedEntry, Policy};
 use crate::problem::{ConfigProblem, ConfigProblemKind, ProblemSeverity};
 use crate::redact::redact_entry;
@@ -143,8 +144,20 @@ pub struct PermissionRules {
     pub ask: Vec<PermissionRule>,
     /// What happens to a call that no rule decides.
     pub mode: Option<Located<Mode>>,
+    /// The administrator's mode: a session may ask for a stricter one, not for one that lets more happen.
+    pub managed_mode: Option<Mode>,
     /// A command that helps the `auto` mode decide.
     pub classifier: Option<ClassifierCommand>,
+}
+
+impl PermissionRules {
+    /// The mode of a session: its own, else that of the settings, else `usual`; never one that lets more happen than the
+    /// administrator's.
+    pub fn effective_mode(&self, session: Option<Mode>, usual: Mode) -> Mode {
+        let settings = self.mode.as_ref().map(|mode| mode.value);
+        let mode = session.or(settings).unwrap_or(usual);
+        self.managed_mode.filter(|managed| managed.rank() < mode.rank()).unwrap_or(mode)
+    }
 }
 
 /// A command that classifies calls.
@@ -233,6 +246,12 @@ impl Desired {
             matches!(kind, Unreadable | Malformed | FailedClosed | CannotInherit)
         };
         self.problems.iter().any(|problem| hides_servers(problem.kind))
+    }
+
+    /// Whether nothing at all is configured, so that the built-in server may be shown: no server, no file that could
+    /// not be read, no administrator's list, and no argument that says what to use.
+    pub fn is_unconfigured(&self, asked: &ResolveOptions) -> bool {
+        self.servers.is_empty() && !self.exclusive && !self.is_incomplete() && !asked.is_selective()
     }
 
     /// Why the agent that was asked for cannot be served: there is none of that name, or a server that it requires is

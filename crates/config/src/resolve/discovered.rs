@@ -19,8 +19,9 @@ use crate::entry::{Entry, Transport};
 use crate::host_context::HostContext;
 use crate::load::LoadedConfig;
 use crate::policy::AdmittedEntry;
+use crate::problem::{ConfigProblem, ConfigProblemKind};
 use crate::scope::Scope;
-use crate::source::{ConfigNode, SourceLocation, SourceOrigin};
+use crate::source::{ConfigNode, Located, SourceLocation, SourceOrigin};
 
 /// The name of the server that all native plugins are together.
 pub const PLUGINS_SERVER: &str = "plugins";
@@ -135,6 +136,20 @@ pub(super) fn native_plugins(
         Scope::Plugin,
         SourceOrigin::file(&path).start(),
     ))
+}
+
+/// Files and folders of `nativePlugins` that do not exist.
+pub(super) fn missing_plugins(
+    settings: &EffectiveSettings,
+    surroundings: &HostContext,
+) -> Vec<ConfigProblem> {
+    let named = settings.native_plugins.iter();
+    let missing = named.filter(|path| !surroundings.home.join(&path.value).exists());
+    let problem = |path: &Located<String>| {
+        let message = format!("`nativePlugins` names `{}`, which does not exist", path.value);
+        ConfigProblem::warning(ConfigProblemKind::BadValue, message).at(path.at.clone())
+    };
+    missing.map(problem).collect()
 }
 
 /// The names that settings switch off, each with the place that does. The nearest scope that mentions a name decides. What

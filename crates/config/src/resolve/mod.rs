@@ -97,6 +97,9 @@ fn build_desired(
     {
         desired.add_discovered(plugins);
     }
+    if may_be_found {
+        desired.problems.extend(discovered::missing_plugins(&desired.settings, surroundings));
+    }
     agent::apply_agent(&choice, &mut desired);
     desired.pending = gate.into_pending();
     desired

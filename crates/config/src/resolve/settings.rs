@@ -161,6 +161,9 @@ pub(super) fn collect_rules(
             let word = mode.value.word();
             if is_honoured(layer, gate, ApprovalItemKind::Mode, word, json!(word), &mode.at) {
                 rules.mode = Some(mode.clone());
+                if layer.scope == Scope::Enterprise {
+                    rules.managed_mode = Some(mode.value);
+                }
             }
         }
         if let Some(command) = &permissions.classifier {

@@ -238,6 +238,18 @@ impl Mode {
         })
     }
 
+    /// How much it lets happen: the least first. The stricter of two modes is the one with the smaller rank.
+    pub fn rank(self) -> u8 {
+        match self {
+            Self::DontAsk => 0,
+            Self::Plan => 1,
+            Self::Default => 2,
+            Self::Client => 3,
+            Self::Auto => 4,
+            Self::BypassPermissions => 5,
+        }
+    }
+
     /// The word that names it.
     pub fn word(self) -> &'static str {
         match self {

@@ -477,3 +477,24 @@ fn add_one() {
         .add(Scope::Project, &format!("s{number}"), &entry, OnExistingEntry::Keep)
         .unwrap();
 }
+
+/// A session may be stricter than the administrator's mode, not laxer; a user's own mode does not bind a session.
+#[test]
+fn a_session_only_restricts_the_mode_of_an_administrator() {
+    use switchboard_config::Mode;
+    let world = World::new();
+    let mode = |session| world.desired().rules.effective_mode(session, Mode::Client);
+    let settings = |word: &str| json!({ "permissions": { "defaultMode": word } }).to_string();
+    assert_eq!(mode(None), Mode::Client);
+    world.write("config/settings.json", &settings("dontAsk"));
+    assert_eq!(mode(None), Mode::DontAsk);
+    assert_eq!(mode(Some(Mode::BypassPermissions)), Mode::BypassPermissions);
+    world.write("managed/managed-settings.json", &settings("dontAsk"));
+    for asked in [Mode::BypassPermissions, Mode::Client, Mode::Plan, Mode::Auto] {
+        assert_eq!(mode(Some(asked)), Mode::DontAsk, "{asked:?}");
+    }
+    world.write("managed/managed-settings.json", &settings("default"));
+    assert_eq!(mode(None), Mode::Default);
+    assert_eq!(mode(Some(Mode::Auto)), Mode::Default);
+    assert_eq!(mode(Some(Mode::DontAsk)), Mode::DontAsk);
+}

@@ -140,7 +140,13 @@ impl Stage {
             Some(QuestionAnswer::Deny(remember)) => (false, remember),
             Some(QuestionAnswer::Result(_) | QuestionAnswer::Cancel) | None => {
                 let because = Box::new(because);
-                return Err(CallError::Unanswered { name: call.name.clone(), because, allow });
+                let queue = self.engine.queue_access();
+                return Err(CallError::Unanswered {
+                    name: call.name.clone(),
+                    because,
+                    allow,
+                    queue,
+                });
             }
         };
         self.remember(call, question, yes, remember).await;

@@ -8,6 +8,7 @@ use switchboard_wire::meta::method;
 use switchboard_wire::{Error as WireError, Remedy};
 
 use crate::connection::ConnectionNotReady;
+use crate::engine::QueueAccess;
 use crate::permission::DecisionReason;
 use crate::schema::ArgumentMistake;
 
@@ -74,6 +75,8 @@ pub enum CallError {
         because: Box<DecisionReason>,
         /// The rule that would allow it.
         allow: Option<String>,
+        /// Whether a person could have opened the queue of questions.
+        queue: QueueAccess,
     },
     /// The server is not there.
     #[error("`{server}` is not connected")]
@@ -208,7 +211,8 @@ impl CallError {
             }
             // The reason names a rule that denies, and the place it stands at.
             Self::Denied { because, .. } if matches!(**because, DecisionReason::Rule(_)) => None,
-            Self::Denied { because, .. } | Self::Unanswered { because, .. } => because.advice(),
+            Self::Denied { because, .. } => because.advice(QueueAccess::Open),
+            Self::Unanswered { because, queue, .. } => because.advice(*queue),
             _ => None,
         }
     }

@@ -144,7 +144,7 @@ impl Stage {
         let limits = &self.applied.desired.settings.limits;
         let policy = self.caller.session().results;
         let policy = policy.with_image_limits(limits.image_pixels, limits.image_bytes);
-        match self.applied.numbers.output_tokens {
+        match self.applied.numbers.output_tokens(self.caller.session().variables) {
             Some(tokens) => policy.with_usual_tokens(tokens),
             None => policy,
         }

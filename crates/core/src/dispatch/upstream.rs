@@ -125,7 +125,8 @@ impl Stage {
 
     fn build_call(&self, placed: &AppliedServer, request: &Request) -> CallRequest {
         let numbers = &self.applied.numbers;
-        let timeout = request.timeout.or(placed.timeout).unwrap_or(numbers.tool_timeout);
+        let usual = || numbers.tool_timeout(self.caller.session().variables);
+        let timeout = request.timeout.or(placed.timeout).unwrap_or_else(usual);
         let mut call = CallRequest::new(request.method.clone(), request.params.clone())
             .with_timeout(timeout)
             .with_task_handling(request.tasks)

@@ -27,7 +27,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use event::{EngineEvent, EngineEventKind};
-pub use options::{CredentialSource, EngineOptions, EntryCredentials};
+pub use options::{CredentialSource, EngineOptions, EntryCredentials, QueueAccess};
 pub use questions::queue::{QuestionGone, QuestionQueue, QueueWatcher, QueuedQuestion};
 pub use session::caller::{ArgumentCheck, Caller, QuestionAnswerer, Session, SessionClients};
 pub use session::local_call::LocalCall;
@@ -35,7 +35,7 @@ pub use snapshot::recent_calls::{CallWatcher, RecentCall, RecentCallResult};
 pub use snapshot::{
     ConnectionCount, ListsArrival, ServerSnapshot, ServerStatus, WorkspaceSnapshot,
 };
-pub use workspace::call_limits::variable_problems;
+pub use workspace::call_limits::{CallVariables, variable_problems};
 pub use workspace::in_process::InProcessServer;
 pub use workspace::principal::{AttachError, LOCAL_PRINCIPAL, PrincipalLease};
 pub use workspace::state::{ProcessEnvironment, SessionInfo, Workspace, WorkspaceId};
@@ -319,6 +319,11 @@ impl Inner {
 
     pub(crate) fn queue(&self) -> &QuestionQueue {
         &self.queue
+    }
+
+    /// Whether a person can open that queue.
+    pub(crate) fn queue_access(&self) -> QueueAccess {
+        self.options.queue_access
     }
 
     pub(crate) fn revisions(&self) -> watch::Receiver<u64> {

@@ -45,12 +45,23 @@ pub struct EngineOptions {
     pub connections: usize,
     /// How long a question waits in the queue.
     pub patience: Duration,
+    /// Whether a person can open the queue; errors advise to do so only then.
+    pub queue_access: QueueAccess,
     /// How many bytes of results that were too long are kept, in all (1 GiB).
     pub results_bytes: u64,
     /// For how long each of them is kept (7 days).
     pub results_age: Duration,
     /// Where the record of every call goes; `None` writes it to `logs/audit.jsonl` in `state_dir`, if there is one.
     pub audit: Option<Arc<dyn AuditSink>>,
+}
+
+/// Whether the queue of questions has a front, such as the console.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QueueAccess {
+    /// A person can open the console or the terminal UI.
+    Open,
+    /// No front leads to the queue: the engine is no hub's.
+    None,
 }
 
 /// What a server is reached with, and what tells it apart from what another is reached with.
@@ -101,6 +112,7 @@ impl EngineOptions {
             connections_per_principal: 256,
             connections: 1024,
             patience: Duration::from_secs(600),
+            queue_access: QueueAccess::Open,
             results_bytes: 1 << 30,
             results_age: Duration::from_secs(7 * SECONDS_PER_DAY),
             audit: None,

@@ -15,11 +15,13 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
+use switchboard_config::Scope;
 
 use super::AskReason;
 pub use super::store::AnswerStoreError;
 use super::store::{AnswerStore, FileStamp, StoredAnswer, StoredAnswers};
 use crate::EngineProblem;
+use crate::catalog::{ConfiguredServer, NameCollisions, NameStyle};
 
 /// Sessions whose answers are kept.
 const MAX_SESSIONS: usize = 1024;
@@ -264,10 +266,25 @@ impl SessionAnswers {
 // === impl LastingAnswer ===
 
 impl LastingAnswer {
-    /// Whether a person means this answer by its id, its server, or `server/tool`.
+    /// Whether a person means this answer by its id, its server, `server/tool`, or `mcp__server__tool`, as questions and
+    /// rules have it.
     pub fn is_named(&self, name: &str) -> bool {
         let of_tool = || name.strip_prefix(&*self.server)?.strip_prefix('/');
-        self.id == name || self.server == name || of_tool() == Some(&*self.tool)
+        self.id == name
+            || self.server == name
+            || of_tool() == Some(&*self.tool)
+            || self.full_names().any(|full| full == name)
+    }
+
+    /// `mcp__server__tool`, for each scope that writes a server's name in its own way.
+    fn full_names(&self) -> impl Iterator<Item = String> {
+        let name = |scope| {
+            let server = ConfiguredServer { name: &self.server, scope };
+            let server = NameCollisions::among_servers([server]).server(server);
+            let labels = server.labels([&*self.tool]);
+            labels.into_iter().flat_map(|label| [label.uncut(), label.name(NameStyle::Full)])
+        };
+        [Scope::User, Scope::Connectors].into_iter().flat_map(name)
     }
 }
 

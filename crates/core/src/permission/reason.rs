@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use switchboard_config::{Mode, PermissionRule, Scope, SourceLocation};
 
 use super::AnswerLifetime;
+use crate::engine::QueueAccess;
 
 /// Why a verdict is what it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -128,17 +129,25 @@ impl DecisionReason {
         }
     }
 
-    /// What a person can do about a call that was refused for this reason, where no allow rule would help.
-    pub fn advice(&self) -> Option<String> {
+    /// What a person can do about a call that was refused for this reason, where no allow rule would help. `queue`: whether
+    /// a person can open the queue of questions.
+    pub fn advice(&self, queue: QueueAccess) -> Option<String> {
         let asking = "open the console or `switchboard ui` to be asked";
+        let can_be_asked = queue == QueueAccess::Open;
         Some(match self {
             Self::Mode { mode: Mode::Plan } => {
                 "mode `plan` lets only read-only tools run, whatever rules allow; choose another with `--mode` or \
                  `permissions.defaultMode`"
                     .to_owned()
             }
-            Self::Rule(rule) => format!("{asking}, or change the rule `{}`", rule.text),
-            Self::Mode { .. } | Self::Classifier { .. } | Self::Interaction => asking.to_owned(),
+            Self::Rule(rule) if can_be_asked => {
+                format!("{asking}, or change the rule `{}`", rule.text)
+            }
+            Self::Rule(rule) => format!("change the rule `{}`", rule.text),
+            Self::Mode { .. } | Self::Classifier { .. } | Self::Interaction if can_be_asked => {
+                asking.to_owned()
+            }
+            Self::Mode { .. } | Self::Classifier { .. } | Self::Interaction => return None,
             Self::Remembered { .. } => {
                 "`switchboard permissions list` shows that answer, and `forget` takes it back".to_owned()
             }

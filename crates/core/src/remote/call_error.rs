@@ -11,6 +11,7 @@ use super::ErrorAdvice;
 use crate::CallError;
 use crate::connection::{ConnectionError, ConnectionFailure, ConnectionNotReady};
 use crate::dispatch::{ElicitationRefusal, RepeatSafety};
+use crate::engine::QueueAccess;
 use crate::permission::DecisionReason;
 use crate::schema::ArgumentMistake;
 
@@ -109,7 +110,7 @@ impl RemoteCallError {
                 (failure.name, failure.because) = (Some(name), Some(*because));
                 (failure.allow, failure.at) = (allow, at);
             }
-            CallError::Unanswered { name, because, allow } => {
+            CallError::Unanswered { name, because, allow, queue: _ } => {
                 (failure.name, failure.because) = (Some(name), Some(*because));
                 failure.allow = allow;
             }
@@ -176,7 +177,8 @@ impl RemoteCallError {
                 CallError::Denied { name, because, allow, at }
             }
             (RemoteErrorKind::Unanswered, Some(because), ..) => {
-                CallError::Unanswered { name, because, allow }
+                // Only a hub tells its errors to another process.
+                CallError::Unanswered { name, because, allow, queue: QueueAccess::Open }
             }
             (RemoteErrorKind::NotConnected, ..) => {
                 CallError::NotConnected { server, error: Box::new(not_ready(error)) }
@@ -289,7 +291,12 @@ mod tests {
                 at: Some(at),
             },
             CallError::Denied { name: name(), because: Box::new(asked), allow: None, at: None },
-            CallError::Unanswered { name: name(), because: Box::new(mode), allow: None },
+            CallError::Unanswered {
+                name: name(),
+                because: Box::new(mode),
+                allow: None,
+                queue: QueueAccess::Open,
+            },
             CallError::NotStarted { server: server(), state: "disabled" },
             CallError::Busy { server: server() },
             CallError::NotDone { server: server(), how: ElicitationRefusal::Declined },

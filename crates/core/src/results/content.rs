@@ -70,6 +70,11 @@ impl<'r> ResultContent<'r> {
         Some(Self { shape, parts: items.map(part).collect(), structured, changed: false })
     }
 
+    /// Whether it is the result of a tool, and not the contents of a resource.
+    pub(super) fn is_of_tool(&self) -> bool {
+        self.shape == ResultShape::Tool
+    }
+
     /// How much text there is. Images, sound and blobs are none.
     pub(super) fn size(&self) -> TextSize {
         let mut size = TextSize::default();

@@ -14,7 +14,7 @@ use image::{
 use switchboard_wire::json::{JsonEdit, Raw, splice};
 
 use super::{
-    ImagePolicy, blob,
+    BlobPolicy, ImagePolicy, blob,
     content::{PartKind, ResultContent},
     size::group_thousands,
 };
@@ -38,16 +38,40 @@ enum ImageFit {
     Gone(String),
 }
 
-/// Makes every image of `content` fit; how many did not.
-pub(super) fn fit_images(content: &mut ResultContent<'_>, policy: ImagePolicy) -> usize {
+/// Where an item has its image.
+#[derive(Debug, Clone, Copy)]
+enum ImagePlace {
+    /// In `data`.
+    Item,
+    /// In `resource.blob`: a resource that a tool has put into its result.
+    EmbeddedResource,
+}
+
+/// Makes every image of `content` fit; how many did not. Images in embedded resources are among them where blobs stay in
+/// the result.
+pub(super) fn fit_images(
+    content: &mut ResultContent<'_>,
+    policy: ImagePolicy,
+    blobs: BlobPolicy,
+) -> usize {
     let ImagePolicy::Scale { pixels, bytes } = policy else { return 0 };
     let mut changed = 0;
     for at in 0..content.parts.len() {
-        let PartKind::Image { data, mime } = &content.parts[at].kind else { continue };
+        let (place, data, mime) = match &content.parts[at].kind {
+            PartKind::Image { data, mime } => (ImagePlace::Item, data, mime),
+            PartKind::Blob { blob, mime, .. }
+                if blobs == BlobPolicy::Leave
+                    && content.is_of_tool()
+                    && mime.starts_with("image/") =>
+            {
+                (ImagePlace::EmbeddedResource, blob, mime)
+            }
+            _ => continue,
+        };
         match fit(data, mime, pixels, bytes) {
             ImageFit::Same => continue,
             ImageFit::Scaled { data, mime } => {
-                match with_data(&content.parts[at].item, &data, mime) {
+                match with_data(&content.parts[at].item, place, &data, mime) {
                     Some(item) => content.replace(at, item),
                     None => continue,
                 }
@@ -60,10 +84,13 @@ pub(super) fn fit_images(content: &mut ResultContent<'_>, policy: ImagePolicy) -
 }
 
 /// The same item with other pixels; its annotations and `_meta` stay.
-fn with_data(item: &str, data: &str, mime: &str) -> Option<String> {
+fn with_data(item: &str, place: ImagePlace, data: &str, mime: &str) -> Option<String> {
     let (data, mime) = (Raw::string(data), Raw::string(mime));
-    let edits =
-        [JsonEdit::set(&["data"], data.as_str()), JsonEdit::set(&["mimeType"], mime.as_str())];
+    let (data_path, mime_path): (&[&str], &[&str]) = match place {
+        ImagePlace::Item => (&["data"], &["mimeType"]),
+        ImagePlace::EmbeddedResource => (&["resource", "blob"], &["resource", "mimeType"]),
+    };
+    let edits = [JsonEdit::set(data_path, data.as_str()), JsonEdit::set(mime_path, mime.as_str())];
     splice(item, &edits).ok()
 }
 

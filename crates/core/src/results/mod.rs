@@ -184,7 +184,7 @@ fn apply_policy(
 ) -> LimitedResult {
     let mut kept = LimitedResult::whole(result.clone());
     let Some(mut content) = ResultContent::of(result, shape) else { return kept };
-    kept.images_scaled = image::fit_images(&mut content, policy.images);
+    kept.images_scaled = image::fit_images(&mut content, policy.images, policy.blobs);
     if let (BlobPolicy::ToDisk, Some(place)) = (policy.blobs, place) {
         kept.problem =
             blob::spill_blobs(&mut content, place).err().map(|error| storage_problem(&error));
@@ -321,7 +321,8 @@ impl ResultPolicy {
     fn surely_passes(&self, text: &str) -> bool {
         let has = |name: &str| memchr::memmem::find(text.as_bytes(), name.as_bytes()).is_some();
         text.len() <= self.limit()
-            && (self.images == ImagePolicy::Leave || !has("\"data\""))
+            && (self.images == ImagePolicy::Leave
+                || !has("\"data\"") && !(has("\"blob\"") && has("image")))
             && (self.blobs == BlobPolicy::Leave || !has("\"blob\""))
     }
 }

@@ -26,7 +26,7 @@ use std::time::Duration;
 
 use switchboard_config::Mode;
 use switchboard_core::catalog::NameStyle;
-use switchboard_core::engine::LOCAL_PRINCIPAL;
+use switchboard_core::engine::{CallVariables, LOCAL_PRINCIPAL};
 use switchboard_core::results::ResultPolicy;
 use switchboard_core::{Caller, Engine, Session, WorkspaceId};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -34,7 +34,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 pub use gateway_tools::ToolSearch;
 pub use view::BridgeView;
 
-use crate::view_provider::{NoSuchView, OpenView, ViewProvider, ViewRequest, ViewSelection};
+use crate::view_provider::{OpenView, ViewError, ViewProvider, ViewRequest, ViewSelection};
 use announcer::ChangeAnnouncer;
 use audience::Audiences;
 use parked::ParkedCalls;
@@ -75,6 +75,8 @@ pub struct BridgeOptions {
     pub mode: Option<Mode>,
     /// What becomes of large results.
     pub results: ResultPolicy,
+    /// The numbers of the client's environment; `None`: those of the workspace's environment.
+    pub variables: Option<CallVariables>,
     /// How long the first list waits for servers that have none yet.
     pub first_list: Duration,
     /// How long a parked call waits for its client.
@@ -88,6 +90,7 @@ impl Default for BridgeOptions {
             tool_search: ToolSearch::Off,
             mode: None,
             results: ResultPolicy::gateway(),
+            variables: None,
             first_list: Duration::from_secs(5),
             patience: Duration::from_secs(600),
         }
@@ -165,14 +168,16 @@ impl Inner {
 impl ViewProvider for Bridge {
     type View = BridgeView;
 
-    async fn open(&self, opening: ViewRequest) -> Result<OpenView<BridgeView>, NoSuchView> {
-        let snapshot = self.0.engine.snapshot(&self.0.workspace).ok_or(NoSuchView)?;
+    async fn open(&self, opening: ViewRequest) -> Result<OpenView<BridgeView>, ViewError> {
+        let snapshot = self.0.engine.snapshot(&self.0.workspace).ok_or(ViewError::NoSuchView)?;
         match &opening.part {
             ViewSelection::Everything => {}
             ViewSelection::Server(name) if snapshot.server(name).is_some() => {}
             // An agent is a workspace of its own.
             ViewSelection::Agent(name) if self.0.shows_agent(name) => {}
-            ViewSelection::Server(_) | ViewSelection::Agent(_) => return Err(NoSuchView),
+            ViewSelection::Server(_) | ViewSelection::Agent(_) => {
+                return Err(ViewError::NoSuchView);
+            }
         }
         let audience = self.0.audiences.of(&opening.principal, &opening.part);
         let changes = audience.changes.clone();

@@ -169,6 +169,7 @@ impl BridgeView {
             usual_mode: Mode::Client,
             argument_check: ArgumentCheck::WhenConfigured,
             results: options.results,
+            variables: options.variables,
             names: options.names,
             transport: self.opening.transport,
             clients: self.opening.clients,

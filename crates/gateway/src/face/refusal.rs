@@ -14,7 +14,7 @@ use switchboard_wire::{
 };
 
 use super::{media::over_budget, rope_body};
-use crate::view_provider::ViewSelection;
+use crate::view_provider::{ViewError, ViewSelection};
 
 /// The longest answer that is not charged.
 const UNCHARGED_BYTES: usize = 64 << 10;
@@ -129,13 +129,17 @@ impl HttpRefusal {
             .with_code(code::INVALID_PARAMS)
     }
 
-    pub(super) fn no_such_part(part: &ViewSelection) -> Self {
-        let what = match part {
-            ViewSelection::Everything => "nothing is served here any more".to_owned(),
-            ViewSelection::Server(name) => {
+    /// The part cannot be opened: it does not exist, or the agent lacks something that it needs.
+    pub(super) fn no_view(part: &ViewSelection, error: &ViewError) -> Self {
+        let what = match (error, part) {
+            (ViewError::AgentNotReady(reason), _) => sanitize::sanitize_line(reason).into_owned(),
+            (ViewError::NoSuchView, ViewSelection::Everything) => {
+                "nothing is served here any more".to_owned()
+            }
+            (ViewError::NoSuchView, ViewSelection::Server(name)) => {
                 format!("there is no server `{}` here", sanitize::sanitize_line(name))
             }
-            ViewSelection::Agent(name) => {
+            (ViewError::NoSuchView, ViewSelection::Agent(name)) => {
                 format!("there is no agent `{}` here", sanitize::sanitize_line(name))
             }
         };

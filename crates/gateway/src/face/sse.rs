@@ -62,8 +62,11 @@ pub(super) async fn open<F: ViewProvider>(
         transport: Transport::Sse.as_str(),
         clients: SessionClients::One,
     };
-    let opened =
-        face.front.open(opening).await.map_err(|_| HttpRefusal::no_such_part(&owner.part))?;
+    let opened = face
+        .front
+        .open(opening)
+        .await
+        .map_err(|error| HttpRefusal::no_view(&owner.part, &error))?;
     let place = format!("{}?sessionId={id}", post_path(&owner.part));
     let bounds = face.serve_options(&owner);
     let ((writer, reader), far) = link_pair();

@@ -13,7 +13,10 @@ use switchboard_config as config;
 use switchboard_core::WorkspaceId;
 use switchboard_core::permission::UserConsent;
 use switchboard_core::results::{BlobPolicy, ResultPolicy};
-use switchboard_core::{Session, engine::QuestionAnswerer};
+use switchboard_core::{
+    Session,
+    engine::{CallVariables, QuestionAnswerer},
+};
 use switchboard_wire::json::Raw;
 
 use super::{AdminApi, AdminProblem};
@@ -118,6 +121,8 @@ impl WorkspaceRequest {
         session.consent = UserConsent::Typed;
         session.answers = QuestionAnswerer::Caller;
         session.results = self.results.to_policy();
+        let environment = self.env.iter().map(|(name, value)| (name.into(), value.into()));
+        session.variables = Some(CallVariables::from_environment(&environment.collect()));
         session
     }
 }

@@ -178,6 +178,29 @@ async fn an_agent_sees_its_servers_and_tools_and_what_it_brought_ends_with_its_l
     world.engine.shutdown().await;
 }
 
+/// An agent whose required server is missing exists: its client is told what is missing.
+#[tokio::test]
+async fn an_agent_that_lacks_a_server_says_which() {
+    let world = World::new().await;
+    let needy = "---\nrequiredMcpServers: [gone]\n---\nWork.\n";
+    fs::write(world.home.path(".config/switchboard/agents/needy.md"), needy).unwrap();
+    let open = async |agent: &str| {
+        let opening = ViewRequest {
+            principal: "me".into(),
+            session: "session".into(),
+            part: ViewSelection::Agent(agent.into()),
+            transport: "test",
+            clients: SessionClients::One,
+        };
+        soon(world.agents.open(opening)).await.err().unwrap().to_string()
+    };
+    let reason = open("needy").await;
+    assert_eq!(reason, "the agent `needy` requires the server `gone`, which is not configured");
+    assert_eq!(open("nobody").await, "there is no such server or agent here");
+    world.served.shutdown().await;
+    world.engine.shutdown().await;
+}
+
 #[tokio::test]
 async fn asking_for_an_agent_that_is_not_there_changes_nothing() {
     let world = World::new().await;

@@ -50,6 +50,15 @@ async fn a_call_that_goes_wrong_fails_alone() {
     assert_eq!(client.call("act", json!({ "how": 1 })).await.split(':').next(), Some("mistake"));
     let problems = plugins.problems();
     assert!(problems[0].what.contains("SIGABRT"), "{problems:?}");
+    // What the plugin had when it ended, it may have done.
+    for (how, remedy) in
+        [("crash", json!("unknown")), ("hang", json!("unknown")), ("null", json!(null))]
+    {
+        let call = json!({ "name": "act", "arguments": { "how": how } });
+        let call = client.begin("tools/call", call).await;
+        let answer = client.answer(call).await;
+        assert_eq!(answer["error"]["data"]["remedy"], remedy, "{how}: {answer}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

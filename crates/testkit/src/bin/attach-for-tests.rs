@@ -6,7 +6,7 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
-use switchboard_hub::attach::{AttachOptions, StartHub, attach_stdio};
+use switchboard_hub::attach::{AttachOptions, HubLaunchOptions, attach_stdio};
 use switchboard_hub::socket::{HubFolders, HubPaths};
 
 #[tokio::main(flavor = "current_thread")]
@@ -22,7 +22,7 @@ async fn main() -> ExitCode {
     let program = args.next().unwrap().into();
     let mut hub_args = vec![folder.clone().into_os_string()];
     hub_args.extend(args);
-    let start = StartHub {
+    let start = HubLaunchOptions {
         program,
         args: hub_args,
         env: Vec::new(),

@@ -8,7 +8,7 @@
 use std::{io::Write as _, path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
 
 use futures_util::future::BoxFuture;
-use switchboard_gateway::front::{NoSuchView, OpenView, ViewProvider, ViewRequest};
+use switchboard_gateway::view_provider::{OpenView, ViewError, ViewProvider, ViewRequest};
 use switchboard_hub::socket::{
     ClientHello, HelloRefusal, HubBackend, HubFolders, HubLifetime, HubListener, HubPaths,
     ListenOptions, detach,
@@ -27,7 +27,7 @@ struct ForAll(Arc<One>);
 impl ViewProvider for One {
     type View = Fixture;
 
-    async fn open(&self, _: ViewRequest) -> Result<OpenView<Fixture>, NoSuchView> {
+    async fn open(&self, _: ViewRequest) -> Result<OpenView<Fixture>, ViewError> {
         Ok(OpenView { view: self.0.clone(), changes: self.0.changes().clone() })
     }
 }
@@ -37,7 +37,10 @@ impl ViewProvider for One {
 impl HubBackend for ForAll {
     type Views = One;
 
-    fn front<'a>(&'a self, _: &'a ClientHello) -> BoxFuture<'a, Result<Arc<One>, HelloRefusal>> {
+    fn view_provider<'a>(
+        &'a self,
+        _: &'a ClientHello,
+    ) -> BoxFuture<'a, Result<Arc<One>, HelloRefusal>> {
         Box::pin(std::future::ready(Ok(self.0.clone())))
     }
 }

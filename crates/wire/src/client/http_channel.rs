@@ -183,13 +183,14 @@ impl HttpChannel {
         if in_session && answer.status == StatusCode::NOT_FOUND {
             return Ok(PostOutcome::Expired);
         }
+        let head = AnswerHead::of(&answer);
         match (answer.status.is_success(), answer.body) {
-            (_, ResponseBody::Json(text)) => parse_whole_body(&text, answer.status, asked),
+            (_, ResponseBody::Json(text)) => parse_whole_body(&text, &head, asked),
             (true, ResponseBody::Events(events)) => {
                 Ok(PostOutcome::Stream(HttpStream::from_events(events)))
             }
             (true, ResponseBody::Empty) => Ok(PostOutcome::Accepted),
-            (_, body) => Err(refusal(answer.status, &body, asked)),
+            (_, body) => Err(refusal(&head, &body, asked)),
         }
     }
 
@@ -211,7 +212,7 @@ impl HttpChannel {
         if answer.status.is_success() {
             return Ok(());
         }
-        Err(refusal(answer.status, &answer.body, "a notification"))
+        Err(refusal(&AnswerHead::of(&answer), &answer.body, "a notification"))
     }
 
     pub(crate) fn try_send(
@@ -267,14 +268,13 @@ impl HttpChannel {
         let headers = self.headers(facts);
         let in_session = headers.contains_key(SESSION_ID_HEADER);
         let answer = Box::pin(self.endpoint.get_events(headers, last_id)).await?;
+        let head = AnswerHead::of(&answer);
         match answer.body {
             ResponseBody::Events(events) if answer.status.is_success() => {
                 Ok(ListenOutcome::Stream(events))
             }
             _ if in_session && answer.status == StatusCode::NOT_FOUND => Ok(ListenOutcome::Expired),
-            _ if answer.status.is_server_error() => {
-                Err(refusal(answer.status, &answer.body, "GET"))
-            }
+            _ if answer.status.is_server_error() => Err(refusal(&head, &answer.body, "GET")),
             _ => Ok(ListenOutcome::Nothing),
         }
     }
@@ -290,34 +290,55 @@ impl HttpChannel {
     }
 }
 
+/// What an answer says before its body.
+struct AnswerHead {
+    status: StatusCode,
+    /// It has a `Retry-After`.
+    asks_to_retry: bool,
+}
+
+// === impl AnswerHead ===
+
+impl AnswerHead {
+    fn of(answer: &HttpResponse) -> Self {
+        let asks_to_retry = answer.headers.contains_key(http::header::RETRY_AFTER);
+        Self { status: answer.status, asks_to_retry }
+    }
+}
+
 /// A whole body: one message, or a batch.
 fn parse_whole_body(
     text: &bytes::Bytes,
-    status: StatusCode,
+    head: &AnswerHead,
     asked: &str,
 ) -> Result<PostOutcome, Error> {
     let ready: VecDeque<_> = match text_frame(text).parse() {
         Ok(MessageOrBatch::One(message)) => [Ok(message)].into(),
         Ok(MessageOrBatch::Batch(messages)) => messages.into(),
-        Err(malformed) if status.is_success() => [Err(malformed)].into(),
-        Err(_) => return Err(status_error(status, text, asked)),
+        Err(malformed) if head.status.is_success() => [Err(malformed)].into(),
+        Err(_) => return Err(status_error(head, text, asked)),
     };
     Ok(PostOutcome::Stream(HttpStream { ready, events: None, resume: StreamResume::default() }))
 }
 
-fn refusal(status: StatusCode, body: &ResponseBody, asked: &str) -> Error {
+fn refusal(head: &AnswerHead, body: &ResponseBody, asked: &str) -> Error {
     match body {
         ResponseBody::Json(text) | ResponseBody::Other { text, .. } => {
-            status_error(status, text, asked)
+            status_error(head, text, asked)
         }
-        ResponseBody::Empty | ResponseBody::Events(_) => status_error(status, b"", asked),
+        ResponseBody::Empty | ResponseBody::Events(_) => status_error(head, b"", asked),
     }
 }
 
-fn status_error(status: StatusCode, text: &[u8], asked: &str) -> Error {
+fn status_error(head: &AnswerHead, text: &[u8], asked: &str) -> Error {
     const MAX_SHOWN_BYTES: usize = 500;
     let text = String::from_utf8_lossy(&text[..text.len().min(MAX_SHOWN_BYTES)]).into_owned();
-    Error::Status { method: asked.to_owned(), status: status.as_u16(), text }
+    Error::Status {
+        method: asked.to_owned(),
+        status: head.status.as_u16(),
+        text,
+        asks_to_retry: head.asks_to_retry,
+    }
 }
 
 // === impl HttpStream ===

@@ -70,6 +70,7 @@ pub async fn connect_sse(
             method: "GET".into(),
             status: status.as_u16(),
             text: "no event stream".into(),
+            asks_to_retry: false,
         });
     };
     let place = endpoint_event(&mut events, url).await?;
@@ -143,7 +144,9 @@ pub(crate) fn check_response(answer: &HttpResponse) -> Result<(), Error> {
         }
         _ => String::new(),
     };
-    Err(Error::Status { method: "POST".into(), status: answer.status.as_u16(), text })
+    let asks_to_retry = answer.headers.contains_key(http::header::RETRY_AFTER);
+    let status = answer.status.as_u16();
+    Err(Error::Status { method: "POST".into(), status, text, asks_to_retry })
 }
 
 // === impl SseWriter ===

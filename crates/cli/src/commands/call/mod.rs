@@ -26,7 +26,10 @@ pub(super) async fn run(call: &Call, caller: &Caller, printer: &Printer) -> Resu
         caller,
         printer.room(),
         FallbackServer::Builtin,
-        async |hub: &CommandEngine| place(call, &typed, hub, printer).await,
+        async |hub: &CommandEngine| {
+            printer.notices(&command_engine::not_numbers(&hub.desired, caller));
+            place(call, &typed, hub, printer).await
+        },
     )
     .await
 }

@@ -21,6 +21,7 @@ use crate::notice::Notice;
 use crate::printer::{BOLD, DIM, GREEN, Printer};
 use crate::report::{Failure, FailureKind};
 use crate::show;
+use crate::state_check::unwritable_state;
 use crate::surroundings::Caller;
 use crate::wait::{self, millis};
 
@@ -80,6 +81,7 @@ async fn examine(hub: &CommandEngine, caller: &Caller, printer: &Printer) -> Res
     notices.extend(snapshot.servers.iter().filter_map(unlisted_notice));
     notices.extend(hub.desired.skipped_folders.iter().map(Notice::from));
     notices.extend(environment::cut_proxies(&caller.variables));
+    notices.extend(unwritable_state(caller));
     let wrong = notices.iter().filter(|notice| notice.severity >= ProblemSeverity::Warning).count();
     if printer.is_json() {
         printer.json(&json!({

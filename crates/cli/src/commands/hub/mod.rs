@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use switchboard_core::Engine;
+use switchboard_core::engine::QueueAccess;
 use switchboard_hub::admin::{AdminApi, DEFAULT_ADMIN_PORT, LoopbackError};
 use switchboard_hub::socket::{
     self, AttachedClient, ClientHello, HelloRefusal, HubLifetime, HubListener, ListenOptions,
@@ -84,7 +85,7 @@ impl LocalHub {
             Ok(listener) => listener,
             Err(error) => return Ok(Err(error)),
         };
-        let engine = served_workspace::start_engine(caller).await?;
+        let engine = served_workspace::start_engine(caller, QueueAccess::Open).await?;
         let mut options = ListenOptions::new(env!("CARGO_PKG_VERSION"), lifetime);
         let (usual, limit) = (options.connections, raise_descriptor_limit());
         options.connections = fitting_connections(usual, limit, DescriptorShare::Socket);

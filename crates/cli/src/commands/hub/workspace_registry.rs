@@ -34,7 +34,7 @@ pub(in crate::commands) struct WorkspaceRegistry {
 #[derive(Default)]
 struct OpenWorkspaces {
     served: HashMap<WorkspaceId, Weak<SyncedWorkspace>>,
-    /// By workspace and view.
+    /// By workspace, view, and the numbers of the client's environment.
     rooms: HashMap<(WorkspaceId, String), Weak<ServedWorkspace>>,
 }
 
@@ -107,13 +107,20 @@ impl WorkspaceRegistry {
     ) -> Result<Arc<ServedWorkspace>, Failure> {
         let _opening = self.opening.lock().await;
         let agents = served_workspace::agent_bridges(&self.engine, view, &whose)?;
+        let shown = whose.bridge_options(view);
+        let key = format!("{key}{:?}", whose.call_variables());
         let served = self.open_synced(whose, view).await?;
-        let key = (served.workspace().clone(), key.to_owned());
+        let key = (served.workspace().clone(), key);
         if let Some(room) = self.open().rooms.get(&key).and_then(Weak::upgrade) {
             return Ok(room);
         }
-        let room =
-            Arc::new(ServedWorkspace::from_synced(self.engine.clone(), served, view, agents)?);
+        let room = Arc::new(ServedWorkspace::from_synced(
+            self.engine.clone(),
+            served,
+            view,
+            shown,
+            agents,
+        )?);
         self.open().rooms.insert(key, Arc::downgrade(&room));
         Ok(room)
     }

@@ -1,5 +1,6 @@
 //! What the engine finds out about the servers that are ready, told one by one.
 
+use switchboard_core::EngineProblem;
 use switchboard_core::engine::{ConnectionCount, ServerSnapshot, ServerStatus as Found};
 
 use super::progress::Progress;
@@ -12,7 +13,7 @@ use crate::report::{Failure, FailureKind};
 pub(super) async fn all(
     hub: &CommandEngine,
     printer: &Printer,
-    mut tell: impl FnMut(usize, CheckStatus, ConnectionCount),
+    mut tell: impl FnMut(usize, CheckStatus, ConnectionCount, &[EngineProblem]),
 ) {
     let mut changes = hub.changes();
     let mut progress = Progress::new(printer);
@@ -35,7 +36,7 @@ pub(super) async fn all(
             if let Some(status) = status.filter(|_| progress.waits_for(index)) {
                 progress.end(index);
                 let count = view.map_or(ConnectionCount::ONE, |view| view.connections);
-                tell(index, status, count);
+                tell(index, status, count, &snapshot.problems);
             }
         }
         if progress.is_waiting() && progress.until(changes.changed()).await.is_err() {

@@ -73,9 +73,10 @@ fn rows(desired: &Desired, printer: &Printer, left: impl Fn(&ServerRow) -> bool)
 async fn check_servers(hub: &CommandEngine, printer: &Printer) -> Vec<ServerRow> {
     let table = TableWidths::of(&hub.desired);
     let mut rows = rows(&hub.desired, printer, ServerRow::is_ready);
-    check::all(hub, printer, |index, status, count| {
+    check::all(hub, printer, |index, status, count, problems| {
         rows[index].set_status(status);
         rows[index].set_connections(count);
+        rows[index].set_plugin_problems(problems);
         if !printer.is_json() {
             rows[index].print(&table, printer);
         }

@@ -10,6 +10,7 @@ use switchboard_config::{
     SourceLocation,
 };
 use switchboard_core::engine::{ConnectionCount, ServerSnapshot};
+use switchboard_core::{EngineProblem, EngineProblemKind};
 use switchboard_wire::sanitize;
 
 use crate::commands::{changed, own_problem};
@@ -86,6 +87,9 @@ pub(crate) struct ServerRow {
     /// How many of them are in the state that is shown, if not all.
     #[serde(skip_serializing_if = "Option::is_none")]
     affected_connections: Option<usize>,
+    /// What is wrong with plugins of one that is connected.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    problems: Vec<String>,
     #[serde(skip)]
     causes: Vec<String>,
 }
@@ -132,6 +136,7 @@ impl ServerRow {
             silent_since: None,
             connections: None,
             affected_connections: None,
+            problems: Vec::new(),
             causes: Vec::new(),
         }
     }
@@ -147,6 +152,16 @@ impl ServerRow {
     fn affected(&self) -> Option<String> {
         let (total, in_state) = (self.connections?, self.affected_connections?);
         ConnectionCount { total, in_state }.affected()
+    }
+
+    /// Shows what is wrong with plugins of it.
+    pub(crate) fn set_plugin_problems(&mut self, problems: &[EngineProblem]) {
+        let is_own = |problem: &&EngineProblem| {
+            problem.kind == EngineProblemKind::Plugin
+                && problem.server.as_deref() == Some(self.name.as_str())
+        };
+        let own = problems.iter().filter(is_own);
+        self.problems = own.map(|problem| problem.message.clone()).collect();
     }
 
     pub(crate) fn set_status(&mut self, status: CheckStatus) {
@@ -192,6 +207,7 @@ impl ServerRow {
 
     fn words(&self) -> (Style, &'static str, &'static str) {
         match self.state {
+            "connected" if !self.problems.is_empty() => (YELLOW, "!", "connected"),
             "connected" => (GREEN, "✔", "connected"),
             "silent" => (YELLOW, "!", "does not answer"),
             "needs-auth" => (YELLOW, "!", "needs authentication"),
@@ -238,6 +254,7 @@ impl ServerRow {
         lines.extend(by.map(|by| format!("--> {}", printer.places.location(by))));
         lines.extend(self.changes.iter().flatten().map(changed::line));
         lines.extend(self.trouble_line());
+        lines.extend(self.problems.iter().map(|problem| show::shorten(problem, 400)));
         for cause in &self.causes {
             let all: Vec<_> = cause.lines().collect();
             lines.extend(

@@ -8,7 +8,7 @@ use switchboard_config::Limits;
 use switchboard_core::logs::ServerLogs;
 use switchboard_gateway::face;
 use switchboard_gateway::view_provider::{
-    NoSuchView, OpenView, ViewProvider, ViewRequest, ViewSelection,
+    OpenView, ViewError, ViewProvider, ViewRequest, ViewSelection,
 };
 use switchboard_plugin::worker::WorkerSandbox;
 use switchboard_plugin::{PluginProblem, PluginServer};
@@ -33,12 +33,12 @@ struct PluginViews(Arc<PluginServer>);
 impl ViewProvider for PluginViews {
     type View = PluginServer;
 
-    async fn open(&self, opening: ViewRequest) -> Result<OpenView<PluginServer>, NoSuchView> {
+    async fn open(&self, opening: ViewRequest) -> Result<OpenView<PluginServer>, ViewError> {
         match opening.part {
             ViewSelection::Everything => {
                 Ok(OpenView { view: Arc::clone(&self.0), changes: self.0.changes() })
             }
-            ViewSelection::Server(_) | ViewSelection::Agent(_) => Err(NoSuchView),
+            ViewSelection::Server(_) | ViewSelection::Agent(_) => Err(ViewError::NoSuchView),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use switchboard_config::Desired;
+use switchboard_core::engine::QueueAccess;
 use switchboard_gateway::face::{self, FaceOptions};
 use switchboard_hub::admin::{AdminApi, AdminRoutes, ConsoleAddressLease, LoopbackError};
 use switchboard_hub::socket::{self, HubLifetime};
@@ -21,7 +21,7 @@ use crate::command_engine;
 use crate::notice::Notice;
 use crate::printer::{BOLD, DIM, Printer};
 use crate::report::{Failure, FailureKind};
-use crate::served_workspace::{self, ServedWorkspace, WorkspaceInputs};
+use crate::served_workspace::{self, ServedWorkspace, WorkspaceInputs, served_text};
 use crate::state_check::{no_console, unwritable_state};
 use crate::surroundings::Caller;
 use crate::wait;
@@ -154,7 +154,7 @@ async fn serve_alone(
 ) -> Result<(), Failure> {
     let door = AccessSetup::new(&serve.guarding, serve.listen, &caller.surroundings.state_dir)?;
     let bound = bind(serve).await?;
-    let engine = served_workspace::start_engine(caller).await?;
+    let engine = served_workspace::start_engine(caller, QueueAccess::None).await?;
     let done = match ServedWorkspace::open(
         engine.clone(),
         &serve.view,
@@ -257,7 +257,8 @@ async fn serve_faces(
     notices.extend(without.map(Notice::warning));
     let invitation = console.as_ref().map(|console| &*console.invitation);
     if announcement.is_due() {
-        ready(serve, &door, address, invitation, &snapshot.desired, &notices, printer)?;
+        let what = served_text(&snapshot.desired, caller.asked(), &serve.view);
+        ready(serve, &door, address, invitation, &what, &notices, printer)?;
     }
     let mut options = door.options(&serve.guarding, &snapshot.desired.settings.limits, address);
     if let ConsoleState::By(admin) = looked_after {
@@ -301,7 +302,7 @@ fn ready(
     door: &AccessSetup,
     address: SocketAddr,
     invitation: Option<&str>,
-    desired: &Desired,
+    what: &str,
     notices: &[Notice],
     printer: &Printer,
 ) -> Result<(), Failure> {
@@ -316,15 +317,6 @@ fn ready(
         printer.text(&text);
         return Ok(());
     }
-    let ready = desired.ready_servers().count();
-    let what = match (ready, desired.servers.len()) {
-        (_, 0) if desired.is_incomplete() => {
-            "no servers, since a configuration file cannot be read".to_owned()
-        }
-        (_, 0) => "the built-in server, since none is configured yet".to_owned(),
-        (1, _) => "1 server".to_owned(),
-        (many, _) => format!("{many} servers"),
-    };
     printer.done(format_args!("{BOLD}Serving at {url}{BOLD:#}: {what}"));
     printer.done(format_args!(
         "\nAdd it to a client as an MCP server of type `http` with that URL, or let the client start\n\

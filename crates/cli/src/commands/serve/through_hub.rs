@@ -25,6 +25,7 @@ use crate::command_engine;
 use crate::notice::Notice;
 use crate::printer::Printer;
 use crate::report::Failure;
+use crate::served_workspace::{served_text, view_config, view_notices};
 use crate::state_check::unwritable_state;
 use crate::surroundings::Caller;
 use crate::wait;
@@ -80,9 +81,11 @@ pub(super) async fn run(
     notices.extend(unwritable_state(caller));
     notices.extend(facts.no_console.map(Notice::warning));
     let invitation = facts.console.as_deref();
-    let desired = caller.workspace.desired();
     if announcement.is_due() {
-        ready(serve, door, address, invitation, &desired, &notices, printer)?;
+        let desired = view_config(caller, &serve.view);
+        notices.extend(view_notices(&desired, caller));
+        let what = served_text(&desired, caller.asked(), &serve.view);
+        ready(serve, door, address, invitation, &what, &notices, printer)?;
     }
     tokio::select! {
         event = events.next() => match event.filter(|event| event.name == "failed") {

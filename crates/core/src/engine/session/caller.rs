@@ -11,6 +11,7 @@ use crate::catalog::NameStyle;
 use crate::connection::{CapabilityClass, Connection, declares};
 use crate::engine::session::bindings::SessionBindings;
 use crate::engine::supervisor::applied::{AppliedServer, AppliedState};
+use crate::engine::workspace::call_limits::CallVariables;
 use crate::engine::workspace::principal::{LOCAL_PRINCIPAL, PrincipalLease, PrincipalView};
 use crate::engine::workspace::state::{SessionLease, WorkspaceState};
 use crate::permission::UserConsent;
@@ -41,6 +42,8 @@ pub struct Session {
     pub argument_check: ArgumentCheck,
     /// What becomes of large results.
     pub results: ResultPolicy,
+    /// The numbers of its client's environment; `None`: those of the workspace's environment.
+    pub variables: Option<CallVariables>,
     /// The style of the names in its requests, and in the errors that it gets.
     pub names: NameStyle,
     /// The name of the client, for people.
@@ -117,6 +120,7 @@ impl Session {
             consent: UserConsent::None,
             argument_check: ArgumentCheck::Always,
             results: ResultPolicy::local(),
+            variables: None,
             names: NameStyle::Full,
             client: String::new(),
             transport: "",

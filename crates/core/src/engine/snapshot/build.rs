@@ -13,7 +13,7 @@ use crate::engine::snapshot::{self, ListsArrival, WorkspaceSnapshot};
 use crate::engine::supervisor::applied::{AppliedServer, AppliedState};
 use crate::engine::supervisor::pool::ParsedLists;
 use crate::engine::workspace::principal::{PrincipalLease, PrincipalView};
-use crate::engine::{Caller, Engine, Inner, WorkspaceId, WorkspaceState};
+use crate::engine::{Caller, Engine, InProcessServer, Inner, WorkspaceId, WorkspaceState};
 use crate::problem::{EngineProblem, EngineProblemKind};
 
 /// No connection reads its lists so often.
@@ -259,6 +259,7 @@ impl Inner {
         let mut problems = applied.problems.clone();
         problems.extend(catalog.problems().iter().cloned());
         problems.extend(stale_list_problems(applied, &parsed));
+        problems.extend(applied.in_process.iter().flat_map(InProcessServer::problems));
         problems.extend(self.claims.problems(&standing.id));
         problems.extend(self.problems.iter().cloned());
         problems.extend(self.audit.as_ref().and_then(|audit| audit.problem()));

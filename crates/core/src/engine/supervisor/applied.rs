@@ -14,6 +14,7 @@ use crate::catalog::{ConfiguredServer, normalize_configured_server};
 use crate::connection::{CapabilityClass, Connection, ConnectionSpec, EntryKey};
 use crate::engine::session::caller::Session;
 use crate::engine::workspace::call_limits::CallLimits;
+use crate::engine::workspace::in_process::InProcessServer;
 use crate::hooks::Hooks;
 use crate::permission::WorkspacePermissions;
 use crate::problem::EngineProblem;
@@ -33,6 +34,8 @@ pub(crate) struct AppliedState {
     pub(crate) hooks: Arc<Hooks>,
     pub(crate) numbers: CallLimits,
     pub(crate) problems: Vec<EngineProblem>,
+    /// The servers of this process that are to be started: they are asked for their problems with each snapshot.
+    pub(in crate::engine) in_process: Vec<InProcessServer>,
     /// As the settings have it; sessions may differ in their mode.
     pub(crate) permissions: WorkspacePermissions,
 }
@@ -105,10 +108,9 @@ impl AppliedState {
         (placed.connection.entry_key() == entry).then_some(kind)
     }
 
-    /// The mode that holds for a session: its own, else that of the settings, else what is usual for it.
+    /// The mode that holds for a session.
     pub(crate) fn mode(&self, session: &Session) -> Mode {
-        let settings = self.desired.rules.mode.as_ref().map(|mode| mode.value);
-        session.mode.or(settings).unwrap_or(session.usual_mode)
+        self.desired.rules.effective_mode(session.mode, session.usual_mode)
     }
 }
 

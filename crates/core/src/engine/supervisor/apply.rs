@@ -135,7 +135,10 @@ impl Inner {
         let (hooks, wrong) = Hooks::new(&desired.hooks, runner);
         problems.extend(wrong);
         problems.extend(variable_problems(&desired, &workspace.environment));
+        let is_started =
+            |server: &&InProcessServer| placed.iter().any(|placed| placed.name == server.name);
         AppliedState {
+            in_process: workspace.in_process.iter().filter(is_started).cloned().collect(),
             number: self.next_number(),
             numbers: CallLimits::from_settings(&desired, &workspace.environment),
             hooks: Arc::new(hooks),

@@ -30,13 +30,28 @@ const TOOL_TIMEOUT_VARIABLE: NumberVariable =
 const OUTPUT_TOKENS_VARIABLE: NumberVariable =
     NumberVariable { name: "MAX_MCP_OUTPUT_TOKENS", unit: "tokens", least: 0, usual: "25000" };
 
-/// The numbers of one workspace.
+/// The numbers of one workspace. Those that its settings do not name come from the environment of the session that calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CallLimits {
-    pub(crate) tool_timeout: Duration,
+    tool_timeout: LimitSource,
+    output_tokens: LimitSource,
     pub(crate) on_progress: OnProgress,
-    /// Tokens of a result that a model takes, where somebody said.
-    pub(crate) output_tokens: Option<usize>,
+}
+
+/// Where a number comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LimitSource {
+    /// The settings name it for every session; `None`: what they say is no number.
+    Settings(Option<u64>),
+    /// The environment of the workspace, for sessions without one of their own.
+    Environment(Option<u64>),
+}
+
+/// The numbers of one client's own environment, which count for its session alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CallVariables {
+    tool_timeout_ms: Option<u64>,
+    output_tokens: Option<u64>,
 }
 
 /// What progress does to a deadline.
@@ -54,13 +69,49 @@ impl CallLimits {
             Some(false) => OnProgress::GoOn,
             _ => OnProgress::StartAgain,
         };
-        let number = |variable: &NumberVariable| variable.number(desired, environment);
+        let source = |variable: &NumberVariable| match variable.settings_text(desired) {
+            Some(text) => LimitSource::Settings(variable.parse(text)),
+            None => LimitSource::Environment(variable.environment_number(environment)),
+        };
         Self {
-            tool_timeout: number(&TOOL_TIMEOUT_VARIABLE)
-                .map_or(DEFAULT_TOOL_TIMEOUT, Duration::from_millis),
+            tool_timeout: source(&TOOL_TIMEOUT_VARIABLE),
+            output_tokens: source(&OUTPUT_TOKENS_VARIABLE),
             on_progress,
-            output_tokens: number(&OUTPUT_TOKENS_VARIABLE)
-                .map(|tokens| usize::try_from(tokens).unwrap_or(usize::MAX)),
+        }
+    }
+
+    /// How long a tool may take. `session`: the numbers of the caller's own environment.
+    pub(crate) fn tool_timeout(&self, session: Option<CallVariables>) -> Duration {
+        let millis = self.tool_timeout.number(session.map(|own| own.tool_timeout_ms));
+        millis.map_or(DEFAULT_TOOL_TIMEOUT, Duration::from_millis)
+    }
+
+    /// Tokens of a result that a model takes, where the settings or an environment name them.
+    pub(crate) fn output_tokens(&self, session: Option<CallVariables>) -> Option<usize> {
+        let tokens = self.output_tokens.number(session.map(|own| own.output_tokens));
+        tokens.map(|tokens| usize::try_from(tokens).unwrap_or(usize::MAX))
+    }
+}
+
+// === impl LimitSource ===
+
+impl LimitSource {
+    fn number(self, session: Option<Option<u64>>) -> Option<u64> {
+        match self {
+            Self::Settings(number) => number,
+            Self::Environment(number) => session.unwrap_or(number),
+        }
+    }
+}
+
+// === impl CallVariables ===
+
+impl CallVariables {
+    /// What a client's environment says. What is no number does not count; [`variable_problems`] says so.
+    pub fn from_environment(environment: &ProcessEnvironment) -> Self {
+        Self {
+            tool_timeout_ms: TOOL_TIMEOUT_VARIABLE.environment_number(environment),
+            output_tokens: OUTPUT_TOKENS_VARIABLE.environment_number(environment),
         }
     }
 }
@@ -78,9 +129,13 @@ pub fn variable_problems(
 
 impl NumberVariable {
     /// Its number. What is no number, or too small, does not count.
-    fn number(&self, desired: &Desired, environment: &ProcessEnvironment) -> Option<u64> {
-        let number = self.text(desired, environment)?.trim().parse().ok()?;
+    fn parse(&self, text: &str) -> Option<u64> {
+        let number = text.trim().parse().ok()?;
         (number >= self.least).then_some(number)
+    }
+
+    fn environment_number(&self, environment: &ProcessEnvironment) -> Option<u64> {
+        self.parse(self.environment_text(environment)?)
     }
 
     fn problem(
@@ -88,8 +143,8 @@ impl NumberVariable {
         desired: &Desired,
         environment: &ProcessEnvironment,
     ) -> Option<EngineProblem> {
-        let text = self.text(desired, environment)?;
-        if self.number(desired, environment).is_some() {
+        let text = self.settings_text(desired).or_else(|| self.environment_text(environment))?;
+        if self.parse(text).is_some() {
             return None;
         }
         let Self { name, unit, usual, .. } = self;
@@ -100,15 +155,16 @@ impl NumberVariable {
         Some(EngineProblem::new(EngineProblemKind::BadVariable, message))
     }
 
-    /// What the settings say, else what the caller's environment says.
-    fn text<'a>(
-        &self,
-        desired: &'a Desired,
-        environment: &'a ProcessEnvironment,
-    ) -> Option<&'a str> {
-        let set = desired.settings.env.get(self.name).map(|value| value.value.as_str());
-        let given = || environment.iter().rev().find(|(other, _)| other == self.name)?.1.to_str();
-        set.or_else(given)
+    /// What the settings say. An empty value says nothing.
+    fn settings_text<'a>(&self, desired: &'a Desired) -> Option<&'a str> {
+        let text = desired.settings.env.get(self.name)?.value.as_str();
+        (!text.trim().is_empty()).then_some(text)
+    }
+
+    /// What an environment says. An empty value says nothing.
+    fn environment_text<'a>(&self, environment: &'a ProcessEnvironment) -> Option<&'a str> {
+        let variable = environment.iter().rev().find(|(other, _)| other == self.name)?;
+        variable.1.to_str().filter(|text| !text.trim().is_empty())
     }
 }
 
@@ -130,7 +186,7 @@ mod tests {
         let mut surroundings =
             HostContext::for_platform(Platform::Linux, env, home.into()).unwrap();
         surroundings.managed_dir = folder.path().join("managed");
-        let dynamic = vec![DynamicConfig::Text("{}".to_owned())];
+        let dynamic = vec![DynamicConfig::Text(r#"{"mcpServers": {}}"#.to_owned())];
         let desired = resolve_desired(
             &surroundings,
             &ResolveOptions { dynamic, ..ResolveOptions::default() },
@@ -146,8 +202,8 @@ mod tests {
     fn settings_come_before_the_environment() {
         let check = |settings: &str, variables: &[(&str, &str)], expected| {
             let (numbers, problems) = numbers(settings, variables);
-            let millis = numbers.tool_timeout.as_millis();
-            assert_eq!((millis, numbers.on_progress, numbers.output_tokens), expected);
+            let millis = numbers.tool_timeout(None).as_millis();
+            assert_eq!((millis, numbers.on_progress, numbers.output_tokens(None)), expected);
             assert_eq!(problems, Vec::<String>::new());
         };
         let again = OnProgress::StartAgain;
@@ -157,13 +213,33 @@ mod tests {
         let settings = r#"{"env":{"MCP_TOOL_TIMEOUT":"70"},"limits":{"resetOnProgress":false}}"#;
         check(settings, &given, (70, OnProgress::GoOn, Some(9)));
         check("{}", &[("MAX_MCP_OUTPUT_TOKENS", "0")], (100_000_000, again, Some(0)));
+        let empty = [("MCP_TOOL_TIMEOUT", ""), ("MAX_MCP_OUTPUT_TOKENS", " ")];
+        check("{}", &empty, (100_000_000, again, None));
+        check(r#"{"env":{"MCP_TOOL_TIMEOUT":""}}"#, &given, (1500, again, Some(9)));
+    }
+
+    /// A session's own environment stands in for the workspace's, which is that of its first client.
+    #[test]
+    fn a_session_has_the_numbers_of_its_own_environment() {
+        let own = [("MCP_TOOL_TIMEOUT", "20"), ("MAX_MCP_OUTPUT_TOKENS", "nonsense")];
+        let own = own.into_iter().map(|(name, value)| (name.into(), value.into()));
+        let own = Some(CallVariables::from_environment(&own.collect()));
+        let first = [("MCP_TOOL_TIMEOUT", "1500"), ("MAX_MCP_OUTPUT_TOKENS", "9")];
+        let (limits, _) = numbers("{}", &first);
+        assert_eq!(limits.tool_timeout(own), Duration::from_millis(20));
+        assert_eq!(limits.output_tokens(own), None);
+        let none = Some(CallVariables::default());
+        assert_eq!(limits.tool_timeout(none), DEFAULT_TOOL_TIMEOUT);
+        let (limits, _) = numbers(r#"{"env":{"MCP_TOOL_TIMEOUT":"70"}}"#, &first);
+        assert_eq!(limits.tool_timeout(own), Duration::from_millis(70));
     }
 
     #[test]
     fn nonsense_counts_as_nothing_and_is_a_problem() {
         let check = |settings: &str, variables: &[(&str, &str)], expected: &[&str]| {
             let (numbers, problems) = numbers(settings, variables);
-            assert_eq!((numbers.tool_timeout, numbers.output_tokens), (DEFAULT_TOOL_TIMEOUT, None));
+            let counts = (numbers.tool_timeout(None), numbers.output_tokens(None));
+            assert_eq!(counts, (DEFAULT_TOOL_TIMEOUT, None));
             assert_eq!(problems, expected);
         };
         let timeout = |value: &str| {
@@ -171,7 +247,7 @@ mod tests {
                 "`MCP_TOOL_TIMEOUT` is `{value}`, which is not a usable number of milliseconds; 100000000 is used"
             )
         };
-        for value in ["soon", "0", "-1", "1.5", "1e3", ""] {
+        for value in ["soon", "0", "-1", "1.5", "1e3"] {
             check("{}", &[("MCP_TOOL_TIMEOUT", value)], &[&timeout(value)]);
         }
         let settings = r#"{"env":{"MCP_TOOL_TIMEOUT":"5 min","MAX_MCP_OUTPUT_TOKENS":"many"}}"#;

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use switchboard_config::Mode;
+use switchboard_core::engine::QueueAccess;
 use switchboard_core::permission::{
     AnswerLifetime, AskReason, DecisionReason, HookVerdict, PermissionSubject, PermissionVerdict,
     ToolAnnotations, ToolInteraction, ToolMemory, ToolOrigin, UserConsent, judge_call,
@@ -141,7 +142,7 @@ fn check_advice(mut case: Case) {
     let helps = matches!(case.verdict(), PermissionVerdict::Allow { .. });
     assert_eq!(because.yields_to_allow_rule(), helps, "{said}");
     // A hook has said why itself, and a rule that denies is named with its place.
-    let has_advice = helps || because.advice().is_some();
+    let has_advice = helps || because.advice(QueueAccess::Open).is_some();
     let is_hook = matches!(because, DecisionReason::Hook { .. });
     assert_eq!(has_advice, !is_hook, "{said}");
 }

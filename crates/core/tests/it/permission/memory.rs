@@ -219,6 +219,8 @@ async fn an_answer_taken_back_by_one_process_counts_in_no_other() {
         ("linear/get", &["github/get", "github/put"]),
         ("github/", &["github/get", "github/put", "linear/get"]),
         ("git", &["github/get", "github/put", "linear/get"]),
+        ("mcp__github__get", &["github/put", "linear/get"]),
+        ("mcp__github", &["github/get", "github/put", "linear/get"]),
     ] {
         let folder = tempfile::tempdir().unwrap();
         let (hub, command) = (open(folder.path()), open(folder.path()));

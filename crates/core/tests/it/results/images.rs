@@ -155,3 +155,31 @@ async fn bombs_are_not_unpacked() {
         assert!(crate::logs::peak_memory() - before < 400 * 1024 * 1024);
     }
 }
+
+/// An image that a tool embeds as a resource costs a model as much as any other. Contents of resources that a client reads
+/// are data, and stay.
+#[tokio::test]
+async fn images_in_embedded_resources_are_scaled() {
+    let kit = Kit::new().await;
+    let data = encoded(&plain(400, 100), ImageFormat::Png);
+    let resource = json!({ "uri": "file:///a.png", "mimeType": "image/png", "blob": data });
+    let item =
+        json!({ "type": "resource", "resource": resource, "annotations": { "priority": 1 } });
+    let result = raw(json!({ "content": [item] }).to_string());
+    let images = ImagePolicy::Scale { pixels: 200, bytes: 5_000_000 };
+    let policy = ResultPolicy { images, ..ResultPolicy::gateway() };
+    let kept = kit.tool(&result, &policy).await;
+    assert_eq!(kept.images_scaled, 1);
+    let after: Value = kept.result.decode().unwrap();
+    let after = &after["content"][0];
+    assert_eq!(
+        (&after["resource"]["uri"], &after["annotations"]["priority"]),
+        (&json!("file:///a.png"), &json!(1))
+    );
+    let file = STANDARD.decode(after["resource"]["blob"].as_str().unwrap()).unwrap();
+    let reader = ImageReader::new(Cursor::new(file)).with_guessed_format().unwrap();
+    assert_eq!(reader.into_dimensions().unwrap(), (200, 50));
+    let other = json!({ "uri": "file:///a", "mimeType": "application/pdf", "blob": data });
+    let other = raw(json!({ "content": [{ "type": "resource", "resource": other }] }).to_string());
+    assert_eq!(kit.tool(&other, &policy).await.result, other);
+}

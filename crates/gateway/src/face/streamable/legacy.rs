@@ -95,8 +95,11 @@ async fn begin<F: ViewProvider>(
         transport: Transport::Http.as_str(),
         clients: SessionClients::One,
     };
-    let opened =
-        face.front.open(opening).await.map_err(|_| HttpRefusal::no_such_part(&owner.part))?;
+    let opened = face
+        .front
+        .open(opening)
+        .await
+        .map_err(|error| HttpRefusal::no_view(&owner.part, &error))?;
     let making = SessionParts {
         limits: face.options.limits,
         over: CancellationToken::new(),

@@ -120,7 +120,7 @@ async fn open<F: ViewProvider>(
         transport: Transport::Http.as_str(),
         clients: SessionClients::Several,
     };
-    front.open(opening).await.map_err(|_| HttpRefusal::no_such_part(&owner.part))
+    front.open(opening).await.map_err(|error| HttpRefusal::no_view(&owner.part, &error))
 }
 
 // === impl View ===

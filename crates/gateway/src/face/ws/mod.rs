@@ -91,8 +91,11 @@ pub(super) async fn upgrade<F: ViewProvider>(
         transport: Transport::WebSocket.as_str(),
         clients: SessionClients::One,
     };
-    let opened =
-        face.front.open(opening).await.map_err(|_| HttpRefusal::no_such_part(&owner.part))?;
+    let opened = face
+        .front
+        .open(opening)
+        .await
+        .map_err(|error| HttpRefusal::no_view(&owner.part, &error))?;
     let counted = (
         face.metrics.count_session(Transport::WebSocket),
         face.metrics.count_stream(Transport::WebSocket),

@@ -6,7 +6,7 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use switchboard_gateway::bridge::BridgeOptions;
 use switchboard_gateway::face::{self, FaceOptions};
-use switchboard_gateway::view_provider::{NoSuchView, OpenView, ViewProvider, ViewRequest};
+use switchboard_gateway::view_provider::{OpenView, ViewError, ViewProvider, ViewRequest};
 use switchboard_testkit::programs::program;
 use switchboard_wire::client::{CallRequest, Client, ListKind};
 use switchboard_wire::envelope::{RpcError, code};
@@ -53,7 +53,7 @@ impl Doomed {
 impl ViewProvider for Doomed {
     type View = Self;
 
-    async fn open(&self, _: ViewRequest) -> Result<OpenView<Self>, NoSuchView> {
+    async fn open(&self, _: ViewRequest) -> Result<OpenView<Self>, ViewError> {
         let view = Arc::new(Self { dies: Arc::clone(&self.dies) });
         Ok(OpenView { view, changes: ChangeBroadcaster::default() })
     }

@@ -22,7 +22,7 @@ use std::{
 use futures_util::future::BoxFuture;
 use switchboard_gateway::{
     face::{FaceError, FaceOptions, serve},
-    view_provider::{NoSuchView, OpenView, ViewProvider, ViewRequest, ViewSelection},
+    view_provider::{OpenView, ViewError, ViewProvider, ViewRequest, ViewSelection},
 };
 use switchboard_testkit::fixture::Fixture;
 use switchboard_wire::{
@@ -112,10 +112,10 @@ impl Served {
 impl ViewProvider for Stage {
     type View = Scene;
 
-    async fn open(&self, opening: ViewRequest) -> Result<OpenView<Scene>, NoSuchView> {
+    async fn open(&self, opening: ViewRequest) -> Result<OpenView<Scene>, ViewError> {
         if matches!(&opening.part, ViewSelection::Server(name) | ViewSelection::Agent(name) if name == "none")
         {
-            return Err(NoSuchView);
+            return Err(ViewError::NoSuchView);
         }
         self.openings.lock().unwrap().push(opening);
         Ok(OpenView { view: Arc::clone(&self.scene), changes: self.scene.changes.clone() })

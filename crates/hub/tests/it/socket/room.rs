@@ -10,7 +10,7 @@ use std::{
 };
 
 use futures_util::future::BoxFuture;
-use switchboard_gateway::view_provider::{NoSuchView, OpenView, ViewProvider, ViewRequest};
+use switchboard_gateway::view_provider::{OpenView, ViewError, ViewProvider, ViewRequest};
 use switchboard_hub::socket::{
     ClientHello, EndedHub, HelloRefusal, HelloRefusalKind, HubBackend, HubFolders, HubLifetime,
     HubListener, HubPaths, ListenOptions,
@@ -168,7 +168,7 @@ impl HubBackend for Behind {
 impl ViewProvider for One {
     type View = Fixture;
 
-    async fn open(&self, _: ViewRequest) -> Result<OpenView<Fixture>, NoSuchView> {
+    async fn open(&self, _: ViewRequest) -> Result<OpenView<Fixture>, ViewError> {
         Ok(OpenView { view: self.0.clone(), changes: self.0.changes().clone() })
     }
 }

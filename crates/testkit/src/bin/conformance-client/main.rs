@@ -12,10 +12,11 @@ use std::process::ExitCode;
 use switchboard_wire::{
     Error, Version,
     client::{
-        Call, Client, ClientOptions, Exchange, ExchangeEvent, Greeting, HttpTarget, InboxEvent,
-        InputRequest, InputResponse, List, ServerInbox, Target, elicitation, skills,
+        CallRequest, Client, ClientOptions, Exchange, ExchangeEvent, HttpTarget, InboxEvent,
+        InputRequest, InputResponse, ListKind, ServerInbox, ServerTarget, VersionNegotiation,
+        elicitation, skills,
     },
-    http::{EndpointOptions, Pool, PoolOptions},
+    http::{EndpointOptions, HttpPool, HttpPoolOptions},
     json::Raw,
     meta::method,
 };
@@ -53,35 +54,35 @@ async fn run() -> Done {
     let signing_in = SigningIn::new(&url)?;
     let (client, inbox) = Client::connect(target(&url, &signing_in)?, options).await?;
     let answering = tokio::spawn(answer_all(inbox));
-    let done = if client.server().era() == version.era() {
+    let done = if client.server_facts().era() == version.era() {
         play(&client, &scenario).await
     } else {
-        Err(format!("{version} was asked for, not {}", client.server().version).into())
+        Err(format!("{version} was asked for, not {}", client.server_facts().version).into())
     };
     client.close().await;
     answering.await?;
     done
 }
 
-fn target(url: &str, signing_in: &SigningIn) -> Result<Target, Failure> {
+fn target(url: &str, signing_in: &SigningIn) -> Result<ServerTarget, Failure> {
     let credentials = signing_in.credentials.clone();
-    Ok(Target::Http(HttpTarget {
+    Ok(ServerTarget::Http(HttpTarget {
         url: url.parse()?,
-        pool: Pool::new(&PoolOptions::default())?,
+        pool: HttpPool::new(&HttpPoolOptions::default())?,
         options: EndpointOptions { credentials, ..EndpointOptions::default() },
     }))
 }
 
 /// The era is found out, as a host does. The scenarios about skills answer that question as a modern
 /// server whatever version they are run at, so there the version is said.
-fn greeting(scenario: &str, version: Version) -> Greeting {
+fn greeting(scenario: &str, version: Version) -> VersionNegotiation {
     if scenario.starts_with("sep-2640-") {
-        return Greeting::Only(version);
+        return VersionNegotiation::Only(version);
     }
-    Greeting::Probe
+    VersionNegotiation::Probe
 }
 
-fn options(greeting: Greeting) -> Result<ClientOptions, Failure> {
+fn options(greeting: VersionNegotiation) -> Result<ClientOptions, Failure> {
     let mut options = ClientOptions::new("switchboard-conformance", env!("CARGO_PKG_VERSION"));
     options.capabilities = Raw::parse(CAPABILITIES)?;
     options.roots = Some(Vec::new());
@@ -93,7 +94,7 @@ fn options(greeting: Greeting) -> Result<ClientOptions, Failure> {
 async fn play(client: &Client, scenario: &str) -> Done {
     match scenario {
         "initialize" | "request-metadata" | "json-schema-ref-no-deref" => {
-            client.list(List::Tools).await?;
+            client.list(ListKind::Tools).await?;
             Ok(())
         }
         "tools_call" => call_listed(client, "add_numbers", r#"{"a":5,"b":3}"#).await,
@@ -107,7 +108,7 @@ async fn play(client: &Client, scenario: &str) -> Done {
         "json-schema-2020-12-preservation" => echo_schema(client).await,
         "sep-2322-client-request-state" => interleave_rounds(client).await,
         "sep-2640-client-no-prefetch" => {
-            skills::list(client).await?;
+            skills::list_skills(client).await?;
             Ok(())
         }
         "sep-2640-client-verify-digest"
@@ -124,28 +125,28 @@ async fn play(client: &Client, scenario: &str) -> Done {
 
 /// Lists the tools, as a host does before it calls one, and calls this one.
 async fn call_listed(client: &Client, tool: &str, arguments: &str) -> Done {
-    let tools = names(client, List::Tools, "name").await?;
+    let tools = names(client, ListKind::Tools, "name").await?;
     if !tools.iter().any(|name| name == tool) {
         return Err(format!("there is no `{tool}` among {tools:?}").into());
     }
-    finish(client, Call::tool(tool, &Raw::parse(arguments.to_owned())?)).await
+    finish(client, CallRequest::call_tool(tool, &Raw::parse(arguments.to_owned())?)).await
 }
 
 async fn call_every_tool(client: &Client, arguments: &str) -> Done {
     let arguments = Raw::parse(arguments.to_owned())?;
-    for tool in names(client, List::Tools, "name").await? {
-        finish(client, Call::tool(&tool, &arguments)).await?;
+    for tool in names(client, ListKind::Tools, "name").await? {
+        finish(client, CallRequest::call_tool(&tool, &arguments)).await?;
     }
     Ok(())
 }
 
 async fn use_everything(client: &Client) -> Done {
     call_every_tool(client, "{}").await?;
-    for uri in names(client, List::Resources, "uri").await? {
-        finish(client, Call::read(&uri)).await?;
+    for uri in names(client, ListKind::Resources, "uri").await? {
+        finish(client, CallRequest::read_resource(&uri)).await?;
     }
-    for prompt in names(client, List::Prompts, "name").await? {
-        finish(client, Call::prompt(&prompt, &Raw::empty_object())).await?;
+    for prompt in names(client, ListKind::Prompts, "name").await? {
+        finish(client, CallRequest::get_prompt(&prompt, &Raw::empty_object())).await?;
     }
     Ok(())
 }
@@ -157,42 +158,42 @@ async fn call_what_the_context_says(client: &Client) -> Done {
     let calls = member(&context, "toolCalls")?;
     for call in calls.elements() {
         let name = text(&call, "name")?;
-        finish(client, Call::tool(&name, &member(&call, "arguments")?)).await?;
+        finish(client, CallRequest::call_tool(&name, &member(&call, "arguments")?)).await?;
     }
     Ok(())
 }
 
 /// Hands a tool's schema back as it came.
 async fn echo_schema(client: &Client) -> Done {
-    let tools = client.list(List::Tools).await?.items;
+    let tools = client.list(ListKind::Tools).await?.items;
     let tool = tools
         .iter()
         .find(|tool| text(tool, "name").is_ok_and(|name| name == "json_schema_2020_12_tool"))
         .ok_or("the tool with the schema is missing")?;
     let schema = member(tool, "inputSchema")?;
     let arguments = Raw::parse(format!(r#"{{"schema":{schema}}}"#))?;
-    finish(client, Call::tool("json_schema_echo", &arguments)).await
+    finish(client, CallRequest::call_tool("json_schema_echo", &arguments)).await
 }
 
 /// A call that asks is put away while another runs, then goes on where it was.
 async fn interleave_rounds(client: &Client) -> Done {
     let nothing = Raw::empty_object();
-    let asking = Call::tool("test_mrtr_echo_state", &nothing);
+    let asking = CallRequest::call_tool("test_mrtr_echo_state", &nothing);
     let mut exchange = client.call(asking.clone());
     let questions = match exchange.next().await? {
         ExchangeEvent::NeedsInput(questions) => questions,
         other => return Err(format!("a question was expected, not {other:?}").into()),
     };
     let resume = exchange.suspend().ok_or("the call cannot be put away")?;
-    finish(client, Call::tool("test_mrtr_unrelated", &nothing)).await?;
+    finish(client, CallRequest::call_tool("test_mrtr_unrelated", &nothing)).await?;
     conclude(client.resume(&asking, resume, answers(&questions))).await?;
-    finish(client, Call::tool("test_mrtr_no_state", &nothing)).await?;
-    finish(client, Call::tool("test_mrtr_no_result_type", &nothing)).await
+    finish(client, CallRequest::call_tool("test_mrtr_no_state", &nothing)).await?;
+    finish(client, CallRequest::call_tool("test_mrtr_no_result_type", &nothing)).await
 }
 
 /// Loads each skill, then the files it lists.
 async fn load_skills(client: &Client) -> Done {
-    for skill in skills::list(client).await?.skills {
+    for skill in skills::list_skills(client).await?.skills {
         let loaded = skill.load(client).await?;
         if let skills::SkillFiles::Listed(files) = skill.files() {
             for file in files {
@@ -204,7 +205,7 @@ async fn load_skills(client: &Client) -> Done {
 }
 
 /// Makes a call, answers what is asked, and demands a result that is no error.
-async fn finish(client: &Client, call: Call) -> Done {
+async fn finish(client: &Client, call: CallRequest) -> Done {
     conclude(client.call(call)).await
 }
 
@@ -260,7 +261,7 @@ fn reply(asked: &str, params: &Raw) -> Option<Raw> {
     match asked {
         method::ELICIT => {
             let schema = params.get("requestedSchema").ok()??;
-            Some(elicitation::accept(&elicitation::form_defaults(&schema)))
+            Some(elicitation::accept_form(&elicitation::form_defaults(&schema)))
         }
         method::SAMPLE => Raw::parse(
             r#"{"role":"assistant","model":"none","content":{"type":"text","text":"Hello."}}"#,
@@ -270,7 +271,7 @@ fn reply(asked: &str, params: &Raw) -> Option<Raw> {
     }
 }
 
-async fn names(client: &Client, list: List, key: &str) -> Result<Vec<String>, Failure> {
+async fn names(client: &Client, list: ListKind, key: &str) -> Result<Vec<String>, Failure> {
     let items = client.list(list).await?.items;
     items.iter().map(|item| text(item, key)).collect()
 }

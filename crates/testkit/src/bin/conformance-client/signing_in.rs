@@ -7,12 +7,12 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 use switchboard_auth::{
-    Client, ClientAuthMethod, FileSignInStore, IdentityProviderClient, NoKeychain, OAuthAccount,
-    OAuthCredentials, OpenSignInPage, Secret, SignIn, SignInPageOutcome, SignInRecord,
+    ClientAuthMethod, FileSignInStore, IdentityProviderClient, NoKeychain, OAuthAccount,
+    OAuthClient, OAuthCredentials, OpenSignInPage, Secret, SignIn, SignInPageOutcome, SignInRecord,
     SignInStore as _, SignInTarget, UserPresence,
 };
 use switchboard_config::{Grant, OAuth};
-use switchboard_wire::http::{CredentialProvider, PoolOptions};
+use switchboard_wire::http::{CredentialProvider, HttpPoolOptions};
 use tempfile::{NamedTempFile, TempDir};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -55,7 +55,7 @@ impl SigningIn {
         let store = Arc::new(FileSignInStore::new(folder.path(), Arc::new(NoKeychain)));
         let organisation = organisation(&context, &store)?;
         let subject = SignInTarget::new("conformance", url.parse()?, Some(oauth));
-        let sign_in = SignIn::new(subject, store, PoolOptions::default())
+        let sign_in = SignIn::new(subject, store, HttpPoolOptions::default())
             .with_identity_provider(organisation);
         let provider = OAuthCredentials::new(sign_in, UserPresence::Somebody(Arc::new(Agreeable)));
         Ok(Self { credentials: Arc::new(provider), _store: folder, _files: files })
@@ -103,7 +103,8 @@ fn organisation(
         scopes: Vec::new(),
         callback_port: None,
     };
-    let client = Client { id: text("idp_client_id"), secret: None, auth: ClientAuthMethod::None };
+    let client =
+        OAuthClient { id: text("idp_client_id"), secret: None, auth: ClientAuthMethod::None };
     let account = OAuthAccount {
         issuer: text("idp_issuer"),
         token_endpoint: text("idp_token_endpoint"),
@@ -121,9 +122,9 @@ fn organisation(
         server_zone: None,
     };
     let provider =
-        IdentityProviderClient::new(settings, None, store.clone(), PoolOptions::default());
+        IdentityProviderClient::new(settings, None, store.clone(), HttpPoolOptions::default());
     store.save(
-        &provider.key(),
+        &provider.store_key(),
         &SignInRecord { account: Some(account), ..SignInRecord::default() },
     )?;
     Ok(Some(provider))
