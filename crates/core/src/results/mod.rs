@@ -320,9 +320,9 @@ impl ResultPolicy {
     /// Whether a look at the whole text is enough: a text has at most as many characters as its JSON has bytes.
     fn surely_passes(&self, text: &str) -> bool {
         let has = |name: &str| memchr::memmem::find(text.as_bytes(), name.as_bytes()).is_some();
+        let has_image = || has("\"data\"") || (has("\"blob\"") && has("image"));
         text.len() <= self.limit()
-            && (self.images == ImagePolicy::Leave
-                || !has("\"data\"") && !(has("\"blob\"") && has("image")))
+            && (self.images == ImagePolicy::Leave || !has_image())
             && (self.blobs == BlobPolicy::Leave || !has("\"blob\""))
     }
 }

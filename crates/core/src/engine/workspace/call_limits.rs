@@ -82,13 +82,13 @@ impl CallLimits {
 
     /// How long a tool may take. `session`: the numbers of the caller's own environment.
     pub(crate) fn tool_timeout(&self, session: Option<CallVariables>) -> Duration {
-        let millis = self.tool_timeout.number(session.map(|own| own.tool_timeout_ms));
+        let millis = self.tool_timeout.number(session, |own| own.tool_timeout_ms);
         millis.map_or(DEFAULT_TOOL_TIMEOUT, Duration::from_millis)
     }
 
     /// Tokens of a result that a model takes, where the settings or an environment name them.
     pub(crate) fn output_tokens(&self, session: Option<CallVariables>) -> Option<usize> {
-        let tokens = self.output_tokens.number(session.map(|own| own.output_tokens));
+        let tokens = self.output_tokens.number(session, |own| own.output_tokens);
         tokens.map(|tokens| usize::try_from(tokens).unwrap_or(usize::MAX))
     }
 }
@@ -96,10 +96,15 @@ impl CallLimits {
 // === impl LimitSource ===
 
 impl LimitSource {
-    fn number(self, session: Option<Option<u64>>) -> Option<u64> {
+    /// The number that counts for a session: `own` reads it from the session's variables, if the session has its own.
+    fn number(
+        self,
+        session: Option<CallVariables>,
+        own: impl FnOnce(CallVariables) -> Option<u64>,
+    ) -> Option<u64> {
         match self {
             Self::Settings(number) => number,
-            Self::Environment(number) => session.unwrap_or(number),
+            Self::Environment(number) => session.map_or(number, own),
         }
     }
 }
