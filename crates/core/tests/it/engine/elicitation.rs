@@ -218,6 +218,8 @@ async fn a_page_that_the_client_cannot_show_is_named_in_the_result() {
             let script = Script::new(&["ask"]).asking(pages.clone());
             let mut bench = Bench::new().await;
             bench.serve("one", if is_legacy { script.legacy() } else { script });
+            // Declared for the queue, which nobody watches.
+            super::handed::apply(&bench, &json!({ "questions": { "elicitation": "queue" } }));
             let without = Raw::empty_object();
             let session = Session { capabilities: without, ..session(QuestionAnswerer::Queue) };
             let caller = bench.attach(session);

@@ -64,7 +64,7 @@ fn travelled(carried: &CallContinuation) -> CallContinuation {
 }
 
 /// Writes the user's settings and applies them.
-fn apply(bench: &Bench, settings: &Value) {
+pub(super) fn apply(bench: &Bench, settings: &Value) {
     let folder = bench.folder.path().join(".config/switchboard");
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join("settings.json"), settings.to_string()).unwrap();
