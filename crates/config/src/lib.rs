@@ -5,19 +5,19 @@
 //! through [`HostContext`].
 //!
 //! ```
-//! use switchboard_config::{Asked, Existing, Platform, Scope, HostContext, Workspace};
+//! use switchboard_config::{ConfigWorkspace, HostContext, OnExistingEntry, Platform, ResolveOptions, Scope};
 //!
 //! # let folder = tempfile::tempdir()?;
 //! # let home = folder.path().to_str().unwrap().to_owned();
 //! let env = [("HOME".to_owned(), home.clone())].into();
-//! let surroundings = HostContext::usual(Platform::Linux, env, home.into()).unwrap();
-//! let workspace = Workspace::new(surroundings, Asked::default());
+//! let context = HostContext::for_platform(Platform::Linux, env, home.into()).unwrap();
+//! let workspace = ConfigWorkspace::new(context, ResolveOptions::default());
 //!
 //! let entry = serde_json::json!({ "command": "npx", "args": ["-y", "@org/server"] });
-//! workspace.add(Scope::Local, "github", &entry, Existing::Keep)?;
+//! workspace.add(Scope::Local, "github", &entry, OnExistingEntry::Keep)?;
 //!
 //! let desired = workspace.desired();
-//! let (server, entry) = desired.ready().next().unwrap();
+//! let (server, entry) = desired.ready_servers().next().unwrap();
 //! assert_eq!((&*server.name, entry.transport.name()), ("github", "stdio"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -8,43 +8,45 @@
 //! ```
 //! # use std::{sync::Arc, time::Duration};
 //! # use futures_util::future::BoxFuture;
-//! # use switchboard_config::{Asked, Platform, HostContext, resolve};
-//! # use switchboard_core::engine::InProcess;
-//! # use switchboard_process::Guard;
+//! # use switchboard_config::{HostContext, Platform, ResolveOptions, resolve_desired};
+//! # use switchboard_core::engine::InProcessServer;
+//! # use switchboard_process::ProcessGuard;
 //! # use switchboard_wire::{envelope::RpcError, json::Raw};
-//! # use switchboard_wire::server::{self, Changes, Context, Description, Handler, Reply};
+//! # use switchboard_wire::server::{
+//! #     ChangeBroadcaster, HandlerReply, HandlerRequest, RequestContext, ServerDescription, ServerHandler,
+//! # };
 //! use switchboard_core::{CallEvent, Engine, EngineOptions, Request, Session, Workspace, WorkspaceId};
 //!
 //! # struct Clock;
-//! # impl Handler for Clock {
-//! #     fn describe(&self) -> Description {
+//! # impl ServerHandler for Clock {
+//! #     fn describe(&self) -> ServerDescription {
 //! #         let raw = |text: &str| Raw::parse(text.to_owned()).unwrap();
-//! #         Description { info: raw(r#"{"name":"clock","version":"1"}"#), capabilities: raw(r#"{"tools":{}}"#), instructions: None }
+//! #         ServerDescription { info: raw(r#"{"name":"clock","version":"1"}"#), capabilities: raw(r#"{"tools":{}}"#), instructions: None }
 //! #     }
-//! #     fn call<'a>(&'a self, asked: server::Asked, _: &'a Context) -> BoxFuture<'a, Result<Reply, RpcError>> {
+//! #     fn call<'a>(&'a self, asked: HandlerRequest, _: &'a RequestContext) -> BoxFuture<'a, Result<HandlerReply, RpcError>> {
 //! #         let text = match &*asked.method {
 //! #             "tools/list" => r#"{"tools":[{"name":"now","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}]}"#,
 //! #             _ => r#"{"content":[{"type":"text","text":"noon"}]}"#,
 //! #         };
-//! #         Box::pin(async move { Ok(Reply::Complete(Raw::parse(text).unwrap())) })
+//! #         Box::pin(async move { Ok(HandlerReply::Complete(Raw::parse(text).unwrap())) })
 //! #     }
 //! # }
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() {
 //! # let home = tempfile::tempdir().unwrap();
 //! # let env = [("HOME".to_owned(), home.path().to_str().unwrap().to_owned())].into();
-//! # let surroundings = HostContext::usual(Platform::Linux, env, home.path().into()).unwrap();
-//! let desired = resolve(&surroundings, &Asked::default()); // what the configuration says
+//! # let surroundings = HostContext::for_platform(Platform::Linux, env, home.path().into()).unwrap();
+//! let desired = resolve_desired(&surroundings, &ResolveOptions::default()); // what the configuration says
 //! let workspace = Workspace {
-//!     id: WorkspaceId::of(&desired, &Arc::from([]), ""),
+//!     id: WorkspaceId::from_desired(&desired, &Arc::from([]), ""),
 //!     environment: Arc::from([]),
-//!     in_process: vec![InProcess::new("clock", Arc::new(Clock), Changes::default())],
+//!     in_process: vec![InProcessServer::new("clock", Arc::new(Clock), ChangeBroadcaster::default())],
 //! };
-//! let engine = Engine::start(EngineOptions::new("my-agent", "1.0", Guard::none())).await;
+//! let engine = Engine::start(EngineOptions::new("my-agent", "1.0", ProcessGuard::none())).await;
 //! engine.apply(&workspace, desired);
 //!
 //! // What is there, as soon as nothing more is coming.
-//! let snapshot = engine.settled(&workspace.id, Duration::from_secs(5)).await.unwrap();
+//! let snapshot = engine.settled_snapshot(&workspace.id, Duration::from_secs(5)).await.unwrap();
 //! assert_eq!(snapshot.catalog.tools()[0].name, "mcp__clock__now");
 //!
 //! // A call, and somebody to answer its questions.
@@ -53,8 +55,8 @@
 //! let outcome = loop {
 //!     match running.next().await.unwrap() {
 //!         CallEvent::Question(question) => {
-//!             use switchboard_core::{dispatch::Reply, permission::Remember};
-//!             question.answer(Reply::Allow(Remember::Once)); // no rule says whether it may
+//!             use switchboard_core::{dispatch::QuestionAnswer, permission::AnswerLifetime};
+//!             question.answer(QuestionAnswer::Allow(AnswerLifetime::Once)); // no rule says whether it may
 //!         }
 //!         CallEvent::Done(outcome) => break outcome,
 //!         _ => {} // progress, logs

@@ -48,7 +48,7 @@ pub(crate) use workspace::state::WorkspaceState;
 use questions::session_questions::SessionQuestions;
 pub(crate) use session::calls_in_flight::CallInFlightLease;
 use session::calls_in_flight::CallsInFlight;
-use session::choose_connection::Claims;
+use session::claims::Claims;
 use session::subscriptions::SessionSubscriptions;
 use snapshot::recent_calls::RecentCalls;
 use storage::EngineStorage;

@@ -6,19 +6,20 @@
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), switchboard_wire::Error> {
-//! use switchboard_wire::client::{Call, Client, ClientOptions, List, Stdio, Target};
-//! use switchboard_process::{Command, Guard, StderrOptions};
+//! use switchboard_wire::client::{CallRequest, Client, ClientOptions, ListKind, ServerTarget, StdioTarget};
+//! use switchboard_process::{ProcessCommand, ProcessGuard, StderrOptions};
 //! use switchboard_wire::json::Raw;
 //!
-//! let mut command = Command::new("mcp-server-time");
+//! let mut command = ProcessCommand::new("mcp-server-time");
 //! command.env = std::env::vars_os().collect();
-//! let target = Target::Stdio(Stdio { command, guard: Guard::none(), stderr: StderrOptions::default() });
+//! let stdio = StdioTarget { command, guard: ProcessGuard::none(), stderr: StderrOptions::default() };
+//! let target = ServerTarget::Stdio(stdio);
 //! let (client, _inbox) = Client::connect(target, ClientOptions::new("example", "1.0")).await?;
-//! for tool in client.list(List::Tools).await?.items {
+//! for tool in client.list(ListKind::Tools).await?.items {
 //!     println!("{tool}");
 //! }
 //! let arguments = Raw::parse(r#"{"timezone":"Europe/Zurich"}"#).unwrap();
-//! let now = client.call(Call::tool("get_current_time", &arguments)).result().await?;
+//! let now = client.call(CallRequest::call_tool("get_current_time", &arguments)).result().await?;
 //! println!("{now}");
 //! client.close().await;
 //! # Ok(())

@@ -6,6 +6,7 @@ pub(super) mod bindings;
 pub(super) mod caller;
 pub(super) mod calls_in_flight;
 pub(super) mod choose_connection;
+pub(super) mod claims;
 pub(super) mod list_sessions;
 pub(super) mod local_call;
 pub(super) mod subscriptions;

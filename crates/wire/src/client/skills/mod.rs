@@ -10,10 +10,10 @@
 //! # async fn example(client: &switchboard_wire::client::Client) -> Result<(), switchboard_wire::Error> {
 //! use switchboard_wire::client::skills;
 //!
-//! for skill in skills::list(client).await?.skills {
+//! for skill in skills::list_skills(client).await?.skills {
 //!     println!("{}: {}", skill.name(), skill.description());
 //! }
-//! let skill = skills::get(client, "skill://pdf-processing/SKILL.md").await?;
+//! let skill = skills::get_skill(client, "skill://pdf-processing/SKILL.md").await?;
 //! let loaded = skill.load(client).await?;
 //! println!("{}", loaded.text());
 //! let forms = loaded.read(client, "skill://pdf-processing/references/FORMS.md").await?;
