@@ -1,8 +1,7 @@
 //! A sign-in that goes on by itself: whoever asked for it has the address of a page, and need not wait for more.
 
-use std::sync::{Mutex, PoisonError};
-
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
 use url::Url;
@@ -90,7 +89,7 @@ impl OpenSignInPage for PageAddressSender {
         &'a self,
         url: &'a Url,
     ) -> BoxFuture<'a, Result<SignInPageOutcome, Box<dyn std::error::Error + Send + Sync>>> {
-        let tell = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let tell = self.0.lock().take();
         // Whoever asked may have given up, which ends this too.
         let _ = tell.map(|tell| tell.send(url.to_string()));
         Box::pin(std::future::ready(Ok(SignInPageOutcome::Opened)))

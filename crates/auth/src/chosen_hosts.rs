@@ -5,8 +5,8 @@
 //! that may name the least.
 
 use std::net::IpAddr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Mutex, MutexGuard};
 use url::{Host, Url};
 
 use crate::network_zone::NetworkZone;
@@ -88,7 +88,7 @@ impl ChosenHost {
     }
 
     fn lock_seen(&self) -> MutexGuard<'_, Option<NetworkZone>> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+        self.seen.lock()
     }
 }
 

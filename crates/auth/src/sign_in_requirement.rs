@@ -1,11 +1,12 @@
 //! What a server asks for when it turns us away, and where it was then: the beginning of every sign-in.
 
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::HeaderMap;
+use parking_lot::Mutex;
 use switchboard_wire::http::{
     ChallengeAction, CredentialChallenge, CredentialError, CredentialProvider, EndpointOptions,
     HttpEndpoint, HttpError, HttpPool, HttpPoolOptions, RequestLine,
@@ -46,7 +47,7 @@ impl SignInRequirement {
         match endpoint.post(Bytes::from_static(PROBE_REQUEST.as_bytes()), HeaderMap::new()).await {
             Ok(_) => Ok(None),
             Err(HttpError::Refused { challenges, .. }) => {
-                let remote = *refusal.0.lock().unwrap_or_else(PoisonError::into_inner);
+                let remote = *refusal.0.lock();
                 Ok(Some(Self { challenges: AuthenticateChallenges::parse(&challenges), remote }))
             }
             Err(source) => Err(Error::Fetch { what, source }),
@@ -73,7 +74,7 @@ impl CredentialProvider for RefusalRecorder {
         &'a self,
         challenge: &'a CredentialChallenge,
     ) -> BoxFuture<'a, ChallengeAction> {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = challenge.remote;
+        *self.0.lock() = challenge.remote;
         Box::pin(std::future::ready(ChallengeAction::GiveUp))
     }
 }

@@ -4,10 +4,11 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use switchboard_config::{
     AdmittedEntry, BUILTIN_SERVER, Desired, HostContext, PLUGINS_SERVER, PluginSettings,
     PluginTerms, native_plugin_paths,
@@ -151,7 +152,7 @@ async fn shared_server(
 ) -> Result<Arc<PluginServer>, Failure> {
     type HostKey = (Vec<PathBuf>, PluginSettings);
     static HOSTS: Mutex<BTreeMap<HostKey, Weak<PluginServer>>> = Mutex::new(BTreeMap::new());
-    let hosts = || HOSTS.lock().unwrap_or_else(PoisonError::into_inner);
+    let hosts = || HOSTS.lock();
     let key = (folders, settings.clone());
     if let Some(host) = hosts().get(&key).and_then(Weak::upgrade) {
         return Ok(host);

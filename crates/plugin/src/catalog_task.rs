@@ -1,10 +1,6 @@
 //! What all seats share, and the one task that keeps the catalog current.
 
-use std::{
-    path::PathBuf,
-    sync::{Arc, PoisonError},
-    time::Duration,
-};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use futures_util::{StreamExt as _, stream};
 use switchboard_wire::{
@@ -182,7 +178,7 @@ async fn load_changed_file(inner: &Arc<Inner>, seat: &Arc<PluginSlot>, path: Pat
 pub(crate) fn rebuild(inner: &Inner) {
     let catalog = Arc::new(PluginCatalog::from_slots(&inner.slots()));
     let before = {
-        let mut current = inner.catalog.write().unwrap_or_else(PoisonError::into_inner);
+        let mut current = inner.catalog.write();
         std::mem::replace(&mut *current, catalog.clone())
     };
     inner.place_subscriptions(&catalog);

@@ -7,11 +7,12 @@
 use std::{
     io,
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     task::{Context, Poll, ready},
 };
 
 use memchr::memchr_iter;
+use parking_lot::{Mutex, MutexGuard};
 use switchboard_process::StderrSink;
 use tokio::{
     io::{AsyncRead, ReadBuf},
@@ -97,7 +98,7 @@ impl FloodGauge {
     }
 
     fn levels(&self) -> MutexGuard<'_, Levels> {
-        self.levels.lock().unwrap_or_else(PoisonError::into_inner)
+        self.levels.lock()
     }
 }
 

@@ -3,12 +3,9 @@
 //! A plugin that asks is in the middle of its function. The client gets the question and a ticket, and comes back with
 //! both; until then the call waits here, for so long and in so great a number.
 
-use std::{
-    collections::HashMap,
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, time::Duration};
 
+use parking_lot::{Mutex, MutexGuard};
 use switchboard_wire::json::Raw;
 use tokio::time::Instant;
 
@@ -74,6 +71,6 @@ impl ParkedWorkerCalls {
     }
 
     fn all(&self) -> MutexGuard<'_, HashMap<String, ParkedWorkerCall>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }

@@ -2,9 +2,10 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::{Arc, PoisonError, RwLock},
+    sync::Arc,
 };
 
+use parking_lot::RwLock;
 use serde_json::json;
 use switchboard_wire::{json::Raw, sanitize, server::ChangeBroadcaster};
 use tokio::sync::{mpsc, watch};
@@ -215,16 +216,16 @@ impl Inner {
     }
 
     pub(crate) fn catalog(&self) -> Arc<PluginCatalog> {
-        self.catalog.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.catalog.read().clone()
     }
 
     pub(crate) fn slots(&self) -> Vec<Arc<PluginSlot>> {
-        self.seats.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.seats.read().clone()
     }
 
     /// The seat of a file, which may be new.
     pub(crate) fn slot_of(&self, file: &Path) -> Arc<PluginSlot> {
-        let mut seats = self.seats.write().unwrap_or_else(PoisonError::into_inner);
+        let mut seats = self.seats.write();
         let known = seats.iter().find(|seat| seat.file.as_deref() == Some(file));
         if let Some(known) = known {
             return known.clone();

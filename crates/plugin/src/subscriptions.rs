@@ -3,11 +3,9 @@
 //! A plugin hears of the first client that wants a resource and of the last that does not. What is wanted of it outlives
 //! its workers: each new one is told, whether it follows a crash or brings a new version.
 
-use std::{
-    collections::{BTreeSet, HashMap},
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::collections::{BTreeSet, HashMap};
 
+use parking_lot::{Mutex, MutexGuard};
 use switchboard_wire::envelope::{RpcError, code};
 
 use crate::{catalog::PluginCatalog, plugins::Inner, server::no_resource};
@@ -23,7 +21,7 @@ pub(crate) struct Subscriptions(Mutex<HashMap<String, usize>>);
 
 impl Subscriptions {
     fn lock_counts(&self) -> MutexGuard<'_, HashMap<String, usize>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

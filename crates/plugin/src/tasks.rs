@@ -5,10 +5,11 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::{Duration, SystemTime},
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 use switchboard_core::logs::format_timestamp;
 use switchboard_plugin_sdk::abi::v2::TASK;
@@ -161,7 +162,7 @@ impl PluginTasks {
     }
 
     fn all(&self) -> MutexGuard<'_, HashMap<String, Arc<PluginTask>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 
@@ -323,7 +324,7 @@ impl PluginTask {
     }
 
     fn lock_state(&self) -> MutexGuard<'_, PluginTaskState> {
-        self.standing.lock().unwrap_or_else(PoisonError::into_inner)
+        self.standing.lock()
     }
 }
 

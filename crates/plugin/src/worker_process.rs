@@ -6,13 +6,14 @@
 use std::{
     collections::{BTreeSet, HashMap},
     sync::{
-        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        Arc, OnceLock,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
 
 use bytestring::ByteString;
+use parking_lot::{Mutex, MutexGuard};
 use switchboard_process::Process;
 use switchboard_wire::{
     envelope::{Id, Notification, Request, Response, ResponseOutcome, RpcError, RpcMessage, code},
@@ -237,7 +238,7 @@ impl Worker {
     }
 
     fn calls(&self) -> MutexGuard<'_, HashMap<u64, WorkerMailbox>> {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+        self.calls.lock()
     }
 
     /// Sorts one message.

@@ -1,7 +1,7 @@
 //! The handle on a process. It only reads what the process's task writes, and asks that task to stop.
 
 use std::fmt;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use super::ProcessExit;
 use super::lifecycle::{ProcessControl, ProcessStage};
@@ -46,7 +46,7 @@ impl Process {
 
     /// The last 64 KiB of standard error as text; what is not UTF-8 is replaced.
     pub fn stderr_tail(&self) -> String {
-        self.line.tail.lock().unwrap_or_else(PoisonError::into_inner).text()
+        self.line.tail.lock().text()
     }
 
     /// Stops the program and all its descendants, and waits until they are gone. May be called by

@@ -1,9 +1,10 @@
 //! The two ends between a process's task and its handles: one writes how far the process has come,
 //! the others read it and may ask for a stop.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 

@@ -8,7 +8,6 @@
 
 use std::fs;
 use std::io;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use nix::errno::Errno;
@@ -17,6 +16,7 @@ use nix::sys::resource::{Resource, getrlimit, rlim_t};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::Pid;
+use parking_lot::Mutex;
 
 use super::guard::{descendants, stop_tree};
 
@@ -56,7 +56,7 @@ pub(super) async fn kill_all() {
 
 /// Kills every orphan with all that it has started. Whether there was any that could be killed.
 fn kill_once() -> bool {
-    let _round = KILL_LOCK.lock().unwrap_or_else(PoisonError::into_inner);
+    let _round = KILL_LOCK.lock();
     let mut found = false;
     for orphan in find() {
         let below = descendants::descendants(orphan);

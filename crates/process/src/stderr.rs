@@ -4,8 +4,9 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::net::unix::pipe;
 
 /// How much of a child's standard error is kept in memory.
@@ -130,7 +131,7 @@ impl StderrReader {
     }
 
     fn keep(&self, chunk: &[u8]) {
-        self.tail.lock().unwrap_or_else(PoisonError::into_inner).push(chunk);
+        self.tail.lock().push(chunk);
         if let Some(sink) = &self.sink {
             sink.write(chunk);
         }

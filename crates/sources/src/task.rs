@@ -1,8 +1,9 @@
 //! The task that keeps the sources current: it waits for reasons to look, and looks.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use switchboard_config::{HostContext, ResolveOptions};
 use tokio::sync::{Notify, watch};
 use tokio::task::{JoinError, JoinHandle, spawn_blocking};
@@ -155,7 +156,7 @@ impl SourcesTask {
         // It was told too; what it waits for last is the end of a helper.
         let _ = self.refresher.await;
         let builder = self.builder;
-        let closed = spawn_blocking(move || lock(&builder).close()).await;
+        let closed = spawn_blocking(move || builder.lock().close()).await;
         if let Ok(Some(ended)) = closed {
             let _ = timeout(WATCH_THREAD_END_TIMEOUT, ended).await;
         }
@@ -185,9 +186,5 @@ async fn run_build(
     outcome: FetchOutcome,
 ) -> Result<BuildOutcome, JoinError> {
     let builder = Arc::clone(builder);
-    spawn_blocking(move || lock(&builder).build_next(&outcome)).await
-}
-
-fn lock(builder: &Mutex<SnapshotBuilder>) -> std::sync::MutexGuard<'_, SnapshotBuilder> {
-    builder.lock().unwrap_or_else(PoisonError::into_inner)
+    spawn_blocking(move || builder.lock().build_next(&outcome)).await
 }

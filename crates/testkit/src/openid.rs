@@ -10,8 +10,8 @@
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 /// How tokens are made.
@@ -186,7 +186,7 @@ impl OpenId {
     }
 
     fn tell(&self, what: &Value) -> Value {
-        let mut pipes = self.pipes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pipes = self.pipes.lock();
         writeln!(pipes.to, "{what}").expect("it reads");
         pipes.hear()
     }

@@ -5,11 +5,12 @@
 
 use std::future::Future;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use http::HeaderValue;
 use http::header::SEC_WEBSOCKET_PROTOCOL;
+use parking_lot::Mutex;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio_rustls::TlsAcceptor;
@@ -92,7 +93,7 @@ impl ScriptedWs {
 
     /// The headers of every upgrade so far.
     pub fn upgrades(&self) -> Vec<http::HeaderMap> {
-        self.upgrades.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.upgrades.lock().clone()
     }
 }
 
@@ -112,7 +113,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
 async fn serve(tcp: TcpStream, shared: Arc<Shared>) -> Option<()> {
     let stream = crate::http::open(tcp, shared.tls.clone()).await?;
     let judge = |request: &Request, mut response: Response| {
-        let mut upgrades = shared.upgrades.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut upgrades = shared.upgrades.lock();
         upgrades.push(request.headers().clone());
         if let Some(name) = shared.subprotocol {
             let name = HeaderValue::from_static(name);

@@ -7,13 +7,13 @@
 use std::{
     fmt,
     pin::Pin,
-    sync::{Mutex, PoisonError},
     task::{Context, Poll},
     time::Duration,
 };
 
 use bytestring::ByteString;
 use futures_util::{StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
+use parking_lot::Mutex;
 use tokio::sync::mpsc;
 
 use crate::{
@@ -57,7 +57,7 @@ impl Future for PendingPost {
     type Output = PostResult;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        self.0.get_mut().unwrap_or_else(PoisonError::into_inner).as_mut().poll(cx)
+        self.0.get_mut().as_mut().poll(cx)
     }
 }
 

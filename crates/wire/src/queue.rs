@@ -6,10 +6,11 @@
 use std::{
     collections::VecDeque,
     future::poll_fn,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     task::{Context, Poll, Waker},
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 /// The writing end. Clones share it.
@@ -82,7 +83,7 @@ pub fn byte_bounded_queue<T>(
 
 impl<T> SharedBoundedQueue<T> {
     fn lock(&self) -> MutexGuard<'_, BoundedQueueState<T>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     fn has_room(&self, state: &BoundedQueueState<T>, bytes: usize) -> bool {

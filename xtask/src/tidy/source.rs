@@ -11,6 +11,9 @@ const MAX_FILE_LINES: usize = 550;
 const BANNED_TYPE_NAMES: &str = "Asked Book Chair Desk Found Given Glance Handed Held Here House Kept Known Named Office \
     Opened Own Passed Placed Pulse Room Rooms Said Seat Seen Shown Standing Taken Told Wanted Who Whose";
 
+/// What locks of the standard library return; two words, so that this file does not hold it.
+const POISON: &str = concat!("Poison", "Error");
+
 /// What is wrong with a source file.
 pub(super) fn check(root: &Path, file: &str, text: &str) -> Vec<String> {
     if !is_product_source(file) {
@@ -27,6 +30,9 @@ pub(super) fn check(root: &Path, file: &str, text: &str) -> Vec<String> {
         problems.push(format!(
             "{file}: {lines} lines; at most {MAX_FILE_LINES} are allowed, so split it"
         ));
+    }
+    if text.contains(POISON) {
+        problems.push(format!("{file}: `parking_lot` has the locks; there is no poison to ignore"));
     }
     if file.strip_suffix(".rs").is_some_and(|folder| root.join(folder).is_dir()) {
         problems.push(format!("{file}: a module with a folder lives in the folder's `mod.rs`"));
@@ -80,6 +86,7 @@ mod tests {
         assert_eq!(problems("//! A.\npub struct SessionInfo;\n"), 0);
         assert_eq!(problems("//! A.\npub(crate) struct Told<T>(T);\nenum Seat {}\n"), 2);
         assert_eq!(problems("struct A;\n"), 1);
+        assert_eq!(problems(&format!("//! A.\nuse std::sync::{POISON};\n")), 1);
         assert_eq!(problems(&format!("//! A.\n{}", "\n".repeat(MAX_FILE_LINES))), 1);
         assert_eq!(
             check(Path::new("/nowhere"), "crates/wire/tests/it/a.rs", "struct Told;").len(),

@@ -11,12 +11,13 @@ mod proof;
 mod renewal;
 mod state;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, StatusCode};
+use parking_lot::{Mutex, MutexGuard};
 use switchboard_wire::http::{
     self as wire_http, BrowserSignIn, ChallengeAction, CredentialError, CredentialProvider,
     RequestLine, SignInRevision, SignOutOutcome,
@@ -375,7 +376,7 @@ impl Inner {
     }
 
     fn state(&self) -> MutexGuard<'_, SignInState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -3,7 +3,9 @@
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use super::seal::RecordKey;
 use super::{KeyExposure, SignInStoreError};
@@ -214,8 +216,8 @@ impl RecordKeys {
         self.folder.join(KEY_FILE_NAME)
     }
 
-    fn lock_cache(&self) -> std::sync::MutexGuard<'_, CachedKeys> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_cache(&self) -> parking_lot::MutexGuard<'_, CachedKeys> {
+        self.known.lock()
     }
 }
 

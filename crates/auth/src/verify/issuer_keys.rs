@@ -1,9 +1,10 @@
 //! The issuer's keys, fetched when they are needed. A key that nobody has heard of is asked for, but not more often than
 //! strangers may make us ask.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use switchboard_wire::http::HttpPoolOptions;
 use switchboard_wire::sanitize;
 use tokio::time::Instant;
@@ -96,7 +97,7 @@ impl IssuerKeys {
     }
 
     fn state(&self) -> MutexGuard<'_, IssuerKeysState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -3,11 +3,12 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::HeaderMap;
+use parking_lot::Mutex;
 use serde_json::json;
 use switchboard_auth::{
     FileSignInStore, NoKeychain, OAuthCredentials, OpenSignInPage, SignIn, SignInPageOutcome,
@@ -69,7 +70,7 @@ impl House {
         let shared = books.clone();
         let server = Scripted::start(move |request| {
             let books = shared.clone();
-            async move { answer(&request, &mut books.lock().unwrap_or_else(PoisonError::into_inner)) }
+            async move { answer(&request, &mut books.lock()) }
         });
         Self { server: server.await, books }
     }
@@ -88,8 +89,8 @@ impl House {
         calls.map(|request| request.header("authorization").map(str::to_owned)).collect()
     }
 
-    pub(crate) fn books(&self) -> std::sync::MutexGuard<'_, Books> {
-        self.books.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn books(&self) -> parking_lot::MutexGuard<'_, Books> {
+        self.books.lock()
     }
 
     /// The token that was given last is not accepted any more.
@@ -210,7 +211,7 @@ impl OpenSignInPage for Agreeable {
         url: &'a Url,
     ) -> BoxFuture<'a, Result<SignInPageOutcome, Box<dyn std::error::Error + Send + Sync>>> {
         let asked: HashMap<_, _> = url.query_pairs().into_owned().collect();
-        let mut books = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut books = self.0.lock();
         books.scopes = asked.get("scope").cloned().unwrap_or_default();
         let mut back = Url::parse(&asked["redirect_uri"]).unwrap();
         let mut given = vec![("code", "code-1"), ("state", asked["state"].as_str())];

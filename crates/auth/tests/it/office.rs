@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use futures_util::future::BoxFuture;
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::json;
 use switchboard_auth::{
     FileSignInStore, IdentityProviderClient, NoKeychain, OAuthCredentials, OpenSignInPage, SignIn,
@@ -47,19 +48,19 @@ impl Office {
         let shared = files.clone();
         let provider = Scripted::start(move |request| {
             let files = shared.clone();
-            async move { files.lock().unwrap_or_else(PoisonError::into_inner).answer(&request) }
+            async move { files.lock().answer(&request) }
         })
         .await;
         let shared = files.clone();
         let server = Scripted::start(move |request| {
             let files = shared.clone();
-            async move { trusting(&request, &files.lock().unwrap_or_else(PoisonError::into_inner)) }
+            async move { trusting(&request, &files.lock()) }
         });
         Self { provider, server: server.await, files }
     }
 
     pub(crate) fn files(&self) -> MutexGuard<'_, Files> {
-        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+        self.files.lock()
     }
 
     pub(crate) fn employee(&self) -> Employee {
@@ -202,7 +203,7 @@ impl OpenSignInPage for Employee {
         &'a self,
         url: &'a Url,
     ) -> BoxFuture<'a, Result<SignInPageOutcome, Box<dyn std::error::Error + Send + Sync>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).visits += 1;
+        self.0.lock().visits += 1;
         let asked: HashMap<_, _> = url.query_pairs().into_owned().collect();
         assert_eq!(asked["scope"], "openid email offline_access");
         let back = format!("{}?code=c&state={}", asked["redirect_uri"], asked["state"]);

@@ -1,11 +1,12 @@
 //! A server whose tokens are bound to keys: it checks every proof the way RFC 9449 says, and wants nonces.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use futures_util::future::BoxFuture;
+use parking_lot::{Mutex, MutexGuard};
 use ring::signature::{ECDSA_P256_SHA256_FIXED, UnparsedPublicKey};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -55,7 +56,7 @@ impl Vault {
         let shared = ledger.clone();
         let server = Scripted::start(move |request| {
             let ledger = shared.clone();
-            async move { ledger.lock().unwrap_or_else(PoisonError::into_inner).answer(&request) }
+            async move { ledger.lock().answer(&request) }
         });
         Self { server: server.await, ledger }
     }
@@ -65,7 +66,7 @@ impl Vault {
     }
 
     pub(crate) fn ledger(&self) -> MutexGuard<'_, Ledger> {
-        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+        self.ledger.lock()
     }
 }
 

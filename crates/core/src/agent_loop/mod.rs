@@ -12,8 +12,9 @@ mod search;
 mod turn;
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use switchboard_wire::json::Raw;
 
 use crate::catalog::instructions::{self, InstructionDigests};
@@ -95,7 +96,7 @@ impl Toolbox {
                 (instructions::instructions_section(&advice), InstructionDigests::of(&advice))
             }
         };
-        *self.read.lock().unwrap_or_else(PoisonError::into_inner) = digests;
+        *self.read.lock() = digests;
         let prompt = self.caller.applied().desired.agent_prompt().map(str::to_owned);
         instructions::append_to_prompt(prompt, section).unwrap_or_default()
     }
@@ -104,7 +105,7 @@ impl Toolbox {
     /// system prompt that is cached as it is.
     pub fn changed_instructions(&self) -> Option<String> {
         let snapshot = self.engine.snapshot_for(self.caller.principal())?;
-        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut read = self.read.lock();
         let changes = instructions::changes_since(&read, &snapshot.catalog.instructions());
         let text = changes.to_text();
         *read = changes.digests;
@@ -116,7 +117,7 @@ impl Toolbox {
         let Some(snapshot) = self.engine.snapshot_for(self.caller.principal()) else {
             return Vec::new();
         };
-        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = self.found.lock();
         let is_shown = |name: &str, deferred: bool| {
             self.offer == ToolOffer::All || !deferred || found.contains(name)
         };

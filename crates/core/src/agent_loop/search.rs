@@ -1,7 +1,5 @@
 //! A tool to find tools with, for models that are not shown all of them.
 
-use std::sync::PoisonError;
-
 use serde_json::{Value, json};
 use switchboard_wire::json::Raw;
 
@@ -52,7 +50,7 @@ impl Toolbox {
             };
         };
         let hits = snapshot.catalog.search(&query, MAX_TOOLS_FOUND);
-        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut found = self.found.lock();
         let tools: Vec<Value> = hits
             .into_iter()
             .filter_map(|hit| snapshot.catalog.tool(&hit.name))

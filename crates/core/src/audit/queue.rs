@@ -1,7 +1,9 @@
 //! Records on their way to the disk: so many and no more.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::CallRecord;
 
@@ -79,12 +81,11 @@ impl AuditQueue {
             if state.is_closed {
                 return false;
             }
-            state = self.filled.wait(state).unwrap_or_else(PoisonError::into_inner);
+            self.filled.wait(&mut state);
         }
         state.is_awake = true;
         let more = |state: &mut AuditQueueState| state.wanted <= state.over && !state.is_closed;
-        let gathered = self.filled.wait_timeout_while(state, BATCH_INTERVAL, more);
-        let mut state = gathered.unwrap_or_else(PoisonError::into_inner).0;
+        self.filled.wait_while_for(&mut state, more, BATCH_INTERVAL);
         std::mem::swap(&mut state.batch, batch);
         true
     }
@@ -96,8 +97,8 @@ impl AuditQueue {
         state.wanted = state.wanted.max(all);
         self.filled.notify_one();
         let missing = |state: &mut AuditQueueState| state.over < all;
-        let waited = self.written.wait_timeout_while(state, patience, missing);
-        !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
+        self.written.wait_while_for(&mut state, missing, patience);
+        state.over >= all
     }
 
     /// Nothing more will come.
@@ -115,7 +116,7 @@ impl AuditQueue {
     }
 
     fn state(&self) -> MutexGuard<'_, AuditQueueState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -1,10 +1,8 @@
 //! How many calls are in flight, and whose.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::BTreeMap, sync::Arc};
 
+use parking_lot::{Mutex, MutexGuard};
 use slab::Slab;
 
 use super::{Connection, error::ConnectionBusy};
@@ -46,7 +44,7 @@ impl InFlight {
     }
 
     fn lock(&self) -> MutexGuard<'_, Slab<Arc<str>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

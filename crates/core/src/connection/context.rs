@@ -1,11 +1,8 @@
 //! What all connections of a hub have in common.
 
-use std::{
-    fmt, io,
-    path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{fmt, io, path::PathBuf, sync::Arc};
 
+use parking_lot::Mutex;
 use switchboard_process::{ProcessGuard, StderrOptions};
 use switchboard_wire::{
     client::{EraCache, Implementation},
@@ -80,7 +77,7 @@ impl ConnectionContext {
         &self,
         proxies: &ProxyVariables,
     ) -> Result<HttpPool, switchboard_wire::Error> {
-        let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pools = self.pools.lock();
         if let Some((_, pool)) = pools.iter().find(|(other, _)| other == proxies) {
             return Ok(pool.clone());
         }
@@ -116,7 +113,7 @@ impl fmt::Debug for ConnectionContext {
 
 impl FormerLists {
     pub(super) fn keep(&self, key: ConnectionKey, lists: Arc<RawLists>) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.0.lock();
         kept.retain(|(other, _)| *other != key);
         kept.push((key, lists));
         let surplus = kept.len().saturating_sub(MAX_FORMER_LISTS);
@@ -124,7 +121,7 @@ impl FormerLists {
     }
 
     pub(super) fn take(&self, key: &ConnectionKey) -> Option<Arc<RawLists>> {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.0.lock();
         let at = kept.iter().position(|(other, _)| other == key)?;
         Some(kept.remove(at).1)
     }

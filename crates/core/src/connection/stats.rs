@@ -1,11 +1,8 @@
 //! Numbers about a connection, for people.
 
-use std::{
-    collections::VecDeque,
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::VecDeque, time::Duration};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
 use super::ConnectionError;
@@ -95,7 +92,7 @@ impl StatsRecorder {
     }
 
     fn lock(&self) -> MutexGuard<'_, Counters> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

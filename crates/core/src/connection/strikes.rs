@@ -2,11 +2,9 @@
 //!
 //! Told by the kind of error, never by its text.
 
-use std::{
-    io,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::io;
 
+use parking_lot::{Mutex, MutexGuard};
 use switchboard_wire::{
     self as wire, Remedy,
     http::{ConnectFailure, HttpError},
@@ -86,7 +84,7 @@ impl Strikes {
     }
 
     fn lock(&self) -> MutexGuard<'_, StrikeCount> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

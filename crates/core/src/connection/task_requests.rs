@@ -1,7 +1,6 @@
 //! What others ask of a connection's task. Asking twice is asking once, so nothing here can pile up.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
+use parking_lot::{Mutex, MutexGuard};
 use switchboard_wire::client::ListKind;
 use tokio::sync::Notify;
 
@@ -75,6 +74,6 @@ impl TaskRequests {
 
     /// What is asked, to be looked at and taken out.
     pub(super) fn lock(&self) -> MutexGuard<'_, RequestedWork> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+        self.asked.lock()
     }
 }

@@ -1,8 +1,7 @@
 //! Pages that a server asked a person to visit during a call, and that the call's client could show to nobody. The server
 //! hears *cancel*; the result names the pages, so that a person can still open them.
 
-use std::sync::{Mutex, PoisonError};
-
+use parking_lot::Mutex;
 use switchboard_wire::json::{JsonEdit, JsonKind, Raw, quote};
 use switchboard_wire::sanitize;
 
@@ -25,7 +24,7 @@ pub(super) fn page_line(message: &str, url: &str) -> String {
 impl UnseenPages {
     pub(super) fn add(&self, message: &str, url: &str) {
         let line = page_line(message, url);
-        let mut pages = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pages = self.0.lock();
         if pages.len() < MAX_PAGES_NAMED && !pages.contains(&line) {
             pages.push(line);
         }
@@ -33,7 +32,7 @@ impl UnseenPages {
 
     /// The result of a tool, with a line that names the pages.
     pub(super) fn add_to_result(&self, server: &str, result: Raw) -> Raw {
-        let pages = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let pages = std::mem::take(&mut *self.0.lock());
         if pages.is_empty() {
             return result;
         }

@@ -15,10 +15,11 @@ mod supervisor;
 mod workspace;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use switchboard_config::Desired;
 use switchboard_process::StderrOptions;
 use switchboard_wire::client::Implementation;
@@ -285,11 +286,11 @@ impl Inner {
     }
 
     fn lock_changes(&self) -> MutexGuard<'_, ()> {
-        self.changing.lock().unwrap_or_else(PoisonError::into_inner)
+        self.changing.lock()
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<WorkspaceId, Arc<WorkspaceState>>> {
-        self.standing.lock().unwrap_or_else(PoisonError::into_inner)
+        self.standing.lock()
     }
 
     /// Says that a snapshot would look different now.

@@ -3,9 +3,10 @@
 use std::{
     collections::HashMap,
     path::{Path, PathBuf},
-    sync::{Condvar, Mutex, MutexGuard, PoisonError},
-    time::{Duration, Instant},
+    time::Duration,
 };
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 /// How much of one log may wait.
 const MAX_WAITING_BYTES: usize = 1024 * 1024;
@@ -85,7 +86,7 @@ impl LogQueues {
             if state.closed {
                 return None;
             }
-            state = self.filled.wait(state).unwrap_or_else(PoisonError::into_inner);
+            self.filled.wait(&mut state);
         }
         state.writing = true;
         Some(std::mem::take(&mut state.waiting))
@@ -93,17 +94,10 @@ impl LogQueues {
 
     /// Waits until all is written; `false` if that takes longer.
     pub(super) fn wait_written(&self, patience: Duration) -> bool {
-        let deadline = Instant::now() + patience;
         let mut state = self.state();
-        while state.writing || !state.waiting.is_empty() {
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return false;
-            }
-            let waited = self.written.wait_timeout(state, left);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
-        }
-        true
+        let unwritten = |state: &mut LogQueueState| state.writing || !state.waiting.is_empty();
+        self.written.wait_while_for(&mut state, unwritten, patience);
+        !unwritten(&mut state)
     }
 
     /// Nothing more will come.
@@ -122,7 +116,7 @@ impl LogQueues {
     }
 
     fn state(&self) -> MutexGuard<'_, LogQueueState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

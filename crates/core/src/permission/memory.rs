@@ -12,8 +12,9 @@
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use switchboard_config::Scope;
 
@@ -227,8 +228,8 @@ impl PermissionMemory {
         shared.stamp = stamp;
     }
 
-    fn shared(&self) -> std::sync::MutexGuard<'_, MemoryState> {
-        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    fn shared(&self) -> parking_lot::MutexGuard<'_, MemoryState> {
+        self.shared.lock()
     }
 }
 

@@ -7,9 +7,10 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher as _};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use switchboard_core::catalog::{Catalog, NameStyle};
 use switchboard_core::engine::EngineEvent;
 use switchboard_wire::client::ListKind;
@@ -77,7 +78,7 @@ impl Audience {
 
     /// Adds a client.
     pub(super) fn add(&self, view: &Arc<BridgeView>) {
-        let mut views = self.views.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut views = self.views.lock();
         views.retain(|view| view.strong_count() > 0);
         views.push(Arc::downgrade(view));
     }
@@ -148,7 +149,7 @@ impl Audience {
     }
 
     fn views(&self) -> Vec<Arc<BridgeView>> {
-        let views = self.views.lock().unwrap_or_else(PoisonError::into_inner);
+        let views = self.views.lock();
         views.iter().filter_map(Weak::upgrade).collect()
     }
 
@@ -198,7 +199,7 @@ impl RecentViewNumbers {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<(u64, Instant)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 
@@ -217,7 +218,7 @@ impl AnnouncedLists {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<ListKind, AnnouncedList>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 
@@ -277,7 +278,7 @@ impl Audiences {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<(String, ViewSelection), Weak<Audience>>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock()
     }
 }
 

@@ -1,8 +1,9 @@
 //! The lists a client sees.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use switchboard_core::catalog::{Catalog, ListedResource, NameStyle};
 use switchboard_core::results::SpillMode;
 use switchboard_wire::client::ListKind;
@@ -62,7 +63,7 @@ impl ListCache {
             is_searched: seen.is_searched,
             tells_of_tasks: seen.shows_task_support(),
         };
-        let mut made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut made = self.0.lock();
         let known = made.iter().position(|lists| Arc::ptr_eq(&lists.catalog, seen.catalog));
         let new = || CachedLists { catalog: Arc::clone(seen.catalog), lists: HashMap::new() };
         let mut lists = known.and_then(|at| made.remove(at)).unwrap_or_else(new);

@@ -4,9 +4,10 @@
 //! dropped, which cancels it at its server. Whether whoever brings a ticket may use it is not known here.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 use switchboard_core::RunningCall;
 use switchboard_core::dispatch::PendingQuestion;
@@ -116,14 +117,13 @@ impl ParkedCalls {
         AbortOnDropHandle::new(tokio::spawn(async move {
             tokio::time::sleep(patience).await;
             let Some(calls) = calls.upgrade() else { return };
-            let expired =
-                calls.lock().unwrap_or_else(PoisonError::into_inner).waiting.remove(&number);
+            let expired = calls.lock().waiting.remove(&number);
             // Not under the lock: it may say goodbye to its server.
             drop(expired);
         }))
     }
 
     fn lock(&self) -> MutexGuard<'_, ParkedTable> {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+        self.calls.lock()
     }
 }

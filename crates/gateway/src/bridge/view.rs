@@ -1,10 +1,11 @@
 //! One client's view.
 
 use std::cell::LazyCell;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use serde_json::json;
 use switchboard_config::Mode;
 use switchboard_core::catalog::{Catalog, NameStyle, instructions};
@@ -136,7 +137,7 @@ impl BridgeView {
         info: Option<&Raw>,
         capabilities: &Raw,
     ) -> Result<Caller, RpcError> {
-        let mut callers = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut callers = self.callers.lock();
         if let Some(caller) = find_caller(&callers, capabilities) {
             return Ok(caller.clone());
         }
@@ -216,7 +217,7 @@ impl BridgeView {
     }
 
     fn callers(&self) -> Vec<Caller> {
-        self.callers.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.callers.lock().clone()
     }
 
     /// What its client sees now.
@@ -241,7 +242,7 @@ impl BridgeView {
     }
 
     fn last_caller(&self) -> Option<Caller> {
-        self.callers.lock().unwrap_or_else(PoisonError::into_inner).last().cloned()
+        self.callers.lock().last().cloned()
     }
 
     /// The first list waits for servers that have not said yet what they offer: some clients never ask again. However

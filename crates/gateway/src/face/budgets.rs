@@ -1,10 +1,8 @@
 //! How much memory the requests of each principal may take: one budget for all its sessions and connections.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::HashMap, sync::Arc};
 
+use parking_lot::Mutex;
 use switchboard_wire::server::ByteBudget;
 
 /// Budgets that nobody uses are forgotten when there are more than this.
@@ -26,7 +24,7 @@ impl Budgets {
 
     /// The budget that all requests of a principal share.
     pub(super) fn of(&self, principal: &Arc<str>) -> ByteBudget {
-        let mut budgets = self.budgets.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut budgets = self.budgets.lock();
         if let Some(budget) = budgets.get(principal) {
             return budget.clone();
         }
@@ -54,7 +52,7 @@ mod tests {
             budgets.of(&Arc::from(number.to_string()));
         }
         assert!(budgets.of(&ann).charge(1).is_none(), "what is held is not forgotten");
-        assert!(budgets.budgets.lock().unwrap().len() <= MAX_REMEMBERED);
+        assert!(budgets.budgets.lock().len() <= MAX_REMEMBERED);
         drop(held);
     }
 }

@@ -6,7 +6,7 @@
 
 use std::{
     pin::{Pin, pin},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     task::{Context, Poll, ready},
     time::Duration,
 };
@@ -16,6 +16,7 @@ use bytes::Bytes;
 use http::{HeaderValue, Request, header};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
+use parking_lot::Mutex;
 
 /// The longest rest that is read for the sake of the connection.
 const MAX_DRAINED_BYTES: u64 = 256 << 10;
@@ -72,7 +73,7 @@ impl Drop for LentBody {
         if let (Some(body), Some(Lender(place))) = (self.body.take(), &self.lender)
             && !body.is_end_stream()
         {
-            *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(body);
+            *place.lock() = Some(body);
         }
     }
 }
@@ -82,7 +83,7 @@ impl Drop for LentBody {
 impl Lender {
     /// Reads what came back, or has the answer say that the connection ends with it.
     pub(super) async fn settle(self, response: &mut Response) {
-        let returned = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let returned = self.0.lock().take();
         let Some(body) = returned else { return };
         let drained = tokio::time::timeout(DRAIN_TIMEOUT, drain(body)).await;
         if drained != Ok(true) {

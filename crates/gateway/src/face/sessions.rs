@@ -4,12 +4,13 @@
 use std::{
     collections::HashMap,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
 };
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
 use super::{access_control::is_token, refusal::HttpRefusal};
@@ -114,7 +115,7 @@ impl SessionSlots {
     }
 
     fn lock(&self) -> MutexGuard<'_, HeldSlots> {
-        self.0.held.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.held.lock()
     }
 }
 
@@ -161,7 +162,7 @@ impl<S> Default for SessionTable<S> {
 
 impl<S: Clone> SessionTable<S> {
     fn lock(&self) -> MutexGuard<'_, HashMap<String, (SessionOwner, S)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     pub(super) fn insert(&self, id: String, owner: SessionOwner, session: S) {

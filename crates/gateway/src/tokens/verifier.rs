@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use futures_util::future::BoxFuture;
+use parking_lot::{Mutex, MutexGuard};
 
 use super::secret::TokenDigest;
 use super::store::{ClientToken, TokenEntry, TokenStore, TokenStoreError};
@@ -74,7 +75,7 @@ impl StoredTokenVerifier {
     }
 
     fn lock_loaded(&self) -> MutexGuard<'_, LoadedTokens> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock()
     }
 }
 

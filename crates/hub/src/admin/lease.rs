@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::extract::{Path, State};
 use axum::response::Response;
 use axum::response::sse::Event;
 use futures_util::stream::{self, Stream};
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::json;
 use switchboard_core::dispatch::PendingQuestion;
 use switchboard_core::engine::{EngineEvent as Happening, EngineEventKind, LOCAL_PRINCIPAL};
@@ -83,7 +83,7 @@ impl WorkspaceLeases {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, (WorkspaceId, Caller)>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock()
     }
 }
 

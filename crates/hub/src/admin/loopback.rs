@@ -4,9 +4,10 @@ use std::fmt;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use axum::Router;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -79,7 +80,7 @@ impl ConsoleAddresses {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Arc<str>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 
@@ -107,7 +108,7 @@ impl AdminAddress {
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<(SocketAddr, CancellationToken)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

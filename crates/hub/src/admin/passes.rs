@@ -6,9 +6,9 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 
@@ -87,7 +87,7 @@ impl ConsolePasses {
     }
 
     fn lock(&self) -> MutexGuard<'_, PassTables> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -1,10 +1,11 @@
 //! The latest events, numbered, for whoever was away for a moment.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use axum::response::sse::Event;
+use parking_lot::{Mutex, MutexGuard};
 use switchboard_core::Engine;
 use switchboard_core::engine::EngineEvent as Happening;
 use tokio::sync::broadcast::{self, error::RecvError};
@@ -133,7 +134,7 @@ impl Shared {
     }
 
     fn lock(&self) -> MutexGuard<'_, RingEvents> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        self.kept.lock()
     }
 }
 

@@ -1,8 +1,8 @@
 //! Questions that were put to whoever follows a call or holds a workspace, until they answer.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Mutex, MutexGuard};
 use switchboard_core::dispatch::{PendingQuestion, QuestionAnswer};
 
 use super::AdminApi;
@@ -45,7 +45,7 @@ impl WaitingQuestions {
     }
 
     fn lock(&self) -> MutexGuard<'_, QuestionTable> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -3,12 +3,10 @@
 //! Requests in flight, [`PendingQuestions`] of the hub, and the client's [`Handshake`]. A message is read once, for its id and
 //! its method, and passed on as it came wherever that will do.
 
-use std::{
-    collections::{HashMap, HashSet},
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::collections::{HashMap, HashSet};
 
 use bytestring::ByteString;
+use parking_lot::{Mutex, MutexGuard};
 use switchboard_core::dispatch::RepeatSafety;
 use switchboard_wire::envelope::{
     Id, IdKey, MalformedMessage, MalformedShape, MessageOrBatch, Notification, Response,
@@ -71,7 +69,7 @@ pub(super) struct LostHub {
 
 impl SharedJournal {
     pub(super) fn lock(&self) -> MutexGuard<'_, SessionJournal> {
-        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+        self.book.lock()
     }
 
     /// [`SessionJournal::hub_says`].

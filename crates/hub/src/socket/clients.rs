@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use parking_lot::{Mutex, MutexGuard};
 use switchboard_core::Engine;
 use switchboard_core::engine::SessionInfo;
 use switchboard_wire::json::Raw;
@@ -69,7 +70,7 @@ impl ConnectedClients {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Weak<ConnectedClient>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 
@@ -112,7 +113,7 @@ impl ConnectedClient {
     }
 
     fn lock_identity(&self) -> MutexGuard<'_, DeclaredIdentity> {
-        self.client.lock().unwrap_or_else(PoisonError::into_inner)
+        self.client.lock()
     }
 }
 

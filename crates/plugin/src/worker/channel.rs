@@ -6,13 +6,14 @@ use std::{
     io::Write as _,
     os::fd::OwnedFd,
     sync::{
-        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
         mpsc,
     },
     time::Duration,
 };
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use switchboard_wire::{
     envelope::{Id, Request, Response, ResponseOutcome, RpcError, code},
     json::{Raw, quote},
@@ -96,10 +97,10 @@ impl HostChannel {
 
     /// Says one message. Of threads that speak at the same time one writes for all.
     pub(super) fn send(&self, text: &str) {
-        let mut spoken = lock(&self.spoken);
+        let mut spoken = self.spoken.lock();
         while spoken.lines.len() >= MAX_UNWRITTEN_BYTES {
             spoken.waiting += 1;
-            spoken = self.room.wait(spoken).unwrap_or_else(PoisonError::into_inner);
+            self.room.wait(&mut spoken);
             spoken.waiting -= 1;
         }
         spoken.add(text);
@@ -123,19 +124,19 @@ impl HostChannel {
                 self.room.notify_all();
             }
             lines.clear();
-            spoken = lock(&self.spoken);
+            spoken = self.spoken.lock();
         }
         spoken.is_written = false;
     }
 
     pub(super) fn begin(&self, id: u64) -> HostCall {
         let call = HostCall { id, cancelled: Arc::default() };
-        lock(&self.calls).insert(id, call.clone());
+        self.calls.lock().insert(id, call.clone());
         call
     }
 
     pub(super) fn finish(&self, call: &HostCall, outcome: Option<Result<Raw, RpcError>>) {
-        lock(&self.calls).remove(&call.id);
+        self.calls.lock().remove(&call.id);
         let id = Id::number(call.id);
         let response = match outcome {
             Some(Ok(result)) => Response::result(&id, &result),
@@ -146,7 +147,7 @@ impl HostChannel {
     }
 
     pub(super) fn cancel(&self, id: u64) {
-        if let Some(call) = lock(&self.calls).get(&id) {
+        if let Some(call) = self.calls.lock().get(&id) {
             call.cancelled.store(true, Ordering::Relaxed);
         }
     }
@@ -164,7 +165,7 @@ impl HostChannel {
     pub(super) fn ask(&self, call: &HostCall, method: &str, params: &Raw) -> HostAnswer {
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
         let (reply, answer) = mpsc::sync_channel(1);
-        lock(&self.asked).insert(id, reply);
+        self.asked.lock().insert(id, reply);
         let wrapped =
             format!(r#"{{"call":{},"method":{},"params":{params}}}"#, call.id, quote(method));
         // What is quoted and what was checked are JSON together.
@@ -175,7 +176,7 @@ impl HostChannel {
                 Ok(outcome) => return HostAnswer::Answer(outcome),
                 Err(mpsc::RecvTimeoutError::Timeout) if !call.is_cancelled() => {}
                 Err(_) => {
-                    lock(&self.asked).remove(&id);
+                    self.asked.lock().remove(&id);
                     return HostAnswer::Cancelled;
                 }
             }
@@ -184,13 +185,9 @@ impl HostChannel {
 
     pub(super) fn deliver_answer(&self, response: &Response) {
         let id = response.id().and_then(|id| id.as_u64());
-        if let Some(reply) = id.and_then(|id| lock(&self.asked).remove(&id)) {
+        if let Some(reply) = id.and_then(|id| self.asked.lock().remove(&id)) {
             // Whoever asked may have stopped waiting.
             let _ = reply.try_send(response.outcome());
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

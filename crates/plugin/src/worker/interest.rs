@@ -1,9 +1,8 @@
 //! What the host wants to hear of, and what the plugin has been told of it.
 
-use std::{
-    collections::BTreeSet,
-    sync::{Mutex, PoisonError},
-};
+use std::collections::BTreeSet;
+
+use parking_lot::Mutex;
 
 use super::LoadedPlugin;
 
@@ -19,14 +18,14 @@ pub(super) struct Interest {
 impl Interest {
     /// The host wants these, and nothing else any more.
     pub(super) fn set_wanted(&self, wanted: BTreeSet<String>) {
-        *self.wanted.lock().unwrap_or_else(PoisonError::into_inner) = wanted;
+        *self.wanted.lock() = wanted;
     }
 
     /// Tells the plugin what is different. Threads take turns, and each tells what is wanted by then: the last word of
     /// the host is the plugin's last, whichever thread comes to it first.
     pub(super) fn tell_plugin(&self, plugin: &dyn LoadedPlugin) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut known = self.known.lock();
+        let wanted = self.wanted.lock().clone();
         known.difference(&wanted).for_each(|uri| plugin.subscribe(uri, false));
         wanted.difference(&known).for_each(|uri| plugin.subscribe(uri, true));
         *known = wanted;

@@ -3,10 +3,9 @@
 //! The worker's reader submits jobs; the thread that loaded the plugin is the pool's first thread, and the only one for a
 //! plugin that is not thread-safe. The pool does not know what a job does.
 
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::VecDeque, sync::Arc};
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 /// Threads for a thread-safe plugin. The host sends no more calls at once.
 pub(crate) const MAX_THREADS: usize = 128;
@@ -65,7 +64,7 @@ impl ThreadPool {
                 state = self.lock();
             } else {
                 state.idle += 1;
-                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                self.changed.wait(&mut state);
                 state.idle -= 1;
             }
         }
@@ -80,7 +79,7 @@ impl ThreadPool {
     }
 
     fn lock(&self) -> MutexGuard<'_, PoolState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

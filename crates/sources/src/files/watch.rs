@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use notify::event::{AccessKind, AccessMode};
 use notify::{
     ErrorKind, Event, EventHandler, EventKind, RecommendedWatcher, RecursiveMode, Watcher,
 };
+use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
 
 use super::plan::WatchPlan;
@@ -94,7 +95,7 @@ impl FileWatch {
         let WatchBackend::System { watcher, .. } = &mut self.ears else {
             return Ok(());
         };
-        let before = std::mem::replace(&mut *lock(&self.plan), plan.clone());
+        let before = std::mem::replace(&mut *self.plan.lock(), plan.clone());
         for folder in before.folders().filter(|folder| !plan.listens_to(folder)) {
             // It may be gone, and the watch with it.
             let _ = watcher.unwatch(folder);
@@ -144,10 +145,6 @@ fn watch(watcher: &mut dyn Watcher, folder: &Path) -> notify::Result<()> {
     }
 }
 
-fn lock(plan: &Mutex<WatchPlan>) -> std::sync::MutexGuard<'_, WatchPlan> {
-    plan.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 // === impl Listener ===
 
 impl EventHandler for ChangeListener {
@@ -166,7 +163,7 @@ impl ChangeListener {
             EventKind::Access(kind) => kind != AccessKind::Close(AccessMode::Write),
             _ => false,
         };
-        let plan = lock(&self.plan);
+        let plan = self.plan.lock();
         event.need_rescan() || !is_reading && event.paths.iter().any(|path| plan.concerns(path))
     }
 }

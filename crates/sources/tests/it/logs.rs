@@ -1,8 +1,9 @@
 //! Everything anybody in this process logs, down to the last detail.
 
 use std::fmt::Write as _;
-use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use std::sync::Once;
 
+use parking_lot::{Mutex, MutexGuard};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
@@ -17,7 +18,7 @@ pub(crate) fn keep() {
 
 /// All of it so far.
 pub(crate) fn log() -> MutexGuard<'static, String> {
-    LOG.lock().unwrap_or_else(PoisonError::into_inner)
+    LOG.lock()
 }
 
 struct Keeper;

@@ -4,9 +4,9 @@
 //! whenever it is asked for.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use switchboard_wire::Era;
 use switchboard_wire::client::InputRequest;
@@ -103,7 +103,7 @@ impl Tasks {
             return Err(needed());
         }
         let id = text(asked, &["taskId"]);
-        let mut tasks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tasks = self.0.lock();
         let task = tasks.get_mut(&id).ok_or_else(|| invalid("no task has this id"))?;
         match (&*asked.method, era) {
             (method::TASKS_GET, Era::Modern) => return done(&task.shown(&id)),
@@ -122,7 +122,7 @@ impl Tasks {
         let id = text(asked, &["taskId"]);
         loop {
             {
-                let mut tasks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut tasks = self.0.lock();
                 let task = tasks.get_mut(&id).ok_or_else(|| invalid("no task has this id"))?;
                 task.answered(asked);
                 match task.state() {
@@ -169,7 +169,7 @@ impl Tasks {
     }
 
     fn begin(&self, era: Era, work: Work) -> Result<HandlerReply, RpcError> {
-        let mut tasks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tasks = self.0.lock();
         let id = format!("task-{}", tasks.len() + 1);
         let task = Task { created: SystemTime::now(), work };
         let outline = task.outline(era, &id, "working");

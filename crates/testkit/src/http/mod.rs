@@ -27,9 +27,10 @@ mod tls;
 
 use std::future::Future;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinSet};
@@ -113,7 +114,7 @@ impl Scripted {
 
     /// Every request so far, in order of arrival.
     pub fn requests(&self) -> Vec<Request> {
-        self.shared.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.shared.requests.lock().clone()
     }
 
     /// How many TCP connections were accepted.
@@ -171,7 +172,7 @@ async fn connection(
 
 impl Shared {
     fn record(&self, request: &Request) {
-        let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut requests = self.requests.lock();
         requests.push(request.clone());
         drop(requests);
         self.counts.send_modify(|counts| counts.requests += 1);

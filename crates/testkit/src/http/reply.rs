@@ -1,8 +1,9 @@
 //! Replies as scripts: a head, then steps.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc};
 
 /// What the server does in answer to one request.
@@ -42,7 +43,7 @@ pub(super) struct Fed(Arc<Mutex<Option<mpsc::UnboundedReceiver<Vec<u8>>>>>);
 
 impl Fed {
     pub(super) fn take(&self) -> Option<mpsc::UnboundedReceiver<Vec<u8>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.0.lock().take()
     }
 }
 

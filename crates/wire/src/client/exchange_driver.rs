@@ -4,13 +4,9 @@
 //! what arrives, ask what is asked, follow tasks. Sent again only where the server said that it did
 //! not run: its session had expired, or headers and body disagreed.
 
-use std::{
-    collections::VecDeque,
-    future::poll_fn,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    task::Poll,
-};
+use std::{collections::VecDeque, future::poll_fn, sync::Arc, task::Poll};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::oneshot;
 
 use super::{
@@ -118,7 +114,7 @@ impl SharedExchange {
     }
 
     fn lock_output(&self) -> MutexGuard<'_, Option<DriverOutput>> {
-        self.said.lock().unwrap_or_else(PoisonError::into_inner)
+        self.said.lock()
     }
 }
 

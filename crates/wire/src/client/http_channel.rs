@@ -6,7 +6,7 @@
 use std::{
     collections::VecDeque,
     sync::{
-        Arc, PoisonError, RwLock,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -14,6 +14,7 @@ use std::{
 
 use bytestring::ByteString;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use parking_lot::RwLock;
 use tokio::{
     sync::{mpsc, watch},
     time::Instant,
@@ -145,7 +146,7 @@ impl HttpChannel {
     }
 
     fn session_id(&self) -> Option<HeaderValue> {
-        self.session_id.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.session_id.read().clone()
     }
 
     /// The headers of every message of this session.
@@ -198,7 +199,7 @@ impl HttpChannel {
     fn record_session_id(&self, answer: &HttpResponse, asked: &str) {
         if asked == crate::meta::method::INITIALIZE && answer.status.is_success() {
             let id = answer.headers.get(SESSION_ID_HEADER).cloned();
-            *self.session_id.write().unwrap_or_else(PoisonError::into_inner) = id;
+            *self.session_id.write() = id;
         }
     }
 

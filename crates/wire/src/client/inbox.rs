@@ -2,8 +2,10 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::{
     lists::ListKind,
@@ -276,6 +278,6 @@ impl PendingServerQuestions {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<IdKey, PendingServerQuestion>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }

@@ -11,11 +11,11 @@
 use std::{
     collections::VecDeque,
     future::poll_fn,
-    sync::Mutex,
     task::{Context, Poll, Waker},
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use tokio::{sync::Notify, time::Instant};
 
 use crate::Error;
@@ -190,9 +190,9 @@ impl<T: Mail, L> Mailbox<T, L> {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, MailboxState<T, L>> {
+    fn lock(&self) -> parking_lot::MutexGuard<'_, MailboxState<T, L>> {
         // A panic elsewhere leaves a queue that is still a queue.
-        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -1,13 +1,8 @@
 //! How a client presents itself and how patient it is.
 
-use std::{
-    collections::HashMap,
-    fmt,
-    str::FromStr,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, fmt, str::FromStr, sync::Arc, time::Duration};
 
+use parking_lot::{Mutex, MutexGuard};
 use serde::Serialize;
 
 use crate::{Version, json::Raw};
@@ -181,7 +176,7 @@ impl EraCache {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, ServerEras>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

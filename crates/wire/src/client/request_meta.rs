@@ -1,6 +1,8 @@
 //! What a modern request says of its sender, made once for all calls that say the same.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use crate::{
     Version,
@@ -55,7 +57,7 @@ impl RequestMetaCache {
         wanted: RequestMetaParts<'_>,
         dress: impl FnOnce(Raw) -> Raw,
     ) -> Arc<RequestMeta> {
-        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.0.lock();
         if let Some(known) = last.as_ref().filter(|known| known.wanted.matches(&wanted)) {
             return Arc::clone(known);
         }

@@ -7,12 +7,13 @@ use std::{
     collections::{BTreeSet, HashMap},
     convert::Infallible,
     sync::{
-        Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard,
+        Arc, OnceLock,
         atomic::{AtomicU64, Ordering},
     },
 };
 
 use bytestring::ByteString;
+use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -166,7 +167,7 @@ impl ClientSession {
             _ => false,
         };
         let greeted = ServerGreeting { facts: Arc::new(facts), tools_first };
-        *self.greeted.write().unwrap_or_else(PoisonError::into_inner) = Some(greeted);
+        *self.greeted.write() = Some(greeted);
     }
 
     /// Whether a tool has to be known before it is called: what of it travels in headers, or whether it wants to be a
@@ -180,7 +181,7 @@ impl ClientSession {
     }
 
     fn read_greeting(&self) -> RwLockReadGuard<'_, Option<ServerGreeting>> {
-        self.greeted.read().unwrap_or_else(PoisonError::into_inner)
+        self.greeted.read()
     }
 
     pub(crate) fn is_greeted_legacy(&self) -> bool {
@@ -188,7 +189,7 @@ impl ClientSession {
     }
 
     pub(crate) fn settings(&self) -> MutexGuard<'_, SessionSettings> {
-        self.wishes.lock().unwrap_or_else(PoisonError::into_inner)
+        self.wishes.lock()
     }
 
     // --- open calls
@@ -264,7 +265,7 @@ impl ClientSession {
     }
 
     pub(super) fn lock_calls(&self) -> MutexGuard<'_, CallTable> {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+        self.calls.lock()
     }
 
     pub(super) fn call_mail(&self, id: u64) -> Option<Arc<CallMailbox>> {

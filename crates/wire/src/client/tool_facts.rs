@@ -3,10 +3,9 @@
 //! Some parameters of a modern tool travel in headers as well, and some tools can only be called
 //! as tasks. Both stand in the tool's definition, so the session keeps what it saw in lists.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::HashMap, sync::Arc};
+
+use parking_lot::Mutex;
 
 use super::headers::HeaderParam;
 use crate::json::Raw;
@@ -27,12 +26,12 @@ pub(crate) struct ToolFactsCache(Mutex<Option<HashMap<String, Arc<ToolFacts>>>>)
 impl ToolFactsCache {
     /// Replaces everything known by what a whole list says.
     pub(crate) fn replace(&self, tools: HashMap<String, Arc<ToolFacts>>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(tools);
+        *self.0.lock() = Some(tools);
     }
 
     /// `None`: the tool was not in a list seen so far.
     pub(crate) fn get(&self, name: &str) -> Option<Arc<ToolFacts>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).as_ref()?.get(name).cloned()
+        self.0.lock().as_ref()?.get(name).cloned()
     }
 }
 

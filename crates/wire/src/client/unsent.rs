@@ -1,11 +1,9 @@
 //! Cancellations that found the way to the server full. They wait here until there is room, since a server that never
 //! hears of one runs the call to its end. Only ids are kept.
 
-use std::{
-    collections::VecDeque,
-    sync::{Mutex, PoisonError},
-};
+use std::collections::VecDeque;
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 /// Ids that may wait. More calls than that cannot have reached a server that takes no messages.
@@ -22,7 +20,7 @@ pub(crate) struct UnsentCancellations {
 
 impl UnsentCancellations {
     pub(crate) fn add(&self, id: u64) {
-        let mut ids = self.ids.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ids = self.ids.lock();
         if ids.len() == MAX_UNSENT_CANCELLATIONS {
             return tracing::warn!(id, "a call is not cancelled: the server takes no messages");
         }
@@ -34,7 +32,7 @@ impl UnsentCancellations {
     /// The next id, which is the caller's to send. One task waits at a time.
     pub(crate) async fn next(&self) -> u64 {
         loop {
-            let first = self.ids.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+            let first = self.ids.lock().pop_front();
             match first {
                 Some(id) => return id,
                 None => self.added.notified().await,

@@ -3,11 +3,7 @@
 //! It is taken in when it is read and begins when it is first polled. What comes right behind it, such as the word that
 //! it is not wanted any more, is read in between, and finds it.
 
-use std::{
-    collections::hash_map::Entry,
-    pin::pin,
-    sync::{Arc, PoisonError},
-};
+use std::{collections::hash_map::Entry, pin::pin, sync::Arc};
 
 use super::{HandlerSession, ServerHandler, cancel::CancelFlag};
 use crate::{
@@ -70,7 +66,7 @@ impl<H: ServerHandler> InFlightRequest<H> {
 
 impl<H> Drop for InFlightRequest<H> {
     fn drop(&mut self) {
-        let mut state = self.session.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.session.state.lock();
         // Once it was taken back, the id may be another request's.
         if state.running.get(&self.id).is_some_and(|own| Arc::ptr_eq(own, &self.cancel)) {
             state.running.remove(&self.id);

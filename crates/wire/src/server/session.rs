@@ -5,7 +5,7 @@ use std::{
     collections::HashMap,
     future::ready,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
@@ -13,6 +13,7 @@ use std::{
 
 use bytestring::ByteString;
 use futures_util::{FutureExt as _, future::Either};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::oneshot;
 
 use super::{
@@ -132,7 +133,7 @@ impl<H: ServerHandler> HandlerSession<H> {
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, SessionState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Answers one message. `None`: there is nothing to answer.
@@ -330,7 +331,7 @@ struct WithdrawOnDrop<'a> {
 
 impl Drop for WithdrawOnDrop<'_> {
     fn drop(&mut self) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         if state.asked.remove(&self.id).is_some() {
             let params = format!(r#"{{"requestId":{}}}"#, self.id);
             let note =

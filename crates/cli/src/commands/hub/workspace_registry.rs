@@ -1,7 +1,7 @@
 //! Every workspace that somebody uses, shown in every way that somebody asked for.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use futures_util::future::BoxFuture;
 use switchboard_config::{HostContext, ResolveOptions};
@@ -28,7 +28,7 @@ pub(in crate::commands) struct WorkspaceRegistry {
     own: HostContext,
     /// Held while a room is opened, so that clients that come at once share it.
     opening: Mutex<()>,
-    open: std::sync::Mutex<OpenWorkspaces>,
+    open: parking_lot::Mutex<OpenWorkspaces>,
 }
 
 #[derive(Default)]
@@ -43,7 +43,7 @@ struct OpenWorkspaces {
 impl WorkspaceRegistry {
     pub(super) fn new(engine: Engine, caller: &Caller) -> Self {
         let own = caller.surroundings.clone();
-        Self { engine, own, opening: Mutex::default(), open: std::sync::Mutex::default() }
+        Self { engine, own, opening: Mutex::default(), open: parking_lot::Mutex::default() }
     }
 
     /// A room for faces of the network.
@@ -181,8 +181,8 @@ impl WorkspaceRegistry {
         })
     }
 
-    fn open(&self) -> std::sync::MutexGuard<'_, OpenWorkspaces> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    fn open(&self) -> parking_lot::MutexGuard<'_, OpenWorkspaces> {
+        self.open.lock()
     }
 }
 

@@ -7,9 +7,10 @@
 mod refresh;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use http::Method as Verb;
+use parking_lot::{Mutex, MutexGuard};
 use serde::Deserialize;
 use serde_json::Value;
 use switchboard_hub::admin::WorkspaceRequest;
@@ -128,7 +129,7 @@ impl Shared {
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<OpenHub>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock()
     }
 
     /// Tells the program, which may have ended.

@@ -4,9 +4,10 @@
 //! not hang for an answer that cannot come.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use serde::Serialize;
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, timeout};
@@ -159,7 +160,7 @@ impl QuestionQueue {
     }
 
     fn lock(&self) -> MutexGuard<'_, QuestionQueueState> {
-        self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.waiting.lock()
     }
 }
 

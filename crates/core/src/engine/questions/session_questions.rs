@@ -1,9 +1,9 @@
 //! Questions that belong to a session but to no call of it.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
@@ -28,14 +28,14 @@ impl SessionQuestions {
     /// From now on such questions of `session` come out here.
     pub(in crate::engine) fn subscribe(&self, session: &str) -> mpsc::Receiver<PendingQuestion> {
         let (sender, questions) = mpsc::channel(MAX_SESSION_QUESTIONS);
-        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.0.lock();
         open.retain(|_, sender| !sender.is_closed());
         open.insert(session.to_owned(), sender);
         questions
     }
 
     pub(in crate::engine) fn sender(&self, session: &str) -> Option<SessionQuestionSender> {
-        let open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let open = self.0.lock();
         open.get(session).filter(|sender| !sender.is_closed()).cloned().map(SessionQuestionSender)
     }
 }

@@ -5,7 +5,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::connection::{Connection, ConnectionKey, ConnectionState, EntryKey};
 use crate::engine::snapshot::WorkspaceSnapshot;
@@ -132,7 +134,7 @@ impl SessionBindings {
     }
 
     fn lock(&self) -> MutexGuard<'_, BindingTable> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 
@@ -155,7 +157,7 @@ impl SessionViews {
             .iter()
             .map(|(server, connection)| (server.clone(), connection.key()))
             .collect();
-        let mut views = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut views = self.0.lock();
         let known = views.get(&key).and_then(Weak::upgrade);
         if let Some(view) = known.filter(|view| view.number == applied.number) {
             return view;

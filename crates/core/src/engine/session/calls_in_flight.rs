@@ -4,8 +4,9 @@
 //! elsewhere.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use slab::Slab;
 use switchboard_wire::queue;
 use tokio::sync::Notify;
@@ -155,7 +156,7 @@ impl CallsInFlight {
     }
 
     fn lock(&self) -> MutexGuard<'_, CallTable> {
-        self.0.table.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.table.lock()
     }
 }
 

@@ -4,7 +4,8 @@
 //! The choice of a connection writes claims; snapshots read the notes. Nothing here opens a connection.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::connection::{ConnectionKey, EntryKey, ServerKey};
 use crate::engine::supervisor::pool::ConnectionHolder;
@@ -118,7 +119,7 @@ impl Claims {
     }
 
     fn lock(&self) -> MutexGuard<'_, ClaimTable> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -3,8 +3,9 @@
 //! Servers are told once, however many sessions want it, and told again after a reconnection.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use switchboard_wire::{Era, Error};
 
 use crate::connection::{Connection, ConnectionKey, ConnectionState, LiveSession};
@@ -44,7 +45,7 @@ pub(in crate::engine) struct EndedSubscriptions {
 
 impl SessionSubscriptions {
     fn lock(&self) -> MutexGuard<'_, HashMap<ConnectionKey, ConnectionSubscriptions>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Forgets what was wanted of connections that have ended.

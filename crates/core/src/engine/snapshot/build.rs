@@ -1,9 +1,10 @@
 //! Snapshots of a workspace, for each principal: states are read anew, the catalog is made again only if a list changed.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use switchboard_config::Scope;
 
 use crate::catalog::{Catalog, CatalogMember, CatalogView, ConfiguredServer, authenticate};
@@ -209,7 +210,7 @@ impl Inner {
     ) -> Arc<WorkspaceSnapshot> {
         let revision = *self.revision.borrow();
         let last = {
-            let shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
+            let shown = shown.lock();
             shown.clone()
         };
         if let Some((known, snapshot)) = &last
@@ -219,7 +220,7 @@ impl Inner {
         }
         let last = last.map(|(_, snapshot)| snapshot);
         let snapshot = Arc::new(self.build_snapshot(applied, standing, last.as_deref()));
-        let mut shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shown = shown.lock();
         *shown = Some((revision, snapshot.clone()));
         snapshot
     }

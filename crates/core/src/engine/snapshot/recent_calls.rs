@@ -5,9 +5,10 @@
 //! a number.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Mutex, MutexGuard};
 use switchboard_wire::json::Raw;
 
 use crate::audit::CallRecord;
@@ -127,7 +128,7 @@ impl RecentCalls {
     }
 
     fn lock(&self) -> MutexGuard<'_, RecentCallBuffer> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        self.kept.lock()
     }
 }
 

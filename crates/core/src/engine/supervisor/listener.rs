@@ -1,6 +1,6 @@
 //! What connections tell, and who hears it.
 
-use std::sync::{Arc, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use switchboard_wire::client::{ListKind, ServerQuestion as Asked};
 use switchboard_wire::json::Raw;
@@ -136,7 +136,7 @@ impl Inner {
         self.tasks.spawn_blocking(move || {
             let key = connection.key();
             let turn = engine.pool.parse_lock(&key);
-            let turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+            let turn = turn.lock();
             let raw = connection.lists();
             let before = engine.pool.parsed_lists(&key);
             if before.generation < raw.generation {

@@ -1,8 +1,9 @@
 //! Every connection there is, and who holds it. Equal keys share; a connection that nobody holds is stopped.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio_util::task::TaskTracker;
 
 use crate::catalog::ServerLists;
@@ -219,7 +220,7 @@ impl ConnectionPool {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<ConnectionKey, PooledConnection>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        self.kept.lock()
     }
 }
 

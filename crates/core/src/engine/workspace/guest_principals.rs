@@ -3,8 +3,9 @@
 //! A workspace holds them. Their connections are made and stopped elsewhere.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::task::JoinHandle;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -80,7 +81,7 @@ impl GuestPrincipals {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, GuestPrincipal>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

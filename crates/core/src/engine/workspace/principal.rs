@@ -5,7 +5,9 @@
 //! Sessions and faces hold a [`PrincipalLease`]; how a principal was recognised is not known here.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, RwLock};
 
 use crate::connection::{Connection, ConnectionLimit, ConnectionSpec};
 use crate::engine::Inner;
@@ -64,12 +66,12 @@ impl PrincipalView {
     }
 
     pub(crate) fn applied(&self) -> Arc<AppliedState> {
-        self.applied.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.applied.read().clone()
     }
 
     pub(in crate::engine) fn replace(&self, applied: Arc<AppliedState>) {
-        *self.applied.write().unwrap_or_else(PoisonError::into_inner) = applied;
-        *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.applied.write() = applied;
+        *self.shown.lock() = None;
     }
 
     /// Its connections, by server.

@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsString;
 use std::fmt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::SystemTime;
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use parking_lot::{Mutex, MutexGuard};
 use sha2::{Digest, Sha256};
 use switchboard_config::{Desired, DesiredServer};
 use tokio::task::JoinHandle;
@@ -326,7 +327,7 @@ impl WorkspaceState {
     /// Has `waiting` end it in place of whatever would have before.
     pub(in crate::engine) fn set_ending(&self, waiting: JoinHandle<Option<()>>) {
         let waiting = AbortOnDropHandle::new(waiting);
-        *self.ending.lock().unwrap_or_else(PoisonError::into_inner) = Some(waiting);
+        *self.ending.lock() = Some(waiting);
     }
 
     /// Whether nobody has come since.
@@ -337,18 +338,18 @@ impl WorkspaceState {
 
     /// Remembers that a server mentioned a resource to a session.
     pub(crate) fn remember_mention(&self, session: &str, uri: &str, server: &str) {
-        let mut mentions = self.mentions.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut mentions = self.mentions.lock();
         mentions.note((session.to_owned(), uri.to_owned()), server);
     }
 
     /// Who mentioned a resource to a session last.
     pub(crate) fn mentioning_server(&self, session: &str, uri: &str) -> Option<String> {
-        let mentions = self.mentions.lock().unwrap_or_else(PoisonError::into_inner);
+        let mentions = self.mentions.lock();
         mentions.servers.get(&(session.to_owned(), uri.to_owned())).cloned()
     }
 
     fn callers(&self) -> MutexGuard<'_, AttachedSessions> {
-        self.callers.lock().unwrap_or_else(PoisonError::into_inner)
+        self.callers.lock()
     }
 
     fn release_session(&self, session: &str) {

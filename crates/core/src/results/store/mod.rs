@@ -12,10 +12,11 @@ use std::{
     io::{BufWriter, Read as _, Write},
     os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
 pub use read::{LineHit, ResultSlice, SearchPattern};
@@ -232,8 +233,8 @@ impl ResultStore {
         }
     }
 
-    fn state(&self) -> std::sync::MutexGuard<'_, ResultStoreState> {
-        self.inner.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> parking_lot::MutexGuard<'_, ResultStoreState> {
+        self.inner.state.lock()
     }
 }
 

@@ -2,9 +2,10 @@
 //! for a while.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
+use parking_lot::{Mutex, MutexGuard};
 use switchboard_core::dispatch::PendingQuestion;
 use switchboard_core::{CallError, CallEvent, RunningCall};
 use switchboard_wire::client::{InputRequest, InputResponse};
@@ -108,7 +109,7 @@ impl LocalTasks {
             })
             .await;
             let Some(kept) = kept.upgrade() else { return };
-            let gone = kept.lock().unwrap_or_else(PoisonError::into_inner).there.remove(&number);
+            let gone = kept.lock().there.remove(&number);
             // Not under the lock, and not before this has ended, for it holds this very task.
             gone.map(|(_, life)| life.detach());
         });
@@ -134,7 +135,7 @@ impl LocalTasks {
     }
 
     fn lock(&self) -> MutexGuard<'_, LocalTaskTable> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 
@@ -266,6 +267,6 @@ impl LocalTask {
     }
 
     fn lock_questions(&self) -> MutexGuard<'_, HashMap<String, PendingQuestion>> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+        self.asked.lock()
     }
 }

@@ -1,12 +1,9 @@
 //! How often each principal may ask: a bucket that fills with time.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use http::{HeaderValue, StatusCode, header};
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::face::{
@@ -54,7 +51,7 @@ impl RateLimiter {
             return Ok(());
         };
         let (rate, now) = (f64::from(rate), Instant::now());
-        let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut buckets = self.buckets.lock();
         if buckets.len() > MAX_BUCKETS_REMEMBERED {
             buckets.retain(|_, bucket| bucket.filled(rate, now) < burst(rate));
         }

@@ -3,7 +3,7 @@
 use std::{
     collections::VecDeque,
     pin::Pin,
-    sync::{Arc, PoisonError, atomic::Ordering},
+    sync::{Arc, atomic::Ordering},
     task::{Context, Poll},
 };
 
@@ -114,7 +114,7 @@ impl<V: ServerHandler> SessionCall<V> {
 
     fn poll_answer(&mut self, cx: &mut Context<'_>) -> Poll<Option<Rope>> {
         let session = Arc::clone(&self.reserved.session);
-        let mut voice = session.voice.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut voice = session.voice.lock();
         let polled = match &mut self.answering {
             Some(answering) => Pin::new(answering).poll(cx),
             None => Poll::Ready(None),
@@ -160,7 +160,7 @@ impl<V> Drop for SessionCall<V> {
         // A question that is given up takes itself back; nobody else is to say it for this call.
         if let Some(answering) = self.answering.take() {
             let voice = &self.reserved.session.voice;
-            let mut voice = voice.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut voice = voice.lock();
             drop(answering);
             drain(&mut voice, &mut self.said);
         }

@@ -1,11 +1,9 @@
 //! Arguments that a tool's schema wants repeated in headers (`x-mcp-header`), and whether they are.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::HashMap, sync::Arc};
 
 use http::{HeaderMap, HeaderName};
+use parking_lot::Mutex;
 use serde_json::Value;
 use switchboard_wire::{
     Version,
@@ -44,7 +42,7 @@ pub(super) struct MirroredHeaders(Mutex<Arc<OnceCell<ByTool>>>);
 impl MirroredHeaders {
     /// The tools have changed.
     pub(super) fn forget(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Arc::default();
+        *self.0.lock() = Arc::default();
     }
 
     /// Checks the headers of a `tools/call`.
@@ -57,7 +55,7 @@ impl MirroredHeaders {
         let Some(params) = request.params() else {
             return Ok(());
         };
-        let cell = Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let cell = Arc::clone(&self.0.lock());
         let by_tool = match cell.get() {
             Some(by_tool) => by_tool,
             None => Box::pin(cell.get_or_init(|| list_mirrored(view))).await,

@@ -7,7 +7,7 @@
 use std::{
     collections::VecDeque,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
@@ -15,6 +15,7 @@ use std::{
 
 use bytestring::ByteString;
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream::FuturesUnordered};
+use parking_lot::{Mutex, MutexGuard};
 use switchboard_wire::{
     Version,
     envelope::{MalformedMessage, MessageOrBatch, Request, ResponseOutcome, RpcMessage, parse},
@@ -144,7 +145,7 @@ impl<V: ServerHandler> StreamableSession<V> {
     // --- streams
 
     pub(super) fn log(&self) -> MutexGuard<'_, StreamLog> {
-        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+        self.log.lock()
     }
 
     /// Opens a stream for a call and reads it; the session's task goes on with the call. `None`:
@@ -182,7 +183,7 @@ impl<V: ServerHandler> StreamableSession<V> {
     /// Tells the client of a change on the session's own stream, if it wants to hear of it.
     fn announce(&self, change: &ChangeNotification) {
         let mut said = VecDeque::new();
-        let mut voice = self.voice.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut voice = self.voice.lock();
         // It takes no time: whoever holds the voice leaves it empty, so there is room.
         let announced = unconstrained(self.wire.announce(change)).now_or_never();
         drain(&mut voice, &mut said);
@@ -209,20 +210,20 @@ impl<V: ServerHandler> StreamableSession<V> {
     /// When it was last used, of a session without a call under way or a stream that is read.
     pub(in crate::face) fn idle_since(&self) -> Option<Instant> {
         let is_idle = self.under_way.load(Ordering::Relaxed) == 0 && self.log().read() == 0;
-        is_idle.then(|| *self.used.lock().unwrap_or_else(PoisonError::into_inner))
+        is_idle.then(|| *self.used.lock())
     }
 
     /// Ends it. What is under way is dropped, and there is room for another session at once.
     pub(in crate::face) fn end(&self) {
         self.over.cancel();
-        self.slot.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.slot.lock().take();
     }
 }
 
 impl<V> StreamableSession<V> {
     /// It is in use.
     pub(super) fn touch(&self) {
-        *self.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        *self.used.lock() = Instant::now();
     }
 }
 

@@ -1,11 +1,8 @@
 //! The views that modern requests share: one for each principal and endpoint.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
+use parking_lot::{Mutex, MutexGuard};
 use switchboard_wire::{
     client::ListKind,
     server::{ChangeBroadcaster, ChangeNotification, ChangeReceiver, ServerHandler},
@@ -47,7 +44,7 @@ impl<V> Default for SharedViews<V> {
 
 impl<V: ServerHandler> SharedViews<V> {
     fn lock(&self) -> MutexGuard<'_, ViewTable<V>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// The view of this owner, opened if need be; then one of `tasks` follows its changes.
@@ -127,11 +124,11 @@ async fn open<F: ViewProvider>(
 
 impl<V> SharedView<V> {
     fn last_used(&self) -> Instant {
-        *self.used.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.used.lock()
     }
 
     fn touch(&self) {
-        *self.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        *self.used.lock() = Instant::now();
     }
 
     fn is_idle(&self, after: Duration) -> bool {

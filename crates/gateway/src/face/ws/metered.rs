@@ -6,12 +6,13 @@
 use std::{
     io,
     pin::Pin,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     task::{Context, Poll, ready},
 };
 
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
+use parking_lot::Mutex;
 use switchboard_wire::server::ByteCharge;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
@@ -33,17 +34,17 @@ pub(super) struct MeteredStream {
 impl MessageMeter {
     /// A message is whole, and counted elsewhere from here on.
     pub(super) fn clear(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.0.lock().clear();
     }
 
     /// A frame that is no part of a message is dealt with.
     pub(super) fn control_frame(&self, payload: &[u8]) {
-        let mut charge = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut charge = self.0.lock();
         charge.shrink(CONTROL_HEADER_BYTES + payload.len());
     }
 
     fn grow(&self, bytes: usize) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).grow(bytes)
+        self.0.lock().grow(bytes)
     }
 }
 

@@ -2,10 +2,7 @@
 
 mod metered;
 
-use std::{
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use axum::response::Response;
 use bytestring::ByteString;
@@ -16,6 +13,7 @@ use futures_util::{
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts};
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
+use parking_lot::Mutex;
 use switchboard_wire::{
     envelope::{MalformedMessage, MessageOrBatch, RpcMessage as EnvelopeMessage, parse},
     link::{LinkFrame, LinkReader, LinkWriter, pair::link_pair},

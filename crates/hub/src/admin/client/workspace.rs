@@ -1,10 +1,11 @@
 //! A workspace of the hub, as if it were one of our own: the same snapshots, the same calls.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
+use parking_lot::Mutex;
 use serde::Deserialize;
 use switchboard_core::dispatch::{CallEventSender, PendingQuestion, QuestionAnswer, QuestionKind};
 use switchboard_core::remote::{self, RemoteAnswer, RemoteCallError, RemoteRequest};
@@ -112,7 +113,7 @@ impl HubWorkspace {
 
     /// Questions that belong to us but to no call of ours; once.
     pub fn strays(&self) -> Option<mpsc::Receiver<PendingQuestion>> {
-        self.strays.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.strays.lock().take()
     }
 
     /// Log messages of servers that belong to no call.
