@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use switchboard_wire::{client::ListKind, json::Raw, meta::TASKS_EXTENSION, sanitize};
 
 use crate::{
@@ -190,9 +190,5 @@ fn take_name(
 }
 
 fn list_result(key: &str, items: &[Raw]) -> Raw {
-    let items: Vec<&str> = items.iter().map(Raw::as_str).collect();
-    let text = format!(r#"{{"{key}":[{}]}}"#, items.join(","));
-    // What is put together of values is one.
-    Raw::parse(text)
-        .unwrap_or_else(|_| Raw::from_value(&json!({ key: [] })).unwrap_or_else(|_| Raw::null()))
+    Raw::object([(key, Raw::array(items))])
 }

@@ -6,11 +6,11 @@ use serde_json::json;
 use switchboard_process::ProcessExit;
 use switchboard_wire::{
     envelope::{RpcError, code},
+    json::Raw,
     sanitize,
 };
 
 use crate::flood::{BYTES_PER_SECOND, MESSAGES_PER_SECOND};
-use crate::server::to_raw;
 
 /// Why a plugin does not answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -103,7 +103,7 @@ impl PluginFault {
         let error =
             RpcError::new(code::INTERNAL_ERROR, sanitize::sanitize_line(&text).into_owned());
         if self.may_follow_execution() {
-            error.with_data(to_raw(&json!({ "remedy": "unknown" })))
+            error.with_data(Raw::from(&json!({ "remedy": "unknown" })))
         } else {
             error
         }

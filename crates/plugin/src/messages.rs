@@ -41,7 +41,7 @@ pub(crate) struct WrappedNotification<'a> {
 }
 
 /// The resources that somebody wants to hear of: all of them, whatever was said before.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Deserialize)]
 pub(crate) struct WantedResources<'a> {
     #[serde(borrow)]
     pub(crate) uris: Vec<Cow<'a, str>>,
@@ -66,11 +66,14 @@ impl WorkerFailed {
     pub(crate) fn new(stage: &str, why: impl Into<String>) -> Self {
         Self { stage: stage.to_owned(), why: why.into() }
     }
+
+    pub(crate) fn to_json(&self) -> Raw {
+        Raw::object([("stage", Raw::string(&self.stage)), ("why", Raw::string(&self.why))])
+    }
 }
 
 /// A notification as a line.
-pub(crate) fn said<T: Serialize>(method: &str, params: &T) -> String {
-    let params = Raw::from_value(params).unwrap_or_else(|_| Raw::empty_object());
-    let note = switchboard_wire::envelope::Notification::new(method, Some(&params));
+pub(crate) fn said(method: &str, params: &Raw) -> String {
+    let note = switchboard_wire::envelope::Notification::new(method, Some(params));
     note.text().to_string()
 }

@@ -12,7 +12,7 @@ const SYSTEM_MESSAGE_PREFIX: &str = "[Written as a system message]\n";
 /// The result a client gets. What is right already is passed on byte for byte.
 pub(crate) fn normalize_result(abi: u32, asked: &str, result: Raw) -> Raw {
     match (abi, asked) {
-        (1, method::TOOLS_CALL) if !has_list(&result, "content") => with_text_content(result),
+        (1, method::TOOLS_CALL) if !has_list(&result, "content") => with_text_content(&result),
         (1, method::PROMPTS_GET) => replace_system_messages(result),
         _ => result,
     }
@@ -23,12 +23,12 @@ fn has_list(result: &Raw, key: &str) -> bool {
 }
 
 /// A result without content is told in words.
-fn with_text_content(result: Raw) -> Raw {
+fn with_text_content(result: &Raw) -> Raw {
     let mut shown = json!({ "content": [{ "type": "text", "text": result.as_str() }] });
     if let Ok(Some(is_error)) = result.get("isError") {
         shown["isError"] = json!(is_error.as_str() == "true");
     }
-    Raw::from_value(&shown).unwrap_or(result)
+    Raw::from(shown)
 }
 
 fn replace_system_messages(result: Raw) -> Raw {
@@ -42,10 +42,7 @@ fn replace_system_messages(result: Raw) -> Raw {
             message["content"]["text"] = json!(format!("{SYSTEM_MESSAGE_PREFIX}{text}"));
         }
     }
-    match Raw::from_value(&prompt) {
-        Ok(prompt) if changed => prompt,
-        _ => result,
-    }
+    if changed { Raw::from(prompt) } else { result }
 }
 
 #[cfg(test)]

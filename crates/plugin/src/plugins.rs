@@ -20,7 +20,6 @@ use crate::{
     offer::PluginOffer,
     options::PluginHostOptions,
     parked::ParkedWorkerCalls,
-    server::to_raw,
     slot::PluginSlot,
     subscriptions::Subscriptions,
     tasks::PluginTasks,
@@ -112,7 +111,8 @@ impl PluginServer {
             Arc::new(PluginSlot::builtin(index, builtin.name, offer, terms))
         });
         let seats: Vec<_> = seats.collect();
-        let info = to_raw(&json!({ "name": options.name, "version": env!("CARGO_PKG_VERSION") }));
+        let info =
+            Raw::from(&json!({ "name": options.name, "version": env!("CARGO_PKG_VERSION") }));
         let inner = Arc::new(Inner {
             catalog: RwLock::new(Arc::new(PluginCatalog::from_slots(&seats))),
             seats: RwLock::new(seats),

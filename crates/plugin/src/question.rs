@@ -8,7 +8,7 @@ use switchboard_plugin_sdk::abi::v2::QUESTIONS;
 use switchboard_wire::{
     client::{InputRequest, InputResponse},
     envelope::{Id, RpcError, code},
-    json::{JsonKind, Raw, quote},
+    json::{JsonKind, Raw},
     meta::method,
 };
 
@@ -91,12 +91,10 @@ impl WorkerQuestion {
             let nothing = || Err(RpcError::new(code::INTERNAL_ERROR, "nobody answered"));
             return self.answers.into_values().next().unwrap_or_else(nothing);
         }
-        let answers = self.answers.iter().map(|(key, outcome)| match outcome {
-            Ok(result) => format!(r#"{}:{{"result":{result}}}"#, quote(key)),
-            Err(error) => format!(r#"{}:{{"error":{}}}"#, quote(key), error.to_raw()),
-        });
-        let text = format!("{{{}}}", answers.collect::<Vec<_>>().join(","));
-        Raw::parse(text).map_err(|error| RpcError::new(code::INTERNAL_ERROR, error.to_string()))
+        Ok(Raw::object(self.answers.iter().map(|(key, outcome)| match outcome {
+            Ok(result) => (key, Raw::object([("result", result)])),
+            Err(error) => (key, Raw::object([("error", error.to_raw())])),
+        })))
     }
 }
 

@@ -44,7 +44,7 @@ impl ServerHandler for PluginServer {
         }
         ServerDescription {
             info: self.info(),
-            capabilities: to_raw(&capabilities),
+            capabilities: Raw::from(&capabilities),
             instructions: catalog.instructions.clone(),
         }
     }
@@ -129,7 +129,7 @@ impl Inner {
         if let Err(mistakes) = place.tool().validator.validate(&arguments) {
             // A model reads what it did wrong, and tries again.
             let said = json!([{ "type": "text", "text": mistakes.to_string() }]);
-            return Ok(HandlerReply::Complete(to_raw(
+            return Ok(HandlerReply::Complete(Raw::from(
                 &json!({ "content": said, "isError": true }),
             )));
         }
@@ -190,7 +190,7 @@ impl Inner {
         };
         if !place.offer.completions {
             let none = json!({ "completion": { "values": [], "total": 0, "hasMore": false } });
-            return Ok(HandlerReply::Complete(to_raw(&none)));
+            return Ok(HandlerReply::Complete(Raw::from(&none)));
         }
         self.run(&place.clone(), asked, context).await
     }
@@ -369,10 +369,5 @@ pub(crate) fn invalid_params(text: impl Into<String>) -> RpcError {
 
 pub(crate) fn no_resource(uri: &str) -> RpcError {
     RpcError::new(code::RESOURCE_NOT_FOUND, format!("there is no resource `{uri}`"))
-        .with_data(to_raw(&json!({ "uri": uri })))
-}
-
-/// A `ConfigValue` always has a JSON form.
-pub(crate) fn to_raw(value: &serde_json::Value) -> Raw {
-    Raw::from_value(value).unwrap_or_else(|_| Raw::null())
+        .with_data(Raw::from(&json!({ "uri": uri })))
 }

@@ -10,7 +10,7 @@ use std::{
 };
 
 use parking_lot::{Mutex, MutexGuard};
-use serde_json::{Value, json};
+use serde_json::json;
 use switchboard_core::logs::format_timestamp;
 use switchboard_plugin_sdk::abi::v2::TASK;
 use switchboard_wire::{
@@ -32,7 +32,7 @@ use crate::{
     catalog::ItemRef,
     normalize,
     question::WorkerQuestion,
-    server::{hung_fault, invalid_params, text_param, to_raw},
+    server::{hung_fault, invalid_params, text_param},
 };
 
 /// Tasks that may be there at once, those that have ended among them.
@@ -91,7 +91,7 @@ pub(crate) fn refusal(asked: &HandlerRequest, context: &RequestContext) -> Optio
 fn tasks_needed_error() -> RpcError {
     let needed = json!({ "requiredCapabilities": { "extensions": { TASKS_EXTENSION: {} } } });
     let error = RpcError::new(code::MISSING_CAPABILITY, "the client cannot be given a task");
-    error.with_data(to_raw(&needed))
+    error.with_data(Raw::from(&needed))
 }
 
 fn declares_tasks(context: &RequestContext) -> bool {
@@ -122,12 +122,12 @@ impl PluginTasks {
         if all.len() >= MAX_TASKS {
             return None;
         }
-        let mut handle = task.to_json_without_result(&id);
-        handle["resultType"] = json!("task");
+        let kind = ("resultType", Raw::string("task"));
+        let handle = Raw::object(task.facts(&id).into_iter().chain([kind]));
         all.insert(id, task.clone());
         drop(all);
         tokio::spawn(run_task(task, detached));
-        Some(to_raw(&handle))
+        Some(handle)
     }
 
     /// Answers `tasks/get`, `tasks/update` and `tasks/cancel`.
@@ -145,7 +145,7 @@ impl PluginTasks {
         match &*asked.method {
             method::TASKS_UPDATE => task.apply_answers(&asked.answers),
             method::TASKS_CANCEL => task.cancel(),
-            _ => return Ok(HandlerReply::Complete(to_raw(&task.to_json(&id)))),
+            _ => return Ok(HandlerReply::Complete(task.to_json(&id))),
         }
         Ok(HandlerReply::Complete(Raw::empty_object()))
     }
@@ -227,36 +227,36 @@ async fn follow(task: &PluginTask, detached: DetachedCall) -> Result<Raw, RpcErr
 
 impl PluginTask {
     /// What a client sees of it.
-    fn to_json(&self, id: &str) -> Value {
-        let mut shown = self.to_json_without_result(id);
-        match &self.lock_state().status {
+    fn to_json(&self, id: &str) -> Raw {
+        let facts = self.facts(id);
+        let end = match &self.lock_state().status {
             PluginTaskStatus::Asking(question) if !question.unanswered().is_empty() => {
-                shown["inputRequests"] = requests_json(&question.unanswered());
+                let asked = InputRequest::to_input_requests(&question.unanswered());
+                Some(("inputRequests", asked))
             }
             PluginTaskStatus::Working
             | PluginTaskStatus::Asking(_)
-            | PluginTaskStatus::Cancelled => {}
-            PluginTaskStatus::Completed(result) => shown["result"] = to_value(result),
-            PluginTaskStatus::Failed(error) => shown["error"] = to_value(&error.to_raw()),
-        }
-        shown
+            | PluginTaskStatus::Cancelled => None,
+            PluginTaskStatus::Completed(result) => Some(("result", result.clone())),
+            PluginTaskStatus::Failed(error) => Some(("error", error.to_raw())),
+        };
+        Raw::object(facts.into_iter().chain(end))
     }
 
-    /// The same without what came of it.
-    fn to_json_without_result(&self, id: &str) -> Value {
+    /// The members that every answer about it has.
+    fn facts(&self, id: &str) -> Vec<(&'static str, Raw)> {
         let standing = self.lock_state();
-        let mut shown = json!({
-            "taskId": id,
-            "status": standing.status.as_str(),
-            "createdAt": format_timestamp(self.created),
-            "lastUpdatedAt": format_timestamp(standing.updated),
-            "ttlMs": TASK_TTL.as_millis(),
-            "pollIntervalMs": POLL_INTERVAL.as_millis(),
-        });
-        if let Some(message) = &standing.message {
-            shown["statusMessage"] = json!(message);
-        }
-        shown
+        let message = standing.message.as_ref();
+        let mut facts = vec![
+            ("taskId", Raw::string(id)),
+            ("status", Raw::string(standing.status.as_str())),
+            ("createdAt", Raw::string(&format_timestamp(self.created))),
+            ("lastUpdatedAt", Raw::string(&format_timestamp(standing.updated))),
+            ("ttlMs", Raw::from(json!(TASK_TTL.as_millis()))),
+            ("pollIntervalMs", Raw::from(json!(POLL_INTERVAL.as_millis()))),
+        ];
+        facts.extend(message.map(|message| ("statusMessage", Raw::string(message))));
+        facts
     }
 
     fn note(&self, told: &str, params: &Raw) {
@@ -341,16 +341,4 @@ impl PluginTaskStatus {
             Self::Cancelled => "cancelled",
         }
     }
-}
-
-fn requests_json(open: &[InputRequest]) -> Value {
-    let request = |asked: &InputRequest| {
-        (asked.key.clone(), json!({ "method": asked.method, "params": to_value(&asked.params) }))
-    };
-    open.iter().map(request).collect()
-}
-
-/// JSON is a value.
-fn to_value(raw: &Raw) -> Value {
-    raw.decode().unwrap_or_default()
 }

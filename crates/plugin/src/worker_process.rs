@@ -30,7 +30,7 @@ use tokio::{
 use crate::{
     call::{WorkerCall, WorkerCallEvent, WorkerMailbox},
     fault::PluginFault,
-    messages::{WantedResources, WrappedNotification, said},
+    messages::{WrappedNotification, said},
     worker,
 };
 
@@ -166,10 +166,8 @@ impl Worker {
 
     /// Tells it which resources somebody wants to hear of. Where there is no room for it, it is told later.
     pub(crate) fn send_subscriptions(&self, wanted: &BTreeSet<String>) {
-        let params = Raw::from_value(&WantedResources {
-            uris: wanted.iter().map(|uri| uri.as_str().into()).collect(),
-        });
-        let told = params.is_ok_and(|params| self.notify_plugin(said::WANTED, &params));
+        let uris = Raw::array(wanted.iter().map(|uri| Raw::string(uri)));
+        let told = self.notify_plugin(said::WANTED, &Raw::object([("uris", uris)]));
         self.briefed.store(told, Ordering::Relaxed);
     }
 
@@ -226,8 +224,8 @@ impl Worker {
         }
         if self.cancellation == CancellationEffect::EndsWorker {
             self.end(PluginFault::Cancelled);
-        } else if let Ok(params) = Raw::parse(format!(r#"{{"requestId":{call}}}"#)) {
-            self.notify_plugin(method::CANCELLED, &params);
+        } else {
+            self.notify_plugin(method::CANCELLED, &Raw::object([("requestId", Raw::from(call))]));
         }
     }
 

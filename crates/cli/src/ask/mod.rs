@@ -150,14 +150,13 @@ fn as_sentence(words: &str) -> String {
 impl PersonReply {
     /// As the protocol has it.
     fn result(self) -> Raw {
-        let text = match self {
-            Self::Filled(content) => format!(r#"{{"action":"accept","content":{content}}}"#),
-            Self::Visited => r#"{"action":"accept"}"#.to_owned(),
-            Self::Decline => r#"{"action":"decline"}"#.to_owned(),
-            Self::Cancel => r#"{"action":"cancel"}"#.to_owned(),
+        let (action, content) = match self {
+            Self::Filled(content) => ("accept", Some(("content", content))),
+            Self::Visited => ("accept", None),
+            Self::Decline => ("decline", None),
+            Self::Cancel => ("cancel", None),
         };
-        // Every part is JSON already.
-        Raw::parse(text).unwrap_or_else(|_| Raw::empty_object())
+        Raw::object([("action", Raw::string(action))].into_iter().chain(content))
     }
 }
 

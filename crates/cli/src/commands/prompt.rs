@@ -3,7 +3,7 @@
 use switchboard_config::command_line;
 use switchboard_core::Request;
 use switchboard_core::catalog::{ListedPrompt, Prompt};
-use switchboard_wire::json::{Raw, quote};
+use switchboard_wire::json::Raw;
 use switchboard_wire::sanitize;
 
 use super::content::{self, ResultPart};
@@ -75,10 +75,7 @@ pub(super) fn pairs(words: &[String]) -> Result<Vec<(String, String)>, Failure> 
 
 /// The pairs as an object. Prompts take nothing but text.
 pub(super) fn object(pairs: &[(String, String)]) -> Raw {
-    let members = pairs.iter().map(|(key, value)| format!("{}:{}", quote(key), quote(value)));
-    let text = format!("{{{}}}", members.collect::<Vec<_>>().join(","));
-    // Every part was quoted.
-    Raw::parse(text).unwrap_or_else(|_| Raw::empty_object())
+    Raw::object(pairs.iter().map(|(key, value)| (key, Raw::string(value))))
 }
 
 /// Says what is missing or unknown before anything is sent.

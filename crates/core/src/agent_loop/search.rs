@@ -27,7 +27,7 @@ pub(super) fn definition() -> ToolDefinition {
         description: "Finds tools of the connected MCP servers that are not listed here. Tools that were found can be \
             called from the next turn on."
             .to_owned(),
-        input_schema: Raw::from_value(&schema).unwrap_or_else(|_| Raw::empty_object()),
+        input_schema: Raw::from(&schema),
     }
 }
 

@@ -89,7 +89,7 @@ impl ModelToolResult {
 
     pub(super) fn text(text: &str) -> Self {
         let block = serde_json::json!({ "type": "text", "text": text });
-        let content = Raw::from_value(&block).into_iter().collect();
+        let content = vec![Raw::from(&block)];
         Self { content, structured: None, is_error: false, context: Vec::new() }
     }
 

@@ -22,7 +22,7 @@ static TOOL: LazyLock<Option<Arc<Tool>>> = LazyLock::new(|| {
         "annotations": { "readOnlyHint": false, "destructiveHint": false, "openWorldHint": true },
         "_meta": { "anthropic/alwaysLoad": true },
     });
-    let tool = Tool::parse(&Raw::from_value(&item).ok()?, &|_| Ok(())).ok()?;
+    let tool = Tool::parse(&Raw::from(&item), &|_| Ok(())).ok()?;
     Some(Arc::new(tool))
 });
 

@@ -9,12 +9,9 @@ use switchboard_wire::json::{JsonEdit, JsonKind, JsonMembers, Raw};
 use super::item_fault::{ItemFault, ItemWarning};
 use super::item_reader::no_key_twice;
 
-/// A schema that takes any arguments.
-const ANY_ARGUMENTS: &str = r#"{"type":"object"}"#;
-
 /// `inputSchema` as every version demands it: an object whose `type` is `object`. Says what had to change.
 pub(super) fn input_schema(sent: Option<&Raw>, changed: &mut Vec<ItemWarning>) -> Raw {
-    let any = || Raw::parse(ANY_ARGUMENTS).unwrap_or_else(|_| Raw::empty_object());
+    let any = || Raw::object([("type", Raw::string("object"))]);
     let schema = match object_schema(sent, "inputSchema") {
         Ok(schema) => schema,
         Err(fault) => {

@@ -4,7 +4,7 @@ use std::sync::{Arc, LazyLock};
 
 use serde_json::json;
 use switchboard_config::Scope;
-use switchboard_wire::json::{Raw, quote};
+use switchboard_wire::json::Raw;
 use switchboard_wire::meta::method;
 
 use super::call_recorder::CallRecorder;
@@ -47,8 +47,7 @@ pub fn definitions() -> [Raw; 2] {
         },
         "annotations": { "readOnlyHint": true }
     });
-    // Plain values of ours: there is nothing in them that could fail.
-    [list, read].map(|tool| Raw::from_value(&tool).unwrap_or_else(|_| Raw::null()))
+    [list, read].map(Raw::from)
 }
 
 /// The same as items of a catalog: deferred, of a server that is none.
@@ -142,7 +141,7 @@ async fn list(stage: &Stage, params: &Raw, only: Option<&str>) -> Result<CallOut
             })
         })
         .collect();
-    let text = serde_json::to_string(&resources).unwrap_or_default();
+    let text = serde_json::Value::Array(resources).to_string();
     Ok(outcome(&json!({ "content": [{ "type": "text", "text": text }] }), None))
 }
 
@@ -156,8 +155,7 @@ async fn read(
     let server =
         seen_server(argument(READ_RESOURCE_TOOL, params, "server", ArgumentNeed::No)?, only)?;
     let uri = argument(READ_RESOURCE_TOOL, params, "uri", ArgumentNeed::Yes)?.unwrap_or_default();
-    let read = Raw::parse(format!(r#"{{"uri":{}}}"#, quote(&uri)))
-        .map_err(|error| CallError::Request { reason: error.to_string() })?;
+    let read = Raw::object([("uri", Raw::string(&uri))]);
     let mut request = Request::forward(method::RESOURCES_READ, Some(read));
     let is_named = server.is_some();
     request.server = server;
@@ -166,12 +164,12 @@ async fn read(
     let contents = member(&read.result, "contents")?.unwrap_or_else(Raw::null);
     let mut content: Vec<_> = contents
         .elements()
-        .map(|resource| json!({ "type": "resource", "resource": resource }))
+        .map(|resource| Raw::object([("type", Raw::string("resource")), ("resource", resource)]))
         .collect();
     let note = read.server.as_deref().filter(|_| !is_named);
     let note = note.and_then(|server| other_owners_note(stage, &uri, server));
-    content.extend(note.map(|text| json!({ "type": "text", "text": text })));
-    Ok(outcome(&json!({ "content": content }), read.server))
+    content.extend(note.map(|text| Raw::from(json!({ "type": "text", "text": text }))));
+    Ok(raw_outcome(Raw::object([("content", Raw::array(content))]), read.server))
 }
 
 /// Says which server was read, where others list the same URI.
@@ -227,8 +225,12 @@ fn argument(
 }
 
 pub(super) fn outcome(result: &serde_json::Value, server: Option<String>) -> CallOutcome {
+    raw_outcome(Raw::from(result), server)
+}
+
+fn raw_outcome(result: Raw, server: Option<String>) -> CallOutcome {
     CallOutcome {
-        result: Raw::from_value(result).unwrap_or_else(|_| Raw::empty_object()),
+        result,
         server,
         decision: Some(DecisionReason::BuiltIn),
         context: Vec::new(),

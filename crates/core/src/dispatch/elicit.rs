@@ -207,11 +207,9 @@ fn bare_answer(action: ElicitationAction) -> ElicitationAnswer {
 
 /// An answer as the protocol has it.
 fn answer_to_json(answer: &ElicitationAnswer) -> Raw {
-    let mut result = serde_json::json!({ "action": answer.action });
-    if let Some(content) = &answer.content {
-        result["content"] = content.decode().unwrap_or_default();
-    }
-    Raw::from_value(&result).unwrap_or_else(|_| Raw::empty_object())
+    let action = Raw::string(answer.action.as_str());
+    let content = answer.content.as_ref().map(|content| ("content", content));
+    Raw::object([("action", &action)].into_iter().chain(content))
 }
 
 /// The protocol's answer as hooks see it. A word nobody knows is no consent.
@@ -230,5 +228,5 @@ fn roots(placed: &AppliedServer) -> Option<Raw> {
     let root = placed.spec.root.as_ref()?;
     let uri = Url::from_file_path(root).ok()?;
     let name = root.file_name().map(|name| name.to_string_lossy().into_owned());
-    Raw::from_value(&serde_json::json!({ "roots": [{ "uri": uri.as_str(), "name": name }] })).ok()
+    Some(Raw::from(serde_json::json!({ "roots": [{ "uri": uri.as_str(), "name": name }] })))
 }

@@ -1,10 +1,10 @@
 //! What a caller wants, before anybody knows which server it is for.
 
-use std::borrow::Cow;
+use std::borrow::{Borrow, Cow};
 use std::time::Duration;
 
 use switchboard_wire::client::{InputResponse, TaskHandling};
-use switchboard_wire::json::{JsonEdit, Raw, quote};
+use switchboard_wire::json::{JsonEdit, Raw};
 use switchboard_wire::meta::method;
 
 use super::CallError;
@@ -51,29 +51,33 @@ pub enum CompletionReference<'a> {
 impl Request {
     /// Calls a tool by its full name.
     pub fn tool(name: &str, arguments: &Raw) -> Self {
-        let params = format!(r#"{{"name":{},"arguments":{arguments}}}"#, quote(name));
-        Self::of(method::TOOLS_CALL, &params)
+        Self::with_members(
+            method::TOOLS_CALL,
+            [("name", &Raw::string(name)), ("arguments", arguments)],
+        )
     }
 
     /// Fills in a prompt by its full name.
     pub fn prompt(name: &str, arguments: &Raw) -> Self {
-        let params = format!(r#"{{"name":{},"arguments":{arguments}}}"#, quote(name));
-        Self::of(method::PROMPTS_GET, &params)
+        Self::with_members(
+            method::PROMPTS_GET,
+            [("name", &Raw::string(name)), ("arguments", arguments)],
+        )
     }
 
     /// Reads a resource.
     pub fn read(uri: &str) -> Self {
-        Self::of(method::RESOURCES_READ, &format!(r#"{{"uri":{}}}"#, quote(uri)))
+        Self::with_members(method::RESOURCES_READ, [("uri", Raw::string(uri))])
     }
 
     /// Asks to hear of changes to a resource, which come as events of the engine.
     pub fn subscribe(uri: &str) -> Self {
-        Self::of(method::RESOURCES_SUBSCRIBE, &format!(r#"{{"uri":{}}}"#, quote(uri)))
+        Self::with_members(method::RESOURCES_SUBSCRIBE, [("uri", Raw::string(uri))])
     }
 
     /// Asks no longer to.
     pub fn unsubscribe(uri: &str) -> Self {
-        Self::of(method::RESOURCES_UNSUBSCRIBE, &format!(r#"{{"uri":{}}}"#, quote(uri)))
+        Self::with_members(method::RESOURCES_UNSUBSCRIBE, [("uri", Raw::string(uri))])
     }
 
     /// Asks what a value could become. `known` holds the other values, as an object.
@@ -83,22 +87,16 @@ impl Request {
         value: &str,
         known: &Raw,
     ) -> Self {
-        let reference = match reference {
-            CompletionReference::Prompt(name) => {
-                format!(r#"{{"type":"ref/prompt","name":{}}}"#, quote(name))
-            }
-            CompletionReference::Template(uri) => {
-                format!(r#"{{"type":"ref/resource","uri":{}}}"#, quote(uri))
-            }
+        let (kind, key, target) = match reference {
+            CompletionReference::Prompt(name) => ("ref/prompt", "name", name),
+            CompletionReference::Template(uri) => ("ref/resource", "uri", uri),
         };
-        let argument = format!(r#"{{"name":{},"value":{}}}"#, quote(argument), quote(value));
-        let context = if known.members().next().is_some() {
-            format!(r#","context":{{"arguments":{known}}}"#)
-        } else {
-            String::new()
-        };
-        let params = format!(r#"{{"ref":{reference},"argument":{argument}{context}}}"#);
-        Self::of(method::COMPLETE, &params)
+        let reference = Raw::object([("type", Raw::string(kind)), (key, Raw::string(target))]);
+        let argument = [("name", Raw::string(argument)), ("value", Raw::string(value))];
+        let context = known.members().next().is_some();
+        let context = context.then(|| ("context", Raw::object([("arguments", known)])));
+        let members = [("ref", reference), ("argument", Raw::object(argument))];
+        Self::with_members(method::COMPLETE, members.into_iter().chain(context))
     }
 
     /// A request as a client made it, with names in the style of its session.
@@ -195,10 +193,11 @@ impl Request {
         self
     }
 
-    pub(super) fn of(method: &'static str, params: &str) -> Self {
-        // Every part was quoted or is JSON already.
-        let params = Raw::parse(params.to_owned()).unwrap_or_else(|_| Raw::empty_object());
-        Self::forward(method, Some(params))
+    pub(super) fn with_members<V: Borrow<Raw>>(
+        method: &'static str,
+        members: impl IntoIterator<Item = (&'static str, V)>,
+    ) -> Self {
+        Self::forward(method, Some(Raw::object(members)))
     }
 
     pub(super) fn params(&self) -> Raw {
@@ -230,5 +229,38 @@ impl From<&Request> for RemoteRequest {
             timeout_millis: timeout.map(|millis| u64::try_from(millis).unwrap_or(u64::MAX)),
             log_level: request.log_level.as_deref().map(str::to_owned),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use switchboard_wire::json::MAX_JSON_DEPTH;
+
+    use super::*;
+
+    #[test]
+    fn arguments_as_deep_as_allowed_reach_the_server() {
+        let deep = Raw::parse("[".repeat(MAX_JSON_DEPTH) + &"]".repeat(MAX_JSON_DEPTH)).unwrap();
+        let params = Request::tool("mcp__a__b", &deep).params.unwrap();
+        assert_eq!(params.get("arguments").unwrap(), Some(deep));
+    }
+
+    #[test]
+    fn a_completion_names_its_reference_and_the_known_values() {
+        let check = |reference, known: &str, expected: &str| {
+            let known = Raw::parse(known.to_owned()).unwrap();
+            let request = Request::complete(reference, "x", "y\"", &known);
+            assert_eq!(request.params.unwrap().as_str(), expected);
+        };
+        check(
+            CompletionReference::Prompt("p"),
+            "{}",
+            r#"{"ref":{"type":"ref/prompt","name":"p"},"argument":{"name":"x","value":"y\""}}"#,
+        );
+        check(
+            CompletionReference::Template("u"),
+            r#"{"z":"1"}"#,
+            r#"{"ref":{"type":"ref/resource","uri":"u"},"argument":{"name":"x","value":"y\""},"context":{"arguments":{"z":"1"}}}"#,
+        );
     }
 }

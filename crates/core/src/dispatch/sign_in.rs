@@ -45,8 +45,6 @@ impl Stage {
             "url": url,
             "message": format!("Sign in to `{}`.", placed.name),
         });
-        if let Ok(params) = Raw::from_value(&params) {
-            self.elicit(placed, &params).await;
-        }
+        self.elicit(placed, &Raw::from(params)).await;
     }
 }

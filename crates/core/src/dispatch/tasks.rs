@@ -94,9 +94,8 @@ impl Stage {
         };
         let open = self.answer_without_caller(placed, asked).await;
         if let Some(responses) = open.responses() {
-            let params =
-                format!(r#"{{"taskId":{},"inputResponses":{responses}}}"#, quote(&task.id));
-            let update = Request::of(method::TASKS_UPDATE, &params);
+            let members = [("taskId", Raw::string(&task.id)), ("inputResponses", responses)];
+            let update = Request::with_members(method::TASKS_UPDATE, members);
             self.send(placed, update, None).await?;
         }
         let left = InputRequest::to_input_requests(&open.questions);

@@ -20,6 +20,17 @@ pub enum ElicitationAction {
     Decline,
 }
 
+impl ElicitationAction {
+    /// As the protocol spells it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Accept => "accept",
+            Self::Cancel => "cancel",
+            Self::Decline => "decline",
+        }
+    }
+}
+
 /// An answer to a question.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ElicitationAnswer {

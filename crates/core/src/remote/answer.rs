@@ -78,10 +78,10 @@ impl RemoteAnswer {
     /// The reply that was told.
     pub fn into_answer(self) -> QuestionAnswer {
         let elicited = |action: &str, content: Option<&Raw>| {
-            let content = content.map(|content| format!(r#","content":{content}"#));
-            let text = format!(r#"{{"action":"{action}"{}}}"#, content.unwrap_or_default());
-            // Every part is JSON already.
-            QuestionAnswer::Result(Ok(Raw::parse(text).unwrap_or_else(|_| Raw::empty_object())))
+            let content = content.map(|content| ("content", content));
+            let action = Raw::string(action);
+            let members = [("action", &action)].into_iter().chain(content);
+            QuestionAnswer::Result(Ok(Raw::object(members)))
         };
         match self.action {
             RemoteAnswerAction::Accept => elicited("accept", self.content.as_ref()),
@@ -107,7 +107,19 @@ impl RemoteAnswer {
 
 #[cfg(test)]
 mod tests {
+    use switchboard_wire::json::MAX_JSON_DEPTH;
+
     use super::*;
+
+    #[test]
+    fn content_as_deep_as_allowed_stays_in_the_answer() {
+        let deep = Raw::parse("[".repeat(MAX_JSON_DEPTH) + &"]".repeat(MAX_JSON_DEPTH)).unwrap();
+        let accepted = RemoteAnswerAction::Accept;
+        let told =
+            RemoteAnswer { content: Some(deep.clone()), ..RemoteAnswer::from_action(accepted) };
+        let QuestionAnswer::Result(Ok(result)) = told.into_answer() else { panic!("not a result") };
+        assert_eq!(result.get("content").unwrap(), Some(deep));
+    }
 
     #[test]
     fn what_answers_mean() {

@@ -119,9 +119,8 @@ impl RemoteCallEvent {
     /// A notification, as an object of its method and parameters.
     pub fn from_notification(notification: &Notification) -> Self {
         let params = notification.params().unwrap_or_else(Raw::empty_object);
-        let method = switchboard_wire::json::quote(&notification.method());
-        let text = format!(r#"{{"method":{method},"params":{params}}}"#);
-        Self::Notification(Raw::parse(text).unwrap_or_else(|_| Raw::empty_object()))
+        let method = Raw::string(&notification.method());
+        Self::Notification(Raw::object([("method", method), ("params", params)]))
     }
 
     /// What a word and its data say; `None` for words that are not known here.

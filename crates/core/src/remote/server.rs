@@ -1,10 +1,11 @@
 //! One server, told.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use switchboard_config::{Scope, SourceLocation};
 use switchboard_wire::client::ServerFacts;
 use switchboard_wire::json::Raw;
@@ -212,13 +213,13 @@ impl RemoteServer {
 
     fn facts(&self) -> Option<ServerFacts> {
         let version: Version = self.protocol.as_deref()?.parse().ok()?;
-        let info = BTreeMap::from([("name", &self.server_name), ("version", &self.server_version)]);
-        let offers: BTreeMap<_, _> =
-            self.offers.iter().map(|name| (name, Raw::empty_object())).collect();
+        let info = json!({ "name": self.server_name, "version": self.server_version });
+        let offers: BTreeSet<&String> = self.offers.iter().collect();
+        let offers = offers.into_iter().map(|name| (name, Raw::empty_object()));
         Some(ServerFacts {
             version,
-            info: Raw::from_value(&info).ok(),
-            capabilities: Raw::from_value(&offers).ok()?,
+            info: Some(Raw::from(info)),
+            capabilities: Raw::object(offers),
             instructions: None,
         })
     }

@@ -115,18 +115,12 @@ impl<'r> ResultContent<'r> {
     /// The same, about the resource at `uri`.
     fn text_item_of(&self, text: &str, uri: &str) -> Raw {
         let (text, uri) = (Raw::string(text), Raw::string(uri));
-        let edits: &[JsonEdit<'_>] = match self.shape {
-            ResultShape::Tool => {
-                &[JsonEdit::set(&["type"], "\"text\""), JsonEdit::set(&["text"], text.as_str())]
+        match self.shape {
+            ResultShape::Tool => Raw::object([("type", Raw::string("text")), ("text", text)]),
+            ResultShape::Resource => {
+                Raw::object([("uri", uri), ("mimeType", Raw::string("text/plain")), ("text", text)])
             }
-            ResultShape::Resource => &[
-                JsonEdit::set(&["uri"], uri.as_str()),
-                JsonEdit::set(&["mimeType"], "\"text/plain\""),
-                JsonEdit::set(&["text"], text.as_str()),
-            ],
-        };
-        // An empty object takes any member; the quoted text alone would be well formed too.
-        Raw::empty_object().with_edits(edits).unwrap_or(text)
+        }
     }
 
     /// A note about a whole resource goes under its name.
@@ -169,7 +163,8 @@ impl<'r> ResultContent<'r> {
         };
         // The members were read before and none stood twice, so nothing is left that could refuse.
         if let Ok(result) = kept.result.with_edits(edits) {
-            kept.result = compact(result);
+            // The splice made room for the old text; what is left may be a thousandth of it.
+            kept.result = result.to_detached();
         }
         kept
     }
@@ -260,9 +255,4 @@ fn member(shape: ResultShape) -> &'static str {
 /// The text of a short JSON string.
 fn word(quoted: &str) -> String {
     decode_string(quoted).map(Cow::into_owned).unwrap_or_default()
-}
-
-/// The splice made room for the old text; what is left may be a thousandth of it.
-fn compact(result: Raw) -> Raw {
-    Raw::parse(result.as_str().to_owned()).unwrap_or(result)
 }

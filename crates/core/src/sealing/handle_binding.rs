@@ -82,15 +82,13 @@ impl JsonDigest {
 fn add(hash: &mut Sha256, value: &Raw) {
     match value.kind() {
         JsonKind::Object => {
-            let mut members: Vec<_> = value
-                .members()
-                .map(|member| (text(member.key), Raw::parse(member.value.to_owned())))
-                .collect();
+            let mut members: Vec<_> =
+                value.entries().map(|(key, value)| (text(key), value)).collect();
             members.sort_by(|(one, _), (other, _)| one.cmp(other));
             part(hash, b'{', &members.len().to_le_bytes());
             for (key, value) in members {
                 part(hash, b'k', key.as_bytes());
-                add(hash, &value.unwrap_or_else(|_| Raw::null()));
+                add(hash, &value);
             }
         }
         JsonKind::Array => {

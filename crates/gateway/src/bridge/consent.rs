@@ -114,5 +114,5 @@ fn consent_form(consent: &PermissionQuestion) -> Raw {
             "required": ["decision"],
         },
     });
-    Raw::from_value(&form).unwrap_or_else(|_| Raw::empty_object())
+    Raw::from(form)
 }

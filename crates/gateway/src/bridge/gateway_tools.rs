@@ -185,7 +185,7 @@ pub(super) fn definitions(
     if spill == SpillMode::Uri {
         there.push(read);
     }
-    there.iter().filter_map(|tool| Raw::from_value(tool).ok()).collect()
+    there.into_iter().map(Raw::from).collect()
 }
 
 /// Whether it is the call of another tool that it holds.
@@ -253,7 +253,7 @@ impl BridgeView {
             })
             .take(limit)
             .collect();
-        let text = serde_json::to_string(&tools).unwrap_or_default();
+        let text = Value::Array(tools).to_string();
         Ok(text_result(&text))
     }
 
@@ -286,7 +286,7 @@ impl BridgeView {
     ) -> Result<Raw, RpcError> {
         let text = self.read_part(address).await.map_err(GatewayToolError::into_rpc)?;
         let contents = json!([{ "uri": uri, "mimeType": "text/plain", "text": text }]);
-        Ok(raw(&json!({ "contents": contents })))
+        Ok(Raw::from(json!({ "contents": contents })))
     }
 
     async fn read_part(&self, address: &ResultAddress) -> Result<String, GatewayToolError> {
@@ -399,11 +399,7 @@ pub(super) fn must_be_object(asked: &HandlerRequest) -> Result<(), RpcError> {
 }
 
 fn text_result(text: &str) -> Raw {
-    raw(&json!({ "content": [{ "type": "text", "text": text }] }))
-}
-
-fn raw(value: &Value) -> Raw {
-    Raw::from_value(value).unwrap_or_else(|_| Raw::empty_object())
+    Raw::from(json!({ "content": [{ "type": "text", "text": text }] }))
 }
 
 fn invalid(reason: &str) -> RpcError {

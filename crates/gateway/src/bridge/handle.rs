@@ -193,9 +193,6 @@ fn lost(reason: &str, text: &str) -> RpcError {
 
 /// In words for people, and in those that programs may go by.
 fn refusal(reason: &str, remedy: &str, text: &str) -> RpcError {
-    let error = RpcError::new(code::INVALID_PARAMS, text);
-    match Raw::from_value(&json!({ "reason": reason, "remedy": remedy })) {
-        Ok(data) => error.with_data(data),
-        Err(_) => error,
-    }
+    RpcError::new(code::INVALID_PARAMS, text)
+        .with_data(Raw::from(json!({ "reason": reason, "remedy": remedy })))
 }

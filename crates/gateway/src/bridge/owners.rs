@@ -52,7 +52,7 @@ impl BridgeView {
         if others.is_empty() {
             return result;
         }
-        let others = Raw::from_value(&others).unwrap_or_else(|_| Raw::null());
+        let others = Raw::array(others.into_iter().map(Raw::string));
         let others = JsonEdit::set(&["_meta", OTHER_SERVERS_KEY], others.as_str());
         let tagged = tag_server(result, &server);
         tagged.with_edits(&[others]).unwrap_or(tagged)

@@ -28,10 +28,7 @@ pub(super) fn to_rpc_error(error: &CallError) -> RpcError {
     };
     let data = json!({ "remedy": remedy_word(error.remedy()) });
     let refused = RpcError::new(code, error_chain(error));
-    match Raw::from_value(&data) {
-        Ok(data) => refused.with_data(data),
-        Err(_) => refused,
-    }
+    refused.with_data(Raw::from(data))
 }
 
 /// A call that failed, as the reply that its client gets: a mistake in the arguments, or a page that has to be
@@ -61,26 +58,19 @@ pub(super) fn invalid_arguments(mistakes: &[String]) -> Raw {
 /// The result of a tool that failed, in words.
 fn tool_error(text: &str) -> Raw {
     let result = json!({ "content": [{ "type": "text", "text": text }], "isError": true });
-    Raw::from_value(&result).unwrap_or_else(|_| Raw::empty_object())
+    Raw::from(result)
 }
 
 /// A session that the engine does not take.
 pub(super) fn not_attached(error: &AttachError) -> RpcError {
     let remedy = json!({ "remedy": remedy_word(Remedy::Retry) });
-    let refused = RpcError::new(code::INTERNAL_ERROR, error.to_string());
-    match Raw::from_value(&remedy) {
-        Ok(data) => refused.with_data(data),
-        Err(_) => refused,
-    }
+    RpcError::new(code::INTERNAL_ERROR, error.to_string()).with_data(Raw::from(remedy))
 }
 
 /// A resource that nobody has, under the code that both eras know how to show.
 pub(super) fn no_resource(uri: &str) -> RpcError {
-    let error = RpcError::new(code::RESOURCE_NOT_FOUND, format!("no server has {uri}"));
-    match Raw::from_value(&json!({ "uri": uri })) {
-        Ok(data) => error.with_data(data),
-        Err(_) => error,
-    }
+    RpcError::new(code::RESOURCE_NOT_FOUND, format!("no server has {uri}"))
+        .with_data(Raw::from(json!({ "uri": uri })))
 }
 
 /// A resource that no server mentions, where several could have it.
@@ -89,11 +79,8 @@ pub(super) fn unmentioned_resource(error: &CallError, uri: &str, servers: &[Stri
         "{error}. Name one of them as `_meta[\"{SERVER_KEY}\"]`, or read it where only that server is shown, at \
          `/mcp/<server>`"
     );
-    let refused = RpcError::new(code::RESOURCE_NOT_FOUND, text);
-    match Raw::from_value(&json!({ "uri": uri, "servers": servers })) {
-        Ok(data) => refused.with_data(data),
-        Err(_) => refused,
-    }
+    RpcError::new(code::RESOURCE_NOT_FOUND, text)
+        .with_data(Raw::from(json!({ "uri": uri, "servers": servers })))
 }
 
 /// An error and everything below it, each once.

@@ -36,12 +36,6 @@ const MAX_CALLERS: usize = 8;
 /// How long a list waits for servers that were down and are tried again because of it.
 const RETRIED_LIST_WAIT: Duration = Duration::from_secs(1);
 
-const IMPLEMENTATION_INFO: &str = concat!(
-    r#"{"name":"switchboard","title":"Switchboard","version":""#,
-    env!("CARGO_PKG_VERSION"),
-    r#""}"#
-);
-
 /// What one client sees.
 pub struct BridgeView {
     bridge: Bridge,
@@ -377,17 +371,19 @@ impl ServerHandler for BridgeView {
         if let Some(skills) = self.skills() {
             capabilities["extensions"][SKILLS_EXTENSION] = skills;
         }
-        // Plain values of ours: there is nothing in them that could fail.
-        let raw = |value| Raw::from_value(&value).unwrap_or_else(|_| Raw::empty_object());
         ServerDescription {
             info: self.info(),
-            capabilities: raw(capabilities),
+            capabilities: Raw::from(capabilities),
             instructions: self.instructions(),
         }
     }
 
     fn info(&self) -> Raw {
-        Raw::parse(IMPLEMENTATION_INFO).unwrap_or_else(|_| Raw::empty_object())
+        Raw::from(json!({
+            "name": "switchboard",
+            "title": "Switchboard",
+            "version": env!("CARGO_PKG_VERSION"),
+        }))
     }
 
     fn call<'a>(

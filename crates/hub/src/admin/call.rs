@@ -68,9 +68,7 @@ fn restore_call(
         |error: serde_json::Error| AdminProblem::malformed(format!("`params`: {error}"));
     let shown = serde_json::from_str(call.params.as_str()).map_err(malformed)?;
     let params = activity::restore_params(admin, of, &shown)?;
-    let params =
-        Raw::from_value(&params).map_err(|error| AdminProblem::malformed(error.to_string()))?;
-    Ok(RemoteRequest { params, ..call })
+    Ok(RemoteRequest { params: Raw::from(params), ..call })
 }
 
 // === impl FollowedCall ===

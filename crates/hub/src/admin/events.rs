@@ -11,11 +11,12 @@ use axum::response::Response;
 use axum::response::sse::Event;
 use futures_util::{StreamExt as _, stream};
 use http::{HeaderMap, Uri};
-use serde_json::{Value, json};
+use serde_json::json;
 use switchboard_core::audit::AuditCallLine;
 use switchboard_core::engine::{
     CallWatcher, EngineEvent as Happening, EngineEventKind, QueueWatcher,
 };
+use switchboard_wire::json::Raw;
 use switchboard_wire::sanitize;
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::sync::watch;
@@ -122,11 +123,16 @@ impl EventFeed {
 }
 
 /// The word for an event, and what comes with it.
-pub(super) fn event_json(event: &Happening) -> Option<(&'static str, Value)> {
+pub(super) fn event_json(event: &Happening) -> Option<(&'static str, Raw)> {
+    let mut params = None;
     let (name, mut data) = match &event.what {
         EngineEventKind::State => ("state", json!({})),
         EngineEventKind::List(list) => ("list", json!({ "list": list.member() })),
-        EngineEventKind::Log(params) => ("log", json!({ "params": params })),
+        EngineEventKind::Log(logged) => {
+            // Not as a `Value`, which holds fewer levels than a server may send.
+            params = Some(("params", logged.clone()));
+            ("log", json!({}))
+        }
         EngineEventKind::ResourceUpdated { uri, .. } => ("resource", json!({ "uri": clean(uri) })),
         EngineEventKind::Called(called) => {
             let mut data = json!(AuditCallLine::from_record(called));
@@ -140,9 +146,35 @@ pub(super) fn event_json(event: &Happening) -> Option<(&'static str, Value)> {
     let workspaces: Vec<String> = event.workspaces.iter().map(ToString::to_string).collect();
     data["workspaces"] = json!(workspaces);
     data["server"] = json!(event.server);
-    Some((name, data))
+    let data = data.as_object().into_iter().flatten();
+    let data = data.map(|(key, value)| (key.as_str(), Raw::from(value)));
+    Some((name, Raw::object(params.into_iter().chain(data))))
 }
 
 fn clean(text: &str) -> String {
     sanitize::sanitize_line(text).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A `serde_json::Value` holds 127 levels, a message of a server 512: with the log as a `Value` the task panicked
+    /// that feeds every reader of events.
+    #[test]
+    fn a_log_of_many_levels_is_an_event_like_others() {
+        let levels = 300;
+        let deep = "[".repeat(levels) + &"]".repeat(levels);
+        let logged = Raw::parse(format!(r#"{{"level":"info","data":{deep}}}"#)).unwrap();
+        let event = Happening {
+            workspaces: Vec::new(),
+            server: "a".to_owned(),
+            principal: None,
+            connection: None,
+            what: EngineEventKind::Log(logged.clone()),
+        };
+        let (name, data) = event_json(&event).unwrap();
+        let expected = format!(r#"{{"params":{logged},"workspaces":[],"server":"a"}}"#);
+        assert_eq!((name, data.as_str()), ("log", &*expected));
+    }
 }

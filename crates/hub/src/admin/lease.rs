@@ -13,6 +13,7 @@ use serde_json::json;
 use switchboard_core::dispatch::PendingQuestion;
 use switchboard_core::engine::{EngineEvent as Happening, EngineEventKind, LOCAL_PRINCIPAL};
 use switchboard_core::{Caller, WorkspaceId};
+use switchboard_wire::json::Raw;
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio::time::timeout;
 
@@ -212,7 +213,8 @@ impl LeaseFeed {
                     && event.workspaces.contains(&self.id)
                     && event.concerns(LOCAL_PRINCIPAL) =>
             {
-                Some(sse::event("log", &json!({ "server": event.server, "params": params })))
+                let server = Raw::string(&event.server);
+                Some(sse::event("log", &Raw::object([("server", &server), ("params", params)])))
             }
             _ => None,
         }

@@ -99,7 +99,7 @@ pub(super) async fn answer(
 fn redact_question(about: &QuestionKind) -> Raw {
     let mut value = serde_json::to_value(about).unwrap_or_default();
     redact_value(&mut value);
-    Raw::from_value(&value).unwrap_or_else(|_| Raw::empty_object())
+    Raw::from(value)
 }
 
 fn redact_value(value: &mut Value) {

@@ -64,7 +64,7 @@ impl PendingQuestions {
     /// The hub is gone: its questions are taken back.
     pub(super) fn take_back_all(&mut self) -> Vec<ByteString> {
         self.lost += 1;
-        self.asked.drain().filter_map(|(key, _)| cancellation(&id_from_key(&key)?)).collect()
+        self.asked.drain().filter_map(|(key, _)| Some(cancellation(&id_from_key(&key)?))).collect()
     }
 
     /// The id under which the client knows a question of the hub.
@@ -94,12 +94,13 @@ pub(super) fn cancelled_id(notification: &Notification) -> Option<Id> {
 
 /// An id that holds on to nothing else.
 fn copy_id(id: &Id) -> Option<Id> {
-    Id::from_raw(Raw::parse(id.as_str().to_owned()).ok()?)
+    Id::from_raw(id.raw().to_detached())
 }
 
-fn cancellation(id: &Id) -> Option<ByteString> {
-    let params = Raw::parse(format!(r#"{{"requestId":{id},"reason":"the hub was lost"}}"#)).ok()?;
-    Some(Notification::new(method::CANCELLED, Some(&params)).text().clone())
+fn cancellation(id: &Id) -> ByteString {
+    let reason = Raw::string("the hub was lost");
+    let params = Raw::object([("requestId", id.raw()), ("reason", &reason)]);
+    Notification::new(method::CANCELLED, Some(&params)).text().clone()
 }
 
 #[cfg(test)]

@@ -7,18 +7,15 @@ use switchboard_wire::{
 
 /// A call that was not made, so that it may be made again: `-32603`, with `data.remedy` for programs and words for people.
 pub(crate) fn retry_error(message: &str) -> RpcError {
-    with_remedy(message, r#"{"remedy":"retry"}"#)
+    with_remedy(message, "retry")
 }
 
 /// A call of which nobody knows whether it was carried out.
 pub(crate) fn unknown_outcome_error(message: &str) -> RpcError {
-    with_remedy(message, r#"{"remedy":"unknown"}"#)
+    with_remedy(message, "unknown")
 }
 
-fn with_remedy(message: &str, data: &'static str) -> RpcError {
-    let error = RpcError::new(code::INTERNAL_ERROR, message);
-    match Raw::parse(data) {
-        Ok(data) => error.with_data(data),
-        Err(_) => error,
-    }
+fn with_remedy(message: &str, remedy: &str) -> RpcError {
+    RpcError::new(code::INTERNAL_ERROR, message)
+        .with_data(Raw::object([("remedy", Raw::string(remedy))]))
 }

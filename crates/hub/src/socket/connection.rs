@@ -193,7 +193,7 @@ async fn serve_mcp<H: HubBackend, V: ServerHandler>(
 }
 
 fn goodbye_notification<H: HubBackend>(desk: &HubState<H>) -> Option<Notification> {
-    let params = Raw::parse(format!(r#"{{"why":"{}"}}"#, desk.end_reason()?.as_str())).ok()?;
+    let params = Raw::object([("why", Raw::string(desk.end_reason()?.as_str()))]);
     Some(Notification::new(GOODBYE_METHOD, Some(&params)))
 }
 

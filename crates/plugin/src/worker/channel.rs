@@ -166,10 +166,8 @@ impl HostChannel {
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
         let (reply, answer) = mpsc::sync_channel(1);
         self.asked.lock().insert(id, reply);
-        let wrapped =
-            format!(r#"{{"call":{},"method":{},"params":{params}}}"#, call.id, quote(method));
-        // What is quoted and what was checked are JSON together.
-        let wrapped = Raw::parse(wrapped).unwrap_or_else(|_| Raw::empty_object());
+        let (call_id, method) = (Raw::from(call.id), Raw::string(method));
+        let wrapped = Raw::object([("call", &call_id), ("method", &method), ("params", params)]);
         self.send(Request::new(&Id::number(id), said::ASK, Some(&wrapped)).text());
         loop {
             match answer.recv_timeout(CANCEL_POLL_INTERVAL) {

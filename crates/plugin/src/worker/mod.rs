@@ -133,7 +133,7 @@ fn run(order: Option<OsString>, builtins: BuiltinPlugins) -> ExitCode {
     match served {
         Ok(()) => ExitCode::SUCCESS,
         Err(failed) => {
-            channel.send(&said(said::FAILED, &failed));
+            channel.send(&said(said::FAILED, &failed.to_json()));
             ExitCode::FAILURE
         }
     }

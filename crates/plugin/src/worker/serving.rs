@@ -58,7 +58,9 @@ impl PluginService {
         reading.map_err(|error| {
             WorkerFailed::new("start", format!("it has no room for a thread: {error}"))
         })?;
-        self.channel.send(&said(said::READY, ready));
+        let ready = Raw::from_value(ready)
+            .map_err(|error| WorkerFailed::new("start", error.to_string()))?;
+        self.channel.send(&said(said::READY, &ready));
         pool.run();
         self.plugin.end();
         Ok(())

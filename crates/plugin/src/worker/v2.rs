@@ -257,9 +257,7 @@ unsafe extern "C-unwind" fn progress(call: *const v2::Call, done: f64, total: f6
     if !message.is_empty() {
         params["message"] = json!(message);
     }
-    if let Ok(params) = Raw::from_value(&params) {
-        on.channel.note(on.call.id, method::PROGRESS, &params);
-    }
+    on.channel.note(on.call.id, method::PROGRESS, &Raw::from(params));
 }
 
 unsafe extern "C-unwind" fn cancelled(call: *const v2::Call) -> i32 {

@@ -188,29 +188,20 @@ impl InputResponse {
 /// The `inputResponses` object. A question that was refused is left out: the modern protocol has
 /// no other word for it.
 pub(crate) fn input_responses(answers: &[InputResponse]) -> Raw {
-    let mut text = String::from("{");
-    for answer in answers {
-        let Ok(value) = &answer.outcome else { continue };
-        if text.len() > 1 {
-            text.push(',');
-        }
-        text.push_str(&quote(&answer.key));
-        text.push(':');
-        text.push_str(value.as_str());
-    }
-    text.push('}');
-    Raw::from_trusted(text.into())
+    Raw::object(
+        answers.iter().filter_map(|answer| Some((&answer.key, answer.outcome.as_ref().ok()?))),
+    )
 }
 
 impl InputRequest {
     /// Reads an `inputRequests` object.
     pub fn from_input_requests(requests: &Raw) -> Option<Vec<Self>> {
         requests
-            .members()
-            .map(|member| {
-                let request = Raw::parse(member.value.to_owned()).ok()?;
+            .entries()
+            .map(|(key, request)| {
+                let request = request.to_detached();
                 Some(Self {
-                    key: crate::json::decode_string(member.key)?.into_owned(),
+                    key: crate::json::decode_string(key)?.into_owned(),
                     method: request.get("method").ok()??.to_text()?,
                     params: request.get("params").ok()?.unwrap_or_else(Raw::empty_object),
                 })
@@ -220,14 +211,10 @@ impl InputRequest {
 
     /// Writes an `inputRequests` object.
     pub fn to_input_requests(questions: &[Self]) -> Raw {
-        let requests: Vec<_> = questions
-            .iter()
-            .map(|question| {
-                let (key, asked) = (quote(&question.key), quote(&question.method));
-                format!(r#"{key}:{{"method":{asked},"params":{}}}"#, question.params)
-            })
-            .collect();
-        Raw::from_trusted(format!("{{{}}}", requests.join(",")).into())
+        Raw::object(questions.iter().map(|question| {
+            let asked = [("method", &Raw::string(&question.method)), ("params", &question.params)];
+            (&question.key, Raw::object(asked))
+        }))
     }
 
     /// Answers this question.

@@ -15,12 +15,12 @@ pub fn form_defaults(requested_schema: &Raw) -> Raw {
             }
         }
     }
-    Raw::from_value(&content).unwrap_or_else(|_| Raw::empty_object())
+    Raw::from(Value::Object(content))
 }
 
 /// The result of accepting a form with this content.
 pub fn accept_form(content: &Raw) -> Raw {
-    Raw::from_trusted(format!(r#"{{"action":"accept","content":{content}}}"#).into())
+    Raw::object([("action", &Raw::string("accept")), ("content", content)])
 }
 
 #[cfg(test)]

@@ -48,6 +48,12 @@ pub struct Implementation {
     pub version: String,
 }
 
+impl Implementation {
+    pub(crate) fn to_json(&self) -> Raw {
+        Raw::object([("name", Raw::string(&self.name)), ("version", Raw::string(&self.version))])
+    }
+}
+
 /// A folder offered to servers.
 #[derive(Debug, Clone, Serialize)]
 pub struct RootFolder {

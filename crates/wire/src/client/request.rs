@@ -80,9 +80,7 @@ impl ClientSession {
 
     /// Who we are, as JSON.
     pub(crate) fn client_info_json(&self) -> &Raw {
-        let written =
-            || Raw::from_value(&self.options.info).unwrap_or_else(|_| Raw::empty_object());
-        self.info.get_or_init(written)
+        self.info.get_or_init(|| self.options.info.to_json())
     }
 
     /// The session's capabilities, roots among them where it has any.

@@ -6,6 +6,7 @@
 //!
 //! Nothing here knows what a message is; that is [`crate::envelope`].
 
+mod build;
 mod find;
 mod level_cursor;
 mod members;
@@ -62,8 +63,8 @@ impl Raw {
         Ok(Self::new(text.slice_ref(&text[span])))
     }
 
-    /// The JSON text of a Rust value. Fails only where `T` has no JSON form (a map with keys
-    /// that are not strings, say).
+    /// The JSON text of a Rust value. Fails where `T` has no JSON form (a map with keys that are not strings, say);
+    /// `Raw::object`, `Raw::array` and `Raw::from(Value)` cannot fail.
     pub fn from_value<T: Serialize + ?Sized>(value: &T) -> Result<Self, serde_json::Error> {
         serde_json::to_string(value).map(|text| Self::new(text.into()))
     }
@@ -134,6 +135,11 @@ impl Raw {
     /// The decoded text of a JSON string; `None` for other kinds and for lone surrogates.
     pub fn to_text(&self) -> Option<String> {
         decode_string(&self.text).map(std::borrow::Cow::into_owned)
+    }
+
+    /// The members of an object in the order written, with values that share this buffer; none for other kinds.
+    pub fn entries(&self) -> impl Iterator<Item = (&str, Raw)> + '_ {
+        self.members().map(|member| (member.key, self.slice(member.value)))
     }
 
     /// The members of an object in the order written; none for other kinds.

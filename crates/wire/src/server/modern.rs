@@ -15,7 +15,7 @@ use crate::{
     Era, Version,
     client::{InputRequest, InputResponse, ListKind},
     envelope::{Id, Notification, Request, RpcError, code},
-    json::{JsonEdit, JsonKind, Raw, Rope, quote},
+    json::{JsonKind, Raw, Rope},
     meta::{self, method},
 };
 
@@ -142,11 +142,10 @@ async fn call<H: ServerHandler>(
 
 fn parse_input_responses(responses: &Raw) -> Vec<InputResponse> {
     responses
-        .members()
-        .filter_map(|member| {
-            let key = crate::json::decode_string(member.key)?.into_owned();
-            let outcome = Ok(Raw::parse(member.value.to_owned()).ok()?);
-            Some(InputResponse { key, outcome })
+        .entries()
+        .filter_map(|(key, result)| {
+            let key = crate::json::decode_string(key)?.into_owned();
+            Some(InputResponse { key, outcome: Ok(result.to_detached()) })
         })
         .collect()
 }
@@ -189,11 +188,8 @@ async fn listen<H: ServerHandler>(
     let (handler, client) = (session.handler.clone(), context.client_facts());
     let subscribed = ResourceSubscription::subscribe(handler, &listening.resources, client).await?;
     let open = OpenListenRequest { session, id, _subscribed: subscribed };
-    let tag = JsonEdit::set(&["_meta", meta::SUBSCRIPTION_ID], listening.tag.as_str());
-    let granted = format!(r#"{{"notifications":{}}}"#, listening.granted_json());
-    let granted = Raw::from_trusted(granted.into())
-        .with_edits(&[tag])
-        .unwrap_or_else(|_| Raw::empty_object());
+    let tag = Raw::object([(meta::SUBSCRIPTION_ID, &listening.tag)]);
+    let granted = Raw::object([("notifications", listening.granted_json()), ("_meta", tag)]);
     let note = Notification::new(method::ACKNOWLEDGED, Some(&granted));
     session.outbox.send(note.text().clone()).await;
     session.state().listening.insert(id.key(), listening);
@@ -255,22 +251,17 @@ impl ListenFilter {
     }
 
     /// What was granted, in the words it was asked in.
-    fn granted_json(&self) -> String {
-        let mut granted: Vec<String> = self
-            .lists
-            .iter()
-            .map(|list| match list {
-                ListKind::Tools => r#""toolsListChanged":true"#.to_owned(),
-                ListKind::Prompts => r#""promptsListChanged":true"#.to_owned(),
-                ListKind::Resources | ListKind::Templates => {
-                    r#""resourcesListChanged":true"#.to_owned()
-                }
-            })
-            .collect();
-        if !self.resources.is_empty() {
-            let uris: Vec<_> = self.resources.iter().map(|uri| quote(uri)).collect();
-            granted.push(format!(r#""resourceSubscriptions":[{}]"#, uris.join(",")));
-        }
-        format!("{{{}}}", granted.join(","))
+    fn granted_json(&self) -> Raw {
+        let lists = self.lists.iter().map(|list| {
+            let key = match list {
+                ListKind::Tools => "toolsListChanged",
+                ListKind::Prompts => "promptsListChanged",
+                ListKind::Resources | ListKind::Templates => "resourcesListChanged",
+            };
+            (key, Raw::from(serde_json::Value::Bool(true)))
+        });
+        let uris = || Raw::array(self.resources.iter().map(|uri| Raw::string(uri)));
+        let resources = (!self.resources.is_empty()).then(|| ("resourceSubscriptions", uris()));
+        Raw::object(lists.chain(resources))
     }
 }

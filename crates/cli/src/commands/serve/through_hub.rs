@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use switchboard_gateway::face;
 use switchboard_hub::admin::client::AdminClient;
 use switchboard_hub::admin::{
@@ -43,14 +43,22 @@ struct ReadyFaces {
 }
 
 /// What the hub says about what it serves.
-#[derive(Default, Serialize, Deserialize)]
+#[derive(Default, Deserialize)]
 struct FacesInfo {
     /// What opens the console there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     console: Option<String>,
     /// Why there is no console.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     no_console: Option<String>,
+}
+
+impl FacesInfo {
+    fn to_json(&self) -> Raw {
+        let member = |key, text: &Option<String>| Some((key, Raw::string(text.as_deref()?)));
+        let members = [member("console", &self.console), member("no_console", &self.no_console)];
+        Raw::object(members.into_iter().flatten())
+    }
 }
 
 /// Has the hub serve, and waits.
@@ -131,7 +139,7 @@ pub(in super::super) async fn in_hub(
     let shutdown = CancellationToken::new();
     let (console, no_console) = serve_console(admin, &door, address, rooms.state_dir()).await;
     let invitation = console.as_ref().map(|console| console.invitation.clone());
-    let facts = FacesInfo { console: invitation, no_console };
+    let facts = FacesInfo { console: invitation, no_console }.to_json();
     let snapshot = front.snapshot();
     let mut options = door.options(&serve.guarding, &snapshot.desired.settings.limits, address);
     options.open_sessions = admin.open_sessions();
@@ -148,7 +156,6 @@ pub(in super::super) async fn in_hub(
             Ok(Err(error)) => Err(to_admin_problem(&Failure::new("cannot serve", error))),
         }
     });
-    let facts = Raw::from_value(&facts).unwrap_or_else(|_| Raw::empty_object());
     Ok(ServedFaces { address, facts, serving })
 }
 

@@ -103,5 +103,5 @@ fn sampling(asked: &WaitingQuestion) -> Form {
 }
 
 fn raw(value: Option<&Value>) -> Raw {
-    value.and_then(|value| Raw::from_value(value).ok()).unwrap_or_else(Raw::empty_object)
+    value.map_or_else(Raw::empty_object, Raw::from)
 }

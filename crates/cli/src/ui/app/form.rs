@@ -116,9 +116,10 @@ impl Form {
 
     /// To read a resource.
     pub(crate) fn reading(title: &str, server: &str, uri: &str, template: Option<String>) -> Self {
-        let schema =
-            r#"{"required":["uri"],"properties":{"uri":{"type":"string","title":"Address"}}}"#;
-        let schema = Raw::parse(schema).unwrap_or_else(|_| Raw::empty_object());
+        let schema = Raw::from(serde_json::json!({
+            "required": ["uri"],
+            "properties": { "uri": { "type": "string", "title": "Address" } },
+        }));
         let purpose = Purpose::Resource { server: server.to_owned(), template };
         let mut form = Self::new(title, purpose, &schema);
         form.fill(&[uri.to_owned()]);
@@ -246,7 +247,7 @@ fn arguments(item: &Raw) -> Raw {
         required.extend(argument.required.then(|| argument.name.clone()));
     }
     let schema = serde_json::json!({ "properties": properties, "required": required });
-    Raw::from_value(&schema).unwrap_or_else(|_| Raw::empty_object())
+    Raw::from(schema)
 }
 
 /// What is said of an item above its form.

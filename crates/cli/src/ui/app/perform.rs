@@ -375,9 +375,7 @@ fn adding() -> Form {
             },
         },
     });
-    let schema = switchboard_wire::json::Raw::from_value(&schema);
-    let schema = schema.unwrap_or_else(|_| switchboard_wire::json::Raw::empty_object());
-    Form::new("Add a server", Purpose::Add, &schema)
+    Form::new("Add a server", Purpose::Add, &switchboard_wire::json::Raw::from(schema))
 }
 
 /// What was typed into it: JSON, an address, or a command and its arguments.

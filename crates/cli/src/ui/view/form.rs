@@ -161,8 +161,7 @@ fn write_call_outcome(calling: &TrackedCall, purpose: &Purpose, page: &mut Page)
 }
 
 fn underway(progress: Option<&Value>) -> String {
-    let params = progress.and_then(|params| Raw::from_value(params).ok());
-    match params {
+    match progress.map(Raw::from) {
         Some(params) => wait::progress_line("calling", &params),
         None => "calling …".to_owned(),
     }

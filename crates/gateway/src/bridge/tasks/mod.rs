@@ -156,7 +156,7 @@ impl BridgeView {
     ) -> Result<HandlerReply, RpcError> {
         let era = context.version.era();
         match (&*asked.method, era) {
-            (method::TASKS_LIST, Era::Legacy) => return self.list_tasks(),
+            (method::TASKS_LIST, Era::Legacy) => return Ok(self.list_tasks()),
             (method::TASKS_LIST | method::TASKS_RESULT, Era::Modern)
             | (method::TASKS_UPDATE, Era::Legacy) => return Err(unknown(&asked.method)),
             _ if era == Era::Modern
@@ -243,16 +243,15 @@ impl BridgeView {
         }
     }
 
-    fn list_tasks(&self) -> Result<HandlerReply, RpcError> {
+    fn list_tasks(&self) -> HandlerReply {
         let mut shown = Vec::new();
         for task in self.bridge().tasks.list_of_owner(&self.task_owner()) {
             // One without an id is just being made.
             if let Some(id) = task.id() {
-                shown.push(render::render_task(id, &task, &task.state(), Era::Legacy).to_string());
+                shown.push(render::render_task(id, &task, &task.state(), Era::Legacy));
             }
         }
-        let list = Raw::parse(format!(r#"{{"tasks":[{}]}}"#, shown.join(",")));
-        list.map(HandlerReply::Complete).map_err(|error| call::invalid_params(&error.to_string()))
+        HandlerReply::Complete(Raw::object([("tasks", Raw::array(shown))]))
     }
 
     fn task_owner(&self) -> (String, String) {
@@ -326,10 +325,7 @@ fn undeclared() -> RpcError {
     let error =
         RpcError::new(code::MISSING_CAPABILITY, "declare the tasks extension to ask after tasks");
     let needed = json!({ "extensions": { meta::TASKS_EXTENSION: {} } });
-    match Raw::from_value(&json!({ "requiredCapabilities": needed })) {
-        Ok(data) => error.with_data(data),
-        Err(_) => error,
-    }
+    error.with_data(Raw::from(json!({ "requiredCapabilities": needed })))
 }
 
 fn foreign() -> RpcError {
@@ -340,9 +336,5 @@ fn foreign() -> RpcError {
 }
 
 fn gone(reason: &str, text: &str) -> RpcError {
-    let error = RpcError::new(code::INVALID_PARAMS, text);
-    match Raw::from_value(&json!({ "reason": reason })) {
-        Ok(data) => error.with_data(data),
-        Err(_) => error,
-    }
+    RpcError::new(code::INVALID_PARAMS, text).with_data(Raw::from(json!({ "reason": reason })))
 }

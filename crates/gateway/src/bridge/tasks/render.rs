@@ -29,7 +29,7 @@ pub(super) fn render_task(id: &str, task: &LocalTask, standing: &LocalTaskState,
     if let Some(message) = message(standing) {
         shown["statusMessage"] = Value::String(message);
     }
-    let shown = Raw::from_value(&shown).unwrap_or_else(|_| Raw::empty_object());
+    let shown = Raw::from(shown);
     if era == Era::Legacy {
         return shown;
     }
@@ -48,13 +48,13 @@ pub(super) fn render_task(id: &str, task: &LocalTask, standing: &LocalTaskState,
 pub(super) fn created_result(era: Era, state: Raw) -> Raw {
     match era {
         Era::Modern => with_member(state, "resultType", "\"task\""),
-        Era::Legacy => with_member(Raw::empty_object(), "task", state.as_str()),
+        Era::Legacy => Raw::object([("task", state)]),
     }
 }
 
 /// What ties a message to a task of a legacy client.
 pub(super) fn related_meta(id: &str) -> Raw {
-    Raw::from_value(&json!({ "taskId": id })).unwrap_or_else(|_| Raw::empty_object())
+    Raw::from(json!({ "taskId": id }))
 }
 
 fn status(standing: &LocalTaskState, era: Era) -> &'static str {

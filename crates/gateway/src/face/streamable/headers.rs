@@ -58,11 +58,8 @@ impl<'h> NamedVersion<'h> {
         let known = Version::ALL.map(Version::as_str);
         let text = format!("`MCP-Protocol-Version` names none of these: {}", known.join(", "));
         let refusal = HttpRefusal::new(RefusalReason::Version, StatusCode::BAD_REQUEST, text);
-        let data = Raw::from_value(&json!({ "supported": known, "requested": said }));
-        Err(match data {
-            Ok(data) => refusal.with_code(code::UNSUPPORTED_VERSION).with_data(data),
-            Err(_) => refusal,
-        })
+        let data = Raw::from(json!({ "supported": known, "requested": said }));
+        Err(refusal.with_code(code::UNSUPPORTED_VERSION).with_data(data))
     }
 }
 

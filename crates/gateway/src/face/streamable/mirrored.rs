@@ -128,14 +128,13 @@ async fn list_mirrored<V: ServerHandler>(view: &Arc<V>) -> ByTool {
 
 /// One page of the list, as any modern client would get it.
 async fn page<V: ServerHandler>(view: &Arc<V>, cursor: Option<&Raw>) -> Option<Raw> {
-    let cursor = cursor.map(|cursor| format!(r#""cursor":{cursor},"#)).unwrap_or_default();
-    let params = Raw::parse(format!(
-        r#"{{{cursor}"_meta":{{"{}":"{}","{}":{{}}}}}}"#,
-        meta::PROTOCOL_VERSION,
-        Version::LATEST,
-        meta::CLIENT_CAPABILITIES
-    ));
-    let request = Request::new(&Id::number(1), method::TOOLS_LIST, Some(&params.ok()?));
+    let about = Raw::object([
+        (meta::PROTOCOL_VERSION, Raw::string(Version::LATEST.as_str())),
+        (meta::CLIENT_CAPABILITIES, Raw::empty_object()),
+    ]);
+    let cursor = cursor.map(|cursor| ("cursor", cursor));
+    let params = Raw::object(cursor.into_iter().chain([("_meta", &about)]));
+    let request = Request::new(&Id::number(1), method::TOOLS_LIST, Some(&params));
     let (_, (writer, _)) = link_pair();
     let session = HandlerSession::new(Arc::clone(view), writer);
     match session.answer(Ok(RpcMessage::Request(request))).await?.outcome() {

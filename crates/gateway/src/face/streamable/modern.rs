@@ -12,7 +12,7 @@ use futures_util::{
 use http::{HeaderMap, StatusCode};
 use switchboard_wire::{
     envelope::{Id, Request, Response as Answer, ResponseOutcome, RpcMessage, code},
-    json::{JsonEdit, Raw},
+    json::Raw,
     link::{LinkFrame, LinkReader, LinkWriter, pair::link_pair},
     meta::{self, method},
     placed,
@@ -172,11 +172,10 @@ fn end_of_subscription(
     id: &Id,
     closing: &CancellationToken,
 ) -> impl Stream<Item = OutgoingEvent> + Send + use<> {
-    let tag = [
-        JsonEdit::set(&["resultType"], "\"complete\""),
-        JsonEdit::set(&["_meta", meta::SUBSCRIPTION_ID], id.as_str()),
-    ];
-    let result = Raw::empty_object().with_edits(&tag).unwrap_or_else(|_| Raw::empty_object());
+    let result = Raw::object([
+        ("resultType", Raw::string("complete")),
+        ("_meta", Raw::object([(meta::SUBSCRIPTION_ID, id.raw())])),
+    ]);
     let text = Answer::result(id, &result).text().clone();
     let closing = closing.clone();
     let said = move || closing.is_cancelled().then(|| OutgoingEvent::message(None, &text));
