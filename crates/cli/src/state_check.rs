@@ -3,9 +3,9 @@
 //! What fails later, on a disk that fills up, is told by what could not be kept.
 
 use std::error::Error;
-use std::fs::DirBuilder;
 use std::io::{self, Write as _};
-use std::os::unix::fs::DirBuilderExt as _;
+
+use switchboard_config::private_file::create_private_folder;
 
 use crate::notice::Notice;
 use crate::surroundings::Caller;
@@ -17,7 +17,7 @@ const PROBE_BYTES: usize = 8192;
 pub(crate) fn unwritable_state(caller: &Caller) -> Option<Notice> {
     let folder = &caller.surroundings.state_dir;
     let probe = || -> io::Result<()> {
-        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        create_private_folder(folder)?;
         tempfile::tempfile_in(folder)?.write_all(&[0; PROBE_BYTES])
     };
     let error = probe().err()?;

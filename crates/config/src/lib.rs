@@ -39,6 +39,7 @@ pub mod import;
 pub mod install;
 mod load;
 mod policy;
+pub mod private_file;
 mod problem;
 pub mod redact;
 mod resolve;

@@ -1,13 +1,16 @@
 //! The store in files: `<key>.json`, sealed and replaced atomically, and `<key>.lock` beside it.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Write as _};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use switchboard_config::private_file::{FileLock, FileLockError, replace_private_file};
+
 use super::key::{KeyLocation, Keychain, RecordKeys};
 use super::seal::SealedRecord;
+use super::stored_record::LOCK_TIMEOUT;
 use super::{RecordStamp, SignInStore, SignInStoreError};
 use crate::account::SignInRecord;
 
@@ -37,18 +40,16 @@ impl FileSignInStore {
     }
 
     /// Held while the key is looked for, so that two processes do not make two.
-    fn lock_keys(&self) -> Result<File, SignInStoreError> {
-        let file = self.lock_file("key")?;
-        file.lock().map_err(|source| file_error(&self.folder, source))?;
-        Ok(file)
+    fn lock_keys(&self) -> Result<FileLock, SignInStoreError> {
+        let path = self.lock_path("key");
+        FileLock::acquire_within(&path, LOCK_TIMEOUT).map_err(|error| match error {
+            FileLockError::Held => SignInStoreError::Busy { seconds: LOCK_TIMEOUT.as_secs() },
+            FileLockError::Io(source) => file_error(&path, source),
+        })
     }
 
-    fn lock_file(&self, key: &str) -> Result<File, SignInStoreError> {
-        create_private_folder(&self.folder).map_err(|source| file_error(&self.folder, source))?;
-        let path = self.folder.join(format!("{key}.lock"));
-        let mut options = OpenOptions::new();
-        options.create(true).truncate(false).write(true);
-        options.open(&path).map_err(|source| file_error(&path, source))
+    fn lock_path(&self, key: &str) -> PathBuf {
+        self.folder.join(format!("{key}.lock"))
     }
 }
 
@@ -79,7 +80,7 @@ impl SignInStore for FileSignInStore {
         };
         let sealed = current.seal(key, text).ok_or(SignInStoreError::Random)?;
         let text = serde_json::to_vec(&sealed).map_err(|_| damaged())?;
-        replace(&self.folder, &path, &text).map_err(|source| file_error(&path, source))
+        replace_private_file(&path, &text).map_err(|source| file_error(&path, source))
     }
 
     fn remove(&self, key: &str) -> Result<(), SignInStoreError> {
@@ -132,34 +133,12 @@ impl SignInStore for FileSignInStore {
     }
 
     fn try_lock(&self, key: &str) -> Result<Option<Box<dyn Send + Sync>>, SignInStoreError> {
-        let file = self.lock_file(key)?;
-        match file.try_lock() {
-            // Given back when the file is closed, by whom or what ever.
-            Ok(()) => Ok(Some(Box::new(file))),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(source)) => Err(file_error(&self.folder, source)),
-        }
+        let path = self.lock_path(key);
+        let lock = FileLock::try_acquire(&path).map_err(|source| file_error(&path, source))?;
+        Ok(lock.map(|lock| Box::new(lock) as Box<dyn Send + Sync>))
     }
 }
 
 fn file_error(path: &Path, source: io::Error) -> SignInStoreError {
     SignInStoreError::File { path: path.to_owned(), source }
-}
-
-/// A folder that only its owner looks into.
-fn create_private_folder(folder: &Path) -> Result<(), io::Error> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
-}
-
-/// On the disk before it is renamed: what is there after a crash is the old record or the new one.
-fn replace(folder: &Path, path: &Path, text: &[u8]) -> Result<(), io::Error> {
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(text)?;
-    file.as_file().sync_all()?;
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
 }

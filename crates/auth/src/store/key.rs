@@ -1,11 +1,12 @@
 //! Where the key is: in the keychain of the operating system, else in a file that only its owner reads.
 
 use std::fs::{self, OpenOptions};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use switchboard_config::private_file::create_private_file;
 
 use super::seal::RecordKey;
 use super::{KeyExposure, SignInStoreError};
@@ -194,7 +195,7 @@ impl RecordKeys {
         let path = self.path();
         let failed = |source| SignInStoreError::File { path: path.clone(), source };
         let key = RecordKey::random().ok_or(SignInStoreError::Random)?;
-        write(&self.folder, &path, key.bytes()).map_err(failed)?;
+        create_private_file(&path, key.bytes()).map_err(failed)?;
         tracing::warn!("there is no keychain; the key to stored sign-ins is in {}", path.display());
         Ok((key, KeyLocation::NewFile))
     }
@@ -266,15 +267,6 @@ fn exposure(about: &fs::Metadata) -> Option<KeyExposure> {
 #[cfg(not(unix))]
 fn exposure(_: &fs::Metadata) -> Option<KeyExposure> {
     None
-}
-
-/// The whole key or none: a crash, or a full disk, leaves no part of a key. `NamedTempFile` is private to its owner.
-fn write(folder: &Path, path: &Path, bytes: &[u8]) -> Result<(), io::Error> {
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(bytes)?;
-    file.as_file().sync_all()?;
-    file.persist_noclobber(path).map_err(|error| error.error)?;
-    Ok(())
 }
 
 /// A path beside `path` where nothing is: `key.damaged`, else `key.damaged-2` and so on.

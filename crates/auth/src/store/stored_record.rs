@@ -11,7 +11,7 @@ use crate::account::SignInRecord;
 /// Long enough for somebody to unlock their keychain.
 const STORE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Longer than any renewal takes that another process does.
-const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
+pub(super) const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
 const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A record, and where it is kept.

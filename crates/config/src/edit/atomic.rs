@@ -1,14 +1,17 @@
 //! Replacing a file whole, or leaving it as it was.
 
-use std::fs::{self, File, Permissions};
+use std::ffi::OsString;
+use std::fs::{self, Permissions};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
 
 use super::lock::EditLock;
 use crate::approval::hex;
 use crate::error::Error;
+use crate::private_file::{STAGED_SUFFIX, create_private_folder, publish, remove_leftovers};
 
 /// Who may read a file that does not exist yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,9 +29,6 @@ const MAX_LINKS: usize = 40;
 /// Other programs write without our lock; so often we start again when one did.
 const MAX_WRITE_ATTEMPTS: usize = 20;
 
-/// What the names of files end with that are to replace others.
-const STAGED_SUFFIX: &str = ".tmp";
-
 /// Changes the text of the file at `path`; a file that is not there is empty. Nothing is written where `change`
 /// leaves the text as it is.
 pub(crate) fn update_file(
@@ -40,7 +40,10 @@ pub(crate) fn update_file(
     let target = follow_links(path)?;
     let lock = EditLock::acquire(&target, state_dir)?;
     let prefix = staged_prefix(&lock, state_dir);
-    remove_leftovers(&target, &prefix);
+    if let Some(folder) = target.parent() {
+        // Under the lock no other process stages a file of this prefix.
+        remove_leftovers(folder, &prefix, Duration::ZERO);
+    }
     for _ in 0..MAX_WRITE_ATTEMPTS {
         let before = read(&target)?;
         let after = change(before.as_deref().unwrap_or_default())?;
@@ -49,7 +52,8 @@ pub(crate) fn update_file(
         }
         let staged = stage(&target, &after, privacy, &prefix)?;
         if read(&target)? == before {
-            return publish(staged, &target);
+            return publish(staged, &target)
+                .map_err(|source| Error::Write { path: target, source });
         }
         if privacy == FilePrivacy::State {
             // Ours alone: the lock is all there is, so a change despite it is damage and not a race.
@@ -57,31 +61,6 @@ pub(crate) fn update_file(
         }
     }
     Err(Error::Contended { path: target })
-}
-
-/// Creates a folder, and its parents, that only its owner may enter.
-pub(crate) fn create_private_folder(folder: &Path) -> Result<(), Error> {
-    let write = |source| Error::Write { path: folder.to_owned(), source };
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder).map_err(write)
-}
-
-/// Closes a folder of ours to everyone else, whatever it was before.
-pub(crate) fn make_folder_private(folder: &Path) -> Result<(), Error> {
-    create_private_folder(folder)?;
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        let write = |source| Error::Write { path: folder.to_owned(), source };
-        let mode = fs::metadata(folder).map_err(write)?.permissions().mode();
-        if mode & 0o077 != 0 {
-            fs::set_permissions(folder, Permissions::from_mode(0o700)).map_err(write)?;
-        }
-    }
-    Ok(())
 }
 
 /// The file a path means in the end, which may not exist yet.
@@ -114,39 +93,25 @@ fn read(path: &Path) -> Result<Option<String>, Error> {
 }
 
 /// What the names of files begin with that are to replace the locked one. Whoever keeps locks elsewhere uses other names.
-fn staged_prefix(lock: &EditLock, state_dir: &Path) -> String {
+fn staged_prefix(lock: &EditLock, state_dir: &Path) -> OsString {
     let digest = Sha256::new_with_prefix(lock.key());
     let digest = digest.chain_update(state_dir.as_os_str().as_encoded_bytes()).finalize();
-    format!(".switchboard-{}-", hex(&digest[..8]))
-}
-
-/// Removes what a process left behind that was killed before it could replace the file: under the lock nobody else stages
-/// a file of this prefix.
-fn remove_leftovers(target: &Path, prefix: &str) {
-    let Some(Ok(entries)) = target.parent().map(fs::read_dir) else { return };
-    for entry in entries.flatten() {
-        let name = entry.file_name();
-        let is_staged = |name: &str| name.starts_with(prefix) && name.ends_with(STAGED_SUFFIX);
-        let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
-        if is_file && name.to_str().is_some_and(is_staged) {
-            // One that cannot be removed now is in nobody's way.
-            let _ = fs::remove_file(entry.path());
-        }
-    }
+    format!(".switchboard-{}-", hex(&digest[..8])).into()
 }
 
 fn stage(
     target: &Path,
     text: &str,
     privacy: FilePrivacy,
-    prefix: &str,
+    prefix: &OsString,
 ) -> Result<tempfile::NamedTempFile, Error> {
     let write = |source| Error::Write { path: target.to_owned(), source };
     let folder = target.parent().unwrap_or(Path::new("."));
     match privacy {
-        FilePrivacy::State | FilePrivacy::Private => create_private_folder(folder)?,
-        FilePrivacy::Shared => fs::create_dir_all(folder).map_err(write)?,
+        FilePrivacy::State | FilePrivacy::Private => create_private_folder(folder),
+        FilePrivacy::Shared => fs::create_dir_all(folder),
     }
+    .map_err(write)?;
     let mut builder = tempfile::Builder::new();
     builder.prefix(prefix).suffix(STAGED_SUFFIX);
     if let Some(permissions) = fresh_permissions(privacy) {
@@ -161,6 +126,7 @@ fn stage(
     {
         staged.as_file().set_permissions(metadata.permissions()).map_err(write)?;
     }
+    // Now, so that little time is left between the last look at the file and its replacement.
     staged.as_file().sync_all().map_err(write)?;
     Ok(staged)
 }
@@ -179,16 +145,4 @@ fn fresh_permissions(privacy: FilePrivacy) -> Option<Permissions> {
 #[cfg(not(unix))]
 fn fresh_permissions(_: FilePrivacy) -> Option<Permissions> {
     None
-}
-
-fn publish(staged: tempfile::NamedTempFile, target: &Path) -> Result<(), Error> {
-    let write = |source| Error::Write { path: target.to_owned(), source };
-    staged.persist(target).map_err(|error| write(error.error))?;
-    // Without this the new name may be lost with the power, though not the old content. Not every file system can.
-    if let Some(folder) = target.parent()
-        && let Ok(folder) = File::open(folder)
-    {
-        let _ = folder.sync_all();
-    }
-    Ok(())
 }

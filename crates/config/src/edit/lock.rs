@@ -1,18 +1,21 @@
 //! One writer at a time, across processes.
 
-use std::fs::{File, OpenOptions};
 use std::path::Path;
+use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 
-use super::create_private_folder;
 use crate::approval::hex;
 use crate::error::Error;
+use crate::private_file::{FileLock, create_private_folder};
+
+/// How long another process may hold the lock of a file: an edit takes milliseconds, and two hundred may wait in a row.
+const LOCK_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Held while a file is being changed; the system releases it even if the process dies.
 #[derive(Debug)]
 pub(super) struct EditLock {
-    _file: File,
+    _lock: FileLock,
     key: String,
 }
 
@@ -23,14 +26,13 @@ impl EditLock {
     /// lock on the file itself would be lost when it is replaced.
     pub(super) fn acquire(path: &Path, state_dir: &Path) -> Result<Self, Error> {
         let folder = state_dir.join("locks");
-        create_private_folder(&folder)?;
+        create_private_folder(&folder)
+            .map_err(|source| Error::Write { path: folder.clone(), source })?;
         let key = hex(&Sha256::digest(path.as_os_str().as_encoded_bytes())[..16]);
-        let lock = |source| Error::Lock { path: path.to_owned(), source };
-        let mut options = OpenOptions::new();
-        options.create(true).truncate(false).write(true);
-        let file = options.open(folder.join(format!("{key}.lock"))).map_err(lock)?;
-        file.lock().map_err(lock)?;
-        Ok(Self { _file: file, key })
+        let lock = FileLock::acquire_within(&folder.join(format!("{key}.lock")), LOCK_TIMEOUT);
+        let lock =
+            lock.map_err(|error| Error::Lock { path: path.to_owned(), source: error.into() })?;
+        Ok(Self { _lock: lock, key })
     }
 
     /// Names the file that is locked, in hexadecimal digits.

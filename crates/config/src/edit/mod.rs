@@ -10,7 +10,7 @@ mod lock;
 mod splice;
 mod state_file;
 
-pub(crate) use atomic::{FilePrivacy, create_private_folder, follow_links, update_file};
+pub(crate) use atomic::{FilePrivacy, follow_links, update_file};
 pub use json_edit::{
     EditError, add_to_list, get_member, remove_from_list, remove_member, set_member,
 };

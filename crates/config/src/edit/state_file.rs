@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::atomic::{FilePrivacy, make_folder_private, update_file};
+use super::atomic::{FilePrivacy, update_file};
 use crate::error::Error;
+use crate::private_file::make_folder_private;
 
 /// One JSON value in user state: private, changed under a lock, replaced atomically. A file that cannot be
 /// understood is an error and stays as it is.
@@ -44,7 +45,8 @@ impl StateFile {
         T: Serialize + DeserializeOwned + Default,
         E: From<Error>,
     {
-        make_folder_private(&self.folder)?;
+        make_folder_private(&self.folder)
+            .map_err(|source| Error::Write { path: self.folder.clone(), source })?;
         let mut change = Some(change);
         let mut changed = None;
         update_file(&self.path, &self.folder, FilePrivacy::State, |text| {

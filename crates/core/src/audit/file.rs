@@ -3,10 +3,12 @@
 //! Several programs of one user write it at once: a hub, a `serve`, a command. Each write is of whole lines and goes to
 //! the end, wherever that is by then; who finds that the file was put away opens the one that took its place.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+
+use switchboard_config::private_file::{FileLock, create_private_folder};
 
 use crate::logs::{FILES_PER_LOG, rotated_path};
 
@@ -79,7 +81,7 @@ impl AuditFile {
 
     fn reopen(&mut self) -> io::Result<()> {
         if let Some(folder) = self.path.parent() {
-            DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+            create_private_folder(folder)?;
         }
         let mut options = OpenOptions::new();
         let mut file = options.read(true).append(true).create(true).mode(0o600).open(&self.path)?;
@@ -90,14 +92,9 @@ impl AuditFile {
 
     /// Puts the file away, unless somebody else does so at this moment.
     fn rotate(&mut self) -> io::Result<()> {
-        let mut options = OpenOptions::new();
-        options.create(true).truncate(false).write(true).mode(0o600);
-        let lock = options.open(self.path.with_extension("lock"))?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Ok(()),
-            Err(TryLockError::Error(error)) => return Err(error),
-        }
+        let Some(_lock) = FileLock::try_acquire(&self.path.with_extension("lock"))? else {
+            return Ok(());
+        };
         // Whoever had the lock before may have done it.
         if self.open.as_ref().is_some_and(|file| is_same_file(file, &self.path)) {
             for age in (1..FILES_PER_LOG).rev() {

@@ -14,14 +14,14 @@ mod timestamp;
 mod writer;
 
 use std::{
-    fs, io,
-    os::unix::fs::DirBuilderExt,
+    io,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
 
 use sha2::{Digest as _, Sha256};
+use switchboard_config::private_file::create_private_folder;
 use switchboard_config::server_name::normalize_server_name;
 use switchboard_process::StderrSink;
 
@@ -78,12 +78,11 @@ impl ServerLogs {
     /// Opens the logs in `dir`, which is made, private, if it is not there.
     pub fn open(dir: impl Into<PathBuf>) -> Result<Self, LogsError> {
         let dir = dir.into();
-        let opened =
-            fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir).and_then(|()| {
-                let queues = Arc::new(LogQueues::default());
-                writer::start(Arc::clone(&queues))?;
-                Ok(queues)
-            });
+        let opened = create_private_folder(&dir).and_then(|()| {
+            let queues = Arc::new(LogQueues::default());
+            writer::start(Arc::clone(&queues))?;
+            Ok(queues)
+        });
         match opened {
             Ok(queues) => Ok(Self { inner: Arc::new(LogsInner { dir, queues }) }),
             Err(source) => Err(LogsError { dir, source }),

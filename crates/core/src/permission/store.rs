@@ -3,14 +3,17 @@
 //! A file that cannot be understood is never written over: it is moved aside first.
 
 use std::collections::HashMap;
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
-use std::io::{self, ErrorKind, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
+use switchboard_config::private_file::{
+    FileLock, FileLockError, create_private_folder, replace_private_file,
+};
 
 use super::{AnswerLifetime, AnswerTarget, AskReason, LastingAnswer};
 use crate::{EngineProblem, EngineProblemKind};
@@ -21,8 +24,6 @@ const FILE_VERSION: u32 = 1;
 const MAX_ANSWERS: usize = 10_000;
 /// How long another writer may hold the lock.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
-/// How often the lock is tried meanwhile.
-const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Why answers could not be read or kept.
 #[derive(Debug, thiserror::Error)]
@@ -214,13 +215,8 @@ impl AnswerStore {
     }
 
     fn write(&self, content: &AnswerFile) -> io::Result<()> {
-        // Made with mode 0600 by the library.
-        let mut staged = tempfile::NamedTempFile::new_in(&self.folder)?;
-        serde_json::to_writer_pretty(&mut staged, content)?;
-        staged.write_all(b"\n")?;
-        staged.as_file().sync_all()?;
-        staged.persist(self.path())?;
-        Ok(())
+        let text = serde_json::to_string_pretty(content)? + "\n";
+        replace_private_file(&self.path(), text.as_bytes())
     }
 
     /// Under a name that is free, so that what was moved aside before stays too.
@@ -239,27 +235,15 @@ impl AnswerStore {
     }
 
     fn make_folder(&self) -> Result<(), AnswerStoreError> {
-        let made = DirBuilder::new().recursive(true).mode(0o700).create(&self.folder);
-        made.map_err(io_error("create", &self.folder))
+        create_private_folder(&self.folder).map_err(io_error("create", &self.folder))
     }
 
-    /// A file of its own: a lock on one that is replaced would be lost with it.
-    fn lock(&self) -> Result<File, AnswerStoreError> {
+    fn lock(&self) -> Result<FileLock, AnswerStoreError> {
         let path = self.folder.join("answers.lock");
-        let mut options = OpenOptions::new();
-        options.create(true).truncate(false).write(true).mode(0o600);
-        let file = options.open(&path).map_err(io_error("lock", &path))?;
-        let deadline = Instant::now() + LOCK_TIMEOUT;
-        loop {
-            match file.try_lock() {
-                Ok(()) => return Ok(file),
-                Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
-                    std::thread::sleep(LOCK_POLL_INTERVAL);
-                }
-                Err(TryLockError::WouldBlock) => return Err(AnswerStoreError::Locked { path }),
-                Err(TryLockError::Error(source)) => return Err(io_error("lock", &path)(source)),
-            }
-        }
+        FileLock::acquire_within(&path, LOCK_TIMEOUT).map_err(|error| match error {
+            FileLockError::Held => AnswerStoreError::Locked { path: path.clone() },
+            FileLockError::Io(source) => io_error("lock", &path)(source),
+        })
     }
 }
 

@@ -3,14 +3,17 @@
 //! A key that others could have read, or that is no key, is not used. Another is made, and what was sealed with the
 //! old one is refused from then on.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
-use std::io::{self, ErrorKind, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::fs::{self, OpenOptions};
+use std::io::{self, ErrorKind, Read as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use nix::libc;
 use ring::rand::{SecureRandom as _, SystemRandom};
+use switchboard_config::private_file::{
+    FileLock, FileLockError, create_private_folder, replace_private_file,
+};
 
 use super::SealError;
 use crate::problem::{EngineProblem, EngineProblemKind};
@@ -20,8 +23,6 @@ pub(super) type SealingKey = [u8; 32];
 
 /// How long another process may hold the lock: it makes a key, which takes no time.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
-/// How often the lock is tried meanwhile.
-const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// A key, and what was wrong with the one before.
 pub(super) struct LoadedKey {
@@ -54,8 +55,7 @@ pub(super) fn open_key(state: &Path) -> Result<LoadedKey, KeyError> {
     if let KeyFileState::Key(key) = read_key_file(&path)? {
         return Ok(LoadedKey { key, notice: None });
     }
-    let made = DirBuilder::new().recursive(true).mode(0o700).create(state);
-    made.map_err(io_error("create", state))?;
+    create_private_folder(state).map_err(io_error("create", state))?;
     let _lock = lock(&state.join("handles.lock"))?;
     // Somebody else may have made one meanwhile.
     let notice = match read_key_file(&path)? {
@@ -64,7 +64,7 @@ pub(super) fn open_key(state: &Path) -> Result<LoadedKey, KeyError> {
         KeyFileState::Unusable(why) => Some(replaced_key_problem(&path, why)),
     };
     let key = random()?;
-    write(state, &path, &key).map_err(io_error("write", &path))?;
+    write(&path, &key).map_err(io_error("write", &path))?;
     Ok(LoadedKey { key, notice })
 }
 
@@ -109,36 +109,18 @@ fn read_key_file(path: &Path) -> Result<KeyFileState, KeyError> {
         .map_or(KeyFileState::Unusable("it is damaged"), KeyFileState::Key))
 }
 
-/// Whole or not at all: who looks meanwhile sees the old one, or the new one.
-fn write(state: &Path, path: &Path, key: &SealingKey) -> io::Result<()> {
-    // Made with mode 0600 by the library.
-    let mut staged = tempfile::NamedTempFile::new_in(state)?;
-    // Not waited for until it is on the disk, which everybody who starts would wait for: a key that a crash took is
-    // seen to be damaged, and made anew.
-    staged.write_all(key)?;
+fn write(path: &Path, key: &SealingKey) -> io::Result<()> {
     if path.is_dir() {
         fs::remove_dir(path)?;
     }
-    staged.persist(path)?;
-    Ok(())
+    replace_private_file(path, key)
 }
 
-/// A file of its own: a lock on one that is replaced would be lost with it.
-fn lock(path: &Path) -> Result<File, KeyError> {
-    let mut options = OpenOptions::new();
-    options.create(true).truncate(false).write(true).mode(0o600);
-    let file = options.open(path).map_err(io_error("lock", path))?;
-    let deadline = Instant::now() + LOCK_TIMEOUT;
-    loop {
-        match file.try_lock() {
-            Ok(()) => return Ok(file),
-            Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
-                std::thread::sleep(LOCK_POLL_INTERVAL);
-            }
-            Err(TryLockError::WouldBlock) => return Err(KeyError::Locked { path: path.into() }),
-            Err(TryLockError::Error(source)) => return Err(io_error("lock", path)(source)),
-        }
-    }
+fn lock(path: &Path) -> Result<FileLock, KeyError> {
+    FileLock::acquire_within(path, LOCK_TIMEOUT).map_err(|error| match error {
+        FileLockError::Held => KeyError::Locked { path: path.into() },
+        FileLockError::Io(source) => io_error("lock", path)(source),
+    })
 }
 
 fn replaced_key_problem(path: &Path, why: &str) -> EngineProblem {

@@ -2,13 +2,14 @@
 
 use std::fmt;
 use std::fs;
-use std::io::{self, Write as _};
+use std::io;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use nix::unistd::geteuid;
 use sha2::{Digest as _, Sha256};
+use switchboard_config::private_file::replace_private_file;
 
 /// Its file in user state.
 const TOKEN_FILE: &str = "admin-token";
@@ -42,7 +43,7 @@ impl AdminToken {
         let failed = |source| AdminTokenError { path: path.clone(), source };
         let text = match read(&path) {
             Some(text) => text,
-            None => create(state, &path).map_err(failed)?,
+            None => create(&path).map_err(failed)?,
         };
         Ok(Self { text, path })
     }
@@ -84,13 +85,9 @@ pub(super) fn random_word() -> io::Result<String> {
     Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
 
-fn create(state: &Path, path: &Path) -> io::Result<String> {
+fn create(path: &Path) -> io::Result<String> {
     let text = random_word()?;
-    fs::create_dir_all(state)?;
-    // Such files are private from the start, and take the place of what is there in one step.
-    let mut file = tempfile::NamedTempFile::new_in(state)?;
-    writeln!(file, "{text}")?;
-    file.persist(path)?;
+    replace_private_file(path, format!("{text}\n").as_bytes())?;
     Ok(text)
 }
 

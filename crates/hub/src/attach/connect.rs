@@ -12,7 +12,7 @@ use tokio::{
 
 use super::{AttachOptions, HubAttachError, start::StartingHub};
 use crate::socket::{
-    self, ClientHello, FileLock, HelloRefusal, HelloRefusalKind, HelloReply, HubInfo, is_own_user,
+    self, ClientHello, HelloRefusal, HelloRefusalKind, HelloReply, HubInfo, is_own_user,
 };
 
 /// How often a socket is tried while a hub is starting.
@@ -122,7 +122,7 @@ impl<'a> HubSearch<'a> {
 
 /// Starts a hub, unless somebody else is at it or has just done so.
 async fn start(options: &AttachOptions) -> Result<Option<StartingHub>, HubAttachError> {
-    let Some(lock) = FileLock::take(&options.place.start_lock_path())? else {
+    let Some(lock) = socket::try_lock(&options.place.start_lock_path())? else {
         return Ok(None);
     };
     match dial(&options.place.socket_path()).await? {

@@ -1,18 +1,19 @@
 //! Starting a hub that outlives us.
 
 use std::{
-    fs::{self, DirBuilder, File, OpenOptions},
+    fs::{self, File, OpenOptions},
     io,
-    os::unix::fs::{DirBuilderExt as _, FileExt as _, OpenOptionsExt as _},
+    os::unix::fs::{FileExt as _, OpenOptionsExt as _},
     path::Path,
     process::{ExitStatus, Stdio},
 };
 
+use switchboard_config::private_file::{FileLock, create_private_folder};
 use switchboard_wire::sanitize;
 use tokio::process::{Child, Command};
 
 use super::{HubAttachError, HubLaunchOptions};
-use crate::socket::{self, FileLock};
+use crate::socket;
 
 /// How much of a log a person is shown.
 const MAX_LOG_TAIL_BYTES: u64 = 4 << 10;
@@ -74,7 +75,7 @@ fn temporary_log() -> io::Result<File> {
 
 fn open_log(path: &Path) -> io::Result<File> {
     if let Some(folder) = path.parent() {
-        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        create_private_folder(folder)?;
     }
     if fs::metadata(path).is_ok_and(|log| log.len() > MAX_LOG_BYTES) {
         fs::rename(path, path.with_added_extension("1"))?;

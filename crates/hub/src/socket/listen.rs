@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use switchboard_config::private_file::FileLock;
 use tokio::{
     net::{UnixListener, UnixStream},
     task::JoinSet,
@@ -16,8 +17,8 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    FileLock, HubBackend, HubEndReason, HubPaths, ListenOptions, SocketError,
-    connection::serve_connection, hub_state::HubState,
+    HubBackend, HubEndReason, HubPaths, ListenOptions, SocketError, connection::serve_connection,
+    hub_state::HubState,
 };
 
 /// How often a lock that another process holds is tried.
@@ -48,6 +49,11 @@ pub struct EndedHub {
     pub lock: FileLock,
 }
 
+/// Takes the lock at `path`, unless another process holds it.
+pub(crate) fn try_lock(path: &Path) -> Result<Option<FileLock>, SocketError> {
+    FileLock::try_acquire(path).map_err(SocketError::io("lock", path))
+}
+
 // === impl Listener ===
 
 impl HubListener {
@@ -56,7 +62,7 @@ impl HubListener {
         let path = place.socket_path();
         let deadline = Instant::now() + patience;
         loop {
-            if let Some(lock) = FileLock::take(&place.lock_path())? {
+            if let Some(lock) = try_lock(&place.lock_path())? {
                 let socket = bind_socket(&path).await?;
                 return Ok(Self { socket, file: file_inode(&path), path, lock });
             }

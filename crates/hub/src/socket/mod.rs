@@ -22,7 +22,6 @@ mod error;
 mod hello;
 mod hub_state;
 mod listen;
-mod lock;
 mod options;
 mod paths;
 mod stall;
@@ -40,8 +39,8 @@ pub use hello::{
     HelloRefusalKind, HelloReply, HubInfo, HubStatus,
 };
 pub use hub_state::{HubBackend, HubEndReason};
+pub(crate) use listen::try_lock;
 pub use listen::{EndedHub, HubListener};
-pub use lock::FileLock;
 pub use options::{HubLifetime, ListenOptions};
 pub use paths::{HubFolders, HubPaths};
 pub use status::HubUsage;

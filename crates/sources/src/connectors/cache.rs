@@ -1,11 +1,12 @@
 //! The last copy of a catalogue, in user state, for when it cannot be fetched.
 
 use std::fs::{self, File};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
+use switchboard_config::private_file::{make_folder_private, replace_private_file};
 
 use super::fetch::{MAX_CATALOG_BYTES, is_catalogue};
 
@@ -46,22 +47,10 @@ pub(super) fn store(
 }
 
 fn write(path: &Path, url: &str, catalogue: &str) -> io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    create_private_folder(folder)?;
+    make_folder_private(path.parent().unwrap_or(Path::new(".")))?;
     let kept =
         CachedCatalog { version: CACHE_FILE_VERSION, url: url.into(), catalogue: catalogue.into() };
-    let mut staged = tempfile::NamedTempFile::new_in(folder)?;
-    staged.write_all(&serde_json::to_vec(&kept)?)?;
-    staged.as_file().sync_all()?;
-    staged.persist(path)?;
-    Ok(())
-}
-
-fn create_private_folder(folder: &Path) -> io::Result<()> {
-    use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true).mode(0o700).create(folder)?;
-    fs::set_permissions(folder, fs::Permissions::from_mode(0o700))
+    replace_private_file(path, &serde_json::to_vec(&kept)?)
 }
 
 fn cache_path(state_dir: &Path, url: &str) -> PathBuf {

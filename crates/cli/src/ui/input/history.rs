@@ -73,11 +73,8 @@ impl HistoryFile {
     pub(crate) fn add(&self, line: &str) -> std::io::Result<()> {
         let mut history = History::new(self.read());
         history.push(line);
-        let folder = self.0.parent().unwrap_or(&self.0);
-        std::fs::create_dir_all(folder)?;
-        let file = tempfile::NamedTempFile::new_in(folder)?;
-        std::fs::write(file.path(), history.lines.join("\n") + "\n")?;
-        file.persist(&self.0).map_err(|error| error.error).map(drop)
+        let text = history.lines.join("\n") + "\n";
+        switchboard_config::private_file::replace_private_file(&self.0, text.as_bytes())
     }
 }
 

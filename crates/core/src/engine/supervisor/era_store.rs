@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use switchboard_config::private_file::replace_private_file;
 use switchboard_wire::client::EraCache;
 
 /// The most servers that are remembered; past it the memory begins anew.
@@ -60,12 +60,7 @@ impl EraStore {
 }
 
 fn write(file: &Path, known: &BTreeMap<String, String>) -> std::io::Result<()> {
-    let folder = file.parent().unwrap_or(Path::new("."));
-    let mut staged = tempfile::NamedTempFile::new_in(folder)?;
-    serde_json::to_writer(&mut staged, known)?;
-    staged.flush()?;
-    staged.persist(file)?;
-    Ok(())
+    replace_private_file(file, &serde_json::to_vec(known)?)
 }
 
 #[cfg(test)]

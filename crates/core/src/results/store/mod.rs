@@ -10,13 +10,14 @@ mod sweep;
 use std::{
     fs, io,
     io::{BufWriter, Read as _, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use parking_lot::Mutex;
+use switchboard_config::private_file::create_private_folder;
 use tokio::sync::Semaphore;
 
 pub use read::{LineHit, ResultSlice, SearchPattern};
@@ -102,8 +103,7 @@ impl ResultStore {
 
     fn prepare(&self) -> Result<(), ResultStoreError> {
         let dir = &self.inner.dir;
-        let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(dir);
-        made.map_err(|source| io_error("make", dir, source))?;
+        create_private_folder(dir).map_err(|source| io_error("make", dir, source))?;
         self.sweep(None);
         Ok(())
     }
