@@ -81,7 +81,8 @@ impl AssertionSigner {
         let header = json!({ "alg": self.algorithm(), "typ": "JWT" });
         let encode = |value: serde_json::Value| URL_SAFE_NO_PAD.encode(value.to_string());
         let signed = format!("{}.{}", encode(header), encode(claims));
-        let signature = self.sign(signed.as_bytes()).ok_or(Error::Random)?;
+        let signature =
+            self.sign(signed.as_bytes()).ok_or(Error::Sign { what: "the client assertion" })?;
         Ok(format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature)))
     }
 

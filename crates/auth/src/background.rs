@@ -63,8 +63,8 @@ impl BackgroundSignIn {
         }
         match (&mut task.0).await {
             Ok(Err(error)) => Err(error),
-            // It takes a person, so it cannot have ended well without a page; a task that is gone says no more.
-            Ok(Ok(_)) | Err(_) => Err(Error::Abandoned { minutes: 0 }),
+            Ok(Ok(_)) => Err(Error::NoPage),
+            Err(source) => Err(Error::Interrupted { what: "the sign-in", source }),
         }
     }
 

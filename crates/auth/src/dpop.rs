@@ -42,6 +42,8 @@ pub(crate) struct ProofSubject<'a> {
     pub(crate) token: Option<&'a str>,
 }
 
+const UNSIGNED: Error = Error::Sign { what: "a DPoP proof" };
+
 // === impl Prover ===
 
 impl DpopProver {
@@ -50,7 +52,7 @@ impl DpopProver {
         let made =
             EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new());
         let made = made.map_err(|_| Error::Random)?;
-        Self::from_secret(&Secret::new(URL_SAFE_NO_PAD.encode(made))).ok_or(Error::Random)
+        Self::from_secret(&Secret::new(URL_SAFE_NO_PAD.encode(made))).ok_or(UNSIGNED)
     }
 
     /// With a key that was kept; nothing if it is none.
@@ -86,9 +88,9 @@ impl DpopProver {
             claims["ath"] = URL_SAFE_NO_PAD.encode(Sha256::digest(token)).into();
         }
         let text = format!("{}.{}", self.head, encoded(&claims));
-        let signed = self.key.sign(&self.random, text.as_bytes()).map_err(|_| Error::Random)?;
+        let signed = self.key.sign(&self.random, text.as_bytes()).map_err(|_| UNSIGNED)?;
         let proof = format!("{text}.{}", URL_SAFE_NO_PAD.encode(signed));
-        HeaderValue::try_from(proof).map_err(|_| Error::Random)
+        HeaderValue::try_from(proof).map_err(|_| UNSIGNED)
     }
 }
 

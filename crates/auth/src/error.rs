@@ -139,6 +139,22 @@ pub enum Error {
     /// Nobody came back.
     #[error("nobody finished signing in within {minutes} minutes")]
     Abandoned { minutes: u64 },
+    /// The sign-in ended before it told of a page to open.
+    #[error("the sign-in ended before there was a page to open")]
+    NoPage,
+    /// The task that did the work ended with its runtime, or panicked.
+    #[error("{what} was interrupted")]
+    Interrupted {
+        what: &'static str,
+        #[source]
+        source: tokio::task::JoinError,
+    },
+    /// The stored sign-in is gone: somebody signed out, here or in another process.
+    #[error("somebody signed out")]
+    SignedOut,
+    /// The token has ended, and its authorization server gave no refresh token, or one that is used up.
+    #[error("the token has ended, and no refresh token is stored{}", lost.as_ref().map(|why| format!(": {why}")).unwrap_or_default())]
+    NoRefreshToken { lost: Option<String> },
     /// The port for the way back is not to be had.
     #[error("cannot wait for the browser on port {port}")]
     Listen {
@@ -168,6 +184,9 @@ pub enum Error {
     /// The operating system gives no random numbers.
     #[error("the operating system gives no random numbers")]
     Random,
+    /// The cryptography refuses a key, or to sign with one.
+    #[error("cannot sign {what}")]
+    Sign { what: &'static str },
 }
 
 // === impl Error ===
@@ -202,10 +221,13 @@ impl Error {
         matches!(self.root_cause(), Self::Refused { error, .. } if error == word)
     }
 
-    /// Whether the authorization server said no, and meant it. Anything else may be a network in between, down to a page
-    /// of a hotel that answers in its place.
+    /// Whether only another sign-in helps: the authorization server said no, and meant it, or nothing is stored to ask it
+    /// with. Anything else may be a network in between, down to a page of a hotel that answers in its place.
     pub fn is_final(&self) -> bool {
-        matches!(self.root_cause(), Self::Refused { .. }) && !self.is_transient()
+        let cause = self.root_cause();
+        let is_ended =
+            matches!(cause, Self::Refused { .. } | Self::SignedOut | Self::NoRefreshToken { .. });
+        is_ended && !self.is_transient()
     }
 
     /// Whether another attempt may go better without anybody doing anything.
@@ -268,6 +290,29 @@ impl fmt::Display for IdentityProviderStep {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn errors_say_what_happened() {
+        let task = tokio::spawn(std::future::pending::<()>());
+        task.abort();
+        let source = task.await.unwrap_err();
+        let check = |error: Error, text: &str, is_final: bool| {
+            assert_eq!((error.to_string().as_str(), error.is_final()), (text, is_final));
+            assert!(!error.is_transient() && !error.is_refusal("invalid_grant"), "{error:?}");
+        };
+        let what = "the renewal of a token";
+        check(Error::Interrupted { what, source }, "the renewal of a token was interrupted", false);
+        check(Error::NoPage, "the sign-in ended before there was a page to open", false);
+        check(Error::SignedOut, "somebody signed out", true);
+        let ended = "the token has ended, and no refresh token is stored";
+        check(Error::NoRefreshToken { lost: None }, ended, true);
+        let lost = Some("it was revoked".to_owned());
+        check(Error::NoRefreshToken { lost }, &format!("{ended}: it was revoked"), true);
+        check(Error::Sign { what: "a DPoP proof" }, "cannot sign a DPoP proof", false);
+        check(Error::Random, "the operating system gives no random numbers", false);
+        let nobody = "nobody finished signing in within 5 minutes";
+        check(Error::Abandoned { minutes: 5 }, nobody, false);
+    }
 
     #[test]
     fn what_a_server_repeats_is_hidden() {

@@ -8,6 +8,7 @@ use tokio::time::sleep;
 use super::Inner;
 use crate::account::{OAuthAccount, SignInRecord};
 use crate::error::Error;
+use crate::secret::Secret;
 
 /// The pauses between attempts while the authorization server is unwell.
 const RETRY_PAUSES: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(1)];
@@ -23,8 +24,8 @@ impl Inner {
     ) -> Result<Arc<OAuthAccount>, Error> {
         let (inner, before) = (self.clone(), before.clone());
         let renewing = tokio::spawn(async move { inner.renew_alone(&before).await });
-        // A task that is gone took its runtime with it; nobody reads the error.
-        renewing.await.unwrap_or(Err(Error::Abandoned { minutes: 0 }))
+        let interrupted = |source| Error::Interrupted { what: "the renewal of a token", source };
+        renewing.await.map_err(interrupted)?
     }
 
     async fn renew_alone(&self, before: &OAuthAccount) -> Result<Arc<OAuthAccount>, Error> {
@@ -39,8 +40,7 @@ impl Inner {
             Ok(account) => {
                 self.store(SignInRecord { account: Some(account), lost: None, ..record }).await
             }
-            // After a sign-out there is nothing to note: the record is gone, and stays so.
-            Err(error) if error.is_refusal("invalid_grant") && record.account.is_some() => {
+            Err(error) if error.is_refusal("invalid_grant") => {
                 self.drop_refresh_token(record, &error).await;
                 Err(error)
             }
@@ -49,13 +49,7 @@ impl Inner {
     }
 
     async fn refresh(&self, record: &SignInRecord) -> Result<OAuthAccount, Error> {
-        let account = record.account.as_ref();
-        let token = account.and_then(|account| account.refresh.as_ref());
-        let (Some(account), Some(token)) = (account, token) else {
-            let description = Some("somebody signed out".to_owned());
-            let error = "invalid_grant".to_owned();
-            return Err(Error::Refused { what: "a token", error, description });
-        };
+        let (account, token) = refresh_token(record)?;
         let mut pauses = RETRY_PAUSES.iter();
         loop {
             let refreshed = self.sign_in.refresh(account, token.expose()).await;
@@ -77,7 +71,8 @@ impl Inner {
             }
         };
         self.remember(&record, stamp);
-        self.state().account.clone().ok_or(Error::Random)
+        // It is not there where another person has signed in to the identity provider meanwhile.
+        self.state().account.clone().ok_or(Error::SignedOut)
     }
 
     /// The one case in which a refresh token is given up: its authorization server says that it is no good.
@@ -93,5 +88,37 @@ impl Inner {
                 tracing::warn!(error, "the end of a sign-in could not be noted");
             }
         }
+    }
+}
+
+/// What a record holds to renew its token with.
+fn refresh_token(record: &SignInRecord) -> Result<(&OAuthAccount, &Secret<String>), Error> {
+    let account = record.account.as_ref().ok_or(Error::SignedOut)?;
+    let token = account.refresh.as_ref();
+    let token = token.ok_or_else(|| Error::NoRefreshToken { lost: record.lost.clone() })?;
+    Ok((account, token))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Both were told as an `invalid_grant` of the authorization server, which had not been asked.
+    #[test]
+    fn without_a_refresh_token_the_authorization_server_is_not_blamed() {
+        let error = refresh_token(&SignInRecord::default()).unwrap_err();
+        assert!(matches!(error, Error::SignedOut), "{error:?}");
+        let account: OAuthAccount = serde_json::from_value(serde_json::json!({
+            "issuer": "", "token_endpoint": "", "client": { "id": "", "auth": "none" },
+            "scopes": [], "access": "", "obtained_at": 0,
+        }))
+        .unwrap();
+        let lost = Some("it was used before".to_owned());
+        let record = SignInRecord { account: Some(account), lost, ..SignInRecord::default() };
+        let error = refresh_token(&record).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the token has ended, and no refresh token is stored: it was used before"
+        );
     }
 }

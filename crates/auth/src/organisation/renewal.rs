@@ -30,8 +30,9 @@ impl IdentityProviderClient {
     pub(super) async fn renew(&self, before: &OAuthAccount) -> Result<OAuthAccount, Error> {
         let (provider, before) = (self.clone(), before.clone());
         let renewing = tokio::spawn(async move { provider.renew_alone(&before).await });
-        // A task that is gone took its runtime with it; nobody reads the error.
-        renewing.await.unwrap_or(Err(Error::Abandoned { minutes: 0 }))
+        let interrupted =
+            |source| Error::Interrupted { what: "the renewal of an id token", source };
+        renewing.await.map_err(interrupted)?
     }
 
     async fn renew_alone(&self, before: &OAuthAccount) -> Result<OAuthAccount, Error> {

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use switchboard_config::private_file::{FileLock, FileLockError, replace_private_file};
 
 use super::key::{KeyLocation, Keychain, RecordKeys};
-use super::seal::SealedRecord;
+use super::seal::{self, SealedRecord};
 use super::stored_record::LOCK_TIMEOUT;
 use super::{RecordStamp, SignInStore, SignInStoreError};
 use crate::account::SignInRecord;
@@ -78,7 +78,9 @@ impl SignInStore for FileSignInStore {
             let _alone = self.lock_keys()?;
             self.keys.sealing_key()?
         };
-        let sealed = current.seal(key, text).ok_or(SignInStoreError::Random)?;
+        let nonce = seal::random_nonce().ok_or(SignInStoreError::Random)?;
+        let sealed = current.seal(key, text, nonce);
+        let sealed = sealed.ok_or_else(|| SignInStoreError::Seal { path: path.clone() })?;
         let text = serde_json::to_vec(&sealed).map_err(|_| damaged())?;
         replace_private_file(&path, &text).map_err(|source| file_error(&path, source))
     }

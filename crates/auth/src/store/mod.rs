@@ -118,6 +118,9 @@ pub enum SignInStoreError {
     /// The operating system gives no random numbers.
     #[error("the operating system gives no random numbers")]
     Random,
+    /// The cryptography refuses to seal a record.
+    #[error("cannot encrypt `{}`", path.display())]
+    Seal { path: PathBuf },
     /// Somebody else holds it, for too long.
     #[error("another process has been renewing the sign-in for {seconds} seconds")]
     Busy { seconds: u64 },

@@ -52,9 +52,13 @@ impl RecordKey {
     }
 
     /// Seals `text`, to be opened under the same `label` only: a file put in another's place does not open.
-    pub(super) fn seal(&self, label: &str, mut text: Vec<u8>) -> Option<SealedRecord> {
-        let mut nonce = [0; NONCE_LEN];
-        getrandom::fill(&mut nonce).ok()?;
+    /// The nonce is of [`random_nonce`], and for this text alone.
+    pub(super) fn seal(
+        &self,
+        label: &str,
+        mut text: Vec<u8>,
+        nonce: [u8; NONCE_LEN],
+    ) -> Option<SealedRecord> {
         let aad = Aad::from(label.as_bytes());
         let fresh = Nonce::assume_unique_for_key(nonce);
         self.aead()?.seal_in_place_append_tag(fresh, aad, &mut text).ok()?;
@@ -78,6 +82,13 @@ impl RecordKey {
     }
 }
 
+/// Nothing where there is no randomness.
+pub(super) fn random_nonce() -> Option<[u8; NONCE_LEN]> {
+    let mut nonce = [0; NONCE_LEN];
+    getrandom::fill(&mut nonce).ok()?;
+    Some(nonce)
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
@@ -86,7 +97,7 @@ mod tests {
     #[test]
     fn what_is_sealed_opens_with_its_key_in_its_place_unchanged() {
         let (key, other) = (RecordKey::random().unwrap(), RecordKey::random().unwrap());
-        let mut sealed = key.seal("a", b"token".to_vec()).unwrap();
+        let mut sealed = key.seal("a", b"token".to_vec(), random_nonce().unwrap()).unwrap();
         assert_eq!(key.open("a", &sealed).unwrap(), b"token");
         assert!(key.open("b", &sealed).is_none());
         assert!(other.open("a", &sealed).is_none());
@@ -100,7 +111,8 @@ mod tests {
     #[test]
     fn two_seals_of_one_text_differ() {
         let key = RecordKey::random().unwrap();
-        let [a, b] = [(); 2].map(|()| key.seal("a", b"x".to_vec()).unwrap().text);
+        let [a, b] =
+            [(); 2].map(|()| key.seal("a", b"x".to_vec(), random_nonce().unwrap()).unwrap().text);
         assert_ne!(a, b);
         assert!(!format!("{key:?}").contains('['));
     }
