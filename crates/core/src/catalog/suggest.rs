@@ -63,34 +63,16 @@ fn strip(name: &str) -> &str {
 /// How many letters have to be changed, added, left out or exchanged with their neighbour to get from one to the
 /// other, capital or not; nothing if that is more than a fourth of what was typed.
 fn distance(known: &str, typed: &str) -> Option<usize> {
-    let letters = |text: &str| text.chars().flat_map(char::to_lowercase).collect::<Vec<_>>();
     if typed.len() > MAX_COMPARED_CHARS {
         return None;
     }
-    let (known, typed) = (letters(known), letters(typed));
-    let most = (typed.len() / 4).max(1);
-    if known.len().abs_diff(typed.len()) > most {
+    let (known, typed) = (known.to_lowercase(), typed.to_lowercase());
+    let [known_chars, typed_chars] = [&known, &typed].map(|text| text.chars().count());
+    let most = (typed_chars / 4).max(1);
+    if known_chars.abs_diff(typed_chars) > most {
         return None;
     }
-    let mut before: Vec<usize> = Vec::new();
-    let mut last: Vec<usize> = (0..=typed.len()).collect();
-    for (row, letter) in known.iter().enumerate() {
-        let mut next = Vec::with_capacity(last.len());
-        next.push(row + 1);
-        for (column, other) in typed.iter().enumerate() {
-            let changed = last[column] + usize::from(letter != other);
-            let mut steps = changed.min(last[column + 1] + 1).min(next[column] + 1);
-            if row > 0 && column > 0 && *letter == typed[column - 1] && known[row - 1] == *other {
-                steps = steps.min(before[column - 1] + 1);
-            }
-            next.push(steps);
-        }
-        if next.iter().min().is_some_and(|steps| *steps > most) {
-            return None;
-        }
-        before = std::mem::replace(&mut last, next);
-    }
-    last.last().copied().filter(|steps| *steps <= most)
+    Some(strsim::osa_distance(&known, &typed)).filter(|steps| *steps <= most)
 }
 
 #[cfg(test)]

@@ -16,24 +16,12 @@ pub(super) fn nearest<'k>(typed: &str, known: impl Iterator<Item = &'k str>) -> 
 
 /// How many letters have to change, be added or removed; case and `_` against `-` do not count.
 fn distance(a: &str, b: &str) -> Option<usize> {
-    let (a, b) = (fold_name(a)?, fold_name(b)?);
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, left) in a.iter().enumerate() {
-        let mut corner = row[0];
-        row[0] = i + 1;
-        for (j, right) in b.iter().enumerate() {
-            let change = corner + usize::from(left != right);
-            corner = row[j + 1];
-            row[j + 1] = change.min(row[j] + 1).min(corner + 1);
-        }
-    }
-    row.last().copied()
+    Some(strsim::levenshtein(&fold_name(a)?, &fold_name(b)?))
 }
 
-fn fold_name(name: &str) -> Option<Vec<char>> {
+fn fold_name(name: &str) -> Option<String> {
     let fold = |c: char| if c == '-' { '_' } else { c.to_ascii_lowercase() };
-    let folded: Vec<char> = name.chars().take(MAX_COMPARED_CHARS + 1).map(fold).collect();
-    (folded.len() <= MAX_COMPARED_CHARS).then_some(folded)
+    (name.chars().count() <= MAX_COMPARED_CHARS).then(|| name.chars().map(fold).collect())
 }
 
 #[cfg(test)]

@@ -213,8 +213,8 @@ fn is_newer(one: &str, other: &str) -> bool {
 
 /// The three numbers. A pre-release counts as what it precedes: it is not worth ending a hub for.
 fn parse_version(text: &str) -> Option<[u64; 3]> {
-    let numbers = text.split(['-', '+']).next()?.split('.').map(str::parse);
-    numbers.collect::<Result<Vec<_>, _>>().ok()?.try_into().ok()
+    let version = semver::Version::parse(text).ok()?;
+    Some([version.major, version.minor, version.patch])
 }
 
 #[cfg(test)]
