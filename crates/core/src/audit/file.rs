@@ -4,13 +4,13 @@
 //! the end, wherever that is by then; who finds that the file was put away opens the one that took its place.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::{self, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use switchboard_config::private_file::{FileLock, create_private_folder};
 
-use crate::logs::{FILES_PER_LOG, rotated_path};
+use crate::logs::{ends_in_line, rotate_files};
 
 /// The file written to.
 #[derive(Debug)]
@@ -97,12 +97,7 @@ impl AuditFile {
         };
         // Whoever had the lock before may have done it.
         if self.open.as_ref().is_some_and(|file| is_same_file(file, &self.path)) {
-            for age in (1..FILES_PER_LOG).rev() {
-                match fs::rename(rotated_path(&self.path, age - 1), rotated_path(&self.path, age)) {
-                    Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                    _ => {}
-                }
-            }
+            rotate_files(&self.path)?;
         }
         self.reopen()
     }
@@ -113,14 +108,4 @@ fn is_same_file(file: &File, path: &Path) -> bool {
     let inode = |facts: fs::Metadata| (facts.dev(), facts.ino());
     let ours = file.metadata().map(inode);
     matches!((ours, fs::metadata(path).map(inode)), (Ok(ours), Ok(named)) if ours == named)
-}
-
-fn ends_in_line(file: &mut File) -> io::Result<bool> {
-    if file.metadata()?.len() == 0 {
-        return Ok(false);
-    }
-    let mut last = [0];
-    file.seek(SeekFrom::End(-1))?;
-    file.read_exact(&mut last)?;
-    Ok(last != *b"\n")
 }

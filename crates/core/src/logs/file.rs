@@ -1,8 +1,8 @@
 //! One log file: lines with their time, rotated when it is large.
 
 use std::{
-    fs::{self, File, OpenOptions},
-    io::{self, BufWriter, Read as _, Seek as _, SeekFrom, Write},
+    fs::{File, OpenOptions},
+    io::{self, BufWriter, Write},
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     time::SystemTime,
@@ -10,14 +10,12 @@ use std::{
 
 use super::{
     queue::{LogBatch, LogEntry},
-    rotated_path,
+    rotation::{ends_in_line, rotate_files},
     timestamp::format_timestamp,
 };
 
 /// How large a file may become.
 const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
-/// How many files a log has, the one written to included.
-pub(crate) const FILES_PER_LOG: usize = 4;
 
 /// The file written to.
 #[derive(Debug)]
@@ -36,7 +34,7 @@ impl LogFile {
         let mut file =
             OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path)?;
         let bytes = file.metadata()?.len();
-        let in_line = bytes > 0 && !ends_with_break(&mut file)?;
+        let in_line = ends_in_line(&mut file)?;
         Ok(Self { path: path.to_owned(), out: BufWriter::new(file), bytes, in_line })
     }
 
@@ -104,20 +102,8 @@ impl LogFile {
 
     fn rotate(&mut self) -> io::Result<()> {
         self.out.flush()?;
-        for age in (1..FILES_PER_LOG).rev() {
-            match fs::rename(rotated_path(&self.path, age - 1), rotated_path(&self.path, age)) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
-        }
+        rotate_files(&self.path)?;
         *self = Self::open(&self.path)?;
         Ok(())
     }
-}
-
-fn ends_with_break(file: &mut File) -> io::Result<bool> {
-    let mut last = [0];
-    file.seek(SeekFrom::End(-1))?;
-    file.read_exact(&mut last)?;
-    Ok(last == *b"\n")
 }

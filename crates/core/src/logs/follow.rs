@@ -10,7 +10,7 @@ use std::{
 
 use tokio::task::JoinHandle;
 
-use super::{READ_TIMEOUT, file::FILES_PER_LOG, off_the_runtime, rotated_path};
+use super::{FILES_PER_LOG, READ_TIMEOUT, off_the_runtime, rotated_path};
 
 /// How often a file is looked at that does not grow.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);

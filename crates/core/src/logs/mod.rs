@@ -9,6 +9,7 @@
 mod file;
 mod follow;
 mod queue;
+mod rotation;
 mod tail;
 mod timestamp;
 mod writer;
@@ -31,7 +32,7 @@ pub use follow::LogFollower;
 pub use timestamp::format_timestamp;
 pub(crate) use timestamp::timestamp_bytes;
 
-pub(crate) use file::FILES_PER_LOG;
+pub(crate) use rotation::{FILES_PER_LOG, ends_in_line, rotate_files, rotated_path};
 
 use queue::LogQueues;
 
@@ -175,14 +176,4 @@ pub(crate) async fn off_the_runtime<T: Send + 'static>(
         Ok(done) => done.map_err(io::Error::other)?,
         Err(_) => Err(io::ErrorKind::TimedOut.into()),
     }
-}
-
-/// The file that is `age` rotations old; the one written to is 0.
-pub(crate) fn rotated_path(path: &Path, age: usize) -> PathBuf {
-    if age == 0 {
-        return path.to_owned();
-    }
-    let mut name = path.as_os_str().to_owned();
-    name.push(format!(".{age}"));
-    name.into()
 }

@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use super::{file::FILES_PER_LOG, rotated_path};
+use super::{FILES_PER_LOG, rotated_path};
 
 /// How much is read at a time.
 const BLOCK_BYTES: u64 = 64 * 1024;

@@ -146,7 +146,8 @@ impl<A: ConnectionService> Acceptor<A> {
         };
         let gauge = RequestGauge::default();
         let head = HeadClock::new(gauge.clone(), self.times.head);
-        let io = TokioIo::new(StallTimeoutStream::new(stream, self.times.stalled, head));
+        let io =
+            TokioIo::new(StallTimeoutStream::new(stream, self.times.stalled).with_head_clock(head));
         let service = service_fn(|request| {
             let (answers, peer) = (Arc::clone(&self.answers), Arc::clone(&peer));
             let gauge = gauge.clone();

@@ -39,6 +39,7 @@ pub use options::{
     AnonymousAccess, FaceAccess, FaceLimits, FaceOptions, FaceTimeouts, RequestRate,
 };
 pub use sessions::OpenSessionCount;
+pub use stall::StallTimeoutStream;
 pub use tls::TlsIdentity;
 
 use crate::view_provider::ViewProvider;

@@ -1,38 +1,44 @@
 //! A connection that fails when its peer does not read for too long, or takes too long over the head of a request.
 //!
-//! Everything a slow client is owed waits in bounded queues; this is what ends the waiting.
+//! Everything a slow client is owed waits in bounded queues; this is what ends the waiting. The hub's socket uses it for
+//! its writes.
 
 use std::{
     future::Future,
     io::{self, IoSlice},
     pin::Pin,
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
     time::Duration,
 };
 
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
-    time::{Instant, Sleep},
+    time::{Sleep, sleep},
 };
 
 use super::head_clock::HeadClock;
 
-/// A stream whose writes have a deadline, and its reads of heads.
+/// A stream whose writes have a deadline, and the heads that it reads where there is a clock for them.
 #[derive(Debug)]
-pub(super) struct StallTimeoutStream<S> {
+pub struct StallTimeoutStream<S> {
     stream: S,
     patience: Duration,
-    timer: Pin<Box<Sleep>>,
-    waiting: bool,
-    head: HeadClock,
+    /// Runs while a write waits.
+    timer: Option<Pin<Box<Sleep>>>,
+    head: Option<HeadClock>,
 }
 
 // === impl StallTimeoutStream ===
 
 impl<S> StallTimeoutStream<S> {
-    pub(super) fn new(stream: S, patience: Duration, head: HeadClock) -> Self {
-        let timer = Box::pin(tokio::time::sleep(patience));
-        Self { stream, patience, timer, waiting: false, head }
+    /// Gives every write this long.
+    pub fn new(stream: S, patience: Duration) -> Self {
+        Self { stream, patience, timer: None, head: None }
+    }
+
+    /// Limits how long the head of a request may take, too.
+    pub(super) fn with_head_clock(self, head: HeadClock) -> Self {
+        Self { head: Some(head), ..self }
     }
 
     fn check_deadline<T>(
@@ -41,17 +47,13 @@ impl<S> StallTimeoutStream<S> {
         polled: Poll<io::Result<T>>,
     ) -> Poll<io::Result<T>> {
         if polled.is_ready() {
-            self.waiting = false;
+            self.timer = None;
             return polled;
         }
-        if !self.waiting {
-            self.waiting = true;
-            self.timer.as_mut().reset(Instant::now() + self.patience);
-        }
-        match self.timer.as_mut().poll(cx) {
-            Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
-            Poll::Pending => Poll::Pending,
-        }
+        let patience = self.patience;
+        let timer = self.timer.get_or_insert_with(|| Box::pin(sleep(patience)));
+        ready!(timer.as_mut().poll(cx));
+        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
 }
 
@@ -63,7 +65,8 @@ impl<S: AsyncRead + Unpin> AsyncRead for StallTimeoutStream<S> {
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         let polled = Pin::new(&mut self.stream).poll_read(cx, buffer);
-        if self.head.is_over(cx, buffer.filled().len() > before) {
+        let has_grown = buffer.filled().len() > before;
+        if self.head.as_mut().is_some_and(|head| head.is_over(cx, has_grown)) {
             return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
         }
         polled
@@ -108,6 +111,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for StallTimeoutStream<S> {
 mod tests {
     use futures_util::FutureExt as _;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::time::Instant;
 
     use super::*;
     use crate::face::head_clock::RequestGauge;
@@ -115,8 +119,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_peer_that_does_not_read_is_waited_for_so_long() {
         let (near, mut far) = tokio::io::duplex(4);
-        let head = HeadClock::new(RequestGauge::default(), Duration::from_secs(10));
-        let mut near = StallTimeoutStream::new(near, Duration::from_secs(30), head);
+        let mut near = StallTimeoutStream::new(near, Duration::from_secs(30));
         near.write_all(b"room").await.unwrap();
         let reading = async {
             tokio::time::sleep(Duration::from_secs(29)).await;
@@ -131,11 +134,28 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn a_peer_that_reads_slowly_is_not_given_up() {
+        let (near, mut far) = tokio::io::duplex(4);
+        let mut near = StallTimeoutStream::new(near, Duration::from_secs(30));
+        let reading = async {
+            for _ in 0..3 {
+                tokio::time::advance(Duration::from_secs(20)).await;
+                far.read_exact(&mut [0; 4]).await.unwrap();
+            }
+        };
+        let (written, ()) = tokio::join!(near.write_all(b"slow but sure"), reading);
+        written.unwrap();
+        let error = near.write_all(b"and then nothing").await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn a_head_that_does_not_come_is_waited_for_so_long() {
         let (near, mut far) = tokio::io::duplex(64);
         let gauge = RequestGauge::default();
         let head = HeadClock::new(gauge.clone(), Duration::from_secs(10));
-        let mut near = StallTimeoutStream::new(near, Duration::from_secs(30), head);
+        let near = StallTimeoutStream::new(near, Duration::from_secs(30));
+        let mut near = near.with_head_clock(head);
         far.write_all(b"request").await.unwrap();
         near.read_exact(&mut [0; 7]).await.unwrap();
         // While a request is answered, and before the next one begins, time does not count.

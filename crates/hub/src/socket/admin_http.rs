@@ -9,13 +9,14 @@ use hyper_util::{
     rt::{TokioIo, TokioTimer},
     service::TowerToHyperService,
 };
+use switchboard_gateway::face::StallTimeoutStream;
 use tokio::{
     io::{AsyncReadExt as _, join},
     net::UnixStream,
     time::timeout,
 };
 
-use super::{HubBackend, hub_state::HubState, stall::StallTimeoutWriter};
+use super::{HubBackend, hub_state::HubState};
 
 /// How long a peer may take for the head of its next request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(120);
@@ -31,7 +32,7 @@ pub(super) async fn serve_admin_http<H: HubBackend>(
 ) {
     let (read, write) = stream.into_split();
     let io =
-        join(Cursor::new(rest).chain(read), StallTimeoutWriter::new(write, desk.options.stalled));
+        join(Cursor::new(rest).chain(read), StallTimeoutStream::new(write, desk.options.stalled));
     let serving = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)

@@ -20,8 +20,9 @@ use tokio::{
 use super::{
     ClientHello, GOODBYE_METHOD, HelloPurpose, HelloRefusal, HelloRefusalKind, HelloReply,
     HubBackend, admin_http, cancellable_reader::CancellableReader, clients::ConnectedClient,
-    counting_view::CountingView, hub_state::HubState, stall::StallTimeoutWriter,
+    counting_view::CountingView, hub_state::HubState,
 };
+use switchboard_gateway::face::StallTimeoutStream;
 use switchboard_gateway::view_provider::{
     OpenView, SessionClients, ViewProvider, ViewRequest, ViewSelection,
 };
@@ -161,7 +162,7 @@ async fn serve_mcp<H: HubBackend, V: ServerHandler>(
     write_reply(&mut stream, &HelloReply::Granted(desk.welcome())).await;
     let (read, write) = stream.into_split();
     let source = CancellableReader::new(Cursor::new(rest).chain(read), desk.closing.clone());
-    let sink = StallTimeoutWriter::new(write, desk.options.stalled);
+    let sink = StallTimeoutStream::new(write, desk.options.stalled);
     let (writer, reader, writing) = lines::line_link(source, sink, desk.options.message_limit);
     let view = CountingView {
         view: opened.view,

@@ -24,7 +24,6 @@ mod hub_state;
 mod listen;
 mod options;
 mod paths;
-mod stall;
 mod status;
 mod usage;
 
