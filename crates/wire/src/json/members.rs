@@ -40,7 +40,7 @@ impl<'a> JsonMembers<'a> {
     }
 
     /// The value of `key`, which may stand at most once.
-    pub fn find_only(self, key: &str) -> Result<Option<&'a str>, JsonMemberError> {
+    pub(super) fn find_only(self, key: &str) -> Result<Option<&'a str>, JsonMemberError> {
         let Self(mut walk) = self;
         let text = walk.text();
         let mut found = None;

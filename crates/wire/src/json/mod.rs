@@ -4,6 +4,16 @@
 //! written: key order, number spelling, escapes and white space are all still there. [`splice`]
 //! changes single members of such a value and copies every other byte.
 //!
+//! There are two ways to a member:
+//!
+//! - by its name, through [`Raw`]: [`Raw::get`] and [`Raw::get_path`] give a value to keep, [`Raw::peek_path`] its text to
+//!   compare. Use these unless there is a reason not to: of a large result they know the members without a walk.
+//! - on a walk over all members, [`JsonMembers`]: where several are wanted of one object
+//!   ([`JsonMembers::find_each`]), or every one. [`Raw::entries`] is such a walk with values to keep.
+//!
+//! Both refuse a key that stands twice where they look for it by name: two readers could disagree about which one counts,
+//! and one of them may be the one that checks permissions. To decode a whole object of known form, use [`Raw::decode`].
+//!
 //! Nothing here knows what a message is; that is [`crate::envelope`].
 
 mod build;
@@ -152,19 +162,9 @@ impl Raw {
         JsonElements::of(&self.text).map(|text| self.slice(text))
     }
 
-    /// The value of member `key`. A key that stands twice is an error: two readers could
-    /// disagree about which one counts, and one of them may be the one that checks permissions.
+    /// The value of member `key`. A key that stands twice is an error.
     pub fn get(&self, key: &str) -> Result<Option<Raw>, JsonMemberError> {
         Ok(self.find_only(key)?.map(|text| self.slice(text)))
-    }
-
-    /// [`Raw::get`] of several members on one walk: `let [name, meta] = params.read(["name", "_meta"])?;`
-    pub fn get_each<const N: usize>(
-        &self,
-        keys: [&str; N],
-    ) -> Result<[Option<Raw>; N], JsonMemberError> {
-        let found = self.members().find_each(keys)?;
-        Ok(found.map(|text| text.map(|text| self.slice(text))))
     }
 
     /// [`Raw::get`] through several levels.

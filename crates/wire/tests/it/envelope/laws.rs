@@ -158,8 +158,11 @@ proptest! {
                 Err(_) => prop_assert!(there.len() > 1),
             }
         }
-        match raw.get_each(keys) {
-            Ok(found) => prop_assert_eq!(found.map(Ok), each),
+        match raw.members().find_each(keys) {
+            Ok(found) => {
+                let found = found.map(|text| Ok(text.map(|text| Raw::parse(text.to_owned()).unwrap())));
+                prop_assert_eq!(found, each);
+            }
             Err(_) => prop_assert!(each.iter().any(Result::is_err)),
         }
     }
