@@ -11,7 +11,6 @@ use switchboard_wire::{
     envelope::{Id, Notification, RpcError, code},
     json::{JsonKind, Raw},
     meta::method,
-    placed,
     server::{
         ClientFacts, HandlerReply, HandlerRequest, RequestContext, ServerDescription, ServerHandler,
     },
@@ -58,7 +57,7 @@ impl ServerHandler for PluginServer {
         asked: HandlerRequest,
         context: &'a RequestContext,
     ) -> BoxFuture<'a, Result<HandlerReply, RpcError>> {
-        placed(|| self.inner.answer(asked, context))
+        Box::pin(self.inner.answer(asked, context))
     }
 
     fn subscribe<'a>(

@@ -22,11 +22,8 @@ pub mod ws;
 
 mod error;
 mod pending_post;
-mod placed;
 mod remedy;
-mod spread;
 mod version;
 
 pub use error::{Error, Remedy, RemoteError};
-pub use placed::placed;
 pub use version::{Era, UnknownVersion, Version};

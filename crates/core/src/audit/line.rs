@@ -1,7 +1,6 @@
 //! A call as a line of JSON. Nothing gets into one that could be a secret: no values of arguments, no words of hooks,
 //! no ids that open a session, and of addresses neither user nor query.
 
-use std::borrow::Cow;
 use std::time::{Duration, SystemTime};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -15,7 +14,7 @@ use crate::logs::format_timestamp;
 use crate::permission::DecisionReason;
 
 /// How much of a name is kept; peers choose them.
-pub(super) const MAX_NAME_CHARS: usize = 256;
+const MAX_NAME_CHARS: usize = 256;
 
 /// One line of the audit log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -133,7 +132,7 @@ impl AuditGap {
 }
 
 /// What decided, in a word. What hooks and classifiers said may hold anything, and is not kept.
-pub(super) fn reason_word(because: &DecisionReason) -> &'static str {
+fn reason_word(because: &DecisionReason) -> &'static str {
     match because {
         DecisionReason::Rule(_) => "rule",
         DecisionReason::Hook { .. } => "hook",
@@ -150,7 +149,7 @@ pub(super) fn reason_word(because: &DecisionReason) -> &'static str {
 }
 
 /// What was wanted to be asked about, where nobody was asked.
-pub(super) fn underlying_reason(because: &DecisionReason) -> &DecisionReason {
+fn underlying_reason(because: &DecisionReason) -> &DecisionReason {
     match because {
         DecisionReason::NobodyAsked { ask } => underlying_reason(ask),
         because => because,
@@ -168,38 +167,12 @@ fn rule(because: &DecisionReason) -> (Option<String>, Option<String>) {
     }
 }
 
-pub(super) fn micros(took: Duration) -> u64 {
+fn micros(took: Duration) -> u64 {
     u64::try_from(took.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// Text of a peer or a file: one line, not long, without what could be a secret.
+/// Text of a peer or a file: one line of at most [`MAX_NAME_CHARS`], without secrets.
 fn to_safe_text(text: &str) -> String {
-    sanitize_text(text).into_owned()
-}
-
-/// The same; borrowed where nothing has to be done to it, not even to be JSON.
-pub(super) fn sanitize_text(text: &str) -> Cow<'_, str> {
-    if is_plain(text) { Cow::Borrowed(text) } else { Cow::Owned(clean_text(text)) }
-}
-
-/// Whether that is seen at a glance, as it is of nearly all text.
-pub(super) fn is_plain(text: &str) -> bool {
-    text.len() <= MAX_NAME_CHARS
-        && text.bytes().all(|byte| PLAIN_BYTES[usize::from(byte)])
-        && !redact::is_token(text)
-}
-
-/// Bytes of text that is told as it is. Secrets of a URL stand before an `@` or after a `?`.
-const PLAIN_BYTES: [bool; 256] = {
-    let (mut plain, mut byte) = ([false; 256], b' ');
-    while byte <= b'~' {
-        plain[byte as usize] = !matches!(byte, b'"' | b'\\' | b'?' | b'#' | b'@');
-        byte += 1;
-    }
-    plain
-};
-
-fn clean_text(text: &str) -> String {
     let line = sanitize::sanitize_line(text);
     let (plain, rest) = line.split_at(line.find(['?', '#']).unwrap_or(line.len()));
     let mut shown = redact::redact_text(plain);
@@ -226,22 +199,7 @@ pub(super) fn session_mark(transport: &str, session: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-    use serde_json::json;
-
     use super::*;
-
-    proptest! {
-        #[test]
-        fn plain_text_has_nothing_to_clean_or_escape(
-            text in "(sk-|ghp_|eyJ)?[a-z]{0,3}(://)?[ab:@?#\"\\\\]{0,4}[ -~]{0,4}[a-z0-9_.:/-]{0,300}\\PC{0,2}"
-        ) {
-            if is_plain(&text) {
-                prop_assert_eq!(clean_text(&text), &*text);
-                prop_assert_eq!(json!(text).to_string(), format!("\"{text}\""));
-            }
-        }
-    }
 
     #[test]
     fn what_is_shown_of_a_name() {

@@ -10,8 +10,7 @@ use futures_util::future::BoxFuture;
 use serde::Serialize;
 
 use super::file::{AuditFile, PartialWrite};
-use super::line::AuditGap;
-use super::line_writer::Pen;
+use super::line::{AuditCallLine, AuditGap};
 use super::queue::{AuditBatch, AuditQueue, WriteFailure};
 use super::{AuditSink, CallRecord};
 use crate::problem::{EngineProblem, EngineProblemKind};
@@ -39,7 +38,6 @@ struct AuditWriter {
     file: AuditFile,
     /// What is missing and not written down yet.
     missing: Option<WriteFailure>,
-    pen: Pen,
     /// What is written next.
     page: Vec<u8>,
 }
@@ -58,8 +56,8 @@ impl AuditLog {
         let file = AuditFile::new(Self::path(dir), most_bytes);
         let taken = Arc::clone(&queue);
         let write = move || {
-            let (pen, page) = (Pen::default(), Vec::new());
-            let mut writer = AuditWriter { queue: taken, file, missing: None, pen, page };
+            let page = Vec::new();
+            let mut writer = AuditWriter { queue: taken, file, missing: None, page };
             let mut batch = AuditBatch::default();
             while writer.queue.take(&mut batch) {
                 writer.write(&batch);
@@ -118,7 +116,7 @@ impl AuditWriter {
             push(&mut self.page, &AuditGap::new(*lost, why));
         }
         for called in &batch.calls {
-            self.pen.write(&mut self.page, called);
+            push(&mut self.page, &AuditCallLine::from_record(called));
         }
         if let Err(PartialWrite { lines, why }) = self.file.append(&self.page) {
             let calls = match told {

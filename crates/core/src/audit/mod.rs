@@ -9,7 +9,6 @@ mod call_record;
 mod file;
 mod history;
 mod line;
-mod line_writer;
 mod log;
 mod queue;
 

@@ -28,7 +28,6 @@ use std::sync::Arc;
 
 use switchboard_wire::json::Raw;
 use switchboard_wire::meta::method;
-use switchboard_wire::placed;
 
 pub(crate) use builtin::tools as builtin_tools;
 pub use builtin::{LIST_RESOURCES_TOOL, READ_RESOURCE_TOOL, definitions as builtin_definitions};
@@ -77,7 +76,7 @@ pub(crate) enum CallFinish {
 /// Starts a call; it runs while it is polled.
 pub(crate) fn start(engine: Arc<Inner>, caller: Caller, request: Request) -> RunningCall {
     RunningCall::with_finish(move |emit| {
-        placed(|| async move {
+        Box::pin(async move {
             let applied = caller.applied();
             let mut record = CallRecorder::new(engine.clone(), &caller, &request);
             let unseen_pages = UnseenPages::default();

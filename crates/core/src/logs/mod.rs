@@ -29,7 +29,6 @@ use crate::{EngineProblem, EngineProblemKind};
 
 pub use follow::LogFollower;
 pub use timestamp::format_timestamp;
-pub(crate) use timestamp::timestamp_bytes;
 
 pub(crate) use file::FILES_PER_LOG;
 

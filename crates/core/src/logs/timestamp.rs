@@ -7,8 +7,8 @@ pub fn format_timestamp(at: SystemTime) -> String {
     timestamp_bytes(at).into_iter().map(char::from).collect()
 }
 
-/// The bytes of [`stamp`]. There is one for every call.
-pub(crate) fn timestamp_bytes(at: SystemTime) -> [u8; 24] {
+/// The bytes of [`format_timestamp`].
+fn timestamp_bytes(at: SystemTime) -> [u8; 24] {
     // Before 1970 only a broken clock is.
     let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
     let (second, millis) = (since.as_secs() % 86_400, u64::from(since.subsec_millis()));

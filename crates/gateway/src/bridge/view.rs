@@ -17,7 +17,6 @@ use switchboard_wire::client::ListKind;
 use switchboard_wire::envelope::RpcError;
 use switchboard_wire::json::Raw;
 use switchboard_wire::meta::{SKILLS_EXTENSION, TASKS_EXTENSION, method};
-use switchboard_wire::placed;
 use switchboard_wire::server::{
     ClientFacts, HandlerReply, HandlerRequest, RequestContext, ServerDescription, ServerHandler,
 };
@@ -394,7 +393,7 @@ impl ServerHandler for BridgeView {
         asked: HandlerRequest,
         context: &'a RequestContext,
     ) -> BoxFuture<'a, Result<HandlerReply, RpcError>> {
-        placed(|| async move {
+        Box::pin(async move {
             match &*asked.method {
                 method::TOOLS_LIST => self.list(ListKind::Tools, context).await,
                 method::PROMPTS_LIST => self.list(ListKind::Prompts, context).await,

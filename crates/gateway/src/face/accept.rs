@@ -12,7 +12,6 @@ use axum::response::Response;
 use http::StatusCode;
 use hyper::{server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use switchboard_wire::placed;
 use tokio::{
     io::{AsyncRead, AsyncWrite, AsyncWriteExt},
     net::{TcpListener, TcpStream},
@@ -29,7 +28,6 @@ use super::{
     options::FaceTimeouts,
     routes::ConnectionService,
     stall::StallTimeoutStream,
-    woken::only_when_woken,
 };
 
 /// How long accepting rests when the system has no sockets left.
@@ -151,7 +149,7 @@ impl<A: ConnectionService> Acceptor<A> {
             let (answers, peer) = (Arc::clone(&self.answers), Arc::clone(&peer));
             let gauge = gauge.clone();
             // Apart, since it is large and would be moved about.
-            placed(|| async move {
+            Box::pin(async move {
                 gauge.begin();
                 let (request, lender) = lent_body::lend(request);
                 let mut response = answers.answer(request, &peer).await;
@@ -175,7 +173,7 @@ impl<A: ConnectionService> Acceptor<A> {
         tokio::select! {
             biased;
             served = connection.as_mut() => return Ok(served?),
-            () = only_when_woken(closing) => connection.as_mut().graceful_shutdown(),
+            () = closing => connection.as_mut().graceful_shutdown(),
         }
         // Nothing is over before it is closing, so only now is there a reason to look.
         tokio::select! {

@@ -25,7 +25,6 @@ mod sse;
 mod stall;
 mod streamable;
 mod tls;
-mod woken;
 mod ws;
 
 use std::{io, sync::Arc, time::Duration};

@@ -15,7 +15,7 @@ use super::{
     call_request::{CallRequest, InputRequest, InputResponse},
     exchange_driver::{DriveOutcome, ExchangeDriver, QuestionBatch, SharedExchange},
 };
-use crate::{Error, envelope::Notification, json::Raw, placed};
+use crate::{Error, envelope::Notification, json::Raw};
 
 /// What happens to a call.
 #[derive(Debug)]
@@ -90,7 +90,7 @@ impl Exchange {
         let deadline = call.timeout.map(|timeout| (Instant::now() + timeout, timeout));
         let underway = SharedExchange::new(call);
         let driver = ExchangeDriver::new(client.session().clone(), underway.clone());
-        let running = RunningDriver { driver: placed(|| driver.run()), outcome: None };
+        let running = RunningDriver { driver: Box::pin(driver.run()), outcome: None };
         Self { client, underway, running: Some(running), asking: PendingInput::No, deadline }
     }
 

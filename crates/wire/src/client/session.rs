@@ -32,7 +32,6 @@ use crate::{
     json::Raw,
     meta::method,
     pending_post::PendingPost,
-    spread::SpreadMap,
 };
 
 /// What arrives for one call before its answer.
@@ -76,7 +75,7 @@ struct ServerGreeting {
 
 #[derive(Debug, Default)]
 pub(super) struct CallTable {
-    pub(super) open: SpreadMap<u64, OpenCall>,
+    pub(super) open: HashMap<u64, OpenCall>,
     /// Legacy tasks, by id, and the call that started each.
     pub(super) tasks: HashMap<String, u64>,
     /// Why no call can be opened any more.

@@ -1,14 +1,14 @@
 //! The three kinds of message, each a text and the spans that matter in it.
 
-use std::{borrow::Cow, ops::Range, sync::Arc};
+use std::{borrow::Cow, ops::Range};
 
 use bytestring::ByteString;
 use serde::Deserialize;
 
 use super::{Id, parse_own_id};
 use crate::json::{
-    JsonEdit, MemberOutline, Raw, Rope, RopeBuilder, SpliceError, TextPatch, added_bytes,
-    decode_string, quote, quote_into,
+    JsonEdit, Raw, Rope, RopeBuilder, SpliceError, TextPatch, added_bytes, decode_string, quote,
+    quote_into,
 };
 
 /// Error codes with a meaning of their own.
@@ -52,8 +52,6 @@ pub struct Request {
     pub(super) text: ByteString,
     pub(super) id: Range<usize>,
     pub(super) call: CallSpans,
-    /// Of parameters that were received.
-    pub(super) outline: Option<Arc<MemberOutline>>,
 }
 
 /// A notification, as received or as made.
@@ -70,8 +68,6 @@ pub struct Response {
     /// `None` is an error about a request whose id its receiver could not read.
     pub(super) id: Option<Range<usize>>,
     pub(super) payload: Range<usize>,
-    /// Of a result that was received.
-    pub(super) outline: Option<Arc<MemberOutline>>,
     pub(super) is_error: bool,
 }
 
@@ -120,7 +116,7 @@ impl Request {
         text.push_str(id.as_str());
         let id = start..text.len();
         let call = CallSpans::write(&mut text, method, params);
-        Self { text: text.into(), id, call, outline: None }
+        Self { text: text.into(), id, call }
     }
 
     /// The id.
@@ -136,7 +132,7 @@ impl Request {
     /// The parameters, if there are any.
     pub fn params(&self) -> Option<Raw> {
         let params = self.call.params.as_ref()?;
-        Some(self.slice(params).with_outline(self.outline.clone()))
+        Some(self.slice(params))
     }
 
     /// The whole message.
@@ -318,7 +314,7 @@ impl Response {
         text.push('}');
         let id = (id != "null").then(|| RESPONSE_PREFIX.len()..RESPONSE_PREFIX.len() + id.len());
         let payload = start..start + length;
-        Self { text: text.into(), id, payload, outline: None, is_error }
+        Self { text: text.into(), id, payload, is_error }
     }
 
     /// The id of the request this answers; `None` if its sender could not read it.
@@ -335,7 +331,7 @@ impl Response {
     pub fn outcome(&self) -> ResponseOutcome {
         let payload = self.slice(&self.payload);
         if !self.is_error {
-            return ResponseOutcome::Result(payload.with_outline(self.outline.clone()));
+            return ResponseOutcome::Result(payload);
         }
         ResponseOutcome::Error(RpcError::from_raw(&payload))
     }

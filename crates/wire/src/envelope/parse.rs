@@ -1,6 +1,6 @@
 //! One pass over a text: which message is this?
 
-use std::{ops::Range, sync::Arc};
+use std::ops::Range;
 
 use bytestring::ByteString;
 
@@ -9,8 +9,7 @@ use super::{
     Response, RpcMessage, message::CallSpans,
 };
 use crate::json::{
-    JsonElements, JsonSyntaxError, JsonSyntaxErrorKind, MemberOutline, ScannedKey, Scanner,
-    decode_string,
+    JsonElements, JsonSyntaxError, JsonSyntaxErrorKind, ScannedKey, Scanner, decode_string,
 };
 
 /// Messages that one batch may hold. Each is answered, so that a batch of few bytes could ask for any amount of work.
@@ -34,8 +33,6 @@ struct EnvelopeSpans {
     params: Option<Range<usize>>,
     result: Option<Range<usize>>,
     error: Option<Range<usize>>,
-    /// Of the parameters or of the result, whichever came last, and where that stands.
-    outline: Option<(usize, MemberOutline)>,
     end: usize,
 }
 
@@ -89,16 +86,12 @@ fn parse_one(text: ByteString) -> Result<RpcMessage, MalformedMessage> {
         Err(syntax) => Err(syntax.into()),
     };
     match judged {
-        Ok(EnvelopeKind::Request(id, call)) => {
-            let outline = spans.outline_of(call.params.as_ref());
-            Ok(RpcMessage::Request(Request { text, id, call, outline }))
-        }
+        Ok(EnvelopeKind::Request(id, call)) => Ok(RpcMessage::Request(Request { text, id, call })),
         Ok(EnvelopeKind::Notification(call)) => {
             Ok(RpcMessage::Notification(Notification { text, call }))
         }
         Ok(EnvelopeKind::Response(id, payload, is_error)) => {
-            let outline = spans.outline_of(Some(&payload));
-            Ok(RpcMessage::Response(Response { text, id, payload, outline, is_error }))
+            Ok(RpcMessage::Response(Response { text, id, payload, is_error }))
         }
         Err(kind) => Err(malformed(kind, &text)),
     }
@@ -133,12 +126,7 @@ impl EnvelopeSpans {
         let mut duplicate = None;
         scanner.object(|scanner, key| {
             let start = scanner.at();
-            match &text[key.span.clone()] {
-                r#""params""# | r#""result""# => {
-                    self.outline = MemberOutline::read(scanner, 1)?.map(|outline| (start, outline));
-                }
-                _ => scanner.value(1)?,
-            }
+            scanner.value(1)?;
             let value = start..scanner.at();
             duplicate = duplicate.or(self.put(text, &key, value));
             Ok(())
@@ -171,12 +159,6 @@ impl EnvelopeSpans {
             _ => return None,
         };
         slot.replace(value).map(|_| name)
-    }
-
-    /// What is known of the member that stands there. A message may hold others that mean nothing.
-    fn outline_of(&mut self, member: Option<&Range<usize>>) -> Option<Arc<MemberOutline>> {
-        let (start, outline) = self.outline.take()?;
-        (member?.start == start).then(|| Arc::new(outline))
     }
 
     /// Decides what the members amount to.

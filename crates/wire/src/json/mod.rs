@@ -9,13 +9,12 @@
 mod find;
 mod level_cursor;
 mod members;
-mod outline;
 mod rope;
 mod scan;
 mod splice;
 mod string;
 
-use std::{fmt, sync::Arc};
+use std::fmt;
 
 use bytestring::ByteString;
 use serde::{Deserialize, Serialize};
@@ -26,19 +25,19 @@ pub use scan::{JsonSyntaxError, JsonSyntaxErrorKind, MAX_JSON_DEPTH};
 pub use splice::{JsonEdit, SpliceError, splice};
 pub use string::{decode_string, quote};
 
-pub(crate) use outline::{LARGE_TEXT_BYTES, MemberOutline};
 pub(crate) use rope::RopeBuilder;
 pub(crate) use scan::{ScannedKey, Scanner};
 pub(crate) use splice::{TextPatch, added_bytes};
 pub(crate) use string::quote_into;
 
 /// One well-formed JSON value, as text over shared bytes. Cloning is a reference count.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Raw {
     text: ByteString,
-    /// Of an object that came in a message.
-    outline: Option<Arc<MemberOutline>>,
 }
+
+/// A text of at least this size is searched for the letters of a key before its members are walked.
+const LARGE_TEXT_BYTES: usize = 4096;
 
 /// What a JSON value is, told from its first byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,12 +89,7 @@ impl Raw {
     }
 
     fn new(text: ByteString) -> Self {
-        Self { text, outline: None }
-    }
-
-    /// The same, with what is known of it.
-    pub(crate) fn with_outline(self, outline: Option<Arc<MemberOutline>>) -> Self {
-        Self { outline, ..self }
+        Self { text }
     }
 
     /// The text itself.
@@ -149,7 +143,7 @@ impl Raw {
     /// The value of member `key`. A key that stands twice is an error: two readers could
     /// disagree about which one counts, and one of them may be the one that checks permissions.
     pub fn get(&self, key: &str) -> Result<Option<Raw>, JsonMemberError> {
-        Ok(self.find_only(key)?.map(|text| self.slice(text)))
+        Ok(find_only(self.as_str(), key)?.map(|text| self.slice(text)))
     }
 
     /// [`Raw::get`] of several members on one walk: `let [name, meta] = params.read(["name", "_meta"])?;`
@@ -171,7 +165,7 @@ impl Raw {
         let Some((first, path)) = path.split_first() else {
             return Ok(Some(self.as_str()));
         };
-        let mut found = self.find_only(first)?;
+        let mut found = find_only(self.as_str(), first)?;
         for key in path {
             match found {
                 Some(text) => found = find_only(text, key)?,
@@ -181,20 +175,12 @@ impl Raw {
         Ok(found)
     }
 
-    #[inline]
-    fn find_only(&self, key: &str) -> Result<Option<&str>, JsonMemberError> {
-        match &self.outline {
-            Some(outline) => outline.find_only(self.as_str(), key),
-            None => find_only(self.as_str(), key),
-        }
-    }
-
     /// This object with members changed; see [`splice`].
     pub fn with_edits(&self, edits: &[JsonEdit<'_>]) -> Result<Raw, SpliceError> {
         if self.needs_no_edit(edits) {
             return Ok(self.clone());
         }
-        let changed = splice::splice_if_changed(&self.text, self.outline.as_deref(), edits)?;
+        let changed = splice::splice_if_changed(&self.text, edits)?;
         Ok(changed.map_or_else(|| self.clone(), |text| Self::new(text.into())))
     }
 
@@ -203,7 +189,7 @@ impl Raw {
         if self.needs_no_edit(edits) {
             return Ok(Rope::from(self.text.clone()));
         }
-        let changed = splice::rope(&self.text, self.outline.as_deref(), edits)?;
+        let changed = splice::rope(&self.text, edits)?;
         Ok(changed.unwrap_or_else(|| Rope::from(self.text.clone())))
     }
 
@@ -212,8 +198,7 @@ impl Raw {
         let idle = |edit: &JsonEdit<'_>| {
             edit.removes().is_some_and(|key| surely_lacks_key(self.as_str(), key))
         };
-        let is_walked = self.outline.is_none() && self.kind() == JsonKind::Object;
-        edits.is_empty() || is_walked && edits.iter().all(idle)
+        edits.is_empty() || self.kind() == JsonKind::Object && edits.iter().all(idle)
     }
 
     fn slice(&self, part: &str) -> Raw {
@@ -243,15 +228,6 @@ fn lacks_letters(text: &[u8], key: &str) -> bool {
             .iter()
             .all(|what| memchr::memmem::find(text, what).is_none())
 }
-
-/// What is known of a text does not make it another.
-impl PartialEq for Raw {
-    fn eq(&self, other: &Self) -> bool {
-        self.text == other.text
-    }
-}
-
-impl Eq for Raw {}
 
 impl AsRef<str> for Raw {
     fn as_ref(&self) -> &str {

@@ -14,7 +14,6 @@ use crate::{
     envelope::{Id, MessageOrBatch, Response, RpcError, RpcMessage, code},
     json::Rope,
     link::{LinkFrame, LinkReader, LinkWriter},
-    placed,
 };
 
 /// Bounds on what one client may do.
@@ -104,7 +103,7 @@ async fn handle_frame<H: ServerHandler>(
                 return refuse(session, Some(&request.id())).await;
             };
             // It is taken in before the next message is read, whenever it begins.
-            let answer = placed(|| {
+            let answer = Box::pin({
                 let answer = session.clone().answer(Ok(RpcMessage::Request(request)));
                 answer
                     .map(|response| finish_answer(response.map(|it| it.text().clone()), 1, charge))

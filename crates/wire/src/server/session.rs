@@ -31,7 +31,6 @@ use crate::{
     json::{JsonEdit, JsonKind, Raw, Rope},
     link::LinkWriter,
     meta::{self, method},
-    spread::SpreadMap,
 };
 
 /// One client's session.
@@ -63,7 +62,7 @@ pub(super) struct SessionState {
     pub(super) greeted: Option<ClientFacts>,
     pub(super) log_level: Option<LogSeverity>,
     /// Requests that wait to be answered or are being, so that they can be taken back.
-    pub(super) running: SpreadMap<Id, Arc<CancelFlag>>,
+    pub(super) running: HashMap<Id, Arc<CancelFlag>>,
     /// Questions sent to a legacy client.
     asked: HashMap<u64, oneshot::Sender<ResponseOutcome>>,
     /// Legacy: what the client hears of, each with what ends it.

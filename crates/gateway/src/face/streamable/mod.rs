@@ -9,7 +9,7 @@ mod session;
 mod stream_log;
 mod views;
 
-use std::{pin::pin, sync::Arc};
+use std::sync::Arc;
 
 use axum::response::Response;
 use bytes::Bytes;
@@ -26,7 +26,6 @@ use super::{
     metrics::Transport,
     refusal::{HttpRefusal, RefusalReason, empty_response},
     sessions::SessionOwner,
-    woken::only_when_woken,
 };
 use crate::view_provider::ViewProvider;
 
@@ -82,9 +81,7 @@ async fn post<F: ViewProvider>(
         MessageOrBatch::One(RpcMessage::Request(request))
             if named.is_modern() || headers::says_modern(request.params().as_ref()) =>
         {
-            let answered =
-                pin!(modern::post(face, owner, &parts.headers, takes, (request, charge)));
-            only_when_woken(answered).await
+            modern::post(face, owner, &parts.headers, takes, (request, charge)).await
         }
         // Modern clients over HTTP have nothing to notify of, and may do so all the same.
         MessageOrBatch::One(RpcMessage::Notification(_)) if named.is_modern() => {
@@ -97,8 +94,7 @@ async fn post<F: ViewProvider>(
         }
         asked => {
             named.check_legacy()?;
-            let answered = pin!(legacy::post(face, owner, &parts.headers, takes, (asked, charge)));
-            only_when_woken(answered).await
+            legacy::post(face, owner, &parts.headers, takes, (asked, charge)).await
         }
     }
 }

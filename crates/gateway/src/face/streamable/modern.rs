@@ -15,7 +15,6 @@ use switchboard_wire::{
     json::{JsonEdit, Raw},
     link::{LinkFrame, LinkReader, LinkWriter, pair::link_pair},
     meta::{self, method},
-    placed,
     server::{ByteCharge, HandlerSession, ServeOptions, ServerHandler, serve},
 };
 use tokio::task::unconstrained;
@@ -197,7 +196,7 @@ impl Exchange {
     fn new<V: ServerHandler>(handler: Arc<V>, request: Request, charge: ByteCharge) -> Self {
         let ((_, voice), (writer, _)) = link_pair();
         let session = HandlerSession::new(handler, writer);
-        let answering = placed(|| session.answer(Ok(RpcMessage::Request(request))));
+        let answering = Box::pin(session.answer(Ok(RpcMessage::Request(request))));
         Self { voice, answering: Some(answering), answer: None, charge, _input: None }
     }
 

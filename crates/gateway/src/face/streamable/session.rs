@@ -20,7 +20,7 @@ use switchboard_wire::{
     envelope::{MalformedMessage, MessageOrBatch, Request, ResponseOutcome, RpcMessage, parse},
     json::Rope,
     link::{LinkReader, pair::link_pair},
-    placed, queue,
+    queue,
     server::{
         ByteCharge, ChangeNotification, ChangeReceiver, HandlerSession as WireSession,
         ServerHandler,
@@ -121,7 +121,7 @@ impl<V: ServerHandler> StreamableSession<V> {
         };
         let reserved = RequestReservation::new(self, requests)?;
         let answering: BoxFuture<'static, _> = match asked {
-            MessageOrBatch::One(message) => placed(|| self.answer(Ok(message))),
+            MessageOrBatch::One(message) => Box::pin(self.answer(Ok(message))),
             MessageOrBatch::Batch(messages) => {
                 Arc::clone(&self.wire).answer_batch(messages).boxed()
             }

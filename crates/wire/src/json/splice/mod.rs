@@ -11,8 +11,7 @@ use std::ops::Range;
 use bytestring::ByteString;
 
 use super::{
-    level_cursor::MemberSpan,
-    outline::{MemberOutline, MemberSpans},
+    level_cursor::{LevelCursor, MemberSpan},
     rope::{MIN_SHARED_BYTES, Rope, RopeBuilder},
 };
 use level::{EditLevel, MatchedEdits};
@@ -57,39 +56,27 @@ impl<'a> JsonEdit<'a> {
 
 /// Returns `object` with `edits` made. Paths must be distinct and none may lead through another.
 pub fn splice(object: &str, edits: &[JsonEdit<'_>]) -> Result<String, SpliceError> {
-    Ok(splice_if_changed(object, None, edits)?.unwrap_or_else(|| object.to_owned()))
+    Ok(splice_if_changed(object, edits)?.unwrap_or_else(|| object.to_owned()))
 }
 
 /// The same; `None` if there is nothing to change.
 pub(super) fn splice_if_changed(
     object: &str,
-    outline: Option<&MemberOutline>,
     edits: &[JsonEdit<'_>],
 ) -> Result<Option<String>, SpliceError> {
     let mut patch = TextPatch::new(object, object.len() + added_bytes(edits));
-    patch.level(
-        0..object.len(),
-        "the value",
-        EditLevel::top(edits),
-        MemberSpans::of(object, outline),
-    )?;
+    patch.object(0..object.len(), "the value", edits)?;
     Ok(patch.finish())
 }
 
 /// The same of an object that is shared: what is large is not copied.
 pub(super) fn rope(
     object: &ByteString,
-    outline: Option<&MemberOutline>,
     edits: &[JsonEdit<'_>],
 ) -> Result<Option<Rope>, SpliceError> {
     let size = if object.len() < MIN_SHARED_BYTES { object.len() + added_bytes(edits) } else { 0 };
     let mut patch = TextPatch { source: Some(object), ..TextPatch::new(object, size) };
-    patch.level(
-        0..object.len(),
-        "the value",
-        EditLevel::top(edits),
-        MemberSpans::of(object, outline),
-    )?;
+    patch.object(0..object.len(), "the value", edits)?;
     Ok(patch.into_builder().map(RopeBuilder::finish))
 }
 
@@ -154,8 +141,7 @@ impl<'t> TextPatch<'t> {
         name: &str,
         edits: &[JsonEdit<'_>],
     ) -> Result<(), SpliceError> {
-        let steps = MemberSpans::of(&self.old[range.clone()], None);
-        self.level(range, name, EditLevel::top(edits), steps)
+        self.level(range, name, EditLevel::top(edits))
     }
 
     /// Adds `prefix` and an object of the members that `edits` set at `at`; nothing if they set
@@ -186,7 +172,6 @@ impl<'t> TextPatch<'t> {
         range: Range<usize>,
         name: &str,
         level: EditLevel<'_>,
-        steps: MemberSpans<'_>,
     ) -> Result<(), SpliceError> {
         let text = &self.old[range.clone()];
         if !text.starts_with('{') {
@@ -194,7 +179,8 @@ impl<'t> TextPatch<'t> {
         }
         let mut layout = ObjectLayout::within(range.start);
         let mut marks = MatchedEdits::default();
-        for member in steps {
+        let mut members = LevelCursor::into(text, b'{');
+        while let Some(member) = members.member() {
             let Some(index) = level.about(text, &member) else {
                 layout.keep(self, &member);
                 continue;
@@ -226,7 +212,7 @@ impl<'t> TextPatch<'t> {
         };
         let value = &self.old[range.clone()];
         if value.starts_with('{') {
-            return self.level(range, level.key(index), inner, MemberSpans::of(value, None));
+            return self.level(range, level.key(index), inner);
         }
         if inner.missing(&MatchedEdits::default()).next().is_none() {
             return Ok(()); // Nothing stands inside it that could be taken out.
