@@ -16,7 +16,6 @@ mod keywords;
 mod mistake;
 mod nearest;
 mod portable;
-mod simple;
 
 use jsonschema::{Draft, PatternOptions, ValidationOptions};
 use serde_json::{Map, Value};
@@ -28,7 +27,6 @@ pub use portable::check as check_portable;
 
 use graph::SchemaGraph;
 use mistake::{MAX_MISTAKES, shortened};
-use simple::SimpleSchema;
 
 /// The longest schema that is read.
 const MAX_BYTES: usize = 1024 * 1024;
@@ -79,8 +77,6 @@ pub struct SchemaValidator {
     graph: SchemaGraph,
     /// The schema itself, for its property names.
     schema: Value,
-    /// The same, where it asks for little.
-    plain: Option<SimpleSchema>,
 }
 
 /// Whether `schema` can be used at all, and if not, why, in a sentence that is safe to show.
@@ -108,19 +104,11 @@ impl SchemaValidator {
                 if at.is_empty() { String::new() } else { format!(" at {}", shortened(at)) };
             SchemaError::Invalid(format!("{}{place}", shortened(&error.masked().to_string())))
         })?;
-        let plain = SimpleSchema::of(&schema);
-        Ok(Self { compiled, graph, schema, plain })
+        Ok(Self { compiled, graph, schema })
     }
 
     /// Checks `arguments`. Nothing of them is repeated in the mistakes but names of properties.
     pub fn validate(&self, arguments: &Raw) -> Result<(), InvalidArguments> {
-        match &self.plain {
-            Some(plain) if plain.admits(arguments.as_str()) => Ok(()),
-            _ => self.check_fully(arguments),
-        }
-    }
-
-    fn check_fully(&self, arguments: &Raw) -> Result<(), InvalidArguments> {
         let Ok(value) = decode::value(arguments.as_str()) else {
             return Err(InvalidArguments::one("", "nested too deep to be checked"));
         };
