@@ -1,11 +1,11 @@
-//! Which system calls a plugin in the sandbox can make.
+//! The system call filter of the sandbox (seccomp).
 //!
-//! An allow list ([`allowed`]): a call that is not on it fails with `EPERM`. Some calls are allowed only with arguments
-//! that stay within the process, such as a signal to itself. A call through the 32-bit entry of a 64-bit kernel ends the
-//! process, since its numbers mean other calls.
+//! Used by `worker::sandbox`. It is an allow list ([`allowed`]): a call that is not on it fails with `EPERM`.
+//! Some calls are allowed only with arguments that stay within the process, for example a signal to itself. A
+//! call through the 32-bit entry of a 64-bit kernel ends the process, since its numbers mean other calls.
 //!
-//! A second, small filter answers `ENOSYS` where a program is known to have a fallback: calls whose arguments lie in
-//! memory, where no filter can read them, and calls newer than this list.
+//! A second, small filter answers `ENOSYS` where programs have a fallback: calls with arguments in memory,
+//! where no filter can read them, and calls newer than this list.
 
 mod allowed;
 
