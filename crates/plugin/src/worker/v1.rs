@@ -227,7 +227,7 @@ type ItemFunctions<T> = (
 );
 
 /// # Safety
-/// The functions must be the plugin's own, and what they return static in it.
+/// The functions must be the plugin's own, and the items they return static in it.
 unsafe fn list_items<T>(
     (name, count, get): ItemFunctions<T>,
     show: impl Fn(&T) -> Result<Value, WorkerFailed>,
