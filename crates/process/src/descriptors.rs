@@ -1,6 +1,6 @@
 //! The limit of open descriptors: raised for a hub that serves many clients, but not for its child processes.
 //!
-//! Used by `main` of `switchboard` ([`raise_descriptor_limit`]), `child` and `guard`. Some programs behave
+//! Used by `cli::commands::hub` ([`raise_descriptor_limit`]), `child` and `guard`. Some programs behave
 //! badly under a large limit: they close every possible descriptor when they start, or use `select`, which
 //! cannot name large ones. So every child gets the limit that this process was started with. A direct child
 //! restores it between `fork` and `exec`; a guard gets it in its environment, which its own child does not

@@ -1,9 +1,9 @@
 //! Child processes that never outlive us.
 //!
-//! Used by `wire`, `core`, `auth`, `sources`, `plugin` and `cli`. [`spawn`] starts a program and returns its
-//! pipes and a [`Process`]: a handle that tells how the program ended, keeps the tail of its standard error,
-//! and stops it together with all its descendants. Under a [`ProcessGuard`] that holds even when this process
-//! is killed.
+//! Used by `wire`, `core`, `auth`, `sources`, `plugin` and `cli`, which start programs. [`spawn`] starts a
+//! program and returns its pipes and a [`Process`]: a handle that tells how the program ended, keeps the tail
+//! of its standard error, and stops it together with all its descendants. Under a [`ProcessGuard`] that holds
+//! even when this process is killed.
 //!
 //! This crate does not know the protocol in the pipes, what a server is, or where a command came from:
 //! environment and working directory are exactly those of the caller.
