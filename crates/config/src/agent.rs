@@ -21,7 +21,7 @@ use crate::source::{
 pub struct SelectedAgent {
     /// The agent's name.
     pub name: String,
-    /// Where its file stands.
+    /// Where the agent's file stands.
     pub at: SourceLocation,
     /// Which tools the agent sees, as full names or globs.
     pub tools: ToolFilter,

@@ -143,7 +143,7 @@ pub struct ConfigProblem {
     /// The location.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<SourceLocation>,
-    /// What to do.
+    /// The hint on what to do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<ProblemHint>,
 }

@@ -19,9 +19,9 @@ pub struct SearchPath {
 /// Why a folder of `PATH` is skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SkipReason {
-    /// It is not absolute, so it would depend on where a process starts.
+    /// The folder is not absolute, so it would depend on where a process starts.
     Relative,
-    /// It lies in the caller's project, and the command was not approved for that folder.
+    /// The folder lies in the caller's project, and the command was not approved for that folder.
     InsideProject,
 }
 

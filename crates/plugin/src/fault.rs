@@ -1,6 +1,6 @@
 //! The faults of plugins: why a plugin does not answer, and the problems shown for it.
 //!
-//! Used throughout this crate and, as [`PluginProblem`], by `cli::plugins` and `switchboard plugin`.
+//! Used by every module of this crate and, as [`PluginProblem`], by `cli::plugins` and `switchboard plugin`.
 
 use std::{path::PathBuf, time::Duration};
 

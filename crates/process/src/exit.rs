@@ -11,9 +11,9 @@ use nix::sys::signal::Signal;
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProcessExit {
-    /// It exited with this status.
+    /// The process exited with this status.
     Code(i32),
-    /// This signal ended it.
+    /// This signal ended the process.
     Signal(i32),
     /// Unknown: its guard, or the runtime that watched it, ended first.
     Unknown,

@@ -45,12 +45,12 @@ use tokio::net::unix::pipe;
 /// A started program.
 #[derive(Debug)]
 pub struct SpawnedProcess {
-    /// Its standard input. Dropping it tells the program that no more input comes; drop it before
+    /// The program's standard input. Dropping it tells the program that no more input comes; drop it before
     /// [`Process::stop`], which cannot close a pipe that the caller owns.
     pub stdin: pipe::Sender,
-    /// Its standard output.
+    /// The program's standard output.
     pub stdout: pipe::Receiver,
-    /// The handle on the program.
+    /// The handle on the process.
     pub process: Process,
 }
 

@@ -16,7 +16,7 @@ use super::{ProcessExit, StopTimeouts};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ProcessStage {
     Running,
-    /// It has ended; some of its descendants may still run.
+    /// The process has ended; some of its descendants may still run.
     Exited(ProcessExit),
     /// No process of it is left, and no guard or task that watched it.
     Gone(ProcessExit),

@@ -47,7 +47,7 @@ pub struct ImportCandidate {
 /// The servers of another client's file.
 #[derive(Debug, Clone, Default)]
 pub struct ClientServers {
-    /// Its servers.
+    /// The file's servers.
     pub servers: Vec<ImportCandidate>,
     /// The problems of servers that could not be converted.
     pub problems: Vec<ConfigProblem>,

@@ -61,7 +61,7 @@ pub struct Desired {
     pub(crate) switched_off: BTreeMap<String, SourceLocation>,
 }
 
-/// One server.
+/// One desired server.
 #[derive(Debug, Clone)]
 pub struct DesiredServer {
     /// The server's name.
@@ -72,14 +72,14 @@ pub struct DesiredServer {
     pub at: SourceLocation,
     /// The server's state.
     pub state: ServerReadiness,
-    /// Its entry as written, with references to variables.
+    /// The server's entry as written, with references to variables.
     pub template: ConfigNode,
     /// The folder in which its process starts, and to which its relative paths belong: the folder that its
     /// file was approved for, or home.
     pub working_dir: PathBuf,
     /// The item to approve or reject; absent if no approval is needed.
     pub item: Option<ApprovalItem>,
-    /// Its signature; absent if variables have no values.
+    /// The entry's signature; absent if variables have no values.
     pub signature: Option<ServerSignature>,
 }
 
@@ -101,7 +101,7 @@ pub enum ServerReadiness {
     Rejected(NotReadyReason),
     /// Policy does not allow it.
     Blocked(NotReadyReason),
-    /// Its entry cannot be used.
+    /// The server's entry cannot be used.
     Invalid(NotReadyReason),
 }
 
@@ -293,13 +293,13 @@ impl DesiredServer {
         }
     }
 
-    /// Whether it runs inside this process, or would if it were allowed. An entry in a file cannot say so.
+    /// Whether the server runs inside this process, or would if it were allowed. An entry in a file cannot say so.
     pub fn is_in_process(&self) -> bool {
         let says_so = self.template.get("type").and_then(ConfigNode::as_str) == Some("sdk");
         says_so && !matches!(self.state, ServerReadiness::Invalid(_))
     }
 
-    /// Its entry for showing: as written, never expanded.
+    /// The server's entry for showing: as written, never expanded.
     pub fn template_json(&self, secrets: SecretVisibility) -> Value {
         match secrets {
             SecretVisibility::Masked => redact_entry(&self.template.to_json()),

@@ -34,11 +34,11 @@ pub const BUILTIN_SERVER: &str = "builtin";
 /// A discovered server.
 #[derive(Debug, Clone)]
 pub struct DiscoveredServer {
-    /// Its name, by which policy rules and settings match it.
+    /// The server's name, by which policy rules and settings match it.
     pub name: String,
-    /// Its scope.
+    /// The server's scope.
     pub scope: Scope,
-    /// Where it was found.
+    /// Where the server was found.
     pub at: SourceLocation,
     /// The entry as it would be written, without secrets.
     pub template: ConfigNode,

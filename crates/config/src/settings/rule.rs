@@ -4,7 +4,7 @@
 
 /// A parsed permission rule: a normalised server, and a glob for its tools.
 ///
-/// It does not match calls, which needs the catalog; it only refuses texts that could never match.
+/// Parsing does not match calls, which needs the catalog; it only refuses texts that could never match.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ToolPattern {
     /// Every tool of every server.
