@@ -1,8 +1,8 @@
 //! The baseline environment: which of a caller's variables every process gets, and with which value.
 //!
-//! Used for servers, hooks, helpers and plugins. It holds enough to run and no more, so that the user's API
-//! keys, or the password in a proxy's URL, do not reach a server or a helper by accident. Further variables
-//! stand in the entry.
+//! Used by `core::connection`, `sources::connectors` and `cli::environment`. It holds enough to run and no
+//! more, so that the user's API keys, or the password in a proxy's URL, do not reach a server or a helper by
+//! accident. Further variables stand in the entry.
 
 use std::borrow::Cow;
 use std::ffi::OsStr;

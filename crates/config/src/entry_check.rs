@@ -1,7 +1,7 @@
 //! The check of a single entry, before it is written anywhere.
 //!
-//! Used by the commands `add`, `add-json` and `edit`, by the console's entry form and by `import::plan`. It
-//! does not judge policy or approval (`resolve`).
+//! Used by the commands `add`, `add-json` and `edit`, by `workspace` and by `import::plan`. It does not judge policy or
+//! approval (`resolve`).
 
 use serde_json::Value;
 

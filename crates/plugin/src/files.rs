@@ -1,6 +1,6 @@
 //! Plugin files: finding them in folders, digests, and private copies to load from.
 //!
-//! Used by `catalog_task`, `slot` and `switchboard plugin`. It does not load them (`worker::library`).
+//! Used by `catalog_task` and `slot`. It does not load them (`worker::library`).
 
 use std::{
     fs, io,

@@ -11,7 +11,8 @@ use super::{SpawnError, resolve};
 /// The command to run. Everything is explicit: the environment is exactly `env`, nothing is inherited.
 #[derive(Clone, Debug, Default)]
 pub struct ProcessCommand {
-    /// A name, looked up in the absolute folders of the `PATH` of `env`, or a path if it holds a `/`, relative to `cwd`.
+    /// A name, looked up in the absolute folders of the `PATH` of `env`, or a path if it holds a `/`,
+    /// relative to `cwd`.
     pub program: OsString,
     /// Arguments after the program's name.
     pub args: Vec<OsString>,

@@ -1,7 +1,7 @@
 //! The environment of the token helper.
 //!
-//! Used by `connectors::request`. It holds the variables that a process needs to run and no more, so that the user's API
-//! keys do not reach a helper by accident. Further variables stand in `env` of the user's or the
+//! Used by `connectors::request`. It holds the variables that a process needs to run and no more, so that the
+//! user's API keys do not reach a helper by accident. Further variables stand in `env` of the user's or the
 //! administrator's settings.
 
 use std::collections::BTreeMap;
