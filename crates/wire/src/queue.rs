@@ -78,7 +78,7 @@ pub fn byte_bounded_queue<T>(
     (QueueSender(Arc::clone(&shared)), QueueReceiver(shared))
 }
 
-// === impl Shared ===
+// === impl SharedBoundedQueue ===
 
 impl<T> SharedBoundedQueue<T> {
     fn lock(&self) -> MutexGuard<'_, BoundedQueueState<T>> {
@@ -98,7 +98,7 @@ impl<T> SharedBoundedQueue<T> {
     }
 }
 
-// === impl State ===
+// === impl BoundedQueueState ===
 
 impl<T> BoundedQueueState<T> {
     /// Has the reader woken. What comes back is whom it was before: it may hold the queue itself, and is to be
@@ -109,7 +109,7 @@ impl<T> BoundedQueueState<T> {
     }
 }
 
-// === impl Sender ===
+// === impl QueueSender ===
 
 impl<T> QueueSender<T> {
     /// Sends if there is room now.
@@ -187,7 +187,7 @@ impl<T> Drop for QueueSender<T> {
     }
 }
 
-// === impl Receiver ===
+// === impl QueueReceiver ===
 
 impl<T> QueueReceiver<T> {
     /// What was sent next; `None` once nobody can send and everything is read. Safe to cancel.

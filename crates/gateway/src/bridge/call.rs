@@ -23,7 +23,7 @@ use super::tasks::{TaskMode, hide_task, hide_task_in, hide_task_of};
 use super::view::BridgeView;
 use super::{consent, refusal, skills};
 
-// === impl View ===
+// === impl BridgeView ===
 
 impl BridgeView {
     /// Forwards a request, or goes on with one that asked something.

@@ -212,7 +212,7 @@ pub(super) fn inner_of(asked: &HandlerRequest) -> Result<HandlerRequest, Gateway
     Ok(HandlerRequest { params, ..asked.clone() })
 }
 
-// === impl View ===
+// === impl BridgeView ===
 
 impl BridgeView {
     /// The tool of ours that a client calls `name`.

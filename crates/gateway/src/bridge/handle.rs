@@ -51,7 +51,7 @@ impl HandleSubject {
     }
 }
 
-// === impl View ===
+// === impl BridgeView ===
 
 impl BridgeView {
     /// The handle of a call that waits here, as a JSON string.

@@ -22,7 +22,7 @@ pub(super) fn tag_server(item: Raw, server: &str) -> Raw {
     item.with_edits(&[JsonEdit::set(&["_meta", SERVER_KEY], &quote(server))]).unwrap_or(item)
 }
 
-// === impl View ===
+// === impl BridgeView ===
 
 impl BridgeView {
     /// The server that a request for a resource names, if it names one.

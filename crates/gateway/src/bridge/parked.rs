@@ -62,7 +62,7 @@ pub(super) enum TicketError {
     Restarted,
 }
 
-// === impl Parked ===
+// === impl ParkedCalls ===
 
 impl ParkedCalls {
     pub(super) fn new(patience: Duration) -> Self {

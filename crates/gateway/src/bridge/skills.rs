@@ -13,7 +13,7 @@ use switchboard_wire::server::HandlerRequest;
 
 use super::view::BridgeView;
 
-// === impl View ===
+// === impl BridgeView ===
 
 impl BridgeView {
     /// The one server that has skills.

@@ -63,7 +63,7 @@ pub struct BridgeView {
     searched: OnceLock<bool>,
 }
 
-// === impl View ===
+// === impl BridgeView ===
 
 impl BridgeView {
     pub(super) fn new(bridge: Bridge, opening: ViewRequest, audience: Arc<Audience>) -> Self {

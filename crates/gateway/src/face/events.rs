@@ -92,7 +92,7 @@ impl EventPosition {
     }
 }
 
-// === impl Event ===
+// === impl OutgoingEvent ===
 
 impl OutgoingEvent {
     /// A message.

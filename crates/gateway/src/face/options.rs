@@ -151,7 +151,7 @@ impl fmt::Debug for FaceAccess {
     }
 }
 
-// === impl Limits ===
+// === impl FaceLimits ===
 
 impl Default for FaceLimits {
     fn default() -> Self {

@@ -62,7 +62,7 @@ pub(super) enum RefusalReason {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RefusalMark(pub(super) RefusalReason);
 
-// === impl Reason ===
+// === impl RefusalReason ===
 
 impl RefusalReason {
     pub(super) const ALL: [Self; 13] = [
@@ -100,7 +100,7 @@ impl RefusalReason {
     }
 }
 
-// === impl Refusal ===
+// === impl HttpRefusal ===
 
 impl HttpRefusal {
     pub(super) fn new(reason: RefusalReason, status: StatusCode, text: impl Into<String>) -> Self {

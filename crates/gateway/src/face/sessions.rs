@@ -54,7 +54,7 @@ struct HeldSlots {
 #[derive(Debug)]
 pub(super) struct SessionTable<S>(Mutex<HashMap<String, (SessionOwner, S)>>);
 
-// === impl Slots ===
+// === impl SessionSlots ===
 
 impl SessionSlots {
     pub(super) fn new(limit: usize, open: OpenSessionCount) -> Self {
@@ -126,7 +126,7 @@ impl HeldSlots {
     }
 }
 
-// === impl Slot ===
+// === impl SessionSlot ===
 
 impl Drop for SessionSlot {
     fn drop(&mut self) {

@@ -143,7 +143,7 @@ fn session_id(parts: &Parts) -> Option<String> {
     pairs.find(|(key, _)| key == "sessionId").map(|(_, id)| id.into_owned())
 }
 
-// === impl Session ===
+// === impl SseSession ===
 
 impl SseSession {
     /// What it says, for as long as it lasts.

@@ -20,7 +20,7 @@ pub struct TokenSecret(String);
 #[serde(transparent)]
 pub(super) struct TokenDigest(String);
 
-// === impl Secret ===
+// === impl TokenSecret ===
 
 impl TokenSecret {
     pub(super) fn new() -> Result<Self, getrandom::Error> {

@@ -192,7 +192,7 @@ impl TokenStore {
     }
 }
 
-// === impl Token ===
+// === impl ClientToken ===
 
 impl ClientToken {
     /// Whether it is good at `now`, in seconds since 1970.

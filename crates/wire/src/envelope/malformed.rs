@@ -83,7 +83,7 @@ pub enum MalformedKind {
     Nothing,
 }
 
-// === impl Malformed ===
+// === impl MalformedMessage ===
 
 impl MalformedMessage {
     /// The JSON-RPC error to answer with.

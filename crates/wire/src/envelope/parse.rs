@@ -119,7 +119,7 @@ enum EnvelopeKind {
     Response(Option<Range<usize>>, Range<usize>, bool),
 }
 
-// === impl Spans ===
+// === impl EnvelopeSpans ===
 
 impl EnvelopeSpans {
     /// Finds them. An error is bad JSON; what comes back otherwise is why good JSON is no envelope.

@@ -51,7 +51,7 @@ enum TopLevelMember {
     Other,
 }
 
-// === impl Salvager ===
+// === impl EnvelopeSalvager ===
 
 impl EnvelopeSalvager {
     /// Looks at the next bytes of the message.
@@ -183,7 +183,7 @@ impl EnvelopeSalvager {
     }
 }
 
-// === impl Salvage ===
+// === impl SalvagedEnvelope ===
 
 impl SalvagedEnvelope {
     /// The error for a message of which only this is known.

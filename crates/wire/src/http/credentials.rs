@@ -186,7 +186,7 @@ impl fmt::Debug for StaticHeaders {
     }
 }
 
-// === impl Challenge ===
+// === impl CredentialChallenge ===
 
 impl fmt::Debug for CredentialChallenge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -27,7 +27,7 @@ pub struct HttpEndpoint {
     target: Arc<EndpointTarget>,
 }
 
-// === impl Endpoint ===
+// === impl HttpEndpoint ===
 
 impl HttpEndpoint {
     /// An endpoint at `url`. A user and password in the URL become an `Authorization` header.

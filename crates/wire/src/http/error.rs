@@ -178,7 +178,7 @@ impl fmt::Display for RequestSummary {
     }
 }
 
-// === impl of the words ===
+// === impl ConnectFailure ===
 
 impl fmt::Display for ConnectFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

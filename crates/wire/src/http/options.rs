@@ -57,7 +57,7 @@ impl fmt::Debug for EndpointOptions {
     }
 }
 
-// === impl Limits ===
+// === impl ResponseLimits ===
 
 impl Default for ResponseLimits {
     fn default() -> Self {

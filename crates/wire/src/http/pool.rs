@@ -70,7 +70,7 @@ pub struct ProxyVariables {
 #[derive(Clone)]
 pub struct HttpPool(Arc<Routes>);
 
-// === impl Pool ===
+// === impl HttpPool ===
 
 impl HttpPool {
     /// A pool without connections. The platform's certificates are loaded here, which takes some
@@ -124,7 +124,7 @@ impl fmt::Debug for HttpPool {
     }
 }
 
-// === impl PoolOptions ===
+// === impl HttpPoolOptions ===
 
 impl Default for HttpPoolOptions {
     fn default() -> Self {

@@ -95,7 +95,7 @@ impl fmt::Debug for HttpResponse {
     }
 }
 
-// === impl Body ===
+// === impl ResponseBody ===
 
 impl ResponseBody {
     fn json(text: Bytes) -> Self {

@@ -130,7 +130,7 @@ fn matcher(proxies: &ProxySettings) -> Matcher {
     }
 }
 
-// === impl Clients ===
+// === impl HttpClients ===
 
 impl HttpClients {
     fn for_purpose(&self, purpose: RequestPurpose) -> Client {

@@ -40,7 +40,7 @@ pub(super) struct EndpointTarget {
     pub(super) options: EndpointOptions,
 }
 
-// === impl Target ===
+// === impl EndpointTarget ===
 
 impl EndpointTarget {
     /// Sends until there is an answer that is neither a redirect to follow nor a refusal that new

@@ -26,7 +26,7 @@ pub struct TlsOptions {
 #[derive(Clone)]
 pub struct TlsClientIdentity(Arc<[u8]>);
 
-// === impl ClientIdentity ===
+// === impl TlsClientIdentity ===
 
 impl TlsClientIdentity {
     /// From PEM text that holds the chain (leaf first) and the private key, in any order.

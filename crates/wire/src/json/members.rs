@@ -30,7 +30,7 @@ pub enum JsonMemberError {
     Duplicate(String),
 }
 
-// === impl Members ===
+// === impl JsonMembers ===
 
 impl<'a> JsonMembers<'a> {
     /// Walks `text`, one well-formed value; nothing comes out unless it is an object.
@@ -82,7 +82,7 @@ impl<'a> Iterator for JsonMembers<'a> {
     }
 }
 
-// === impl Elements ===
+// === impl JsonElements ===
 
 impl<'a> JsonElements<'a> {
     /// Walks `text`, one well-formed value; nothing comes out unless it is an array.
@@ -102,7 +102,7 @@ impl<'a> Iterator for JsonElements<'a> {
     }
 }
 
-// === impl Member ===
+// === impl JsonMember ===
 
 impl JsonMember<'_> {
     /// Whether the key means `name`, however it is escaped.

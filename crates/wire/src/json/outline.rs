@@ -20,7 +20,7 @@ const USUAL_MEMBERS: usize = 4;
 #[derive(Debug)]
 pub(crate) struct MemberOutline(Vec<MemberSpan>);
 
-// === impl Outline ===
+// === impl MemberOutline ===
 
 impl MemberOutline {
     /// Steps over the value that is next, `depth` levels down; `None` if it is no object, or one of very many members.

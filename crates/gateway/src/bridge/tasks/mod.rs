@@ -60,7 +60,7 @@ enum SealedTaskId {
     Ours { run: u64, number: u64, server: String },
 }
 
-// === impl View ===
+// === impl BridgeView ===
 
 impl BridgeView {
     /// What the client wants of this call, and what its server can do.

@@ -24,7 +24,7 @@ pub(super) struct AllowedHosts {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RequestOrigin(pub(super) HeaderValue);
 
-// === impl Hosts ===
+// === impl AllowedHosts ===
 
 impl AllowedHosts {
     pub(super) fn new(bound: SocketAddr, names: &[String], origins: &[String]) -> Self {

@@ -171,7 +171,7 @@ impl AccessControl {
     }
 }
 
-// === impl Access ===
+// === impl FaceAccess ===
 
 impl FaceAccess {
     /// The same, where clients use these names for us. A name that others can use means that the other end of a

@@ -72,7 +72,7 @@ impl RateLimiter {
     }
 }
 
-// === impl Rate ===
+// === impl RequestRate ===
 
 impl RequestRate {
     /// Between one request and the next.

@@ -59,7 +59,7 @@ pub struct FaceCaller {
     pub principal: Arc<str>,
 }
 
-// === impl Caller ===
+// === impl FaceCaller ===
 
 impl FaceCaller {
     pub(super) fn new(principal: &str) -> Self {

@@ -64,7 +64,7 @@ impl<V> Drop for RequestReservation<V> {
     }
 }
 
-// === impl Call ===
+// === impl SessionCall ===
 
 impl<V: ServerHandler> SessionCall<V> {
     pub(super) fn new(

@@ -35,7 +35,7 @@ pub(super) struct NamedVersion<'h> {
     version: Option<Version>,
 }
 
-// === impl Named ===
+// === impl NamedVersion ===
 
 impl<'h> NamedVersion<'h> {
     pub(super) fn from_headers(headers: &'h HeaderMap) -> Self {

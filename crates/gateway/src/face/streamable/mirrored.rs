@@ -72,7 +72,7 @@ impl MirroredHeaders {
     }
 }
 
-// === impl Mirrored ===
+// === impl MirroredArgument ===
 
 impl MirroredArgument {
     fn check(&self, headers: &HeaderMap, arguments: Option<&Raw>) -> Result<(), HttpRefusal> {

@@ -70,7 +70,7 @@ pub(super) struct SessionTask<V> {
     handovers: queue::QueueReceiver<SessionCall<V>>,
 }
 
-// === impl Session ===
+// === impl StreamableSession ===
 
 impl<V: ServerHandler> StreamableSession<V> {
     /// Greets, and makes a session of it. Without one if the greeting was refused.

@@ -68,7 +68,7 @@ pub(super) enum StreamReadError {
     Forgotten,
 }
 
-// === impl Log ===
+// === impl StreamLog ===
 
 impl StreamLog {
     pub(super) fn new(limits: FaceLimits) -> Self {

@@ -37,7 +37,7 @@ pub(super) struct SharedView<V> {
     _followed: DropGuard,
 }
 
-// === impl Views ===
+// === impl SharedViews ===
 
 impl<V> Default for SharedViews<V> {
     fn default() -> Self {
@@ -123,7 +123,7 @@ async fn open<F: ViewProvider>(
     front.open(opening).await.map_err(|error| HttpRefusal::no_view(&owner.part, &error))
 }
 
-// === impl View ===
+// === impl SharedView ===
 
 impl<V> SharedView<V> {
     fn last_used(&self) -> Instant {

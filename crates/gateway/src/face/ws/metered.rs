@@ -28,7 +28,7 @@ pub(super) struct MeteredStream {
     pub(super) meter: MessageMeter,
 }
 
-// === impl Meter ===
+// === impl MessageMeter ===
 
 impl MessageMeter {
     /// A message is whole, and counted elsewhere from here on.
@@ -47,7 +47,7 @@ impl MessageMeter {
     }
 }
 
-// === impl Metered ===
+// === impl MeteredStream ===
 
 impl AsyncRead for MeteredStream {
     fn poll_read(

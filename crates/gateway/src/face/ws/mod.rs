@@ -340,7 +340,7 @@ impl WsConnection {
     }
 }
 
-// === impl End ===
+// === impl WsEnd ===
 
 impl WsEnd {
     fn close_frame(self) -> Option<CloseFrame> {

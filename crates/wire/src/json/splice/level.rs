@@ -27,7 +27,7 @@ pub(super) struct MatchedEdits {
     count: usize,
 }
 
-// === impl Level ===
+// === impl EditLevel ===
 
 impl<'e> EditLevel<'e> {
     pub(super) fn top(edits: &'e [JsonEdit<'e>]) -> Self {

@@ -35,7 +35,7 @@ pub enum SpliceError {
     NotAnObject(String),
 }
 
-// === impl Edit ===
+// === impl JsonEdit ===
 
 impl<'a> JsonEdit<'a> {
     /// Gives the member at `path` the JSON text `value`, adding it, and the objects that lead
@@ -116,7 +116,7 @@ pub(crate) struct TextPatch<'t> {
     size: usize,
 }
 
-// === impl Patch ===
+// === impl TextPatch ===
 
 impl<'t> TextPatch<'t> {
     /// Starts on `old`; the new text will be about `size` bytes long.
@@ -250,7 +250,7 @@ struct ObjectLayout {
     removed: Option<Range<usize>>,
 }
 
-// === impl Layout ===
+// === impl ObjectLayout ===
 
 impl ObjectLayout {
     fn within(start: usize) -> Self {
