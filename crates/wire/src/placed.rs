@@ -1,9 +1,11 @@
-//! Large values, made where they stay.
+//! A constructor for large boxed values, built in place.
+//!
+//! Used for the futures of calls in `client`, `server` and `core`.
 
 use std::pin::Pin;
 
-/// What `make` makes, in a box. There is room for it first, and it is made there; `Box::pin` makes it elsewhere and
-/// copies it, which for a call's future is kilobytes of room that nothing stands in yet.
+/// Boxes the value that `make` returns. It allocates first and builds the value there; `Box::pin` builds it on the
+/// stack and copies it, which for a call's future is several kilobytes.
 #[inline]
 pub fn placed<T>(make: impl FnOnce() -> T) -> Pin<Box<T>> {
     Box::into_pin(Box::write(Box::new_uninit(), make()))

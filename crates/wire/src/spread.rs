@@ -1,25 +1,25 @@
-//! Maps whose keys nobody can use against us, with a hash that costs next to nothing.
+//! A `HashMap` with a fast hasher that is not DoS-resistant.
 //!
-//! The hash of the standard library withstands whoever chooses the keys. The numbers of our own calls we count up
-//! ourselves; and a client that chooses the ids of its own requests so that they collide makes its own few requests
-//! under way slower, and nobody else's. Nothing that several peers share, and nothing that grows, belongs in here.
+//! Used by both kinds of session for ids of running requests. Ids of our own calls count up; a client that chooses
+//! colliding ids only slows down its own few running requests. Maps that several peers share, or that grow, must use
+//! the standard hasher.
 
 use std::{
     collections::HashMap,
     hash::{BuildHasherDefault, Hasher},
 };
 
-/// A map by such a key.
+/// A map with the fast hasher.
 pub(crate) type SpreadMap<K, V> = HashMap<K, V, BuildHasherDefault<Spread>>;
 
-/// The hash of one key.
+/// The hasher of one key.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Spread(u64);
 
 impl Hasher for Spread {
     #[inline]
     fn write_u64(&mut self, number: u64) {
-        // The golden ratio of the range: neighbours come to lie far apart, in the high bits and in the low ones.
+        // The golden ratio of the range: it moves neighbouring numbers far apart, in the high and the low bits.
         const RATIO: u64 = 0x9e37_79b9_7f4a_7c15;
         self.0 = (self.0.rotate_left(5) ^ number).wrapping_mul(RATIO);
     }
@@ -51,7 +51,7 @@ mod tests {
 
     use super::*;
 
-    /// A table looks at the lowest bits for the place and at the highest seven to tell neighbours apart.
+    /// A hash table uses the lowest bits for the slot and the highest seven to tell entries apart.
     #[test]
     fn numbers_in_a_row_are_spread() {
         let hashes: Vec<u64> = (0..128)

@@ -1,19 +1,19 @@
-//! Where the members of an object stand, found on the pass that checks it.
+//! The outline of an object: the positions of its members, recorded while the text is checked.
 //!
-//! Several layers ask a request what it wants and a result what it says of itself, and each would walk over all of its
-//! text to learn it, a megabyte at times. What is known of the outermost level spares them the way; nothing is known of
-//! what is further in.
+//! Used by `Raw` and `splice` for the `params` and `result` of received messages. Several layers look up members of a
+//! request or a result, and each lookup would walk over the text, at times a megabyte. The outline covers the
+//! outermost level only.
 
 use super::{
     JsonMemberError, JsonSyntaxError, Scanner,
     level_cursor::{LevelCursor, MemberSpan},
 };
 
-/// Where nothing is known of it, a text from this size on is searched for letters before it is walked.
+/// From this size on, a text without an outline is searched for the key's letters before it is walked.
 pub(crate) const LARGE_TEXT_BYTES: usize = 4096;
-/// An object with more members than this is data, of which nobody asks for single ones.
+/// An object with more members gets no outline: it is data, in which single members are not looked up.
 const MAX_OUTLINED_MEMBERS: usize = 16;
-/// Most have no more than these.
+/// The initial capacity; most objects have no more members.
 const USUAL_MEMBERS: usize = 4;
 
 /// The members of one object, in the order written.
@@ -23,7 +23,7 @@ pub(crate) struct MemberOutline(Vec<MemberSpan>);
 // === impl MemberOutline ===
 
 impl MemberOutline {
-    /// Steps over the value that is next, `depth` levels down; `None` if it is no object, or one of very many members.
+    /// Steps over the next value, `depth` levels down. Returns `None` if it is no object, or has too many members.
     pub(crate) fn read(
         scanner: &mut Scanner<'_>,
         depth: usize,
@@ -48,7 +48,7 @@ impl MemberOutline {
         Ok((count <= MAX_OUTLINED_MEMBERS).then_some(Self(steps)))
     }
 
-    /// The value of `key` in `text`, which may stand there at most once.
+    /// The value of `key` in `text`, which may occur at most once.
     pub(super) fn find_only<'t>(
         &self,
         text: &'t str,
@@ -62,7 +62,7 @@ impl MemberOutline {
     }
 }
 
-/// The members of an object: as they are known, or as a walk comes by them.
+/// The members of an object, from its outline or from a walk.
 #[derive(Clone)]
 pub(super) enum MemberSpans<'a> {
     Known(std::slice::Iter<'a, MemberSpan>),
