@@ -1,8 +1,8 @@
 //! A bounded queue that allocates nothing while it is empty.
 //!
-//! Used by links, plugin calls, calls of `core` and the Streamable HTTP face. Every session has a few queues, and most never carry an
-//! item; a tokio channel allocates room for thirty-two items at once. It has one reader and many writers. It does not
-//! know its items.
+//! Used by links, plugin calls, calls of `core` and the Streamable HTTP face. Every session has a few queues, and
+//! most never carry an item; a tokio channel allocates room for thirty-two items at once. It has one reader and many
+//! writers. It does not know its items.
 
 use std::{
     collections::VecDeque,
