@@ -1,7 +1,7 @@
-//! A future that is polled when it was woken, and not whenever its task is.
+//! A future that is polled only after its own waker was called, not at every poll of its task.
 //!
-//! A connection's task is woken for each piece of a body that it hands to itself. To learn that nothing has come of that,
-//! a call would be gone through layer by layer, down to the one that waits.
+//! Used by `accept` and `streamable`. A connection's task wakes for each chunk of a body; without this, each wake
+//! would poll the whole call, layer by layer, down to the future that waits.
 
 use std::{
     future::poll_fn,
@@ -15,19 +15,19 @@ use std::{
 
 use futures_util::task::AtomicWaker;
 
-/// What whoever waits inside rings.
+/// The waker of the inner future.
 struct Bell {
     rung: AtomicBool,
     task: AtomicWaker,
 }
 
-/// Polls `future` once, and then each time it was woken. It stays where it is: moved in here, there would be room for it
-/// twice.
+/// Polls `future` once, and then each time it was woken. It takes a pinned reference: by value, the future would be
+/// stored twice.
 pub(super) async fn only_when_woken<F: Future>(mut future: Pin<&mut F>) -> F::Output {
     let bell = Arc::new(Bell { rung: AtomicBool::new(true), task: AtomicWaker::new() });
     let waker = Waker::from(Arc::clone(&bell));
     poll_fn(|cx| {
-        // Before it is looked at: who rings after that wakes this task.
+        // Registered before the check: a wake after the check then wakes this task.
         bell.task.register(cx.waker());
         if !bell.rung.swap(false, Ordering::AcqRel) {
             return Poll::Pending;
@@ -70,7 +70,7 @@ mod tests {
         for _ in 0..5 {
             assert!(futures_util::poll!(waiting.as_mut()).is_pending());
         }
-        // The one who waits is woken, by whoever ends it and from wherever that is.
+        // Ending the inner future from another task wakes this one.
         let ending = async {
             tokio::task::yield_now().await;
             end.send("over").unwrap();
