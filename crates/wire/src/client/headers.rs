@@ -1,7 +1,7 @@
 //! HTTP headers of a modern request: method, name, and the arguments that a tool's schema maps to headers.
 //!
-//! Used by `request`, `lists` and `exchange_driver`. The headers repeat parts of the body so that load balancers can
-//! route without reading bodies. A tool whose header annotations break the rules is left out of the list; the other
+//! Used by `request`, `handshake` and `lists`. The headers repeat parts of the body so that load balancers can
+//! route without reading bodies. A tool with header annotations that break the rules is left out of the list; the other
 //! tools stay. It does not check the headers of incoming requests (`gateway::face::streamable::mirrored`).
 
 use std::collections::HashSet;
