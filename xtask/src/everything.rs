@@ -1,6 +1,6 @@
 //! `cargo xtask test`: all checks in one command. A failed step does not stop the others.
 //!
-//! Run before every merge. It only starts the steps; each is a verb of its own or a command.
+//! Run by CI (`.ci/run`) and by developers. It only starts the steps; each is a verb of its own or a command.
 
 use std::process::Command;
 

@@ -1,7 +1,6 @@
-//! The hash of a set of files, which changes with each of them. FNV-1a, since it only names a cache
-//! folder.
+//! The hash of a set of files, which names a cache folder.
 //!
-//! Used by `peers`. It protects nothing.
+//! Used by `peers`. FNV-1a is enough: the hash protects nothing.
 
 use std::fs;
 use std::path::Path;

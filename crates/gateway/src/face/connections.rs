@@ -63,7 +63,7 @@ impl PeerKey {
 // === impl ConnectionSlots ===
 
 impl ConnectionSlots {
-    /// Slots for `max` connections; a peer may take a fourth of them.
+    /// Slots for `max` connections; a peer may take a fourth.
     pub(super) fn new(max: usize) -> Self {
         let max_per_peer = (max / 4).max(1);
         Self(Arc::new(Shared { max, max_per_peer, held: Mutex::default() }))

@@ -61,7 +61,7 @@ pub struct FaceLimits {
     /// Open sessions of all transports (1,024). A token may hold no more sessions than are still free, so that
     /// another token always finds one. At the limit, the idle session with the oldest last use is ended.
     pub sessions: usize,
-    /// Open connections (4,096). Another user or machine may have a fourth of them.
+    /// Open connections (4,096). Another user or machine may have a fourth.
     pub connections: usize,
     /// Concurrent calls and streams of one session (256). Each request of a batch is a call.
     pub streams: usize,

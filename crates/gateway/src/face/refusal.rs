@@ -1,4 +1,4 @@
-//! HTTP refusals: a status, and a JSON-RPC error that says what is wrong and what to do.
+//! HTTP refusals: a status, and a JSON-RPC error with the reason and a hint.
 //!
 //! Used by all faces and by `access_control`. Errors of calls are in `bridge::refusal`.
 

@@ -1,7 +1,7 @@
 //! The routes of the faces: which path belongs to which face.
 //!
 //! Used by `accept` for every request. Nearly all requests are for [`MCP_PATH`], which is checked
-//! before the router. It does not answer requests itself, apart from health and metadata.
+//! before the router. It does not answer requests itself, apart from health, metrics and metadata.
 
 use std::sync::Arc;
 

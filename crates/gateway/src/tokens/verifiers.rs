@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 
 use crate::face::{TokenDenial, TokenVerifier};
 
-/// Asks the verifiers in order. A token is valid for at most one of them.
+/// Asks the verifiers in order. A token is valid for at most one verifier.
 pub struct TokenVerifiers(pub Vec<Arc<dyn TokenVerifier>>);
 
 // === impl TokenVerifiers ===

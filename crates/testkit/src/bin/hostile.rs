@@ -18,7 +18,7 @@ use switchboard_wire::server::{
 
 /// Text that runs a script if a page takes it for markup, an attribute or a script.
 const EVIL: &str = r#""'><img src=x onerror="window.hit='img'"><script>window.hit='script'</script><svg onload="window.hit='svg'">"#;
-/// Text that runs a script if a page makes a link of it.
+/// Text that runs a script if a page uses it as a link.
 const LINK: &str = "javascript:window.hit='link'";
 
 struct Hostile;

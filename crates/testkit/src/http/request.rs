@@ -1,6 +1,6 @@
 //! A received request of the scripted server.
 //!
-//! Used by tests to check what a client sent.
+//! Used by tests to check a client's requests.
 
 use bytes::BytesMut;
 use tokio::io::AsyncReadExt as _;

@@ -121,7 +121,7 @@ impl CallRequest {
         self
     }
 
-    /// Names another client as the one behind this call, where the era says so with each call.
+    /// Names another client behind this call, in eras that name the client with each call.
     #[must_use]
     pub fn with_client_info(mut self, info: Raw) -> Self {
         self.extras.client_info = Some(info);

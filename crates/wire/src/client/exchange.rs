@@ -42,8 +42,8 @@ pub enum ExchangeEvent {
     Done(Raw),
 }
 
-/// A call under way. It makes progress only while [`Exchange::next`] is polled; dropped before it is
-/// done, it is cancelled at the server.
+/// A running call. It makes progress only while [`Exchange::next`] is polled. Dropping it before its end cancels it
+/// at the server.
 pub struct Exchange {
     client: Client,
     underway: Arc<SharedExchange>,
@@ -67,7 +67,7 @@ pub(crate) enum DriverOutput {
 /// Whether the server waits for an answer, and how it is to be given.
 enum PendingInput {
     No,
-    /// The call is still under way.
+    /// The call is still running.
     Parked(oneshot::Sender<Vec<InputResponse>>),
     /// The call has ended; it is to be repeated with this state.
     Again(Option<Raw>),

@@ -1,9 +1,10 @@
 //! Era detection and handshake of a client session.
 //!
-//! Used by `connect`, and by `exchange_driver` to renew an expired session. A modern server answers
-//! `server/discover`. A legacy server answers with an error, with an empty object, not at all, or
-//! exits. So the probe goes first; after a few seconds of silence `initialize` follows on the same
-//! channel, and the first useful answer decides. It does not open the transport (`connect`).
+//! Used by `connect`; `exchange_driver`, `request` and `listen` renew an expired session with it. A
+//! modern server answers `server/discover`. A legacy server answers with an error, with an empty
+//! object, not at all, or exits. So the probe goes first; after a few seconds of silence
+//! `initialize` follows on that channel, and the first useful answer decides. It does not open the
+//! transport (`connect`).
 
 use std::sync::Arc;
 

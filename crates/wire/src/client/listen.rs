@@ -129,7 +129,7 @@ async fn keep_get(
     }
 }
 
-/// Marks the server as one without a stream, and fails the calls whose answers were expected on it.
+/// Marks the server as one without a stream, and fails the calls that wait for answers on it.
 fn fall_silent(session: &ClientSession, http: &HttpChannel) {
     http.set_silent(true);
     session.fail_accepted(|_| true);

@@ -28,7 +28,7 @@ const CREDIT_PER_READ: Duration = Duration::from_millis(1);
 
 /// Mail, some of which may be lost.
 pub(crate) trait Mail {
-    /// Whether the mail may be lost: progress and logs.
+    /// Whether the mail may be lost, for example progress and logs.
     fn is_droppable(&self) -> bool;
 
     /// Whether this mail adds nothing to `waiting`, which is still unread.

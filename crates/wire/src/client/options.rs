@@ -172,7 +172,7 @@ impl EraCache {
         self.lock().insert(target.to_owned(), known);
     }
 
-    /// Removes a target, whose era is then probed again.
+    /// Removes a target; its era is then probed again.
     pub fn forget(&self, target: &str) {
         self.lock().remove(target);
     }

@@ -124,7 +124,7 @@ impl RequestStream {
         self.place.id()
     }
 
-    /// Continues with later messages of a request whose answer was a task.
+    /// Continues with the later messages of a request that was answered with a task.
     pub(crate) fn into_task_stream(self) -> Result<Self, Error> {
         let id = self.id();
         let Self { method, place, .. } = self;

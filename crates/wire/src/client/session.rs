@@ -211,7 +211,7 @@ impl ClientSession {
         Ok(CallRegistration { session: self.clone(), id, mail, cancel: false, posting: None })
     }
 
-    /// Marks a call whose answer can only come on the server's GET stream.
+    /// Marks a call as accepted: its answer can only come on the server's GET stream.
     pub(crate) fn mark_accepted(&self, id: u64, asked: &str) {
         let generation = self.generation();
         if let Some(call) = self.lock_calls().open.get_mut(&id) {
@@ -219,8 +219,8 @@ impl ClientSession {
         }
     }
 
-    /// Fails the calls whose answers were expected on a closed GET stream, in the session generations that `is_gone`
-    /// selects.
+    /// Fails the accepted calls, which wait for answers on a closed GET stream, in the session generations that
+    /// `is_gone` selects.
     pub(crate) fn fail_accepted(&self, is_gone: impl Fn(u64) -> bool) {
         let waits = |_: &u64, call: &mut OpenCall| {
             call.accepted.as_ref().is_some_and(|(_, generation)| is_gone(*generation))
@@ -300,7 +300,7 @@ impl ClientSession {
         }
     }
 
-    /// Cancels a call whose POST is still running. The cancellation follows the POST: if it came first, the server
+    /// Cancels a call while its POST is running. The cancellation follows the POST: if it came first, the server
     /// would not know the call yet, and would run it to the end.
     fn cancel_after(&self, posting: PendingPost, id: u64) {
         let text = cancel_notification(id).text().clone();

@@ -15,7 +15,7 @@ const MAX_KEPT_BYTES: usize = 256;
 pub struct EnvelopeSalvager {
     depth: usize,
     string: Option<EscapeState>,
-    /// The member whose value is being read; `None` inside a key.
+    /// The current member, while its value is read; `None` inside a key.
     member: Option<TopLevelMember>,
     key: Vec<u8>,
     value: Vec<u8>,

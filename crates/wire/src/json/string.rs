@@ -35,7 +35,7 @@ pub(crate) fn quote_into(out: &mut String, text: &str) {
     out.push('"');
 }
 
-/// Whether `text` needs no escapes in a JSON string; other spellings of it are possible but
+/// Whether `text` needs no escapes in a JSON string; a spelling with escapes is possible, but
 /// unusual.
 pub(super) fn is_plain(text: &str) -> bool {
     plain_end(text.as_bytes(), 0) == text.len()

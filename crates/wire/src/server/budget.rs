@@ -2,7 +2,7 @@
 //!
 //! Used by [`serve`](super::serve), which charges each request while it runs, and by the HTTP faces, which charge
 //! bodies and large answers. Sessions of one principal share a budget, so that more sessions give no more room. It
-//! does not know what the bytes are.
+//! does not know the contents.
 
 use std::sync::{
     Arc,

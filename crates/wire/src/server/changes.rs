@@ -34,7 +34,7 @@ pub struct ChangeBroadcaster {
 /// Whether a receiver hears of the changes of a source.
 type SourceFilter = dyn Fn(u64) -> bool + Send + Sync;
 
-/// A change with its source, where only some receivers are to hear of it.
+/// A change, with its source if only some receivers get it.
 #[derive(Debug, Clone)]
 struct SourcedChange {
     change: ChangeNotification,

@@ -1,4 +1,4 @@
-//! A result that is sent many times, such as a long list, rendered once for each era.
+//! A result that is sent many times, for example a long list, rendered once for each era.
 //!
 //! Used by `gateway::bridge::lists`. It does not decide when a list is out of date: the handler makes a new value.
 

@@ -1,7 +1,7 @@
 //! The owner of one TCP socket of this machine, from the kernel's `sock_diag` interface.
 //!
 //! Used by `peer`. The kernel answers at once, for any number of sockets; `/proc/net/tcp` takes longer with each
-//! socket that was closed within a minute. It does not decide whom to admit (`access_control`).
+//! socket that was closed within a minute. It does not admit or refuse (`access_control`).
 
 use std::{
     io,

@@ -8,7 +8,7 @@ use crate::envelope::{EnvelopeSalvager, SalvagedEnvelope};
 
 const DATA_FIELD: &[u8] = b"data:";
 
-/// An event whose bytes are discarded.
+/// An event of which all bytes are discarded.
 #[derive(Debug, Default)]
 pub(super) struct SkippedEvent {
     salvager: EnvelopeSalvager,

@@ -1,4 +1,4 @@
-//! Tests of connection reuse: a request is never sent twice because of it.
+//! Tests of connection reuse, which must never send a request twice.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
