@@ -1,6 +1,6 @@
 //! The view of one client: a `ServerHandler` over one workspace of an engine.
 //!
-//! Used by the faces and `switchboard connect`, opened by [`Bridge`](super::Bridge). It answers lists, subscriptions
+//! Used by the faces and `switchboard connect`, opened by [`Bridge`]. It answers lists, subscriptions
 //! and the gateway's own requests; `call` forwards calls. It decides no permission.
 
 use std::cell::LazyCell;

@@ -27,7 +27,7 @@ pub struct CallRequest {
     pub(crate) tasks: TaskHandling,
 }
 
-/// What to do when a server makes a task of a call.
+/// How to handle a task that a server makes of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TaskHandling {
     /// Follow the task to its end and return its result as the result of the call.
@@ -40,9 +40,9 @@ pub enum TaskHandling {
 /// A question of a server, which it wants answered before it answers the call.
 #[derive(Debug, Clone)]
 pub struct InputRequest {
-    /// Names the question among those of its call.
+    /// The key of the question among those of its call.
     pub key: String,
-    /// `elicitation/create`, `sampling/createMessage`, `roots/list`.
+    /// The method: `elicitation/create`, `sampling/createMessage`, `roots/list`.
     pub method: String,
     /// The parameters of the question.
     pub params: Raw,
@@ -106,7 +106,7 @@ impl CallRequest {
         self
     }
 
-    /// Gives up after the timeout, progress or not.
+    /// Gives up after the timeout, even if progress arrives.
     #[must_use]
     pub fn with_fixed_timeout(mut self) -> Self {
         self.extend_on_progress = false;
@@ -238,7 +238,7 @@ impl InputRequest {
         InputResponse { key: self.key.clone(), outcome: Ok(result) }
     }
 
-    /// Refuses to answer: an elicitation is cancelled, anything else fails with `reason`.
+    /// Refuses to answer: an elicitation is cancelled, other questions fail with `reason`.
     pub fn refuse(&self, reason: &str) -> InputResponse {
         let outcome = match self.method.as_str() {
             method::ELICIT => unanswered_outcome(&self.method),
@@ -247,7 +247,7 @@ impl InputRequest {
         InputResponse { key: self.key.clone(), outcome }
     }
 
-    /// Refuses a request that this client does not know, or has no capability for.
+    /// Refuses a question that this client does not know, or has no capability for.
     pub fn refuse_method(&self) -> InputResponse {
         InputResponse { key: self.key.clone(), outcome: Err(method_not_found(&self.method)) }
     }

@@ -143,7 +143,7 @@ async fn stdio_session(
     }
 }
 
-/// Whether the first greeting was one that only a modern server understands.
+/// Whether the first greeting was `server/discover`, which only a modern server understands.
 fn may_be_legacy(options: &ClientOptions, known: Option<Version>) -> bool {
     options.greeting == super::VersionNegotiation::Probe
         && known.is_none_or(|version| version.era() == crate::Era::Modern)

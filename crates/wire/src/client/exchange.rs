@@ -64,7 +64,7 @@ pub(crate) enum DriverOutput {
     Ask(QuestionBatch),
 }
 
-/// Whether the server waits for an answer, and how it is to be given.
+/// Whether the server waits for an answer, and how to send it.
 enum PendingInput {
     No,
     /// The call is still running.
@@ -73,7 +73,7 @@ enum PendingInput {
     Again(Option<Raw>),
 }
 
-/// A call put away until its questions are answered.
+/// A call that is put away until its questions are answered.
 pub enum SuspendedExchange {
     /// Repeat the call with this state, unchanged.
     Again {
@@ -126,7 +126,7 @@ impl Exchange {
         }
     }
 
-    /// Answers the questions of the last [`ExchangeEvent::NeedsInput`]; [`Exchange::next`] goes on.
+    /// Answers the questions of the last [`ExchangeEvent::NeedsInput`]; [`Exchange::next`] continues.
     pub fn answer(&mut self, answers: Vec<InputResponse>) {
         match std::mem::replace(&mut self.asking, PendingInput::No) {
             PendingInput::No => {}

@@ -138,7 +138,7 @@ struct AnnotationWalk {
     names: HashSet<HeaderName>,
 }
 
-/// Whether a place in a schema is reached through `properties` alone.
+/// Whether a position in a schema is reached through `properties` alone.
 #[derive(Clone, Copy, PartialEq)]
 enum SchemaReach {
     Static,

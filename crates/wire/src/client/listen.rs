@@ -26,7 +26,7 @@ use crate::{
 /// The longest pause before a stream is opened again.
 const MAX_REOPEN_PAUSE: Duration = Duration::from_secs(30);
 
-/// How often in a row a stream may fail to open before the answers that were to come on it are given up.
+/// The most failed attempts in a row to open a stream before the answers expected on it fail.
 const MAX_OPEN_FAILURES: u32 = 5;
 
 /// Keeps the stream open until the session ends. `changed` announces new subscriptions; `ready` is dropped as soon as

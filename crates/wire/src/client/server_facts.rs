@@ -89,7 +89,7 @@ pub(crate) struct DiscoverResult {
     pub(crate) facts: ServerFacts,
 }
 
-/// The newest of the versions offered that belongs to `era`.
+/// The latest of the offered versions that belongs to `era`.
 pub(crate) fn newest_version(offered: &[String], era: Era) -> Option<Version> {
     offered.iter().filter_map(|text| text.parse::<Version>().ok()).filter(|v| v.era() == era).max()
 }
