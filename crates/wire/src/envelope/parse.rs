@@ -1,4 +1,7 @@
-//! One pass over a text: which message is this?
+//! The parser for JSON-RPC messages and batches: one pass over the text.
+//!
+//! Used by links, HTTP channels, the faces and the hub's attach protocol. It does not read the id of a message that
+//! is too large (`salvage`).
 
 use std::ops::Range;
 
@@ -12,19 +15,20 @@ use crate::json::{
     JsonElements, JsonSyntaxError, JsonSyntaxErrorKind, ScannedKey, Scanner, decode_string,
 };
 
-/// Messages that one batch may hold. Each is answered, so that a batch of few bytes could ask for any amount of work.
+/// The most messages in a batch. Each is answered, so without a limit a batch of few bytes could ask for any amount
+/// of work.
 pub const MAX_BATCH_MESSAGES: usize = 256;
 
-/// What a text held.
+/// The content of a text.
 #[derive(Debug, Clone)]
 pub enum MessageOrBatch {
     /// One message.
     One(RpcMessage),
-    /// Several, as 2025-03-26 allows. Each stands or falls alone.
+    /// A batch, as 2025-03-26 allows. Each message is valid or malformed on its own.
     Batch(Vec<Result<RpcMessage, MalformedMessage>>),
 }
 
-/// Spans of the members an envelope can have.
+/// The spans of the members of an envelope.
 #[derive(Default)]
 struct EnvelopeSpans {
     jsonrpc: Option<Range<usize>>,
@@ -36,8 +40,7 @@ struct EnvelopeSpans {
     end: usize,
 }
 
-/// Reads one text. A byte-order mark in front is dropped; nothing else is forgiven that JSON
-/// does not allow.
+/// Parses one text. A byte-order mark in front is dropped; otherwise the text must be strict JSON.
 pub fn parse(text: ByteString) -> Result<MessageOrBatch, MalformedMessage> {
     let text = strip_bom(text);
     match text.trim_ascii_start().as_bytes().first() {
@@ -112,10 +115,10 @@ enum EnvelopeKind {
     Response(Option<Range<usize>>, Range<usize>, bool),
 }
 
-// === impl Spans ===
+// === impl EnvelopeSpans ===
 
 impl EnvelopeSpans {
-    /// Finds them. An error is bad JSON; what comes back otherwise is why good JSON is no envelope.
+    /// Finds the members. `Err` is a JSON syntax error; `Some` says why valid JSON is no envelope.
     fn read(&mut self, text: &str) -> Result<Option<MalformedKind>, JsonSyntaxError> {
         let mut scanner = Scanner::new(text);
         scanner.space();
@@ -136,8 +139,7 @@ impl EnvelopeSpans {
         Ok(duplicate.map(MalformedKind::Duplicate))
     }
 
-    /// Remembers a member; returns its name if it was there before. A key with escapes may mean
-    /// one of ours all the same.
+    /// Stores a member. Returns its name if it was there before. A key with escapes is decoded and compared, too.
     #[inline]
     fn put(&mut self, text: &str, key: &ScannedKey, value: Range<usize>) -> Option<&'static str> {
         let Range { start, end } = key.span;
@@ -161,7 +163,7 @@ impl EnvelopeSpans {
         slot.replace(value).map(|_| name)
     }
 
-    /// Decides what the members amount to.
+    /// Determines the kind of message from its members.
     fn judge(&self, text: &str) -> Result<EnvelopeKind, MalformedKind> {
         let said = self.jsonrpc.as_ref().map(|span| &text[span.clone()]);
         if !said.is_some_and(is_version_two) {
@@ -201,7 +203,7 @@ impl EnvelopeSpans {
         }
     }
 
-    /// An error may have a null id, or none: its sender could not read ours.
+    /// Accepts an error with a null id or none: its sender could not read our id.
     fn judge_error(
         &self,
         text: &str,
@@ -230,7 +232,7 @@ fn check_id(text: &str) -> Result<(), MalformedKind> {
 }
 
 impl RpcMessage {
-    /// The id, where the message has one.
+    /// The id of the message, if it has one.
     pub fn id(&self) -> Option<Id> {
         match self {
             Self::Request(request) => Some(request.id()),
@@ -245,7 +247,7 @@ mod tests {
     use super::*;
     use crate::envelope::ResponseOutcome;
 
-    /// A peer may write members that mean nothing beside those that do.
+    /// The outline of one member must not be used for another.
     #[test]
     fn what_is_known_of_one_member_is_not_believed_of_another() {
         let other = r#""params":{"a":1,"text":"longer than the result","b":2}"#;

@@ -1,4 +1,6 @@
-//! Streamable HTTP of both eras at one address: legacy with sessions, modern without.
+//! The Streamable HTTP face, for both eras on one path: legacy with sessions, modern without.
+//!
+//! Used by `routes`. It chooses the era of each request; `legacy` and `modern` answer it.
 
 mod call;
 mod headers;
@@ -54,7 +56,7 @@ pub(super) async fn answer<F: ViewProvider>(
     }
 }
 
-/// Modern clients have no sessions to listen to or to end.
+/// Refuses GET and DELETE of modern clients, which have no sessions.
 fn sessions_only(parts: &Parts) -> Result<(), HttpRefusal> {
     if NamedVersion::from_headers(&parts.headers).is_modern() {
         return Err(HttpRefusal::method("POST"));
@@ -83,7 +85,7 @@ async fn post<F: ViewProvider>(
         {
             modern::post(face, owner, &parts.headers, takes, (request, charge)).await
         }
-        // Modern clients over HTTP have nothing to notify of, and may do so all the same.
+        // Modern HTTP defines no client notifications, but a client may send one.
         MessageOrBatch::One(RpcMessage::Notification(_)) if named.is_modern() => {
             Ok(empty_response(StatusCode::ACCEPTED))
         }
