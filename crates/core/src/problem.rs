@@ -48,7 +48,7 @@ pub struct EngineProblem {
     pub message: String,
 }
 
-// === impl Problem ===
+// === impl EngineProblem ===
 
 impl EngineProblem {
     pub(crate) fn new(kind: EngineProblemKind, message: impl Into<String>) -> Self {

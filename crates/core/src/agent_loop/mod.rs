@@ -147,7 +147,7 @@ impl std::fmt::Debug for Toolbox {
     }
 }
 
-// === impl Definition ===
+// === impl ToolDefinition ===
 
 impl ToolDefinition {
     /// From a tool as a server lists it.

@@ -112,7 +112,7 @@ impl CallerIdentity {
     }
 }
 
-// === impl Decision ===
+// === impl CallDecision ===
 
 impl CallDecision {
     /// `allow`, `deny` or `unanswered`.

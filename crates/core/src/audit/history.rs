@@ -90,7 +90,7 @@ enum LineMatch {
     Unreadable,
 }
 
-// === impl Filter ===
+// === impl AuditFilter ===
 
 impl AuditFilter {
     /// Only calls of this server.

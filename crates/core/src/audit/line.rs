@@ -89,7 +89,7 @@ pub struct AuditGap {
     pub why: String,
 }
 
-// === impl Line ===
+// === impl AuditCallLine ===
 
 impl AuditCallLine {
     /// What may be told of a call.

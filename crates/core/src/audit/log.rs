@@ -104,7 +104,7 @@ impl Drop for AuditLog {
     }
 }
 
-// === impl Writer ===
+// === impl AuditWriter ===
 
 impl AuditWriter {
     fn write(&mut self, batch: &AuditBatch) {

@@ -48,7 +48,7 @@ pub(super) struct WriteFailure {
     pub(super) lost: u64,
 }
 
-// === impl Queue ===
+// === impl AuditQueue ===
 
 impl AuditQueue {
     pub(super) fn push(&self, called: &Arc<CallRecord>) {
@@ -119,7 +119,7 @@ impl AuditQueue {
     }
 }
 
-// === impl Batch ===
+// === impl AuditBatch ===
 
 impl AuditBatch {
     /// The room is kept: the next ones need it at once.

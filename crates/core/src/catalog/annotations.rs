@@ -22,7 +22,7 @@ pub struct ToolAnnotations {
     pub open_world_hint: Option<bool>,
 }
 
-// === impl Annotations ===
+// === impl ToolAnnotations ===
 
 impl ToolAnnotations {
     /// The hints in a tool's definition. One that is not a boolean counts as absent, which is the more

@@ -184,7 +184,7 @@ impl CatalogIndex {
     }
 }
 
-// === impl Member ===
+// === impl CatalogMember ===
 
 impl<'m> CatalogMember<'m> {
     fn configured(&self) -> ConfiguredServer<'m> {
@@ -192,7 +192,7 @@ impl<'m> CatalogMember<'m> {
     }
 }
 
-// === impl View ===
+// === impl CatalogView ===
 
 impl CatalogView<'_> {
     /// A view that hides nothing.

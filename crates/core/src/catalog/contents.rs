@@ -218,7 +218,7 @@ impl Catalog {
     }
 }
 
-// === impl Listed ===
+// === impl ListedTool ===
 
 impl ListedTool {
     pub(super) fn new(label: ItemLabel, tool: Arc<Tool>, deferred: bool) -> Self {

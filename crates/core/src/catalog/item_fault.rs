@@ -81,7 +81,7 @@ pub enum ItemWarning {
     LegacyOutput,
 }
 
-// === impl Fault ===
+// === impl ItemFault ===
 
 impl From<JsonMemberError> for ItemFault {
     fn from(error: JsonMemberError) -> Self {

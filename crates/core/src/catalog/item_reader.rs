@@ -27,7 +27,7 @@ pub(super) struct ItemReader<'a> {
     imperfections: Vec<ItemWarning>,
 }
 
-// === impl Reader ===
+// === impl ItemReader ===
 
 impl<'a> ItemReader<'a> {
     pub(super) fn of(item: &'a Raw) -> Result<Self, ItemFault> {

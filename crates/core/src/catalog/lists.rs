@@ -34,7 +34,7 @@ struct ListProblems {
     templates: Vec<EngineProblem>,
 }
 
-// === impl Lists ===
+// === impl ServerLists ===
 
 impl ServerLists {
     /// The same with other tools.

@@ -171,7 +171,7 @@ impl ServerName {
     }
 }
 
-// === impl Label ===
+// === impl ItemLabel ===
 
 impl ItemLabel {
     /// The server.
@@ -239,7 +239,7 @@ fn looks_marked(name: &str) -> bool {
     digits.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-// === impl Style ===
+// === impl NameStyle ===
 
 impl NameStyle {
     /// All of them.

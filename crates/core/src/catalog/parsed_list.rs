@@ -79,7 +79,7 @@ fn warning_problem(server: &str, noun: &str, item: &str, why: &ItemWarning) -> E
     problem.of_item(text::line(item))
 }
 
-// === impl Parsed ===
+// === impl ParsedList ===
 
 impl<T> Default for ParsedList<T> {
     fn default() -> Self {

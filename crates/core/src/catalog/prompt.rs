@@ -86,7 +86,7 @@ impl ListItem for Prompt {
     }
 }
 
-// === impl Argument ===
+// === impl PromptArgument ===
 
 impl PromptArgument {
     /// Reads one, and gives it back with clean words. Adds what had to be left out to `imperfections`.

@@ -97,7 +97,7 @@ impl ListItem for Resource {
     }
 }
 
-// === impl Template ===
+// === impl ResourceTemplate ===
 
 impl ResourceTemplate {
     /// Reads one template.

@@ -34,7 +34,7 @@ pub(super) struct SearchIndex {
     exact: HashMap<String, Vec<usize>>,
 }
 
-// === impl Index ===
+// === impl SearchIndex ===
 
 impl SearchIndex {
     pub(super) fn of(tools: &[Arc<ListedTool>]) -> Self {

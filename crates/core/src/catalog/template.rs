@@ -139,7 +139,7 @@ fn advance(literal: &[u8], fallback: &[usize], mut matched: usize, byte: u8) -> 
     matched + usize::from(literal[matched] == byte)
 }
 
-// === impl Run ===
+// === impl ExpressionRun ===
 
 impl ExpressionRun {
     fn parse(expression: &str) -> Result<Self, TemplateError> {

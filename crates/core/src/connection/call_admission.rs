@@ -50,7 +50,7 @@ impl InFlight {
     }
 }
 
-// === impl Admission ===
+// === impl CallAdmission ===
 
 impl CallAdmission {
     pub(super) fn new(

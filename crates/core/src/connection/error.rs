@@ -116,7 +116,7 @@ pub struct ConnectionBusy {
     pub limit: usize,
 }
 
-// === impl Error ===
+// === impl ConnectionError ===
 
 impl ConnectionError {
     /// What would help.
@@ -135,7 +135,7 @@ impl ConnectionError {
     }
 }
 
-// === impl NotReady ===
+// === impl ConnectionNotReady ===
 
 impl ConnectionNotReady {
     /// What would help.

@@ -51,7 +51,7 @@ const LOGIN_VARIABLES: [&str; 15] = [
 /// Takes in fields so that no two sequences of them look alike.
 struct Fields(Sha256);
 
-// === impl Spec ===
+// === impl ConnectionSpec ===
 
 impl ConnectionSpec {
     /// The key of a connection to this. May block, as [`ConnectionSpec::entry_key`] may.
@@ -166,7 +166,7 @@ impl Fields {
     }
 }
 
-// === impl Key ===
+// === impl ConnectionKey ===
 
 impl ConnectionKey {
     /// A number that differs from key to key, for what should differ between connections.

@@ -478,7 +478,7 @@ fn attempt_result(
     }
 }
 
-// === impl Core ===
+// === impl ConnectionCore ===
 
 impl ConnectionCore {
     /// Notes a failure of something asked of a session. Whether the session is no good.

@@ -19,7 +19,7 @@ fn proxy_variables(environment: &[(OsString, OsString)]) -> ProxyVariables {
     })
 }
 
-// === impl Spec ===
+// === impl ConnectionSpec ===
 
 impl ConnectionSpec {
     /// The proxies that its environment names.

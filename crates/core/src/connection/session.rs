@@ -22,7 +22,7 @@ use super::{
     task_requests::ReadUrgency,
 };
 
-// === impl Task ===
+// === impl ConnectionTask ===
 
 impl ConnectionTask {
     /// Stays until the session is over, and sees it to its end.

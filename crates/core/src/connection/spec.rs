@@ -77,7 +77,7 @@ pub enum ConnectGroup {
     Remote,
 }
 
-// === impl Spec ===
+// === impl ConnectionSpec ===
 
 impl ConnectionSpec {
     /// Which servers it takes turns with.
@@ -124,7 +124,7 @@ impl fmt::Debug for ConnectionSpec {
     }
 }
 
-// === impl InProcess ===
+// === impl InProcessLink ===
 
 impl fmt::Debug for InProcessLink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -95,7 +95,7 @@ pub struct SignInNeeded {
     pub(super) sign_in: SignInRevision,
 }
 
-// === impl State ===
+// === impl ConnectionState ===
 
 impl ConnectionState {
     /// A stable word for it.
@@ -118,7 +118,7 @@ impl ConnectionState {
     }
 }
 
-// === impl Live ===
+// === impl LiveSession ===
 
 impl LiveSession {
     /// Which session of its connection it is.

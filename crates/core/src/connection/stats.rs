@@ -123,7 +123,7 @@ impl ConnectionStats {
     }
 }
 
-// === impl Latency ===
+// === impl CallLatency ===
 
 impl CallLatency {
     fn of(mut took: Vec<Duration>) -> Option<Self> {

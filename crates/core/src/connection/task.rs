@@ -73,7 +73,7 @@ pub(super) enum AttemptProgress {
     Service,
 }
 
-// === impl Task ===
+// === impl ConnectionTask ===
 
 impl ConnectionTask {
     pub(super) fn new(

@@ -42,7 +42,7 @@ pub(super) enum ReadUrgency {
     WhenOld,
 }
 
-// === impl Requests ===
+// === impl TaskRequests ===
 
 impl TaskRequests {
     /// Asks for something.

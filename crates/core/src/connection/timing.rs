@@ -66,7 +66,7 @@ pub struct RetryJitter {
     pub seed: u64,
 }
 
-// === impl Timing ===
+// === impl ConnectionTiming ===
 
 impl Default for ConnectionTiming {
     fn default() -> Self {
@@ -136,7 +136,7 @@ impl ConnectionTiming {
     }
 }
 
-// === impl Jitter ===
+// === impl RetryJitter ===
 
 impl RetryJitter {
     /// None at all.

@@ -23,7 +23,7 @@ pub(super) struct CallRecorder {
     away: Duration,
 }
 
-// === impl Record ===
+// === impl CallRecorder ===
 
 impl CallRecorder {
     pub(super) fn new(engine: Arc<Inner>, caller: &Caller, request: &Request) -> Self {

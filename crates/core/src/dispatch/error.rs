@@ -175,7 +175,7 @@ pub enum RepeatSafety {
     MayActTwice,
 }
 
-// === impl Repeat ===
+// === impl RepeatSafety ===
 
 impl RepeatSafety {
     /// Of a request with this method. One that is not known may act.
@@ -271,7 +271,7 @@ impl CallError {
     }
 }
 
-// === impl Refusal ===
+// === impl ElicitationRefusal ===
 
 impl ElicitationRefusal {
     fn word(self) -> &'static str {

@@ -135,7 +135,7 @@ impl Stage {
     }
 }
 
-// === impl Finish ===
+// === impl CallFinish ===
 
 impl CallFinish {
     fn done(outcome: CallOutcome) -> Self {
@@ -160,7 +160,7 @@ impl CallFinish {
     }
 }
 
-// === impl Outcome ===
+// === impl CallOutcome ===
 
 impl CallOutcome {
     /// Whether the tool itself says that it failed.

@@ -40,7 +40,7 @@ struct VisitPage {
     params: Raw,
 }
 
-// === impl Visits ===
+// === impl PageVisits ===
 
 impl<'a> PageVisits<'a> {
     pub(super) fn new(stage: &'a Stage, connection: &Connection) -> Self {
@@ -119,7 +119,7 @@ impl<'a> PageVisits<'a> {
     }
 }
 
-// === impl Page ===
+// === impl VisitPage ===
 
 impl VisitPage {
     /// What the person sees the second time.

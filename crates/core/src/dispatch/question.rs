@@ -83,7 +83,7 @@ impl QuestionKind {
     }
 }
 
-// === impl Question ===
+// === impl PendingQuestion ===
 
 impl PendingQuestion {
     /// A question, and where its answer comes out.

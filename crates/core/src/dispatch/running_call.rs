@@ -63,7 +63,7 @@ impl CallEventSender {
     }
 }
 
-// === impl Running ===
+// === impl RunningCall ===
 
 impl RunningCall {
     /// A call that `drive` carries out, in this process or through another.

@@ -42,7 +42,7 @@ pub struct ServerTask {
     tool: String,
 }
 
-// === impl Task ===
+// === impl ServerTask ===
 
 impl ServerTask {
     /// The task that a result tells of, if it does.

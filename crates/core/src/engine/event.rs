@@ -24,7 +24,7 @@ pub struct EngineEvent {
     pub what: EngineEventKind,
 }
 
-// === impl Event ===
+// === impl EngineEvent ===
 
 impl EngineEvent {
     /// Whether a principal may hear of it.

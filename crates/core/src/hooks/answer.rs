@@ -74,7 +74,7 @@ pub(super) enum HookBehavior {
     Deny,
 }
 
-// === impl Answer ===
+// === impl HookAnswer ===
 
 impl HookAnswer {
     pub(super) fn of(event: HookEvent, ran: Result<CommandOutput, HookRunError>) -> Self {
@@ -203,7 +203,7 @@ fn first_sanitized(words: [&Option<String>; 2]) -> String {
     words.into_iter().flatten().next().map(|words| sanitize_words(words)).unwrap_or_default()
 }
 
-// === impl Decision ===
+// === impl HookDecision ===
 
 impl HookDecision {
     pub(super) fn message(&self) -> String {

@@ -141,7 +141,7 @@ impl<'a> ToolUse<'a> {
     }
 }
 
-// === impl Elicitation ===
+// === impl HookElicitation ===
 
 impl<'a> HookElicitation<'a> {
     /// Before anybody was asked.

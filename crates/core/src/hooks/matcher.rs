@@ -15,7 +15,7 @@ pub(super) enum HookMatcher {
     Unreadable(String),
 }
 
-// === impl Matcher ===
+// === impl HookMatcher ===
 
 impl HookMatcher {
     pub(super) fn read(text: Option<&str>) -> Self {

@@ -60,7 +60,7 @@ pub enum HookRunError {
     Pipe(#[from] io::Error),
 }
 
-// === impl Runner ===
+// === impl HookRunner ===
 
 impl HookRunner {
     /// Runs `command` in a shell that starts in `start_folder`, with `input` and nothing else on its standard input.

@@ -90,7 +90,7 @@ pub fn find_editors(folder: &Path, root: &Path) -> (Vec<OpenEditor>, Vec<EngineP
     (editors, problems)
 }
 
-// === impl Editor ===
+// === impl OpenEditor ===
 
 impl OpenEditor {
     fn of(lock: EditorLockFile, file: PathBuf, root: &Path) -> Option<Self> {

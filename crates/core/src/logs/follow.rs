@@ -41,7 +41,7 @@ struct LogReader {
     rest: Vec<u8>,
 }
 
-// === impl Follow ===
+// === impl LogFollower ===
 
 impl LogFollower {
     /// Follows the log at `path` from its end on. It need not be there yet.
@@ -94,7 +94,7 @@ impl LogFollower {
     }
 }
 
-// === impl Reader ===
+// === impl LogReader ===
 
 impl LogReader {
     /// The lines that are there now.

@@ -72,7 +72,7 @@ pub struct LogsError {
     pub source: io::Error,
 }
 
-// === impl Logs ===
+// === impl ServerLogs ===
 
 impl ServerLogs {
     /// Opens the logs in `dir`, which is made, private, if it is not there.
@@ -152,7 +152,7 @@ impl ServerLogs {
     }
 }
 
-// === impl Inner ===
+// === impl LogsInner ===
 
 impl Drop for LogsInner {
     fn drop(&mut self) {
@@ -160,7 +160,7 @@ impl Drop for LogsInner {
     }
 }
 
-// === impl Sink ===
+// === impl LogSink ===
 
 impl StderrSink for LogSink {
     fn write(&self, chunk: &[u8]) {

@@ -50,7 +50,7 @@ pub(super) enum LogEntry {
     Dropped(u64),
 }
 
-// === impl Queues ===
+// === impl LogQueues ===
 
 impl LogQueues {
     /// Adds a chunk of a server's output; what does not fit is counted and dropped.
@@ -126,7 +126,7 @@ impl LogQueues {
     }
 }
 
-// === impl Batch ===
+// === impl LogBatch ===
 
 impl LogBatch {
     fn push(&mut self, chunk: &[u8]) {

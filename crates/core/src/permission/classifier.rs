@@ -64,7 +64,7 @@ enum ClassifierDecision {
     Deny,
 }
 
-// === impl Classifier ===
+// === impl CallClassifier ===
 
 impl CallClassifier {
     /// Decides about a call; never [`PermissionVerdict::Classify`].

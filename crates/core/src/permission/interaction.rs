@@ -14,7 +14,7 @@ pub enum ToolInteraction {
 
 const INTERACTION_META_KEY: &str = "anthropic/requiresUserInteraction";
 
-// === impl Interaction ===
+// === impl ToolInteraction ===
 
 impl ToolInteraction {
     /// What a tool's definition asks for.

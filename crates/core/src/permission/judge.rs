@@ -191,7 +191,7 @@ fn decide_by_mode(subject: &PermissionSubject<'_>) -> PermissionVerdict {
     }
 }
 
-// === impl Verdict ===
+// === impl PermissionVerdict ===
 
 impl fmt::Display for PermissionVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -105,7 +105,7 @@ struct SessionAnswers {
     answers: HashMap<String, VecDeque<StoredAnswer>>,
 }
 
-// === impl Memory ===
+// === impl PermissionMemory ===
 
 impl PermissionMemory {
     /// What user state remembers. A file that cannot be read is a problem and counts as empty. Reads a

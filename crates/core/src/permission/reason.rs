@@ -192,7 +192,7 @@ impl fmt::Display for DecisionReason {
     }
 }
 
-// === impl Cited ===
+// === impl CitedRule ===
 
 impl From<&PermissionRule> for CitedRule {
     fn from(rule: &PermissionRule) -> Self {

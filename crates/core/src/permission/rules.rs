@@ -53,7 +53,7 @@ struct Allowance {
     rule: CitedRule,
 }
 
-// === impl Permissions ===
+// === impl WorkspacePermissions ===
 
 impl WorkspacePermissions {
     /// The rules as they apply where these servers are configured. `mode` is the one that counts, whoever

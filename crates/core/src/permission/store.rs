@@ -121,7 +121,7 @@ struct AnswerFile {
     answers: Vec<StoredAnswer>,
 }
 
-// === impl Store ===
+// === impl AnswerStore ===
 
 impl AnswerStore {
     pub(super) fn new(state_dir: &Path) -> Self {
@@ -284,7 +284,7 @@ fn io_error(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Answe
     move |source| AnswerStoreError::Io { doing, path, source }
 }
 
-// === impl Answer ===
+// === impl StoredAnswer ===
 
 impl StoredAnswer {
     pub(super) fn new(

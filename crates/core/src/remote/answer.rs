@@ -46,7 +46,7 @@ pub enum RemoteAnswerAction {
     Refuse,
 }
 
-// === impl Answer ===
+// === impl RemoteAnswer ===
 
 impl RemoteAnswer {
     /// An action and nothing else.

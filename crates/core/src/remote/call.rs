@@ -93,7 +93,7 @@ impl RemoteRequest {
     }
 }
 
-// === impl Event ===
+// === impl RemoteCallEvent ===
 
 impl RemoteCallEvent {
     /// The word for it.
@@ -140,7 +140,7 @@ impl RemoteCallEvent {
     }
 }
 
-// === impl Outcome ===
+// === impl RemoteOutcome ===
 
 impl RemoteOutcome {
     /// Tells how a call ended.

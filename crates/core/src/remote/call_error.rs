@@ -227,7 +227,7 @@ fn not_ready(told: RemoteError) -> ConnectionNotReady {
     }))
 }
 
-// === impl Kind ===
+// === impl RemoteErrorKind ===
 
 impl RemoteErrorKind {
     fn of_call_error(error: &CallError) -> Self {

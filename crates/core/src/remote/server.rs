@@ -119,7 +119,7 @@ pub struct RemoteLatency {
 /// How servers are reached.
 const KNOWN_TRANSPORTS: [&str; 7] = ["stdio", "http", "sse", "ws", "sse-ide", "ws-ide", "sdk"];
 
-// === impl Server ===
+// === impl RemoteServer ===
 
 impl RemoteServer {
     /// Tells a server, with advice on what went wrong.
@@ -231,7 +231,7 @@ fn offers(facts: &ServerFacts) -> Vec<String> {
     names.map(|name| clean(name)).collect()
 }
 
-// === impl Stats ===
+// === impl RemoteStats ===
 
 impl RemoteStats {
     fn from_stats(

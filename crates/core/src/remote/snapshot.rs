@@ -21,7 +21,7 @@ pub struct RemoteSnapshot {
     pub sessions: Vec<String>,
 }
 
-// === impl Snapshot ===
+// === impl RemoteSnapshot ===
 
 impl RemoteSnapshot {
     /// Tells a snapshot, with advice on what is wrong with servers.

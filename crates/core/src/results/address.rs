@@ -31,7 +31,7 @@ pub enum ResultQuery {
     Search(SearchPattern),
 }
 
-// === impl Address ===
+// === impl ResultAddress ===
 
 impl ResultAddress {
     /// All of the result `id`.

@@ -42,7 +42,7 @@ struct PartMembers<'r> {
     resource: Option<&'r str>,
 }
 
-// === impl Content ===
+// === impl ResultContent ===
 
 impl<'r> ResultContent<'r> {
     /// The parts of `result`; `None` if it has none that can be told apart.
@@ -182,7 +182,7 @@ pub(super) enum StructuredContent {
     Goes,
 }
 
-// === impl Part ===
+// === impl ContentPart ===
 
 impl ContentPart<'_> {
     pub(super) fn is_text(&self) -> bool {

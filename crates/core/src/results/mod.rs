@@ -230,7 +230,7 @@ fn storage_problem(error: &ResultStoreError) -> EngineProblem {
     EngineProblem::new(EngineProblemKind::Storage, format!("{error}{}", cause.unwrap_or_default()))
 }
 
-// === impl Policy ===
+// === impl ResultPolicy ===
 
 impl ResultPolicy {
     /// For a reader on this machine: everything at its usual limit.

@@ -9,7 +9,7 @@ pub(super) struct TextSize {
     pub(super) breaks: usize,
 }
 
-// === impl Size ===
+// === impl TextSize ===
 
 impl TextSize {
     pub(super) fn of(text: &str) -> Self {

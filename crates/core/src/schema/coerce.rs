@@ -46,7 +46,7 @@ enum ValueKind {
     Object,
 }
 
-// === impl Argument ===
+// === impl TypedArgument ===
 
 impl TypedArgument {
     /// Reads `key=value` or `key:=json`.
@@ -301,7 +301,7 @@ fn is_whole(text: &str) -> bool {
         || text.parse::<f64>().is_ok_and(|number| number.fract() == 0.0)
 }
 
-// === impl Kind ===
+// === impl ValueKind ===
 
 impl ValueKind {
     fn named(name: &str) -> Option<Self> {

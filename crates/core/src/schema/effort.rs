@@ -41,7 +41,7 @@ struct EffortWalk<'g> {
     path: Vec<(usize, usize)>,
 }
 
-// === impl Walk ===
+// === impl EffortWalk ===
 
 impl EffortWalk<'_> {
     fn meet(&mut self, schema: usize, value: &Value) -> Result<(), TooMuchWork> {

@@ -62,7 +62,7 @@ struct GraphBuilder<'s> {
     schemas: Vec<&'s Value>,
 }
 
-// === impl Graph ===
+// === impl SchemaGraph ===
 
 impl SchemaGraph {
     /// Reads `schema`. A reference that leads out of the document is an error.
@@ -111,7 +111,7 @@ impl SchemaGraph {
     }
 }
 
-// === impl Names ===
+// === impl SchemaNames ===
 
 impl<'s> SchemaNames<'s> {
     fn collect(&mut self, place: &SchemaLocation<'s>) {
@@ -185,7 +185,7 @@ impl SchemaLocation<'_> {
     }
 }
 
-// === impl Builder ===
+// === impl GraphBuilder ===
 
 impl<'s> GraphBuilder<'s> {
     /// The number of the schema at `place`; it is read later.

@@ -41,7 +41,7 @@ pub struct ArgumentMistake {
 
 struct MistakeList<'a>(&'a [ArgumentMistake]);
 
-// === impl Invalid ===
+// === impl InvalidArguments ===
 
 impl InvalidArguments {
     /// One mistake alone.
@@ -50,7 +50,7 @@ impl InvalidArguments {
     }
 }
 
-// === impl Mistake ===
+// === impl ArgumentMistake ===
 
 impl ArgumentMistake {
     pub(super) fn new(path: &str, message: impl Into<String>) -> Self {

@@ -88,7 +88,7 @@ pub fn check_schema(schema: &Raw) -> Result<(), String> {
     SchemaValidator::compile(schema).map(|_| ()).map_err(|bad| bad.to_string())
 }
 
-// === impl Validator ===
+// === impl SchemaValidator ===
 
 impl SchemaValidator {
     /// Compiles `schema`: 2020-12 unless its `$schema` names another draft.

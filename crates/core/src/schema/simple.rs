@@ -92,7 +92,7 @@ fn is_nested(value: &str) -> bool {
     value.starts_with(['{', '['])
 }
 
-// === impl Property ===
+// === impl SimpleProperty ===
 
 impl SimpleProperty {
     fn of((name, schema): (&String, &Value)) -> Option<Self> {

@@ -39,7 +39,7 @@ pub enum HandleKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct JsonDigest([u8; 32]);
 
-// === impl Kind ===
+// === impl HandleKind ===
 
 impl HandleKind {
     const ALL: [Self; 3] = [Self::Parked, Self::Again, Self::Task];
@@ -68,7 +68,7 @@ impl HandleBinding<'_> {
     }
 }
 
-// === impl Digest ===
+// === impl JsonDigest ===
 
 impl JsonDigest {
     /// Of a value.

@@ -31,7 +31,7 @@ struct ExpiryClock {
     since: Instant,
 }
 
-// === impl Sealer ===
+// === impl LocalSealer ===
 
 impl LocalSealer {
     /// With the key that lies in `state`, made if there is none. What is wrong with it is told beside it.
@@ -113,7 +113,7 @@ impl std::fmt::Debug for LocalSealer {
     }
 }
 
-// === impl Clock ===
+// === impl ExpiryClock ===
 
 impl ExpiryClock {
     fn new() -> Self {

@@ -69,7 +69,7 @@ pub struct QueueWatcher(QuestionQueue);
 #[error("the question is no longer waiting")]
 pub struct QuestionGone;
 
-// === impl Queue ===
+// === impl QuestionQueue ===
 
 impl QuestionQueue {
     pub(crate) fn new(patience: Duration) -> Self {

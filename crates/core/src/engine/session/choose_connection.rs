@@ -419,7 +419,7 @@ fn is_refusal(error: &ConnectionNotReady) -> bool {
     }
 }
 
-// === impl Applied ===
+// === impl AppliedState ===
 
 impl AppliedState {
     /// The same with another connection to one server.

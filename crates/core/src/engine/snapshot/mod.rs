@@ -115,7 +115,7 @@ pub enum ServerStatus {
     Invalid(Option<String>),
 }
 
-// === impl Status ===
+// === impl ServerStatus ===
 
 impl ServerStatus {
     /// A stable word for it.
@@ -159,7 +159,7 @@ impl ServerStatus {
     }
 }
 
-// === impl Snapshot ===
+// === impl WorkspaceSnapshot ===
 
 impl WorkspaceSnapshot {
     /// The servers that something is still expected of: a connection, or its lists.

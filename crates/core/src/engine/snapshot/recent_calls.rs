@@ -101,7 +101,7 @@ impl Drop for CallWatcher {
     }
 }
 
-// === impl Recent ===
+// === impl RecentCalls ===
 
 impl RecentCalls {
     /// Begins to listen to a call, if anybody looks and it is theirs to see.

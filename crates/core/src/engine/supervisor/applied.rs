@@ -90,7 +90,7 @@ pub(in crate::engine) struct ServerPlan {
     signature: Option<ServerSignature>,
 }
 
-// === impl Applied ===
+// === impl AppliedState ===
 
 impl AppliedState {
     pub(crate) fn server(&self, server: &str) -> Option<&Arc<AppliedServer>> {
@@ -151,7 +151,7 @@ impl FromIterator<Arc<AppliedServer>> for AppliedServers {
     }
 }
 
-// === impl Plan ===
+// === impl ServerPlan ===
 
 impl ServerPlan {
     /// A server that is ready.

@@ -73,7 +73,7 @@ pub(in crate::engine) struct ParsedLists {
     pub(in crate::engine) raw: Option<Arc<RawLists>>,
 }
 
-// === impl Pool ===
+// === impl ConnectionPool ===
 
 impl ConnectionPool {
     pub(in crate::engine) fn new(shared: Arc<ConnectionContext>, limits: ConnectionLimits) -> Self {
@@ -240,7 +240,7 @@ impl HoldScope {
     }
 }
 
-// === impl Limits ===
+// === impl ConnectionLimits ===
 
 impl ConnectionLimits {
     /// Whether one more is allowed for a principal.

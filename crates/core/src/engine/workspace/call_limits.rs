@@ -130,7 +130,7 @@ pub fn variable_problems(
     [&TOOL_TIMEOUT_VARIABLE, &OUTPUT_TOKENS_VARIABLE].into_iter().filter_map(problem).collect()
 }
 
-// === impl Variable ===
+// === impl NumberVariable ===
 
 impl NumberVariable {
     /// Its number. What is no number, or too small, does not count.

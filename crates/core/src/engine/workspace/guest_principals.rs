@@ -84,7 +84,7 @@ impl GuestPrincipals {
     }
 }
 
-// === impl Guest ===
+// === impl GuestPrincipal ===
 
 impl GuestPrincipal {
     /// Whether it has not come back since it left at this count of its arrivals.

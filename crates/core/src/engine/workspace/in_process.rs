@@ -17,7 +17,7 @@ pub struct InProcessServer {
     problems: Option<Arc<dyn Fn() -> Vec<String> + Send + Sync>>,
 }
 
-// === impl InProcess ===
+// === impl InProcessServer ===
 
 impl InProcessServer {
     /// Serves `handler` under `name`; what it announces through `changes` reaches every connection.

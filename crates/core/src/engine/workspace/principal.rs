@@ -155,7 +155,7 @@ impl Inner {
     }
 }
 
-// === impl Applied ===
+// === impl AppliedState ===
 
 impl AppliedState {
     /// The same with one principal's connections, which `hold` gives; servers that all principals share stay as they are.

@@ -391,7 +391,7 @@ impl Mentions {
     }
 }
 
-// === impl Lease ===
+// === impl SessionLease ===
 
 impl Drop for SessionLease {
     fn drop(&mut self) {

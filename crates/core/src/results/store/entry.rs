@@ -19,7 +19,7 @@ pub(super) struct OwnerCard {
     pub(super) file: String,
 }
 
-// === impl Card ===
+// === impl OwnerCard ===
 
 impl OwnerCard {
     pub(super) fn write(&self, dir: &Path, id: &str) -> io::Result<()> {

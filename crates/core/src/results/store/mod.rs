@@ -80,7 +80,7 @@ pub enum ResultStoreError {
     Timeout,
 }
 
-// === impl Store ===
+// === impl ResultStore ===
 
 impl ResultStore {
     /// Opens the store in `dir`, which is made if it is not there: at most `cap` bytes, each file for at most
@@ -243,7 +243,7 @@ struct CappedFile {
     left: u64,
 }
 
-// === impl Capped ===
+// === impl CappedFile ===
 
 impl Write for CappedFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {

@@ -55,7 +55,7 @@ pub enum SearchPattern {
     Regex(String),
 }
 
-// === impl Pattern ===
+// === impl SearchPattern ===
 
 impl SearchPattern {
     pub(super) fn compile(&self) -> Result<Regex, ResultStoreError> {
