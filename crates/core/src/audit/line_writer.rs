@@ -1,7 +1,8 @@
-//! The bytes of a call's line. There is one for every call, so what is told of a caller is worked out once, and text
-//! that can be told as it is gets copied.
+//! Writes a call's audit line as bytes, without `serde`.
 //!
-//! [`AuditCallLine`](super::AuditCallLine) says what a line is; a test compares the two.
+//! Used by the writer thread in `audit::log`, once for every call. It caches the text of each caller and copies
+//! plain text unchanged. [`AuditCallLine`](super::AuditCallLine) defines the members of a line; a test compares the
+//! two.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -15,36 +16,36 @@ use super::{CallDecision, CallEnd, CallRecord, CallerIdentity, line};
 use crate::logs::timestamp_bytes;
 use crate::permission::DecisionReason;
 
-/// How many of those who make calls are remembered.
+/// How many callers are cached.
 const KNOWN: usize = 1024;
-/// The name of a file that is shown whole, with line and column.
+/// The longest path that fits into a line whole, with line and column.
 const SHORT: usize = line::MAX_NAME_CHARS - ":4294967295:4294967295".len();
 
-/// Writes lines.
+/// Writes audit lines.
 #[derive(Default)]
 pub(super) struct Pen {
     known: CachedCallers,
 }
 
-/// Whoever made the latest calls.
+/// The JSON text of recent callers, by the address of their identity.
 #[derive(Default)]
 struct CachedCallers(HashMap<*const CallerIdentity, Met, BuildHasherDefault<Address>>);
 
 struct Met {
-    /// Held, so that no other can have its address.
+    /// Keeps the identity alive, so that no other identity gets its address.
     _who: Arc<CallerIdentity>,
-    /// What is written of it.
+    /// The caller's members as JSON.
     text: Box<[u8]>,
 }
 
-/// The hash of an address: nobody chooses one.
+/// A hasher for addresses. It is not DoS-resistant: no peer chooses addresses.
 #[derive(Default)]
 struct Address(u64);
 
 // === impl Pen ===
 
 impl Pen {
-    /// Adds a call's line.
+    /// Appends the line of a call to `page`.
     pub(super) fn write(&mut self, page: &mut Vec<u8>, called: &CallRecord) {
         page.extend_from_slice(br#"{"time":""#);
         page.extend_from_slice(&timestamp_bytes(called.at));
@@ -89,7 +90,7 @@ impl Hasher for Address {
     }
 
     fn write_usize(&mut self, address: usize) {
-        // The low bits of addresses are alike; multiplied by this (2⁶⁴ over the golden ratio) they are not.
+        // The low bits of addresses are alike; multiplying by 2⁶⁴ over the golden ratio spreads them.
         self.0 = (self.0 ^ address as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32);
     }
 
@@ -98,7 +99,7 @@ impl Hasher for Address {
     }
 }
 
-/// What is written of whoever made a call.
+/// Writes the members of a caller as JSON.
 fn whom(who: &CallerIdentity) -> Box<[u8]> {
     let mut page = Vec::new();
     text(&mut page, r#","principal":""#, &who.principal);
@@ -124,7 +125,7 @@ fn decided(page: &mut Vec<u8>, decision: &CallDecision) {
     }
 }
 
-/// Where a rule stands, as [`SourceLocation`] shows itself.
+/// Writes the location of a rule, as [`SourceLocation`] displays itself.
 fn place(page: &mut Vec<u8>, at: &SourceLocation) {
     let origin = match &at.origin {
         SourceOrigin::File(path) => path.to_str(),
@@ -142,12 +143,12 @@ fn place(page: &mut Vec<u8>, at: &SourceLocation) {
     }
 }
 
-/// Text of a peer or a file.
+/// Writes a member with text of a peer or a file, redacted.
 fn text(page: &mut Vec<u8>, member: &str, text: &str) {
     told(page, member, line::sanitize_text(text));
 }
 
-/// The same, if anything of it may be told.
+/// Like [`text`], but leaves the member out where the redacted text is empty.
 fn text_if_any(page: &mut Vec<u8>, member: &str, text: &str) {
     let text = line::sanitize_text(text);
     if !text.is_empty() {
@@ -166,7 +167,7 @@ fn told(page: &mut Vec<u8>, member: &str, text: Cow<'_, str>) {
     }
 }
 
-/// Text in which there is nothing to escape. The quote before it is the member's end.
+/// Writes a member with text that needs no escapes. `member` ends with the opening quote.
 fn word(page: &mut Vec<u8>, member: &str, word: &str) {
     page.extend_from_slice(member.as_bytes());
     page.extend_from_slice(word.as_bytes());
