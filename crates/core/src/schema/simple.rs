@@ -1,18 +1,18 @@
-//! Schemas that ask for little: an object, and members of some type. Most tools have one.
+//! A fast check for simple schemas: an object with members of given types. Most tools have one.
 //!
-//! Arguments that fit are seen to by their text alone, without a tree. What is not surely right is left to the whole
-//! check, which also says what is wrong.
+//! Used by `schema` before the full check. It scans the text of the arguments without decoding a tree. Where it is
+//! not certain that arguments are valid, it leaves the decision to the full check, which also explains mistakes.
 
 use serde_json::{Map, Value};
 use switchboard_wire::json::JsonMembers;
 
-/// What such a schema asks for.
+/// A simple schema.
 #[derive(Debug)]
 pub(super) struct SimpleSchema {
     properties: Vec<SimpleProperty>,
-    /// A bit for each property that must be there.
+    /// A bit for each required property.
     required: u64,
-    /// Whether there may be members that it does not name.
+    /// Whether unlisted members are allowed.
     is_open: bool,
 }
 
@@ -22,17 +22,17 @@ struct SimpleProperty {
     types: TypeSet,
 }
 
-/// The types a value may have; none means any.
+/// The types that a value may have; empty means any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct TypeSet(u8);
 
-/// Properties, and members of arguments, that are looked at.
+/// How many properties, and members of arguments, are supported.
 const MAX_PROPERTIES: usize = 64;
 
 // === impl SimpleSchema ===
 
 impl SimpleSchema {
-    /// What `schema` asks for, if it is one of these.
+    /// Reads `schema`; `None` if it is not simple.
     pub(super) fn of(schema: &Value) -> Option<Self> {
         let schema = schema.as_object()?;
         let is_known =
@@ -58,7 +58,7 @@ impl SimpleSchema {
         Some(plain)
     }
 
-    /// Whether these arguments, one well-formed value, surely fit.
+    /// Whether these arguments, one well-formed value, are certainly valid.
     pub(super) fn admits(&self, arguments: &str) -> bool {
         let mut found = 0;
         let mut members = JsonMembers::of(arguments);
@@ -80,14 +80,14 @@ impl SimpleSchema {
     }
 }
 
-/// Whether a schema says nothing but a type, what is known to be looked at, and words for people.
+/// Whether a schema has only a type, known keywords and annotations.
 fn only_typed(schema: &Map<String, Value>, is_known: impl Fn(&str) -> bool) -> bool {
     const WORDS: [&str; 7] =
         ["type", "title", "description", "default", "examples", "$comment", "deprecated"];
     schema.keys().all(|key| WORDS.contains(&key.as_str()) || is_known(key))
 }
 
-/// How deep it goes is for the whole check to see.
+/// Whether a value is an object or an array. The full check judges nesting.
 fn is_nested(value: &str) -> bool {
     value.starts_with(['{', '['])
 }
@@ -134,7 +134,7 @@ impl TypeSet {
         Self(self.0 | other.0)
     }
 
-    /// Whether `value` is surely of one of them.
+    /// Whether `value` certainly has one of these types.
     fn admit(self, value: &str) -> bool {
         let kind = match value.as_bytes().first() {
             Some(b'n') => Self::NULL,
