@@ -1,9 +1,10 @@
 //! JSON Schema validation of tool arguments, safe against hostile schemas.
 //!
-//! Used by the catalog (each tool's input and output schema), by `dispatch` and by forms. A server writes the
-//! schema and a model writes the arguments; either may be hostile or odd. So schemas have size limits, references
-//! never leave the document, patterns run in linear time, and a check that would take too long is not begun. The
-//! check works on a copy: the arguments that are sent stay unchanged.
+//! Used by `catalog::tool` (schemas of every tool), by `dispatch::tool` (arguments of every call), by the command
+//! line's forms and by the plugin crate. A server writes the schema and a model writes the arguments; either may be
+//! hostile or odd. So schemas have size limits, references never leave the document, patterns run in linear time,
+//! and a check that would take too long is not begun. The check works on a copy: the arguments that are sent stay
+//! unchanged.
 //!
 //! It does not know which tool a schema belongs to.
 

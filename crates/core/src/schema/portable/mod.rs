@@ -1,8 +1,8 @@
 //! Finds schemas that our validator accepts but validators of other languages refuse.
 //!
-//! Used by the catalog for schemas that go to clients, and by `switchboard list`. SDKs compile the `outputSchema`
-//! of every tool they list, those in TypeScript with Ajv, and one schema that does not compile costs them the whole
-//! list. In doubt a schema is refused: a client can do without it.
+//! Used by `catalog::tool` for output schemas, which go to clients. SDKs compile the `outputSchema` of every tool
+//! they list, those in TypeScript with Ajv, and one schema that does not compile costs them the whole list. In
+//! doubt a schema is refused: a client can do without it.
 
 mod keyword_form;
 mod pattern;
