@@ -120,7 +120,7 @@ impl OpenEditor {
     }
 
     /// Returns the editor as a discovered server, for
-    /// [`Desired::add_discovered`](switchboard_config::Desired::add_discovered).
+    /// [`Desired::add_discovered`].
     pub fn to_found_server(&self) -> DiscoveredServer {
         let at = SourceOrigin::file(&self.file).start();
         DiscoveredServer {

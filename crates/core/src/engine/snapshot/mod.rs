@@ -186,7 +186,7 @@ impl WorkspaceSnapshot {
             .filter(move |name| declares(name) || self.catalog.has_resources(name))
     }
 
-    /// Returns the effective server of this name.
+    /// Returns the server of this name: the one that is started, else the first.
     pub fn server(&self, name: &str) -> Option<&ServerSnapshot> {
         let mut named = self.servers.iter().filter(|server| server.name == name);
         let first = named.clone().next();

@@ -94,7 +94,7 @@ impl ConnectionListener for EngineListener {
                 }
             }
             ConnectionEvent::Question(question) => engine.route_question(connection, question),
-            // A late answer gets an error from `wire`; unknown notifications have no reader.
+            // An answer to a withdrawn question fails on its own; unknown notifications have no reader.
             ConnectionEvent::Withdrawn { .. } | ConnectionEvent::Other(_) => {}
             ConnectionEvent::Unreadable(error) => {
                 tracing::warn!(server = %connection.spec().server, %error, "unreadable");
