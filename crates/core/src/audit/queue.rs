@@ -169,7 +169,7 @@ mod tests {
         })
     }
 
-    /// Whoever waits need not see the end of what others do.
+    /// `wait_written` returns once the records that came before it are written, even while others push.
     #[test]
     fn what_came_before_is_waited_for_and_no_more() {
         let queue = AuditQueue::default();
@@ -178,7 +178,7 @@ mod tests {
         queue.push(&called());
         assert!(queue.take(&mut batch));
         assert!(!queue.wait_written(Duration::ZERO), "it is only being written");
-        // One comes while that one is written.
+        // Another record comes while the first is written.
         queue.push(&called());
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| queue.wait_written(Duration::from_mins(1)));
@@ -188,7 +188,7 @@ mod tests {
             queue.push(&called());
             assert!(queue.take(&mut batch));
             queue.push(&called());
-            // The writer comes back for more: what was waited for is written.
+            // The writer comes back for more: the awaited records are written.
             scope.spawn(|| queue.take(&mut batch));
             assert!(waiting.join().unwrap());
         });

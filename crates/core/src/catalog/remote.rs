@@ -214,7 +214,7 @@ mod tests {
             ))
             .with_instructions(Some("Ask nicely."));
         let scope = Scope::User;
-        // One that is hidden still decides how its twin is called.
+        // A hidden tool still decides the name of its twin.
         let filter = ToolFilter { allow: None, deny: vec!["a.b".into()] };
         let member = CatalogMember {
             server: "one",

@@ -198,7 +198,7 @@ fn lock_file_problem(file: &Path, reason: &str) -> EngineProblem {
 mod tests {
     use super::*;
 
-    /// Looks for the editors of `/work/app` among files with these names and texts.
+    /// Finds the editors of `/work/app` among lock files with these names and texts.
     fn found(files: &[(&str, &str)]) -> (Vec<String>, usize) {
         let folder = tempfile::tempdir().unwrap();
         for (name, text) in files {

@@ -184,7 +184,7 @@ mod tests {
         DynamicConfig, HostContext, Platform, ResolveOptions, resolve_desired,
     };
 
-    /// The numbers of a user with these settings and variables, and the problems with them.
+    /// The limits of a user with these settings and variables, and their problems.
     fn numbers(settings: &str, variables: &[(&str, &str)]) -> (CallLimits, Vec<String>) {
         let folder = tempfile::tempdir().unwrap();
         let home = folder.path().to_str().unwrap().to_owned();
@@ -227,7 +227,7 @@ mod tests {
         check(r#"{"env":{"MCP_TOOL_TIMEOUT":""}}"#, &given, (1500, again, Some(9)));
     }
 
-    /// A session's own environment stands in for the workspace's, which is that of its first client.
+    /// A session's own environment replaces the workspace's, which is that of its first client.
     #[test]
     fn a_session_has_the_numbers_of_its_own_environment() {
         let own = [("MCP_TOOL_TIMEOUT", "20"), ("MAX_MCP_OUTPUT_TOKENS", "nonsense")];
