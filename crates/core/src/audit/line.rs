@@ -1,5 +1,8 @@
-//! A call as a line of JSON. Nothing gets into one that could be a secret: no values of arguments, no words of hooks,
-//! no ids that open a session, and of addresses neither user nor query.
+//! One line of the audit log: its JSON members, and the redaction of texts that go into it.
+//!
+//! Read by `switchboard audit`, the terminal UI and the hub's admin page; written by `audit::line_writer` and
+//! `audit::log`. A line holds no secret: no values of arguments, no output of hooks, no session ids that a client
+//! could use, and of URLs neither user nor query.
 
 use std::time::{Duration, SystemTime};
 
@@ -13,7 +16,7 @@ use super::{CallDecision, CallEnd, CallRecord};
 use crate::logs::format_timestamp;
 use crate::permission::DecisionReason;
 
-/// How much of a name is kept; peers choose them.
+/// Names are cut to this many characters: servers and clients choose them.
 const MAX_NAME_CHARS: usize = 256;
 
 /// One line of the audit log.
@@ -22,7 +25,7 @@ const MAX_NAME_CHARS: usize = 256;
 pub enum AuditEntry {
     /// A call.
     Call(Box<AuditCallLine>),
-    /// Calls that are missing.
+    /// Calls that are missing from the log.
     Lost(AuditGap),
 }
 
@@ -30,46 +33,46 @@ pub enum AuditEntry {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AuditCallLine {
-    /// When it began, RFC 3339 in UTC.
+    /// When the call began, RFC 3339 in UTC.
     pub time: String,
-    /// Whom it was made for.
+    /// The principal that the call was made for.
     pub principal: String,
     /// The client's name, as it gives it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub client: String,
-    /// How the client is reached.
+    /// The transport that the client uses.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub transport: String,
-    /// Tells sessions apart; it opens none.
+    /// Tells sessions apart; it cannot be used to enter one.
     pub session: String,
     /// The folder of the workspace.
     pub workspace: String,
     /// The server, where it was known.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub server: String,
-    /// The method.
+    /// The MCP method.
     pub method: String,
-    /// What was called or read.
+    /// The name of the tool or prompt, or the URI of the resource.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
     /// `allow`, `deny` or `unanswered`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<String>,
-    /// What decided: `rule`, `hook`, `mode`, `client`, `person`, …
+    /// The kind of reason: `rule`, `hook`, `mode`, `client`, `person`, …
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// The rule, or the mode.
+    /// The text of the rule, or the mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
-    /// Where the rule stands.
+    /// The file, line and column of the rule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<String>,
     /// `ok`, `asked`, `tool-error`, `refused`, `failed` or `cancelled`.
     pub outcome: String,
-    /// What kind of failure it was.
+    /// The kind of failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// How long it took, in microseconds.
+    /// How long the call took, in microseconds.
     pub micros: u64,
     /// Bytes of the parameters.
     pub sent: u64,
@@ -77,21 +80,21 @@ pub struct AuditCallLine {
     pub received: u64,
 }
 
-/// Calls that could not be written down.
+/// Calls that could not be written to the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditGap {
-    /// When that was noticed to be over.
+    /// When the writer could write again.
     pub time: String,
-    /// How many.
+    /// How many calls are missing.
     pub lost: u64,
-    /// Why.
+    /// Why they could not be written.
     pub why: String,
 }
 
-// === impl Line ===
+// === impl AuditCallLine ===
 
 impl AuditCallLine {
-    /// What may be told of a call.
+    /// Makes the line of a call, with redacted texts.
     pub fn from_record(called: &CallRecord) -> Self {
         let who = &called.who;
         let because = called.decision.as_ref().map(CallDecision::because);
@@ -131,7 +134,8 @@ impl AuditGap {
     }
 }
 
-/// What decided, in a word. What hooks and classifiers said may hold anything, and is not kept.
+/// The kind of reason as one word. The words of hooks and classifiers may hold anything, so the log leaves them
+/// out.
 fn reason_word(because: &DecisionReason) -> &'static str {
     match because {
         DecisionReason::Rule(_) => "rule",
@@ -148,7 +152,7 @@ fn reason_word(because: &DecisionReason) -> &'static str {
     }
 }
 
-/// What was wanted to be asked about, where nobody was asked.
+/// The reason to ask, of a decision that was made because the mode asks no one.
 fn underlying_reason(because: &DecisionReason) -> &DecisionReason {
     match because {
         DecisionReason::NobodyAsked { ask } => underlying_reason(ask),
@@ -156,7 +160,7 @@ fn underlying_reason(because: &DecisionReason) -> &DecisionReason {
     }
 }
 
-/// The rule or the mode, and where a rule stands.
+/// The rule or the mode, and the location of a rule.
 fn rule(because: &DecisionReason) -> (Option<String>, Option<String>) {
     match underlying_reason(because) {
         DecisionReason::Rule(rule) => {
@@ -171,7 +175,7 @@ fn micros(took: Duration) -> u64 {
     u64::try_from(took.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// Text of a peer or a file: one line of at most [`MAX_NAME_CHARS`], without secrets.
+/// Redacts text of a peer or a file: one line, cut to [`MAX_NAME_CHARS`], without parts that could be secrets.
 fn to_safe_text(text: &str) -> String {
     let line = sanitize::sanitize_line(text);
     let (plain, rest) = line.split_at(line.find(['?', '#']).unwrap_or(line.len()));
@@ -182,14 +186,14 @@ fn to_safe_text(text: &str) -> String {
         shown.truncate(cut);
         shown.push('…');
     } else if !rest.is_empty() {
-        // What stands there is data.
+        // The query and the fragment of a URL may hold secrets.
         shown.push_str(&rest[..1]);
         shown.push('…');
     }
     shown
 }
 
-/// Over the network a session's id is what its client comes in with; only its hash is written down.
+/// Hashes the id of a session that is reached over the network, since the client authenticates with that id.
 pub(super) fn session_mark(transport: &str, session: &str) -> String {
     match transport {
         "http" | "sse" | "ws" => URL_SAFE_NO_PAD.encode(&Sha256::digest(session)[..9]),
