@@ -1,8 +1,12 @@
-//! Where the socket and its locks are.
+//! Paths of the hub's socket and locks.
 //!
-//! A socket's address has room for 107 bytes, and a home can be longer than that, read-only or on a full disk. So the
-//! folders are tried in turn: the session's runtime directory, user state, and a short one that is named by the user's
-//! id. One that others can enter is an error, never passed over: whoever opened it up waits for that.
+//! A socket address has room for 107 bytes, and a home can be longer than that, read-only or on a full disk. So the
+//! folders are tried in turn: the session's runtime directory, user state, and a short folder in `/tmp` named after the
+//! user id. A folder that other users can enter is an error and is never skipped: another user may have opened it to
+//! make the hub listen elsewhere.
+//!
+//! Used by `listen`, by [`crate::attach`] and [`crate::admin::client`], and by the commands that look for a hub. It
+//! does not bind or connect, except to test whether a hub answers on a read-only disk.
 
 use std::{
     fs::{self, DirBuilder, Metadata, OpenOptions},
@@ -21,25 +25,25 @@ use switchboard_config::HostContext;
 
 use super::SocketError;
 
-/// The longest path a socket can have; one byte more ends it.
+/// The longest path that fits a socket address.
 const MAX_SOCKET_PATH_BYTES: usize = 107;
-/// Bytes of the digest that tell one pair of folders from another.
+/// Bytes of the digest in the socket's name; it tells one pair of folders from another.
 const DIGEST_BYTES: usize = 8;
 
-/// What the socket's place depends on.
+/// The folders that determine the socket's path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HubFolders {
-    /// The user's configuration.
+    /// The user's configuration folder.
     pub config: PathBuf,
-    /// The user's state.
+    /// The user's state folder.
     pub state: PathBuf,
     /// `XDG_RUNTIME_DIR`, where it is set.
     pub runtime: Option<PathBuf>,
-    /// Where a short private folder may be made: `/tmp`, whatever `TMPDIR` says, so that all clients find it.
+    /// The parent of the short private folder: `/tmp`, not `TMPDIR`, so that all clients find it.
     pub short: PathBuf,
 }
 
-/// Where one hub is reached.
+/// The paths of one hub.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HubPaths {
     folder: PathBuf,
@@ -48,11 +52,11 @@ pub struct HubPaths {
 
 /// A folder that may hold the socket.
 enum SocketFolder {
-    /// Inside the runtime directory, which must be there.
+    /// Inside the runtime directory, which must exist.
     Runtime(PathBuf),
-    /// Inside user state, which is made where it is missing.
+    /// Inside user state, which is created if it is missing.
     State(PathBuf),
-    /// Inside a folder that everybody can write to.
+    /// Inside a folder that all users can write to.
     Short(PathBuf),
 }
 
@@ -70,8 +74,8 @@ impl HubFolders {
         }
     }
 
-    /// Equal for clients that belong to the same hub. Paths count as they are written: what they lead to may not
-    /// be there yet.
+    /// A name that is equal for clients of one hub. Paths count as they are written, because their targets may not
+    /// exist yet.
     fn digest_name(&self) -> String {
         let mut digest = Sha256::new();
         digest.update(self.config.as_os_str().as_bytes());
@@ -83,7 +87,7 @@ impl HubFolders {
     }
 
     fn candidates(&self) -> Vec<SocketFolder> {
-        // After `su` the variable may still name the folder of another user.
+        // After `su`, `XDG_RUNTIME_DIR` may still name the folder of another user.
         let runtime = self.runtime.as_ref().filter(|path| is_folder_of_ours(path));
         let runtime = runtime.map(|path| SocketFolder::Runtime(path.join("switchboard")));
         let short = self.short.join(format!("switchboard-{}", geteuid()));
@@ -95,7 +99,7 @@ impl HubFolders {
 // === impl HubPaths ===
 
 impl HubPaths {
-    /// Finds the place and makes its folder. Looks at files, so it may block.
+    /// Finds the paths and creates their folder. Reads the file system, so it may block.
     pub fn find(folders: &HubFolders) -> Result<Self, SocketError> {
         let name = folders.digest_name();
         let mut shortest = folders.short.clone();
@@ -115,7 +119,8 @@ impl HubPaths {
         Err(unusable.unwrap_or(SocketError::TooLong { path: shortest }))
     }
 
-    /// Whether a hub could listen here. One that listens already may have begun before the disk was full or read-only.
+    /// Checks that a hub could listen here. A running hub counts too: it may have begun before the disk was full or
+    /// read-only.
     fn check_writable(&self) -> Result<(), SocketError> {
         let mut options = OpenOptions::new();
         options.create(true).truncate(false).write(true).mode(0o600);
@@ -126,17 +131,17 @@ impl HubPaths {
         }
     }
 
-    /// The socket.
+    /// The path of the socket.
     pub fn socket_path(&self) -> PathBuf {
         self.file("sock")
     }
 
-    /// What the hub holds for as long as it lives.
+    /// The lock that the hub holds for as long as it lives.
     pub fn lock_path(&self) -> PathBuf {
         self.file("lock")
     }
 
-    /// What a client holds while it starts a hub.
+    /// The lock that a client holds while it starts a hub.
     pub fn start_lock_path(&self) -> PathBuf {
         self.file("starting")
     }

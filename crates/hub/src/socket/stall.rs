@@ -1,4 +1,7 @@
-//! A sink that fails when its reader does not read.
+//! An [`AsyncWrite`] that fails with `TimedOut` when the peer does not read for a while.
+//!
+//! Used by `connection` and `admin_http` on every socket, so that one stalled client cannot hold memory. It does not
+//! limit reading.
 
 use std::{
     io,
@@ -12,11 +15,11 @@ use tokio::{
     time::{Sleep, sleep},
 };
 
-/// Gives every write so long.
+/// Limits every write to `patience`.
 pub(super) struct StallTimeoutWriter<W> {
     inner: W,
     patience: Duration,
-    /// Runs while a write waits.
+    /// The timer, while a write is pending.
     waiting: Option<Pin<Box<Sleep>>>,
 }
 
@@ -27,7 +30,7 @@ impl<W: AsyncWrite + Unpin> StallTimeoutWriter<W> {
         Self { inner, patience, waiting: None }
     }
 
-    /// The write's own outcome, or the end of patience.
+    /// Returns the outcome of the write, or `TimedOut` once the timer has ended.
     fn check_deadline<T>(
         &mut self,
         context: &mut Context<'_>,
