@@ -23,7 +23,7 @@ pub(super) struct ClientReader {
     ended: bool,
 }
 
-// === impl Client ===
+// === impl ClientLink ===
 
 impl ClientLink {
     pub(super) fn new((writer, reader): LinkEnd) -> Self {

@@ -78,7 +78,7 @@ enum NotReached {
     Room,
 }
 
-// === impl Search ===
+// === impl HubSearch ===
 
 impl<'a> HubSearch<'a> {
     fn new(options: &'a AttachOptions) -> Self {

@@ -75,7 +75,7 @@ pub enum HubAttachError {
     },
 }
 
-// === impl Error ===
+// === impl HubAttachError ===
 
 impl HubAttachError {
     /// Whether another attempt could succeed: a hub may be ending, a file half edited, a program half upgraded.

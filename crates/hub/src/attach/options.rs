@@ -123,7 +123,7 @@ impl fmt::Debug for HubLaunchOptions {
     }
 }
 
-// === impl Timing ===
+// === impl AttachTiming ===
 
 impl Default for AttachTiming {
     fn default() -> Self {

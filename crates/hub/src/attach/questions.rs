@@ -22,7 +22,7 @@ pub(super) struct PendingQuestions {
     asked: HashMap<IdKey, Id>,
 }
 
-// === impl Questions ===
+// === impl PendingQuestions ===
 
 impl PendingQuestions {
     /// How many hubs were lost.

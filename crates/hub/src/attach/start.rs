@@ -32,7 +32,7 @@ pub(super) struct StartingHub {
     _lock: FileLock,
 }
 
-// === impl Starting ===
+// === impl StartingHub ===
 
 impl StartingHub {
     pub(super) fn begin(what: &HubLaunchOptions, lock: FileLock) -> Result<Self, HubAttachError> {

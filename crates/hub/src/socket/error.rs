@@ -48,7 +48,7 @@ pub enum SocketError {
     },
 }
 
-// === impl Error ===
+// === impl SocketError ===
 
 impl SocketError {
     /// Returns a closure for `map_err` that adds the operation and the path.

@@ -161,7 +161,7 @@ pub enum HelloRefusalKind {
     Other,
 }
 
-// === impl Hello ===
+// === impl ClientHello ===
 
 impl ClientHello {
     /// Parses a hello. The protocol version is checked first: another version may give the other members another
@@ -210,7 +210,7 @@ impl<T: DeserializeOwned> HelloReply<T> {
     }
 }
 
-// === impl Refusal ===
+// === impl HelloRefusal ===
 
 impl HelloRefusal {
     /// Creates a refusal with a sentence for people.

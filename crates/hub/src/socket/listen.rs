@@ -51,7 +51,7 @@ pub struct EndedHub {
     pub lock: FileLock,
 }
 
-// === impl Listener ===
+// === impl HubListener ===
 
 impl HubListener {
     /// Listens at `place`. Waits up to `patience` for a hub that is about to end.

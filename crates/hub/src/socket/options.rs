@@ -74,7 +74,7 @@ impl ListenOptions {
     }
 }
 
-// === impl Lifetime ===
+// === impl HubLifetime ===
 
 impl HubLifetime {
     /// The lifetime of a hub that `connect` started: 10 min idle, 1 s before a handover.

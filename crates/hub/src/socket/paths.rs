@@ -60,7 +60,7 @@ enum SocketFolder {
     Short(PathBuf),
 }
 
-// === impl Folders ===
+// === impl HubFolders ===
 
 impl HubFolders {
     /// The folders of one caller.

@@ -23,7 +23,7 @@ pub(super) struct StallTimeoutWriter<W> {
     waiting: Option<Pin<Box<Sleep>>>,
 }
 
-// === impl Stall ===
+// === impl StallTimeoutWriter ===
 
 impl<W: AsyncWrite + Unpin> StallTimeoutWriter<W> {
     pub(super) fn new(inner: W, patience: Duration) -> Self {

@@ -77,7 +77,7 @@ impl UsageCounters {
     }
 }
 
-// === impl Counts ===
+// === impl UsageCounts ===
 
 impl UsageCounts {
     /// Whether there is neither a client nor a call.
