@@ -1,4 +1,7 @@
-//! What may be typed.
+//! The command line: global flags, all commands, and their parsing with clap.
+//!
+//! Used by `main` and by every command for its arguments. Doc comments of the types are the help texts that users see.
+//! It does not read the environment or files (`surroundings` does).
 
 mod calls;
 mod guarding;

@@ -1,4 +1,6 @@
-//! What may be typed about native plugins.
+//! Arguments of `plugin new`, `check`, `list` and `serve`.
+//!
+//! Used by `commands::plugin`. It does not look for plugins.
 
 use std::net::IpAddr;
 use std::path::PathBuf;

@@ -1,4 +1,6 @@
-//! Spans of time as they are typed: `90s`, `15m`, `12h`, `30d`, `2w`.
+//! Parses durations on the command line: `90s`, `15m`, `12h`, `30d`, `2w`.
+//!
+//! Used by `args::calls` and `args::guarding`.
 
 use std::time::Duration;
 
