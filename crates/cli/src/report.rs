@@ -171,7 +171,7 @@ impl Failure {
     }
 }
 
-// === impl Kind ===
+// === impl FailureKind ===
 
 impl FailureKind {
     fn as_str(self) -> &'static str {

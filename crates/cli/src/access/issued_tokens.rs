@@ -20,7 +20,7 @@ pub(super) struct IssuedTokenVerifier {
     base: String,
 }
 
-// === impl Issued ===
+// === impl IssuedTokenVerifier ===
 
 impl IssuedTokenVerifier {
     /// `base` is the hub's own URL, without a path.

@@ -111,7 +111,7 @@ fn unfitting(about: &QuestionKind) -> Failure {
     Failure::usage("that does not answer this question", hint)
 }
 
-// === impl Span ===
+// === impl AnswerLifetime ===
 
 impl From<Span> for AnswerLifetime {
     fn from(span: Span) -> Self {

@@ -90,7 +90,7 @@ fn extension(mime: &str) -> String {
     }
 }
 
-// === impl Part ===
+// === impl ResultPart ===
 
 impl ResultPart {
     /// From a block of a tool's result or of a prompt.

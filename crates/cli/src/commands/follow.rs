@@ -69,7 +69,7 @@ pub(super) async fn follow(
     }
 }
 
-// === impl Line ===
+// === impl ProgressLine ===
 
 impl ProgressLine<'_> {
     fn progress(&mut self, params: Raw, asking: &CallQuestions<'_>) {

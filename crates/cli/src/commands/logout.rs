@@ -102,7 +102,7 @@ impl Logout {
     }
 }
 
-// === impl Ended ===
+// === impl EndedSignIn ===
 
 impl EndedSignIn {
     fn new(record: &SignInRecord, revoked: Result<(), Error>) -> Self {

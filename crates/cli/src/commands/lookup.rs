@@ -255,7 +255,7 @@ pub(super) fn path<T: LookupItem>(item: &T) -> String {
     format!("{}/{}", item.server(), item.own_name())
 }
 
-// === impl Typed ===
+// === impl TypedName ===
 
 impl<'a> TypedName<'a> {
     fn of(typed: &'a str, snapshot: &WorkspaceSnapshot) -> Self {
@@ -276,7 +276,7 @@ impl<'a> TypedName<'a> {
     }
 }
 
-// === impl Item ===
+// === impl LookupItem ===
 
 impl LookupItem for Arc<ListedTool> {
     const NOUN: &'static str = "tool";

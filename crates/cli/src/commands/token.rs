@@ -130,7 +130,7 @@ pub(crate) fn failed(error: TokenStoreError, store: &TokenStore) -> Failure {
     }
 }
 
-// === impl Problem ===
+// === impl TokenProblem ===
 
 impl From<TokenStoreError> for TokenProblem {
     fn from(error: TokenStoreError) -> Self {

@@ -21,7 +21,7 @@ const OTHER_FORMS_HINT: &str = "one JSON object, `@FILE` and `-` are taken too";
 const ARGUMENT_FORMS_HINT: &str =
     "write `key=value`, `key:=json`, one JSON object, `@FILE`, or `-`";
 
-// === impl Typed ===
+// === impl TypedArguments ===
 
 impl TypedArguments {
     /// Parses as far as possible without the tool's schema.

@@ -185,7 +185,7 @@ fn print(servers: &[ExaminedServer], hub: &CommandEngine, caller: &Caller, print
     }
 }
 
-// === impl Examined ===
+// === impl ExaminedServer ===
 
 impl ExaminedServer {
     fn details(&self, printer: &Printer) -> Vec<String> {

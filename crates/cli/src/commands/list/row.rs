@@ -96,7 +96,7 @@ pub(crate) struct ServerRow {
     causes: Vec<String>,
 }
 
-// === impl Table ===
+// === impl TableWidths ===
 
 impl TableWidths {
     pub(crate) fn of(desired: &Desired) -> Self {
@@ -105,7 +105,7 @@ impl TableWidths {
     }
 }
 
-// === impl Row ===
+// === impl ServerRow ===
 
 impl ServerRow {
     pub(crate) fn new(server: &DesiredServer, desired: &Desired) -> Self {
