@@ -250,7 +250,7 @@ pub(crate) fn silent(name: &str) -> String {
     format!("it may be busy with a call, or hang; `{reconnect}` starts it anew")
 }
 
-/// For a call that was denied, or whose question was not answered.
+/// For a call that was denied, or with a permission question that was not answered.
 pub(crate) fn of_denial(error: &CallError) -> Option<String> {
     match error {
         CallError::Denied { because, .. } if matches!(**because, DecisionReason::Rule(_)) => {
@@ -279,7 +279,7 @@ pub(crate) fn of_call(error: &CallError) -> Option<String> {
     })
 }
 
-/// For a server whose credentials could not be obtained.
+/// For a server without usable credentials.
 pub(crate) fn examine_sign_in(server: &str) -> String {
     format!("`{}` shows each step", command_line("doctor auth", [server]))
 }

@@ -1,4 +1,4 @@
-//! Limits of the system (`ulimit`) on threads and descriptors, and the program's share of them.
+//! Limits of the system (`ulimit`) on threads and descriptors, and the share that this program takes.
 //!
 //! Used by `main` before the runtime starts, and by the hub, `serve` and `access` for the number of connections. A low
 //! limit is an error that names the limit, never a panic. It does not limit memory.

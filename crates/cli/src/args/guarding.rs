@@ -1,4 +1,4 @@
-//! Arguments for access control: `serve` flags such as `--auth` and `--tls-cert`, and the `token` command.
+//! Arguments for access control: flags of `serve` (`--auth`, `--tls-cert` and others), and the `token` command.
 //!
 //! Used by `args::serving`, `args::plugins` and `access`. It does not check that the flags fit together (`access`
 //! does).

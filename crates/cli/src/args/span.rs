@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-/// Reads a span. A number alone would leave open of what, so it is refused.
+/// Parses a duration. A number without a unit is ambiguous, so it is refused.
 pub(crate) fn span(text: &str) -> Result<Duration, String> {
     let wrong = || "a number with its unit is wanted: 90s, 15m, 12h, 30d, 2w".to_owned();
     let (at, unit) = text.char_indices().next_back().ok_or_else(wrong)?;

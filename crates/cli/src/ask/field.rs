@@ -265,7 +265,7 @@ fn format(schema: &Raw) -> &'static str {
     }
 }
 
-/// Whether a text roughly has a format such as `email` or `date`; the server checks it exactly.
+/// Whether a text roughly has a format, for example `email` or `date`; the server checks it exactly.
 fn fits(text: &str, format: Option<&str>) -> bool {
     let is_date = |text: &str| {
         let mut parts = text.splitn(3, '-').map(|part| (part.len(), part.parse::<u32>()));

@@ -95,7 +95,7 @@ fn report<'a>(problems: impl IntoIterator<Item = &'a PluginProblem>, printer: &P
     }
 }
 
-/// Prints new problems while clients are served, such as a broken file or a crashed plugin. Does not return.
+/// Prints new problems while clients are served, for example a broken file or a crashed plugin. Does not return.
 async fn report_changes(plugins: &PluginServer, mut known: Vec<PluginProblem>, printer: &Printer) {
     let mut watched = plugins.watch_problems();
     while watched.changed().await.is_ok() {
