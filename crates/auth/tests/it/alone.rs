@@ -1,4 +1,4 @@
-//! A workload signs in with a statement that somebody else made about it.
+//! Tests of workload sign-in with a JWT bearer assertion from a file, without a person.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Answers and documents that are not what they should be: each is refused, says what it is, and gets nobody a token.
+//! Tests of malformed metadata, responses and redirects: each is refused with its own error, and no token is obtained.
 
 use std::net::TcpStream;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! A protected server and its authorization server under one roof. Tokens are rotated; an old refresh token that is
-//! shown again ends the whole sign-in, as the security guidance for OAuth has it.
+//! Test helper: a protected server with its authorization server. Refresh tokens rotate; a reused refresh token ends
+//! the whole sign-in, as the OAuth security guidance says. Used by most files here.
 
 use std::collections::HashMap;
 use std::path::Path;

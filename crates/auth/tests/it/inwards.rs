@@ -1,5 +1,5 @@
-//! A server out in the world does not make us go inside, whatever its name means at which moment; and a proxy inside is
-//! no obstacle.
+//! Tests that a remote server cannot direct requests into the private network through names that change their address,
+//! and that a private proxy still works.
 
 use std::io;
 use std::net::IpAddr;

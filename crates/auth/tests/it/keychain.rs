@@ -1,4 +1,5 @@
-//! A real Secret Service, on a bus of its own: each test is this program again, inside such a session.
+//! Tests of the system keychain with a real Secret Service on a D-Bus session of its own; each test runs this program
+//! again inside that session.
 
 use std::io;
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! An organisation: its identity provider, and a server whose authorization server trusts it and nobody else.
+//! Test helper: an organisation with an identity provider, and a server with an authorization server that trusts only
+//! that provider. Used by `organisation` and `other_process`.
 
 use std::collections::HashMap;
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! Signed in once with the organisation, let in everywhere; and where it fails, it is said where.
+//! Tests of cross-app access: one sign-in with the identity provider opens all its servers, and a failure names the
+//! step that failed.
 
 use std::sync::Arc;
 

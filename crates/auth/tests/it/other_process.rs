@@ -1,4 +1,4 @@
-//! Signing in and out in another process counts from the next request on.
+//! Tests that a sign-in or sign-out in another process applies from the next request on.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Tokens that are bound to a key: proofs, nonces, and the same key for as long as the sign-in lasts.
+//! Tests of DPoP: tokens bound to a key, proofs with nonces, and one key for as long as a sign-in lasts.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The same with a real provider before a real server: a certified OpenID provider is stricter than any script of ours.
+//! Tests with a real, certified OpenID provider before a real server; it is stricter than a script.
 
 use std::path::Path;
 use std::process::{Child, Stdio};

@@ -1,5 +1,5 @@
-//! However many requests meet an ended token, it is renewed once; and whatever goes wrong then, nobody is signed out
-//! who need not be.
+//! Tests of token renewal: many requests with an expired token cause one renewal, and a failed renewal ends a sign-in
+//! only if the grant was refused.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

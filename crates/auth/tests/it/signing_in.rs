@@ -1,4 +1,5 @@
-//! From a challenge to an account, and what is refused on the way.
+//! Tests of the OAuth sign-in, from the challenge to the stored account, and of the responses that are refused on the
+//! way.
 
 use std::sync::Arc;
 

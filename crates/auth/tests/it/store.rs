@@ -1,4 +1,4 @@
-//! What is kept: sealed, whole, and by whom it can be opened.
+//! Tests of the sign-in store: sealed files, the key and where it is kept, damaged and exposed files.
 
 use std::io;
 use std::sync::{Arc, Mutex};

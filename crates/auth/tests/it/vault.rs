@@ -1,4 +1,5 @@
-//! A server whose tokens are bound to keys: it checks every proof the way RFC 9449 says, and wants nonces.
+//! Test helper: a server with key-bound tokens that checks every DPoP proof as RFC 9449 says and demands nonces. Used
+//! by `proving`, `organisation` and `alone`.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,4 @@
-//! Tokens that others show: which are believed, with keys that come and go.
+//! Tests of access token verification for `serve`: which tokens are accepted, key rotation, unreachable issuers.
 
 use std::sync::{Arc, Mutex};
 

@@ -1,4 +1,4 @@
-//! Names, folders, globs, rules.
+//! Tests of names, folders, globs, tool filters and rules.
 
 use std::path::{Path, PathBuf};
 

@@ -1,9 +1,9 @@
-//! Cases as data: files, environment and what was asked, then what is desired.
+//! Test helper: cases as data. Files, environment and request in; desired state out. Used by `desired`.
 //!
-//! A case file holds many cases. `=== name` starts one, `--- place` a part of it:
+//! A case file holds many cases. `=== name` starts one, `--- place` a part:
 //!
 //! - `project/…`, `home/…`, `config/…`, `managed/…`: a file with this content,
-//! - `before project/…`: the same, but it is there only while a person approves everything,
+//! - `before project/…`: a file that exists only while a person approves everything,
 //! - `env`: lines `NAME=VALUE`,
 //! - `ask`: lines such as `approve all`, `approve NAME`, `reject NAME`, `agent NAME`, `strict`, `cwd project/sub`,
 //!   `dynamic {…}`, `dynamic-file project/x.json`, `connectors {…}`, `owner other`, `link project/x to project/y`,

@@ -1,4 +1,5 @@
-//! Files, environment and policy in; desired state and problems out.
+//! Tests of resolution: files, environment and policy in; desired state and problems out. The cases are data, see
+//! `case`.
 
 use std::fs;
 use std::path::Path;

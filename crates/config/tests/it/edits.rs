@@ -1,4 +1,4 @@
-//! Edits: what they write, and every byte they leave alone.
+//! Tests of edits of JSON files: the written text, and every byte that must stay.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};

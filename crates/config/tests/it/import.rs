@@ -1,4 +1,4 @@
-//! Other clients' files, as those clients write them.
+//! Tests of `import` with files of other clients, as those clients write them.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Our entry in other clients' files: what is written, where, and that taking it out leaves every byte as it was.
+//! Tests of `install` and `uninstall` in files of other clients: uninstalling restores every byte.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Laws that hold whatever the configuration.
+//! Property tests of expansion, scopes and edits, for any configuration.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};

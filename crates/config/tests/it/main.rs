@@ -1,4 +1,4 @@
-//! The library as its users see it.
+//! Integration tests of `config` through its public API.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

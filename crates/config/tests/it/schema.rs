@@ -1,4 +1,4 @@
-//! The published schemas are those of the types.
+//! Tests that the published JSON schemas match the types.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Patterns of URLs in a policy, the nasty ones among them.
+//! Tests of URL patterns in policies, with hostile spellings.
 
 use switchboard_config::UrlPattern;
 

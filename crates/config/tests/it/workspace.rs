@@ -1,4 +1,4 @@
-//! What the commands do to files and to user state.
+//! Tests of `ConfigWorkspace`: changes to configuration files and user state by commands.
 
 use std::fs;
 use std::process::{Command, Stdio};

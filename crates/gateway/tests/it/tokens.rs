@@ -1,4 +1,4 @@
-//! Tokens: how they are kept, and what becomes of who uses one that is taken back.
+//! Tests of the token store, and of sessions that end with a revoked token.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

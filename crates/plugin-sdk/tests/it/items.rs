@@ -1,4 +1,4 @@
-//! Functions with attributes: what clients see of them, and what they answer.
+//! Tests of functions with attributes: their definitions for clients, and their results.
 
 use serde_json::{Value, json};
 use switchboard_plugin_sdk::{

@@ -1,4 +1,4 @@
-//! What a plugin on the SDK shows its host and answers, through the same table that a host reads.
+//! Integration tests of `plugin-sdk`: a plugin as its host sees it, through the ABI table.
 #![allow(clippy::unwrap_used, reason = "a test that fails should say where")]
 
 mod items;

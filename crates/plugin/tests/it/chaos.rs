@@ -1,4 +1,4 @@
-//! A plugin that does anything at any time, beside one that is well.
+//! Test of a plugin that fails at random, beside a healthy one.
 
 use std::{
     sync::Arc,

@@ -1,4 +1,4 @@
-//! A client in one page: requests out, answers and notifications in.
+//! Test helper: a small client that sends requests and collects answers and notifications. Used by all tests here.
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 

@@ -1,4 +1,4 @@
-//! Everything a plugin can do wrong: an error for the call, a problem with the cause, a worker that is there again.
+//! Tests of faulty plugins: an error for the call, a problem with the cause, and a restarted worker.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,4 +1,5 @@
-//! A plugin that never stops talking: its call ends, the next one is answered, and no other plugin notices.
+//! Tests of a plugin that sends without end: its call ends, the next call is answered, and other plugins are not
+//! affected.
 
 use std::{
     sync::Arc,

@@ -1,4 +1,4 @@
-//! A plugin of the second version: everything a server may do, through the whole host.
+//! Tests of plugins of ABI version 2: all features of a server, through the whole host.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,4 +1,5 @@
-//! The plugin host with real workers: plugins of both versions, one of them written to do everything wrong.
+//! Integration tests of the plugin host with real workers: plugins of both ABI versions, one of which does everything
+//! wrong.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,4 +1,4 @@
-//! Files that change while clients call: the new version takes over whole, or the old one goes on.
+//! Tests of hot reload: the new version takes over completely, or the old one stays.
 
 use std::{
     sync::Arc,

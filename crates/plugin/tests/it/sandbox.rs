@@ -1,4 +1,4 @@
-//! Ways out of the sandbox, all tried by a plugin, and what still has to work within it.
+//! Tests of the sandbox: a plugin tries every way out, and allowed operations work.
 
 use std::{
     os::{

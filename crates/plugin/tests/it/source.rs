@@ -1,4 +1,4 @@
-//! Plugins compiled on the spot, and a host that runs them.
+//! Test helper: plugins compiled from source, and a host that runs them. Used by all tests here.
 
 use std::{
     path::{Path, PathBuf},

@@ -1,4 +1,4 @@
-//! Which resources are wanted: a plugin knows, whatever becomes of its workers and of its clients.
+//! Tests of resource subscriptions across restarts and versions of a plugin.
 
 use std::{
     sync::Arc,

@@ -1,4 +1,4 @@
-//! Calls that become tasks: looked at, answered, cancelled, and not forced on anybody.
+//! Tests of calls that become tasks: polled, answered, cancelled, and only for clients that support them.
 
 use std::time::{Duration, Instant};
 

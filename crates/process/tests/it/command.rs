@@ -1,4 +1,4 @@
-//! What a child is given: exactly what the command says, and nothing of ours.
+//! Tests of a child's environment, folder, program lookup and descriptors: exactly those of the command.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;

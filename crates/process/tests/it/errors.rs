@@ -1,4 +1,4 @@
-//! What a person reads when a program cannot be started: each cause is an error of its own.
+//! Tests of start errors: each cause has its own error text.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

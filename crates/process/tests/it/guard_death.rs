@@ -1,4 +1,4 @@
-//! What happens when somebody else lays hands on a guard.
+//! Tests of a guard that is signalled, killed or frozen.
 
 use std::ffi::OsString;
 use std::time::Duration;

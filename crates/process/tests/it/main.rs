@@ -1,4 +1,4 @@
-//! Child processes: what they get, how they end, and that none is left.
+//! Integration tests of `process`: the environment of child processes, their end, and that none is left.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]

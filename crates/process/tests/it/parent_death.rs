@@ -1,4 +1,4 @@
-//! However the parent ends, nobody outlives it by more than a moment.
+//! Tests of the end of the parent: all children end soon after, however the parent ended.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What goes through the pipes, and how the end of either side is seen.
+//! Tests of pipes: data, and the end of either side.
 
 use std::sync::{Arc, Mutex};
 

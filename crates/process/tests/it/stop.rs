@@ -1,4 +1,4 @@
-//! The stop ladder: in order, patient with the polite, and over everybody in the end.
+//! Tests of the stop ladder: its order, its grace periods, and that every process ends.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! A broken edit keeps the last good state, and keeps nothing out that takes away.
+//! Tests of broken edits: the last valid state stays, and restrictions still apply at once.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

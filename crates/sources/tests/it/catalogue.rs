@@ -1,4 +1,4 @@
-//! The organisation's catalogue: fetched, kept, used when it cannot be fetched.
+//! Tests of the connector catalog: fetched, cached, and used from the cache if it cannot be fetched.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

@@ -1,4 +1,4 @@
-//! Every way in which a file changes.
+//! Tests of every kind of file change.
 
 use std::fs;
 use std::os::unix::fs::symlink;

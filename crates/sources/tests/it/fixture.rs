@@ -1,4 +1,4 @@
-//! A person's folders, and sources that are waited for.
+//! Test helper: a user's folders, and sources to wait for. Used by all tests here.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Everything anybody in this process logs, down to the last detail.
+//! Test helper: captures all log messages of this process. Used by `secrets`.
 
 use std::fmt::Write as _;
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};

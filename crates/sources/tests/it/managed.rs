@@ -1,4 +1,4 @@
-//! The administrator's files count at once, whatever else is the matter.
+//! Tests of the administrator's files, which apply at once, also while other files are broken.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! The token appears nowhere but in the request.
+//! Test that the catalog token appears only in the request.
 
 use std::fmt::Write as _;
 use std::fs;

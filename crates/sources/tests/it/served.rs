@@ -1,4 +1,4 @@
-//! What files say reaches the engine, and only what they change is touched.
+//! Tests of `SyncedWorkspace`: file changes reach the engine, and only changed servers are touched.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Nothing is left.
+//! Test that shutdown leaves no task, thread or file watch.
 
 use std::fs;
 use std::process::Command;

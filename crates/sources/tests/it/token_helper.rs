@@ -1,4 +1,4 @@
-//! The command that prints the token: what it gets, how it may fail, and that it ends.
+//! Tests of the command that prints the catalog token: its environment, its failures, its end.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The one integration binary of this crate.
+//! Integration tests of `wire`: envelopes, HTTP, sessions, transports, and real peers.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test that cannot go on fails.
 

@@ -1,4 +1,4 @@
-//! Serving one client: what it writes in one breath, and what its server sees and says of it.
+//! Tests of serving one client: cancelled requests, and limits on running requests.
 
 use std::{
     sync::{Arc, Mutex},

@@ -1,4 +1,4 @@
-//! The WebSocket client against scripted servers on loopback.
+//! Tests of the WebSocket client against scripted servers on loopback.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

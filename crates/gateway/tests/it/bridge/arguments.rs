@@ -1,4 +1,4 @@
-//! Arguments on their way to a server: passed as they are, refused where no server could read them, checked where the
+//! Tests of arguments on their way to a server: passed unchanged, refused if no server could read them, checked if
 //! settings ask for it.
 
 use serde_json::{Value, json};

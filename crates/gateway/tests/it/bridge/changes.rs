@@ -1,4 +1,4 @@
-//! One change is told once, whatever the number of servers, connections and lists.
+//! Tests of change notifications: one change is announced once, whatever the number of servers, connections and lists.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! Items whose definitions break the protocol, before clients on real SDKs, which check every item of a list: one that
-//! breaks the schema of their version makes them refuse the list as a whole.
+//! Test of items that break the schema, with clients on real SDKs: those validate every item and would refuse the whole
+//! list.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

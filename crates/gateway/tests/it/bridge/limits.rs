@@ -1,4 +1,4 @@
-//! Results that are kept to a client's limit, and those that pass as they are.
+//! Tests of result limits for clients.
 
 use serde_json::{Value, json};
 use switchboard_core::results::ResultPolicy;

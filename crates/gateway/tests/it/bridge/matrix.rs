@@ -1,4 +1,4 @@
-//! Every feature in every pairing.
+//! Tests of every feature in every pairing of client and server eras.
 
 use serde_json::{Value, json};
 use switchboard_config::Mode;

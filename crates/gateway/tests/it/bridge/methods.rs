@@ -1,4 +1,4 @@
-//! Methods that one side does not know.
+//! Tests of methods that one side does not know.
 
 use switchboard_gateway::bridge::BridgeOptions;
 use switchboard_gateway::view_provider::ViewSelection;

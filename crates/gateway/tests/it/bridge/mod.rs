@@ -1,4 +1,4 @@
-//! Any client, any server: four pairings of eras, the same features in each.
+//! Tests of the bridge: clients and servers of both eras, in four pairings.
 
 mod arguments;
 mod changes;

@@ -1,4 +1,5 @@
-//! Texts for a client use the names that the client was given, in every style: following their advice works.
+//! Tests that texts for a client use the tool names of that client, in every naming style, so that following them
+//! works.
 
 use std::collections::BTreeSet;
 

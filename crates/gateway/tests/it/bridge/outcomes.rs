@@ -1,4 +1,4 @@
-//! Servers that end in the middle of a call: nobody knows whether it was carried out, and its client is told so.
+//! Tests of servers that end during a call: the client learns that the outcome is unknown.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The gateway's own tools beside those of servers: names that servers have too, and tools for resources.
+//! Tests of the gateway's own tools beside those of servers: name clashes, and tools for resources.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Handles: for their own client and the same request, until they expire; once, where a call waits.
+//! Tests of handles of parked calls: bound to client and request, expiring, and usable once while a call waits.
 
 use switchboard_core::results::ResultPolicy;
 use switchboard_gateway::bridge::BridgeOptions;

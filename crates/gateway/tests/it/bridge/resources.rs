@@ -1,4 +1,4 @@
-//! Resources that no list mentions, and resources that two servers have.
+//! Tests of resources that no list mentions, and of resources with two owners.
 
 use serde_json::{Value, json};
 use switchboard_gateway::bridge::BridgeOptions;

@@ -1,4 +1,4 @@
-//! Tools that are looked for, and results that are read on in.
+//! Tests of tool search, and of reading on in spilled results.
 
 use serde_json::{Value, json};
 use switchboard_core::engine::EngineEventKind;

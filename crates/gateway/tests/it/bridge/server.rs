@@ -1,4 +1,4 @@
-//! A server with one tool for each feature.
+//! Test helper: a server with one tool for each feature. Used by the tests of `bridge`.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,4 @@
-//! Tasks in every pairing: followed, asked, cancelled, listed, and nobody else's.
+//! Tests of tasks in every pairing: followed, asked, cancelled, listed, and private to their client.
 
 use serde_json::{Value, json};
 use switchboard_gateway::view_provider::ViewSelection;

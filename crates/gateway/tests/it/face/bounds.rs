@@ -1,4 +1,4 @@
-//! Too much of anything: bodies, calls, connections, and what a client does not read.
+//! Tests of limits on bodies, calls, connections and unread output.
 
 use std::time::Duration;
 

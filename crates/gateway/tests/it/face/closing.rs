@@ -1,4 +1,4 @@
-//! The end: nothing new is taken, what is under way has some time, and then it is over.
+//! Tests of shutdown: no new requests, a grace period for running calls, then the end.
 
 use std::time::Duration;
 

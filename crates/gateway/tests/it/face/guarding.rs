@@ -1,4 +1,4 @@
-//! Who is let in.
+//! Tests of access control at the faces.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Modern requests: what they must carry, and that their headers say what their bodies say.
+//! Tests of headers of modern requests, which must match the body.
 
 use switchboard_gateway::face::FaceOptions;
 

@@ -1,4 +1,4 @@
-//! The faces, over real sockets: our own client in every version, and raw HTTP for what it never sends.
+//! Tests of the faces over real sockets: our own client in every version, and raw HTTP.
 
 mod bounds;
 mod closing;

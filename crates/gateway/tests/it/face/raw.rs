@@ -1,4 +1,4 @@
-//! HTTP by hand, for requests that no good client makes.
+//! Test helper: raw HTTP and WebSocket, for requests that no correct client sends. Used by the tests of `face`.
 
 use std::{fmt::Write as _, net::SocketAddr};
 

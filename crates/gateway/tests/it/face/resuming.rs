@@ -1,4 +1,4 @@
-//! Streams that are cut and taken up again, and calls that outlive their connections.
+//! Tests of resumed streams, and of calls that outlive their connection.
 
 use switchboard_gateway::face::FaceOptions;
 

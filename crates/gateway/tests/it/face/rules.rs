@@ -1,4 +1,4 @@
-//! Each refusal and each rule of HTTP, as a table.
+//! Tests of HTTP rules and refusals, as tables.
 
 use switchboard_gateway::face::FaceOptions;
 

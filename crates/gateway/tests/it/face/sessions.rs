@@ -1,4 +1,4 @@
-//! The life of a legacy session: begun, used, ended, forgotten.
+//! Tests of legacy sessions: begin, use, end, expiry.
 
 use std::time::Duration;
 

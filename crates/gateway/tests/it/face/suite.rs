@@ -1,4 +1,4 @@
-//! One suite over the three transports, in every version that each of them carries.
+//! One test suite over the three transports, in every version that each carries.
 
 use std::{future::Future, time::Duration};
 

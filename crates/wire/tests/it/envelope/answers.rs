@@ -1,4 +1,4 @@
-//! What a server says to each text, and that it goes on serving.
+//! Tests of a server's answer to each valid or invalid message, and that it continues to serve.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;

@@ -1,4 +1,4 @@
-//! What a call sees of each text its server sends, and that the next call works.
+//! Tests of a client's call with each valid or invalid answer, and that the next call works.
 
 use switchboard_wire::{
     Error,

@@ -1,4 +1,4 @@
-//! A message under another id and with members changed: the rest stays as it was.
+//! Tests of rewriting a message with another id or changed members: the other bytes stay.
 
 use bytestring::ByteString;
 use switchboard_wire::{

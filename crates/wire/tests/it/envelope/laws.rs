@@ -1,4 +1,4 @@
-//! Laws that hold for any input.
+//! Property tests of JSON scanning, splicing and parsing.
 
 use bytestring::ByteString;
 use proptest::{collection::vec, prelude::*};

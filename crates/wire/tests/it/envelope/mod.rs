@@ -1,4 +1,4 @@
-//! The envelope from outside: what each text comes to, for a server, for a client, and by law.
+//! Tests of the message envelope, from the view of a server, of a client, and as properties.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
 
 mod answers;

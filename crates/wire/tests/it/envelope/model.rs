@@ -1,5 +1,5 @@
-//! What splicing should do, said slowly: both objects are listed member by member and walked side
-//! by side. The fuzz target uses the same model.
+//! Test helper: a slow reference model of splicing, which lists both objects member by member. Used by `laws` and by
+//! the fuzz target.
 
 use serde::{
     Deserialize, Deserializer,

@@ -1,4 +1,4 @@
-//! The other end: raw texts in, raw texts out, over both kinds of link.
+//! Test helper: a peer that sends and receives raw text over both kinds of link. Used by the tests of `envelope`.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,4 +1,4 @@
-//! What each text is, told without a connection.
+//! Tests of parsing single messages, without a connection.
 
 use bytestring::ByteString;
 use switchboard_wire::envelope::{

@@ -1,4 +1,4 @@
-//! A message cut short at every byte: an error each time, with the id once that was complete.
+//! Test of a message cut at every byte: an error each time, with the id once it was complete.
 
 use bytestring::ByteString;
 use switchboard_wire::envelope::{MalformedKind, parse};

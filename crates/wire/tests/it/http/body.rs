@@ -1,4 +1,4 @@
-//! Bodies that are too long, too slow, or break off.
+//! Tests of bodies that are too long, too slow, or break off.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Headers asked for, refusals answered, secrets kept.
+//! Tests of credentials: headers, retries after a refusal, secrets in errors.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

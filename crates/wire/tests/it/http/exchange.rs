@@ -1,4 +1,4 @@
-//! What is sent and what comes back when all is well, and when nothing comes.
+//! Tests of single HTTP exchanges: headers, content types, connection errors.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Connections are used again, and a request never leaves twice because of it.
+//! Tests of connection reuse, and that no request is sent twice because of it.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

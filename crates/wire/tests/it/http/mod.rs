@@ -1,4 +1,4 @@
-//! The HTTP client against scripted servers on loopback.
+//! Tests of the HTTP client against scripted servers on loopback.
 
 mod body;
 mod credentials;

@@ -1,4 +1,4 @@
-//! The event parser: a table of inputs, and the law that chunking does not matter.
+//! Tests of the SSE parser: a table of inputs, and the property that chunking does not matter.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Proxies, from variables given and from the environment.
+//! Tests of proxies, from options and from the environment.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Which addresses are connected to, whatever a name meant a moment ago and whatever stands between.
+//! Tests of address checks: which addresses are connected to, with changing names and proxies.
 
 use std::collections::HashMap;
 use std::io;

@@ -1,4 +1,4 @@
-//! Redirects: to the same origin, with the same method, five at most.
+//! Tests of redirects: only within an origin, with the method kept, at most five.
 
 use http::HeaderMap;
 use switchboard_testkit::http::{Reply, Scripted};

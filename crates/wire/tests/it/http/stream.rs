@@ -1,4 +1,4 @@
-//! Event streams over a connection.
+//! Tests of event streams over a connection.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! One conversation with any server: what it is expected to say, as data.
+//! Test helper: one conversation with any server, with expected results as data. Used by the tests of `peers`.
 
 use std::time::Duration;
 

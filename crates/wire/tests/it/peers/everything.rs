@@ -1,5 +1,5 @@
-//! `server-everything`, which tries to have one of each: today's over three transports and behind a
-//! gateway, and as it was under each older version of the protocol.
+//! Tests with `server-everything`: today's over three transports and behind a gateway, and the releases of each older
+//! protocol version.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! What real peers and the conformance suite taught, as scripts that repeat it on demand.
+//! Tests that repeat, with scripts, the behaviour of real peers and of the conformance suite.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};

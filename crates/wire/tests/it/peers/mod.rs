@@ -1,5 +1,5 @@
-//! Real servers and SDKs, as `cargo xtask peers` installs them. Each is connected to, listed, called,
-//! and left without a trace.
+//! Tests with real servers and SDKs, as `cargo xtask peers` installs them. Each is connected, listed and called, and
+//! leaves nothing behind.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]

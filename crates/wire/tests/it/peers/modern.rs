@@ -1,4 +1,4 @@
-//! A server on the TypeScript SDK 2.x, which knows nothing but 2026-07-28.
+//! Tests with a server on the TypeScript SDK 2.x, which speaks only 2026-07-28.
 
 use std::time::Duration;
 

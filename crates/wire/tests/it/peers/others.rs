@@ -1,4 +1,4 @@
-//! Servers that people use, and the Python SDK's own transports.
+//! Tests with popular servers, and with the Python SDK's own transports.
 
 use std::path::Path;
 use std::process::Command as System;

@@ -1,4 +1,4 @@
-//! Where the peers are, and how each is started.
+//! Test helper: the folders of the installed peers, and how to start each. Used by the tests of `peers`.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! A running peer and a client of it, and the proof that both are gone afterwards.
+//! Test helper: a running peer with a client, and the check that both have ended. Used by the tests of `peers`.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! Skills: nothing is read before it is asked for, and nothing is used that is not what was announced.
-//! No published server offers them yet, so this one is ours.
+//! Tests of skills: nothing is read before it is asked for, and nothing is used that differs from its announcement. No
+//! published server offers skills yet, so this one is ours.
 
 use std::sync::{Arc, Mutex};
 

@@ -1,4 +1,4 @@
-//! What is not understood is not lost.
+//! Tests that unknown members and results are kept.
 
 use switchboard_wire::client::{CallRequest, ListKind};
 

@@ -1,7 +1,7 @@
-//! Facts about another library that must not become facts about this one.
+//! Regression tests for faults seen in the official SDK.
 //!
-//! Each was seen in the official SDK: a tool without a schema that costs the whole list, fields and
-//! results that are lost, progress out of order, and servers that cannot be reached at all.
+//! A tool without a schema that costs the whole list, lost fields and results, progress out of order, and servers that
+//! cannot be reached at all.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]

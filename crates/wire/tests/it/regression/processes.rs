@@ -1,4 +1,4 @@
-//! Programs that die, dawdle, shout, say too much or do not listen.
+//! Tests of server processes that die, stall, flood or do not read.
 
 use std::time::{Duration, Instant};
 

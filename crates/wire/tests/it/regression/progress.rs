@@ -1,4 +1,4 @@
-//! Four thousand steps in order, none of them lost, none after the result.
+//! Tests of four thousand progress notifications: in order, none lost, none after the result.
 
 use std::fmt::Write as _;
 

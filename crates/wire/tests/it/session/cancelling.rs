@@ -1,4 +1,4 @@
-//! Calls whose callers go away: the server hears of it, and never before it has heard of the call.
+//! Tests of cancelled calls: the server gets the cancellation, and never before the call.
 
 use std::sync::{Arc, Mutex};
 

@@ -1,4 +1,4 @@
-//! Finding out a server's era, over anything that carries messages.
+//! Tests of era detection, over any link.
 
 use std::{sync::Arc, time::Duration};
 

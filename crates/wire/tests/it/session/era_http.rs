@@ -1,4 +1,4 @@
-//! Finding out a server's era over HTTP, and the fallback to HTTP+SSE.
+//! Tests of era detection over HTTP, and of the fallback to HTTP+SSE.
 
 use switchboard_testkit::http::{Reply, Scripted};
 use switchboard_wire::{Error, Version, client::VersionNegotiation};

@@ -1,4 +1,4 @@
-//! The end of a legacy session over HTTP: one new one for all, everything asked once more.
+//! Tests of an expired legacy session over HTTP: one new session, and each call repeated once.
 
 use std::sync::{
     Arc, Mutex,

@@ -1,4 +1,4 @@
-//! Back-pressure: a server that floods is slowed, and only those who do not read lose anything.
+//! Tests of back-pressure: a flooding server is slowed, and only callers that do not read lose messages.
 
 use std::time::Duration;
 

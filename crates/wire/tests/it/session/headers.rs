@@ -1,4 +1,4 @@
-//! Headers that mirror a tool's arguments, and what happens when server and client disagree.
+//! Tests of headers that mirror a tool's arguments, and of disagreement about them.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

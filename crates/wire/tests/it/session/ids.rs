@@ -1,4 +1,4 @@
-//! Ids of ours that a server writes in another way, and lists with items that cannot be read.
+//! Tests of request ids that a server spells differently, and of lists with unreadable items.
 
 use switchboard_wire::client::{CallRequest, ExchangeEvent, ListKind, VersionNegotiation};
 

@@ -1,4 +1,4 @@
-//! Tasks of 2025-11-25: asked for where a tool demands it, polled, and their results fetched.
+//! Tests of tasks of 2025-11-25: requested where a tool demands it, polled, fetched.
 
 use switchboard_wire::client::{CallRequest, Client, Exchange, ExchangeEvent, ServerInbox};
 

@@ -1,4 +1,4 @@
-//! Messages over the limit: an error for the call they answer, nothing for the others.
+//! Tests of messages over the size limit: an error for their call, and none for others.
 
 use switchboard_testkit::http::Reply;
 use switchboard_wire::{

@@ -1,4 +1,4 @@
-//! Modern change notifications: opened, refused, broken and opened again.
+//! Tests of the modern stream of change notifications: opened, refused, broken, reopened.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Client sessions against peers whose every word is scripted, on a clock that does not wait.
+//! Tests of client sessions against scripted peers, on a paused clock.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 

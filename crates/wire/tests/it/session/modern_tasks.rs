@@ -1,4 +1,4 @@
-//! Tasks of the modern extension: polled as often as the server says, asked, ended, given up.
+//! Tests of tasks of the modern extension: polled at the server's interval, asked, ended, cancelled.
 
 use std::time::Duration;
 

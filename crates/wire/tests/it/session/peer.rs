@@ -1,4 +1,4 @@
-//! A raw peer on the other end of a pair: it reads texts and says texts.
+//! Test helper: a raw peer that reads and sends text. Used by the tests of `session`.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 

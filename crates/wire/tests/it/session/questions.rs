@@ -1,4 +1,4 @@
-//! A legacy server's questions: taken back, left unanswered, too many.
+//! Tests of questions of a legacy server: withdrawn, unanswered, too many.
 
 use switchboard_wire::client::{CallRequest, ExchangeEvent, InboxEvent};
 

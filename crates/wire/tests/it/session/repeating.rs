@@ -1,4 +1,4 @@
-//! Modern calls that are made again: with answers, with a state alone, or not at all.
+//! Tests of modern calls that are repeated with answers or with a state.
 
 use switchboard_wire::{
     Error,

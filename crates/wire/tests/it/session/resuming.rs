@@ -1,4 +1,4 @@
-//! Streams that break: what can be taken up again is, the rest is lost and said to be.
+//! Tests of broken streams: resumed if possible, otherwise reported as lost.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! Scripted MCP servers over HTTP.
+//! Test helper: scripted MCP servers over HTTP. Used by the tests of `session`.
 
 use switchboard_testkit::http::{Reply, Request, Scripted};
 use switchboard_wire::{

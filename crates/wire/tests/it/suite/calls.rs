@@ -1,4 +1,4 @@
-//! Calls: what goes in and comes out untouched, what comes on the way, how they fail and end.
+//! Suite tests of calls: arguments, results, notifications, failures, cancellation.
 
 use futures_util::{FutureExt, future::join_all};
 use switchboard_wire::{

@@ -1,4 +1,4 @@
-//! Subscriptions and lists that change.
+//! Suite tests of subscriptions and changing lists.
 
 use switchboard_wire::{
     Era,

@@ -1,4 +1,4 @@
-//! A connection that is closed leaves nothing: no task, no socket, no process, no session.
+//! Suite tests of closing: no task, socket, process or session is left.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Greetings: what was negotiated, and what each side then knows of the other.
+//! Suite tests of connecting: the negotiated version, capabilities and identities.
 
 use switchboard_wire::{
     Error, Version,

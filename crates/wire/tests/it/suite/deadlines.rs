@@ -1,4 +1,4 @@
-//! Deadlines, and how progress moves them.
+//! Suite tests of deadlines, and how progress extends them.
 
 use std::time::Duration;
 

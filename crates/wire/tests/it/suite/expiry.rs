@@ -1,5 +1,4 @@
-//! Legacy sessions over HTTP against the face: they end, begin again, and their streams are taken
-//! up where they were cut.
+//! Suite tests of legacy sessions over HTTP against the face: expiry, new sessions, resumed streams.
 
 use futures_util::future::join_all;
 use switchboard_wire::{

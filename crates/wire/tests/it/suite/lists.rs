@@ -1,4 +1,4 @@
-//! Lists: page by page, item by item untouched, and an end to those that have none.
+//! Suite tests of lists: pages, unchanged items, and a limit on endless lists.
 
 use switchboard_wire::{
     client::{CallRequest, ListKind, ListTruncation},

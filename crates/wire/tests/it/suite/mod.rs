@@ -1,7 +1,7 @@
-//! One suite over all five transports, in every protocol version that each of them carries.
+//! One test suite over all five transports, in every protocol version that each carries.
 //!
-//! A feature is a function of a [`ServerResolver`]: a client that is connected to the testkit's fixture.
-//! [`over_all_five!`] makes one test of it for each transport; each test runs all versions at once.
+//! A feature is a function of a [`Bench`]: a client that is connected to the testkit's fixture. [`over_all_five!`]
+//! makes one test for each transport; each test runs all versions at once.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]

@@ -1,4 +1,4 @@
-//! What a server asks before it answers: the same in both eras, in the call or in the inbox.
+//! Suite tests of questions during a call, equal in both eras.
 
 use switchboard_wire::{
     Era, Error,
