@@ -1,4 +1,4 @@
-//! Tests of DPoP: tokens bound to a key, proofs with nonces, and one key for as long as a sign-in lasts.
+//! Tests of `DPoP`: tokens bound to a key, proofs with nonces, and one key for as long as a sign-in lasts.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Test helper: a server with key-bound tokens that checks every DPoP proof as RFC 9449 says and demands nonces. Used
+//! Test helper: a server with key-bound tokens that checks every `DPoP` proof as RFC 9449 says and demands nonces. Used
 //! by `proving`, `organisation` and `alone`.
 
 use std::collections::HashMap;

@@ -330,7 +330,7 @@ mod tests {
         assert_eq!(entry["headers"], written["headers"]);
         assert_eq!(entry["args"], value!(["--token", "s3cret", "y"]));
         assert_eq!(entry["url"], "https://other/mcp");
-        // Moved, it is nobody's any more.
+        // A redacted value at another place cannot be matched with its secret.
         sent["args"] = value!(["y", "--token", redact::REDACTED]);
         assert!(restore_redacted(&sent, &shown, &written).to_string().contains(redact::REDACTED));
     }

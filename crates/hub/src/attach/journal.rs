@@ -321,7 +321,7 @@ mod tests {
         book
     }
 
-    /// Which requests are told of a loss.
+    /// The ids of the requests that are answered with an error when the hub is lost.
     fn told(mut book: SessionJournal) -> Vec<String> {
         let told = book.hub_lost().messages;
         let mut ids: Vec<_> = told
@@ -337,7 +337,7 @@ mod tests {
         ids
     }
 
-    /// A tool may have been called, a resource may be read again.
+    /// A tool call may have been carried out; reading a resource may be repeated.
     #[test]
     fn what_may_have_been_carried_out_is_not_to_be_repeated_blindly() {
         for (asked, remedy) in [

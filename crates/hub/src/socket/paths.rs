@@ -213,7 +213,7 @@ mod tests {
         DirBuilder::new().recursive(true).mode(0o700).create(path).unwrap();
     }
 
-    /// Which of the folders is taken, seen from the home.
+    /// The chosen folder, relative to the home.
     fn taken(folders: &HubFolders, home: &Path) -> String {
         let place = HubPaths::find(folders).unwrap();
         assert!(place.socket_path().as_os_str().len() <= MAX_SOCKET_PATH_BYTES);
@@ -248,7 +248,7 @@ mod tests {
         let folders = folders(home);
         let short = format!("tmp/switchboard-{}", geteuid());
         private(&home.join("tmp"));
-        // As on a read-only disk: neither the folder nor a file in it can be made.
+        // As on a read-only disk: neither the folder nor a file in it can be created.
         fs::write(home.join("state"), "").unwrap();
         assert_eq!(taken(&folders, home), short);
         fs::remove_file(home.join("state")).unwrap();
@@ -256,12 +256,12 @@ mod tests {
         let place = HubPaths { folder: home.join("state/run"), name: folders.digest_name() };
         fs::create_dir(place.lock_path()).unwrap();
         assert_eq!(taken(&folders, home), short);
-        // A hub that listens there is found all the same.
+        // A running hub in that folder is still found.
         let listening = std::os::unix::net::UnixListener::bind(place.socket_path()).unwrap();
         assert_eq!(taken(&folders, home), "state/run");
         drop(listening);
         assert_eq!(taken(&folders, home), short, "nobody listens there any more");
-        // The first reason is the one to mend.
+        // The error names the first folder that failed, which is the one to repair.
         let nowhere = HubFolders { short: home.join("nowhere"), ..folders };
         let error = HubPaths::find(&nowhere).unwrap_err();
         assert!(error.to_string().contains("state/run"), "{error}");
@@ -283,7 +283,7 @@ mod tests {
         fs::set_permissions(&short, fs::Permissions::from_mode(0o750)).unwrap();
         check("can be entered by other users");
         fs::remove_dir_all(&short).unwrap();
-        // Somebody else could have made the link, and would choose where it leads.
+        // Another user could have created the link, and would choose its target.
         private(&temp.path().join("elsewhere"));
         std::os::unix::fs::symlink(temp.path().join("elsewhere"), &short).unwrap();
         check("is not a folder");
