@@ -1,7 +1,7 @@
 //! Limits of the system (`ulimit`) on threads and descriptors, and the share that this program takes.
 //!
-//! Used by `main` before the runtime starts, and by the hub, `serve` and `access` for the number of connections. A low
-//! limit is an error that names the limit, never a panic. It does not limit memory.
+//! Used by `main` before the runtime starts, by `served_workspace`, and by the hub and `access` for the number of
+//! connections. A low limit is an error that names the limit, never a panic. It does not limit memory.
 
 use nix::sys::resource::{Resource, getrlimit};
 use switchboard_process::raise_descriptor_limit;

@@ -71,7 +71,8 @@ fn run(args: Args, printer: &Printer) -> Result<(), Failure> {
 }
 
 /// I/O events that a relay takes per tick. With fewer, a server gets its request sooner while the relay goes on; with
-/// more, there are fewer system calls. With 16 clients at once, 2 gives a fifth more calls than the default.
+/// more, there are fewer system calls. With 16 clients at once, 2 gives a fifth more calls than taking all events
+/// first.
 const AT_ONCE: usize = 2;
 
 /// The runtime for a command. Relays get one thread: calls are short and wait for other processes, and waking a second

@@ -77,7 +77,8 @@ impl AccessSetup {
         vec![Notice::warning(text).with_hint(hint)]
     }
 
-    /// The URL for clients. For an unspecified address it uses the first `--allow-host`, or loopback.
+    /// The URL for clients: from `--auth-resource`, else from the first `--allow-host`, else from the bound address,
+    /// with loopback in place of an unspecified one.
     pub(crate) fn url(&self, guarding: &Guarding, bound: SocketAddr) -> String {
         format!("{}/mcp", self.base(guarding, bound))
     }

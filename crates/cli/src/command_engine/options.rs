@@ -1,4 +1,4 @@
-//! Options of an engine: timeouts and limits from settings and `MCP_*` variables, credentials, logs.
+//! Options of an engine: timeouts and limits from settings and `MCP_*` variables, credentials, state folder.
 //!
 //! Used by `command_engine::own_engine` and `served_workspace`. It does not create the engine.
 

@@ -1,6 +1,6 @@
 //! Items of a project that await approval, shown whole, as text and as JSON.
 //!
-//! Used by `approve`, `reject` and `decide`. Nothing is redacted: the redaction reads text that the project's author
+//! Used by `approve` and `decide`. Nothing is redacted: the redaction reads text that the project's author
 //! chose, so a project could make it cover a part of a command. Nothing is cut either, and invisible characters are
 //! escaped.
 

@@ -1,7 +1,7 @@
-//! The registry of open workspaces of a hub: each is loaded once and shared by all clients with the same view.
+//! The registry of open workspaces of a hub: each is loaded once and shared by its clients.
 //!
 //! Used by `commands::hub` for clients of the socket, and by the admin API as its `WorkspaceHost`. A workspace closes
-//! when its last client is gone. It does not read files (`sources` does).
+//! some time after its last client has gone. It does not read files (`sources` does).
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, Weak};
