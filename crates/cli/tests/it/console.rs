@@ -1,4 +1,4 @@
-//! The console in a real browser: everything a person does there, against a hub with real clients.
+//! Tests of the console in a real browser, against a hub with real clients.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::PathBuf;

@@ -1,6 +1,6 @@
 //! Test cases as data: files, environment and options, then the expected desired state.
 //!
-//! A case file holds many cases. `=== name` starts one, `--- place` a part of it:
+//! A case file holds many cases. `=== name` starts one, `--- place` a part:
 //!
 //! - `project/…`, `home/…`, `config/…`, `managed/…`: a file with this content,
 //! - `before project/…`: a file that exists only while a person approves everything,
