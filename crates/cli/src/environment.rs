@@ -1,4 +1,7 @@
-//! What of our environment a server gets to see.
+//! The part of our environment that servers and plugins get.
+//!
+//! Used by `target::typed`, `plugins` and `command_engine::credentials`; `doctor` shows `cut_proxies`. Which variables
+//! count is decided in `config`.
 
 use std::ffi::OsString;
 
@@ -6,7 +9,7 @@ use switchboard_config::{baseline_value, has_proxy_credentials};
 
 use crate::notice::Notice;
 
-/// The part of `ours` that every server gets.
+/// The variables of `ours` that every server gets.
 pub(crate) fn baseline(
     ours: impl Iterator<Item = (OsString, OsString)>,
 ) -> Vec<(OsString, OsString)> {
@@ -17,7 +20,7 @@ pub(crate) fn baseline(
     .collect()
 }
 
-/// A word about every proxy whose password stays here.
+/// A note about every proxy variable that servers get without its password.
 pub(crate) fn cut_proxies(ours: &[(OsString, OsString)]) -> Vec<Notice> {
     let texts = ours.iter().filter_map(|(name, value)| Some((name.to_str()?, value.to_str()?)));
     let cut = texts.filter(|(name, value)| has_proxy_credentials(name, value));

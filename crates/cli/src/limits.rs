@@ -1,7 +1,7 @@
-//! What the system lets this process have, and how much of that the program takes.
+//! Limits of the system (`ulimit`) on threads and descriptors, and the share that this program takes.
 //!
-//! The commands and the runtime ask here before they start threads or open many descriptors, so that a low limit is an
-//! error that names it, never a panic or something else than what was asked for.
+//! Used by `main` before the runtime starts, by `served_workspace`, and by the hub and `access` for the number of
+//! connections. A low limit is an error that names the limit, never a panic. It does not limit memory.
 
 use nix::sys::resource::{Resource, getrlimit};
 use switchboard_process::raise_descriptor_limit;
@@ -9,18 +9,18 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::report::{Failure, FailureKind};
 
-/// What the runtime, signals and standard streams take before a command has done anything.
+/// Descriptors of the runtime, signals and standard streams, before a command has done anything.
 const MIN_DESCRIPTORS: u64 = 16;
 /// A hub with one server, its log, its socket and a client needs 30.
 const MIN_HUB_DESCRIPTORS: u64 = 32;
-/// Below this limit of processes threads are few: each is kept, since another may not be had.
+/// Below this limit of processes every started thread is kept, since a new one may be refused.
 const FEW_PROCESSES: u64 = 512;
-/// How long a thread that is to be kept waits for work.
+/// How long a kept thread waits for work.
 const KEPT_THREAD: std::time::Duration = std::time::Duration::from_hours(24 * 365);
-/// Threads for work that blocks, where few may be had.
+/// The number of blocking threads under a low limit.
 const FEW_BLOCKING_THREADS: usize = 4;
 
-/// A part of the descriptors that one kind of connection may take.
+/// The kind of connection that descriptors are shared out to.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum DescriptorShare {
     /// Clients of the network.
@@ -29,12 +29,12 @@ pub(crate) enum DescriptorShare {
     Socket,
 }
 
-/// Fails where no thread can be started: the runtime would panic over it, in the middle of something.
+/// Fails if no thread can be started: the runtime would panic later.
 pub(crate) fn check_threads() -> Result<(), Failure> {
     let started = std::thread::Builder::new().name("probe".to_owned()).spawn(|| {});
     let error = match started {
         Ok(thread) => {
-            // It does nothing that could fail.
+            // The thread does nothing that could panic.
             let _ = thread.join();
             return Ok(());
         }
@@ -49,18 +49,18 @@ fn no_thread(error: std::io::Error) -> Failure {
         .with_hint(format!("raise the limit of your processes, `ulimit -u`{limit}"))
 }
 
-/// Fails where the runtime could not open what it needs: it would panic.
+/// Fails if the runtime could not open its descriptors: it would panic.
 pub(crate) fn check_descriptors() -> Result<(), Failure> {
     match getrlimit(Resource::RLIMIT_NOFILE) {
         Ok((soft, _)) if soft < MIN_DESCRIPTORS => {
             at_least(MIN_DESCRIPTORS, raise_descriptor_limit())
         }
-        // A limit that cannot be read is none that is known.
+        // A limit that cannot be read is ignored.
         Ok(_) | Err(_) => Ok(()),
     }
 }
 
-/// Fails where a hub with this limit could not open what it needs.
+/// Fails if this limit is too low for a hub.
 pub(crate) fn check_hub_descriptors(limit: u64) -> Result<(), Failure> {
     at_least(MIN_HUB_DESCRIPTORS, limit)
 }
@@ -75,7 +75,7 @@ fn at_least(needed: u64, limit: u64) -> Result<(), Failure> {
         .with_hint("raise the limit of open files, `ulimit -n`; 1024 is usual"))
 }
 
-/// As many connections as usual, or as leave enough descriptors for servers and files.
+/// The number of connections: the usual one, or fewer, so that servers and files have enough descriptors.
 pub(crate) fn fitting_connections(usual: usize, limit: u64, share: DescriptorShare) -> usize {
     let part = match share {
         DescriptorShare::Network => limit / 2,
@@ -84,12 +84,12 @@ pub(crate) fn fitting_connections(usual: usize, limit: u64, share: DescriptorSha
     usize::try_from(part).map_or(usual, |part| part.clamp(1, usual))
 }
 
-/// Whether so few threads may be had that each has to be worth it.
+/// Whether the limit of processes is low.
 pub(crate) fn has_few_threads() -> bool {
     process_limit().is_some_and(|limit| limit < FEW_PROCESSES)
 }
 
-/// A runtime that gets along with few threads, where more may not be had; `None` where the limit is no concern.
+/// A runtime with few threads, under a low limit of processes; `None` otherwise.
 pub(crate) fn runtime_of_few_threads() -> Option<Builder> {
     if !has_few_threads() {
         return None;
@@ -99,8 +99,8 @@ pub(crate) fn runtime_of_few_threads() -> Option<Builder> {
     Some(builder)
 }
 
-/// Has the runtime start its first thread for work that blocks. It panics where it has none and gets none; with one, which
-/// it keeps, work waits for that.
+/// Starts the runtime's first blocking thread. The runtime panics if it has none and cannot start one; with one, which
+/// it keeps, blocking work waits for that thread.
 pub(crate) fn start_blocking_thread(runtime: &Runtime) -> Result<(), Failure> {
     if !has_few_threads() {
         return Ok(());

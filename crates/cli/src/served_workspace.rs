@@ -1,4 +1,7 @@
-//! A workspace served: its engine, its files watched, and the bridge that shows it to clients.
+//! A workspace that is served to clients: its engine, its watched files, and the bridge to clients.
+//!
+//! Used by `commands::hub`, `commands::connect --standalone` and `commands::serve`. It does not listen on sockets
+//! (`hub` and `gateway::face` do) and does not read files itself (`sources` does).
 
 use std::ffi::OsString;
 use std::sync::Arc;

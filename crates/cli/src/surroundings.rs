@@ -1,4 +1,6 @@
-//! The only place that asks this process for its environment, directory, user and clock.
+//! The only module that reads the process's environment, current folder, user and clock.
+//!
+//! Used by `main` and all commands, mostly through [`Caller`]. It does not interpret settings (`config` does).
 
 use std::env;
 use std::ffi::OsString;
@@ -20,25 +22,25 @@ use crate::notice::Notice;
 use crate::path_display::PathDisplay;
 use crate::report::Failure;
 
-/// How long a person waits for the organisation's catalogue before its last copy is used.
+/// How long a command waits for the connector catalog before it uses the cached copy.
 const CATALOGUE_DEADLINE: Duration = Duration::from_secs(10);
 
-/// Whoever typed the command: where they are, what they have set, what they asked for.
+/// The person who typed the command: folder, environment and global flags.
 pub(crate) struct Caller {
     pub(crate) surroundings: HostContext,
     pub(crate) workspace: ConfigWorkspace,
     asked: ResolveOptions,
-    /// Whether nothing is to be shared with the hub.
+    /// Whether the command must not use the hub (`--standalone`).
     standalone: bool,
-    /// What the servers of the organisation's catalogue are reached with.
+    /// The credentials of servers of the connector catalog.
     pub(crate) catalogue: Option<Arc<switchboard_sources::ConnectorCredentials>>,
-    /// What went wrong before the command began.
+    /// Problems from before the command began.
     pub(crate) notices: Vec<Notice>,
-    /// Everything in the environment, whatever bytes it is made of.
+    /// The whole environment, also variables that are not UTF-8.
     pub(crate) variables: Vec<(OsString, OsString)>,
 }
 
-/// Names the bus on which a Linux desktop has its keychain.
+/// The variable with the D-Bus address under which a Linux desktop has its keychain.
 const SESSION_BUS: &str = "DBUS_SESSION_BUS_ADDRESS";
 
 impl Caller {
@@ -76,7 +78,7 @@ impl Caller {
         })
     }
 
-    /// The same with the organisation's catalogue as it is now, or its last copy and why.
+    /// Fetches the connector catalog; on failure keeps the cached copy and adds a notice.
     pub(crate) async fn with_catalogue(mut self) -> Result<Self, Failure> {
         let guard = ProcessGuard::this_program().map_err(|error| {
             Failure::new("cannot open this program to guard what it starts", error)
@@ -99,51 +101,51 @@ impl Caller {
         Ok(self)
     }
 
-    /// Whether everything happens in this process: that was asked for, or what counts is given for this run alone.
+    /// Whether the command must not use the hub: by flag, or because its configuration is for this run alone.
     pub(crate) fn is_alone(&self) -> bool {
         self.standalone || self.asked.strict || !self.asked.dynamic.is_empty()
     }
 
-    /// What was asked for besides the surroundings.
+    /// The options of the command line that configuration depends on.
     pub(crate) fn asked(&self) -> &ResolveOptions {
         &self.asked
     }
 
-    /// What files desire, and the editor in which the project is open; what is wrong with the files of editors.
+    /// The desired state, with the editor in which the project is open; and problems of editors' lock files.
     pub(crate) fn desired(&self) -> (Desired, Vec<Notice>) {
         let mut desired = self.workspace.desired();
         let problems = ide::add_editor(&mut desired, &self.surroundings, &self.asked);
         (desired, problems.iter().map(Notice::from).collect())
     }
 
-    /// Where sign-ins are kept.
+    /// The store of sign-ins.
     pub(crate) fn sign_ins(&self) -> Arc<FileSignInStore> {
         let keychain: Arc<dyn Keychain> = match (platform(), self.variable(SESSION_BUS)) {
-            // Without a session there is no keychain, and to look for one would start a bus.
+            // Without a session bus there is no keychain, and looking for one would start a bus.
             (Platform::Linux, None) => Arc::new(NoKeychain),
             _ => Arc::new(SystemKeychain),
         };
         Arc::new(FileSignInStore::new(self.surroundings.state_dir.join("sign-ins"), keychain))
     }
 
-    /// The value of a variable that says something.
+    /// The value of a variable, if it is not blank.
     pub(crate) fn variable(&self, name: &str) -> Option<&str> {
         let value = self.surroundings.env.get(name)?;
         (!value.trim().is_empty()).then_some(value)
     }
 }
 
-/// Whether one of our own servers started this program, however many scripts lie in between.
+/// Whether a server of a hub started this program, directly or through scripts.
 pub(crate) fn is_beneath_us() -> bool {
     env::var_os(switchboard_core::connection::PARENT_MARKER_VARIABLE).is_some()
 }
 
-/// Everything in the environment.
+/// The whole environment.
 pub(crate) fn variables() -> Vec<(OsString, OsString)> {
     env::vars_os().collect()
 }
 
-/// Whether colours are not wanted, or the terminal has none.
+/// Whether `NO_COLOR` is set, or the terminal is dumb.
 pub(crate) fn is_colourless() -> bool {
     let says = |name| env::var_os(name).filter(|value| !value.is_empty());
     says("NO_COLOR").is_some() || says("TERM").is_some_and(|terminal| terminal == "dumb")
@@ -154,7 +156,7 @@ pub(crate) fn program() -> Option<PathBuf> {
     env::current_exe().ok()
 }
 
-/// The programs that open a link, the first that can be started first.
+/// The programs that open a link, in the order to try them.
 pub(crate) fn browsers() -> Vec<String> {
     let named = env::var("BROWSER").unwrap_or_default();
     let named = named.split(':').filter(|name| !name.trim().is_empty()).map(str::to_owned);
@@ -167,12 +169,12 @@ pub(crate) fn command_line_words() -> Vec<OsString> {
     env::args_os().collect()
 }
 
-/// How paths are shortened for people.
+/// The folders that paths are shown relative to.
 pub(crate) fn places() -> PathDisplay {
     PathDisplay::new(env::current_dir().ok(), env::home_dir())
 }
 
-/// What is not UTF-8 cannot be referred to in a file, which is.
+/// The environment as text. Variables that are not UTF-8 are left out: a configuration file could not refer to them.
 fn environment() -> EnvironmentVariables {
     let text = |(name, value): (OsString, OsString)| {
         Some((name.into_string().ok()?, value.into_string().ok()?))
@@ -199,7 +201,7 @@ pub(crate) fn platform() -> Platform {
     }
 }
 
-/// A clock before 1970 is as good as none.
+/// Seconds since 1970; zero if the clock is set before that.
 pub(crate) fn now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map(|since| since.as_secs()).unwrap_or_default()

@@ -1,4 +1,7 @@
-//! One token in place of another: asked for once, whoever needs it, and kept before it is used.
+//! Token renewal: one refresh request for all waiting tasks, and the new token is stored before it is used.
+//!
+//! Used by `oauth_credentials` before requests and after a 401. It does not decide when to renew
+//! (`OAuthAccount::needs_renewal`).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,14 +13,14 @@ use crate::account::{OAuthAccount, SignInRecord};
 use crate::error::Error;
 use crate::secret::Secret;
 
-/// The pauses between attempts while the authorization server is unwell.
+/// The pauses between attempts while the authorization server fails.
 const RETRY_PAUSES: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(1)];
 
 // === impl Inner ===
 
 impl Inner {
-    /// Another token in place of `before`. It goes on when nobody waits for it any more: what an authorization server
-    /// has sent must not get lost on the way, for it will not accept the old one again.
+    /// Renews the token of `before`. Runs as a task of its own, so that a cancelled request does not lose a
+    /// new refresh token: the authorization server will not accept the old one again.
     pub(super) async fn renew(
         self: &Arc<Self>,
         before: &Arc<OAuthAccount>,
@@ -60,7 +63,8 @@ impl Inner {
         }
     }
 
-    /// A token that cannot be kept is used all the same: the one before it is worth nothing now.
+    /// Stores the renewed account. If that fails, the new token is used all the same, because the old one is
+    /// void.
     async fn store(&self, record: SignInRecord) -> Result<Arc<OAuthAccount>, Error> {
         let stamp = match self.sign_in.stored_record().save(&record).await {
             Ok(stamp) => stamp,
@@ -75,7 +79,7 @@ impl Inner {
         self.state().account.clone().ok_or(Error::SignedOut)
     }
 
-    /// The one case in which a refresh token is given up: its authorization server says that it is no good.
+    /// Drops a refresh token that its authorization server refused as invalid. No other failure drops one.
     async fn drop_refresh_token(&self, mut record: SignInRecord, why: &Error) {
         if let Some(account) = &mut record.account {
             account.refresh = None;

@@ -1,4 +1,6 @@
-//! The store in files: `<key>.json`, sealed and replaced atomically, and `<key>.lock` beside it.
+//! The sign-in store in files: `<key>.json`, sealed and replaced atomically, and `<key>.lock` beside it.
+//!
+//! Used by every command that signs in, and by the hub. It does not choose the sealing key (`store::key`).
 
 use std::fs;
 use std::io;
@@ -14,7 +16,7 @@ use super::stored_record::LOCK_TIMEOUT;
 use super::{RecordStamp, SignInStore, SignInStoreError};
 use crate::account::SignInRecord;
 
-/// Sign-ins in a folder.
+/// A store in a folder.
 pub struct FileSignInStore {
     folder: PathBuf,
     keys: RecordKeys,
@@ -23,13 +25,13 @@ pub struct FileSignInStore {
 // === impl FileSignInStore ===
 
 impl FileSignInStore {
-    /// A store in `folder`, which is made when something is first kept.
+    /// A store in `folder`, which is created with the first record.
     pub fn new(folder: impl Into<PathBuf>, keychain: Arc<dyn Keychain>) -> Self {
         let folder = folder.into();
         Self { keys: RecordKeys::new(folder.clone(), keychain), folder }
     }
 
-    /// Where the key is with which the next sign-in is sealed.
+    /// Where the key for the next record is, or would be.
     pub fn key_location(&self) -> Result<KeyLocation, SignInStoreError> {
         let _alone = self.lock_keys()?;
         Ok(self.keys.sealing_key()?.1)
@@ -39,7 +41,7 @@ impl FileSignInStore {
         self.folder.join(format!("{key}.json"))
     }
 
-    /// Held while the key is looked for, so that two processes do not make two.
+    /// Locks the choice of a key, so that two processes do not create two.
     fn lock_keys(&self) -> Result<FileLock, SignInStoreError> {
         let path = self.lock_path("key");
         FileLock::acquire_within(&path, LOCK_TIMEOUT).map_err(|error| match error {
@@ -101,7 +103,7 @@ impl SignInStore for FileSignInStore {
         if !matches!(self.check(), Err(SignInStoreError::KeyDamaged { .. })) {
             return Ok(None);
         }
-        // Judged again where no other process can put a new key in its place.
+        // Checked again under the lock, where no other process can put a new key in place.
         let _alone = self.lock_keys()?;
         self.keys.set_damaged_file_aside()
     }

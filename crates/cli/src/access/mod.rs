@@ -1,4 +1,7 @@
-//! From what was typed about who is let in, to what a face is told.
+//! Access control of `serve` and `plugin serve`: turns flags into [`FaceOptions`], and refuses unsafe combinations.
+//!
+//! Used by `commands::serve` and `commands::plugin::serve`. It does not check requests (`gateway::face` does) and does
+//! not create tokens (`commands::token` does).
 
 mod issued_tokens;
 
@@ -25,20 +28,20 @@ use crate::report::{Failure, FailureKind};
 use crate::surroundings;
 use issued_tokens::IssuedTokenVerifier;
 
-/// Who is let in at an address, settled before anything listens there.
+/// The access control of one address, decided before anything listens there.
 #[derive(Debug)]
 pub(crate) struct AccessSetup {
     auth: Auth,
     tls: Option<TlsIdentity>,
     store: TokenStore,
-    /// Whose tokens are accepted besides our own.
+    /// The issuer of tokens that are accepted besides our own.
     trust: Option<TrustedIssuer>,
 }
 
 // === impl AccessSetup ===
 
 impl AccessSetup {
-    /// Refuses what would let strangers in.
+    /// Refuses flags that would let strangers in.
     pub(crate) fn new(
         guarding: &Guarding,
         listen: SocketAddr,
@@ -64,7 +67,7 @@ impl AccessSetup {
         Ok(Self { auth, tls: identity(guarding)?, store, trust })
     }
 
-    /// What is worth saying about it.
+    /// A warning for an address beyond this machine without TLS.
     pub(crate) fn notices(&self, listen: SocketAddr) -> Vec<Notice> {
         if listen.ip().is_loopback() || self.tls.is_some() {
             return Vec::new();
@@ -74,8 +77,8 @@ impl AccessSetup {
         vec![Notice::warning(text).with_hint(hint)]
     }
 
-    /// Where clients find it. An address that means every one of this machine's is named by the host's name, if there
-    /// is one.
+    /// The URL for clients: from `--auth-resource`, else from the first `--allow-host`, else from the bound address,
+    /// with loopback in place of an unspecified one.
     pub(crate) fn url(&self, guarding: &Guarding, bound: SocketAddr) -> String {
         format!("{}/mcp", self.base(guarding, bound))
     }
@@ -95,7 +98,7 @@ impl AccessSetup {
         format!("{scheme}://{host}")
     }
 
-    /// Where this machine's own user finds it.
+    /// The URL for the user of this machine.
     pub(crate) fn local_url(&self, bound: SocketAddr) -> String {
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         format!("{scheme}://{bound}")
@@ -104,7 +107,7 @@ impl AccessSetup {
     /// An entry for clients' files.
     pub(crate) fn entry(&self, url: &str) -> Value {
         match self.auth {
-            // Whoever finds the issuer signs in there.
+            // Clients find the issuer through the metadata and sign in there.
             Auth::Token if self.trust.is_some() => json!({ "type": "http", "url": url }),
             Auth::User => json!({ "type": "http", "url": url }),
             Auth::Token => json!({
@@ -113,7 +116,7 @@ impl AccessSetup {
         }
     }
 
-    /// What the faces are told that are reached at `bound`.
+    /// The options of the faces at `bound`.
     pub(crate) fn options(
         self,
         guarding: &Guarding,
@@ -174,7 +177,7 @@ fn not_by_user(place: &str) -> Failure {
     Failure::usage(message, "leave `--auth user` out: clients need a token there")
 }
 
-/// Whose tokens are believed.
+/// The trusted issuer, from the `--auth-*` flags.
 fn trust(guarding: &Guarding) -> Result<Option<TrustedIssuer>, Failure> {
     let is_one = |text: &str| {
         let url = Url::parse(text).ok();
@@ -200,7 +203,7 @@ fn trust(guarding: &Guarding) -> Result<Option<TrustedIssuer>, Failure> {
     }))
 }
 
-/// Whoever is to come in needs something to come in with.
+/// Fails if clients need a token and no valid one exists.
 fn some_token(store: &TokenStore, place: &str) -> Result<(), Failure> {
     let tokens = store.list().map_err(|error| super::commands::token_failed(error, store))?;
     if tokens.iter().any(|token| token.is_good(surroundings::now())) {

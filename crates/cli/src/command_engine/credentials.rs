@@ -1,4 +1,8 @@
-//! What each server is reached with: the catalogue's bearer, what a helper prints, or what somebody signed in to.
+//! Credentials of each server: the bearer of the connector catalog, the output of a headers helper, or a stored
+//! sign-in.
+//!
+//! Used by `command_engine` and `served_workspace` when they create an engine; `commands::login` uses `signs_in` and
+//! `pool_options`. It does not run sign-ins (`auth` does).
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -1,4 +1,6 @@
-//! The advice this program gives, for those who ask the hub.
+//! [`Hints`], which gives the advice of this program to clients of a hub.
+//!
+//! Used by `commands::hub` (admin API) and `command_engine::failures`. The texts are in `hint`.
 
 use switchboard_config::command_line;
 use switchboard_core::CallError;

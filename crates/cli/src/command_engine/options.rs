@@ -1,4 +1,6 @@
-//! What the engine of one command is made with.
+//! Options of an engine: timeouts and limits from settings and `MCP_*` variables, credentials, state folder.
+//!
+//! Used by `command_engine::own_engine` and `served_workspace`. It does not create the engine.
 
 use std::str::FromStr;
 use std::sync::Arc;

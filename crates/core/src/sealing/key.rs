@@ -1,7 +1,8 @@
-//! The key, and the file it is kept in: private, made once under a lock, the same for every process of one user.
+//! The sealing key and its private file in user state, made once under a lock and shared by all processes of one
+//! user.
 //!
-//! A key that others could have read, or that is no key, is not used. Another is made, and what was sealed with the
-//! old one is refused from then on.
+//! Used by `sealing::sealer`. A key that other users could have read, or that is damaged, is replaced; handles that
+//! were sealed with the old key are refused from then on.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Read as _};
@@ -18,19 +19,19 @@ use switchboard_config::private_file::{
 use super::SealError;
 use crate::problem::{EngineProblem, EngineProblemKind};
 
-/// 256 bits.
+/// A key of 256 bits.
 pub(super) type SealingKey = [u8; 32];
 
-/// How long another process may hold the lock: it makes a key, which takes no time.
+/// How long another process may hold the lock. It only makes a key, which takes milliseconds.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A key, and what was wrong with the one before.
+/// The key, and a problem if a damaged key was replaced.
 pub(super) struct LoadedKey {
     pub(super) key: SealingKey,
     pub(super) notice: Option<EngineProblem>,
 }
 
-/// Why no key can be kept.
+/// Why no key can be stored.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum KeyError {
     #[error("cannot {doing} `{}`", path.display())]
@@ -41,15 +42,15 @@ pub(super) enum KeyError {
     Random(#[from] SealError),
 }
 
-/// What lies where the key should.
+/// The state of the key file.
 enum KeyFileState {
     Key(SealingKey),
     Nothing,
-    /// Something that is not to be used, and why.
+    /// The file cannot be used, and why.
     Unusable(&'static str),
 }
 
-/// The key in `state`, made if there is none that can be used.
+/// Loads the key from the folder `state`. Makes a new key if there is none that can be used.
 pub(super) fn open_key(state: &Path) -> Result<LoadedKey, KeyError> {
     let path = state.join("handles.key");
     if let KeyFileState::Key(key) = read_key_file(&path)? {
@@ -57,7 +58,7 @@ pub(super) fn open_key(state: &Path) -> Result<LoadedKey, KeyError> {
     }
     create_private_folder(state).map_err(io_error("create", state))?;
     let _lock = lock(&state.join("handles.lock"))?;
-    // Somebody else may have made one meanwhile.
+    // Another process may have made a key before this one got the lock.
     let notice = match read_key_file(&path)? {
         KeyFileState::Key(key) => return Ok(LoadedKey { key, notice: None }),
         KeyFileState::Nothing => None,
@@ -68,7 +69,7 @@ pub(super) fn open_key(state: &Path) -> Result<LoadedKey, KeyError> {
     Ok(LoadedKey { key, notice })
 }
 
-/// A new key.
+/// Makes a new key.
 pub(super) fn random() -> Result<SealingKey, SealError> {
     let mut key = [0; 32];
     SystemRandom::new().fill(&mut key).map_err(|_| SealError)?;
@@ -77,7 +78,7 @@ pub(super) fn random() -> Result<SealingKey, SealError> {
 
 fn read_key_file(path: &Path) -> Result<KeyFileState, KeyError> {
     let read = io_error("read", path);
-    // A link is not followed, and a pipe is not waited for.
+    // Does not follow a symbolic link, and does not wait for a pipe.
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
     let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
         Ok(file) => file,
@@ -141,7 +142,7 @@ fn io_error(doing: &'static str, path: &Path) -> impl Fn(io::Error) -> KeyError 
 // === impl KeyError ===
 
 impl KeyError {
-    /// As something to show beside what works.
+    /// Returns the error as a problem to show.
     pub(super) fn problem(&self) -> EngineProblem {
         let cause = std::error::Error::source(self);
         let cause = cause.map(|cause| format!(": {cause}")).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A connection that fails when its peer does not read for too long, or takes too long over the head of a request.
+//! A connection stream that fails if its peer does not read for too long, or sends the head of a request too slowly.
 //!
 //! Everything a slow client is owed waits in bounded queues; this is what ends the waiting. The hub's socket uses it for
 //! its writes.
@@ -158,7 +158,7 @@ mod tests {
         let mut near = near.with_head_clock(head);
         far.write_all(b"request").await.unwrap();
         near.read_exact(&mut [0; 7]).await.unwrap();
-        // While a request is answered, and before the next one begins, time does not count.
+        // The clock stops while a request is answered, and before the next one begins.
         gauge.begin();
         let reading = |near: &mut StallTimeoutStream<_>| near.read_u8().now_or_never();
         assert!(reading(&mut near).is_none());

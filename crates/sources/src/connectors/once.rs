@@ -1,4 +1,6 @@
-//! The catalogue for a program that looks once and ends.
+//! The connector catalog for a command that reads the configuration once and exits.
+//!
+//! Used by `cli::surroundings` and `workspace`. Long-running programs use `Sources`.
 
 use std::sync::Arc;
 
@@ -13,7 +15,7 @@ use super::refresh::ConnectorRefresher;
 use super::request::{ConnectorRequest, effective_connector_source};
 use crate::{options::SourcesOptions, problem::SourceProblem};
 
-/// The last copy of the catalogue that the settings name, without asking the network.
+/// Returns the cached copy of the configured connector catalog, without the network.
 pub fn cached_connector_catalog(
     surroundings: &HostContext,
     asked: &ResolveOptions,
@@ -21,7 +23,7 @@ pub fn cached_connector_catalog(
     load_named_catalog(&resolve_desired(surroundings, asked), surroundings, asked)?.fetched()
 }
 
-/// Fetches the catalogue that the settings name. Where that fails its last copy is given, and why.
+/// Fetches the configured connector catalog. If that fails, returns the cached copy and the problem.
 pub async fn fetch_connector_catalog(
     surroundings: &HostContext,
     asked: &ResolveOptions,

@@ -1,4 +1,6 @@
-//! Who listens: the system where it can, nobody where it cannot.
+//! The file watcher: events of the operating system if it can watch, otherwise none.
+//!
+//! Used by `build`. It does not poll: `task` reads the files at intervals.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -14,7 +16,7 @@ use tokio::sync::{Notify, oneshot};
 use super::plan::WatchPlan;
 use crate::options::WatchMode;
 
-/// Wakes somebody when a file of the plan may have changed.
+/// Notifies `task` when a file of the plan may have changed.
 pub(crate) struct FileWatch {
     ears: WatchBackend,
     plan: Arc<Mutex<WatchPlan>>,
@@ -23,7 +25,7 @@ pub(crate) struct FileWatch {
 enum WatchBackend {
     System {
         watcher: Box<dyn Watcher + Send>,
-        /// Comes to an end together with the watcher's thread.
+        /// Completes when the watcher's thread ends.
         ended: oneshot::Receiver<()>,
     },
     None {
@@ -31,14 +33,14 @@ enum WatchBackend {
     },
 }
 
-/// Lives on the watcher's thread.
+/// The event handler on the watcher's thread.
 struct ChangeListener {
     plan: Arc<Mutex<WatchPlan>>,
     wake: Arc<Notify>,
     _thread: oneshot::Sender<()>,
 }
 
-// === impl Watch ===
+// === impl FileWatch ===
 
 impl FileWatch {
     pub(crate) fn new(watching: WatchMode, wake: Arc<Notify>) -> Self {
@@ -68,12 +70,12 @@ impl FileWatch {
         Self { ears, plan }
     }
 
-    /// Whether the system tells of changes.
+    /// Whether the operating system reports changes.
     pub(crate) fn has_system_watch(&self) -> bool {
         matches!(self.ears, WatchBackend::System { .. })
     }
 
-    /// Why it does not, although it should.
+    /// The error, if watching was requested and failed.
     pub(crate) fn problem(&self) -> Option<Arc<notify::Error>> {
         match &self.ears {
             WatchBackend::System { .. } => None,
@@ -81,8 +83,8 @@ impl FileWatch {
         }
     }
 
-    /// Listens for changes of these paths from now on. Whether they lead the same way afterwards as before: if not,
-    /// a change may have been missed.
+    /// Watches these paths from now on. Returns false if folders or links on the way changed meanwhile: then
+    /// an event may have been missed.
     pub(crate) fn follow(&mut self, paths: &BTreeSet<PathBuf>, marks: &BTreeSet<PathBuf>) -> bool {
         let plan = WatchPlan::for_paths(paths.iter(), marks.iter());
         if let Err(error) = self.listen(&plan) {
@@ -97,14 +99,14 @@ impl FileWatch {
         };
         let before = std::mem::replace(&mut *self.plan.lock(), plan.clone());
         for folder in before.folders().filter(|folder| !plan.listens_to(folder)) {
-            // It may be gone, and the watch with it.
+            // The folder may be gone, and its watch with it.
             let _ = watcher.unwatch(folder);
         }
-        // All of them each time: a folder that was replaced needs a new watch, and to the others it does nothing.
+        // All folders each time: a replaced folder needs a new watch, and for the others this is a no-op.
         plan.folders().try_for_each(|folder| watch(watcher.as_mut(), folder))
     }
 
-    /// Ends the listening. What comes back ends with the last of it.
+    /// Stops watching. The returned receiver completes when the watcher's thread has ended.
     pub(crate) fn close(&mut self) -> Option<oneshot::Receiver<()>> {
         match std::mem::replace(&mut self.ears, WatchBackend::None { why: None }) {
             WatchBackend::System { watcher, ended } => {
@@ -116,10 +118,10 @@ impl FileWatch {
     }
 }
 
-/// The watcher panics where its thread cannot be started, and later too.
+/// Checks that a thread can be started: `notify` panics if it cannot, and again later.
 fn check_thread() -> notify::Result<()> {
     let started = std::thread::Builder::new().spawn(|| {});
-    // It does nothing that could fail.
+    // The thread does nothing that could fail.
     started.map(|thread| drop(thread.join())).map_err(notify::Error::io)
 }
 
@@ -128,7 +130,7 @@ fn unavailable_backend(error: notify::Error) -> WatchBackend {
     WatchBackend::None { why: Some(Arc::new(error)) }
 }
 
-/// A folder that is gone, or closed to us, is no reason to stop listening to the others.
+/// Watches a folder. A folder that is gone or not readable is no error, so that the others are watched still.
 fn watch(watcher: &mut dyn Watcher, folder: &Path) -> notify::Result<()> {
     use std::io::ErrorKind::{NotADirectory, NotFound, PermissionDenied};
     match watcher.watch(folder, RecursiveMode::NonRecursive) {
@@ -145,11 +147,11 @@ fn watch(watcher: &mut dyn Watcher, folder: &Path) -> notify::Result<()> {
     }
 }
 
-// === impl Listener ===
+// === impl ChangeListener ===
 
 impl EventHandler for ChangeListener {
     fn handle_event(&mut self, event: notify::Result<Event>) {
-        // An error says that something was missed.
+        // An error means that events were lost.
         if event.map_or(true, |event| self.matters(&event)) {
             self.wake.notify_one();
         }
@@ -158,7 +160,7 @@ impl EventHandler for ChangeListener {
 
 impl ChangeListener {
     fn matters(&self, event: &Event) -> bool {
-        // Reading is told too, our own above all.
+        // Read events are reported too, above all our own.
         let is_reading = match event.kind {
             EventKind::Access(kind) => kind != AccessKind::Close(AccessMode::Write),
             _ => false,
@@ -172,7 +174,7 @@ impl ChangeListener {
 mod tests {
     use super::*;
 
-    /// A system whose watches are used up.
+    /// A watcher on a system without free watches.
     struct UsedUp;
 
     impl Watcher for UsedUp {

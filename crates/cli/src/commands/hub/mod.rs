@@ -1,4 +1,7 @@
-//! The hub that `connect` starts: one engine for every client of this user, reached over a private socket.
+//! The hub process that `connect` starts: one engine for all clients of this user, behind the private socket.
+//!
+//! Used by `commands::run` for the hidden command `hub`, and by `serve`, which is a hub too. Listening is in
+//! `hub::socket`, the API in `hub::admin`. It does not open workspaces itself (`workspace_registry` does).
 
 mod workspace_registry;
 

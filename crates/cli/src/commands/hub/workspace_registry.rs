@@ -1,4 +1,7 @@
-//! Every workspace that somebody uses, shown in every way that somebody asked for.
+//! The registry of open workspaces of a hub: each is loaded once and shared by its clients.
+//!
+//! Used by `commands::hub` for clients of the socket, and by the admin API as its `WorkspaceHost`. A workspace closes
+//! some time after its last client has gone. It does not read files (`sources` does).
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};

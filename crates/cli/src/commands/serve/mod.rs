@@ -1,4 +1,7 @@
-//! `switchboard serve`: every server, to any client, over the network.
+//! `switchboard serve`: all servers for clients over HTTP, HTTP+SSE and WebSocket.
+//!
+//! Serves through the running hub (`through_hub`), or becomes the hub. Used by `commands::run`. Flags of access control
+//! are handled by `access`, requests by `gateway::face`.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -30,32 +33,32 @@ mod through_hub;
 
 pub(super) use through_hub::in_hub;
 
-/// How long taking over from a hub that has ended may take: it may be finishing calls.
+/// How long taking over from an ended hub may take: that hub may be finishing calls.
 const HANDOVER_TIMEOUT: Duration = Duration::from_secs(30);
-/// How often that is tried.
+/// How often the takeover is tried.
 const HANDOVER_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Why a hub no longer serves for us.
+/// Why serving ended.
 enum ServeEnd {
-    /// A person wants it to end.
+    /// A person ended it.
     Wanted,
-    /// The hub has ended, and what it served at this address goes on without it.
+    /// The hub that served has ended; serving continues at this address.
     HubGone { address: SocketAddr },
 }
 
-/// Whether clients know the address already.
+/// Whether the address was printed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Announcement {
-    /// It is printed once it is served.
+    /// To be printed once it is served.
     Due,
-    /// It was printed before a hub ended.
+    /// Printed before a hub ended.
     Printed,
-    /// It was printed, and is served again.
+    /// Printed before, and served again.
     ServedAgain,
 }
 
-/// Serves through the hub that runs, or as the hub. With servers that are only its own it is no hub to anybody else.
-/// Where the hub that serves for us ends, the address stays: the next hub serves there, or this process.
+/// Serves through the running hub, or as the hub. With configuration of this run alone it serves without being a hub
+/// for other clients. If the hub that serves ends, the address stays: the next hub serves there, or this process.
 pub(crate) async fn run(serve: &Serve, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
     let mut ending = wait::EndSignals::listen();
     if caller.is_alone() {
@@ -79,7 +82,7 @@ pub(crate) async fn run(serve: &Serve, caller: &Caller, printer: &Printer) -> Re
                 serve.listen = address;
                 gone_since = Instant::now();
             }
-            // Its address may still be taken, and the next hub may be starting.
+            // The old hub may still hold the address, and the next hub may be starting.
             Err(_)
                 if announcement == Announcement::Printed
                     && gone_since.elapsed() < HANDOVER_TIMEOUT =>
@@ -96,7 +99,7 @@ pub(crate) async fn run(serve: &Serve, caller: &Caller, printer: &Printer) -> Re
     }
 }
 
-/// Serves until it is to end, or the hub that does it has ended.
+/// Serves until a person ends it, or the hub that serves has ended.
 async fn serve_once(
     serve: &Serve,
     caller: &Caller,
@@ -112,7 +115,7 @@ async fn serve_once(
     let here = match LocalHub::open(caller, HubLifetime::UntilStopped).await? {
         Ok(here) => here,
         Err(socket::SocketError::AlreadyRunning { .. }) => {
-            // Somebody was faster.
+            // Another process became the hub first.
             drop(bound);
             let hub = command_engine::find_running(caller, printer).await;
             let hub =
@@ -139,13 +142,13 @@ async fn serve_once(
     let (ended, done) = tokio::join!(here.run(caller), faces);
     done?;
     match ended {
-        // It was said at the start that there is no console.
+        // A notice at the start said that there is no console.
         Ok(()) | Err(LoopbackError::Token(_)) => Ok(ServeEnd::Wanted),
         Err(error) => Err(no_admin_port(error)),
     }
 }
 
-/// Serves what nobody else is to be served.
+/// Serves from this process without being a hub.
 async fn serve_alone(
     serve: &Serve,
     caller: &Caller,
@@ -192,23 +195,23 @@ impl Announcement {
     }
 }
 
-/// Where people look after what is served.
+/// The console of the served workspace.
 #[derive(Clone, Copy)]
 enum ConsoleState<'a> {
-    /// In the console of this hub.
+    /// The console of this hub.
     By(&'a AdminApi),
-    /// It is no hub.
+    /// No console: this process is no hub.
     Nowhere,
 }
 
-/// What is served, and where.
+/// The workspace, its listener and its console.
 struct ServedAddress<'a> {
     bound: (TcpListener, SocketAddr),
     front: Arc<ServedWorkspace>,
     looked_after: ConsoleState<'a>,
 }
 
-/// The console beside the faces, or why it is not there. It is for this machine alone.
+/// The console beside the faces, on a loopback address only; or why it is not served.
 async fn serve_console(
     admin: &AdminApi,
     door: &AccessSetup,
@@ -221,7 +224,7 @@ async fn serve_console(
     }
 }
 
-/// Faces with the console beside them, if it is there, and what is to be held while they are served.
+/// Adds the console to the faces, if there is one; the lease is to be held while they are served.
 fn looked_after_there(
     console: Option<AdminRoutes>,
     options: FaceOptions,
@@ -276,7 +279,7 @@ async fn serve_faces(
             shutdown.cancel();
             tokio::select! {
                 served = serving => served,
-                // Whoever asks twice means now.
+                // A second signal ends at once.
                 () = ending.wait_for_end() => Ok(()),
             }
         }
@@ -296,7 +299,7 @@ async fn bind(serve: &Serve) -> Result<(TcpListener, SocketAddr), Failure> {
     Ok((listener, address))
 }
 
-/// Says where it is, and how to add it to a client.
+/// Prints the address, and how to add it to a client.
 fn ready(
     serve: &Serve,
     door: &AccessSetup,

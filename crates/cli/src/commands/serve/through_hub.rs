@@ -1,5 +1,7 @@
-//! `serve` where a hub runs already: the hub serves, with the servers it holds, for as long as this program stays. Where
-//! the hub ends first, the caller goes on at the same address.
+//! `serve` beside a running hub: the hub opens the faces, with its own servers, while this process stays.
+//!
+//! Used by `commands::serve`; the hub calls `in_hub` for `POST /faces`. If the hub ends first, `commands::serve` goes
+//! on at that address.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -32,7 +34,7 @@ use crate::wait;
 
 /// How long the admin API may take to leave a port.
 const PORT_RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
-/// How often the port is tried meanwhile.
+/// How often binding the port is retried meanwhile.
 const PORT_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 #[derive(Deserialize)]
@@ -42,10 +44,10 @@ struct ReadyFaces {
     facts: FacesInfo,
 }
 
-/// What the hub says about what it serves.
+/// Facts that the hub returns about the faces.
 #[derive(Default, Deserialize)]
 struct FacesInfo {
-    /// What opens the console there.
+    /// The invitation to the console.
     #[serde(default)]
     console: Option<String>,
     /// Why there is no console.
@@ -61,7 +63,7 @@ impl FacesInfo {
     }
 }
 
-/// Has the hub serve, and waits.
+/// Makes the hub serve, and waits.
 pub(super) async fn run(
     serve: &Serve,
     door: &AccessSetup,
@@ -107,7 +109,7 @@ pub(super) async fn run(
     }
 }
 
-/// The same with files that mean the same wherever the hub is.
+/// The flags with absolute paths, since the hub runs in another folder.
 fn with_absolute_paths(guarding: &Guarding) -> Result<Guarding, Failure> {
     let whole = |path: &Option<PathBuf>| path.as_ref().map(std::path::absolute).transpose();
     let failed = |error| Failure::new("cannot tell the current folder", error);
@@ -118,7 +120,7 @@ fn with_absolute_paths(guarding: &Guarding) -> Result<Guarding, Failure> {
     })
 }
 
-/// The other side of it: serves a workspace of the hub, until what is returned is dropped.
+/// The hub's side: serves a workspace until the returned value is dropped.
 pub(in super::super) async fn in_hub(
     rooms: &WorkspaceRegistry,
     admin: &AdminApi,
@@ -130,7 +132,7 @@ pub(in super::super) async fn in_hub(
             .with_detail(error.to_string())
             .with_hint("the hub is of another version; end it with `switchboard stop`")
     })?;
-    // Looked at again: what is let in here is this process's to answer for.
+    // Checked again: the hub is responsible for access at its own faces.
     let door = AccessSetup::new(&serve.guarding, serve.listen, rooms.state_dir());
     let door = door.map_err(|failure| to_admin_problem(&failure))?;
     let front = rooms.open_for_faces(whose, &serve.view).await?;
@@ -147,7 +149,7 @@ pub(in super::super) async fn in_hub(
     let (options, shown) = looked_after_there(console, options);
     let serving = face::serve(listener, Arc::clone(&front), options, shutdown.clone());
     let serving = tokio::spawn(serving);
-    // Dropped, the faces are told to end, and do so by themselves.
+    // Dropping the guard tells the faces to end.
     let held = (shutdown.drop_guard(), shown);
     let serving = Box::pin(async move {
         let _held = held;
@@ -159,7 +161,7 @@ pub(in super::super) async fn in_hub(
     Ok(ServedFaces { address, facts, serving })
 }
 
-/// The address that is wanted, from the admin API if need be: it is where people expect to be served.
+/// Binds the wanted address. If the admin API holds it, the API moves to another port.
 async fn take_address(
     serve: &Serve,
     admin: &AdminApi,
