@@ -7,24 +7,23 @@ use std::time::Duration;
 use switchboard_auth::UserPresence;
 use switchboard_config::{
     ConfigProblem, ConfigProblemKind as ProblemKind, ConfigWorkspace, Desired, DynamicConfig,
-    HostContext, Mode, ProblemSeverity, ResolveOptions, SourceOrigin,
+    HostContext, ProblemSeverity, ResolveOptions, SourceOrigin,
 };
 use switchboard_core::catalog::NameStyle;
 use switchboard_core::connection::ConnectionTiming;
 use switchboard_core::engine::{CallVariables, QueueAccess};
 use switchboard_core::results::ResultPolicy;
 use switchboard_core::{Engine, WorkspaceId};
-use switchboard_gateway::bridge::{Bridge, BridgeOptions, ToolSearch};
+use switchboard_gateway::bridge::{Bridge, BridgeOptions};
 use switchboard_gateway::view_provider::{
     OpenView, ViewError, ViewProvider, ViewRequest, ViewSelection,
 };
-use switchboard_hub::AgentBridges;
+use switchboard_hub::{AgentBridges, ViewOptions};
 use switchboard_process::{ProcessGuard, raise_descriptor_limit};
 use switchboard_sources::{
     DesiredSnapshot, PluginHost, SourcesOptions, SyncedWorkspace, WatchMode, WorkspaceExtras,
 };
 
-use crate::args::{ModeArg, Names, Search, View};
 use crate::command_engine;
 use crate::limits::{check_hub_descriptors, has_few_threads};
 use crate::notice::Notice;
@@ -52,7 +51,7 @@ impl ServedWorkspace {
     /// Of a workspace that nobody else serves.
     pub(crate) async fn open(
         engine: Engine,
-        view: &View,
+        view: &ViewOptions,
         whose: WorkspaceInputs,
     ) -> Result<Self, Failure> {
         let agents = agent_bridges(&engine, view, &whose)?;
@@ -73,7 +72,7 @@ impl ServedWorkspace {
     pub(crate) fn from_synced(
         engine: Engine,
         served: Arc<SyncedWorkspace>,
-        view: &View,
+        view: &ViewOptions,
         mut shown: BridgeOptions,
         agents: AgentBridges,
     ) -> Result<Self, Failure> {
@@ -101,7 +100,7 @@ impl ServedWorkspace {
 /// Opens the workspaces of agents as they are asked for.
 pub(crate) fn agent_bridges(
     engine: &Engine,
-    view: &View,
+    view: &ViewOptions,
     whose: &WorkspaceInputs,
 ) -> Result<AgentBridges, Failure> {
     let (surroundings, variables) = (whose.surroundings.clone(), whose.variables.clone());
@@ -116,13 +115,13 @@ pub(crate) fn agent_bridges(
     );
     Ok(agents
         .with_plugins(Arc::new(plugins::WorkspacePluginHost))
-        .with_only_servers(only_servers(view)))
+        .with_only_servers(view.only_servers()))
 }
 
 /// Loads a workspace and keeps it current.
 pub(crate) async fn start_workspace(
     engine: &Engine,
-    view: &View,
+    view: &ViewOptions,
     whose: WorkspaceInputs,
 ) -> Result<SyncedWorkspace, Failure> {
     let (asked, extra, options) =
@@ -150,18 +149,14 @@ async fn end_if_unused(served: Arc<SyncedWorkspace>) {
 }
 
 /// What is served besides what files name.
-fn workspace_extras(view: &View) -> Result<WorkspaceExtras, Failure> {
+fn workspace_extras(view: &ViewOptions) -> Result<WorkspaceExtras, Failure> {
     let plugins = Some(Arc::new(plugins::WorkspacePluginHost) as Arc<dyn PluginHost>);
-    Ok(WorkspaceExtras { otherwise: Some(plugins::builtin()?), plugins, only: only_servers(view) })
+    Ok(WorkspaceExtras { otherwise: Some(plugins::builtin()?), plugins, only: view.only_servers() })
 }
 
 /// What of it makes a workspace another one.
-fn only_these(view: &View) -> WorkspaceExtras {
-    WorkspaceExtras { only: only_servers(view), ..WorkspaceExtras::default() }
-}
-
-fn only_servers(view: &View) -> Option<Vec<String>> {
-    (!view.servers.is_empty()).then(|| view.servers.clone())
+fn only_these(view: &ViewOptions) -> WorkspaceExtras {
+    WorkspaceExtras { only: view.only_servers(), ..WorkspaceExtras::default() }
 }
 
 impl ViewProvider for ServedWorkspace {
@@ -203,7 +198,7 @@ impl WorkspaceInputs {
     }
 
     /// The workspace it is, by its files as they are. May block.
-    pub(crate) fn workspace_id(&self, view: &View) -> WorkspaceId {
+    pub(crate) fn workspace_id(&self, view: &ViewOptions) -> WorkspaceId {
         SyncedWorkspace::id_of(
             &self.surroundings,
             &self.config_request(view),
@@ -213,7 +208,7 @@ impl WorkspaceInputs {
     }
 
     /// How the view is shown. The numbers of the caller's environment count for its own sessions only.
-    pub(crate) fn bridge_options(&self, view: &View) -> BridgeOptions {
+    pub(crate) fn bridge_options(&self, view: &ViewOptions) -> BridgeOptions {
         BridgeOptions { variables: Some(self.call_variables()), ..bridge_options(view) }
     }
 
@@ -222,19 +217,14 @@ impl WorkspaceInputs {
         CallVariables::from_environment(&self.variables.iter().cloned().collect())
     }
 
-    fn config_request(&self, view: &View) -> ResolveOptions {
-        config_request(&self.asked, view)
+    fn config_request(&self, view: &ViewOptions) -> ResolveOptions {
+        view.resolve_options(&self.asked)
     }
 }
 
-/// What files are read for, with the agent of the view.
-pub(crate) fn config_request(asked: &ResolveOptions, view: &View) -> ResolveOptions {
-    ResolveOptions { agent: view.agent.clone(), ..asked.clone() }
-}
-
 /// What the view of a client is made of, as files are now.
-pub(crate) fn view_config(caller: &Caller, view: &View) -> Desired {
-    let asked = config_request(caller.asked(), view);
+pub(crate) fn view_config(caller: &Caller, view: &ViewOptions) -> Desired {
+    let asked = view.resolve_options(caller.asked());
     ConfigWorkspace::new(caller.surroundings.clone(), asked).desired()
 }
 
@@ -250,9 +240,9 @@ pub(crate) fn view_notices(desired: &Desired, caller: &Caller) -> Vec<Notice> {
 }
 
 /// What stands behind a served address, in words.
-pub(crate) fn served_text(desired: &Desired, asked: &ResolveOptions, view: &View) -> String {
+pub(crate) fn served_text(desired: &Desired, asked: &ResolveOptions, view: &ViewOptions) -> String {
     let is_unconfigured =
-        desired.is_unconfigured(&config_request(asked, view)) && view.servers.is_empty();
+        desired.is_unconfigured(&view.resolve_options(asked)) && view.servers.is_empty();
     match (desired.ready_servers().count(), desired.servers.len()) {
         (_, 0) if is_unconfigured => "the built-in server, since none is configured yet".to_owned(),
         (_, 0) if desired.is_incomplete() => {
@@ -293,7 +283,7 @@ fn unusable_argument(given: &ResolveOptions, desired: &Desired) -> Option<Failur
 }
 
 /// What cannot be shown as asked for.
-fn view_failure(view: &View, desired: &Desired) -> Option<Failure> {
+fn view_failure(view: &ViewOptions, desired: &Desired) -> Option<Failure> {
     if let Some(problem) = desired.agent_problem() {
         let hint = match problem.kind {
             ProblemKind::AgentNotFound => {
@@ -304,7 +294,7 @@ fn view_failure(view: &View, desired: &Desired) -> Option<Failure> {
         let failure = Failure::usage(problem.message.clone(), hint);
         return Some(failure.with_location(problem.at.clone()));
     }
-    if view.names == Names::Bare && view.servers.len() != 1 && desired.servers.len() > 1 {
+    if view.names == NameStyle::Bare && view.servers.len() != 1 && desired.servers.len() > 1 {
         let hint = "name the one server with `--servers`, or take another style";
         return Some(Failure::usage("`--names bare` is for one server only", hint));
     }
@@ -321,31 +311,16 @@ fn max_retries(desired: &Desired) -> u32 {
     })
 }
 
-fn bridge_options(view: &View) -> BridgeOptions {
+fn bridge_options(view: &ViewOptions) -> BridgeOptions {
     let results = match view.result_limit {
         None => ResultPolicy::gateway(),
         Some(0) => ResultPolicy::unlimited(),
         Some(tokens) => ResultPolicy::gateway().with_tokens(tokens),
     };
     BridgeOptions {
-        names: match view.names {
-            Names::Server => NameStyle::Gateway,
-            Names::Full => NameStyle::Full,
-            Names::Bare => NameStyle::Bare,
-        },
-        mode: view.mode.map(|mode| match mode {
-            ModeArg::Client => Mode::Client,
-            ModeArg::Default => Mode::Default,
-            ModeArg::Plan => Mode::Plan,
-            ModeArg::Auto => Mode::Auto,
-            ModeArg::BypassPermissions => Mode::BypassPermissions,
-            ModeArg::DontAsk => Mode::DontAsk,
-        }),
-        tool_search: match view.tool_search {
-            Search::Off => ToolSearch::Off,
-            Search::Auto => ToolSearch::Auto,
-            Search::On => ToolSearch::On,
-        },
+        names: view.names,
+        mode: view.mode,
+        tool_search: view.tool_search,
         results,
         ..BridgeOptions::default()
     }

@@ -9,5 +9,7 @@ pub mod admin;
 mod agents;
 pub mod attach;
 pub mod socket;
+mod view_options;
 
 pub use agents::AgentBridges;
+pub use view_options::{AccessOptions, ClientAuth, FacesOptions, ViewOptions};

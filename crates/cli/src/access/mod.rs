@@ -14,11 +14,11 @@ use switchboard_gateway::face::{
     TokenVerifier, is_public_name,
 };
 use switchboard_gateway::tokens::{StoredTokenVerifier, TokenStore, TokenVerifiers};
+use switchboard_hub::{AccessOptions, ClientAuth};
 use switchboard_process::raise_descriptor_limit;
 use switchboard_wire::sanitize;
 use url::Url;
 
-use crate::args::{Auth, Guarding};
 use crate::limits::{DescriptorShare, fitting_connections};
 use crate::notice::Notice;
 use crate::report::{Failure, FailureKind};
@@ -28,7 +28,7 @@ use issued_tokens::IssuedTokenVerifier;
 /// Who is let in at an address, settled before anything listens there.
 #[derive(Debug)]
 pub(crate) struct AccessSetup {
-    auth: Auth,
+    auth: ClientAuth,
     tls: Option<TlsIdentity>,
     store: TokenStore,
     /// Whose tokens are accepted besides our own.
@@ -40,28 +40,30 @@ pub(crate) struct AccessSetup {
 impl AccessSetup {
     /// Refuses what would let strangers in.
     pub(crate) fn new(
-        guarding: &Guarding,
+        access: &AccessOptions,
         listen: SocketAddr,
         state_dir: &Path,
     ) -> Result<Self, Failure> {
         let is_beyond = !listen.ip().is_loopback();
-        let public_name = guarding.allow_host.iter().find(|name| is_public_name(name));
-        let auth = match guarding.auth {
-            Some(Auth::User) if is_beyond => return Err(not_by_user(&listen.to_string())),
-            Some(Auth::User) if let Some(name) = public_name => return Err(not_by_user(name)),
-            Some(auth) => auth,
-            None if is_beyond || public_name.is_some() || guarding.auth_issuer.is_some() => {
-                Auth::Token
+        let public_name = access.allow_host.iter().find(|name| is_public_name(name));
+        let auth = match access.auth {
+            Some(ClientAuth::User) if is_beyond => return Err(not_by_user(&listen.to_string())),
+            Some(ClientAuth::User) if let Some(name) = public_name => {
+                return Err(not_by_user(name));
             }
-            None => Auth::User,
+            Some(auth) => auth,
+            None if is_beyond || public_name.is_some() || access.auth_issuer.is_some() => {
+                ClientAuth::Token
+            }
+            None => ClientAuth::User,
         };
         let store = TokenStore::new(state_dir);
-        let trust = trust(guarding)?;
-        if auth == Auth::Token && trust.is_none() {
+        let trust = trust(access)?;
+        if auth == ClientAuth::Token && trust.is_none() {
             let name = public_name.map_or_else(|| listen.to_string(), Clone::clone);
             some_token(&store, &name)?;
         }
-        Ok(Self { auth, tls: identity(guarding)?, store, trust })
+        Ok(Self { auth, tls: identity(access)?, store, trust })
     }
 
     /// What is worth saying about it.
@@ -76,17 +78,17 @@ impl AccessSetup {
 
     /// Where clients find it. An address that means every one of this machine's is named by the host's name, if there
     /// is one.
-    pub(crate) fn url(&self, guarding: &Guarding, bound: SocketAddr) -> String {
-        format!("{}/mcp", self.base(guarding, bound))
+    pub(crate) fn url(&self, access: &AccessOptions, bound: SocketAddr) -> String {
+        format!("{}/mcp", self.base(access, bound))
     }
 
-    fn base(&self, guarding: &Guarding, bound: SocketAddr) -> String {
-        if let Some(url) = &guarding.auth_resource {
+    fn base(&self, access: &AccessOptions, bound: SocketAddr) -> String {
+        if let Some(url) = &access.auth_resource {
             return url.trim_end_matches('/').to_owned();
         }
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         let port = bound.port();
-        let host = match (guarding.allow_host.first(), bound.ip()) {
+        let host = match (access.allow_host.first(), bound.ip()) {
             (Some(host), _) if host.contains(':') => host.clone(),
             (Some(host), _) => format!("{host}:{port}"),
             (None, ip) if ip.is_unspecified() => SocketAddr::new(loopback(ip), port).to_string(),
@@ -105,9 +107,9 @@ impl AccessSetup {
     pub(crate) fn entry(&self, url: &str) -> Value {
         match self.auth {
             // Whoever finds the issuer signs in there.
-            Auth::Token if self.trust.is_some() => json!({ "type": "http", "url": url }),
-            Auth::User => json!({ "type": "http", "url": url }),
-            Auth::Token => json!({
+            ClientAuth::Token if self.trust.is_some() => json!({ "type": "http", "url": url }),
+            ClientAuth::User => json!({ "type": "http", "url": url }),
+            ClientAuth::Token => json!({
                 "type": "http", "url": url, "headers": { "Authorization": "Bearer <token>" },
             }),
         }
@@ -116,11 +118,11 @@ impl AccessSetup {
     /// What the faces are told that are reached at `bound`.
     pub(crate) fn options(
         self,
-        guarding: &Guarding,
+        access: &AccessOptions,
         settings: &switchboard_config::Limits,
         bound: SocketAddr,
     ) -> FaceOptions {
-        let base = self.base(guarding, bound);
+        let base = self.base(access, bound);
         let own: Arc<dyn TokenVerifier> = Arc::new(StoredTokenVerifier::new(self.store));
         let tokens = match self.trust {
             Some(trust) => {
@@ -129,23 +131,23 @@ impl AccessSetup {
             None => own,
         };
         let rate =
-            guarding.rate.map_or(RequestRate::Unlimited, |rate| RequestRate::PerSecond(rate.get()));
+            access.rate.map_or(RequestRate::Unlimited, |rate| RequestRate::PerSecond(rate.get()));
         let times = FaceTimeouts::default();
-        let idle = guarding.idle.or(settings.session_idle_ms.map(Duration::from_millis));
+        let idle = access.idle.or(settings.session_idle_ms.map(Duration::from_millis));
         FaceOptions {
             access: FaceAccess {
                 tokens: Some(tokens),
                 without_token: match self.auth {
-                    Auth::User => AnonymousAccess::SameUser,
-                    Auth::Token => AnonymousAccess::Refused,
+                    ClientAuth::User => AnonymousAccess::SameUser,
+                    ClientAuth::Token => AnonymousAccess::Refused,
                 },
             },
-            hosts: guarding.allow_host.clone(),
-            origins: guarding.allow_origin.clone(),
+            hosts: access.allow_host.clone(),
+            origins: access.allow_origin.clone(),
             limits: FaceLimits {
                 connections: max_connections(),
-                body: guarding.max_message.get(),
-                sessions: guarding.max_sessions.get(),
+                body: access.max_message.get(),
+                sessions: access.max_sessions.get(),
                 rate,
                 ..FaceLimits::default()
             },
@@ -175,7 +177,7 @@ fn not_by_user(place: &str) -> Failure {
 }
 
 /// Whose tokens are believed.
-fn trust(guarding: &Guarding) -> Result<Option<TrustedIssuer>, Failure> {
+fn trust(access: &AccessOptions) -> Result<Option<TrustedIssuer>, Failure> {
     let is_one = |text: &str| {
         let url = Url::parse(text).ok();
         url.is_some_and(|url| matches!(url.scheme(), "https" | "http") && url.query().is_none())
@@ -186,17 +188,17 @@ fn trust(guarding: &Guarding) -> Result<Option<TrustedIssuer>, Failure> {
     };
     let is_origin =
         |url: &String| is_one(url) && Url::parse(url).is_ok_and(|url| url.path() == "/");
-    if let Some(url) = guarding.auth_resource.as_ref().filter(|url| !is_origin(url)) {
+    if let Some(url) = access.auth_resource.as_ref().filter(|url| !is_origin(url)) {
         return Err(wrong("--auth-resource", url, "https://hub.example.com, without a path"));
     }
-    let Some(issuer) = &guarding.auth_issuer else { return Ok(None) };
+    let Some(issuer) = &access.auth_issuer else { return Ok(None) };
     if !is_one(issuer) {
         return Err(wrong("--auth-issuer", issuer, "https://login.example.com"));
     }
     Ok(Some(TrustedIssuer {
         issuer: issuer.clone(),
-        audiences: guarding.auth_audience.clone(),
-        scopes: guarding.auth_scope.clone(),
+        audiences: access.auth_audience.clone(),
+        scopes: access.auth_scope.clone(),
     }))
 }
 
@@ -212,8 +214,8 @@ fn some_token(store: &TokenStore, place: &str) -> Result<(), Failure> {
         .with_hint("make one with `switchboard token create --name <client>`, and try again"))
 }
 
-fn identity(guarding: &Guarding) -> Result<Option<TlsIdentity>, Failure> {
-    let (Some(cert), Some(key)) = (&guarding.tls_cert, &guarding.tls_key) else {
+fn identity(access: &AccessOptions) -> Result<Option<TlsIdentity>, Failure> {
+    let (Some(cert), Some(key)) = (&access.tls_cert, &access.tls_key) else {
         return Ok(None);
     };
     let identity = TlsIdentity::from_pem(read(cert)?, read(key)?);

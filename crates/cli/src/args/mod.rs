@@ -20,7 +20,7 @@ use clap::{Args as ClapArgs, ColorChoice, Parser, Subcommand};
 pub(crate) use calls::{
     Answer, Call, Complete, Logs, OfServer, Prompt, Questions, Read, Server, Span, Tools,
 };
-pub(crate) use guarding::{Auth, CreateToken, Guarding, Token};
+pub(crate) use guarding::{CreateToken, Token};
 pub(crate) use permissions::{Forget, Permissions};
 pub(crate) use plugins::{Folders, Language, New, Plugin, ServePlugins};
 pub(crate) use probe::{Probe, Transport};
@@ -28,7 +28,7 @@ pub(crate) use servers::{
     Add, AddJson, Approve, Edit, Get, Import, Install, Kind, List, Reject, Remove, ScopeArg,
     Switch, Uninstall,
 };
-pub(crate) use serving::{Connect, ModeArg, Names, Search, Serve, View};
+pub(crate) use serving::{Connect, Serve};
 pub(crate) use signing_in::{Doctor, Examined, Login, Logout};
 pub(crate) use ui::Ui;
 pub(crate) use xaa::{Setup, Xaa};

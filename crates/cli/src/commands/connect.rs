@@ -40,9 +40,10 @@ pub(crate) async fn run(
     let mut options = attach_options(global, &caller)?;
     options.cwd.clone_from(&caller.surroundings.cwd);
     options.env.clone_from(&caller.surroundings.env);
-    printer.notices(&view_notices(&view_config(&caller, &connect.view), &caller));
-    options.view = Raw::from_value(&connect.view)
-        .map_err(|error| Failure::new("cannot say what is wanted", error))?;
+    let view = connect.view.to_options();
+    printer.notices(&view_notices(&view_config(&caller, &view), &caller));
+    options.view =
+        Raw::from_value(&view).map_err(|error| Failure::new("cannot say what is wanted", error))?;
     wait::at_work(attach::attach_stdio(options))
         .await
         .map_err(|error| Failure::new("cannot attach to the hub", error))
@@ -81,7 +82,7 @@ pub(crate) async fn standalone(
     let engine = served_workspace::start_engine(caller, QueueAccess::None).await?;
     let done = match ServedWorkspace::open(
         engine.clone(),
-        &connect.view,
+        &connect.view.to_options(),
         WorkspaceInputs::from_caller(caller),
     )
     .await

@@ -6,6 +6,7 @@ use std::sync::{Arc, PoisonError, Weak};
 use futures_util::future::BoxFuture;
 use switchboard_config::{HostContext, ResolveOptions};
 use switchboard_core::{Engine, WorkspaceId};
+use switchboard_hub::ViewOptions;
 use switchboard_hub::admin::{
     self, AdminApi, AdminProblem, AdminProblemKind, OpenWorkspace, ServedFaces, WorkspaceHost,
     WorkspaceSummary,
@@ -15,7 +16,6 @@ use switchboard_sources::SyncedWorkspace;
 use switchboard_wire::json::Raw;
 use tokio::sync::Mutex;
 
-use crate::args::View;
 use crate::commands::serve;
 use crate::report::Failure;
 use crate::served_workspace::{self, ServedWorkspace, WorkspaceInputs};
@@ -50,7 +50,7 @@ impl WorkspaceRegistry {
     pub(in crate::commands) async fn open_for_faces(
         &self,
         whose: &admin::WorkspaceRequest,
-        view: &View,
+        view: &ViewOptions,
     ) -> Result<Arc<ServedWorkspace>, AdminProblem> {
         let key = format!("{view:?}");
         let shared = self.open_shared(self.of_admin(whose)?, view, &key).await;
@@ -61,7 +61,7 @@ impl WorkspaceRegistry {
     pub(in crate::commands) async fn open_own(
         &self,
         caller: &Caller,
-        view: &View,
+        view: &ViewOptions,
     ) -> Result<Arc<ServedWorkspace>, Failure> {
         self.open_shared(WorkspaceInputs::from_caller(caller), view, &format!("{view:?}")).await
     }
@@ -90,7 +90,7 @@ impl WorkspaceRegistry {
         &self,
         hello: &ClientHello,
     ) -> Result<Arc<ServedWorkspace>, HelloRefusal> {
-        let view: View = hello.view.decode().map_err(|error| {
+        let view: ViewOptions = hello.view.decode().map_err(|error| {
             to_hello_refusal(format!("the view that was asked for cannot be understood: {error}"))
         })?;
         let whose = self.known_inputs(&hello.cwd, &hello.env);
@@ -102,7 +102,7 @@ impl WorkspaceRegistry {
     async fn open_shared(
         &self,
         whose: WorkspaceInputs,
-        view: &View,
+        view: &ViewOptions,
         key: &str,
     ) -> Result<Arc<ServedWorkspace>, Failure> {
         let _opening = self.opening.lock().await;
@@ -129,7 +129,7 @@ impl WorkspaceRegistry {
     async fn open_synced(
         &self,
         whose: WorkspaceInputs,
-        view: &View,
+        view: &ViewOptions,
     ) -> Result<Arc<SyncedWorkspace>, Failure> {
         let of = view.clone();
         let looked = tokio::task::spawn_blocking(move || (whose.workspace_id(&of), whose)).await;
@@ -194,7 +194,7 @@ impl WorkspaceHost for WorkspaceRegistry {
         Box::pin(async move {
             let served = {
                 let _opening = self.opening.lock().await;
-                let view = View::plain(whose.agent.clone());
+                let view = ViewOptions::plain(whose.agent.clone());
                 self.open_synced(self.of_admin(whose)?, &view)
                     .await
                     .map_err(|error| to_admin_problem(&error))?

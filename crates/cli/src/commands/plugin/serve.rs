@@ -137,7 +137,8 @@ async fn bind(
     caller: &Caller,
 ) -> Result<(TcpListener, AccessSetup), Failure> {
     let address = SocketAddr::new(asked.host, asked.port);
-    let door = AccessSetup::new(&asked.guarding, address, &caller.surroundings.state_dir)?;
+    let door =
+        AccessSetup::new(&asked.guarding.to_options(), address, &caller.surroundings.state_dir)?;
     let listener = TcpListener::bind(address).await.map_err(|error| {
         Failure::new(format!("cannot listen on {address}"), error)
             .with_hint("take another port with `--port`; `--port 0` takes a free one")
@@ -157,7 +158,7 @@ async fn serve_faces(
     let address = listener.local_addr();
     let address = address.map_err(|error| Failure::new("cannot tell where it listens", error))?;
     printer.notices(&door.notices(address));
-    let url = door.url(&asked.guarding, address);
+    let url = door.url(&asked.guarding.to_options(), address);
     let url = if asked.httpstream { url } else { format!("{}/sse", url.trim_end_matches("/mcp")) };
     if printer.is_json() {
         printer.text(&json!({ "url": url, "address": address }).to_string());
@@ -166,7 +167,7 @@ async fn serve_faces(
         printer.done(format_args!("{DIM}Ctrl-C ends it.{DIM:#}"));
     }
     let (front, shutdown) = (Arc::new(PluginViews(Arc::clone(plugins))), CancellationToken::new());
-    let options = door.options(&asked.guarding, &Limits::default(), address);
+    let options = door.options(&asked.guarding.to_options(), &Limits::default(), address);
     let serving = face::serve(listener, front, options, shutdown.clone());
     tokio::pin!(serving);
     let served = tokio::select! {

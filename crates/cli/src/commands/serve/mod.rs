@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use switchboard_core::engine::QueueAccess;
 use switchboard_gateway::face::{self, FaceOptions};
+use switchboard_hub::FacesOptions;
 use switchboard_hub::admin::{AdminApi, AdminRoutes, ConsoleAddressLease, LoopbackError};
 use switchboard_hub::socket::{self, HubLifetime};
 use tokio::net::TcpListener;
@@ -58,16 +59,16 @@ enum Announcement {
 /// Where the hub that serves for us ends, the address stays: the next hub serves there, or this process.
 pub(crate) async fn run(serve: &Serve, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
     let mut ending = wait::EndSignals::listen();
+    let mut serve = serve.to_options();
     if caller.is_alone() {
-        return serve_alone(serve, caller, printer, &mut ending).await;
+        return serve_alone(&serve, caller, printer, &mut ending).await;
     }
     if let Err(failure) = hub_paths(caller) {
         let message =
             format!("{}; other clients cannot share these servers", failure.in_one_line());
         printer.notices(&[Notice::warning(message)]);
-        return serve_alone(serve, caller, printer, &mut ending).await;
+        return serve_alone(&serve, caller, printer, &mut ending).await;
     }
-    let mut serve = serve.clone();
     let mut announcement = Announcement::Due;
     let mut gone_since = Instant::now();
     loop {
@@ -98,13 +99,13 @@ pub(crate) async fn run(serve: &Serve, caller: &Caller, printer: &Printer) -> Re
 
 /// Serves until it is to end, or the hub that does it has ended.
 async fn serve_once(
-    serve: &Serve,
+    serve: &FacesOptions,
     caller: &Caller,
     printer: &Printer,
     announcement: &mut Announcement,
     ending: &mut wait::EndSignals,
 ) -> Result<ServeEnd, Failure> {
-    let door = AccessSetup::new(&serve.guarding, serve.listen, &caller.surroundings.state_dir)?;
+    let door = AccessSetup::new(&serve.access, serve.listen, &caller.surroundings.state_dir)?;
     if let Some(hub) = command_engine::find_running(caller, printer).await {
         return through_hub::run(serve, &door, caller, printer, &hub, announcement, ending).await;
     }
@@ -147,12 +148,12 @@ async fn serve_once(
 
 /// Serves what nobody else is to be served.
 async fn serve_alone(
-    serve: &Serve,
+    serve: &FacesOptions,
     caller: &Caller,
     printer: &Printer,
     ending: &mut wait::EndSignals,
 ) -> Result<(), Failure> {
-    let door = AccessSetup::new(&serve.guarding, serve.listen, &caller.surroundings.state_dir)?;
+    let door = AccessSetup::new(&serve.access, serve.listen, &caller.surroundings.state_dir)?;
     let bound = bind(serve).await?;
     let engine = served_workspace::start_engine(caller, QueueAccess::None).await?;
     let done = match ServedWorkspace::open(
@@ -233,7 +234,7 @@ fn looked_after_there(
 
 #[expect(clippy::too_many_arguments, reason = "each is another part of what is served")]
 async fn serve_faces(
-    serve: &Serve,
+    serve: &FacesOptions,
     door: AccessSetup,
     caller: &Caller,
     printer: &Printer,
@@ -260,7 +261,7 @@ async fn serve_faces(
         let what = served_text(&snapshot.desired, caller.asked(), &serve.view);
         ready(serve, &door, address, invitation, &what, &notices, printer)?;
     }
-    let mut options = door.options(&serve.guarding, &snapshot.desired.settings.limits, address);
+    let mut options = door.options(&serve.access, &snapshot.desired.settings.limits, address);
     if let ConsoleState::By(admin) = looked_after {
         options.open_sessions = admin.open_sessions();
     }
@@ -284,7 +285,7 @@ async fn serve_faces(
     served.map_err(|error| Failure::new("cannot serve", error))
 }
 
-async fn bind(serve: &Serve) -> Result<(TcpListener, SocketAddr), Failure> {
+async fn bind(serve: &FacesOptions) -> Result<(TcpListener, SocketAddr), Failure> {
     let listener = TcpListener::bind(serve.listen).await.map_err(|error| {
         Failure::new(format!("cannot listen on {}", serve.listen), error).with_hint(
             "take another address with `--listen`; `--listen 127.0.0.1:0` takes a free port",
@@ -298,7 +299,7 @@ async fn bind(serve: &Serve) -> Result<(TcpListener, SocketAddr), Failure> {
 
 /// Says where it is, and how to add it to a client.
 fn ready(
-    serve: &Serve,
+    serve: &FacesOptions,
     door: &AccessSetup,
     address: SocketAddr,
     invitation: Option<&str>,
@@ -306,7 +307,7 @@ fn ready(
     notices: &[Notice],
     printer: &Printer,
 ) -> Result<(), Failure> {
-    let url = door.url(&serve.guarding, address);
+    let url = door.url(&serve.access, address);
     let console = invitation.map(|invitation| format!("{}{invitation}", door.local_url(address)));
     printer.notices(notices);
     if printer.is_json() {

@@ -12,6 +12,7 @@ use switchboard_hub::admin::client::AdminClient;
 use switchboard_hub::admin::{
     self, AdminApi, AdminProblem, AdminProblemKind, ResultLimit, ServedFaces,
 };
+use switchboard_hub::{AccessOptions, FacesOptions};
 use switchboard_wire::json::Raw;
 use tokio::net::TcpListener;
 use tokio::time::{Instant, sleep};
@@ -20,7 +21,6 @@ use tokio_util::sync::CancellationToken;
 use super::super::hub::{WorkspaceRegistry, to_admin_problem};
 use super::{Announcement, ServeEnd, bind, looked_after_there, ready, serve_console};
 use crate::access::AccessSetup;
-use crate::args::{Guarding, Serve};
 use crate::command_engine;
 use crate::notice::Notice;
 use crate::printer::Printer;
@@ -55,7 +55,7 @@ struct FacesInfo {
 
 /// Has the hub serve, and waits.
 pub(super) async fn run(
-    serve: &Serve,
+    serve: &FacesOptions,
     door: &AccessSetup,
     caller: &Caller,
     printer: &Printer,
@@ -63,7 +63,7 @@ pub(super) async fn run(
     announcement: &mut Announcement,
     ending: &mut wait::EndSignals,
 ) -> Result<ServeEnd, Failure> {
-    let wanted = Serve { guarding: with_absolute_paths(&serve.guarding)?, ..serve.clone() };
+    let wanted = FacesOptions { access: with_absolute_paths(&serve.access)?, ..serve.clone() };
     let wanted = Raw::from_value(&wanted)
         .map_err(|error| Failure::new("cannot say what is wanted", error))?;
     let whose = command_engine::workspace_request(caller, ResultLimit::Screen);
@@ -100,13 +100,13 @@ pub(super) async fn run(
 }
 
 /// The same with files that mean the same wherever the hub is.
-fn with_absolute_paths(guarding: &Guarding) -> Result<Guarding, Failure> {
+fn with_absolute_paths(access: &AccessOptions) -> Result<AccessOptions, Failure> {
     let whole = |path: &Option<PathBuf>| path.as_ref().map(std::path::absolute).transpose();
     let failed = |error| Failure::new("cannot tell the current folder", error);
-    Ok(Guarding {
-        tls_cert: whole(&guarding.tls_cert).map_err(failed)?,
-        tls_key: whole(&guarding.tls_key).map_err(failed)?,
-        ..guarding.clone()
+    Ok(AccessOptions {
+        tls_cert: whole(&access.tls_cert).map_err(failed)?,
+        tls_key: whole(&access.tls_key).map_err(failed)?,
+        ..access.clone()
     })
 }
 
@@ -117,13 +117,13 @@ pub(in super::super) async fn in_hub(
     whose: &admin::WorkspaceRequest,
     wanted: &Raw,
 ) -> Result<ServedFaces, AdminProblem> {
-    let serve: Serve = wanted.decode().map_err(|error| {
+    let serve: FacesOptions = wanted.decode().map_err(|error| {
         AdminProblem::new(AdminProblemKind::Malformed, "what is to be served cannot be understood")
             .with_detail(error.to_string())
             .with_hint("the hub is of another version; end it with `switchboard stop`")
     })?;
     // Looked at again: what is let in here is this process's to answer for.
-    let door = AccessSetup::new(&serve.guarding, serve.listen, rooms.state_dir());
+    let door = AccessSetup::new(&serve.access, serve.listen, rooms.state_dir());
     let door = door.map_err(|failure| to_admin_problem(&failure))?;
     let front = rooms.open_for_faces(whose, &serve.view).await?;
     let (listener, address) =
@@ -133,7 +133,7 @@ pub(in super::super) async fn in_hub(
     let invitation = console.as_ref().map(|console| console.invitation.clone());
     let facts = FacesInfo { console: invitation, no_console };
     let snapshot = front.snapshot();
-    let mut options = door.options(&serve.guarding, &snapshot.desired.settings.limits, address);
+    let mut options = door.options(&serve.access, &snapshot.desired.settings.limits, address);
     options.open_sessions = admin.open_sessions();
     drop(snapshot);
     let (options, shown) = looked_after_there(console, options);
@@ -154,7 +154,7 @@ pub(in super::super) async fn in_hub(
 
 /// The address that is wanted, from the admin API if need be: it is where people expect to be served.
 async fn take_address(
-    serve: &Serve,
+    serve: &FacesOptions,
     admin: &AdminApi,
 ) -> Result<(TcpListener, SocketAddr), Failure> {
     let deadline = Instant::now() + PORT_RELEASE_TIMEOUT;
