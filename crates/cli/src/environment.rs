@@ -1,21 +1,10 @@
-//! What of our environment a server gets to see.
+//! What the program says about variables that servers do not get as they are.
 
 use std::ffi::OsString;
 
-use switchboard_config::{baseline_value, has_proxy_credentials};
+use switchboard_config::has_proxy_credentials;
 
 use crate::notice::Notice;
-
-/// The part of `ours` that every server gets.
-pub(crate) fn baseline(
-    ours: impl Iterator<Item = (OsString, OsString)>,
-) -> Vec<(OsString, OsString)> {
-    ours.filter_map(|(name, value)| {
-        let value = baseline_value(name.to_str()?, &value)?.into_owned();
-        Some((name, value))
-    })
-    .collect()
-}
 
 /// A word about every proxy whose password stays here.
 pub(crate) fn cut_proxies(ours: &[(OsString, OsString)]) -> Vec<Notice> {

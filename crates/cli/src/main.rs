@@ -14,6 +14,7 @@ mod plugins;
 mod printer;
 mod prompt;
 mod report;
+mod serve_notices;
 mod served_workspace;
 mod show;
 mod state_check;

@@ -4,8 +4,10 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 use switchboard_config::SourceLocation;
+use switchboard_hub::{ErrorExplanation, HubError};
 use switchboard_wire::{Error, Remedy, RemoteError, sanitize};
 
+use crate::commands::token_failed;
 use crate::hint::{self, Subject};
 
 /// A command that did not do what it was asked to.
@@ -75,6 +77,31 @@ impl Failure {
             at: hint::place_of_config(error),
             hint: hint::of_config(error),
             ..Self::plain(kind, message)
+        }
+    }
+
+    /// A hub, a workspace or an address that could not be opened.
+    pub(crate) fn hub(error: &HubError) -> Self {
+        let (kind, at, causes) = match error {
+            HubError::Tokens { path, source } => return token_failed(source, path),
+            HubError::RunConfiguration(problem) => {
+                (FailureKind::Usage, problem.at.clone(), vec![problem.message.clone()])
+            }
+            HubError::Agent(problem) => (FailureKind::Usage, problem.at.clone(), Vec::new()),
+            HubError::BareNames
+            | HubError::UnknownServer { .. }
+            | HubError::UserAuthBeyondMachine { .. }
+            | HubError::ResourceUrl { .. }
+            | HubError::IssuerUrl { .. }
+            | HubError::NoToken { .. } => (FailureKind::Usage, None, Vec::new()),
+            _ => (FailureKind::Failed, None, Vec::new()),
+        };
+        let mut failure = Self::plain(kind, hint::message_of_hub(error)).with_location(at);
+        failure.causes = std::error::Error::source(error).map(error_chain).unwrap_or_default();
+        let failure = failure.with_causes(causes);
+        match hint::of_hub(error) {
+            Some(hint) => failure.with_hint(hint),
+            None => failure,
         }
     }
 
@@ -169,7 +196,19 @@ impl Failure {
     }
 }
 
-// === impl Kind ===
+impl From<HubError> for Failure {
+    fn from(error: HubError) -> Self {
+        Self::hub(&error)
+    }
+}
+
+impl From<Failure> for ErrorExplanation {
+    fn from(failure: Failure) -> Self {
+        Self { message: failure.message, causes: failure.causes, hint: failure.hint }
+    }
+}
+
+// === impl FailureKind ===
 
 impl FailureKind {
     fn as_str(self) -> &'static str {

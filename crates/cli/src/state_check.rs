@@ -2,7 +2,6 @@
 //!
 //! What fails later, on a disk that fills up, is told by what could not be kept.
 
-use std::error::Error;
 use std::fs::DirBuilder;
 use std::io::{self, Write as _};
 use std::os::unix::fs::DirBuilderExt as _;
@@ -28,15 +27,4 @@ pub(crate) fn unwritable_state(caller: &Caller) -> Option<Notice> {
     Some(Notice::warning(message).with_hint(
         "make room there, or make it writable; `XDG_STATE_HOME` names another place for state",
     ))
-}
-
-/// The console, where it cannot be served.
-pub(crate) fn no_console(error: &dyn Error) -> String {
-    let mut text = format!("the console is not served: {error}");
-    let mut cause = error.source();
-    while let Some(next) = cause {
-        text = format!("{text}: {next}");
-        cause = next.source();
-    }
-    text
 }

@@ -13,7 +13,7 @@ use switchboard_config::{
 use switchboard_core::ide;
 
 use switchboard_auth::{FileSignInStore, Keychain, NoKeychain, SystemKeychain};
-use switchboard_process::ProcessGuard;
+use switchboard_hub::{ProgramContext, process_guard};
 
 use crate::args::Global;
 use crate::notice::Notice;
@@ -50,7 +50,8 @@ impl Caller {
             None => cwd.clone(),
         };
         let mut surroundings =
-            HostContext::for_platform(platform(), environment(), project).ok_or_else(no_home)?;
+            HostContext::for_platform(Platform::current(), environment(), project)
+                .ok_or_else(no_home)?;
         if let Some(config_dir) = &global.config_dir {
             surroundings.config_dir = cwd.join(config_dir);
         }
@@ -78,10 +79,7 @@ impl Caller {
 
     /// The same with the organisation's catalogue as it is now, or its last copy and why.
     pub(crate) async fn with_catalogue(mut self) -> Result<Self, Failure> {
-        let guard = ProcessGuard::this_program().map_err(|error| {
-            Failure::new("cannot open this program to guard what it starts", error)
-        })?;
-        let mut options = switchboard_sources::SourcesOptions::new(guard);
+        let mut options = switchboard_sources::SourcesOptions::new(process_guard()?);
         options.timing.fetch = CATALOGUE_DEADLINE;
         self.asked.connectors.clear();
         let (fetched, problem) =
@@ -118,12 +116,25 @@ impl Caller {
 
     /// Where sign-ins are kept.
     pub(crate) fn sign_ins(&self) -> Arc<FileSignInStore> {
-        let keychain: Arc<dyn Keychain> = match (platform(), self.variable(SESSION_BUS)) {
+        let keychain: Arc<dyn Keychain> = match (Platform::current(), self.variable(SESSION_BUS)) {
             // Without a session there is no keychain, and to look for one would start a bus.
             (Platform::Linux, None) => Arc::new(NoKeychain),
             _ => Arc::new(SystemKeychain),
         };
         Arc::new(FileSignInStore::new(self.surroundings.state_dir.join("sign-ins"), keychain))
+    }
+
+    /// The same for an engine or a hub.
+    pub(crate) fn program_context(&self) -> ProgramContext {
+        ProgramContext {
+            host: self.surroundings.clone(),
+            resolve: self.asked.clone(),
+            variables: self.variables.clone(),
+            connector_credentials: self.catalogue.clone(),
+            sign_ins: self.sign_ins(),
+            program: program(),
+            version: env!("CARGO_PKG_VERSION"),
+        }
     }
 
     /// The value of a variable that says something.
@@ -189,14 +200,6 @@ fn folder(path: &Path, flag: &str) -> Result<PathBuf, Failure> {
 
 fn no_home() -> Failure {
     Failure::usage("no home folder is known", "set `HOME` to an absolute path")
-}
-
-pub(crate) fn platform() -> Platform {
-    match env::consts::OS {
-        "macos" => Platform::Mac,
-        "windows" => Platform::Windows,
-        _ => Platform::Linux,
-    }
 }
 
 /// A clock before 1970 is as good as none.

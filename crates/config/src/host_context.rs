@@ -40,6 +40,17 @@ pub enum Platform {
     Windows,
 }
 
+impl Platform {
+    /// The platform that this program was built for.
+    pub fn current() -> Self {
+        match std::env::consts::OS {
+            "macos" => Self::Mac,
+            "windows" => Self::Windows,
+            _ => Self::Linux,
+        }
+    }
+}
+
 /// What was asked for besides the surroundings: flags of one run, and what the hub fetched.
 #[derive(Debug, Clone, Default)]
 pub struct ResolveOptions {

@@ -8,8 +8,18 @@
 pub mod admin;
 mod agents;
 pub mod attach;
+#[cfg(unix)]
+mod error;
+#[cfg(unix)]
+pub mod limits;
+#[cfg(unix)]
+mod program;
 pub mod socket;
 mod view_options;
 
 pub use agents::AgentBridges;
+#[cfg(unix)]
+pub use error::{ErrorExplanation, HubAdvice, HubError};
+#[cfg(unix)]
+pub use program::{ProgramContext, ProgramPlugins, process_guard};
 pub use view_options::{AccessOptions, ClientAuth, FacesOptions, ViewOptions};

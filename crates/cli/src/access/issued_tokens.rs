@@ -1,4 +1,4 @@
-//! Tokens that an authorization server gives out for this hub, as the faces ask for them.
+//! Tokens that an authorization server gives out for this hub. The faces ask it whether a token is good; it issues none.
 
 use futures_util::future::BoxFuture;
 use serde_json::json;
@@ -17,7 +17,7 @@ pub(super) struct IssuedTokenVerifier {
     base: String,
 }
 
-// === impl Issued ===
+// === impl IssuedTokenVerifier ===
 
 impl IssuedTokenVerifier {
     /// Where `base` is the hub's own URL, without a path.

@@ -1,11 +1,13 @@
-//! From what was typed about who is let in, to what a face is told.
+//! Which clients are let in at an address: from [`AccessOptions`] to the options of the faces there.
+//!
+//! `serve` and the hub use it before anything listens; it refuses what would let strangers in. It listens nowhere itself.
 
 mod issued_tokens;
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 use switchboard_auth::TrustedIssuer;
@@ -14,24 +16,21 @@ use switchboard_gateway::face::{
     TokenVerifier, is_public_name,
 };
 use switchboard_gateway::tokens::{StoredTokenVerifier, TokenStore, TokenVerifiers};
-use switchboard_hub::{AccessOptions, ClientAuth};
 use switchboard_process::raise_descriptor_limit;
-use switchboard_wire::sanitize;
 use url::Url;
 
-use crate::limits::{DescriptorShare, fitting_connections};
-use crate::notice::Notice;
-use crate::report::{Failure, FailureKind};
-use crate::surroundings;
 use issued_tokens::IssuedTokenVerifier;
+use switchboard_hub::limits::{DescriptorShare, fitting_connections};
+use switchboard_hub::{AccessOptions, ClientAuth, HubError};
 
-/// Who is let in at an address, settled before anything listens there.
+/// Which clients are let in at an address, settled before anything listens there.
 #[derive(Debug)]
 pub(crate) struct AccessSetup {
+    options: AccessOptions,
     auth: ClientAuth,
     tls: Option<TlsIdentity>,
     store: TokenStore,
-    /// Whose tokens are accepted besides our own.
+    /// The authorization server whose tokens are accepted besides our own.
     trust: Option<TrustedIssuer>,
 }
 
@@ -40,55 +39,51 @@ pub(crate) struct AccessSetup {
 impl AccessSetup {
     /// Refuses what would let strangers in.
     pub(crate) fn new(
-        access: &AccessOptions,
+        options: AccessOptions,
         listen: SocketAddr,
         state_dir: &Path,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, HubError> {
         let is_beyond = !listen.ip().is_loopback();
-        let public_name = access.allow_host.iter().find(|name| is_public_name(name));
-        let auth = match access.auth {
+        let public_name = options.allow_host.iter().find(|name| is_public_name(name));
+        let auth = match options.auth {
             Some(ClientAuth::User) if is_beyond => return Err(not_by_user(&listen.to_string())),
             Some(ClientAuth::User) if let Some(name) = public_name => {
                 return Err(not_by_user(name));
             }
             Some(auth) => auth,
-            None if is_beyond || public_name.is_some() || access.auth_issuer.is_some() => {
+            None if is_beyond || public_name.is_some() || options.auth_issuer.is_some() => {
                 ClientAuth::Token
             }
             None => ClientAuth::User,
         };
         let store = TokenStore::new(state_dir);
-        let trust = trust(access)?;
+        let trust = trusted_issuer(&options)?;
         if auth == ClientAuth::Token && trust.is_none() {
-            let name = public_name.map_or_else(|| listen.to_string(), Clone::clone);
-            some_token(&store, &name)?;
+            let place = public_name.map_or_else(|| listen.to_string(), Clone::clone);
+            check_some_token(&store, place)?;
         }
-        Ok(Self { auth, tls: identity(access)?, store, trust })
+        let tls = tls_identity(&options)?;
+        Ok(Self { options, auth, tls, store, trust })
     }
 
-    /// What is worth saying about it.
-    pub(crate) fn notices(&self, listen: SocketAddr) -> Vec<Notice> {
-        if listen.ip().is_loopback() || self.tls.is_some() {
-            return Vec::new();
-        }
-        let text = "without TLS everybody on the way can read tokens and calls";
-        let hint = "serve with `--tls-cert` and `--tls-key`, or behind a proxy that does";
-        vec![Notice::warning(text).with_hint(hint)]
+    /// Whether other machines reach `listen` without TLS, so that every machine on the way can read tokens and calls.
+    pub(crate) fn is_open_to_eavesdroppers(&self, listen: SocketAddr) -> bool {
+        !listen.ip().is_loopback() && self.tls.is_none()
     }
 
-    /// Where clients find it. An address that means every one of this machine's is named by the host's name, if there
-    /// is one.
-    pub(crate) fn url(&self, access: &AccessOptions, bound: SocketAddr) -> String {
-        format!("{}/mcp", self.base(access, bound))
+    /// The URL by which clients find the faces at `bound`. An address that means every one of this machine's is named by
+    /// the host's name, if there is one.
+    pub(crate) fn url(&self, bound: SocketAddr) -> String {
+        format!("{}/mcp", self.base_url(bound))
     }
 
-    fn base(&self, access: &AccessOptions, bound: SocketAddr) -> String {
-        if let Some(url) = &access.auth_resource {
+    fn base_url(&self, bound: SocketAddr) -> String {
+        if let Some(url) = &self.options.auth_resource {
             return url.trim_end_matches('/').to_owned();
         }
-        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        let scheme = self.scheme();
         let port = bound.port();
-        let host = match (access.allow_host.first(), bound.ip()) {
+        let host = match (self.options.allow_host.first(), bound.ip()) {
             (Some(host), _) if host.contains(':') => host.clone(),
             (Some(host), _) => format!("{host}:{port}"),
             (None, ip) if ip.is_unspecified() => SocketAddr::new(loopback(ip), port).to_string(),
@@ -97,16 +92,19 @@ impl AccessSetup {
         format!("{scheme}://{host}")
     }
 
-    /// Where this machine's own user finds it.
+    /// The URL by which this machine's own user finds it.
     pub(crate) fn local_url(&self, bound: SocketAddr) -> String {
-        let scheme = if self.tls.is_some() { "https" } else { "http" };
-        format!("{scheme}://{bound}")
+        format!("{}://{bound}", self.scheme())
+    }
+
+    fn scheme(&self) -> &'static str {
+        if self.tls.is_some() { "https" } else { "http" }
     }
 
     /// An entry for clients' files.
     pub(crate) fn entry(&self, url: &str) -> Value {
         match self.auth {
-            // Whoever finds the issuer signs in there.
+            // A client finds the issuer by itself, and signs in there.
             ClientAuth::Token if self.trust.is_some() => json!({ "type": "http", "url": url }),
             ClientAuth::User => json!({ "type": "http", "url": url }),
             ClientAuth::Token => json!({
@@ -115,46 +113,45 @@ impl AccessSetup {
         }
     }
 
-    /// What the faces are told that are reached at `bound`.
-    pub(crate) fn options(
-        self,
-        access: &AccessOptions,
+    /// The options of the faces at `bound`.
+    pub(crate) fn face_options(
+        &self,
         settings: &switchboard_config::Limits,
         bound: SocketAddr,
     ) -> FaceOptions {
-        let base = self.base(access, bound);
-        let own: Arc<dyn TokenVerifier> = Arc::new(StoredTokenVerifier::new(self.store));
-        let tokens = match self.trust {
-            Some(trust) => {
-                Arc::new(TokenVerifiers(vec![own, Arc::new(IssuedTokenVerifier::new(trust, base))]))
-            }
-            None => own,
-        };
+        let options = &self.options;
         let rate =
-            access.rate.map_or(RequestRate::Unlimited, |rate| RequestRate::PerSecond(rate.get()));
+            options.rate.map_or(RequestRate::Unlimited, |rate| RequestRate::PerSecond(rate.get()));
         let times = FaceTimeouts::default();
-        let idle = access.idle.or(settings.session_idle_ms.map(Duration::from_millis));
+        let idle = options.idle.or(settings.session_idle_ms.map(Duration::from_millis));
         FaceOptions {
             access: FaceAccess {
-                tokens: Some(tokens),
+                tokens: Some(self.token_verifier(bound)),
                 without_token: match self.auth {
                     ClientAuth::User => AnonymousAccess::SameUser,
                     ClientAuth::Token => AnonymousAccess::Refused,
                 },
             },
-            hosts: access.allow_host.clone(),
-            origins: access.allow_origin.clone(),
+            hosts: options.allow_host.clone(),
+            origins: options.allow_origin.clone(),
             limits: FaceLimits {
                 connections: max_connections(),
-                body: access.max_message.get(),
-                sessions: access.max_sessions.get(),
+                body: options.max_message.get(),
+                sessions: options.max_sessions.get(),
                 rate,
                 ..FaceLimits::default()
             },
             times: FaceTimeouts { idle: idle.unwrap_or(times.idle), ..times },
-            tls: self.tls,
+            tls: self.tls.clone(),
             ..FaceOptions::local()
         }
+    }
+
+    fn token_verifier(&self, bound: SocketAddr) -> Arc<dyn TokenVerifier> {
+        let own: Arc<dyn TokenVerifier> = Arc::new(StoredTokenVerifier::new(self.store.clone()));
+        let Some(trust) = self.trust.clone() else { return own };
+        let issued = IssuedTokenVerifier::new(trust, self.base_url(bound));
+        Arc::new(TokenVerifiers(vec![own, Arc::new(issued)]))
     }
 }
 
@@ -170,67 +167,53 @@ fn loopback(unspecified: IpAddr) -> IpAddr {
     }
 }
 
-fn not_by_user(place: &str) -> Failure {
-    let place = sanitize::sanitize_line(place);
-    let message = format!("{place} can be reached from other machines, where users mean nothing");
-    Failure::usage(message, "leave `--auth user` out: clients need a token there")
+fn not_by_user(place: &str) -> HubError {
+    HubError::UserAuthBeyondMachine { place: place.to_owned() }
 }
 
-/// Whose tokens are believed.
-fn trust(access: &AccessOptions) -> Result<Option<TrustedIssuer>, Failure> {
-    let is_one = |text: &str| {
+/// The authorization server whose tokens are accepted.
+fn trusted_issuer(options: &AccessOptions) -> Result<Option<TrustedIssuer>, HubError> {
+    let is_url = |text: &str| {
         let url = Url::parse(text).ok();
         url.is_some_and(|url| matches!(url.scheme(), "https" | "http") && url.query().is_none())
     };
-    let wrong = |flag: &str, text: &str, example: &str| {
-        let message = format!("`{}` is no URL that `{flag}` can be", sanitize::sanitize_line(text));
-        Failure::usage(message, format!("give one like {example}"))
-    };
     let is_origin =
-        |url: &String| is_one(url) && Url::parse(url).is_ok_and(|url| url.path() == "/");
-    if let Some(url) = access.auth_resource.as_ref().filter(|url| !is_origin(url)) {
-        return Err(wrong("--auth-resource", url, "https://hub.example.com, without a path"));
+        |url: &String| is_url(url) && Url::parse(url).is_ok_and(|url| url.path() == "/");
+    if let Some(url) = options.auth_resource.as_ref().filter(|url| !is_origin(url)) {
+        return Err(HubError::ResourceUrl { url: url.clone() });
     }
-    let Some(issuer) = &access.auth_issuer else { return Ok(None) };
-    if !is_one(issuer) {
-        return Err(wrong("--auth-issuer", issuer, "https://login.example.com"));
+    let Some(issuer) = &options.auth_issuer else { return Ok(None) };
+    if !is_url(issuer) {
+        return Err(HubError::IssuerUrl { url: issuer.clone() });
     }
     Ok(Some(TrustedIssuer {
         issuer: issuer.clone(),
-        audiences: access.auth_audience.clone(),
-        scopes: access.auth_scope.clone(),
+        audiences: options.auth_audience.clone(),
+        scopes: options.auth_scope.clone(),
     }))
 }
 
-/// Whoever is to come in needs something to come in with.
-fn some_token(store: &TokenStore, place: &str) -> Result<(), Failure> {
-    let tokens = store.list().map_err(|error| super::commands::token_failed(error, store))?;
-    if tokens.iter().any(|token| token.is_good(surroundings::now())) {
+/// Fails where no client could have a token that is good.
+fn check_some_token(store: &TokenStore, place: String) -> Result<(), HubError> {
+    let failed = |source| HubError::Tokens { path: store.path().to_owned(), source };
+    let tokens = store.list().map_err(failed)?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    if tokens.iter().any(|token| token.is_good(now)) {
         return Ok(());
     }
-    let message =
-        format!("clients of {} need a token, and there is none", sanitize::sanitize_line(place));
-    Err(Failure::plain(FailureKind::Usage, message)
-        .with_hint("make one with `switchboard token create --name <client>`, and try again"))
+    Err(HubError::NoToken { place })
 }
 
-fn identity(access: &AccessOptions) -> Result<Option<TlsIdentity>, Failure> {
-    let (Some(cert), Some(key)) = (&access.tls_cert, &access.tls_key) else {
+fn tls_identity(options: &AccessOptions) -> Result<Option<TlsIdentity>, HubError> {
+    let (Some(cert), Some(key)) = (&options.tls_cert, &options.tls_key) else {
         return Ok(None);
     };
-    let identity = TlsIdentity::from_pem(read(cert)?, read(key)?);
-    let hint = format!(
-        "`{}` has to hold the certificate, and `{}` its private key, in PEM",
-        cert.display(),
-        key.display()
-    );
-    identity
-        .check()
-        .map_err(|error| Failure::new("cannot serve with TLS", error).with_hint(hint))?;
+    let identity = TlsIdentity::from_pem(read_pem(cert)?, read_pem(key)?);
+    let unusable = |source| HubError::Tls { cert: cert.clone(), key: key.clone(), source };
+    identity.check().map_err(unusable)?;
     Ok(Some(identity))
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, Failure> {
-    std::fs::read(path)
-        .map_err(|error| Failure::new(format!("cannot read `{}`", path.display()), error))
+fn read_pem(path: &Path) -> Result<Vec<u8>, HubError> {
+    std::fs::read(path).map_err(|source| HubError::Pem { path: path.to_owned(), source })
 }

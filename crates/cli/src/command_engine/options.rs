@@ -1,38 +1,37 @@
-//! What the engine of one command is made with.
+//! What an engine is made with: the numbers of settings and environment, folders, credentials.
+//!
+//! The hub and the commands with an engine of their own use it. It starts no engine.
 
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use switchboard_auth::UserPresence;
-use switchboard_config::Desired;
+use switchboard_config::{Desired, EnvironmentVariables};
 use switchboard_core::EngineOptions;
 use switchboard_core::connection::ConnectionTiming;
-use switchboard_core::engine::{QueueAccess, variable_problems};
-use switchboard_process::ProcessGuard;
+use switchboard_core::engine::QueueAccess;
 
 use super::credentials::CredentialSources;
-use crate::notice::Notice;
-use crate::report::Failure;
-use crate::surroundings::{self, Caller};
+use switchboard_hub::{HubError, ProgramContext, process_guard};
 
 const CONNECT_TIMEOUT_VAR: &str = "MCP_TIMEOUT";
 const LOCAL_BATCH_SIZE_VAR: &str = "MCP_SERVER_CONNECTION_BATCH_SIZE";
 const REMOTE_BATCH_SIZE_VAR: &str = "MCP_REMOTE_SERVER_CONNECTION_BATCH_SIZE";
 
+/// The options of an engine for one command, which tries no connection twice.
 pub(crate) fn engine_options(
     desired: &Desired,
-    caller: &Caller,
+    program: &ProgramContext,
     presence: UserPresence,
-) -> Result<EngineOptions, Failure> {
-    let guard = ProcessGuard::this_program()
-        .map_err(|error| Failure::new("cannot open this program to guard what it starts", error))?;
-    let credentials = Arc::new(CredentialSources::new(caller, guard.clone(), presence));
-    let mut options = EngineOptions::new("switchboard", env!("CARGO_PKG_VERSION"), guard);
-    options.state_dir = Some(caller.surroundings.state_dir.clone());
-    options.program = surroundings::program();
+) -> Result<EngineOptions, HubError> {
+    let guard = process_guard()?;
+    let credentials = Arc::new(CredentialSources::new(program, guard.clone(), presence));
+    let mut options = EngineOptions::new("switchboard", program.version, guard);
+    options.state_dir = Some(program.host.state_dir.clone());
+    options.program.clone_from(&program.program);
     options.credentials = credentials;
-    options.timing = timing(desired, caller);
+    options.timing = timing(desired, &program.host.env);
     // Only a hub has the console and the terminal UI.
     options.queue_access = QueueAccess::None;
     if let Some(patience) = desired.settings.limits.question_ttl_ms {
@@ -40,7 +39,7 @@ pub(crate) fn engine_options(
     }
     let limits = &desired.settings.limits;
     let number =
-        |asked: Option<u64>, usual| asked.map_or(usual, |n| n.try_into().unwrap_or(usize::MAX));
+        |limit: Option<u64>, usual| limit.map_or(usual, |n| n.try_into().unwrap_or(usize::MAX));
     options.connections_per_principal =
         number(limits.connections_per_principal, options.connections_per_principal);
     options.connections = number(limits.connections, options.connections);
@@ -51,17 +50,18 @@ pub(crate) fn engine_options(
 }
 
 /// How long a server may take to connect.
-pub(super) fn connect_timeout(desired: &Desired, caller: &Caller) -> Duration {
-    timing(desired, caller).connect
+pub(crate) fn connect_timeout(desired: &Desired, environment: &EnvironmentVariables) -> Duration {
+    timing(desired, environment).connect
 }
 
-fn timing(desired: &Desired, caller: &Caller) -> ConnectionTiming {
+fn timing(desired: &Desired, environment: &EnvironmentVariables) -> ConnectionTiming {
     let usual = ConnectionTiming::default();
     let limits = &desired.settings.limits;
-    let slots =
-        |name, usual: usize| number_variable(name, desired, caller).unwrap_or(usual).clamp(1, 1000);
+    let slots = |name, usual: usize| {
+        number_variable(name, desired, environment).unwrap_or(usual).clamp(1, 1000)
+    };
     let connect =
-        number_variable(CONNECT_TIMEOUT_VAR, desired, caller).filter(|millis| *millis > 0);
+        number_variable(CONNECT_TIMEOUT_VAR, desired, environment).filter(|millis| *millis > 0);
     let in_flight = limits.calls_in_flight.and_then(|calls| usize::try_from(calls).ok());
     ConnectionTiming {
         connect: connect.map_or(usual.connect, Duration::from_millis),
@@ -75,29 +75,34 @@ fn timing(desired: &Desired, caller: &Caller) -> ConnectionTiming {
     }
 }
 
-/// Variables that should hold a number and do not, so that the usual one is used.
-pub(crate) fn not_numbers(desired: &Desired, caller: &Caller) -> Vec<Notice> {
+/// The names of variables that should hold a number and do not, so that the usual number is used.
+pub(crate) fn invalid_number_variables(
+    desired: &Desired,
+    environment: &EnvironmentVariables,
+) -> Vec<&'static str> {
+    let names = [CONNECT_TIMEOUT_VAR, LOCAL_BATCH_SIZE_VAR, REMOTE_BATCH_SIZE_VAR];
     let is_wrong = |name: &&str| {
-        text_variable(name, desired, caller).is_some_and(|text| text.trim().parse::<u64>().is_err())
+        text_variable(name, desired, environment)
+            .is_some_and(|text| text.trim().parse::<u64>().is_err())
     };
-    let names = [CONNECT_TIMEOUT_VAR, LOCAL_BATCH_SIZE_VAR, REMOTE_BATCH_SIZE_VAR]
-        .into_iter()
-        .filter(is_wrong);
-    let ours = names.map(|name| {
-        let at = desired.settings.env.get(name).map(|value| value.at.clone());
-        Notice::warning(format!("`{name}` is not a number, and is not used")).with_location(at)
-    });
-    let environment = caller.variables.iter().cloned().collect();
-    ours.chain(variable_problems(desired, &environment).iter().map(Notice::from)).collect()
+    names.into_iter().filter(is_wrong).collect()
 }
 
-/// A number from the settings' variables, else from the caller's.
-fn number_variable<T: FromStr>(name: &str, desired: &Desired, caller: &Caller) -> Option<T> {
-    text_variable(name, desired, caller)?.trim().parse().ok()
+/// A number from the settings' variables, else from the environment.
+fn number_variable<T: FromStr>(
+    name: &str,
+    desired: &Desired,
+    environment: &EnvironmentVariables,
+) -> Option<T> {
+    text_variable(name, desired, environment)?.trim().parse().ok()
 }
 
-fn text_variable<'a>(name: &str, desired: &'a Desired, caller: &'a Caller) -> Option<&'a str> {
-    let set = desired.settings.env.get(name).map(|value| &*value.value);
-    let set = set.filter(|text| !text.trim().is_empty());
-    set.or_else(|| caller.variable(name))
+fn text_variable<'a>(
+    name: &str,
+    desired: &'a Desired,
+    environment: &'a EnvironmentVariables,
+) -> Option<&'a str> {
+    let is_text = |text: &&str| !text.trim().is_empty();
+    let setting = desired.settings.env.get(name).map(|value| &*value.value).filter(is_text);
+    setting.or_else(|| environment.get(name).map(String::as_str).filter(is_text))
 }

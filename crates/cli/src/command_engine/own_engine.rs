@@ -32,7 +32,8 @@ impl OwnEngine {
         otherwise: FallbackServer,
     ) -> Result<Self, Failure> {
         let environment = environment(desired, caller);
-        let options = options::engine_options(desired, caller, UserPresence::Nobody)?;
+        let options =
+            options::engine_options(desired, &caller.program_context(), UserPresence::Nobody)?;
         let is_empty = desired.is_unconfigured(caller.asked());
         let in_process: Vec<InProcessServer> = match otherwise {
             FallbackServer::Builtin if is_empty => vec![plugins::builtin()?],

@@ -7,15 +7,18 @@ use switchboard_gateway::view_provider::{
     OpenView, SessionClients, ViewProvider as _, ViewRequest, ViewSelection,
 };
 use switchboard_hub::attach::{self, AttachOptions, HubLaunchOptions};
-use switchboard_hub::socket::{HubFolders, HubPaths};
+use switchboard_hub::socket::HubPaths;
 use switchboard_wire::json::Raw;
 use switchboard_wire::server::{ServeOptions, serve, stdio};
 
+use super::hub;
 use crate::args::{Connect, Global};
 use crate::notice::Notice;
+use crate::plugins;
 use crate::printer::Printer;
 use crate::report::{Failure, FailureKind};
-use crate::served_workspace::{self, ServedWorkspace, WorkspaceInputs, view_config, view_notices};
+use crate::serve_notices::{view_config, view_notices};
+use crate::served_workspace::{self, ServedWorkspace, WorkspaceInputs};
 use crate::state_check::unwritable_state;
 use crate::surroundings::{self, Caller};
 use crate::wait;
@@ -79,15 +82,12 @@ pub(crate) async fn standalone(
     if caller.is_alone() {
         printer.notices(&unwritable_state(caller));
     }
-    let engine = served_workspace::start_engine(caller, QueueAccess::None).await?;
-    let done = match ServedWorkspace::open(
-        engine.clone(),
-        &connect.view.to_options(),
-        WorkspaceInputs::from_caller(caller),
-    )
-    .await
-    {
-        Err(failure) => Err(failure),
+    let (program, plugins) = (caller.program_context(), plugins::program_plugins()?);
+    let engine = served_workspace::start_engine(&program, QueueAccess::None).await?;
+    let inputs = WorkspaceInputs::from_program(&program);
+    let view = connect.view.to_options();
+    let done = match ServedWorkspace::open(engine.clone(), &plugins, &view, inputs).await {
+        Err(error) => Err(error.into()),
         Ok(serving) => {
             printer.notices(&view_notices(&serving.snapshot().desired, caller));
             let done = serve_stdio(&serving).await;
@@ -126,8 +126,7 @@ async fn serve_stdio(serving: &ServedWorkspace) -> Result<(), Failure> {
 
 /// Where the hub of this user and these folders is.
 pub(super) fn hub_paths(caller: &Caller) -> Result<HubPaths, Failure> {
-    HubPaths::find(&HubFolders::from_surroundings(&caller.surroundings))
-        .map_err(|error| Failure::new("there is no place for the hub's socket", error))
+    Ok(hub::hub_paths(&caller.surroundings)?)
 }
 
 fn not_beneath_us() -> Result<(), Failure> {

@@ -98,7 +98,7 @@ pub(in crate::commands) fn subject(name: &str, desired: &Desired) -> Result<Sign
         return Err(Failure::plain(FailureKind::Failed, message)
             .with_hint(format!("`{}` shows it", command_line("get", [name]))));
     };
-    command_engine::signs_in(server, entry).ok_or_else(|| {
+    command_engine::sign_in_target(server, entry).ok_or_else(|| {
         let failure = Failure::plain(FailureKind::Failed, format!("nobody signs in to `{name}`"));
         failure
             .with_causes([

@@ -1,5 +1,7 @@
 //! `switchboard token`: what clients of other machines and users come in with.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 use switchboard_gateway::tokens::{ClientToken, NewToken, TokenStore, TokenStoreError};
 use switchboard_wire::sanitize;
@@ -18,7 +20,7 @@ pub(super) fn run(token: &args::Token, caller: &Caller, printer: &Printer) -> Re
         args::Token::Revoke { which } => revoke(which, &store, printer),
     };
     done.map_err(|error| match error {
-        TokenProblem::Store(error) => failed(error, &store),
+        TokenProblem::Store(error) => failed(&error, store.path()),
         TokenProblem::Printing(failure) => failure,
     })
 }
@@ -105,8 +107,8 @@ fn token_json(token: &ClientToken, now: u64) -> Value {
 }
 
 /// Why it did not work, and what to do.
-pub(crate) fn failed(error: TokenStoreError, store: &TokenStore) -> Failure {
-    let path = store.path().display();
+pub(crate) fn failed(error: &TokenStoreError, file: &Path) -> Failure {
+    let path = file.display();
     match error {
         TokenStoreError::File(error @ switchboard_config::Error::State { .. }) => {
             Failure::new("the tokens cannot be read, and nobody is let in with one", error)
@@ -121,7 +123,7 @@ pub(crate) fn failed(error: TokenStoreError, store: &TokenStore) -> Failure {
                 .with_hint("take another name, or revoke that one with `switchboard token revoke`")
         }
         TokenStoreError::NoSuch { which } => {
-            let message = format!("there is no token `{}`", sanitize::sanitize_line(&which));
+            let message = format!("there is no token `{}`", sanitize::sanitize_line(which));
             Failure::plain(FailureKind::Failed, message).with_hint("see `switchboard token list`")
         }
         error => Failure::new("cannot do that with tokens", error),

@@ -1,69 +1,95 @@
-//! Every workspace that somebody uses, shown in every way that somebody asked for.
+//! Every workspace that clients of the hub use, in every way that they see it.
+//!
+//! The socket, the admin API and the faces open workspaces here; those that are alike share one. It accepts no
+//! connections.
 
-use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, Weak};
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::sync::{Arc, MutexGuard, PoisonError, Weak};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use futures_util::future::BoxFuture;
-use switchboard_config::{HostContext, ResolveOptions};
+use switchboard_config::{HostContext, Platform, ResolveOptions};
 use switchboard_core::{Engine, WorkspaceId};
-use switchboard_hub::ViewOptions;
-use switchboard_hub::admin::{
-    self, AdminApi, AdminProblem, AdminProblemKind, OpenWorkspace, ServedFaces, WorkspaceHost,
-    WorkspaceSummary,
-};
-use switchboard_hub::socket::{AttachedClient, ClientHello, HelloRefusal, HelloRefusalKind};
 use switchboard_sources::SyncedWorkspace;
 use switchboard_wire::json::Raw;
 use tokio::sync::Mutex;
 
-use crate::commands::serve;
-use crate::report::Failure;
+use super::faces;
 use crate::served_workspace::{self, ServedWorkspace, WorkspaceInputs};
-use crate::surroundings::{self, Caller};
+use switchboard_hub::admin::{
+    AdminApi, AdminProblem, AdminProblemKind, OpenWorkspace, ServedFaces, WorkspaceHost,
+    WorkspaceRequest, WorkspaceSummary,
+};
+use switchboard_hub::socket::{AttachedClient, ClientHello, HelloRefusal, HelloRefusalKind};
+use switchboard_hub::{HubAdvice, HubError, ProgramContext, ProgramPlugins, ViewOptions};
 
 /// Every workspace that has clients.
-pub(in crate::commands) struct WorkspaceRegistry {
+pub(crate) struct WorkspaceRegistry {
     engine: Engine,
-    /// Whose administrator this machine has, and who runs it: never a client's to say.
-    own: HostContext,
-    /// Held while a room is opened, so that clients that come at once share it.
+    /// The folders and the user of the hub's own process: no client may name others.
+    own_host: HostContext,
+    plugins: ProgramPlugins,
+    advice: Arc<dyn HubAdvice>,
+    /// Held while a workspace is opened, so that clients that come at once share it.
     opening: Mutex<()>,
     open: std::sync::Mutex<OpenWorkspaces>,
 }
 
 #[derive(Default)]
 struct OpenWorkspaces {
-    served: HashMap<WorkspaceId, Weak<SyncedWorkspace>>,
+    synced: HashMap<WorkspaceId, Weak<SyncedWorkspace>>,
     /// By workspace, view, and the numbers of the client's environment.
-    rooms: HashMap<(WorkspaceId, String), Weak<ServedWorkspace>>,
+    served: HashMap<(WorkspaceId, String), Weak<ServedWorkspace>>,
 }
 
 // === impl WorkspaceRegistry ===
 
 impl WorkspaceRegistry {
-    pub(super) fn new(engine: Engine, caller: &Caller) -> Self {
-        let own = caller.surroundings.clone();
-        Self { engine, own, opening: Mutex::default(), open: std::sync::Mutex::default() }
+    pub(super) fn new(
+        engine: Engine,
+        own_host: HostContext,
+        plugins: ProgramPlugins,
+        advice: Arc<dyn HubAdvice>,
+    ) -> Self {
+        let (opening, open) = (Mutex::default(), std::sync::Mutex::default());
+        Self { engine, own_host, plugins, advice, opening, open }
     }
 
-    /// A room for faces of the network.
-    pub(in crate::commands) async fn open_for_faces(
+    /// A workspace for faces that a client of the admin API asks for.
+    pub(super) async fn open_for_faces(
         &self,
-        whose: &admin::WorkspaceRequest,
+        request: &WorkspaceRequest,
         view: &ViewOptions,
     ) -> Result<Arc<ServedWorkspace>, AdminProblem> {
-        let key = format!("{view:?}");
-        let shared = self.open_shared(self.of_admin(whose)?, view, &key).await;
-        shared.map_err(|failure| to_admin_problem(&failure))
+        let inputs = self.inputs_of_request(request)?;
+        let opened = self.open_shared(inputs, view, &format!("{view:?}")).await;
+        opened.map_err(|error| self.to_admin_problem(&error))
     }
 
-    /// A room for this process's own caller.
-    pub(in crate::commands) async fn open_own(
+    /// The workspace that this process itself was started in.
+    pub(crate) async fn open_own(
         &self,
-        caller: &Caller,
+        program: &ProgramContext,
         view: &ViewOptions,
-    ) -> Result<Arc<ServedWorkspace>, Failure> {
-        self.open_shared(WorkspaceInputs::from_caller(caller), view, &format!("{view:?}")).await
+    ) -> Result<Arc<ServedWorkspace>, HubError> {
+        let inputs = WorkspaceInputs::from_program(program);
+        self.open_shared(inputs, view, &format!("{view:?}")).await
+    }
+
+    /// The workspace of a client that speaks MCP on the socket.
+    pub(super) async fn open_for_client(
+        &self,
+        hello: &ClientHello,
+    ) -> Result<Arc<ServedWorkspace>, HelloRefusal> {
+        let view: ViewOptions = hello.view.decode().map_err(|error| {
+            to_hello_refusal(format!("the view that was asked for cannot be understood: {error}"))
+        })?;
+        let inputs = self.client_inputs(&hello.cwd, &hello.env);
+        let inputs =
+            inputs.ok_or_else(|| to_hello_refusal("no home folder is known".to_owned()))?;
+        let opened = self.open_shared(inputs, &view, hello.view.as_str()).await;
+        opened.map_err(|error| to_hello_refusal(self.advice.explain(&error).into_line()))
     }
 
     pub(super) fn is_busy(&self) -> bool {
@@ -71,7 +97,7 @@ impl WorkspaceRegistry {
     }
 
     /// The servers that a session has called, each with how often.
-    pub(super) fn used_by(&self, session: &str) -> Vec<(String, u64)> {
+    pub(super) fn servers_used_by(&self, session: &str) -> Vec<(String, u64)> {
         self.engine.servers_used_by(session)
     }
 
@@ -81,107 +107,97 @@ impl WorkspaceRegistry {
     }
 
     /// Where the user's state is.
-    pub(in super::super) fn state_dir(&self) -> &std::path::Path {
-        &self.own.state_dir
+    pub(super) fn state_dir(&self) -> &Path {
+        &self.own_host.state_dir
     }
 
-    /// The room of a client that speaks MCP.
-    pub(super) async fn open_for_client(
-        &self,
-        hello: &ClientHello,
-    ) -> Result<Arc<ServedWorkspace>, HelloRefusal> {
-        let view: ViewOptions = hello.view.decode().map_err(|error| {
-            to_hello_refusal(format!("the view that was asked for cannot be understood: {error}"))
-        })?;
-        let whose = self.known_inputs(&hello.cwd, &hello.env);
-        let whose = whose.ok_or_else(|| to_hello_refusal("no home folder is known".to_owned()))?;
-        let shared = self.open_shared(whose, &view, hello.view.as_str()).await;
-        shared.map_err(|failure| to_hello_refusal(failure.in_one_line()))
+    /// The words of the program for errors.
+    pub(super) fn advice(&self) -> Arc<dyn HubAdvice> {
+        Arc::clone(&self.advice)
+    }
+
+    /// An error, for a client of the admin API.
+    pub(super) fn to_admin_problem(&self, error: &HubError) -> AdminProblem {
+        self.advice.explain(error).into()
     }
 
     async fn open_shared(
         &self,
-        whose: WorkspaceInputs,
+        inputs: WorkspaceInputs,
         view: &ViewOptions,
         key: &str,
-    ) -> Result<Arc<ServedWorkspace>, Failure> {
+    ) -> Result<Arc<ServedWorkspace>, HubError> {
         let _opening = self.opening.lock().await;
-        let agents = served_workspace::agent_bridges(&self.engine, view, &whose)?;
-        let shown = whose.bridge_options(view);
-        let key = format!("{key}{:?}", whose.call_variables());
-        let served = self.open_synced(whose, view).await?;
-        let key = (served.workspace().clone(), key);
-        if let Some(room) = self.open().rooms.get(&key).and_then(Weak::upgrade) {
-            return Ok(room);
-        }
-        let room = Arc::new(ServedWorkspace::from_synced(
-            self.engine.clone(),
-            served,
-            view,
-            shown,
-            agents,
-        )?);
-        self.open().rooms.insert(key, Arc::downgrade(&room));
-        Ok(room)
-    }
-
-    /// The workspace, as somebody has it already, or loaded.
-    async fn open_synced(
-        &self,
-        whose: WorkspaceInputs,
-        view: &ViewOptions,
-    ) -> Result<Arc<SyncedWorkspace>, Failure> {
-        let of = view.clone();
-        let looked = tokio::task::spawn_blocking(move || (whose.workspace_id(&of), whose)).await;
-        let (id, whose) =
-            looked.map_err(|error| Failure::new("cannot read the configuration", error))?;
-        let known = {
-            let mut open = self.open();
-            open.served.retain(|_, served| served.strong_count() > 0);
-            open.rooms.retain(|_, room| room.strong_count() > 0);
-            open.served.get(&id).and_then(Weak::upgrade)
-        };
-        if let Some(served) = known {
+        let agents = served_workspace::agent_bridges(&self.engine, &self.plugins, view, &inputs)?;
+        let bridge = inputs.bridge_options(view);
+        let key = format!("{key}{:?}", inputs.call_variables());
+        let synced = self.open_synced(inputs, view).await?;
+        let key = (synced.workspace().clone(), key);
+        if let Some(served) = self.lock_open().served.get(&key).and_then(Weak::upgrade) {
             return Ok(served);
         }
-        let served = Arc::new(served_workspace::start_workspace(&self.engine, view, whose).await?);
-        self.open().served.insert(served.workspace().clone(), Arc::downgrade(&served));
+        let engine = self.engine.clone();
+        let served = Arc::new(ServedWorkspace::from_synced(engine, synced, view, bridge, agents)?);
+        self.lock_open().served.insert(key, Arc::downgrade(&served));
         Ok(served)
     }
 
-    /// The client's folder and environment, in place of this process's own; `None` where it has no home.
-    fn known_inputs(
+    /// The workspace that another client has open already, or a new one, loaded.
+    async fn open_synced(
         &self,
-        cwd: &std::path::Path,
-        env: &std::collections::BTreeMap<String, String>,
-    ) -> Option<WorkspaceInputs> {
-        let usual =
-            HostContext::for_platform(surroundings::platform(), env.clone(), cwd.to_owned())?;
-        let surroundings = HostContext {
-            config_dir: self.own.config_dir.clone(),
-            state_dir: self.own.state_dir.clone(),
-            managed_dir: self.own.managed_dir.clone(),
-            owner: self.own.owner,
-            now: surroundings::now(),
-            ..usual
+        inputs: WorkspaceInputs,
+        view: &ViewOptions,
+    ) -> Result<Arc<SyncedWorkspace>, HubError> {
+        let of_view = view.clone();
+        let identify = move || (inputs.workspace_id(&of_view), inputs);
+        let identified = tokio::task::spawn_blocking(identify).await;
+        let (id, inputs) = identified.map_err(HubError::Configuration)?;
+        let known = {
+            let mut open = self.lock_open();
+            open.synced.retain(|_, synced| synced.strong_count() > 0);
+            open.served.retain(|_, served| served.strong_count() > 0);
+            open.synced.get(&id).and_then(Weak::upgrade)
         };
-        let variables = env.iter().map(|(name, value)| (name.into(), value.into()));
-        Some(WorkspaceInputs {
-            surroundings,
-            asked: ResolveOptions::default(),
-            variables: variables.collect(),
-        })
+        if let Some(synced) = known {
+            return Ok(synced);
+        }
+        let synced =
+            served_workspace::start_workspace(&self.engine, &self.plugins, view, inputs).await?;
+        let synced = Arc::new(synced);
+        self.lock_open().synced.insert(synced.workspace().clone(), Arc::downgrade(&synced));
+        Ok(synced)
     }
 
-    /// The same for whoever came over the admin API.
-    fn of_admin(&self, whose: &admin::WorkspaceRequest) -> Result<WorkspaceInputs, AdminProblem> {
-        self.known_inputs(&whose.cwd, &whose.env).ok_or_else(|| {
+    /// The client's folder and environment, in place of this process's own; `None` where it has no home.
+    fn client_inputs(&self, cwd: &Path, env: &BTreeMap<String, String>) -> Option<WorkspaceInputs> {
+        let client = HostContext::for_platform(Platform::current(), env.clone(), cwd.to_owned())?;
+        // A clock before 1970 is as good as none.
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        let host = HostContext {
+            config_dir: self.own_host.config_dir.clone(),
+            state_dir: self.own_host.state_dir.clone(),
+            managed_dir: self.own_host.managed_dir.clone(),
+            owner: self.own_host.owner,
+            now,
+            ..client
+        };
+        let variables = env.iter().map(|(name, value)| (name.into(), value.into()));
+        let resolve = ResolveOptions::default();
+        Some(WorkspaceInputs { host, resolve, variables: variables.collect() })
+    }
+
+    /// The same for a client of the admin API.
+    fn inputs_of_request(
+        &self,
+        request: &WorkspaceRequest,
+    ) -> Result<WorkspaceInputs, AdminProblem> {
+        self.client_inputs(&request.cwd, &request.env).ok_or_else(|| {
             AdminProblem::new(AdminProblemKind::Refused, "no home folder is known")
                 .with_hint("put `HOME` into `env`")
         })
     }
 
-    fn open(&self) -> std::sync::MutexGuard<'_, OpenWorkspaces> {
+    fn lock_open(&self) -> MutexGuard<'_, OpenWorkspaces> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -189,67 +205,55 @@ impl WorkspaceRegistry {
 impl WorkspaceHost for WorkspaceRegistry {
     fn open<'a>(
         &'a self,
-        whose: &'a admin::WorkspaceRequest,
+        request: &'a WorkspaceRequest,
     ) -> BoxFuture<'a, Result<OpenWorkspace, AdminProblem>> {
         Box::pin(async move {
-            let served = {
+            let synced = {
                 let _opening = self.opening.lock().await;
-                let view = ViewOptions::plain(whose.agent.clone());
-                self.open_synced(self.of_admin(whose)?, &view)
-                    .await
-                    .map_err(|error| to_admin_problem(&error))?
+                let view = ViewOptions::plain(request.agent.clone());
+                let opened = self.open_synced(self.inputs_of_request(request)?, &view).await;
+                opened.map_err(|error| self.to_admin_problem(&error))?
             };
-            // Whoever asks has just looked at the files.
-            served.reload().await;
-            Ok(OpenWorkspace { id: served.workspace().clone(), held: Box::new(served) })
+            // The client that asks has just looked at the files.
+            synced.reload().await;
+            Ok(OpenWorkspace { id: synced.workspace().clone(), held: Box::new(synced) })
         })
     }
 
     fn workspaces(&self) -> Vec<WorkspaceSummary> {
-        let served: Vec<_> = self.open().served.values().filter_map(Weak::upgrade).collect();
-        let site = |served: Arc<SyncedWorkspace>| {
-            let snapshot = served.snapshot();
-            WorkspaceSummary {
-                id: served.workspace().to_string(),
-                root: snapshot.desired.root.clone(),
-                agent: snapshot.desired.agent.as_ref().map(|agent| agent.name.clone()),
-            }
-        };
-        let mut sites: Vec<WorkspaceSummary> = served.into_iter().map(site).collect();
-        sites.sort_by(|one, other| (&one.root, &one.id).cmp(&(&other.root, &other.id)));
-        sites
+        let open: Vec<_> = self.lock_open().synced.values().filter_map(Weak::upgrade).collect();
+        let mut summaries: Vec<_> = open.iter().map(|synced| to_summary(synced)).collect();
+        summaries.sort_by(|one, other| (&one.root, &one.id).cmp(&(&other.root, &other.id)));
+        summaries
     }
 
     fn find_workspace(&self, id: &WorkspaceId) -> Option<Arc<SyncedWorkspace>> {
-        self.open().served.get(id).and_then(Weak::upgrade)
+        self.lock_open().synced.get(id).and_then(Weak::upgrade)
     }
 
     fn change_problem(&self, doing: &str, error: &switchboard_config::Error) -> AdminProblem {
-        to_admin_problem(&Failure::config(doing, error))
+        self.advice.explain_change(doing, error).into()
     }
 
     fn serve_faces<'a>(
         &'a self,
         admin: &'a AdminApi,
-        whose: &'a admin::WorkspaceRequest,
+        request: &'a WorkspaceRequest,
         wanted: &'a Raw,
     ) -> BoxFuture<'a, Result<ServedFaces, AdminProblem>> {
-        Box::pin(serve::in_hub(self, admin, whose, wanted))
+        Box::pin(faces::serve_in_hub(self, admin, request, wanted))
+    }
+}
+
+fn to_summary(synced: &SyncedWorkspace) -> WorkspaceSummary {
+    let snapshot = synced.snapshot();
+    WorkspaceSummary {
+        id: synced.workspace().to_string(),
+        root: snapshot.desired.root.clone(),
+        agent: snapshot.desired.agent.as_ref().map(|agent| agent.name.clone()),
     }
 }
 
 fn to_hello_refusal(message: String) -> HelloRefusal {
     HelloRefusal { kind: HelloRefusalKind::View, message }
-}
-
-/// A failure of ours, for whoever asked over the admin API.
-pub(in crate::commands) fn to_admin_problem(failure: &Failure) -> AdminProblem {
-    let mut problem = AdminProblem::new(AdminProblemKind::Refused, failure.message());
-    if !failure.causes().is_empty() {
-        problem = problem.with_detail(failure.causes().join(": "));
-    }
-    match failure.hint() {
-        Some(hint) => problem.with_hint(hint),
-        None => problem,
-    }
 }

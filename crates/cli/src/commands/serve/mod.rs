@@ -1,35 +1,32 @@
 //! `switchboard serve`: every server, to any client, over the network.
 
 use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 use switchboard_core::engine::QueueAccess;
-use switchboard_gateway::face::{self, FaceOptions};
-use switchboard_hub::FacesOptions;
-use switchboard_hub::admin::{AdminApi, AdminRoutes, ConsoleAddressLease, LoopbackError};
-use switchboard_hub::socket::{self, HubLifetime};
-use tokio::net::TcpListener;
+use switchboard_hub::admin::{AdminApi, LoopbackError};
+use switchboard_hub::socket::{HubLifetime, SocketError};
+use switchboard_hub::{FacesOptions, HubError};
 use tokio_util::sync::CancellationToken;
 
 use super::connect::hub_paths;
-use super::hub::{LocalHub, no_admin_port};
+use super::hub::{BoundAddress, LocalHub, WorkspaceFaces};
 use crate::access::AccessSetup;
 use crate::args::Serve;
-use crate::command_engine;
+use crate::command_engine::{self, Hints};
 use crate::notice::Notice;
+use crate::plugins;
 use crate::printer::{BOLD, DIM, Printer};
 use crate::report::{Failure, FailureKind};
-use crate::served_workspace::{self, ServedWorkspace, WorkspaceInputs, served_text};
-use crate::state_check::{no_console, unwritable_state};
+use crate::serve_notices::{served_text, tls_notice};
+use crate::served_workspace::{self, ServedWorkspace, WorkspaceInputs};
+use crate::state_check::unwritable_state;
 use crate::surroundings::Caller;
 use crate::wait;
 
 mod through_hub;
-
-pub(super) use through_hub::in_hub;
 
 /// How long taking over from a hub that has ended may take: it may be finishing calls.
 const HANDOVER_TIMEOUT: Duration = Duration::from_secs(30);
@@ -105,75 +102,74 @@ async fn serve_once(
     announcement: &mut Announcement,
     ending: &mut wait::EndSignals,
 ) -> Result<ServeEnd, Failure> {
-    let door = AccessSetup::new(&serve.access, serve.listen, &caller.surroundings.state_dir)?;
+    let access =
+        AccessSetup::new(serve.access.clone(), serve.listen, &caller.surroundings.state_dir)?;
     if let Some(hub) = command_engine::find_running(caller, printer).await {
-        return through_hub::run(serve, &door, caller, printer, &hub, announcement, ending).await;
+        return through_hub::run(serve, &access, caller, printer, &hub, announcement, ending).await;
     }
-    let bound = bind(serve).await?;
-    let here = match LocalHub::open(caller, HubLifetime::UntilStopped).await? {
-        Ok(here) => here,
-        Err(socket::SocketError::AlreadyRunning { .. }) => {
-            // Somebody was faster.
+    let bound = BoundAddress::bind(serve.listen).await?;
+    let (program, plugins) = (caller.program_context(), plugins::program_plugins()?);
+    let lifetime = HubLifetime::UntilStopped;
+    let hub = match LocalHub::open(&program, plugins, Arc::new(Hints), lifetime).await {
+        Ok(hub) => hub,
+        Err(HubError::Listen(SocketError::AlreadyRunning { .. })) => {
+            // Another process was faster.
             drop(bound);
             let hub = command_engine::find_running(caller, printer).await;
             let hub =
                 hub.ok_or_else(|| Failure::plain(FailureKind::Failed, "the hub has just ended"))?;
-            return through_hub::run(serve, &door, caller, printer, &hub, announcement, ending)
+            return through_hub::run(serve, &access, caller, printer, &hub, announcement, ending)
                 .await;
         }
-        Err(error) => return Err(Failure::new("cannot listen for clients", error)),
+        Err(error) => return Err(error.into()),
     };
-    let (rooms, stop, admin) = (here.rooms.clone(), here.stop.clone(), here.admin().clone());
+    let (workspaces, stop, admin) = (hub.workspaces(), hub.stop_token(), hub.admin().clone());
     let faces = async {
-        let opened = rooms.open_own(caller, &serve.view).await;
-        let done = match opened {
-            Ok(front) => {
-                let served = ServedAddress { bound, front, looked_after: ConsoleState::By(&admin) };
-                serve_faces(serve, door, caller, printer, served, &stop, announcement, ending).await
+        let done = match workspaces.open_own(&program, &serve.view).await {
+            Ok(workspace) => {
+                let served = ServedAddress { bound, workspace, admin: Some(&admin) };
+                serve_faces(serve, &access, caller, printer, served, &stop, announcement, ending)
+                    .await
             }
-            Err(failure) => Err(failure),
+            Err(error) => Err(error.into()),
         };
-        drop(rooms);
+        drop(workspaces);
         stop.cancel();
         done
     };
-    let (ended, done) = tokio::join!(here.run(caller), faces);
+    let (ended, done) = tokio::join!(hub.run(), faces);
     done?;
     match ended {
         // It was said at the start that there is no console.
-        Ok(()) | Err(LoopbackError::Token(_)) => Ok(ServeEnd::Wanted),
-        Err(error) => Err(no_admin_port(error)),
+        Ok(()) | Err(HubError::AdminPort(LoopbackError::Token(_))) => Ok(ServeEnd::Wanted),
+        Err(error) => Err(error.into()),
     }
 }
 
-/// Serves what nobody else is to be served.
+/// Serves what no other client is to be served.
 async fn serve_alone(
     serve: &FacesOptions,
     caller: &Caller,
     printer: &Printer,
     ending: &mut wait::EndSignals,
 ) -> Result<(), Failure> {
-    let door = AccessSetup::new(&serve.access, serve.listen, &caller.surroundings.state_dir)?;
-    let bound = bind(serve).await?;
-    let engine = served_workspace::start_engine(caller, QueueAccess::None).await?;
-    let done = match ServedWorkspace::open(
-        engine.clone(),
-        &serve.view,
-        WorkspaceInputs::from_caller(caller),
-    )
-    .await
-    {
-        Err(failure) => Err(failure),
-        Ok(serving) => {
-            let front = Arc::new(serving);
+    let access =
+        AccessSetup::new(serve.access.clone(), serve.listen, &caller.surroundings.state_dir)?;
+    let bound = BoundAddress::bind(serve.listen).await?;
+    let (program, plugins) = (caller.program_context(), plugins::program_plugins()?);
+    let engine = served_workspace::start_engine(&program, QueueAccess::None).await?;
+    let inputs = WorkspaceInputs::from_program(&program);
+    let done = match ServedWorkspace::open(engine.clone(), &plugins, &serve.view, inputs).await {
+        Err(error) => Err(error.into()),
+        Ok(workspace) => {
+            let workspace = Arc::new(workspace);
             let stop = CancellationToken::new();
-            let looked_after = ConsoleState::Nowhere;
-            let served = ServedAddress { bound, front: front.clone(), looked_after };
+            let served = ServedAddress { bound, workspace: workspace.clone(), admin: None };
             let mut due = Announcement::Due;
             let done =
-                serve_faces(serve, door, caller, printer, served, &stop, &mut due, ending).await;
-            if let Some(front) = Arc::into_inner(front) {
-                front.close().await;
+                serve_faces(serve, &access, caller, printer, served, &stop, &mut due, ending).await;
+            if let Some(workspace) = Arc::into_inner(workspace) {
+                workspace.close().await;
             }
             done
         }
@@ -193,82 +189,43 @@ impl Announcement {
     }
 }
 
-/// Where people look after what is served.
-#[derive(Clone, Copy)]
-enum ConsoleState<'a> {
-    /// In the console of this hub.
-    By(&'a AdminApi),
-    /// It is no hub.
-    Nowhere,
-}
-
 /// What is served, and where.
 struct ServedAddress<'a> {
-    bound: (TcpListener, SocketAddr),
-    front: Arc<ServedWorkspace>,
-    looked_after: ConsoleState<'a>,
-}
-
-/// The console beside the faces, or why it is not there. It is for this machine alone.
-async fn serve_console(
-    admin: &AdminApi,
-    door: &AccessSetup,
-    address: SocketAddr,
-    state_dir: &Path,
-) -> (Option<AdminRoutes>, Option<String>) {
-    match admin.routes_for_address(address, &door.local_url(address), state_dir).await {
-        Ok(console) => (console, None),
-        Err(error) => (None, Some(no_console(&error))),
-    }
-}
-
-/// Faces with the console beside them, if it is there, and what is to be held while they are served.
-fn looked_after_there(
-    console: Option<AdminRoutes>,
-    options: FaceOptions,
-) -> (FaceOptions, Option<ConsoleAddressLease>) {
-    let Some(console) = console else { return (options, None) };
-    let (options, shown) = console.add_to_faces(options);
-    (options, Some(shown))
+    bound: BoundAddress,
+    workspace: Arc<ServedWorkspace>,
+    /// The hub whose console is beside it.
+    admin: Option<&'a AdminApi>,
 }
 
 #[expect(clippy::too_many_arguments, reason = "each is another part of what is served")]
 async fn serve_faces(
     serve: &FacesOptions,
-    door: AccessSetup,
+    access: &AccessSetup,
     caller: &Caller,
     printer: &Printer,
-    ServedAddress { bound: (listener, address), front, looked_after }: ServedAddress<'_>,
+    ServedAddress { bound, workspace, admin }: ServedAddress<'_>,
     stop: &CancellationToken,
     announcement: &mut Announcement,
     ending: &mut wait::EndSignals,
 ) -> Result<(), Failure> {
-    let snapshot = front.snapshot();
+    let address = bound.address();
+    let snapshot = workspace.snapshot();
+    let state_dir = &caller.surroundings.state_dir;
+    let faces = WorkspaceFaces::new(bound, workspace, access, admin, state_dir).await;
     let mut notices = caller.notices.clone();
     notices.extend(snapshot.problems.iter().map(Notice::from));
     notices.extend(command_engine::not_numbers(&snapshot.desired, caller));
-    notices.extend(door.notices(address));
+    notices.extend(tls_notice(access, address));
     notices.extend(unwritable_state(caller));
-    let (console, without) = match looked_after {
-        ConsoleState::By(admin) => {
-            serve_console(admin, &door, address, &caller.surroundings.state_dir).await
-        }
-        ConsoleState::Nowhere => (None, None),
-    };
-    notices.extend(without.map(Notice::warning));
-    let invitation = console.as_ref().map(|console| &*console.invitation);
+    notices.extend(faces.info().no_console.as_ref().map(Notice::warning));
     if announcement.is_due() {
         let what = served_text(&snapshot.desired, caller.asked(), &serve.view);
-        ready(serve, &door, address, invitation, &what, &notices, printer)?;
-    }
-    let mut options = door.options(&serve.access, &snapshot.desired.settings.limits, address);
-    if let ConsoleState::By(admin) = looked_after {
-        options.open_sessions = admin.open_sessions();
+        let invitation = faces.info().console.as_deref();
+        ready(access, address, invitation, &what, &notices, printer)?;
     }
     drop(snapshot);
     let shutdown = stop.child_token();
-    let (options, _shown) = looked_after_there(console, options);
-    let serving = face::serve(listener, front, options, shutdown.clone());
+    let serving = faces.serve(shutdown.clone());
     tokio::pin!(serving);
     let served = tokio::select! {
         served = &mut serving => served,
@@ -282,33 +239,20 @@ async fn serve_faces(
             }
         }
     };
-    served.map_err(|error| Failure::new("cannot serve", error))
-}
-
-async fn bind(serve: &FacesOptions) -> Result<(TcpListener, SocketAddr), Failure> {
-    let listener = TcpListener::bind(serve.listen).await.map_err(|error| {
-        Failure::new(format!("cannot listen on {}", serve.listen), error).with_hint(
-            "take another address with `--listen`; `--listen 127.0.0.1:0` takes a free port",
-        )
-    })?;
-    let address = listener
-        .local_addr()
-        .map_err(|error| Failure::new("cannot tell where it listens", error))?;
-    Ok((listener, address))
+    Ok(served?)
 }
 
 /// Says where it is, and how to add it to a client.
 fn ready(
-    serve: &FacesOptions,
-    door: &AccessSetup,
+    access: &AccessSetup,
     address: SocketAddr,
     invitation: Option<&str>,
     what: &str,
     notices: &[Notice],
     printer: &Printer,
 ) -> Result<(), Failure> {
-    let url = door.url(&serve.access, address);
-    let console = invitation.map(|invitation| format!("{}{invitation}", door.local_url(address)));
+    let url = access.url(address);
+    let console = invitation.map(|invitation| format!("{}{invitation}", access.local_url(address)));
     printer.notices(notices);
     if printer.is_json() {
         let ready =
@@ -324,7 +268,7 @@ fn ready(
          `switchboard connect` as a server of type `stdio`: `switchboard install <client>` writes that for\n\
          those it knows. An entry that many clients take:\n"
     ));
-    let entry = json!({ "mcpServers": { "switchboard": door.entry(&url) } });
+    let entry = json!({ "mcpServers": { "switchboard": access.entry(&url) } });
     printer.done(format_args!("  {entry}\n"));
     if let Some(console) = console {
         printer.done(format_args!("Look after it at {BOLD}{console}{BOLD:#}"));
