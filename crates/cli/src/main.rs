@@ -1,6 +1,5 @@
 //! The switchboard program: what was typed, done and told.
 
-mod access;
 mod args;
 mod ask;
 mod command_engine;
@@ -15,7 +14,6 @@ mod printer;
 mod prompt;
 mod report;
 mod serve_notices;
-mod served_workspace;
 mod show;
 mod state_check;
 mod surroundings;

@@ -235,3 +235,48 @@ fn error_chain(error: &dyn std::error::Error) -> Vec<String> {
     }
     causes
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The words of the hub, its kind and a part of its hint.
+    #[test]
+    fn errors_of_the_hub_have_the_words_of_the_command_line() {
+        use FailureKind::{Failed, Usage};
+        let io = || std::io::Error::from(std::io::ErrorKind::AddrInUse);
+        for (error, kind, message, hint) in [
+            (
+                HubError::Descriptors { limit: 20, needed: 32 },
+                Failed,
+                "this process may open 20 files at once, and needs at least 32",
+                "`ulimit -n`",
+            ),
+            (HubError::BareNames, Usage, "`--names bare` is for one server only", "`--servers`"),
+            (
+                HubError::UnknownServer { name: "x".into() },
+                Usage,
+                "no server is called `x`",
+                "`switchboard list`",
+            ),
+            (
+                HubError::IssuerUrl { url: "x".into() },
+                Usage,
+                "`x` is no URL that `--auth-issuer` can be",
+                "https://login.example.com",
+            ),
+            (
+                HubError::Bind { address: ([127, 0, 0, 1], 80).into(), source: io() },
+                Failed,
+                "cannot listen on 127.0.0.1:80",
+                "`--listen`",
+            ),
+        ] {
+            let failure = Failure::from(error);
+            assert_eq!((failure.kind, failure.message()), (kind, message));
+            assert!(failure.hint().is_some_and(|text| text.contains(hint)), "{failure:?}");
+        }
+        let failure = Failure::from(HubError::Guard(io()));
+        assert_eq!(failure.causes(), [io().to_string()]);
+    }
+}

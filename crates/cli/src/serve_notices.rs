@@ -7,9 +7,8 @@ use std::net::SocketAddr;
 use switchboard_config::{
     ConfigProblem, ConfigProblemKind, ConfigWorkspace, Desired, ProblemSeverity, ResolveOptions,
 };
-use switchboard_hub::ViewOptions;
+use switchboard_hub::{AccessSetup, ViewOptions};
 
-use crate::access::AccessSetup;
 use crate::command_engine::not_numbers;
 use crate::notice::Notice;
 use crate::surroundings::Caller;

@@ -14,7 +14,7 @@ const FEW_PROCESSES: u64 = 512;
 
 /// A part of the descriptors that one kind of connection may take.
 #[derive(Debug, Clone, Copy)]
-pub enum DescriptorShare {
+pub(crate) enum DescriptorShare {
     /// Clients of the network.
     Network,
     /// Clients of the hub's socket.
@@ -22,7 +22,7 @@ pub enum DescriptorShare {
 }
 
 /// Fails where a hub with this limit could not open what it needs.
-pub fn check_hub_descriptors(limit: u64) -> Result<(), HubError> {
+pub(crate) fn check_hub_descriptors(limit: u64) -> Result<(), HubError> {
     check_descriptors(MIN_HUB_DESCRIPTORS, limit)
 }
 
@@ -32,7 +32,7 @@ pub fn check_descriptors(needed: u64, limit: u64) -> Result<(), HubError> {
 }
 
 /// As many connections as usual, or as leave enough descriptors for servers and files.
-pub fn fitting_connections(usual: usize, limit: u64, share: DescriptorShare) -> usize {
+pub(crate) fn fitting_connections(usual: usize, limit: u64, share: DescriptorShare) -> usize {
     let part = match share {
         DescriptorShare::Network => limit / 2,
         DescriptorShare::Socket => limit / 4,

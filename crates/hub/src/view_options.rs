@@ -130,7 +130,7 @@ impl ViewOptions {
     }
 
     /// The only servers to start; `None` means all.
-    pub fn only_servers(&self) -> Option<Vec<String>> {
+    pub(crate) fn only_servers(&self) -> Option<Vec<String>> {
         (!self.servers.is_empty()).then(|| self.servers.clone())
     }
 }

@@ -5,9 +5,10 @@ use switchboard_core::CallError;
 use switchboard_core::connection::{ConnectionError, ConnectionNotReady};
 use switchboard_core::engine::{ServerSnapshot, ServerStatus, WorkspaceSnapshot};
 use switchboard_core::permission::DecisionReason;
+use switchboard_hub::sign_in_target;
 use switchboard_wire::{Error as WireError, Remedy};
 
-use super::{CommandEngine, hints::take_away, sign_in_target};
+use super::{CommandEngine, hints::take_away};
 use crate::hint::{self, Reach, Subject};
 use crate::notice::Notice;
 use crate::report::{Failure, FailureKind};

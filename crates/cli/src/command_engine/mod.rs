@@ -4,11 +4,9 @@
 //! configured is connected to at once, and a command waits only for what it needs, so that a dead server delays nobody.
 //! However the command ends, nothing is left of the servers it started itself.
 
-mod credentials;
 mod failures;
 mod hints;
 mod number_notices;
-mod options;
 mod own_engine;
 mod running;
 mod side_events;
@@ -24,11 +22,9 @@ use switchboard_core::{Request, RunningCall, WorkspaceSnapshot};
 use switchboard_hub::admin::client::HubWorkspace;
 use tokio::sync::watch;
 
-pub(crate) use credentials::{CredentialSources, pool_options, sign_in_target};
 pub(crate) use failures::{call_failed, connect_failure, missing_failure, unconnected_notices};
 pub(crate) use hints::Hints;
 pub(crate) use number_notices::not_numbers;
-pub(crate) use options::engine_options;
 pub(crate) use running::{find_running, hub_failure, settle, workspace_request};
 pub(crate) use side_events::{SideEvent, SideEvents};
 pub(crate) use switchboard_hub::admin::ResultLimit;
@@ -106,7 +102,7 @@ impl CommandEngine {
         otherwise: FallbackServer,
     ) -> Result<Self, Failure> {
         let (desired, editor_problems) = caller.desired();
-        let connect = options::connect_timeout(&desired, &caller.surroundings.env);
+        let connect = switchboard_hub::connect_timeout(&desired, &caller.surroundings.env);
         let (attached, mut notices) = running::attach(caller, room).await;
         notices.extend(editor_problems);
         if let Some(attached) = attached {

@@ -2,8 +2,8 @@
 
 use switchboard_config::Desired;
 use switchboard_core::engine::variable_problems;
+use switchboard_hub::invalid_number_variables;
 
-use super::options::invalid_number_variables;
 use crate::notice::Notice;
 use crate::surroundings::Caller;
 

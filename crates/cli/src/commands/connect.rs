@@ -8,17 +8,16 @@ use switchboard_gateway::view_provider::{
 };
 use switchboard_hub::attach::{self, AttachOptions, HubLaunchOptions};
 use switchboard_hub::socket::HubPaths;
+use switchboard_hub::{ServedWorkspace, WorkspaceInputs, start_engine};
 use switchboard_wire::json::Raw;
 use switchboard_wire::server::{ServeOptions, serve, stdio};
 
-use super::hub;
 use crate::args::{Connect, Global};
 use crate::notice::Notice;
 use crate::plugins;
 use crate::printer::Printer;
 use crate::report::{Failure, FailureKind};
 use crate::serve_notices::{view_config, view_notices};
-use crate::served_workspace::{self, ServedWorkspace, WorkspaceInputs};
 use crate::state_check::unwritable_state;
 use crate::surroundings::{self, Caller};
 use crate::wait;
@@ -83,7 +82,7 @@ pub(crate) async fn standalone(
         printer.notices(&unwritable_state(caller));
     }
     let (program, plugins) = (caller.program_context(), plugins::program_plugins()?);
-    let engine = served_workspace::start_engine(&program, QueueAccess::None).await?;
+    let engine = start_engine(&program, QueueAccess::None).await?;
     let inputs = WorkspaceInputs::from_program(&program);
     let view = connect.view.to_options();
     let done = match ServedWorkspace::open(engine.clone(), &plugins, &view, inputs).await {
@@ -126,7 +125,7 @@ async fn serve_stdio(serving: &ServedWorkspace) -> Result<(), Failure> {
 
 /// Where the hub of this user and these folders is.
 pub(super) fn hub_paths(caller: &Caller) -> Result<HubPaths, Failure> {
-    Ok(hub::hub_paths(&caller.surroundings)?)
+    Ok(switchboard_hub::hub_paths(&caller.surroundings)?)
 }
 
 fn not_beneath_us() -> Result<(), Failure> {

@@ -3,19 +3,19 @@
 use serde_json::{Value, json};
 use switchboard_auth::{Error, IdentityProviderClient, SignedInUser, UserPresence};
 use switchboard_config::{self as config, Desired, Located, Transport};
-use switchboard_hub::process_guard;
+use switchboard_hub::{CredentialSources, process_guard};
 use switchboard_wire::sanitize;
 use url::Url;
 
 use super::login::{LocalBrowser, RemoteBrowser, set_damaged_key_aside};
 use crate::args::{Setup, Xaa};
 use crate::ask::Keyboard;
+use crate::hint;
 use crate::notice::Notice;
 use crate::printer::{BOLD, DIM, Printer};
 use crate::report::{Failure, FailureKind};
 use crate::show::{self, moment};
 use crate::surroundings::Caller;
-use crate::{command_engine::CredentialSources, hint};
 
 pub(super) async fn run(xaa: &Xaa, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
     match xaa {

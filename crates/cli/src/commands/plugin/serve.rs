@@ -10,6 +10,7 @@ use switchboard_gateway::face;
 use switchboard_gateway::view_provider::{
     OpenView, ViewError, ViewProvider, ViewRequest, ViewSelection,
 };
+use switchboard_hub::AccessSetup;
 use switchboard_plugin::worker::WorkerSandbox;
 use switchboard_plugin::{PluginProblem, PluginServer};
 use switchboard_wire::server::{ServeOptions, serve, stdio};
@@ -17,7 +18,6 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::{list, name_of, notice, options, problem_to_json, sources};
-use crate::access::AccessSetup;
 use crate::args::ServePlugins;
 use crate::printer::{BOLD, DIM, Printer};
 use crate::report::Failure;

@@ -8,12 +8,13 @@ use serde_json::json;
 use switchboard_core::engine::QueueAccess;
 use switchboard_hub::admin::{AdminApi, LoopbackError};
 use switchboard_hub::socket::{HubLifetime, SocketError};
-use switchboard_hub::{FacesOptions, HubError};
+use switchboard_hub::{
+    AccessSetup, BoundAddress, FacesOptions, HubError, LocalHub, ServedWorkspace, WorkspaceFaces,
+    WorkspaceInputs, start_engine,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::connect::hub_paths;
-use super::hub::{BoundAddress, LocalHub, WorkspaceFaces};
-use crate::access::AccessSetup;
 use crate::args::Serve;
 use crate::command_engine::{self, Hints};
 use crate::notice::Notice;
@@ -21,7 +22,6 @@ use crate::plugins;
 use crate::printer::{BOLD, DIM, Printer};
 use crate::report::{Failure, FailureKind};
 use crate::serve_notices::{served_text, tls_notice};
-use crate::served_workspace::{self, ServedWorkspace, WorkspaceInputs};
 use crate::state_check::unwritable_state;
 use crate::surroundings::Caller;
 use crate::wait;
@@ -157,7 +157,7 @@ async fn serve_alone(
         AccessSetup::new(serve.access.clone(), serve.listen, &caller.surroundings.state_dir)?;
     let bound = BoundAddress::bind(serve.listen).await?;
     let (program, plugins) = (caller.program_context(), plugins::program_plugins()?);
-    let engine = served_workspace::start_engine(&program, QueueAccess::None).await?;
+    let engine = start_engine(&program, QueueAccess::None).await?;
     let inputs = WorkspaceInputs::from_program(&program);
     let done = match ServedWorkspace::open(engine.clone(), &plugins, &serve.view, inputs).await {
         Err(error) => Err(error.into()),

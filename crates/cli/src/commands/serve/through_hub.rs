@@ -5,10 +5,9 @@ use std::path::PathBuf;
 
 use switchboard_hub::admin::client::{AdminClient, AdminClientError};
 use switchboard_hub::admin::{ReadyFaces, ResultLimit};
-use switchboard_hub::{AccessOptions, FacesOptions};
+use switchboard_hub::{AccessOptions, AccessSetup, FacesOptions};
 
 use super::{Announcement, ServeEnd, ready};
-use crate::access::AccessSetup;
 use crate::command_engine;
 use crate::notice::Notice;
 use crate::printer::Printer;

@@ -26,34 +26,32 @@ use switchboard_sources::{
     DesiredSnapshot, SourcesOptions, SyncedWorkspace, WatchMode, WorkspaceExtras,
 };
 
-use crate::command_engine::engine_options;
-use switchboard_hub::limits::{check_hub_descriptors, has_few_threads};
-use switchboard_hub::{
-    AgentBridges, HubError, ProgramContext, ProgramPlugins, ViewOptions, process_guard,
-};
+use crate::engine_options::engine_options;
+use crate::limits::{check_hub_descriptors, has_few_threads};
+use crate::{AgentBridges, HubError, ProgramContext, ProgramPlugins, ViewOptions, process_guard};
 
 /// One workspace, shown in one way.
-pub(crate) struct ServedWorkspace {
+pub struct ServedWorkspace {
     synced: Arc<SyncedWorkspace>,
     bridge: Bridge,
     agents: AgentBridges,
 }
 
 /// What makes a workspace: a folder with its user, configuration of one run, and variables.
-pub(crate) struct WorkspaceInputs {
+pub struct WorkspaceInputs {
     /// The client's folder and environment, and the user's folders.
-    pub(crate) host: HostContext,
+    pub host: HostContext,
     /// Configuration of one run.
-    pub(crate) resolve: ResolveOptions,
+    pub resolve: ResolveOptions,
     /// The client's environment, whatever bytes it is made of.
-    pub(crate) variables: Vec<(OsString, OsString)>,
+    pub variables: Vec<(OsString, OsString)>,
 }
 
 // === impl ServedWorkspace ===
 
 impl ServedWorkspace {
     /// Opens a workspace that no other client shares.
-    pub(crate) async fn open(
+    pub async fn open(
         engine: Engine,
         plugins: &ProgramPlugins,
         view: &ViewOptions,
@@ -92,12 +90,12 @@ impl ServedWorkspace {
     }
 
     /// What is desired, and what is wrong with it.
-    pub(crate) fn snapshot(&self) -> Arc<DesiredSnapshot> {
+    pub fn snapshot(&self) -> Arc<DesiredSnapshot> {
         self.synced.snapshot()
     }
 
     /// Ends the watch of its files.
-    pub(crate) async fn close(self) {
+    pub async fn close(self) {
         end_if_unused(self.synced).await;
     }
 }
@@ -165,7 +163,7 @@ impl ViewProvider for ServedWorkspace {
 }
 
 /// Starts an engine that goes on for days.
-pub(crate) async fn start_engine(
+pub async fn start_engine(
     program: &ProgramContext,
     queue_access: QueueAccess,
 ) -> Result<Engine, HubError> {
@@ -183,7 +181,7 @@ pub(crate) async fn start_engine(
 
 impl WorkspaceInputs {
     /// The workspace that the program itself was started in.
-    pub(crate) fn from_program(program: &ProgramContext) -> Self {
+    pub fn from_program(program: &ProgramContext) -> Self {
         Self {
             host: program.host.clone(),
             resolve: program.resolve.clone(),

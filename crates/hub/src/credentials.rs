@@ -22,10 +22,10 @@ use switchboard_sources::ConnectorCredentials;
 use switchboard_wire::http::{CredentialProvider, HttpError, HttpPoolOptions, NoCredentials};
 use url::Url;
 
-use switchboard_hub::ProgramContext;
+use crate::ProgramContext;
 
 /// Every source of credentials there is.
-pub(crate) struct CredentialSources {
+pub struct CredentialSources {
     /// For servers of the connector catalog, where its token may go there, and for no other.
     connectors: Option<Arc<ConnectorCredentials>>,
     store: Arc<dyn SignInStore>,
@@ -42,11 +42,7 @@ pub(crate) struct CredentialSources {
 
 impl CredentialSources {
     /// The sources of `program`; `presence` says whether a person is there to sign in.
-    pub(crate) fn new(
-        program: &ProgramContext,
-        guard: ProcessGuard,
-        presence: UserPresence,
-    ) -> Self {
+    pub fn new(program: &ProgramContext, guard: ProcessGuard, presence: UserPresence) -> Self {
         Self {
             connectors: program.connector_credentials.clone(),
             store: Arc::clone(&program.sign_ins),
@@ -60,7 +56,7 @@ impl CredentialSources {
 
     /// The organisation's identity provider, if the user's settings or the administrator's name one, for a caller with
     /// this environment.
-    pub(crate) fn identity_provider(
+    pub fn identity_provider(
         &self,
         environment: &[(OsString, OsString)],
     ) -> Option<IdentityProviderClient> {
@@ -174,7 +170,7 @@ fn entry_helper(entry: &Entry) -> Option<(&Remote, &str)> {
 }
 
 /// How the server of an entry is reached.
-pub(crate) fn pool_options(
+pub fn pool_options(
     server: &DesiredServer,
     entry: &Entry,
     usual: &HttpPoolOptions,
@@ -196,7 +192,7 @@ fn proxied_pool_options(environment: &[(OsString, OsString)]) -> HttpPoolOptions
 }
 
 /// What a person signs in to: a server over HTTP whose entry brings no credentials of its own.
-pub(crate) fn sign_in_target(server: &DesiredServer, entry: &Entry) -> Option<SignInTarget> {
+pub fn sign_in_target(server: &DesiredServer, entry: &Entry) -> Option<SignInTarget> {
     let (Transport::Http(remote) | Transport::Sse(remote)) = &entry.transport else { return None };
     let brings = remote.headers.keys().any(|name| name.eq_ignore_ascii_case("authorization"));
     if (brings && remote.oauth.is_none()) || remote.headers_helper.is_some() {

@@ -19,13 +19,13 @@ use switchboard_gateway::tokens::{StoredTokenVerifier, TokenStore, TokenVerifier
 use switchboard_process::raise_descriptor_limit;
 use url::Url;
 
+use crate::limits::{DescriptorShare, fitting_connections};
+use crate::{AccessOptions, ClientAuth, HubError};
 use issued_tokens::IssuedTokenVerifier;
-use switchboard_hub::limits::{DescriptorShare, fitting_connections};
-use switchboard_hub::{AccessOptions, ClientAuth, HubError};
 
 /// Which clients are let in at an address, settled before anything listens there.
 #[derive(Debug)]
-pub(crate) struct AccessSetup {
+pub struct AccessSetup {
     options: AccessOptions,
     auth: ClientAuth,
     tls: Option<TlsIdentity>,
@@ -38,7 +38,7 @@ pub(crate) struct AccessSetup {
 
 impl AccessSetup {
     /// Refuses what would let strangers in.
-    pub(crate) fn new(
+    pub fn new(
         options: AccessOptions,
         listen: SocketAddr,
         state_dir: &Path,
@@ -67,13 +67,13 @@ impl AccessSetup {
     }
 
     /// Whether other machines reach `listen` without TLS, so that every machine on the way can read tokens and calls.
-    pub(crate) fn is_open_to_eavesdroppers(&self, listen: SocketAddr) -> bool {
+    pub fn is_open_to_eavesdroppers(&self, listen: SocketAddr) -> bool {
         !listen.ip().is_loopback() && self.tls.is_none()
     }
 
     /// The URL by which clients find the faces at `bound`. An address that means every one of this machine's is named by
     /// the host's name, if there is one.
-    pub(crate) fn url(&self, bound: SocketAddr) -> String {
+    pub fn url(&self, bound: SocketAddr) -> String {
         format!("{}/mcp", self.base_url(bound))
     }
 
@@ -93,7 +93,7 @@ impl AccessSetup {
     }
 
     /// The URL by which this machine's own user finds it.
-    pub(crate) fn local_url(&self, bound: SocketAddr) -> String {
+    pub fn local_url(&self, bound: SocketAddr) -> String {
         format!("{}://{bound}", self.scheme())
     }
 
@@ -102,7 +102,7 @@ impl AccessSetup {
     }
 
     /// An entry for clients' files.
-    pub(crate) fn entry(&self, url: &str) -> Value {
+    pub fn entry(&self, url: &str) -> Value {
         match self.auth {
             // A client finds the issuer by itself, and signs in there.
             ClientAuth::Token if self.trust.is_some() => json!({ "type": "http", "url": url }),
@@ -114,7 +114,7 @@ impl AccessSetup {
     }
 
     /// The options of the faces at `bound`.
-    pub(crate) fn face_options(
+    pub fn face_options(
         &self,
         settings: &switchboard_config::Limits,
         bound: SocketAddr,

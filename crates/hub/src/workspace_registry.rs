@@ -15,17 +15,17 @@ use switchboard_sources::SyncedWorkspace;
 use switchboard_wire::json::Raw;
 use tokio::sync::Mutex;
 
-use super::faces;
-use crate::served_workspace::{self, ServedWorkspace, WorkspaceInputs};
-use switchboard_hub::admin::{
+use crate::admin::{
     AdminApi, AdminProblem, AdminProblemKind, OpenWorkspace, ServedFaces, WorkspaceHost,
     WorkspaceRequest, WorkspaceSummary,
 };
-use switchboard_hub::socket::{AttachedClient, ClientHello, HelloRefusal, HelloRefusalKind};
-use switchboard_hub::{HubAdvice, HubError, ProgramContext, ProgramPlugins, ViewOptions};
+use crate::faces;
+use crate::served_workspace::{self, ServedWorkspace, WorkspaceInputs};
+use crate::socket::{AttachedClient, ClientHello, HelloRefusal, HelloRefusalKind};
+use crate::{HubAdvice, HubError, ProgramContext, ProgramPlugins, ViewOptions};
 
 /// Every workspace that has clients.
-pub(crate) struct WorkspaceRegistry {
+pub struct WorkspaceRegistry {
     engine: Engine,
     /// The folders and the user of the hub's own process: no client may name others.
     own_host: HostContext,
@@ -46,7 +46,7 @@ struct OpenWorkspaces {
 // === impl WorkspaceRegistry ===
 
 impl WorkspaceRegistry {
-    pub(super) fn new(
+    pub(crate) fn new(
         engine: Engine,
         own_host: HostContext,
         plugins: ProgramPlugins,
@@ -57,7 +57,7 @@ impl WorkspaceRegistry {
     }
 
     /// A workspace for faces that a client of the admin API asks for.
-    pub(super) async fn open_for_faces(
+    pub(crate) async fn open_for_faces(
         &self,
         request: &WorkspaceRequest,
         view: &ViewOptions,
@@ -68,7 +68,7 @@ impl WorkspaceRegistry {
     }
 
     /// The workspace that this process itself was started in.
-    pub(crate) async fn open_own(
+    pub async fn open_own(
         &self,
         program: &ProgramContext,
         view: &ViewOptions,
@@ -78,7 +78,7 @@ impl WorkspaceRegistry {
     }
 
     /// The workspace of a client that speaks MCP on the socket.
-    pub(super) async fn open_for_client(
+    pub(crate) async fn open_for_client(
         &self,
         hello: &ClientHello,
     ) -> Result<Arc<ServedWorkspace>, HelloRefusal> {
@@ -92,32 +92,32 @@ impl WorkspaceRegistry {
         opened.map_err(|error| to_hello_refusal(self.advice.explain(&error).into_line()))
     }
 
-    pub(super) fn is_busy(&self) -> bool {
+    pub(crate) fn is_busy(&self) -> bool {
         self.engine.calls_in_flight() > 0
     }
 
     /// The servers that a session has called, each with how often.
-    pub(super) fn servers_used_by(&self, session: &str) -> Vec<(String, u64)> {
+    pub(crate) fn servers_used_by(&self, session: &str) -> Vec<(String, u64)> {
         self.engine.servers_used_by(session)
     }
 
     /// Clients of the network's faces.
-    pub(super) fn network_clients(&self) -> Vec<AttachedClient> {
+    pub(crate) fn network_clients(&self) -> Vec<AttachedClient> {
         AttachedClient::network_clients(&self.engine)
     }
 
     /// Where the user's state is.
-    pub(super) fn state_dir(&self) -> &Path {
+    pub(crate) fn state_dir(&self) -> &Path {
         &self.own_host.state_dir
     }
 
     /// The words of the program for errors.
-    pub(super) fn advice(&self) -> Arc<dyn HubAdvice> {
+    pub(crate) fn advice(&self) -> Arc<dyn HubAdvice> {
         Arc::clone(&self.advice)
     }
 
     /// An error, for a client of the admin API.
-    pub(super) fn to_admin_problem(&self, error: &HubError) -> AdminProblem {
+    pub(crate) fn to_admin_problem(&self, error: &HubError) -> AdminProblem {
         self.advice.explain(error).into()
     }
 

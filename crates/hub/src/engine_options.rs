@@ -12,15 +12,15 @@ use switchboard_core::EngineOptions;
 use switchboard_core::connection::ConnectionTiming;
 use switchboard_core::engine::QueueAccess;
 
-use super::credentials::CredentialSources;
-use switchboard_hub::{HubError, ProgramContext, process_guard};
+use crate::credentials::CredentialSources;
+use crate::{HubError, ProgramContext, process_guard};
 
 const CONNECT_TIMEOUT_VAR: &str = "MCP_TIMEOUT";
 const LOCAL_BATCH_SIZE_VAR: &str = "MCP_SERVER_CONNECTION_BATCH_SIZE";
 const REMOTE_BATCH_SIZE_VAR: &str = "MCP_REMOTE_SERVER_CONNECTION_BATCH_SIZE";
 
 /// The options of an engine for one command, which tries no connection twice.
-pub(crate) fn engine_options(
+pub fn engine_options(
     desired: &Desired,
     program: &ProgramContext,
     presence: UserPresence,
@@ -50,7 +50,7 @@ pub(crate) fn engine_options(
 }
 
 /// How long a server may take to connect.
-pub(crate) fn connect_timeout(desired: &Desired, environment: &EnvironmentVariables) -> Duration {
+pub fn connect_timeout(desired: &Desired, environment: &EnvironmentVariables) -> Duration {
     timing(desired, environment).connect
 }
 
@@ -76,7 +76,7 @@ fn timing(desired: &Desired, environment: &EnvironmentVariables) -> ConnectionTi
 }
 
 /// The names of variables that should hold a number and do not, so that the usual number is used.
-pub(crate) fn invalid_number_variables(
+pub fn invalid_number_variables(
     desired: &Desired,
     environment: &EnvironmentVariables,
 ) -> Vec<&'static str> {

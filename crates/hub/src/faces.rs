@@ -1,6 +1,6 @@
 //! The faces of a workspace at one address of the network, with the console beside them.
 //!
-//! `serve` serves them itself, or has the hub that runs do it ([`serve_in_hub`]). Nothing here prints an address.
+//! `serve` serves them itself, or has the hub that runs do it (`serve_in_hub`). Nothing here prints an address.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -13,14 +13,14 @@ use tokio::net::TcpListener;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::workspace_registry::WorkspaceRegistry;
 use crate::access::AccessSetup;
-use crate::served_workspace::ServedWorkspace;
-use switchboard_hub::admin::{
+use crate::admin::{
     AdminApi, AdminProblem, AdminProblemKind, ConsoleAddressLease, FacesInfo, ServedFaces,
     WorkspaceRequest,
 };
-use switchboard_hub::{FacesOptions, HubError};
+use crate::served_workspace::ServedWorkspace;
+use crate::workspace_registry::WorkspaceRegistry;
+use crate::{FacesOptions, HubError};
 
 /// How long the admin API may take to leave a port.
 const PORT_RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -28,13 +28,13 @@ const PORT_RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
 const PORT_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// An address that is bound.
-pub(crate) struct BoundAddress {
+pub struct BoundAddress {
     listener: TcpListener,
     address: SocketAddr,
 }
 
 /// The faces of a workspace at one address, not served yet.
-pub(crate) struct WorkspaceFaces {
+pub struct WorkspaceFaces {
     bound: BoundAddress,
     workspace: Arc<ServedWorkspace>,
     options: FaceOptions,
@@ -46,7 +46,7 @@ pub(crate) struct WorkspaceFaces {
 
 impl BoundAddress {
     /// Binds `listen`; port 0 takes a free one.
-    pub(crate) async fn bind(listen: SocketAddr) -> Result<Self, HubError> {
+    pub async fn bind(listen: SocketAddr) -> Result<Self, HubError> {
         let failed = |source| HubError::Bind { address: listen, source };
         let listener = TcpListener::bind(listen).await.map_err(failed)?;
         let address = listener.local_addr().map_err(HubError::LocalAddress)?;
@@ -54,7 +54,7 @@ impl BoundAddress {
     }
 
     /// The address, with the port that the system chose.
-    pub(crate) fn address(&self) -> SocketAddr {
+    pub fn address(&self) -> SocketAddr {
         self.address
     }
 }
@@ -63,7 +63,7 @@ impl BoundAddress {
 
 impl WorkspaceFaces {
     /// The faces of `workspace` at `bound`. With `admin`, the console of that hub is beside them, for this machine alone.
-    pub(crate) async fn new(
+    pub async fn new(
         bound: BoundAddress,
         workspace: Arc<ServedWorkspace>,
         access: &AccessSetup,
@@ -91,17 +91,17 @@ impl WorkspaceFaces {
     }
 
     /// The console beside the faces.
-    pub(crate) fn info(&self) -> &FacesInfo {
+    pub fn info(&self) -> &FacesInfo {
         &self.info
     }
 
     /// While it is held, the console is said to be at this address. Else the faces hold it until they end.
-    pub(crate) fn take_console_lease(&mut self) -> Option<ConsoleAddressLease> {
+    pub fn take_console_lease(&mut self) -> Option<ConsoleAddressLease> {
         self.console.take()
     }
 
     /// Serves until `shutdown`, and then until the calls under way have ended.
-    pub(crate) async fn serve(self, shutdown: CancellationToken) -> Result<(), HubError> {
+    pub async fn serve(self, shutdown: CancellationToken) -> Result<(), HubError> {
         let Self { bound, workspace, options, console: _lease, .. } = self;
         face::serve(bound.listener, workspace, options, shutdown).await.map_err(HubError::Faces)
     }
@@ -119,7 +119,7 @@ fn no_console_text(error: &dyn std::error::Error) -> String {
 }
 
 /// Serves a workspace of the hub as `wanted` says, a [`FacesOptions`], until what is returned is dropped.
-pub(super) async fn serve_in_hub(
+pub(crate) async fn serve_in_hub(
     registry: &WorkspaceRegistry,
     admin: &AdminApi,
     request: &WorkspaceRequest,
@@ -139,7 +139,7 @@ pub(super) async fn serve_in_hub(
     let address = bound.address();
     let mut faces =
         WorkspaceFaces::new(bound, workspace, &access, Some(admin), registry.state_dir()).await;
-    let (facts, console) = (faces.info().clone(), faces.take_console_lease());
+    let (info, console) = (faces.info().clone(), faces.take_console_lease());
     let shutdown = CancellationToken::new();
     let serving = tokio::spawn(faces.serve(shutdown.clone()));
     // Dropped, the faces are told to end, and do so by themselves.
@@ -152,7 +152,7 @@ pub(super) async fn serve_in_hub(
             Ok(Err(error)) => Err(advice.explain(&error).into()),
         }
     });
-    Ok(ServedFaces { address, facts, serving })
+    Ok(ServedFaces { address, facts: info, serving })
 }
 
 /// The address that is wanted, from the admin API if need be: it is where people expect to be served.

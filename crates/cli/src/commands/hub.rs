@@ -1,11 +1,8 @@
 //! `switchboard hub`, which `connect` starts: the hub, until it is stopped or no client needs it any more.
 
-mod faces;
-mod local_hub;
-mod workspace_registry;
-
 use std::sync::Arc;
 
+use switchboard_hub::LocalHub;
 use switchboard_hub::socket::{self, HubLifetime};
 
 use crate::command_engine::Hints;
@@ -13,8 +10,6 @@ use crate::plugins;
 use crate::report::Failure;
 use crate::surroundings::Caller;
 use crate::wait;
-pub(super) use faces::{BoundAddress, WorkspaceFaces};
-pub(super) use local_hub::{LocalHub, hub_paths};
 
 pub(crate) async fn run(caller: &Caller) -> Result<(), Failure> {
     socket::detach().map_err(|error| Failure::new("cannot leave the client's session", error))?;

@@ -12,15 +12,15 @@ use switchboard_core::engine::QueueAccess;
 use switchboard_process::raise_descriptor_limit;
 use tokio_util::sync::CancellationToken;
 
-use super::workspace_registry::WorkspaceRegistry;
+use crate::admin::{AdminApi, DEFAULT_ADMIN_PORT};
+use crate::limits::{DescriptorShare, fitting_connections};
 use crate::served_workspace::{self, ServedWorkspace};
-use switchboard_hub::admin::{AdminApi, DEFAULT_ADMIN_PORT};
-use switchboard_hub::limits::{DescriptorShare, fitting_connections};
-use switchboard_hub::socket::{
+use crate::socket::{
     AttachedClient, ClientHello, HelloRefusal, HubBackend, HubFolders, HubLifetime, HubListener,
     HubPaths, ListenOptions,
 };
-use switchboard_hub::{HubAdvice, HubError, ProgramContext, ProgramPlugins};
+use crate::workspace_registry::WorkspaceRegistry;
+use crate::{HubAdvice, HubError, ProgramContext, ProgramPlugins};
 
 /// How long a hub that is about to end is waited for.
 const HUB_END_TIMEOUT: Duration = Duration::from_secs(10);
@@ -32,7 +32,7 @@ struct HubService {
 }
 
 /// A hub in this process, which accepts no client before [`run`](Self::run).
-pub(crate) struct LocalHub {
+pub struct LocalHub {
     engine: Engine,
     workspaces: Arc<WorkspaceRegistry>,
     stop: CancellationToken,
@@ -43,7 +43,7 @@ pub(crate) struct LocalHub {
 }
 
 /// Where the hub of this user and these folders is.
-pub(crate) fn hub_paths(program: &switchboard_config::HostContext) -> Result<HubPaths, HubError> {
+pub fn hub_paths(program: &switchboard_config::HostContext) -> Result<HubPaths, HubError> {
     HubPaths::find(&HubFolders::from_surroundings(program)).map_err(HubError::SocketPath)
 }
 
@@ -51,7 +51,7 @@ pub(crate) fn hub_paths(program: &switchboard_config::HostContext) -> Result<Hub
 
 impl LocalHub {
     /// Takes the user's one place for a hub. [`HubError::Listen`] says why it cannot be had.
-    pub(crate) async fn open(
+    pub async fn open(
         program: &ProgramContext,
         plugins: ProgramPlugins,
         advice: Arc<dyn HubAdvice>,
@@ -78,22 +78,22 @@ impl LocalHub {
     }
 
     /// The admin API of this hub.
-    pub(crate) fn admin(&self) -> &AdminApi {
+    pub fn admin(&self) -> &AdminApi {
         &self.service.admin
     }
 
     /// The workspaces that its clients use.
-    pub(crate) fn workspaces(&self) -> Arc<WorkspaceRegistry> {
+    pub fn workspaces(&self) -> Arc<WorkspaceRegistry> {
         Arc::clone(&self.workspaces)
     }
 
     /// Stops the hub when it is cancelled.
-    pub(crate) fn stop_token(&self) -> CancellationToken {
+    pub fn stop_token(&self) -> CancellationToken {
         self.stop.clone()
     }
 
     /// Lets clients in until the hub is stopped, or no client needs it any more; then ends everything.
-    pub(crate) async fn run(self) -> Result<(), HubError> {
+    pub async fn run(self) -> Result<(), HubError> {
         let Self { engine, stop, service, listener, options, workspaces, state_dir } = self;
         drop(workspaces);
         let admin = service.admin.clone();
