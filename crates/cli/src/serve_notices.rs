@@ -13,8 +13,11 @@ use crate::command_engine::not_numbers;
 use crate::notice::Notice;
 use crate::surroundings::Caller;
 
-/// What the view of a client is made of, as files are now.
+/// What the view of a client is made of.
 pub(crate) fn view_config(caller: &Caller, view: &ViewOptions) -> Desired {
+    if view.agent.is_none() {
+        return caller.first_desired.clone();
+    }
     let resolve = view.resolve_options(caller.asked());
     ConfigWorkspace::new(caller.surroundings.clone(), resolve).desired()
 }

@@ -14,6 +14,10 @@ use switchboard_core::ide;
 
 use switchboard_auth::{FileSignInStore, Keychain, NoKeychain, SystemKeychain};
 use switchboard_hub::{ProgramContext, process_guard};
+use switchboard_sources::{
+    ResolvedConfig, SourceProblem, SourcesOptions, resolve_with_cached_catalog,
+    resolve_with_fetched_catalog,
+};
 
 use crate::args::Global;
 use crate::notice::Notice;
@@ -28,8 +32,10 @@ pub(crate) struct Caller {
     pub(crate) surroundings: HostContext,
     pub(crate) workspace: ConfigWorkspace,
     asked: ResolveOptions,
+    /// What files desired when the command began.
+    pub(crate) first_desired: Desired,
     /// Whether nothing is to be shared with the hub.
-    standalone: bool,
+    is_alone: bool,
     /// What the servers of the organisation's catalogue are reached with.
     pub(crate) catalogue: Option<Arc<switchboard_sources::ConnectorCredentials>>,
     /// What went wrong before the command began.
@@ -42,64 +48,45 @@ pub(crate) struct Caller {
 const SESSION_BUS: &str = "DBUS_SESSION_BUS_ADDRESS";
 
 impl Caller {
+    /// With the last copy of the organisation's catalogue.
     pub(crate) fn new(global: &Global) -> Result<Self, Failure> {
-        let cwd = env::current_dir()
-            .map_err(|error| Failure::new("cannot tell the current folder", error))?;
-        let project = match &global.project {
-            Some(project) => folder(&cwd.join(project), "--project")?,
-            None => cwd.clone(),
+        let (surroundings, asked) = inputs(global)?;
+        let config = resolve_with_cached_catalog(&surroundings, &asked);
+        Ok(Self::from_config(global, surroundings, config))
+    }
+
+    /// With the organisation's catalogue as it is now, or its last copy and why.
+    pub(crate) async fn with_catalogue(global: &Global) -> Result<Self, Failure> {
+        let (surroundings, asked) = inputs(global)?;
+        let mut options = SourcesOptions::new(process_guard()?);
+        options.timing.fetch = CATALOGUE_DEADLINE;
+        let fetched = resolve_with_fetched_catalog(&surroundings, &asked, &options).await;
+        let mut caller = Self::from_config(global, surroundings, fetched.config);
+        caller.catalogue = fetched.credentials;
+        let notice = |problem: SourceProblem| {
+            Notice::warning(problem.to_string()).with_location(problem.location())
         };
-        let mut surroundings =
-            HostContext::for_platform(Platform::current(), environment(), project)
-                .ok_or_else(no_home)?;
-        if let Some(config_dir) = &global.config_dir {
-            surroundings.config_dir = cwd.join(config_dir);
-        }
-        surroundings.owner = Some(nix::unistd::geteuid().as_raw());
-        surroundings.now = now();
-        let dynamic = global.mcp_config.iter();
-        let mut asked = ResolveOptions {
-            dynamic: dynamic.map(|argument| DynamicConfig::from_argument(argument, &cwd)).collect(),
-            strict: global.strict_mcp_config,
-            ..ResolveOptions::default()
-        };
-        asked
-            .connectors
-            .extend(switchboard_sources::cached_connector_catalog(&surroundings, &asked));
-        Ok(Self {
-            workspace: ConfigWorkspace::new(surroundings.clone(), asked.clone()),
+        caller.notices.extend(fetched.problem.map(notice));
+        Ok(caller)
+    }
+
+    fn from_config(global: &Global, surroundings: HostContext, config: ResolvedConfig) -> Self {
+        let ResolvedConfig { desired, options } = config;
+        Self {
+            workspace: ConfigWorkspace::new(surroundings.clone(), options.clone()),
             surroundings,
-            asked,
-            standalone: global.standalone,
+            asked: options,
+            first_desired: desired,
+            is_alone: global.is_alone(),
             catalogue: None,
             notices: Vec::new(),
             variables: variables(),
-        })
+        }
     }
 
-    /// The same with the organisation's catalogue as it is now, or its last copy and why.
-    pub(crate) async fn with_catalogue(mut self) -> Result<Self, Failure> {
-        let mut options = switchboard_sources::SourcesOptions::new(process_guard()?);
-        options.timing.fetch = CATALOGUE_DEADLINE;
-        self.asked.connectors.clear();
-        let (fetched, problem) =
-            switchboard_sources::fetch_connector_catalog(&self.surroundings, &self.asked, &options)
-                .await;
-        self.catalogue =
-            switchboard_sources::connector_credentials(&self.surroundings, &self.asked, &options);
-        self.asked.connectors.extend(fetched);
-        self.workspace = ConfigWorkspace::new(self.surroundings.clone(), self.asked.clone());
-        self.notices.extend(
-            problem.map(|problem| {
-                Notice::warning(problem.to_string()).with_location(problem.location())
-            }),
-        );
-        Ok(self)
-    }
-
-    /// Whether everything happens in this process: that was asked for, or what counts is given for this run alone.
+    /// Whether everything happens in this process.
     pub(crate) fn is_alone(&self) -> bool {
-        self.standalone || self.asked.strict || !self.asked.dynamic.is_empty()
+        self.is_alone
     }
 
     /// What was asked for besides the surroundings.
@@ -107,9 +94,17 @@ impl Caller {
         &self.asked
     }
 
-    /// What files desire, and the editor in which the project is open; what is wrong with the files of editors.
+    /// What files desire now, and the editor in which the project is open; what is wrong with the files of editors.
     pub(crate) fn desired(&self) -> (Desired, Vec<Notice>) {
-        let mut desired = self.workspace.desired();
+        self.with_editor(self.workspace.desired())
+    }
+
+    /// The same as it was when the command began.
+    pub(crate) fn desired_at_start(&self) -> (Desired, Vec<Notice>) {
+        self.with_editor(self.first_desired.clone())
+    }
+
+    fn with_editor(&self, mut desired: Desired) -> (Desired, Vec<Notice>) {
         let problems = ide::add_editor(&mut desired, &self.surroundings, &self.asked);
         (desired, problems.iter().map(Notice::from).collect())
     }
@@ -181,6 +176,30 @@ pub(crate) fn command_line_words() -> Vec<OsString> {
 /// How paths are shortened for people.
 pub(crate) fn places() -> PathDisplay {
     PathDisplay::new(env::current_dir().ok(), env::home_dir())
+}
+
+/// Where the command was typed, and which configuration it asks for.
+fn inputs(global: &Global) -> Result<(HostContext, ResolveOptions), Failure> {
+    let cwd = env::current_dir()
+        .map_err(|error| Failure::new("cannot tell the current folder", error))?;
+    let project = match &global.project {
+        Some(project) => folder(&cwd.join(project), "--project")?,
+        None => cwd.clone(),
+    };
+    let mut surroundings = HostContext::for_platform(Platform::current(), environment(), project)
+        .ok_or_else(no_home)?;
+    if let Some(config_dir) = &global.config_dir {
+        surroundings.config_dir = cwd.join(config_dir);
+    }
+    surroundings.owner = Some(nix::unistd::geteuid().as_raw());
+    surroundings.now = now();
+    let dynamic = global.mcp_config.iter();
+    let asked = ResolveOptions {
+        dynamic: dynamic.map(|argument| DynamicConfig::from_argument(argument, &cwd)).collect(),
+        strict: global.strict_mcp_config,
+        ..ResolveOptions::default()
+    };
+    Ok((surroundings, asked))
 }
 
 /// What is not UTF-8 cannot be referred to in a file, which is.

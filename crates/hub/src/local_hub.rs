@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use switchboard_config::{Desired, HostContext};
 use switchboard_core::Engine;
 use switchboard_core::engine::QueueAccess;
 use switchboard_process::raise_descriptor_limit;
@@ -43,23 +44,24 @@ pub struct LocalHub {
 }
 
 /// Where the hub of this user and these folders is.
-pub fn hub_paths(program: &switchboard_config::HostContext) -> Result<HubPaths, HubError> {
-    HubPaths::find(&HubFolders::from_surroundings(program)).map_err(HubError::SocketPath)
+pub fn hub_paths(host: &HostContext) -> Result<HubPaths, HubError> {
+    HubPaths::find(&HubFolders::from_surroundings(host)).map_err(HubError::SocketPath)
 }
 
 // === impl LocalHub ===
 
 impl LocalHub {
-    /// Takes the user's one place for a hub. [`HubError::Listen`] says why it cannot be had.
+    /// Takes the user's one place for a hub, with the settings of `desired`. [`HubError::Listen`] says why it cannot be had.
     pub async fn open(
         program: &ProgramContext,
+        desired: &Desired,
         plugins: ProgramPlugins,
         advice: Arc<dyn HubAdvice>,
         lifetime: HubLifetime,
     ) -> Result<Self, HubError> {
         let listener = HubListener::bind(&hub_paths(&program.host)?, HUB_END_TIMEOUT).await;
         let listener = listener.map_err(HubError::Listen)?;
-        let engine = served_workspace::start_engine(program, QueueAccess::Open).await?;
+        let engine = served_workspace::start_engine(program, desired, QueueAccess::Open).await?;
         let mut options = ListenOptions::new(program.version, lifetime);
         let (usual, limit) = (options.connections, raise_descriptor_limit());
         options.connections = fitting_connections(usual, limit, DescriptorShare::Socket);

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use switchboard_auth::UserPresence;
 use switchboard_config::{
-    ConfigProblem, ConfigProblemKind as ProblemKind, ConfigWorkspace, Desired, DynamicConfig,
-    HostContext, ResolveOptions, SourceOrigin,
+    ConfigProblem, ConfigProblemKind as ProblemKind, Desired, DynamicConfig, HostContext,
+    ResolveOptions, SourceOrigin,
 };
 use switchboard_core::catalog::NameStyle;
 use switchboard_core::connection::ConnectionTiming;
@@ -24,6 +24,7 @@ use switchboard_gateway::view_provider::{
 use switchboard_process::raise_descriptor_limit;
 use switchboard_sources::{
     DesiredSnapshot, SourcesOptions, SyncedWorkspace, WatchMode, WorkspaceExtras,
+    resolve_with_cached_catalog,
 };
 
 use crate::engine_options::engine_options;
@@ -45,6 +46,8 @@ pub struct WorkspaceInputs {
     pub resolve: ResolveOptions,
     /// The client's environment, whatever bytes it is made of.
     pub variables: Vec<(OsString, OsString)>,
+    /// What the configuration desires without an agent, if it was resolved just now.
+    pub desired: Option<Desired>,
 }
 
 // === impl ServedWorkspace ===
@@ -125,7 +128,10 @@ pub(crate) async fn start_workspace(
     view: &ViewOptions,
     inputs: WorkspaceInputs,
 ) -> Result<SyncedWorkspace, HubError> {
-    let (resolve, options) = (inputs.resolve_options(view), sources_options()?);
+    let (resolve, mut options) = (inputs.resolve_options(view), sources_options()?);
+    if let Some(desired) = inputs.desired {
+        options = options.with_known_files(desired, &inputs.host, &resolve);
+    }
     let extras = WorkspaceExtras {
         otherwise: Some(plugins.builtin.clone()),
         plugins: Some(Arc::clone(&plugins.host)),
@@ -162,17 +168,16 @@ impl ViewProvider for ServedWorkspace {
     }
 }
 
-/// Starts an engine that goes on for days.
+/// Starts an engine that goes on for days, with the settings of `desired`.
 pub async fn start_engine(
     program: &ProgramContext,
+    desired: &Desired,
     queue_access: QueueAccess,
 ) -> Result<Engine, HubError> {
-    // Before files are read: a file that cannot be opened would look like one that is not there.
     check_hub_descriptors(raise_descriptor_limit())?;
-    let desired = ConfigWorkspace::new(program.host.clone(), program.resolve.clone()).desired();
-    let mut options = engine_options(&desired, program, UserPresence::Later)?;
+    let mut options = engine_options(desired, program, UserPresence::Later)?;
     // No person types the command again.
-    options.timing.retries = max_retries(&desired);
+    options.timing.retries = max_retries(desired);
     options.queue_access = queue_access;
     Ok(Engine::start(options).await)
 }
@@ -180,20 +185,27 @@ pub async fn start_engine(
 // === impl WorkspaceInputs ===
 
 impl WorkspaceInputs {
-    /// The workspace that the program itself was started in.
-    pub fn from_program(program: &ProgramContext) -> Self {
+    /// The workspace that the program itself was started in, whose configuration was resolved to `desired`.
+    pub fn from_program(program: &ProgramContext, desired: &Desired) -> Self {
         Self {
             host: program.host.clone(),
             resolve: program.resolve.clone(),
             variables: program.variables.clone(),
+            desired: Some(desired.clone()),
         }
     }
 
-    /// The id of the workspace, by its files as they are. May block.
-    pub(crate) fn workspace_id(&self, view: &ViewOptions) -> WorkspaceId {
+    /// The id of the workspace, by its files as they are, which are resolved where that was not done. May block.
+    pub(crate) fn identify(&mut self, view: &ViewOptions) -> WorkspaceId {
         // Of the extras only the choice of servers makes another workspace.
         let extras = WorkspaceExtras { only: view.only_servers(), ..WorkspaceExtras::default() };
-        SyncedWorkspace::id_of(&self.host, &self.resolve_options(view), &self.variables, &extras)
+        let resolve = self.resolve_options(view);
+        let desired = self.desired.take().filter(|_| view.agent.is_none());
+        let desired =
+            desired.unwrap_or_else(|| resolve_with_cached_catalog(&self.host, &resolve).desired);
+        let id = SyncedWorkspace::id_of(&desired, &resolve, &self.variables, &extras);
+        self.desired = Some(desired);
+        id
     }
 
     /// How the view is shown. The numbers of the client's environment count for its own sessions only.

@@ -9,7 +9,7 @@ use std::sync::{Arc, MutexGuard, PoisonError, Weak};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use futures_util::future::BoxFuture;
-use switchboard_config::{HostContext, Platform, ResolveOptions};
+use switchboard_config::{Desired, HostContext, Platform, ResolveOptions};
 use switchboard_core::{Engine, WorkspaceId};
 use switchboard_sources::SyncedWorkspace;
 use switchboard_wire::json::Raw;
@@ -67,13 +67,14 @@ impl WorkspaceRegistry {
         opened.map_err(|error| self.to_admin_problem(&error))
     }
 
-    /// The workspace that this process itself was started in.
+    /// The workspace that this process itself was started in, whose configuration was resolved to `desired`.
     pub async fn open_own(
         &self,
         program: &ProgramContext,
+        desired: &Desired,
         view: &ViewOptions,
     ) -> Result<Arc<ServedWorkspace>, HubError> {
-        let inputs = WorkspaceInputs::from_program(program);
+        let inputs = WorkspaceInputs::from_program(program, desired);
         self.open_shared(inputs, view, &format!("{view:?}")).await
     }
 
@@ -145,11 +146,11 @@ impl WorkspaceRegistry {
     /// The workspace that another client has open already, or a new one, loaded.
     async fn open_synced(
         &self,
-        inputs: WorkspaceInputs,
+        mut inputs: WorkspaceInputs,
         view: &ViewOptions,
     ) -> Result<Arc<SyncedWorkspace>, HubError> {
         let of_view = view.clone();
-        let identify = move || (inputs.workspace_id(&of_view), inputs);
+        let identify = move || (inputs.identify(&of_view), inputs);
         let identified = tokio::task::spawn_blocking(identify).await;
         let (id, inputs) = identified.map_err(HubError::Configuration)?;
         let known = {
@@ -183,7 +184,7 @@ impl WorkspaceRegistry {
         };
         let variables = env.iter().map(|(name, value)| (name.into(), value.into()));
         let resolve = ResolveOptions::default();
-        Some(WorkspaceInputs { host, resolve, variables: variables.collect() })
+        Some(WorkspaceInputs { host, resolve, variables: variables.collect(), desired: None })
     }
 
     /// The same for a client of the admin API.

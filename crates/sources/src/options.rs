@@ -1,7 +1,10 @@
 //! What the program that runs the hub may choose.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
+use switchboard_config::{Desired, HostContext, ResolveOptions};
+use switchboard_core::ide;
 use switchboard_process::ProcessGuard;
 use switchboard_wire::http::HttpPool;
 
@@ -14,6 +17,9 @@ pub struct SourcesOptions {
     pub pool: Option<HttpPool>,
     /// How changes are noticed.
     pub watching: WatchMode,
+    /// Files that the configuration is known to be read from. Without them the first read only finds out which files to
+    /// look at, and is repeated.
+    pub(crate) known_files: Vec<PathBuf>,
     /// How long everything may take.
     pub timing: SourcesTiming,
 }
@@ -51,12 +57,32 @@ pub struct SourcesTiming {
     pub retry: Duration,
 }
 
-// === impl Options ===
+// === impl SourcesOptions ===
 
 impl SourcesOptions {
     /// The usual, with the helper under `guard`.
     pub fn new(guard: ProcessGuard) -> Self {
-        Self { guard, pool: None, watching: WatchMode::default(), timing: SourcesTiming::default() }
+        Self {
+            guard,
+            pool: None,
+            watching: WatchMode::default(),
+            known_files: Vec::new(),
+            timing: SourcesTiming::default(),
+        }
+    }
+
+    /// The same for a workspace whose configuration was resolved to `desired` just now, so that its files are known.
+    #[must_use]
+    pub fn with_known_files(
+        mut self,
+        mut desired: Desired,
+        surroundings: &HostContext,
+        asked: &ResolveOptions,
+    ) -> Self {
+        // What is wrong with the files of editors is found again, and told then.
+        let _ = ide::add_editor(&mut desired, surroundings, asked);
+        self.known_files = desired.watched;
+        self
     }
 }
 

@@ -306,6 +306,15 @@ pub(crate) fn looks_like_url(text: &str) -> bool {
     text.contains("://")
 }
 
+// === impl Global ===
+
+impl Global {
+    /// Whether everything happens in this process: that was asked for, or what counts is given for this run alone.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.standalone || self.strict_mcp_config || !self.mcp_config.is_empty()
+    }
+}
+
 // === impl Command ===
 
 impl Command {

@@ -101,7 +101,7 @@ impl CommandEngine {
         room: ResultLimit,
         otherwise: FallbackServer,
     ) -> Result<Self, Failure> {
-        let (desired, editor_problems) = caller.desired();
+        let (desired, editor_problems) = caller.desired_at_start();
         let connect = switchboard_hub::connect_timeout(&desired, &caller.surroundings.env);
         let (attached, mut notices) = running::attach(caller, room).await;
         notices.extend(editor_problems);

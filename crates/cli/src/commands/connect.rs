@@ -37,7 +37,7 @@ pub(crate) async fn run(
     if let Err(failure) = hub_paths(&caller) {
         let message = format!("{}; this client has its servers to itself", failure.in_one_line());
         printer.notices(&[Notice::warning(message)]);
-        return standalone(connect, &caller.with_catalogue().await?, printer).await;
+        return standalone(connect, &Caller::with_catalogue(global).await?, printer).await;
     }
     let mut options = attach_options(global, &caller)?;
     options.cwd.clone_from(&caller.surroundings.cwd);
@@ -82,8 +82,8 @@ pub(crate) async fn standalone(
         printer.notices(&unwritable_state(caller));
     }
     let (program, plugins) = (caller.program_context(), plugins::program_plugins()?);
-    let engine = start_engine(&program, QueueAccess::None).await?;
-    let inputs = WorkspaceInputs::from_program(&program);
+    let engine = start_engine(&program, &caller.first_desired, QueueAccess::None).await?;
+    let inputs = WorkspaceInputs::from_program(&program, &caller.first_desired);
     let view = connect.view.to_options();
     let done = match ServedWorkspace::open(engine.clone(), &plugins, &view, inputs).await {
         Err(error) => Err(error.into()),

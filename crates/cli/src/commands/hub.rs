@@ -14,10 +14,11 @@ use crate::wait;
 pub(crate) async fn run(caller: &Caller) -> Result<(), Failure> {
     socket::detach().map_err(|error| Failure::new("cannot leave the client's session", error))?;
     let mut ending = wait::EndSignals::listen();
-    let lifetime = HubLifetime::from_limits(&caller.workspace.desired().settings.limits);
+    let lifetime = HubLifetime::from_limits(&caller.first_desired.settings.limits);
     let program = caller.program_context();
     let plugins = plugins::program_plugins()?;
-    let hub = LocalHub::open(&program, plugins, Arc::new(Hints), lifetime).await?;
+    let desired = &caller.first_desired;
+    let hub = LocalHub::open(&program, desired, plugins, Arc::new(Hints), lifetime).await?;
     let stop = hub.stop_token();
     let stopping = async {
         stop.run_until_cancelled(ending.wait_for_end()).await;

@@ -1,10 +1,12 @@
 //! `switchboard serve`: every server, to any client, over the network.
 
+use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
+use switchboard_config::Desired;
 use switchboard_core::engine::QueueAccess;
 use switchboard_hub::admin::{AdminApi, LoopbackError};
 use switchboard_hub::socket::{HubLifetime, SocketError};
@@ -66,15 +68,18 @@ pub(crate) async fn run(serve: &Serve, caller: &Caller, printer: &Printer) -> Re
         printer.notices(&[Notice::warning(message)]);
         return serve_alone(&serve, caller, printer, &mut ending).await;
     }
+    let mut desired = Cow::Borrowed(&caller.first_desired);
     let mut announcement = Announcement::Due;
     let mut gone_since = Instant::now();
     loop {
-        match serve_once(&serve, caller, printer, &mut announcement, &mut ending).await {
+        match serve_once(&serve, caller, &desired, printer, &mut announcement, &mut ending).await {
             Ok(ServeEnd::Wanted) => return Ok(()),
             Ok(ServeEnd::HubGone { address }) => {
                 let note = format!("the hub that served has ended; serving goes on at {address}");
                 printer.notices(&[Notice::note(note)]);
                 serve.listen = address;
+                // The command may have begun days ago.
+                desired = Cow::Owned(caller.workspace.desired());
                 gone_since = Instant::now();
             }
             // Its address may still be taken, and the next hub may be starting.
@@ -98,6 +103,7 @@ pub(crate) async fn run(serve: &Serve, caller: &Caller, printer: &Printer) -> Re
 async fn serve_once(
     serve: &FacesOptions,
     caller: &Caller,
+    desired: &Desired,
     printer: &Printer,
     announcement: &mut Announcement,
     ending: &mut wait::EndSignals,
@@ -110,7 +116,7 @@ async fn serve_once(
     let bound = BoundAddress::bind(serve.listen).await?;
     let (program, plugins) = (caller.program_context(), plugins::program_plugins()?);
     let lifetime = HubLifetime::UntilStopped;
-    let hub = match LocalHub::open(&program, plugins, Arc::new(Hints), lifetime).await {
+    let hub = match LocalHub::open(&program, desired, plugins, Arc::new(Hints), lifetime).await {
         Ok(hub) => hub,
         Err(HubError::Listen(SocketError::AlreadyRunning { .. })) => {
             // Another process was faster.
@@ -125,7 +131,7 @@ async fn serve_once(
     };
     let (workspaces, stop, admin) = (hub.workspaces(), hub.stop_token(), hub.admin().clone());
     let faces = async {
-        let done = match workspaces.open_own(&program, &serve.view).await {
+        let done = match workspaces.open_own(&program, desired, &serve.view).await {
             Ok(workspace) => {
                 let served = ServedAddress { bound, workspace, admin: Some(&admin) };
                 serve_faces(serve, &access, caller, printer, served, &stop, announcement, ending)
@@ -157,8 +163,8 @@ async fn serve_alone(
         AccessSetup::new(serve.access.clone(), serve.listen, &caller.surroundings.state_dir)?;
     let bound = BoundAddress::bind(serve.listen).await?;
     let (program, plugins) = (caller.program_context(), plugins::program_plugins()?);
-    let engine = start_engine(&program, QueueAccess::None).await?;
-    let inputs = WorkspaceInputs::from_program(&program);
+    let engine = start_engine(&program, &caller.first_desired, QueueAccess::None).await?;
+    let inputs = WorkspaceInputs::from_program(&program, &caller.first_desired);
     let done = match ServedWorkspace::open(engine.clone(), &plugins, &serve.view, inputs).await {
         Err(error) => Err(error.into()),
         Ok(workspace) => {
