@@ -1,12 +1,14 @@
-//! Arguments: words and `--name value` pairs, taken one at a time. What is left at the end is an
-//! error, so a misspelt option never passes in silence.
+//! Command-line arguments of `xtask`: words and `--name value` pairs, taken one at a time.
+//!
+//! Used by every verb. Arguments that are left at the end are an error, so that a misspelt option
+//! is noticed. It has no help texts.
 
 use std::collections::VecDeque;
 use std::str::FromStr;
 
 use crate::failure::{Failure, Result};
 
-/// The arguments not yet taken.
+/// The remaining arguments.
 pub(crate) struct Args(VecDeque<String>);
 
 impl Args {
@@ -14,17 +16,17 @@ impl Args {
         Self(std::env::args().skip(1).collect())
     }
 
-    /// The next argument, whatever it is.
+    /// Takes the next argument.
     pub(crate) fn word(&mut self) -> Option<String> {
         self.0.pop_front()
     }
 
-    /// Whether `name` was given.
+    /// Takes the flag `name`. Returns whether it was given.
     pub(crate) fn flag(&mut self, name: &str) -> bool {
         self.position(name).and_then(|at| self.0.remove(at)).is_some()
     }
 
-    /// The value after `name`, if `name` was given.
+    /// Takes `name` and the value after it.
     pub(crate) fn value<T: FromStr>(&mut self, name: &str) -> Result<Option<T>> {
         let Some(at) = self.position(name) else {
             return Ok(None);
@@ -38,12 +40,12 @@ impl Args {
         Ok(Some(value))
     }
 
-    /// Everything not yet taken, for a program that has arguments of its own.
+    /// All remaining arguments, for another program.
     pub(crate) fn rest(self) -> impl Iterator<Item = String> {
         self.0.into_iter()
     }
 
-    /// Fails if anything is left.
+    /// Fails if arguments are left.
     pub(crate) fn end(self) -> Result<()> {
         match self.0.front() {
             None => Ok(()),

@@ -1,4 +1,6 @@
-//! Running other programs: each is announced before it starts, and a failure names it.
+//! Child processes of `xtask`: prints each command before it starts, and names it in a failure.
+//!
+//! Used by all verbs. Long-running programs of the conformance tests are in `conformance::listener`.
 
 use std::ffi::OsStr;
 use std::process::{Command, Stdio};
@@ -6,11 +8,11 @@ use std::process::{Command, Stdio};
 use crate::failure::{Failure, Result};
 use crate::paths;
 
-/// Cargo itself (the one that runs us), in the repository's root.
+/// The cargo that runs `xtask`, in the repository's root.
 pub(crate) fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(arguments).current_dir(paths::root());
-    // What cargo told us about our own package would make build scripts run again, and all above them.
+    // Variables that cargo sets for `xtask` would make build scripts run again, and rebuild all crates above them.
     for (name, _) in std::env::vars_os() {
         let told = ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", "CARGO_CRATE_"];
         if told.iter().any(|prefix| name.to_string_lossy().starts_with(prefix)) {
@@ -20,7 +22,7 @@ pub(crate) fn cargo(arguments: &[&str]) -> Command {
     command
 }
 
-/// Announces `command`, runs it with our own terminal, and fails unless it succeeds.
+/// Prints `command`, runs it in this terminal, and fails unless it succeeds.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let line = describe(command);
     println!("$ {line}");
@@ -31,7 +33,7 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     Err(Failure::new(format!("`{line}` failed")).because(status))
 }
 
-/// Runs `command` and returns what it printed on stdout.
+/// Runs `command` and returns its standard output.
 pub(crate) fn output(command: &mut Command) -> Result<String> {
     let output = command.output().map_err(|why| cannot_start(command, &why))?;
     if output.status.success() {
@@ -45,7 +47,7 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
     )))
 }
 
-/// Whether `command` starts and succeeds; it prints nothing.
+/// Whether `command` starts and succeeds; its output is discarded.
 pub(crate) fn succeeds(command: &mut Command) -> bool {
     let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     quiet.status().is_ok_and(|status| status.success())

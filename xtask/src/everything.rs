@@ -1,4 +1,6 @@
-//! `cargo xtask test`: all that must hold, in one command. Every step runs, whatever failed before.
+//! `cargo xtask test`: all checks in one command. A failed step does not stop the others.
+//!
+//! Run by CI (`.ci/run`) and by developers. It only starts the steps; each is a verb of its own or a command.
 
 use std::process::Command;
 
@@ -8,12 +10,12 @@ use crate::peers::{self, Peers};
 use crate::step::{Outcome, Report};
 use crate::{conformance, fuzz, tidy};
 
-/// Long enough to replay the seeds and look around, short enough for every run.
+/// Long enough to replay the seeds and try some inputs, short enough for every run.
 const FUZZ_SECONDS: u32 = 10;
 
 pub(crate) fn run() -> Result<()> {
     let mut report = Report::default();
-    // A failed step is in the report; only the peers' result is needed by others.
+    // A failed step is in the report; later steps need only the result of `peers`.
     let _ = report.step("format", || run_command(&mut cargo(&["fmt", "--all", "--check"])));
     let _ = report.step("clippy", clippy);
     let _ = report.step("rustdoc", rustdoc);
@@ -57,7 +59,7 @@ fn with_peers<'a>(command: &'a mut Command, peers: &Peers) -> &'a mut Command {
     command.env(peers::VARIABLE, peers.root())
 }
 
-/// Advisories are left out: their list is fetched from a host that not every machine reaches.
+/// Advisories are left out: their list comes from a host that not every machine reaches.
 fn licences() -> Result<Outcome> {
     if !succeeds(&mut cargo(&["deny", "--version"])) {
         let hint = "cargo-deny is not installed (cargo install cargo-deny --locked)";

@@ -1,4 +1,6 @@
-//! What went wrong: what was being done, why it failed, and what a person can do about it.
+//! The error type of `xtask`: the operation, the cause, and a hint.
+//!
+//! Used by all verbs; `main` prints it.
 
 use std::fmt;
 use std::path::Path;
@@ -44,7 +46,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Says which file an I/O error was about, and what was being done with it.
+/// Adds the file and the operation to an I/O error.
 pub(crate) trait AboutFile<T> {
     fn about(self, doing: &str, path: &Path) -> Result<T>;
 }

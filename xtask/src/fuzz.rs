@@ -1,5 +1,8 @@
-//! Fuzzing for a bounded time. The stable compiler does it, with its unstable flags allowed, so no
-//! nightly is needed; `cargo-fuzz` is installed into the cache where it is missing.
+//! `cargo xtask fuzz`: runs the fuzz targets for a bounded time.
+//!
+//! Part of `cargo xtask test`. The stable compiler runs them, with unstable flags allowed, so no
+//! nightly is needed; `cargo-fuzz` is installed in the cache if it is missing. The targets are in
+//! `fuzz/`.
 
 use std::ffi::OsString;
 use std::fs;
@@ -13,7 +16,7 @@ use crate::paths;
 
 const CARGO_FUZZ: &str = "0.13.2";
 
-/// A single input may take this long before it counts as a hang.
+/// The time after which a single input counts as a hang.
 const SECONDS_PER_INPUT: u32 = 10;
 
 #[derive(Debug, Clone, Copy)]
@@ -50,8 +53,8 @@ pub(crate) fn run(options: Options) -> Result<()> {
 fn run_target(target: &str, options: Options) -> Result<()> {
     let found = paths::target().join("fuzz-corpus").join(target);
     fs::create_dir_all(&found).about("make", &found)?;
-    // The crates under test hold no unsafe code, so there is nothing for a sanitizer to see; without
-    // one the same time tries several times as many inputs.
+    // The fuzzed crates contain no unsafe code for a sanitizer to check; without one, several times
+    // as many inputs run.
     let mut command = fuzz(&["run", "--sanitizer", "none", "--target-dir"])?;
     command.arg(paths::target().join("fuzz")).arg(target).arg(&found);
     let seeds = paths::root().join("fuzz/seeds").join(target);
@@ -65,7 +68,7 @@ fn run_target(target: &str, options: Options) -> Result<()> {
     run_command(&mut command)
 }
 
-/// `cargo fuzz` with `arguments`: found in our own cache too, and allowed unstable flags.
+/// `cargo fuzz` with `arguments`, with our cache on the path and unstable flags allowed.
 fn fuzz(arguments: &[&str]) -> Result<Command> {
     let mut command = cargo(&["fuzz"]);
     command.args(arguments).env("PATH", search_path()?).env("RUSTC_BOOTSTRAP", "1");

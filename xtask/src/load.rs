@@ -1,4 +1,7 @@
-//! The load test for as long as it takes to see a leak; the tests run it for ten seconds.
+//! `cargo xtask load`: the load test, long enough to show a leak.
+//!
+//! Used by hand; the ordinary tests run it for ten seconds. The test itself is in
+//! `crates/cli/tests/it/load`.
 
 use crate::args::Args;
 use crate::command::{cargo, run as run_command};

@@ -1,5 +1,7 @@
-//! The project's chores, as `cargo xtask <verb>`. It knows commands and files, never the product's
-//! code, and stays quick to compile: every run of the tests starts by building it.
+//! The project's chores, as `cargo xtask <verb>`.
+//!
+//! Used by developers and by the checks before a merge. It knows commands and files, but no code of
+//! the product, and compiles fast: every run of the tests starts by building it.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,

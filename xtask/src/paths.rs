@@ -1,11 +1,13 @@
-//! Where things are: the repository, Cargo's target folder, the cache outside the clone.
+//! Paths: the repository, Cargo's target folder, the cache outside the clone.
+//!
+//! Used by all verbs.
 
 use std::env;
 use std::path::PathBuf;
 
 use crate::failure::{Failure, Result};
 
-/// The repository's root. Cargo names our own folder when it runs us; the root is above it.
+/// The repository's root, above the folder that cargo names when it runs `xtask`.
 pub(crate) fn root() -> PathBuf {
     let own = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
     let above = own.and_then(|folder| folder.parent().map(PathBuf::from));

@@ -1,5 +1,7 @@
-//! Steps of a long run: each is announced, timed, and remembered, and a failed one does not stop
-//! the others.
+//! The report of a long run: each step is printed, timed and recorded, and a failed one does not
+//! stop the others.
+//!
+//! Used by `everything`.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +16,7 @@ pub(crate) enum Outcome {
     Failed(Failure),
 }
 
-/// A step, done.
+/// A finished step.
 struct Done {
     name: &'static str,
     outcome: Outcome,
@@ -26,7 +28,7 @@ struct Done {
 pub(crate) struct Report(Vec<Done>);
 
 impl Report {
-    /// Runs a step that passes or fails; what it made is returned for the steps that need it.
+    /// Runs a step that passes or fails. Returns its value for later steps.
     pub(crate) fn step<T>(
         &mut self,
         name: &'static str,
@@ -41,7 +43,7 @@ impl Report {
         made.ok_or_else(failed)
     }
 
-    /// Runs a step that may find it has nothing to do.
+    /// Runs a step that may be skipped.
     pub(crate) fn optional(&mut self, name: &'static str, work: impl FnOnce() -> Result<Outcome>) {
         println!("\n=== {name}");
         let start = Instant::now();
@@ -54,7 +56,7 @@ impl Report {
         self.0.push(Done { name, outcome, took: start.elapsed() });
     }
 
-    /// Prints the table and the closing line; fails if any step did.
+    /// Prints the table and the closing line. Fails if a step failed.
     pub(crate) fn close(self) -> Result<()> {
         println!("\n{}\n\n{}", self.table(), self.closing_line());
         match self.count(|outcome| matches!(outcome, Outcome::Failed(_))) {

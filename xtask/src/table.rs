@@ -1,7 +1,9 @@
-//! Plain text in columns.
+//! Tables in plain text.
+//!
+//! Used by `step` and `conformance`.
 
-/// Rows under headings, each column as wide as its widest cell. Rows shorter than the headings
-/// end early.
+/// Renders rows under headings, each column as wide as its widest cell. A row may have fewer cells
+/// than the headings.
 pub(crate) fn render(headings: &[&str], rows: &[Vec<String>]) -> String {
     let head: Vec<String> = headings.iter().map(ToString::to_string).collect();
     let widths: Vec<usize> = (0..headings.len())

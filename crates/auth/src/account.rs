@@ -1,4 +1,7 @@
-//! What is kept of a sign-in.
+//! The stored record of a sign-in: tokens, client registrations and wanted scopes of one server.
+//!
+//! Used by `sign_in`, `oauth_credentials`, `organisation` and `store`, which writes it sealed. It does not
+//! read or write files (`store`) and does not renew tokens (`oauth_credentials::renewal`).
 
 use std::collections::BTreeMap;
 
@@ -10,124 +13,126 @@ use crate::error::Error;
 use crate::network_zone::NetworkZone;
 use crate::secret::Secret;
 
-/// Everything kept for one server. An authorization server's part is never shown to another.
+/// The stored record of one server. A part that belongs to one authorization server is never sent to another.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SignInRecord {
-    /// The name of the server, for whoever looks through the store.
+    /// The server's name, for people who list the store.
     pub server: String,
-    /// Where the server is.
+    /// The server's URL.
     pub url: String,
-    /// The sign-in that counts.
+    /// The current sign-in.
     pub account: Option<OAuthAccount>,
-    /// Clients that authorization servers registered for us, by issuer.
+    /// The clients that authorization servers registered for Switchboard, by issuer.
     pub registrations: BTreeMap<String, ClientRegistration>,
-    /// Scopes that the next sign-in should ask for too.
+    /// Extra scopes that the next sign-in should request.
     pub wanted: Vec<String>,
-    /// Why there is no token any more, where one was lost.
+    /// Why the last token was lost, if it was.
     pub lost: Option<String>,
 }
 
 /// A sign-in with one authorization server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OAuthAccount {
-    /// The authorization server.
+    /// The issuer of the authorization server.
     pub issuer: String,
-    /// Where it gives out tokens.
+    /// The URL of the token endpoint.
     pub token_endpoint: String,
-    /// Where it takes them back.
+    /// The URL of the revocation endpoint.
     pub revocation_endpoint: Option<String>,
-    /// As whom we are known there.
+    /// The client that Switchboard is at this authorization server.
     pub client: OAuthClient,
-    /// The resource the token is for, in its own spelling.
+    /// The resource that the token is for, spelled as its metadata spell it.
     pub resource: Option<String>,
-    /// What was asked for.
+    /// The scopes that were requested.
     pub scopes: Vec<String>,
-    /// The token.
+    /// The access token.
     pub access: Secret<String>,
-    /// When it ends, in seconds since 1970.
+    /// When the access token expires, in seconds since 1970.
     pub expires_at: Option<u64>,
-    /// When it was given.
+    /// When the access token was issued, in seconds since 1970.
     pub obtained_at: u64,
-    /// What the next one is had for.
+    /// The refresh token.
     pub refresh: Option<Secret<String>>,
-    /// The key that the token is bound to, of one that is.
+    /// The private key that a DPoP token is bound to.
     #[serde(default)]
     pub key: Option<Secret<String>>,
-    /// Who signed in, in the words of an identity provider.
+    /// The ID token of an identity provider: it says who signed in.
     #[serde(default)]
     pub id_token: Option<Secret<String>>,
-    /// Names the sign-in: every token it is renewed to has the same, the next sign-in has another. Empty in records
-    /// that were written before sign-ins had names.
+    /// The id of the sign-in: renewed tokens keep it, a new sign-in gets a new one. Empty in records that
+    /// were written before sign-ins had ids.
     #[serde(default)]
     pub sign_in_id: String,
-    /// Where the server was when somebody signed in to it. What it named may lie as far inside, and no further.
+    /// The network zone of the server during the sign-in. URLs that the server names must lie in a zone that
+    /// this zone may name.
     #[serde(default)]
     pub server_zone: Option<NetworkZone>,
 }
 
-/// As whom we are known to an authorization server.
+/// An OAuth client at an authorization server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OAuthClient {
-    /// The id.
+    /// The client id.
     pub id: String,
-    /// The secret, of one that has one.
+    /// The client secret, for a confidential client.
     pub secret: Option<Secret<String>>,
-    /// How it proves who it is.
+    /// How the client authenticates at the token endpoint.
     pub auth: ClientAuthMethod,
 }
 
-/// How a client proves who it is.
+/// How a client authenticates at the token endpoint (`token_endpoint_auth_method`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClientAuthMethod {
-    /// It does not: a public client.
+    /// No authentication: a public client.
     None,
     /// Id and secret in the `Authorization` header.
     ClientSecretBasic,
     /// Id and secret in the form.
     ClientSecretPost,
-    /// A signed statement.
+    /// A signed client assertion (RFC 7523).
     PrivateKeyJwt,
 }
 
-/// A client that an authorization server registered for us.
+/// A client that an authorization server registered for Switchboard.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientRegistration {
-    /// The client.
+    /// The registered client.
     pub client: OAuthClient,
-    /// The port that its redirect URI names.
+    /// The port in the client's redirect URI.
     pub port: u16,
 }
 
-// === impl Account ===
+// === impl OAuthAccount ===
 
 impl OAuthAccount {
-    /// A name for a new sign-in.
+    /// Returns a random id for a new sign-in.
     pub(crate) fn new_sign_in_id() -> Result<String, Error> {
         let mut bytes = [0; 16];
         getrandom::fill(&mut bytes).map_err(|_| Error::Random)?;
         Ok(URL_SAFE_NO_PAD.encode(bytes))
     }
 
-    /// Whether it is time for another token, `now` being seconds since 1970. Five minutes before the end, or a fifth of
-    /// the token's life where that is less: one that lives for a minute is not renewed with every request.
+    /// Whether the token should be renewed at `now`, in seconds since 1970: five minutes before it expires,
+    /// or a fifth of its lifetime if that is shorter, so that a token of one minute is not renewed for every
+    /// request.
     pub fn needs_renewal(&self, now: u64) -> bool {
         let Some(end) = self.expires_at else { return false };
         let life = end.saturating_sub(self.obtained_at);
         now.saturating_add((life / 5).min(300)) >= end
     }
 
-    /// Whether the token has ended.
+    /// Whether the token has expired at `now`.
     pub fn is_expired(&self, now: u64) -> bool {
         self.expires_at.is_some_and(|end| now >= end)
     }
 }
 
-// === impl ClientAuth ===
+// === impl ClientAuthMethod ===
 
 impl ClientAuthMethod {
-    /// Its name in metadata.
+    /// The method's name in metadata.
     pub fn name(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -137,7 +142,7 @@ impl ClientAuthMethod {
         }
     }
 
-    /// The one of that name.
+    /// The method with this name in metadata.
     pub fn from_name(name: &str) -> Option<Self> {
         [Self::None, Self::ClientSecretBasic, Self::ClientSecretPost, Self::PrivateKeyJwt]
             .into_iter()

@@ -1,4 +1,7 @@
-//! Statements that a client signs about itself (RFC 7523): small JWTs, made for one request.
+//! Client assertions (RFC 7523): short-lived JWTs that a client signs about itself, one for each request.
+//!
+//! Used by `token` for `private_key_jwt` and by `grant` for the JWT bearer grant. It does not sign DPoP
+//! proofs (`dpop`) and does not verify tokens (`verify`).
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -14,10 +17,10 @@ use serde_json::json;
 
 use crate::error::Error;
 
-/// How long a statement is good for: the time of one request, and clocks that differ.
+/// How long an assertion is valid: one request, plus clock skew.
 const ASSERTION_LIFETIME_SECS: u64 = 120;
 
-/// A key, with the algorithm it signs by.
+/// A private key with its signing algorithm.
 pub(crate) struct AssertionSigner {
     key: AssertionKey,
     random: SystemRandom,
@@ -29,10 +32,10 @@ enum AssertionKey {
     EdDsa(Box<Ed25519KeyPair>),
 }
 
-// === impl Signer ===
+// === impl AssertionSigner ===
 
 impl AssertionSigner {
-    /// Reads a key out of a file. Without an algorithm the key's own kind decides.
+    /// Reads a private key from a file. Without an algorithm, the kind of key decides.
     pub(crate) fn from_file(path: &str, algorithm: Option<&str>) -> Result<Self, Error> {
         let pem =
             std::fs::read(path).map_err(|source| Error::File { path: path.to_owned(), source })?;
@@ -67,7 +70,7 @@ impl AssertionSigner {
         Ok(Self { key: key.ok_or(why)?, random })
     }
 
-    /// States that `client` is who it is, to `audience`.
+    /// Signs an assertion for `client`, addressed to `audience`.
     pub(crate) fn sign_client_assertion(
         &self,
         client: &str,
@@ -106,7 +109,7 @@ impl AssertionSigner {
     }
 }
 
-/// A text that nobody can guess: 256 bits.
+/// Returns 256 random bits as text.
 pub(crate) fn random_text() -> Result<String, Error> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).map_err(|_| Error::Random)?;

@@ -1,4 +1,7 @@
-//! A sign-in that goes on by itself: whoever asked for it has the address of a page, and need not wait for more.
+//! A sign-in that runs in the background after the caller has the URL of the sign-in page.
+//!
+//! Used by `OAuthCredentials` in a long-running program (`UserPresence::Later`), which tells the user the URL. It does
+//! not open the page.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -13,10 +16,10 @@ use crate::flow::{OpenSignInPage, SignInPageOutcome};
 use crate::sign_in::SignIn;
 use crate::sign_in_requirement::SignInRequirement;
 
-/// The sign-in of one server that is under way, if any is.
+/// The running sign-in of one server, if there is one.
 #[derive(Default)]
 pub(crate) struct BackgroundSignIn {
-    /// Held while one begins, so that two who ask are sent to the same page.
+    /// Locked while a sign-in starts, so that two callers get the URL of one page.
     under_way: tokio::sync::Mutex<Option<RunningSignIn>>,
     done: std::sync::Arc<Notify>,
 }
@@ -26,16 +29,16 @@ struct RunningSignIn {
     task: AbortOnDropTask,
 }
 
-/// Ends with whoever holds it: nobody else could make anything of what comes back.
+/// Aborts the task on drop: without its holder, a sign-in has no use for the code that comes back.
 struct AbortOnDropTask(JoinHandle<Result<OAuthAccount, Error>>);
 
-/// Tells where the page is, and leaves it to somebody else to go there.
+/// Sends the page's URL to the caller of `start_or_join` instead of opening the page.
 struct PageAddressSender(Mutex<Option<oneshot::Sender<String>>>);
 
-// === impl Background ===
+// === impl BackgroundSignIn ===
 
 impl BackgroundSignIn {
-    /// The page of the sign-in that is under way, or of one that begins now.
+    /// Returns the page of the running sign-in, or starts one and returns its page.
     pub(crate) async fn start_or_join(
         &self,
         sign_in: &SignIn,
@@ -45,7 +48,7 @@ impl BackgroundSignIn {
         if let Some(known) = under_way.as_ref().filter(|known| !known.task.0.is_finished()) {
             return Ok(known.page.clone());
         }
-        // One that is over frees the port that its registration names.
+        // Dropping the finished sign-in frees the callback port that its client registration names.
         *under_way = None;
         let (tell, told) = oneshot::channel();
         let (sign_in, done) = (sign_in.clone(), self.done.clone());
@@ -64,18 +67,19 @@ impl BackgroundSignIn {
         }
         match (&mut task.0).await {
             Ok(Err(error)) => Err(error),
-            // It takes a person, so it cannot have ended well without a page; a task that is gone says no more.
+            // A sign-in with a page cannot succeed before it has sent the page's URL; an aborted task has no
+            // error.
             Ok(Ok(_)) | Err(_) => Err(Error::Abandoned { minutes: 0 }),
         }
     }
 
-    /// Ends when a sign-in has, however it did.
+    /// Waits until a sign-in ends, with or without success.
     pub(crate) async fn wait_until_done(&self) {
         self.done.notified().await;
     }
 }
 
-// === impl Task ===
+// === impl AbortOnDropTask ===
 
 impl Drop for AbortOnDropTask {
     fn drop(&mut self) {
@@ -91,7 +95,7 @@ impl OpenSignInPage for PageAddressSender {
         url: &'a Url,
     ) -> BoxFuture<'a, Result<SignInPageOutcome, Box<dyn std::error::Error + Send + Sync>>> {
         let tell = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        // Whoever asked may have given up, which ends this too.
+        // The caller may have dropped the receiver; then the sign-in task is aborted too.
         let _ = tell.map(|tell| tell.send(url.to_string()));
         Box::pin(std::future::ready(Ok(SignInPageOutcome::Opened)))
     }

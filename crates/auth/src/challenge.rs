@@ -1,14 +1,17 @@
-//! `WWW-Authenticate`, as RFC 9110 writes it: any number of challenges in any number of fields, each a scheme with one
-//! token or with parameters. What cannot be read costs only itself.
+//! A parser of `WWW-Authenticate` (RFC 9110): any number of challenges in any number of fields, each a scheme
+//! with one token or with parameters.
+//!
+//! Used by `sign_in_requirement`, `scopes`, `oauth_credentials` and `examine`. An unreadable part of a field
+//! is skipped and costs only itself. It does not decide what a challenge asks for (`sign_in_requirement`).
 
 use std::fmt;
 
-/// No server has reason to send more.
+/// More challenges than any server has reason to send.
 const MAX_CHALLENGES: usize = 16;
 const MAX_CHALLENGE_PARAMS: usize = 32;
 const MAX_HEADER_BYTES: usize = 16 * 1024;
 
-/// One way in that a server offers.
+/// One authentication challenge of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuthenticateChallenge {
     /// The scheme as the server wrote it.
@@ -17,24 +20,24 @@ pub struct AuthenticateChallenge {
     pub params: Vec<(String, String)>,
 }
 
-/// All of them.
+/// All challenges of a response.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AuthenticateChallenges(pub Vec<AuthenticateChallenge>);
 
-/// A reader of one field.
+/// A parser of one field value.
 struct ChallengeParser<'a> {
     rest: &'a str,
 }
 
-// === impl Challenge ===
+// === impl AuthenticateChallenge ===
 
 impl AuthenticateChallenge {
-    /// A parameter by its name; the first, where it stands twice.
+    /// Returns a parameter by its name; the first if the name occurs twice.
     pub fn param(&self, name: &str) -> Option<&str> {
         self.params.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str())
     }
 
-    /// Whether it is about tokens.
+    /// Whether the scheme takes access tokens (Bearer or DPoP).
     fn is_bearer(&self) -> bool {
         ["bearer", "dpop"].iter().any(|scheme| self.scheme.eq_ignore_ascii_case(scheme))
     }
@@ -51,10 +54,10 @@ impl fmt::Display for AuthenticateChallenge {
     }
 }
 
-// === impl Challenges ===
+// === impl AuthenticateChallenges ===
 
 impl AuthenticateChallenges {
-    /// Reads the values of all `WWW-Authenticate` fields.
+    /// Parses the values of all `WWW-Authenticate` fields.
     pub fn parse<S: AsRef<str>>(values: &[S]) -> Self {
         let mut found = Vec::new();
         for value in
@@ -65,27 +68,28 @@ impl AuthenticateChallenges {
         Self(found)
     }
 
-    /// Whether the server understands tokens that are bound to a key.
+    /// Whether the server accepts DPoP tokens.
     pub fn accepts_dpop(&self) -> bool {
         self.0.iter().any(|found| found.scheme.eq_ignore_ascii_case("dpop"))
     }
 
-    /// Where the resource describes itself.
+    /// The URL of the protected resource metadata.
     pub fn resource_metadata(&self) -> Option<&str> {
         self.bearer("resource_metadata")
     }
 
-    /// The scopes the request wanted.
+    /// The scopes that the request needs.
     pub fn scope(&self) -> Option<&str> {
         self.bearer("scope").filter(|scope| !scope.trim().is_empty())
     }
 
-    /// The word for what was wrong with the token.
+    /// The error code for the refused token.
     pub fn error(&self) -> Option<&str> {
         self.bearer("error")
     }
 
-    /// The first such parameter among all challenges about tokens: one that says nothing does not hide one that does.
+    /// The first parameter of this name in any token challenge: a challenge without it does not hide one that
+    /// has it.
     fn bearer(&self, name: &str) -> Option<&str> {
         self.0.iter().filter(|found| found.is_bearer()).find_map(|found| found.param(name))
     }
@@ -103,7 +107,7 @@ impl<'a> ChallengeParser<'a> {
             }
             let mut challenge =
                 AuthenticateChallenge { scheme: scheme.to_owned(), params: Vec::new() };
-            // A scheme is followed by a space, and by a comma where it stands alone.
+            // A scheme is followed by a space, or by a comma if it has no parameters.
             if self.rest.starts_with([' ', '\t']) {
                 self.space();
                 self.params(&mut challenge);
@@ -117,7 +121,7 @@ impl<'a> ChallengeParser<'a> {
             let before = self.rest;
             self.separators();
             let Some((name, value)) = self.param() else {
-                // Either the next scheme, or a token of 68 characters in place of parameters.
+                // Either the next scheme, or a token68 in place of parameters.
                 self.rest = before;
                 if challenge.params.is_empty() {
                     self.token68();
@@ -139,7 +143,7 @@ impl<'a> ChallengeParser<'a> {
             Some(rest) => self.quoted(rest)?,
             None => self.token()?.to_owned(),
         };
-        // A parameter ends at a comma or at the end; anything else was part of something else.
+        // A parameter ends at a comma or at the end of the field; otherwise the text is no parameter.
         self.space();
         (self.rest.is_empty() || self.rest.starts_with(',')).then_some((name, value))
     }
@@ -164,7 +168,7 @@ impl<'a> ChallengeParser<'a> {
         self.take(|c| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c))
     }
 
-    /// `abc==` after a scheme, up to the comma.
+    /// Skips a token68 (`abc==`) after a scheme, up to the comma.
     fn token68(&mut self) {
         self.space();
         let end = self.rest.find(',').unwrap_or(self.rest.len());

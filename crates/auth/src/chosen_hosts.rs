@@ -1,8 +1,9 @@
-//! The hosts that the user chose, and where they really were when they answered.
+//! The hosts that the user chose, with the network zones they were in when they answered.
 //!
-//! What such a host names may lie as far inside as the host itself. Its name says nothing about that: whoever owns a name
-//! can have it mean any address at any moment. So only addresses that were connected to count, and of several the one
-//! that may name the least.
+//! Used by `fetch` to decide which URLs a server may send us to: a URL named by a chosen host may lie as far
+//! inside as the host itself. A host name proves nothing about that, because its owner can let it resolve to
+//! any address at any moment. So only addresses that were connected to count, and of several addresses the
+//! zone that may name the least.
 
 use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,24 +12,24 @@ use url::{Host, Url};
 
 use crate::network_zone::NetworkZone;
 
-/// The hosts that the user chose: the server's, and that of a metadata URL they configured.
+/// The hosts that the user chose: the server's, and the host of a configured metadata URL.
 #[derive(Debug)]
 pub(crate) struct ChosenHosts(Vec<ChosenHost>);
 
 #[derive(Debug)]
 struct ChosenHost {
-    /// As it stands in a URL, in lower case.
+    /// The host as in a URL, in lower case.
     host: String,
-    /// Where it lies, if its URL says so without a name to resolve.
+    /// The zone, if the URL holds an IP address or `localhost` and needs no DNS.
     literal: Option<NetworkZone>,
-    /// Where it was when it last answered, the most public of all times.
+    /// The zone when the host answered; after several answers, the most restricted zone.
     seen: Mutex<Option<NetworkZone>>,
 }
 
 // === impl ChosenHosts ===
 
 impl ChosenHosts {
-    /// The hosts of `urls`. `first` is where that of the first URL is known to have been.
+    /// Takes the hosts of `urls`. `first` is the recorded zone of the first host.
     pub(crate) fn new(urls: &[&Url], first: Option<NetworkZone>) -> Self {
         let hosts: Vec<_> = urls.iter().map(|url| ChosenHost::new(url)).collect();
         if let (Some(host), Some(zone)) = (hosts.first(), first) {
@@ -37,19 +38,19 @@ impl ChosenHosts {
         Self(hosts)
     }
 
-    /// Whether something in `zone` may be named by any of them. A host that has not answered yet is taken for one out
-    /// in the world, which may name the least.
+    /// Whether any chosen host may name a URL in `zone`. A host that has not answered yet counts as public,
+    /// the zone that may name the least.
     pub(crate) fn may_name(&self, zone: NetworkZone) -> bool {
         self.0.iter().any(|host| host.zone().unwrap_or(NetworkZone::Public).may_name(zone))
     }
 
-    /// Whether `host` may be connected to at `address`. One that the user chose may be anywhere the first time.
+    /// Whether `host` may be connected to at `address`. A chosen host may be anywhere the first time.
     pub(crate) fn may_reach(&self, host: &str, address: IpAddr) -> bool {
         let is_new = self.find(host).is_some_and(|chosen| chosen.zone().is_none());
         is_new || self.may_name(NetworkZone::of_address(address))
     }
 
-    /// Notes where the host of `url` was when it answered.
+    /// Records the address from which the host of `url` answered.
     pub(crate) fn record_address(&self, url: &Url, address: Option<IpAddr>) {
         let host = url.host_str().and_then(|host| self.find(host));
         if let (Some(host), Some(address)) = (host, address) {
@@ -57,7 +58,7 @@ impl ChosenHosts {
         }
     }
 
-    /// Where the first of them was when it answered.
+    /// The zone of the first host when it answered.
     pub(crate) fn first_zone(&self) -> Option<NetworkZone> {
         self.0.first().and_then(|host| *host.lock_seen())
     }

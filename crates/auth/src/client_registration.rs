@@ -1,5 +1,7 @@
-//! As whom we appear before an authorization server: a client somebody configured, a client that describes itself in
-//! a document, or one that the server registers on the spot.
+//! OAuth clients: a configured client, a client ID metadata document, or dynamic registration (RFC 7591).
+//!
+//! Used by `sign_in`, `device`, `grant` and `organisation`. It does not store registrations (`account`,
+//! `store`).
 
 use serde::Deserialize;
 use serde_json::json;
@@ -25,7 +27,8 @@ struct RegistrationResponse {
     token_endpoint_auth_method: Option<String>,
 }
 
-/// The client that the entry names, or that needs no registration here.
+/// Returns the client that the entry configures: its client id, or its client metadata URL if the
+/// authorization server supports client ID metadata documents.
 pub(crate) fn configured_client(
     oauth: &OAuth,
     server: &AuthorizationServer,
@@ -47,7 +50,7 @@ pub(crate) fn configured_client(
     document.map(|url| OAuthClient { id: url.clone(), secret: None, auth })
 }
 
-/// Registers a client that comes back to `redirect`.
+/// Registers a client with the redirect URI `redirect`.
 pub(crate) async fn register(
     server: &AuthorizationServer,
     redirect: &str,
@@ -63,7 +66,7 @@ pub(crate) async fn register(
     grants.extend(server.device_authorization_endpoint.as_ref().map(|_| device::DEVICE_CODE_GRANT));
     let mut body = json!({
         "client_name": "Switchboard",
-        // Without it OpenID providers take us for a web site, which may not come back to this machine.
+        // Without it, OpenID providers assume a web site, which may not redirect to this machine.
         "application_type": "native",
         "redirect_uris": [redirect],
         "grant_types": grants,
@@ -78,7 +81,7 @@ pub(crate) async fn register(
     Ok(ClientRegistration { client: registered.into_client(server), port })
 }
 
-/// A program on somebody's machine keeps no secret from them, so it wants none where it has the choice.
+/// Prefers a public client: a program on the user's machine cannot keep a client secret from the user.
 fn preferred_auth_method(server: &AuthorizationServer) -> ClientAuthMethod {
     [
         ClientAuthMethod::None,
@@ -90,7 +93,7 @@ fn preferred_auth_method(server: &AuthorizationServer) -> ClientAuthMethod {
     .unwrap_or(ClientAuthMethod::None)
 }
 
-/// How a client with or without a secret proves itself, where nobody says.
+/// How a client authenticates if neither the entry nor the registration says so.
 pub(crate) fn default_auth_method(
     server: &AuthorizationServer,
     secret: Option<&Secret<String>>,

@@ -1,5 +1,8 @@
-//! Signing in on another machine (RFC 8628): a code is shown here, typed into a page wherever there is a browser, and
-//! asked for here until it was.
+//! The device authorization grant (RFC 8628): this machine shows a code, the user types it into a page on any
+//! machine with a browser, and this machine polls the token endpoint until then.
+//!
+//! Used by `switchboard login` for machines without a browser, through `SignIn`. It does not print the code
+//! ([`ShowUserCode`]).
 
 use std::time::Duration;
 
@@ -17,27 +20,27 @@ use crate::token::{IssuedToken, TokenEndpoint};
 
 const REQUEST_NAME: &str = "a code to sign in with";
 pub(crate) const DEVICE_CODE_GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
-/// How often is asked where the server does not say, and by how much it becomes slower when it wants that.
+/// The poll interval if the server names none, and the step by which `slow_down` lengthens it.
 const DEFAULT_POLL_INTERVAL: Duration = Duration::from_secs(5);
-/// No code is waited for longer, whatever the server says.
+/// The longest that we wait for a code, whatever lifetime the server names.
 const MAX_CODE_LIFETIME: Duration = Duration::from_mins(30);
 
-/// Shows somebody a code and where to type it. This crate prints nothing.
+/// Shows the user a code and the page to type it into. This crate prints nothing.
 pub trait ShowUserCode: Send + Sync {
-    /// Shows it. The sign-in goes on meanwhile.
+    /// Shows the code. The sign-in polls meanwhile.
     fn show(&self, code: &UserCode);
 }
 
-/// A code that somebody types into a page.
+/// A user code of the device authorization grant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UserCode {
-    /// The code, clean.
+    /// The code, sanitized for a terminal.
     pub code: String,
-    /// The page.
+    /// The page to type the code into.
     pub page: Url,
-    /// The same page with the code in it already.
+    /// The page's URL with the code filled in.
     pub with_code: Option<Url>,
-    /// How long it is good for.
+    /// How long the code is valid.
     pub lasts: Duration,
 }
 
@@ -56,7 +59,8 @@ struct DeviceAuthorizationResponse {
 // === impl SignIn ===
 
 impl SignIn {
-    /// Whether somebody can sign in with a code: nothing where they cannot.
+    /// Signs in with a user code. Returns `None` if the authorization server has no device authorization
+    /// endpoint.
     pub(crate) async fn sign_in_by_code(
         &self,
         demand: &SignInRequirement,
@@ -78,7 +82,8 @@ impl SignIn {
         self.save_account(&lock, &found, client, granted, record).await.map(Some)
     }
 
-    /// A client that needs no way back here; one that is registered now could have one all the same.
+    /// Returns a client; its redirect URI does not matter. Registering a new client binds a callback port all
+    /// the same.
     async fn client_of_device(
         &self,
         found: &AuthDiscovery,
@@ -121,7 +126,7 @@ impl SignIn {
     }
 }
 
-/// The server has forgotten the client, or never knew that it would come with a code.
+/// Whether the server does not know the client, or not for the device authorization grant.
 fn is_unknown_client(error: &Error) -> bool {
     error.is_refusal("invalid_client") || error.is_refusal("unauthorized_client")
 }
@@ -141,7 +146,7 @@ impl DeviceAuthorizationResponse {
     }
 }
 
-/// Asks until there is an answer, at the server's pace and not beyond the code's end.
+/// Polls until the server answers, at the server's interval and no longer than the code is valid.
 async fn poll<T>(
     mut interval: Duration,
     lasts: Duration,
@@ -153,7 +158,7 @@ async fn poll<T>(
             sleep(interval).await;
             match ask().await {
                 Err(error) if error.is_refusal("authorization_pending") => {}
-                // A network that fails is given more time too, as the server wants it.
+                // A failing network lengthens the interval too, as RFC 8628 asks.
                 Err(error) if error.is_transient() => interval += DEFAULT_POLL_INTERVAL,
                 ended => return ended,
             }
@@ -172,7 +177,7 @@ mod tests {
         Error::Refused { what: REQUEST_NAME, error: word.to_owned(), description: None }
     }
 
-    /// The seconds at which is asked, while each is answered with the next of `answers`; the last is a token.
+    /// The seconds at which `poll` asks, when it gets `answers` one after the other and then a token.
     async fn check(answers: &[&str], lasts: u64) -> (Vec<u64>, Result<(), Error>) {
         let (began, mut asked) = (Instant::now(), Vec::new());
         let mut answers = answers.iter();

@@ -1,5 +1,8 @@
-//! Proof of possession (RFC 9449): a key of ours that a token is bound to, and a statement signed with it for each
-//! request. Whoever reads such a token on its way cannot use it.
+//! Proof of possession (DPoP, RFC 9449): a key pair that a token is bound to, and a signed proof for each
+//! request. A stolen DPoP token is useless without the key.
+//!
+//! Used by `token`, `sign_in`, `examine` and `oauth_credentials::proof`. It does not remember nonces
+//! (`oauth_credentials`) and does not sign client assertions (`assertion`).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -15,37 +18,37 @@ use crate::error::Error;
 use crate::secret::Secret;
 use crate::token::unix_now;
 
-/// Carries a proof.
+/// The request header that carries a proof.
 pub(crate) const PROOF_HEADER: HeaderName = HeaderName::from_static("dpop");
-/// Carries what a server wants to see in the next one.
+/// The response header with the nonce for the next proof.
 pub(crate) const NONCE_HEADER: HeaderName = HeaderName::from_static("dpop-nonce");
-/// How we sign; every server that takes proofs at all takes these.
+/// The signing algorithm of proofs; every server that takes DPoP takes this one.
 pub(crate) const SIGNING_ALGORITHM: &str = "ES256";
-/// What a server says when the nonce is missing or old.
+/// The error code for a missing or old nonce.
 pub(crate) const USE_NONCE_ERROR: &str = "use_dpop_nonce";
 
-/// A key that proves that requests are ours.
+/// A key pair that signs DPoP proofs.
 pub(crate) struct DpopProver {
     key: EcdsaKeyPair,
     random: SystemRandom,
     kept: Secret<String>,
-    /// The head of every proof: it names the key, and never changes.
+    /// The JOSE header of every proof: it holds the public key and never changes.
     head: String,
 }
 
-/// What one proof is about.
+/// The request that a proof is about.
 pub(crate) struct ProofSubject<'a> {
     pub(crate) method: &'a Method,
     pub(crate) url: &'a Url,
     pub(crate) nonce: Option<&'a str>,
-    /// The token that goes along, if there is one already.
+    /// The access token in the request, if there is one already.
     pub(crate) token: Option<&'a str>,
 }
 
-// === impl Prover ===
+// === impl DpopProver ===
 
 impl DpopProver {
-    /// With a new key.
+    /// Creates a new key pair.
     pub(crate) fn new() -> Result<Self, Error> {
         let made =
             EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new());
@@ -53,12 +56,12 @@ impl DpopProver {
         Self::from_secret(&Secret::new(URL_SAFE_NO_PAD.encode(made))).ok_or(Error::Random)
     }
 
-    /// With a key that was kept; nothing if it is none.
+    /// Reads a stored key pair; `None` if the text is no key.
     pub(crate) fn from_secret(kept: &Secret<String>) -> Option<Self> {
         let random = SystemRandom::new();
         let der = URL_SAFE_NO_PAD.decode(kept.expose()).ok()?;
         let key = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &der, &random).ok()?;
-        // A point of the curve, written out: one byte that says so, and two numbers.
+        // An uncompressed point: one byte for the form, then x and y.
         let (x, y) = key.public_key().as_ref().get(1..)?.split_at_checked(32)?;
         let [x, y] = [x, y].map(|number| URL_SAFE_NO_PAD.encode(number));
         let jwk = json!({ "kty": "EC", "crv": "P-256", "x": x, "y": y });
@@ -66,12 +69,12 @@ impl DpopProver {
         Some(Self { key, random, kept: kept.clone(), head })
     }
 
-    /// The key, as it is kept.
+    /// The key pair in its stored form.
     pub(crate) fn secret(&self) -> &Secret<String> {
         &self.kept
     }
 
-    /// A proof for one request, and only once.
+    /// Signs a proof for one request. A proof must not be sent twice.
     pub(crate) fn prove(&self, proven: &ProofSubject<'_>) -> Result<HeaderValue, Error> {
         let mut place = proven.url.clone();
         place.set_query(None);
@@ -96,7 +99,7 @@ fn encoded(value: &Value) -> String {
     URL_SAFE_NO_PAD.encode(value.to_string())
 }
 
-/// The nonce in a proof that was sent.
+/// Reads the nonce out of a proof that was sent.
 pub(crate) fn read_nonce(proof: &HeaderValue) -> Option<String> {
     let claims = proof.to_str().ok()?.split('.').nth(1)?;
     let claims: Value = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(claims).ok()?).ok()?;
@@ -144,7 +147,7 @@ mod tests {
         assert!(claims["ath"].is_null() && claims["nonce"].is_null());
         let full = prover.prove(&about(Some("n"), Some("token"))).unwrap();
         let claims = verified(full.to_str().unwrap());
-        // The example of RFC 9449 is made the same way.
+        // RFC 9449 computes `ath` in its example in this way.
         assert_eq!(claims["ath"], URL_SAFE_NO_PAD.encode(Sha256::digest("token")));
         assert_eq!((read_nonce(&bare), read_nonce(&full).as_deref()), (None, Some("n")));
         assert_ne!(part(bare.to_str().unwrap(), 1)["jti"], claims["jti"]);

@@ -1,4 +1,7 @@
-//! What can go wrong on the way to a token, told apart by variant.
+//! The errors of signing in, one variant for each cause.
+//!
+//! Used by every module of this crate and by the commands `login`, `logout` and `xaa`. Variants distinguish final
+//! refusals ([`Error::is_final`]) from failures that a retry may heal ([`Error::is_transient`]).
 
 use std::{fmt, io};
 
@@ -10,50 +13,50 @@ use crate::helper::HelperError;
 use crate::network_zone::NetworkZone;
 use crate::store::SignInStoreError;
 
-/// Why a document cannot be used.
+/// Why a fetched document cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum DocumentError {
-    /// Not the JSON it should be.
+    /// The JSON does not have the expected form.
     #[error("it is not the JSON it should be")]
     Json(#[source] serde_json::Error),
-    /// Something that is no JSON at all.
+    /// The body is not JSON.
     #[error("it is not JSON")]
     NotJson,
 }
 
-/// The steps of signing in through an identity provider, in their order.
+/// The steps of signing in through an identity provider, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdentityProviderStep {
-    /// Who protects the server, and how.
+    /// Discovering the server's authorization server.
     Server,
-    /// The identity provider's description of itself.
+    /// Fetching the identity provider's metadata.
     Provider,
     /// Signing in to the identity provider.
     SignIn,
-    /// Another statement about who signed in, in place of one that has ended.
+    /// Renewing an expired ID token.
     Renewal,
-    /// That statement, exchanged for a grant for the server (RFC 8693).
+    /// Exchanging the ID token for a grant for the server (RFC 8693).
     Exchange,
-    /// The grant, presented to the server's authorization server (RFC 7523).
+    /// Presenting the grant to the server's authorization server (RFC 7523).
     Grant,
 }
 
-/// A failure to sign in, or to stay signed in. Words of a server in it are cleaned already.
+/// A failure to sign in or to stay signed in. Texts of servers in it are sanitized already.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs)] // fields: `what` is the document or request, `url` where; the rest is said below
+#[allow(missing_docs)] // fields: `what` is the document or request, `url` its URL; the rest is said below
 pub enum Error {
-    /// The exchange itself failed: nothing is known of the token's fate.
+    /// The HTTP exchange failed: whether the server issued a token is unknown.
     #[error("cannot fetch {what}")]
     Fetch {
         what: &'static str,
         #[source]
         source: HttpError,
     },
-    /// An answer with a status that says no.
+    /// A response with a status that is no success.
     #[error("cannot fetch {what}: `{url}` answers {status}")]
     Status { what: &'static str, url: String, status: u16 },
-    /// A document that cannot be used.
+    /// A document that cannot be read.
     #[error("cannot read {what} of `{url}`")]
     Unreadable {
         what: &'static str,
@@ -61,13 +64,13 @@ pub enum Error {
         #[source]
         source: DocumentError,
     },
-    /// What a server names as a URL is none.
+    /// A server names a URL that does not parse.
     #[error("{what} is not a URL that can be used: `{url}`")]
     NotAUrl { what: &'static str, url: String },
-    /// A URL that points where its author may not send us.
+    /// A server names a URL in a network zone that it may not name.
     #[error("{what} points to `{url}`, which is not reached from there ({zone:?} address)")]
     Address { what: &'static str, url: String, zone: NetworkZone },
-    /// A URL without TLS where there has to be some.
+    /// A URL without TLS where TLS is required.
     #[error("{what} is `{url}`, and only https is safe there")]
     Plain { what: &'static str, url: String },
     /// The metadata describe another resource than the server.
@@ -75,54 +78,54 @@ pub enum Error {
         "the server at `{server}` says that it is `{said}`: its tokens could be somebody else's"
     )]
     ResourceMismatch { server: String, said: String },
-    /// The resource names no authorization server.
+    /// The resource metadata name no authorization server.
     #[error("the server says that it is protected, but not by which authorization server")]
     NoAuthorizationServer,
-    /// Nobody describes the authorization server.
+    /// No metadata document of the authorization server was found.
     #[error("the authorization server `{issuer}` does not describe itself")]
     NoMetadata { issuer: String },
-    /// The authorization server's document is of another issuer.
+    /// The metadata document names another issuer.
     #[error("the metadata of `{expected}` say that they are of `{said}`")]
     IssuerMismatch { expected: String, said: String },
-    /// The authorization server cannot prove that a code is ours.
+    /// The authorization server does not support PKCE.
     #[error("the authorization server `{issuer}` does not offer PKCE with S256")]
     NoPkce { issuer: String },
-    /// There is no way to become a client.
+    /// No client is configured, and the authorization server registers none.
     #[error("the authorization server `{issuer}` registers nobody by itself")]
     NoIdentity { issuer: String },
-    /// There is no page where a code could be typed.
+    /// The authorization server has no device authorization endpoint.
     #[error("the server has no way to sign in with a code")]
     NoCodes,
-    /// Configured credentials are of another authorization server.
+    /// The configured client belongs to another authorization server.
     #[error(
         "the configured client was registered with `{configured}`, and the server now uses `{issuer}`"
     )]
     OtherIssuer { configured: String, issuer: String },
-    /// The authorization server said no, in OAuth's words.
+    /// The authorization server refused with an OAuth error code.
     #[error("{what} was refused: {error}{}", description.as_ref().map(|text| format!(" ({text})")).unwrap_or_default())]
     Refused { what: &'static str, error: String, description: Option<String> },
-    /// The issuer publishes no keys.
+    /// The issuer publishes no signing keys.
     #[error("the issuer `{issuer}` publishes no keys")]
     NoKeys { issuer: String },
-    /// A token that is not bound to our key, where it has to be.
+    /// The issued token is not bound to our DPoP key although it must be.
     #[error("the authorization server `{issuer}` gave a token that is bound to no key")]
     NotBound { issuer: String },
-    /// An entry that signs in through an identity provider, and no settings that name one.
+    /// The entry signs in through an identity provider, but the settings name none.
     #[error("no identity provider is configured")]
     NoIdentityProvider,
-    /// Nobody has signed in to the identity provider, or not any more.
+    /// The user is not, or no longer, signed in to the identity provider.
     #[error("nobody is signed in to the identity provider `{issuer}`{}", why.as_ref().map(|why| format!(": {why}")).unwrap_or_default())]
     NobodyThere { issuer: String, why: Option<String> },
-    /// What the identity provider says about somebody cannot be used.
+    /// The identity provider's ID token cannot be used.
     #[error("the identity provider `{issuer}` does not say who signed in: {why}")]
     NoIdentityToken { issuer: String, why: &'static str },
-    /// What the identity provider gave is not what was asked for.
+    /// The token exchange returned another type of token than the requested grant.
     #[error("a grant for the server was asked for, and `{kind}` was given")]
     NotAGrant { kind: String },
-    /// The secret that a helper should have printed.
+    /// The helper for the client secret failed.
     #[error("the client's secret is not to be had")]
     ClientSecret(#[source] HelperError),
-    /// One step of signing in through an identity provider.
+    /// A failure at one step of signing in through an identity provider.
     #[error("signing in through the identity provider failed at {leg} (`{endpoint}`)")]
     Leg {
         leg: IdentityProviderStep,
@@ -130,42 +133,42 @@ pub enum Error {
         #[source]
         source: Box<Error>,
     },
-    /// There is neither a statement to present nor a key to sign one with.
+    /// The entry has neither an assertion file nor a private key to sign an assertion with.
     #[error("the entry names neither `assertionFile` nor `privateKeyFile`")]
     NoAssertion,
-    /// The answer to the sign-in is not the answer to ours.
+    /// The authorization response does not belong to our request.
     #[error("the answer to the sign-in does not belong to it: {why}")]
     Forged { why: &'static str },
-    /// Nobody came back.
+    /// The user did not come back from the sign-in page in time.
     #[error("nobody finished signing in within {minutes} minutes")]
     Abandoned { minutes: u64 },
-    /// The port for the way back is not to be had.
+    /// The callback port cannot be bound.
     #[error("cannot wait for the browser on port {port}")]
     Listen {
         port: u16,
         #[source]
         source: io::Error,
     },
-    /// Whoever brings people to pages could not.
+    /// The implementation of `OpenSignInPage` failed.
     #[error("cannot open the page to sign in")]
     Visit(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// The key that signs assertions does not.
+    /// The private key for client assertions cannot be used.
     #[error("cannot sign with `{path}`: {why}")]
     Key { path: String, why: &'static str },
-    /// A file that the entry names.
+    /// A file that the entry names cannot be read.
     #[error("cannot read `{path}`")]
     File {
         path: String,
         #[source]
         source: io::Error,
     },
-    /// Tokens that were given up, and nobody who took them back.
+    /// The tokens were deleted here but not revoked at the authorization server.
     #[error("the authorization server was not told: {why}")]
     NotTold { why: &'static str },
-    /// What is kept could not be read or written.
+    /// The sign-in store could not be read or written.
     #[error(transparent)]
     Store(#[from] SignInStoreError),
-    /// The operating system gives no random numbers.
+    /// The operating system returned no random numbers.
     #[error("the operating system gives no random numbers")]
     Random,
 }
@@ -173,7 +176,7 @@ pub enum Error {
 // === impl Error ===
 
 impl Error {
-    /// What happened, whatever leg it happened on.
+    /// The cause below all [`Error::Leg`]s.
     pub fn root_cause(&self) -> &Self {
         match self {
             Self::Leg { source, .. } => source.root_cause(),
@@ -181,10 +184,10 @@ impl Error {
         }
     }
 
-    /// As a failure of one leg.
+    /// Wraps the error as a failure of one step.
     pub(crate) fn at_step(self, leg: IdentityProviderStep, endpoint: &str) -> Self {
         match self {
-            // The first to know where it happened is right, and some are about no place at all.
+            // The innermost step is the right one, and some errors belong to no step.
             error @ (Self::Leg { .. }
             | Self::NoIdentityProvider
             | Self::NobodyThere { .. }
@@ -197,18 +200,18 @@ impl Error {
         }
     }
 
-    /// Whether the authorization server itself refused, with this word.
+    /// Whether the authorization server refused with the error code `word`.
     pub fn is_refusal(&self, word: &str) -> bool {
         matches!(self.root_cause(), Self::Refused { error, .. } if error == word)
     }
 
-    /// Whether the authorization server said no, and meant it. Anything else may be a network in between, down to a page
-    /// of a hotel that answers in its place.
+    /// Whether the refusal is the authorization server's own and final. Other failures may come from a
+    /// network in between, such as a hotel's login page.
     pub fn is_final(&self) -> bool {
         matches!(self.root_cause(), Self::Refused { .. }) && !self.is_transient()
     }
 
-    /// Whether another attempt may go better without anybody doing anything.
+    /// Whether a retry may succeed without any change by the user.
     pub fn is_transient(&self) -> bool {
         match self.root_cause() {
             Self::Fetch { .. } | Self::Store(_) => true,
@@ -220,12 +223,12 @@ impl Error {
         }
     }
 
-    /// The same without `secrets`, where a server repeats them.
+    /// Redacts `secrets` in texts of the server, which may repeat them.
     pub(crate) fn redact_secrets(self, secrets: &[&str]) -> Self {
         let hide = |text: String| {
             let secrets = secrets.iter().filter(|secret| !secret.is_empty());
             secrets.fold(text, |text, secret| {
-                // As it is, and as it was written into the form.
+                // Both the plain secret and its form-encoded spelling.
                 let encoded: String = form_urlencoded::byte_serialize(secret.as_bytes()).collect();
                 text.replace(secret, "…").replace(&encoded, "…")
             })

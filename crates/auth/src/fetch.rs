@@ -1,4 +1,8 @@
-//! Asking others, within bounds: small bodies, short waits, and no address that whoever named it may not send us to.
+//! The HTTP client for OAuth requests, with limits: small bodies, short timeouts, and only URLs in network
+//! zones that the server may name.
+//!
+//! Used by `metadata`, `client_registration`, `token`, `flow`, `organisation` and `verify::issuer_keys`. It
+//! does not send MCP requests (`switchboard_wire`).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,11 +24,11 @@ use crate::error::{DocumentError, Error};
 use crate::examine::redact_url;
 use crate::network_zone::NetworkZone;
 
-/// No document of an authorization server is larger.
+/// Larger than any document of an authorization server.
 const MAX_BODY_BYTES: usize = 256 << 10;
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Asks on behalf of one server: what that server may not name is not asked.
+/// Sends requests on behalf of one server, and none to a URL that this server may not name.
 #[derive(Clone, Debug)]
 pub(crate) struct Fetcher {
     chosen: Arc<ChosenHosts>,
@@ -33,13 +37,13 @@ pub(crate) struct Fetcher {
     pool: HttpPool,
 }
 
-/// No credentials, and a note of where a refusal came from.
+/// A provider of no credentials that records the address of a host that refused.
 struct AddressRecorder {
     chosen: Arc<ChosenHosts>,
     url: Url,
 }
 
-/// An answer, whatever it says.
+/// A response of any status.
 pub(crate) struct FetchReply {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
@@ -49,7 +53,7 @@ pub(crate) struct FetchReply {
 // === impl Fetcher ===
 
 impl Fetcher {
-    /// One that may go where what is at `urls` may send us. `first` is the zone of the first of them, if it was seen there.
+    /// Creates a fetcher for the chosen hosts of `urls`. `first` is the recorded zone of the first host.
     pub(crate) fn new(
         urls: &[&Url],
         first: Option<NetworkZone>,
@@ -66,12 +70,12 @@ impl Fetcher {
         Ok(Self { chosen, plain, pool })
     }
 
-    /// The zone of the first host that the user chose, if it was seen there.
+    /// The zone of the first chosen host, if it has answered.
     pub(crate) fn first_zone(&self) -> Option<NetworkZone> {
         self.chosen.first_zone()
     }
 
-    /// Whether a URL that somebody else named may be used at all.
+    /// Checks that a URL named by a server may be used.
     pub(crate) fn check_url(&self, what: &'static str, text: &str) -> Result<Url, Error> {
         let shown = || url_for_error(text);
         let url = Url::parse(text).map_err(|_| Error::NotAUrl { what, url: shown() })?;
@@ -90,7 +94,7 @@ impl Fetcher {
         }
     }
 
-    /// GETs a document; nothing where there is none.
+    /// GETs a document; `None` if there is none.
     pub(crate) async fn get_document<T: DeserializeOwned>(
         &self,
         what: &'static str,
@@ -176,7 +180,8 @@ impl CredentialProvider for AddressRecorder {
     }
 }
 
-/// A URL for an error message. What is no URL is shown as it is: it is the mistake.
+/// A URL for an error message, redacted. A text that is no URL stays as it is, because it is the mistake to
+/// show.
 fn url_for_error(text: &str) -> String {
     let text = sanitize::sanitize_line(text);
     let is_url = text.contains("://") && Url::parse(&text).is_ok();
@@ -199,7 +204,7 @@ fn read_reply(
             };
             Ok(FetchReply { status, headers, text })
         }
-        // To the client beneath, 401 and 403 are refusals of its credentials; here they are answers.
+        // `switchboard_wire` treats 401 and 403 as refused credentials; OAuth endpoints answer with them.
         Err(HttpError::Refused { status, text, .. }) => {
             Ok(FetchReply { status, headers: HeaderMap::new(), text })
         }
@@ -207,10 +212,10 @@ fn read_reply(
     }
 }
 
-// === impl Reply ===
+// === impl FetchReply ===
 
 impl FetchReply {
-    /// What it says, of one that says yes.
+    /// Parses the body of a successful response.
     pub(crate) fn read<T: DeserializeOwned>(
         &self,
         what: &'static str,

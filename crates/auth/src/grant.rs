@@ -1,5 +1,8 @@
-//! Signing in without anybody: a client for itself, a workload with a statement about it, or somebody whom the
-//! organisation's identity provider knows.
+//! Signing in without a sign-in page: the client credentials grant, the JWT bearer grant, and the grant of
+//! the organisation's identity provider.
+//!
+//! Used by `sign_in` and `oauth_credentials` for entries with `oauth.grant` or `oauth.xaa`. It does not open
+//! a page of the server; `SignIn::run_attended` may open one of the identity provider.
 
 use switchboard_config::Grant;
 
@@ -16,16 +19,16 @@ use crate::store::RecordLock;
 const CLIENT_CREDENTIALS_GRANT: &str = "client_credentials";
 const JWT_BEARER_GRANT: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 
-/// How a token is had.
+/// The ways to get a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum GrantMethod {
-    /// Somebody signs in on a page.
+    /// The user signs in on a page.
     Person,
-    /// The client itself is all there is.
+    /// The client's own credentials (`client_credentials`).
     Client,
-    /// Somebody else's statement about who we are.
+    /// An assertion from a file or signed by us (`jwt-bearer`).
     Statement,
-    /// The identity provider's.
+    /// A grant of the identity provider (`jwt-bearer`).
     Organisation,
 }
 
@@ -42,18 +45,18 @@ impl SignIn {
         }
     }
 
-    /// Whether somebody has to go to a page of this server's.
+    /// Whether the user has to sign in on a page of this server's authorization server.
     pub(crate) fn needs_person(&self) -> bool {
         self.grant_method() == GrantMethod::Person
     }
 
-    /// Whether the identity provider's sign-in is what opens this server.
+    /// Whether a sign-in to the identity provider opens this server.
     pub(crate) fn uses_identity_provider(&self) -> bool {
         self.grant_method() == GrantMethod::Organisation
     }
 
-    /// Names the sign-in that a token belongs to which was asked for now, `before` being what was kept until then. A
-    /// program that signs in as itself stays signed in from one token to the next.
+    /// The sign-in id for a token requested now; `before` is the stored record. A program that signs in as
+    /// itself keeps its id from one token to the next.
     pub(crate) async fn sign_in_id(&self, before: &SignInRecord) -> Result<String, Error> {
         let of_organisation = match (self.grant_method(), self.identity_provider()) {
             (GrantMethod::Organisation, Some(provider)) => provider.sign_in_id().await?,
@@ -66,7 +69,7 @@ impl SignIn {
         }
     }
 
-    /// Signs in, with somebody at hand who may be brought to the identity provider.
+    /// Signs in, and opens the identity provider's page if the user is not signed in there.
     pub(crate) async fn run_attended(
         &self,
         demand: &SignInRequirement,
@@ -81,7 +84,7 @@ impl SignIn {
         }
     }
 
-    /// Signs in without anybody.
+    /// Signs in without the user.
     pub(crate) async fn run_unattended(
         &self,
         demand: &SignInRequirement,
@@ -90,7 +93,8 @@ impl SignIn {
         self.run_unattended_locked(&lock, demand).await
     }
 
-    /// Signs in without anybody, while no other task or process does.
+    /// Signs in without the user, under the record's lock, so that no other task or process signs in
+    /// meanwhile.
     pub(crate) async fn run_unattended_locked(
         &self,
         lock: &RecordLock,
@@ -136,7 +140,7 @@ impl SignIn {
         self.save_account(lock, &found, client, granted, record).await
     }
 
-    /// What the client presents besides itself.
+    /// The assertion that the client presents, if its grant needs one.
     async fn statement(
         &self,
         found: &AuthDiscovery,
@@ -156,7 +160,8 @@ impl SignIn {
         }
     }
 
-    /// A ready one, read anew each time since whoever writes it replaces it, or one that we sign ourselves.
+    /// Returns the assertion from the configured file, read again each time because its writer replaces it,
+    /// or signs one.
     fn assertion(&self, client: &str, audience: &str) -> Result<Secret<String>, Error> {
         if let Some(path) = &self.target().oauth.assertion_file {
             let read = std::fs::read_to_string(path);

@@ -1,4 +1,6 @@
-//! Header values that carry secrets.
+//! Authorization header values, marked as sensitive.
+//!
+//! Used by `oauth_credentials`, `token` and `examine`.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -6,13 +8,13 @@ use http::HeaderValue;
 
 use crate::account::OAuthAccount;
 
-/// What the token of `account` is shown with; nothing where it cannot be a header.
+/// The `Authorization` value for the token of `account`; `None` if the token is no valid header value.
 pub(crate) fn authorization_header(account: &OAuthAccount) -> Option<HeaderValue> {
     let scheme = if account.key.is_some() { "DPoP" } else { "Bearer" };
     sensitive(format!("{scheme} {}", account.access.expose()))
 }
 
-/// `Basic …`. RFC 6749 has both parts encoded as in a form before they are joined.
+/// A `Basic` value. RFC 6749 form-encodes both parts before joining them.
 pub(crate) fn basic_header(id: &str, secret: &str) -> Option<HeaderValue> {
     let encode =
         |text: &str| url::form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();

@@ -1,4 +1,7 @@
-//! A command that prints headers, or a secret: the user's own way to get at credentials.
+//! Credential helpers: a command of the user that prints headers or a client secret.
+//!
+//! Used by `cli::command_engine::credentials` for `headersHelper` and by `organisation` for the client
+//! secret. It does not run the token helper of connector catalogs (`sources::connectors::helper`).
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -21,64 +24,65 @@ use tokio::time::timeout;
 
 use crate::secret::Secret;
 
-/// No set of headers is larger.
+/// Larger than any set of headers.
 const MAX_OUTPUT_BYTES: u64 = 64 * 1024;
-/// How long it may take.
+/// The timeout for one run.
 const HELPER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What to run, and where.
+/// The command line, environment and folder of a helper.
 ///
-/// It gets the environment given here and nothing else: a person's API keys do not reach it by accident. Has no
-/// `Debug`: that environment may hold secrets.
+/// The helper gets this environment and nothing else, so the user's API keys do not reach it by accident. Has
+/// no `Debug`, because the environment may hold secrets.
 #[derive(Clone)]
 pub struct HelperCommand {
-    /// A line for the shell.
+    /// The command line, for the shell.
     pub line: String,
-    /// The environment.
+    /// The helper's environment.
     pub env: Vec<(OsString, OsString)>,
-    /// Where it runs.
+    /// The working directory.
     pub cwd: PathBuf,
-    /// Who sees to it that nothing is left of it.
+    /// The guard that ends the helper's processes.
     pub guard: ProcessGuard,
 }
 
-/// One that prints headers. They are kept until a server refuses them; then it runs once more.
+/// A helper that prints headers. The headers are cached until a server refuses them; then the helper runs
+/// again.
 pub struct HeadersHelper(pub HelperCommand);
 
-/// A helper that did not print what it should have.
+/// Why a helper gave no headers or secret.
 #[derive(Debug, thiserror::Error)]
 pub enum HelperError {
-    /// It could not be started.
+    /// The helper could not be started.
     #[error("the helper cannot be started")]
     Start(#[source] switchboard_process::SpawnError),
-    /// Its output could not be read.
+    /// The helper's output could not be read.
     #[error("the helper cannot be read")]
     Read(#[source] std::io::Error),
-    /// It said that it failed.
+    /// The helper exited with a failure.
     #[error("the helper failed: {0}")]
     Failed(ProcessExit),
-    /// It took too long.
+    /// The helper exceeded its timeout.
     #[error("the helper printed nothing within {0:?}")]
     Timeout(Duration),
-    /// What it printed is no JSON object of strings that can be headers.
+    /// The output is no JSON object of strings that can be headers.
     #[error("the headers helper has to print a JSON object of strings: {0}")]
     NotHeaders(&'static str),
-    /// What it printed is not one word.
+    /// The output is not a single word.
     #[error("the helper has to print one word, the secret")]
     NotASecret,
 }
 
-/// A helper, as credentials.
+/// The credential provider of a [`HeadersHelper`].
 pub(crate) struct HelperCredentials {
     helper: HeadersHelper,
-    /// Waited for by all who need it, so that the helper runs once for them.
+    /// The cached headers. Concurrent requests wait for this lock, so that the helper runs once for all.
     headers: Mutex<Option<HeaderMap>>,
 }
 
 // === impl HeadersHelper ===
 
 impl HeadersHelper {
-    /// Credentials that are what it prints.
+    /// Returns credentials made of the headers that the helper prints.
     pub fn into_credentials(self) -> Arc<dyn CredentialProvider> {
         Arc::new(HelperCredentials { helper: self, headers: Mutex::default() })
     }
@@ -88,10 +92,10 @@ impl HeadersHelper {
     }
 }
 
-// === impl Helper ===
+// === impl HelperCommand ===
 
 impl HelperCommand {
-    /// The one word that it prints.
+    /// Runs the helper and returns the one word that it prints.
     pub(crate) async fn run_for_secret(&self) -> Result<Secret<String>, HelperError> {
         let output = self.run_for_output().await?;
         let word = output.trim_ascii();
@@ -100,7 +104,7 @@ impl HelperCommand {
         text.map(|text| Secret::new(text.to_owned())).ok_or(HelperError::NotASecret)
     }
 
-    /// Runs it. When this returns nothing of it runs any more.
+    /// Runs the helper. When this returns, no process of the helper is left.
     async fn run_for_output(&self) -> Result<Vec<u8>, HelperError> {
         let command = ProcessCommand {
             args: vec!["-c".into(), self.line.clone().into()],
@@ -156,11 +160,11 @@ impl HelperCredentials {
         Ok(headers.clone().unwrap_or_default())
     }
 
-    /// Other headers in place of the refused ones.
+    /// Runs the helper again to replace refused headers.
     async fn renew_headers(&self, refused: &HeaderMap) -> ChallengeAction {
         let mut headers = self.headers.lock().await;
         if headers.as_ref() != Some(refused) {
-            return ChallengeAction::Retry; // Somebody else ran it already.
+            return ChallengeAction::Retry; // Another request has run the helper already.
         }
         match self.helper.run().await {
             Ok(printed) if printed != *refused => {

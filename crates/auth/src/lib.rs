@@ -1,4 +1,7 @@
-//! Signing in to MCP servers over HTTP: who asks for it, where, as whom, and what is kept of it.
+//! Signing in to MCP servers over HTTP (OAuth 2.1), storing the sign-ins, and verifying tokens of clients.
+//!
+//! Used by `cli`, which builds credentials for connections and has the commands `login`, `logout`, `xaa` and
+//! `doctor auth`.
 //!
 //! ```text
 //! 401 ─ challenge ─ metadata (resource, then authorization server) ─ identity ─ flow ─ token ─ store
@@ -6,9 +9,9 @@
 //!                        provider: headers for each request, refreshed in time ─────────┘
 //! ```
 //!
-//! [`SignIn`] walks that line once, with a person; [`OAuthCredentials`] is what connections ask for headers ever after. This
-//! crate opens no window and prints nothing: whoever brings a person to a page implements [`OpenSignInPage`]. It knows nothing
-//! of connections, catalogs or commands.
+//! [`SignIn`] walks that line once, with the user; [`OAuthCredentials`] then supplies the headers of every
+//! request. This crate opens no window and prints nothing: its caller implements [`OpenSignInPage`]. It knows
+//! no connections, catalogs or commands.
 
 mod account;
 mod assertion;

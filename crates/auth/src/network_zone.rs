@@ -1,7 +1,8 @@
-//! How far away an address is, and from where it may be pointed at.
+//! Network zones: how far away an address is, and which zones a URL's author may name.
 //!
-//! A server's metadata names URLs that we then fetch. A server out in the world must not make us fetch from inside the
-//! user's network, and nobody must make us fetch from the link-local addresses where clouds keep their secrets.
+//! Used by `chosen_hosts`, `fetch` and `sign_in`. A server's metadata name URLs that we then fetch. A public
+//! server must not make us fetch from the user's network, and no server from the link-local addresses where
+//! clouds keep credentials. It does not resolve names.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -16,18 +17,18 @@ pub enum NetworkZone {
     Loopback,
     /// The user's own network.
     Private,
-    /// One cable: also where clouds serve credentials of the machine.
+    /// Link-local addresses, where clouds also serve the machine's credentials.
     Link,
     /// The internet.
     Public,
-    /// No address of any host.
+    /// Not the address of a host.
     Nowhere,
 }
 
-// === impl Zone ===
+// === impl NetworkZone ===
 
 impl NetworkZone {
-    /// Where an address lies.
+    /// The zone of an address.
     pub fn of_address(address: IpAddr) -> Self {
         match address {
             IpAddr::V4(address) => of_v4(address),
@@ -35,7 +36,7 @@ impl NetworkZone {
         }
     }
 
-    /// Where a URL points, as far as it can be told without asking anybody.
+    /// The zone that a URL points to, as far as the URL shows it without DNS.
     pub fn of_url(url: &Url) -> Option<Self> {
         match url.host()? {
             Host::Ipv4(address) => Some(of_v4(address)),
@@ -44,8 +45,8 @@ impl NetworkZone {
         }
     }
 
-    /// Of the two, the one that may send us on to less. Zones that may name different things have only the internet in
-    /// common.
+    /// Of two zones, the one that may name less. Zones that may name different zones have only the internet
+    /// in common.
     pub(crate) fn most_restricted(self, other: Self) -> Self {
         match (self, other) {
             (one, other) if one == other => one,
@@ -54,7 +55,7 @@ impl NetworkZone {
         }
     }
 
-    /// Whether what is reached in this zone may send us on to `other`.
+    /// Whether a host in this zone may send us to `other`.
     pub fn may_name(self, other: Self) -> bool {
         match other {
             Self::Public => true,
@@ -78,7 +79,7 @@ fn of_v4(address: Ipv4Addr) -> NetworkZone {
     } else if address.is_link_local() {
         NetworkZone::Link
     } else if address.is_private() || (a == 100 && b & 0xc0 == 64) {
-        NetworkZone::Private // The second is what carriers put between themselves and their customers.
+        NetworkZone::Private // 100.64.0.0/10 is carrier-grade NAT.
     } else if a == 0 || address.is_multicast() || address.is_broadcast() {
         NetworkZone::Nowhere
     } else {
@@ -92,7 +93,7 @@ fn of_v6(address: Ipv6Addr) -> NetworkZone {
         return of_v4(inside);
     }
     if first == 0x64 && second == 0xff9b {
-        // A translator's name for an IPv4 address.
+        // An IPv6 address that a NAT64 translator uses for an IPv4 address.
         let inside = (u32::from(upper) << 16) | u32::from(lower);
         return of_v4(Ipv4Addr::from(inside));
     }

@@ -1,26 +1,28 @@
-//! Which scopes are asked for.
+//! The choice of the scopes that a sign-in requests.
+//!
+//! Used by `sign_in`, `organisation`, `oauth_credentials` and `verify::claims`.
 
 use crate::challenge::AuthenticateChallenges;
 
-/// What makes a sign-in last.
+/// The scope for a refresh token.
 pub(crate) const OFFLINE_ACCESS: &str = "offline_access";
 
-/// What there is to choose from.
+/// The scopes to choose from, by where they come from.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ScopeSources<'a> {
-    /// What the entry says: nothing else counts then, but what a step up adds.
+    /// The entry's scopes. If there are any, only wanted scopes are added to them.
     pub(crate) configured: &'a [String],
-    /// What was asked for before, or is known to be missing.
+    /// Scopes that were requested before, or that a server reported as missing.
     pub(crate) wanted: &'a [String],
     pub(crate) challenges: &'a AuthenticateChallenges,
-    /// Of the resource.
+    /// The scopes in the resource metadata.
     pub(crate) supported: Option<&'a [String]>,
-    /// Of the authorization server.
+    /// The scopes in the authorization server metadata.
     pub(crate) server: Option<&'a [String]>,
 }
 
-/// The scopes to ask for, in the specification's order: the challenge's, else all of the resource's. What was asked for
-/// before stays, so that stepping up takes nothing away.
+/// Returns the scopes to request, in the specification's order: the challenge's, else all of the resource's.
+/// Scopes that were requested before stay, so that a step-up removes none.
 pub(crate) fn choose_scopes(offer: ScopeSources<'_>) -> Vec<String> {
     let challenged = offer.challenges.scope().map(split_scopes);
     let mut chosen: Vec<String> = match (offer.configured, challenged) {
@@ -30,7 +32,7 @@ pub(crate) fn choose_scopes(offer: ScopeSources<'_>) -> Vec<String> {
         (configured, _) => configured.to_vec(),
     };
     add_missing_scopes(&mut chosen, offer.wanted);
-    // A refresh token is worth asking for, but `offline_access` alone would be all that is granted.
+    // Requested only beside other scopes: alone, `offline_access` would be the only scope granted.
     let lasting =
         offer.server.is_some_and(|scopes| scopes.iter().any(|scope| scope == OFFLINE_ACCESS));
     if lasting && !chosen.is_empty() {
@@ -39,12 +41,12 @@ pub(crate) fn choose_scopes(offer: ScopeSources<'_>) -> Vec<String> {
     chosen
 }
 
-/// The words of a `scope` parameter.
+/// Splits a `scope` parameter.
 pub(crate) fn split_scopes(scope: &str) -> Vec<String> {
     scope.split_ascii_whitespace().map(str::to_owned).collect()
 }
 
-/// Adds what is not there yet.
+/// Adds the scopes that are missing.
 pub(crate) fn add_missing_scopes(into: &mut Vec<String>, more: &[String]) {
     for scope in more {
         if !into.contains(scope) {

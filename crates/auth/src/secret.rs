@@ -1,10 +1,13 @@
-//! A value that no log, error or debug output shows.
+//! A wrapper for secrets that no log, error or debug output shows.
+//!
+//! Used for tokens, client secrets and keys throughout this crate. It does not redact texts
+//! (`switchboard_config`).
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A value that is shown nowhere. Written out only by whoever calls [`Secret::expose`], and into the sealed store.
+/// A secret value. It leaves only through [`Secret::expose`] and into the sealed store.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Secret<T>(T);
@@ -12,12 +15,12 @@ pub struct Secret<T>(T);
 // === impl Secret ===
 
 impl<T> Secret<T> {
-    /// Takes a value in.
+    /// Wraps a value.
     pub fn new(value: T) -> Self {
         Self(value)
     }
 
-    /// The value, for whoever sends it where it belongs.
+    /// The value itself, for the request that sends it.
     pub fn expose(&self) -> &T {
         &self.0
     }

@@ -1,4 +1,7 @@
-//! Signing in and out, once: from a challenge to an account in the store, and back.
+//! One sign-in to a server: from a challenge to an account in the store.
+//!
+//! Used by `switchboard login`, `logout` and `doctor auth`, and by `OAuthCredentials`. It does not choose
+//! scopes (`scopes`), show pages (`flow`) or revoke tokens (`sign_out`).
 
 use std::sync::Arc;
 
@@ -33,31 +36,32 @@ pub struct SignIn {
     organisation: Option<IdentityProviderClient>,
 }
 
-/// How somebody signs in.
+/// How the user signs in.
 #[derive(Clone, Copy)]
 pub enum SignInMethod<'a> {
-    /// They are brought to a page, and come back from it.
+    /// On a page that is opened here and redirects back.
     Page(&'a dyn OpenSignInPage),
-    /// They type a code into a page, wherever they have a browser.
+    /// With a code that the user types into a page on any machine.
     Code(&'a dyn ShowUserCode),
-    /// They have no browser here: with a code where the server has such, else from a page by hand.
+    /// For a machine without a browser: with a code if the server supports it, else by pasting the address
+    /// back.
     CodeOrPage(&'a dyn ShowUserCode, &'a dyn OpenSignInPage),
 }
 
-/// What was found out about how a server is protected.
+/// The discovered metadata and choices for one sign-in.
 pub(crate) struct AuthDiscovery {
     pub(crate) resource: Option<ProtectedResource>,
     pub(crate) server: AuthorizationServer,
     pub(crate) scopes: Vec<String>,
     pub(crate) fetcher: Fetcher,
-    /// The key that its tokens are to be bound to.
+    /// The DPoP key that the tokens will be bound to.
     prover: Option<DpopProver>,
 }
 
 // === impl SignIn ===
 
 impl SignIn {
-    /// For `subject`, keeping what comes of it in `store`.
+    /// A sign-in to `subject`, stored in `store`.
     pub fn new(
         subject: SignInTarget,
         store: Arc<dyn SignInStore>,
@@ -68,7 +72,7 @@ impl SignIn {
         Self { subject, shelf, network, organisation: None }
     }
 
-    /// Through that identity provider, where the entry says so.
+    /// Signs in through this identity provider if the entry has `oauth.xaa`.
     #[must_use]
     pub fn with_identity_provider(mut self, organisation: Option<IdentityProviderClient>) -> Self {
         self.organisation = organisation.filter(|_| self.subject.oauth.xaa == Some(true));
@@ -79,8 +83,8 @@ impl SignIn {
         self.organisation.as_ref()
     }
 
-    /// For what is kept under `key`, whatever entry it came from: enough to end it.
-    /// Nothing if the record says nothing of a server.
+    /// The sign-in of a stored record, without its entry: enough to sign out. `None` if the record names no
+    /// server.
     pub fn from_record(
         key: &str,
         record: &SignInRecord,
@@ -105,7 +109,7 @@ impl SignIn {
         &self.shelf
     }
 
-    /// Signs in with somebody, if it takes one, in their way.
+    /// Signs in, by method `way` if the grant needs the user.
     pub async fn run_with(
         &self,
         demand: &SignInRequirement,
@@ -128,7 +132,7 @@ impl SignIn {
         }
     }
 
-    /// Signs in, with somebody who is brought to a page if it takes a person.
+    /// Signs in, on a page if the grant needs the user.
     pub async fn run(
         &self,
         demand: &SignInRequirement,
@@ -158,7 +162,8 @@ impl SignIn {
         self.save_account(&lock, &found, client, granted, record).await
     }
 
-    /// A new token for the refresh token of `account`. The caller holds the lock, and keeps what comes of it.
+    /// Requests a new token for the refresh token of `account`. The caller holds the lock and stores the
+    /// result.
     pub(crate) async fn refresh(
         &self,
         account: &OAuthAccount,
@@ -176,7 +181,7 @@ impl SignIn {
         let granted = desk.request_token(&form).await?;
         Ok(OAuthAccount {
             access: granted.access,
-            // One that is not replaced stays good.
+            // A refresh token that is not replaced stays valid.
             refresh: granted.refresh.or_else(|| account.refresh.clone()),
             expires_at: granted.expires_at,
             obtained_at: granted.obtained_at,
@@ -185,12 +190,12 @@ impl SignIn {
         })
     }
 
-    /// The server has forgotten the client it registered: the next sign-in registers another.
+    /// Removes a client registration that the server has forgotten; the next sign-in registers again.
     pub(crate) async fn forget_registration(&self, found: &AuthDiscovery) -> Result<(), Error> {
         self.change(|record| drop(record.registrations.remove(&found.server.issuer))).await
     }
 
-    /// Changes what is kept, alone.
+    /// Changes the stored record under its lock.
     pub(crate) async fn change(&self, change: impl FnOnce(&mut SignInRecord)) -> Result<(), Error> {
         let lock = self.shelf.lock().await?;
         self.change_locked(&lock, change).await
@@ -207,9 +212,10 @@ impl SignIn {
         Ok(())
     }
 
-    /// What is kept. A record that cannot be opened, or a damaged key, stands in nobody's way: signing in replaces it.
+    /// Loads the stored record. A record that cannot be opened, or a damaged key, is no error: the sign-in
+    /// replaces it.
     pub(crate) async fn load_record(&self) -> Result<(SignInRecord, bool), Error> {
-        // Better now than after somebody has been to the page.
+        // Fails before the user has been to the page rather than after.
         self.shelf.prepare().await?;
         let loaded = self.shelf.load().await;
         let is_lost = loaded.is_err();
@@ -219,7 +225,7 @@ impl SignIn {
         Ok((record, is_lost))
     }
 
-    /// `zone` is where the server was when it was last reached.
+    /// Returns a fetcher; `zone` is the network zone in which the server was last reached.
     pub(crate) fn fetcher(&self, zone: Option<NetworkZone>) -> Result<Fetcher, Error> {
         let configured = self.subject.oauth.auth_server_metadata_url.as_deref();
         let configured = configured.and_then(|url| Url::parse(url).ok());
@@ -227,7 +233,7 @@ impl SignIn {
         Fetcher::new(&chosen, zone, &self.network)
     }
 
-    /// What the server says of itself; nothing where it does not.
+    /// Fetches the protected resource metadata; `None` if the server publishes none.
     pub(crate) async fn fetch_resource(
         &self,
         demand: &SignInRequirement,
@@ -278,7 +284,7 @@ impl SignIn {
         Ok(AuthDiscovery { resource, server, scopes, fetcher, prover })
     }
 
-    /// A client that somebody configured belongs to the authorization server it was used with.
+    /// Refuses a configured client at another authorization server than the one it was used with.
     pub(crate) fn check_same_issuer(
         &self,
         record: &SignInRecord,
@@ -294,7 +300,7 @@ impl SignIn {
         }
     }
 
-    /// Brings somebody to the page, as a client that is known there.
+    /// Opens the authorization page and returns the client, the code and the redirect URI.
     async fn visit(
         &self,
         found: &AuthDiscovery,
@@ -316,7 +322,7 @@ impl SignIn {
         Ok((client, code, callback.redirect()))
     }
 
-    /// As whom we appear, and where somebody comes back to: both are known to the authorization server together.
+    /// Returns the client and a listener on its callback port: the authorization server knows both together.
     pub(crate) async fn client_and_callback(
         &self,
         found: &AuthDiscovery,
@@ -334,7 +340,7 @@ impl SignIn {
         {
             return Ok((registration.client.clone(), callback));
         }
-        // No registration yet, or its port is somebody else's now.
+        // No registration yet, or another program uses the registered port.
         let callback = CallbackListener::bind(port).await?;
         let (redirect, port) = (callback.redirect(), callback.port());
         let scopes = &found.scopes;
@@ -355,7 +361,7 @@ impl SignIn {
             .transpose()
     }
 
-    /// Keeps the account; it counts from then on, here and in every other process.
+    /// Stores the account; from then on it is current in every process.
     pub(crate) async fn save_account(
         &self,
         lock: &RecordLock,
@@ -395,7 +401,7 @@ impl SignIn {
     }
 }
 
-/// Whether the server takes tokens that are bound to a key.
+/// Whether the server wants DPoP tokens.
 fn needs_dpop(demand: &SignInRequirement, resource: Option<&ProtectedResource>) -> bool {
     demand.challenges.accepts_dpop()
         || resource.is_some_and(|resource| resource.dpop_bound_access_tokens_required)
@@ -404,7 +410,7 @@ fn needs_dpop(demand: &SignInRequirement, resource: Option<&ProtectedResource>) 
 // === impl AuthDiscovery ===
 
 impl AuthDiscovery {
-    /// Where tokens are had.
+    /// The token endpoint, for `client`.
     pub(crate) fn token_endpoint<'a>(
         &'a self,
         client: &'a OAuthClient,
@@ -420,7 +426,7 @@ impl AuthDiscovery {
     }
 }
 
-// === impl Account ===
+// === impl OAuthAccount ===
 
 impl OAuthAccount {
     pub(crate) fn token_endpoint<'a>(
@@ -433,10 +439,10 @@ impl OAuthAccount {
     }
 }
 
-// === impl Record ===
+// === impl SignInRecord ===
 
 impl SignInRecord {
-    /// What the next sign-in with `issuer` asks for too: what is known to be missing, and what was asked for before.
+    /// The extra scopes for the next sign-in with `issuer`: the missing ones, and those requested before.
     fn wanted_scopes(&self, issuer: &str) -> Vec<String> {
         if self.wanted.is_empty() {
             return Vec::new();

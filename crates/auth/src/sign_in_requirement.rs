@@ -1,4 +1,6 @@
-//! What a server asks for when it turns us away, and where it was then: the beginning of every sign-in.
+//! The server's demand for a sign-in: its challenges, and the address that they came from.
+//!
+//! Used by `sign_in` as the start of every sign-in, by `oauth_credentials` and by `switchboard login`.
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,26 +18,26 @@ use crate::challenge::AuthenticateChallenges;
 use crate::error::Error;
 use crate::network_zone::NetworkZone;
 
-/// Something a server that is protected answers 401 to, whatever else it thinks of it.
+/// A request that every protected server answers with 401.
 pub(crate) const PROBE_REQUEST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
 
-/// What a server asked for when it turned us away.
+/// The refusal of a server that starts a sign-in.
 #[derive(Clone, Debug, Default)]
 pub struct SignInRequirement {
-    /// Its challenges.
+    /// The server's challenges.
     pub challenges: AuthenticateChallenges,
-    /// The address that it did so from, where no proxy stands between.
+    /// The server's address, if no proxy stands between.
     pub remote: Option<IpAddr>,
 }
 
-/// No credentials, and a note of where a refusal came from.
+/// A provider of no credentials that records the address of a server that refused.
 #[derive(Default)]
 struct RefusalRecorder(Mutex<Option<IpAddr>>);
 
 // === impl SignInRequirement ===
 
 impl SignInRequirement {
-    /// Asks the server at `url`: nothing if it lets everybody in.
+    /// Sends a probe to the server at `url`; `None` if it demands no sign-in.
     pub async fn fetch(url: &Url, network: &HttpPoolOptions) -> Result<Option<Self>, Error> {
         let what = "what the server asks for";
         let pool = HttpPool::new(network).map_err(|source| Error::Fetch { what, source })?;
@@ -53,13 +55,13 @@ impl SignInRequirement {
         }
     }
 
-    /// Where the server is, as far as is known.
+    /// The server's network zone, if it is known.
     pub(crate) fn zone(&self) -> Option<NetworkZone> {
         self.remote.map(NetworkZone::of_address)
     }
 }
 
-// === impl Refusal ===
+// === impl RefusalRecorder ===
 
 impl CredentialProvider for RefusalRecorder {
     fn headers<'a>(

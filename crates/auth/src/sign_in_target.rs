@@ -1,34 +1,36 @@
-//! The server that somebody signs in to, as its entry says it.
+//! The server to sign in to, as its entry describes it.
+//!
+//! Used by `sign_in` and by the commands and credentials in `cli`.
 
 use sha2::{Digest, Sha256};
 use switchboard_config::OAuth;
 use url::Url;
 
-/// A server, and what its entry says about signing in. Two entries that differ in any of it share no token.
+/// A server with its entry's OAuth settings. Entries that differ in any of them share no token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignInTarget {
-    /// Its configured name.
+    /// The configured name.
     pub name: String,
-    /// Where it is.
+    /// The server's URL.
     pub url: Url,
-    /// What the entry says about signing in.
+    /// The entry's OAuth settings.
     pub oauth: OAuth,
 }
 
 // === impl SignInTarget ===
 
 impl SignInTarget {
-    /// A server of that name at that URL.
+    /// A server with this name and URL.
     pub fn new(name: impl Into<String>, url: Url, oauth: Option<OAuth>) -> Self {
         Self { name: name.into(), url, oauth: oauth.unwrap_or_default() }
     }
 
-    /// A name for its credential that holds no secret: what the store keeps it under.
+    /// The key of its record in the store: a hash that contains no secret.
     pub fn store_key(&self) -> String {
         let oauth = serde_json::to_string(&self.oauth).unwrap_or_default();
         let mut hash = Sha256::new();
         for part in [self.name.as_str(), self.url.as_str(), &oauth] {
-            // The lengths keep a byte from moving between neighbours unnoticed.
+            // The lengths keep two neighbouring parts from hashing alike when a byte moves between them.
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part);
         }

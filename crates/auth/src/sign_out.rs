@@ -1,4 +1,6 @@
-//! The end of a sign-in.
+//! Signing out: revokes the tokens (RFC 7009) and deletes the stored record.
+//!
+//! Used by `switchboard logout`, `OAuthCredentials` and `organisation`.
 
 use std::time::Duration;
 
@@ -9,15 +11,16 @@ use crate::error::Error;
 use crate::sign_in::SignIn;
 use crate::token::TokenEndpoint;
 
-/// How long the authorization server is waited for. Whoever waits for the record meanwhile is more patient.
+/// How long revocation may take. Tasks that wait for the record's lock have a longer timeout.
 const REVOCATION_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Signs out: takes the tokens back where the authorization server lets us, the refresh token first, and forgets the
-/// sign-in whatever came of that. `Ok(None)` if nobody was signed in; an error within says why the tokens may live on.
+/// Signs out: revokes the tokens if the authorization server supports it, the refresh token first, and
+/// deletes the record in any case. `Ok(None)` if no user was signed in; an inner error says why the tokens
+/// may stay valid.
 pub async fn sign_out(sign_in: &SignIn) -> Result<Option<Result<(), Error>>, Error> {
     let _lock = sign_in.stored_record().lock().await?;
     let (record, is_lost) = sign_in.load_record().await?;
-    // They are forgotten last: what ends us before that leaves somebody who knows which tokens there are.
+    // The record is deleted last: if this process dies before, the tokens are still on record.
     let told = match &record.account {
         Some(account) => Some(revoke_in_time(sign_in, account).await),
         None if is_lost => Some(Err(Error::NotTold { why: "the tokens cannot be read any more" })),
@@ -43,7 +46,7 @@ async fn revoke(sign_in: &SignIn, account: &OAuthAccount) -> Result<(), Error> {
         Some(refresh) => desk.revoke(endpoint, refresh.expose(), "refresh_token").await,
         None => Ok(()),
     };
-    // One that is refused says nothing of the other.
+    // A refused refresh token does not keep the access token from being revoked.
     refresh.and(revoke_access(&desk, endpoint, account).await)
 }
 
@@ -53,7 +56,7 @@ async fn revoke_access(
     account: &OAuthAccount,
 ) -> Result<(), Error> {
     match desk.revoke(endpoint, account.access.expose(), "access_token").await {
-        // A token that servers read by themselves cannot be taken back (RFC 7009, 2.2.1): it ends soon, and for good.
+        // A self-contained token cannot be revoked (RFC 7009, 2.2.1); it expires soon.
         Err(error) if error.is_refusal("unsupported_token_type") => Ok(()),
         revoked => revoked,
     }

@@ -1,4 +1,6 @@
-//! The token endpoint: what is sent to it, and what it says.
+//! The token endpoint: token requests, revocation, and the answers to both.
+//!
+//! Used by `sign_in`, `device`, `grant`, `organisation` and `sign_out`. It does not store tokens (`store`).
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -18,12 +20,12 @@ use crate::headers;
 use crate::secret::Secret;
 
 const REQUEST_NAME: &str = "a token";
-/// What of a form is no secret; all the rest is, whatever grants are to come.
+/// The form fields that are not secret. All others are redacted in errors, including those of future grants.
 const PUBLIC_FORM_FIELDS: [&str; 5] =
     ["grant_type", "redirect_uri", "resource", "scope", "token_type_hint"];
 const CLIENT_ASSERTION_TYPE: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
-/// Where tokens are had, and as whom.
+/// A token endpoint, with our client there.
 #[derive(Clone, Copy)]
 pub(crate) struct TokenEndpoint<'a> {
     pub(crate) fetcher: &'a Fetcher,
@@ -31,18 +33,18 @@ pub(crate) struct TokenEndpoint<'a> {
     pub(crate) endpoint: &'a str,
     pub(crate) client: &'a OAuthClient,
     pub(crate) signer: Option<&'a AssertionSigner>,
-    /// The key that tokens are to be bound to.
+    /// The DPoP key that tokens should be bound to.
     pub(crate) prover: Option<&'a DpopProver>,
 }
 
-/// A token, as it was given.
+/// An issued token.
 #[derive(Debug)]
 pub(crate) struct IssuedToken {
     pub(crate) access: Secret<String>,
     pub(crate) refresh: Option<Secret<String>>,
     pub(crate) expires_at: Option<u64>,
     pub(crate) obtained_at: u64,
-    /// The key it is bound to.
+    /// The DPoP key that the token is bound to.
     pub(crate) key: Option<Secret<String>>,
     pub(crate) id_token: Option<Secret<String>>,
 }
@@ -69,7 +71,7 @@ struct TokenErrorResponse {
 // === impl TokenEndpoint ===
 
 impl TokenEndpoint<'_> {
-    /// Asks for a token; `form` is the grant.
+    /// Requests a token; `form` is the grant.
     pub(crate) async fn request_token(&self, form: &[(&str, &str)]) -> Result<IssuedToken, Error> {
         let reply = self.send(REQUEST_NAME, self.endpoint, form).await?;
         let answer: TokenResponse = self.read_reply(REQUEST_NAME, self.endpoint, &reply, form)?;
@@ -83,7 +85,7 @@ impl TokenEndpoint<'_> {
         Ok(answer.into_issued_token(bound))
     }
 
-    /// Takes a token back (RFC 7009).
+    /// Revokes a token (RFC 7009).
     pub(crate) async fn revoke(
         &self,
         endpoint: &str,
@@ -99,7 +101,8 @@ impl TokenEndpoint<'_> {
         Err(refusal_error(what, endpoint, &reply).redact_secrets(&self.secrets(&form)))
     }
 
-    /// What an endpoint says. Some repeat what they were sent when they refuse it, and secrets are among that.
+    /// Parses an answer. Some endpoints repeat the request when they refuse it, so its secrets are redacted
+    /// in the error.
     pub(crate) fn read_reply<T: DeserializeOwned>(
         &self,
         what: &'static str,
@@ -118,7 +121,7 @@ impl TokenEndpoint<'_> {
         sent.chain(self.client.secret.as_ref().map(|secret| secret.expose().as_str())).collect()
     }
 
-    /// Sends a form; once more if the answer is that the proof has to carry a word of the server's.
+    /// Sends a form, and once more with the server's nonce if the server asks for it.
     pub(crate) async fn send(
         &self,
         what: &'static str,
@@ -195,7 +198,7 @@ impl TokenResponse {
     }
 }
 
-// === impl Reply ===
+// === impl FetchReply ===
 
 impl FetchReply {
     fn asks_for_nonce(&self) -> bool {
@@ -209,13 +212,13 @@ pub(crate) fn unix_now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
-/// What an endpoint of OAuth says; its refusals have a form of their own.
+/// Parses the answer of an OAuth endpoint, whose refusals are JSON objects with an error code.
 pub(crate) fn parse_reply<T: DeserializeOwned>(
     what: &'static str,
     url: &str,
     reply: &FetchReply,
 ) -> Result<T, Error> {
-    // Some answer 200 with an error in it.
+    // Some endpoints answer 200 with an error in the body.
     let refused = serde_json::from_slice::<TokenErrorResponse>(&reply.text).is_ok();
     if refused || !reply.status.is_success() {
         return Err(refusal_error(what, url, reply));

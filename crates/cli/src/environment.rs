@@ -6,7 +6,7 @@ use switchboard_config::has_proxy_credentials;
 
 use crate::notice::Notice;
 
-/// A word about every proxy whose password stays here.
+/// A note about every proxy variable that servers get without its password.
 pub(crate) fn cut_proxies(ours: &[(OsString, OsString)]) -> Vec<Notice> {
     let texts = ours.iter().filter_map(|(name, value)| Some((name.to_str()?, value.to_str()?)));
     let cut = texts.filter(|(name, value)| has_proxy_credentials(name, value));

@@ -1,4 +1,7 @@
-//! What a person can do about an error. The one place that gives advice.
+//! Hints: the next step for a person, for each kind of error. All advice of the program is in this file.
+//!
+//! Used by `report`, `command_engine` and the commands that fail with a hint. It does not format failures (`report`
+//! does).
 
 use std::path::Path;
 
@@ -12,7 +15,7 @@ use switchboard_hub::HubError;
 use switchboard_process::SpawnError;
 use switchboard_wire::{Error, Remedy, sanitize};
 
-/// What an error is about, since the same one is mended in different places.
+/// The server that an error is about: the remedy depends on where its settings are.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Subject<'a> {
     /// A server named on the command line.
@@ -26,14 +29,14 @@ pub(crate) enum Subject<'a> {
 pub(crate) enum Reach {
     /// A command starts it.
     Command,
-    /// A URL leads to it, or its way is not known.
+    /// A URL leads to it, or its transport is not known.
     Url,
 }
 
 // === impl Reach ===
 
 impl Reach {
-    /// By the name of a transport, where it is known.
+    /// From the name of a transport, if it is known.
     pub(crate) fn of_transport(transport: Option<&str>) -> Self {
         match transport {
             Some("stdio") => Self::Command,
@@ -42,7 +45,7 @@ impl Reach {
     }
 }
 
-/// Advice, where there is any to give.
+/// The hint for an error of a server, if there is one.
 pub(crate) fn for_error(error: &Error, subject: &Subject<'_>) -> Option<String> {
     let advice = match error {
         Error::Spawn(error) => return of_spawn(error, subject),
@@ -53,7 +56,7 @@ pub(crate) fn for_error(error: &Error, subject: &Subject<'_>) -> Option<String> 
             "the lines above are the server's own; run the command by hand to see all of them"
         }
         Error::Timeout { .. } => return Some(of_timeout(subject)),
-        // Whoever told it gave the advice there was.
+        // The error came from a hub, which has added its hint already.
         Error::Told(_) => return None,
         Error::NoCommonVersion { .. } => {
             "the server is too new or too old; `switchboard --version` tells which this is"
@@ -66,7 +69,7 @@ pub(crate) fn for_error(error: &Error, subject: &Subject<'_>) -> Option<String> 
     Some(advice.to_owned())
 }
 
-/// Where an identity provider is named.
+/// For a server that needs an identity provider, while settings name none.
 pub(crate) fn no_identity_provider() -> &'static str {
     "name one with `switchboard xaa setup`"
 }
@@ -119,7 +122,7 @@ fn of_spawn(error: &SpawnError, subject: &Subject<'_>) -> Option<String> {
     }
 }
 
-/// What brings a command that is not there.
+/// How to install a command that was not found.
 pub(crate) fn installing(program: &str) -> &'static str {
     match program {
         "npx" | "node" | "npm" => "install Node.js",
@@ -130,12 +133,12 @@ pub(crate) fn installing(program: &str) -> &'static str {
     }
 }
 
-/// Where a plain secret should have come from.
+/// For a secret in plain text: use a variable.
 pub(crate) fn reference(variable: &str) -> String {
     format!("set `{variable}` in your environment, and write `${{{variable}}}` in its place")
 }
 
-/// What to do about a change to the configuration that was not made.
+/// The hint for a failed change of the configuration.
 pub(crate) fn of_config(error: &config::Error) -> Option<String> {
     use config::Error as E;
     Some(match error {
@@ -232,7 +235,7 @@ pub(crate) fn check_first() -> &'static str {
     "check whether it was carried out before you call again"
 }
 
-/// Which servers there are.
+/// For a name that no server has.
 pub(crate) fn no_server() -> String {
     "`switchboard list --no-check` shows every server".to_owned()
 }
@@ -255,7 +258,7 @@ fn first_hint(problems: &[config::ConfigProblem]) -> Option<String> {
     hint.map(|hint| sanitize::sanitize_line(&hint.to_string()).into_owned())
 }
 
-/// Reasons better said here than by the library, which has to name the place too.
+/// Causes in the words of the command line, where the library's message would repeat the location.
 pub(crate) fn causes_of_config(error: &config::Error) -> Option<Vec<String>> {
     use config::Error as E;
     let clean = |text: &str| sanitize::sanitize_line(text).into_owned();
@@ -273,7 +276,7 @@ pub(crate) fn causes_of_config(error: &config::Error) -> Option<Vec<String>> {
     }
 }
 
-/// The place an error is about.
+/// The file and line that an error is about.
 pub(crate) fn place_of_config(error: &config::Error) -> Option<SourceLocation> {
     use config::Error as E;
     let start = |path: &Path| Some(SourceOrigin::file(path).start());
@@ -288,18 +291,18 @@ pub(crate) fn place_of_config(error: &config::Error) -> Option<SourceLocation> {
     }
 }
 
-/// How something of a project comes to count.
+/// For an entry of a project that awaits approval.
 pub(crate) fn approve(name: &str) -> String {
     format!("look at it and run `{}`", command_line("approve", [name]))
 }
 
-/// A server that is connected and answers nothing.
+/// For a server that is connected and does not answer.
 pub(crate) fn silent(name: &str) -> String {
     let reconnect = command_line("reconnect", [name]);
     format!("it may be busy with a call, or hang; `{reconnect}` starts it anew")
 }
 
-/// A call that was refused, or that needs a yes.
+/// For a call that was denied, or with a permission question that was not answered.
 pub(crate) fn of_denial(error: &CallError) -> Option<String> {
     match error {
         CallError::Denied { because, .. } if matches!(**because, DecisionReason::Rule(_)) => {
@@ -309,7 +312,7 @@ pub(crate) fn of_denial(error: &CallError) -> Option<String> {
     }
 }
 
-/// A call that came to nothing before its server could fail it.
+/// For a call that failed before it reached its server.
 pub(crate) fn of_call(error: &CallError) -> Option<String> {
     Some(match error {
         CallError::Denied { .. } | CallError::Unanswered { .. } => return of_denial(error),
@@ -328,22 +331,22 @@ pub(crate) fn of_call(error: &CallError) -> Option<String> {
     })
 }
 
-/// Where to look when nothing could be had to sign in with.
+/// For a server without usable credentials.
 pub(crate) fn examine_sign_in(server: &str) -> String {
     format!("`{}` shows each step", command_line("doctor auth", [server]))
 }
 
-/// A call that took too long.
+/// For a call that timed out.
 pub(crate) fn call_timeout() -> String {
     "allow more with `--timeout`, with `timeout` in its entry, or with `MCP_TOOL_TIMEOUT` (milliseconds)".to_owned()
 }
 
-/// How somebody signs in.
+/// For a server that needs a sign-in.
 pub(crate) fn sign_in(server: &str) -> String {
     format!("sign in with `{}`", command_line("login", [server]))
 }
 
-/// What to do about a server that refuses what its entry brings.
+/// For a server that refuses the credentials of its entry.
 pub(crate) fn own_credentials(server: &str) -> String {
     let edit = command_line("edit", [server]);
     format!("change the headers, or the helper that prints them, with `{edit}`")

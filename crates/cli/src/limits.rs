@@ -9,19 +9,19 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::report::Failure;
 
-/// What the runtime, signals and standard streams take before a command has done anything.
+/// Descriptors of the runtime, signals and standard streams, before a command has done anything.
 const MIN_DESCRIPTORS: u64 = 16;
-/// How long a thread that is to be kept waits for work.
+/// How long a kept thread waits for work.
 const KEPT_THREAD: std::time::Duration = std::time::Duration::from_hours(24 * 365);
-/// Threads for work that blocks, where few may be had.
+/// The number of blocking threads under a low limit.
 const FEW_BLOCKING_THREADS: usize = 4;
 
-/// Fails where no thread can be started: the runtime would panic over it, in the middle of something.
+/// Fails if no thread can be started: the runtime would panic later.
 pub(crate) fn check_threads() -> Result<(), Failure> {
     let started = std::thread::Builder::new().name("probe".to_owned()).spawn(|| {});
     let error = match started {
         Ok(thread) => {
-            // It does nothing that could fail.
+            // The thread does nothing that could panic.
             let _ = thread.join();
             return Ok(());
         }
@@ -36,18 +36,18 @@ fn no_thread(error: std::io::Error) -> Failure {
         .with_hint(format!("raise the limit of your processes, `ulimit -u`{limit}"))
 }
 
-/// Fails where the runtime could not open what it needs: it would panic.
+/// Fails if the runtime could not open its descriptors: it would panic.
 pub(crate) fn check_descriptors() -> Result<(), Failure> {
     match getrlimit(Resource::RLIMIT_NOFILE) {
         Ok((soft, _)) if soft < MIN_DESCRIPTORS => {
             Ok(limits::check_descriptors(MIN_DESCRIPTORS, raise_descriptor_limit())?)
         }
-        // A limit that cannot be read is none that is known.
+        // A limit that cannot be read is ignored.
         Ok(_) | Err(_) => Ok(()),
     }
 }
 
-/// A runtime that gets along with few threads, where more may not be had; `None` where the limit is no concern.
+/// A runtime with few threads, under a low limit of processes; `None` otherwise.
 pub(crate) fn runtime_of_few_threads() -> Option<Builder> {
     if !has_few_threads() {
         return None;
@@ -57,8 +57,8 @@ pub(crate) fn runtime_of_few_threads() -> Option<Builder> {
     Some(builder)
 }
 
-/// Has the runtime start its first thread for work that blocks. It panics where it has none and gets none; with one, which
-/// it keeps, work waits for that.
+/// Starts the runtime's first blocking thread. The runtime panics if it has none and cannot start one; with one, which
+/// it keeps, blocking work waits for that thread.
 pub(crate) fn start_blocking_thread(runtime: &Runtime) -> Result<(), Failure> {
     if !has_few_threads() {
         return Ok(());

@@ -1,4 +1,7 @@
-//! The switchboard program: what was typed, done and told.
+//! The `switchboard` program: parses the command line, starts the runtime, runs one command, prints its failure.
+//!
+//! This program file is also the guard of server processes and the worker of plugins; `main` checks for those roles
+//! first. It holds no logic of commands (`commands` does).
 
 mod args;
 mod ask;
@@ -28,14 +31,14 @@ use printer::Printer;
 use report::Failure;
 use tokio::runtime::Builder;
 
-/// How it is set up is said in `.cargo/config.toml`.
+/// jemalloc; `.cargo/config.toml` sets its options.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
-    // This program is also the guard of the servers it starts, and then nothing else.
+    // As the guard of a server process, this call does not return.
     switchboard_process::guard::run_if_guard();
-    // And the worker that holds a plugin.
+    // As the worker of a plugin, this call does not return.
     switchboard_plugin::worker::run_if_worker(plugins::BUILTINS);
     let typed = surroundings::command_line_words();
     let args = match args::parse(&typed) {
@@ -61,17 +64,18 @@ fn run(args: Args, printer: &Printer) -> Result<(), Failure> {
         .map_err(|error| Failure::new("cannot start the runtime", error))?;
     limits::start_blocking_thread(&runtime)?;
     let done = runtime.block_on(commands::run(args, printer));
-    // Somebody may still be expected to type; what is done is done.
+    // A thread may still block on reading the terminal, so the shutdown does not wait.
     runtime.shutdown_background();
     done
 }
 
-/// Connections that a relay looks at before it passes on what came of them. The fewer, the sooner a server has something
-/// to do while the relay goes on; the more, the fewer words with the system. With 16 clients at once, calls are a fifth
-/// more than where all are looked at first.
+/// I/O events that a relay takes per tick. With fewer, a server gets its request sooner while the relay goes on; with
+/// more, there are fewer system calls. With 16 clients at once, 2 gives a fifth more calls than taking all events
+/// first.
 const AT_ONCE: usize = 2;
 
-/// Calls are short and wait for others: a second thread would spend more on waking the first than it does for them.
+/// The runtime for a command. Relays get one thread: calls are short and wait for other processes, and waking a second
+/// thread would cost more than it gains.
 fn runtime(command: &Command) -> Builder {
     if let Some(builder) = limits::runtime_of_few_threads() {
         return builder;
@@ -81,7 +85,7 @@ fn runtime(command: &Command) -> Builder {
         builder.max_io_events_per_tick(AT_ONCE);
         return builder;
     }
-    // Where a person is asked, somebody must go on meanwhile.
+    // A command that asks a person blocks on the terminal, so a second thread goes on meanwhile.
     let mut builder = Builder::new_multi_thread();
     builder.worker_threads(1);
     builder

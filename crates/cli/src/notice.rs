@@ -1,11 +1,14 @@
-//! What is worth saying beside what was asked for.
+//! Notices: notes, warnings and errors that a command shows beside its result.
+//!
+//! Used by all commands, with `printer`; with `--json` they are part of the result. A failure that ends the command is
+//! a `report::Failure`.
 
 use serde::Serialize;
 use switchboard_config::{ConfigProblem, ProblemSeverity, SourceLocation};
 use switchboard_core::EngineProblemKind;
 use switchboard_wire::sanitize;
 
-/// What kind of problem it is, in a stable word.
+/// The kind of problem, as a stable word.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(untagged)]
 enum NoticeKind {
@@ -13,7 +16,7 @@ enum NoticeKind {
     Engine(EngineProblemKind),
 }
 
-/// A note, a warning or an error that stops nothing.
+/// A note, a warning or an error that does not end the command.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Notice {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -58,23 +61,23 @@ impl Notice {
         self
     }
 
-    /// With the server it concerns.
+    /// Adds the server that the notice is about.
     pub(crate) fn with_server(mut self, server: &str) -> Self {
         self.server = Some(server.to_owned());
         self
     }
 
-    /// Whether it is about something of a server.
+    /// Whether the notice is about this server, or about none.
     pub(crate) fn concerns(&self, server: &str) -> bool {
         self.server.as_deref().is_none_or(|concerned| concerned == server)
     }
 
-    /// Whether it is about an item that works although its definition is not perfect.
+    /// Whether the notice is about an item that works although its definition breaks the schema.
     pub(crate) fn is_about_imperfect_item(&self) -> bool {
         matches!(self.kind, Some(NoticeKind::Engine(EngineProblemKind::Imperfect)))
     }
 
-    /// The word before it.
+    /// The word before the message.
     pub(crate) fn kind_word(&self) -> &'static str {
         match self.severity {
             ProblemSeverity::Note => "note",
@@ -115,7 +118,7 @@ impl From<&switchboard_core::EngineProblem> for Notice {
             (None, None) => String::new(),
         };
         let severity = match problem.kind {
-            // Its server is not ours to mend, and its tools work.
+            // The user cannot repair the server, and its tools work.
             EngineProblemKind::Imperfect => ProblemSeverity::Note,
             _ => ProblemSeverity::Warning,
         };

@@ -1,11 +1,13 @@
-//! Files and places in them, as short as they can be said.
+//! Paths and source locations as people read them: relative to the current folder, else to the home.
+//!
+//! Used by `printer`; `surroundings` creates it. JSON output keeps whole paths.
 
 use std::path::{Path, PathBuf};
 
 use switchboard_config::{SourceLocation, SourceOrigin};
 use switchboard_wire::sanitize;
 
-/// What paths are said relative to.
+/// The folders that paths are shown relative to.
 #[derive(Debug, Default)]
 pub(crate) struct PathDisplay {
     cwd: Option<PathBuf>,
@@ -17,7 +19,7 @@ impl PathDisplay {
         Self { cwd, home }
     }
 
-    /// Relative to where the person is, else to their home, else whole.
+    /// The path relative to the current folder, else to the home, else whole.
     pub(crate) fn path(&self, path: &Path) -> String {
         let below = |folder: &Option<PathBuf>| {
             let rest = path.strip_prefix(folder.as_deref()?).ok()?;

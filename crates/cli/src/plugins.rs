@@ -1,6 +1,7 @@
-//! The plugins of this program and of its user, as the host wants them described.
+//! Native plugins of this program and of its user, and the options of their host.
 //!
-//! The commands and the hub use it. No plugin of the user is loaded without the entry that policy admitted it with.
+//! Used by `commands::plugin`, `commands::builtin`, `command_engine` and `served_workspace`. No plugin of the user is
+//! loaded without the entry that policy admitted. It does not load shared objects (`plugin` does, in workers).
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -31,11 +32,11 @@ use switchboard_sources::PluginHost;
 use crate::report::Failure;
 use crate::surroundings;
 
-/// Variables that plugins of ours read.
+/// Variables that the built-in plugins read.
 const OUR_PLUGIN_VARIABLES: [&str; 3] =
     ["SWITCHBOARD_WEATHER_URL", "SSL_CERT_FILE", "SSL_CERT_DIR"];
 
-/// The plugins that are part of the program.
+/// The built-in plugins.
 pub(crate) const BUILTINS: BuiltinPlugins = &[
     BuiltinPlugin { name: "hello", table: hello::entry, plugin: hello::plugin },
     BuiltinPlugin { name: "sleep", table: sleep::entry, plugin: sleep::plugin },
@@ -49,7 +50,7 @@ pub(crate) const BUILTINS: BuiltinPlugins = &[
     BuiltinPlugin { name: "bacio-quote", table: bacio_quote::entry, plugin: bacio_quote::plugin },
 ];
 
-/// How plugins are run.
+/// The options of a plugin host with this name.
 pub(crate) fn options(name: &str) -> Result<PluginHostOptions, Failure> {
     let cannot = |error| Failure::new("cannot open this program to run plugins with it", error);
     let guard = ProcessGuard::this_program().map_err(cannot)?;
@@ -64,7 +65,7 @@ pub(crate) fn options(name: &str) -> Result<PluginHostOptions, Failure> {
     Ok(options)
 }
 
-/// This program, as a guard of its finds it: an upgrade of the file does not mix versions.
+/// The program file for workers. `/proc/self/exe` stays this version even if the file is upgraded.
 fn program() -> Result<PathBuf, Failure> {
     let running = Path::new("/proc/self/exe");
     if running.exists() {
@@ -75,7 +76,7 @@ fn program() -> Result<PathBuf, Failure> {
         .ok_or_else(|| Failure::new("cannot find this program on disk", nowhere()))
 }
 
-/// The plugins that are part of the program. One host of them is enough for everybody in this process.
+/// The host of the built-in plugins, one for the whole process.
 pub(crate) fn of_program() -> Result<Arc<PluginServer>, Failure> {
     static HOST: OnceLock<Arc<PluginServer>> = OnceLock::new();
     if let Some(host) = HOST.get() {
@@ -85,20 +86,20 @@ pub(crate) fn of_program() -> Result<Arc<PluginServer>, Failure> {
     Ok(Arc::clone(HOST.get_or_init(|| host)))
 }
 
-/// The same as a server of the engine's.
+/// The built-in plugins as a server for the engine.
 pub(crate) fn builtin() -> Result<InProcessServer, Failure> {
     let plugins = of_program()?;
     let changes = plugins.changes();
     Ok(InProcessServer::new(BUILTIN_SERVER, plugins, changes))
 }
 
-/// Where a user's plugins are: their folder, and what settings name.
+/// The existing folders of a user's plugins: the default one, and those in settings.
 pub(crate) fn folders(desired: &Desired, surroundings: &HostContext) -> Vec<PathBuf> {
     let paths = native_plugin_paths(&desired.settings, surroundings);
     paths.into_iter().filter(|path| path.exists()).collect()
 }
 
-/// The user's plugins as a server of the engine's; `None` where there are none, or they may not run.
+/// The user's plugins as a server for the engine; `None` if there are none, or policy forbids them.
 pub(crate) async fn configured_server(
     desired: &Desired,
     surroundings: &HostContext,
@@ -107,7 +108,7 @@ pub(crate) async fn configured_server(
     let folders = folders(desired, surroundings);
     let plugins = shared_server(admitted, folders, &desired.settings.plugins, surroundings).await?;
     let changes = plugins.changes();
-    // Weak: what was applied last must not keep plugins that policy has ended.
+    // Weak, so that an old desired state does not keep plugins alive that policy has ended.
     let host = Arc::downgrade(&plugins);
     let problems = move || {
         let problems = host.upgrade().map(|host| host.problems()).unwrap_or_default();
@@ -116,7 +117,7 @@ pub(crate) async fn configured_server(
     Ok(Some(InProcessServer::new(PLUGINS_SERVER, plugins, changes).with_problems(problems)))
 }
 
-/// What is wrong with one plugin, in one sentence.
+/// A problem of one plugin, as a sentence.
 fn problem_text(problem: &PluginProblem) -> String {
     match &problem.file {
         Some(file) => {
@@ -147,7 +148,7 @@ impl PluginHost for WorkspacePluginHost {
     }
 }
 
-/// Workspaces with the same folders and settings share one host.
+/// The plugin host of these folders and settings, which workspaces share.
 async fn shared_server(
     admitted: &AdmittedEntry,
     folders: Vec<PathBuf>,
@@ -169,7 +170,7 @@ async fn shared_server(
     Ok(host)
 }
 
-/// How the user's plugins are run, once they were admitted.
+/// The options of the host of a user's plugins, which policy has admitted.
 pub(crate) fn host_options(
     _admitted: &AdmittedEntry,
     settings: &PluginSettings,
@@ -181,12 +182,12 @@ pub(crate) fn host_options(
     let own = settings.each.iter().map(|(name, own)| (name.clone(), run_options(own)));
     options.own = own.collect();
     options.copies = state.join("plugins");
-    // Without a log the last lines are still there.
+    // Without a log file the host still keeps the last lines in memory.
     options.logs = ServerLogs::open(state.join("logs")).ok();
     Ok(options)
 }
 
-/// What settings say of a plugin; of what they do not, the host knows better.
+/// The options of one plugin from settings; missing ones keep the host's defaults.
 fn run_options(said: &PluginTerms) -> PluginRunOptions {
     let usual = PluginRunOptions::default();
     let sandbox =

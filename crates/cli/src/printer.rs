@@ -1,4 +1,7 @@
-//! The only place that prints. Data goes to standard output, everything else to standard error.
+//! The printer, the only module that writes to standard output and standard error.
+//!
+//! Data goes to standard output, everything else to standard error. Used by all commands, `ask` and `wait`. It does not
+//! draw the terminal UI (`ui::terminal` does).
 
 #![allow(clippy::print_stdout, clippy::print_stderr)] // This is the printer.
 
@@ -22,18 +25,18 @@ use crate::notice::Notice;
 use crate::path_display::PathDisplay;
 use crate::report::{Failure, FailureKind};
 
-/// Where output goes and what it looks like.
+/// The output streams, and the amount and form of output.
 #[derive(Debug)]
 pub(crate) struct Printer {
     json: bool,
     amount: Amount,
     pub(crate) places: PathDisplay,
     out: std::io::Stdout,
-    /// Whether an error would follow something else.
+    /// Whether something was printed to standard error before, so that an error is set off by an empty line.
     said: AtomicBool,
 }
 
-/// How much is said.
+/// The amount of output: `--quiet`, normal, `--verbose`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Amount {
     Quiet,
@@ -72,39 +75,39 @@ impl Printer {
         }
     }
 
-    /// Whether output is for machines.
+    /// Whether the output is JSON.
     pub(crate) fn is_json(&self) -> bool {
         self.json
     }
 
-    /// Whether more is wanted.
+    /// Whether `--verbose` is set.
     pub(crate) fn is_verbose(&self) -> bool {
         self.amount == Amount::Verbose
     }
 
-    /// Whether somebody watches while we wait.
+    /// Whether standard error is a terminal that may show progress.
     pub(crate) fn is_watched(&self) -> bool {
         std::io::stderr().is_terminal() && !self.json && self.amount != Amount::Quiet
     }
 
-    /// Whether somebody reads what is printed from a screen.
+    /// Whether standard output is a terminal.
     pub(crate) fn is_screen(&self) -> bool {
         self.out.is_terminal() && !self.json
     }
 
-    /// How large a result may be that is printed.
+    /// The limit on the size of a printed result.
     pub(crate) fn room(&self) -> ResultLimit {
         if self.is_screen() { ResultLimit::Screen } else { ResultLimit::Pipe }
     }
 
-    /// Data for another program, byte for byte.
+    /// Writes bytes to standard output unchanged.
     pub(crate) fn data(&self, bytes: &[u8]) {
         let mut out = self.out.lock();
-        // A reader that closed its end has seen enough.
+        // A closed pipe is no error: the reader has seen enough.
         let _ = out.write_all(bytes).and_then(|()| out.flush());
     }
 
-    /// Text for another program, as it is, with a line's end.
+    /// Writes text to standard output unchanged, and ends the line.
     pub(crate) fn text(&self, text: &str) {
         self.data(text.as_bytes());
         if !text.ends_with('\n') {
@@ -112,13 +115,13 @@ impl Printer {
         }
     }
 
-    /// A line of data.
+    /// Writes a line to standard output, with colours if it is a terminal.
     pub(crate) fn line(&self, text: impl std::fmt::Display) {
-        // A reader that closed its end has seen enough.
+        // A closed pipe is no error: the reader has seen enough.
         let _ = writeln!(anstream::AutoStream::auto(self.out.lock()), "{text}");
     }
 
-    /// Data for machines.
+    /// Writes a value as JSON to standard output.
     pub(crate) fn json<T: Serialize>(&self, value: &T) -> Result<(), Failure> {
         let text = serde_json::to_string_pretty(value)
             .map_err(|error| Failure::new("cannot write JSON", error))?;
@@ -126,7 +129,7 @@ impl Printer {
         Ok(())
     }
 
-    /// That something was done, for people.
+    /// Reports a completed action to people.
     pub(crate) fn done(&self, text: impl std::fmt::Display) {
         if !self.json && self.amount != Amount::Quiet {
             self.said.store(true, Ordering::Relaxed);
@@ -134,13 +137,14 @@ impl Printer {
         }
     }
 
-    /// Text on standard error as it is, with no line break after it.
+    /// Writes text to standard error unchanged, without a line break.
     #[allow(clippy::unused_self, reason = "only who holds the printer prints")]
     pub(crate) fn raw(&self, text: impl std::fmt::Display) {
         let _ = write!(anstream::stderr(), "{text}");
     }
 
-    /// Something to read while waiting; only where somebody does. Returns what clears it.
+    /// Shows a line while the command waits, if standard error is a terminal. Dropping the returned value clears the
+    /// line.
     pub(crate) fn waiting(&self, text: &str) -> Option<Waiting> {
         self.is_watched().then(|| {
             self.raw(format_args!("\r\x1b[2K{DIM}{text}{DIM:#}"));
@@ -148,7 +152,7 @@ impl Printer {
         })
     }
 
-    /// What is worth saying beside; machines find it in the result.
+    /// Prints notices; with `--json` they are part of the result instead.
     pub(crate) fn notices<'a>(&self, notices: impl IntoIterator<Item = &'a Notice>) {
         if self.json {
             return;
@@ -174,7 +178,7 @@ impl Printer {
         }
     }
 
-    /// What went wrong, why, and what to do.
+    /// Prints a failure: message, causes, location, hint.
     pub(crate) fn failure(&self, failure: &Failure) {
         let mut out = anstream::stderr();
         if self.json {
@@ -198,7 +202,7 @@ impl Printer {
     }
 }
 
-/// JSON in which everything that cannot be seen is written out; it means the same.
+/// Escapes invisible characters in JSON; the parsed value stays equal.
 pub(crate) fn escaped(json: &str) -> String {
     use std::fmt::Write;
     let mut text = String::with_capacity(json.len());
@@ -216,7 +220,7 @@ pub(crate) fn escaped(json: &str) -> String {
     text
 }
 
-/// A line of waiting on the terminal, cleared when it is dropped.
+/// A line on the terminal while the command waits, cleared on drop.
 pub(crate) struct Waiting;
 
 impl Drop for Waiting {
@@ -225,7 +229,7 @@ impl Drop for Waiting {
     }
 }
 
-/// Help, the version, or what is wrong with the command line.
+/// Prints help, the version, or an error of the command line.
 pub(crate) fn usage(error: &clap::Error, typed: &[OsString]) -> ExitCode {
     let before = typed.iter().take_while(|word| *word != "--");
     if error.use_stderr() && before.into_iter().any(|word| word == "--json") {

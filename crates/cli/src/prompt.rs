@@ -1,24 +1,27 @@
-//! Asking the person at the terminal, where there is one.
+//! Yes/no questions of a command to the person at the terminal.
+//!
+//! Used by `approve`, `import`, `install`, `edit` and `ask`. Without a terminal, callers do not ask. Questions of
+//! servers are in `ask`.
 
 use std::io::{BufRead, IsTerminal};
 
 use crate::printer::{BOLD, Printer};
 
-/// What a person answered.
+/// A person's answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum YesNo {
     Yes,
     No,
-    /// No, and no to whatever else would be asked.
+    /// No to this and to all further questions.
     Stop,
 }
 
-/// Whether there is somebody to ask.
+/// Whether standard input and standard error are terminals, and the output is not JSON.
 pub(crate) fn is_possible(printer: &Printer) -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal() && !printer.is_json()
 }
 
-/// Asks until the answer can be understood; the end of input is a stop. `default` is what nothing means.
+/// Asks until the answer is valid; the end of input means stop. An empty line means `default`.
 pub(crate) fn ask(printer: &Printer, question: &str, default: YesNo) -> YesNo {
     let choices = if default == YesNo::Yes { "Y/n" } else { "y/N" };
     loop {

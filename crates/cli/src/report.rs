@@ -1,4 +1,6 @@
-//! Every failure as a person reads it: what, why, where, what to do; and as an exit code.
+//! Failures of commands: message, causes, location, hint, and exit code.
+//!
+//! Used by all commands; `main` prints the failure through `printer`. It does not choose hints (`hint` does).
 
 use std::process::ExitCode;
 
@@ -10,7 +12,7 @@ use switchboard_wire::{Error, Remedy, RemoteError, sanitize};
 use crate::commands::token_failed;
 use crate::hint::{self, Subject};
 
-/// A command that did not do what it was asked to.
+/// The failure of a command.
 #[derive(Debug)]
 pub(crate) struct Failure {
     message: String,
@@ -18,11 +20,11 @@ pub(crate) struct Failure {
     at: Option<SourceLocation>,
     hint: Option<String>,
     kind: FailureKind,
-    /// What would help, of a call that failed.
+    /// The class of remedy of a failed call, for machines.
     remedy: Option<Remedy>,
 }
 
-/// Exit codes people and scripts rely on.
+/// Exit codes that people and scripts rely on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FailureKind {
     Failed = 1,
@@ -35,25 +37,25 @@ pub(crate) enum FailureKind {
 // === impl Failure ===
 
 impl Failure {
-    /// A sentence, and nothing below it.
+    /// A failure with a message only.
     pub(crate) fn plain(kind: FailureKind, message: impl Into<String>) -> Self {
         let message = sanitize::sanitize_line(&message.into()).into_owned();
         Self { message, causes: Vec::new(), at: None, hint: None, kind, remedy: None }
     }
 
-    /// Something of ours that failed.
+    /// A failure caused by an error of this program or the system.
     pub(crate) fn new(message: impl Into<String>, cause: impl std::error::Error) -> Self {
         let mut failure = Self::plain(FailureKind::Failed, message);
         failure.causes = error_chain(&cause);
         failure
     }
 
-    /// Something that was typed and cannot be meant.
+    /// A wrong command line, with a hint.
     pub(crate) fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::plain(FailureKind::Usage, message).with_hint(hint)
     }
 
-    /// A server that failed.
+    /// The failure of a server.
     pub(crate) fn server(message: impl Into<String>, error: &Error, subject: &Subject<'_>) -> Self {
         let kind = match error.remedy() {
             Remedy::SignIn => FailureKind::NeedsAuthentication,
@@ -64,7 +66,7 @@ impl Failure {
         Self { causes, hint, ..Self::plain(kind, message) }
     }
 
-    /// A change to the configuration that was not made.
+    /// A failed change of the configuration.
     pub(crate) fn config(message: impl Into<String>, error: &switchboard_config::Error) -> Self {
         use switchboard_config::Error as E;
         let kind = match error {
@@ -115,39 +117,39 @@ impl Failure {
         Self::plain(FailureKind::Interrupted, "interrupted")
     }
 
-    /// With advice.
+    /// Adds a hint.
     pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(sanitize::sanitize_line(&hint.into()).into_owned());
         self
     }
 
-    /// With what would help, for machines.
+    /// Adds the class of remedy, for machines.
     pub(crate) fn with_remedy(mut self, remedy: Remedy) -> Self {
         self.remedy = Some(remedy);
         self
     }
 
-    /// With reasons.
+    /// Adds causes.
     pub(crate) fn with_causes(mut self, causes: impl IntoIterator<Item = String>) -> Self {
         let causes = causes.into_iter();
         self.causes.extend(causes.map(|cause| sanitize::sanitize_block(&cause).into_owned()));
         self
     }
 
-    /// The same, as the reason of another.
+    /// Wraps the failure in another message; the old message becomes its first cause.
     pub(crate) fn with_context(mut self, message: impl Into<String>) -> Self {
         let above = Self::plain(self.kind, message).message;
         self.causes.insert(0, std::mem::replace(&mut self.message, above));
         self
     }
 
-    /// With the place it is about.
+    /// Adds the file and line.
     pub(crate) fn with_location(mut self, at: Option<SourceLocation>) -> Self {
         self.at = at;
         self
     }
 
-    /// Everything about it, for somebody who gets one line.
+    /// Message, causes and hint on one line.
     pub(crate) fn in_one_line(&self) -> String {
         let parts = std::iter::once(&self.message).chain(&self.causes).chain(&self.hint);
         parts.map(String::as_str).collect::<Vec<_>>().join("; ")
@@ -177,7 +179,7 @@ impl Failure {
         ExitCode::from(self.kind as u8)
     }
 
-    /// The same for machines.
+    /// The failure as JSON.
     pub(crate) fn to_json(&self) -> Value {
         let mut error = json!({ "kind": self.kind.as_str(), "message": self.message });
         if !self.causes.is_empty() {
@@ -222,7 +224,7 @@ impl FailureKind {
     }
 }
 
-/// An error and everything below it, each once.
+/// An error and its sources, without repeated texts.
 fn error_chain(error: &dyn std::error::Error) -> Vec<String> {
     let mut causes = vec![sanitize::sanitize_block(&error.to_string()).into_owned()];
     let mut next = error.source();

@@ -1,4 +1,7 @@
-//! Entries as people read them: one line, quoted so that nothing in it can be mistaken.
+//! Text helpers for people: entries on one line, shell quoting, cutting, columns, times, JSON with visible characters.
+//!
+//! Used by the commands, `ask` and `ui::view`. Everything invisible is escaped, so that no part of an entry can pass
+//! for something else. It does not redact (`config::redact` does) and does not print.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -8,14 +11,14 @@ use switchboard_wire::sanitize;
 
 use crate::printer::DIM;
 
-/// How long a line about a server gets.
+/// The longest line about a server.
 const MAX_LINE_CHARS: usize = 70;
-/// What is left of a text on the narrowest terminal.
+/// The shortest cut of a text, on the narrowest terminal.
 const MIN_TEXT_CHARS: usize = 16;
-/// A longer run of spaces is counted, not written: it could push the rest of a command out of sight.
+/// A longer run of spaces is replaced by its count: it could push the rest of a command out of sight.
 const MAX_SPACES: usize = 16;
 
-/// What an entry runs or reaches, on one line, for a table; `entry` is masked already.
+/// The command line or URL of an entry, for a table; `entry` is redacted already.
 pub(crate) fn target(entry: &Value) -> String {
     match entry["url"].as_str() {
         Some(url) if entry["command"].is_null() => sanitize::sanitize_line(url).into_owned(),
@@ -23,7 +26,7 @@ pub(crate) fn target(entry: &Value) -> String {
     }
 }
 
-/// The same, cut where a line of a table ends.
+/// The command line or URL of an entry, cut for a table.
 pub(crate) fn short_target(entry: &Value) -> String {
     match target(entry) {
         nothing if nothing.is_empty() => "-".to_owned(),
@@ -31,7 +34,7 @@ pub(crate) fn short_target(entry: &Value) -> String {
     }
 }
 
-/// The kind of an entry, as far as it says.
+/// The transport of an entry.
 pub(crate) fn transport(entry: &Value) -> &str {
     match entry["type"].as_str() {
         Some("streamable-http") => "http",
@@ -42,7 +45,7 @@ pub(crate) fn transport(entry: &Value) -> &str {
     }
 }
 
-/// A command and its arguments as a shell would want them; an argument that is no text stands there as JSON.
+/// A command and its arguments, quoted for a shell; an argument that is not a string is shown as JSON.
 pub(crate) fn command_line(entry: &Value) -> String {
     let command = Some(&entry["command"]).filter(|command| !command.is_null());
     let args = entry["args"].as_array().into_iter().flatten();
@@ -50,7 +53,7 @@ pub(crate) fn command_line(entry: &Value) -> String {
     command.into_iter().chain(args).map(argument).collect::<Vec<_>>().join(" ")
 }
 
-/// A word as a shell would want it; what cannot be seen is written out, and nothing is left out.
+/// A word quoted for a shell; invisible characters are escaped, and nothing is left out.
 pub(crate) fn word(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./-${}*".contains(c);
     if !text.is_empty() && text.chars().all(is_plain) {
@@ -63,13 +66,13 @@ pub(crate) fn word(text: &str) -> String {
     }
 }
 
-/// An address or a path of members: as it is where no part of it could be taken for something else.
+/// A URL or a member path: unchanged if all characters are plain ASCII, otherwise quoted.
 pub(crate) fn bare(text: &str) -> String {
     let is_bare = !text.is_empty() && text.chars().all(|c| c.is_ascii_graphic());
     if is_bare { text.to_owned() } else { word(text) }
 }
 
-/// Text between `$'` and `'`: escapes for what cannot be seen, long runs of spaces counted.
+/// Text between `$'` and `'`: invisible characters escaped, long runs of spaces counted.
 fn written_out(text: &str) -> String {
     let escape = |c: char| match c {
         '\\' | '\'' => format!("\\{c}"),
@@ -83,13 +86,13 @@ fn written_out(text: &str) -> String {
     pieces.map(piece).collect()
 }
 
-/// How a run of spaces is written that is too long to be written as it is.
+/// The count of a long run of spaces; `None` for other text.
 fn counted_spaces(piece: &str) -> Option<String> {
     let is_long = piece.len() > MAX_SPACES && piece.bytes().all(|byte| byte == b' ');
     is_long.then(|| format!("\\[{} spaces]", group_thousands(piece.len())))
 }
 
-/// The text in pieces: runs of spaces, and what stands between them.
+/// Splits text into runs of spaces and the text between them.
 fn spaces_apart(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -101,7 +104,7 @@ fn spaces_apart(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Text cut after so many characters.
+/// Text cut after `shown` characters.
 pub(crate) fn shorten(text: &str, shown: usize) -> String {
     match text.char_indices().nth(shown) {
         None => text.to_owned(),
@@ -109,7 +112,7 @@ pub(crate) fn shorten(text: &str, shown: usize) -> String {
     }
 }
 
-/// Text cut where a line of the terminal ends, after `taken` columns of it; anything else is not cut.
+/// Text cut to the rest of a terminal line after `taken` columns; not cut if standard output is no terminal.
 pub(crate) fn fit_to_width(text: &str, taken: usize) -> String {
     match width() {
         Some(width) => shorten(text, width.saturating_sub(taken + 1).max(MIN_TEXT_CHARS)),
@@ -117,19 +120,19 @@ pub(crate) fn fit_to_width(text: &str, taken: usize) -> String {
     }
 }
 
-/// Text that matters less; nothing where there is none, so that no line ends in what cannot be seen.
+/// Dimmed text; empty text stays empty, without escape codes.
 pub(crate) fn dim(text: &str) -> String {
     if text.is_empty() { String::new() } else { format!("{DIM}{text}{DIM:#}") }
 }
 
-/// How wide the terminal on standard output is, if it is one.
+/// The width of the terminal on standard output, if it is one.
 fn width() -> Option<usize> {
     let (terminal_size::Width(width), _) = terminal_size::terminal_size_of(std::io::stdout())?;
-    // One that was never told its size has none.
+    // A terminal that does not know its size reports zero.
     (width > 0).then_some(usize::from(width))
 }
 
-/// A number with its thousands apart.
+/// A number with commas between thousands.
 pub(crate) fn group_thousands(number: usize) -> String {
     let digits = number.to_string();
     let first = digits.len() % 3;
@@ -139,7 +142,7 @@ pub(crate) fn group_thousands(number: usize) -> String {
     head.into_iter().chain(groups).collect::<Vec<_>>().join(",")
 }
 
-/// Rows with their columns below one another; the last is as long as it is.
+/// Rows with aligned columns; the last column is not padded.
 pub(crate) fn columns<const N: usize>(rows: impl IntoIterator<Item = [String; N]>) -> Vec<String> {
     let rows: Vec<_> = rows.into_iter().collect();
     let width = |text: &String| text.chars().count();
@@ -171,18 +174,18 @@ pub(crate) fn ago(unix_millis: u64) -> String {
     }
 }
 
-/// How many there are of something, with its plural.
+/// A number with its noun, in the plural if needed.
 pub(crate) fn count(number: usize, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{} {noun}{plural}", group_thousands(number))
 }
 
-/// A value as JSON on one line, for people: what cannot be seen is written out, and nothing is left out.
+/// A value as JSON on one line, for people: invisible characters are escaped, and nothing is left out.
 pub(crate) fn inline(value: &Value) -> String {
     visible_json(&value.to_string())
 }
 
-/// A value as JSON on several lines, for people, likewise.
+/// A value as indented JSON, for people: invisible characters are escaped, and nothing is left out.
 pub(crate) fn block(value: &Value) -> String {
     let text = format!("{value:#}");
     text.lines().map(visible_json).collect::<Vec<_>>().join("\n")
@@ -209,7 +212,7 @@ fn visible_json(line: &str) -> String {
     indentation.to_owned() + &spaces_apart(rest).map(piece).collect::<String>()
 }
 
-/// Whether a member of this name and value would be hidden: it holds a secret as plain text.
+/// Whether a member with this name and value is a secret in plain text.
 pub(crate) fn is_plain_secret(name: &str, value: &str) -> bool {
     redact::is_secret(name, value)
 }

@@ -1,6 +1,7 @@
-//! Whether user state can be written. `connect` and `serve` run without it, and say so at their start.
+//! Checks at the start whether user state can be written, and warns if not.
 //!
-//! What fails later, on a disk that fills up, is told by what could not be kept.
+//! Used by `connect`, `serve` and `doctor`, which run without user state too. It does not watch the disk: a later
+//! failure is reported by the module that could not write.
 
 use std::fs::DirBuilder;
 use std::io::{self, Write as _};
@@ -9,10 +10,10 @@ use std::os::unix::fs::DirBuilderExt as _;
 use crate::notice::Notice;
 use crate::surroundings::Caller;
 
-/// As much as shows that a disk is not full: more than file systems keep beside a file's name.
+/// Enough bytes to notice a full disk: more than file systems store beside a file's name.
 const PROBE_BYTES: usize = 8192;
 
-/// What there is to say where nothing can be kept.
+/// A warning if user state cannot be written.
 pub(crate) fn unwritable_state(caller: &Caller) -> Option<Notice> {
     let folder = &caller.surroundings.state_dir;
     let probe = || -> io::Result<()> {

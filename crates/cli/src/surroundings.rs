@@ -1,4 +1,6 @@
-//! The only place that asks this process for its environment, directory, user and clock.
+//! The only module that reads the process's environment, current folder, user and clock.
+//!
+//! Used by `main` and all commands, mostly through [`Caller`]. It does not interpret settings (`config` does).
 
 use std::env;
 use std::ffi::OsString;
@@ -24,27 +26,27 @@ use crate::notice::Notice;
 use crate::path_display::PathDisplay;
 use crate::report::Failure;
 
-/// How long a person waits for the organisation's catalogue before its last copy is used.
+/// How long a command waits for the connector catalog before it uses the cached copy.
 const CATALOGUE_DEADLINE: Duration = Duration::from_secs(10);
 
-/// Whoever typed the command: where they are, what they have set, what they asked for.
+/// The person who typed the command: folder, environment and global flags.
 pub(crate) struct Caller {
     pub(crate) surroundings: HostContext,
     pub(crate) workspace: ConfigWorkspace,
     asked: ResolveOptions,
     /// What files desired when the command began.
     pub(crate) first_desired: Desired,
-    /// Whether nothing is to be shared with the hub.
+    /// Whether the command must not use the hub (`--standalone`).
     is_alone: bool,
-    /// What the servers of the organisation's catalogue are reached with.
+    /// The credentials of servers of the connector catalog.
     pub(crate) catalogue: Option<Arc<switchboard_sources::ConnectorCredentials>>,
-    /// What went wrong before the command began.
+    /// Problems from before the command began.
     pub(crate) notices: Vec<Notice>,
-    /// Everything in the environment, whatever bytes it is made of.
+    /// The whole environment, also variables that are not UTF-8.
     pub(crate) variables: Vec<(OsString, OsString)>,
 }
 
-/// Names the bus on which a Linux desktop has its keychain.
+/// The variable with the D-Bus address under which a Linux desktop has its keychain.
 const SESSION_BUS: &str = "DBUS_SESSION_BUS_ADDRESS";
 
 impl Caller {
@@ -89,7 +91,7 @@ impl Caller {
         self.is_alone
     }
 
-    /// What was asked for besides the surroundings.
+    /// The options of the command line that configuration depends on.
     pub(crate) fn asked(&self) -> &ResolveOptions {
         &self.asked
     }
@@ -109,10 +111,10 @@ impl Caller {
         (desired, problems.iter().map(Notice::from).collect())
     }
 
-    /// Where sign-ins are kept.
+    /// The store of sign-ins.
     pub(crate) fn sign_ins(&self) -> Arc<FileSignInStore> {
         let keychain: Arc<dyn Keychain> = match (Platform::current(), self.variable(SESSION_BUS)) {
-            // Without a session there is no keychain, and to look for one would start a bus.
+            // Without a session bus there is no keychain, and looking for one would start a bus.
             (Platform::Linux, None) => Arc::new(NoKeychain),
             _ => Arc::new(SystemKeychain),
         };
@@ -132,24 +134,24 @@ impl Caller {
         }
     }
 
-    /// The value of a variable that says something.
+    /// The value of a variable, if it is not blank.
     pub(crate) fn variable(&self, name: &str) -> Option<&str> {
         let value = self.surroundings.env.get(name)?;
         (!value.trim().is_empty()).then_some(value)
     }
 }
 
-/// Whether one of our own servers started this program, however many scripts lie in between.
+/// Whether a server of a hub started this program, directly or through scripts.
 pub(crate) fn is_beneath_us() -> bool {
     env::var_os(switchboard_core::connection::PARENT_MARKER_VARIABLE).is_some()
 }
 
-/// Everything in the environment.
+/// The whole environment.
 pub(crate) fn variables() -> Vec<(OsString, OsString)> {
     env::vars_os().collect()
 }
 
-/// Whether colours are not wanted, or the terminal has none.
+/// Whether `NO_COLOR` is set, or the terminal is dumb.
 pub(crate) fn is_colourless() -> bool {
     let says = |name| env::var_os(name).filter(|value| !value.is_empty());
     says("NO_COLOR").is_some() || says("TERM").is_some_and(|terminal| terminal == "dumb")
@@ -160,7 +162,7 @@ pub(crate) fn program() -> Option<PathBuf> {
     env::current_exe().ok()
 }
 
-/// The programs that open a link, the first that can be started first.
+/// The programs that open a link, in the order to try them.
 pub(crate) fn browsers() -> Vec<String> {
     let named = env::var("BROWSER").unwrap_or_default();
     let named = named.split(':').filter(|name| !name.trim().is_empty()).map(str::to_owned);
@@ -173,7 +175,7 @@ pub(crate) fn command_line_words() -> Vec<OsString> {
     env::args_os().collect()
 }
 
-/// How paths are shortened for people.
+/// The folders that paths are shown relative to.
 pub(crate) fn places() -> PathDisplay {
     PathDisplay::new(env::current_dir().ok(), env::home_dir())
 }
@@ -202,7 +204,7 @@ fn inputs(global: &Global) -> Result<(HostContext, ResolveOptions), Failure> {
     Ok((surroundings, asked))
 }
 
-/// What is not UTF-8 cannot be referred to in a file, which is.
+/// The environment as text. Variables that are not UTF-8 are left out: a configuration file could not refer to them.
 fn environment() -> EnvironmentVariables {
     let text = |(name, value): (OsString, OsString)| {
         Some((name.into_string().ok()?, value.into_string().ok()?))
@@ -221,7 +223,7 @@ fn no_home() -> Failure {
     Failure::usage("no home folder is known", "set `HOME` to an absolute path")
 }
 
-/// A clock before 1970 is as good as none.
+/// Seconds since 1970; zero if the clock is set before that.
 pub(crate) fn now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map(|since| since.as_secs()).unwrap_or_default()

@@ -1,4 +1,7 @@
-//! What a person sees while something takes its time.
+//! Waiting: a status line after one second, progress bars, and Ctrl-C or SIGTERM.
+//!
+//! Used by the commands that wait for servers, by `connect`, `serve` and the hub for signals, and by `ui`. It does not
+//! write to the terminal itself (`printer` does).
 
 use std::time::{Duration, Instant};
 
@@ -8,15 +11,15 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::printer::Printer;
 
-/// How long a person waits without being told what for.
+/// How long a command waits before it says why.
 const SILENT_WAIT: Duration = Duration::from_secs(1);
-/// How long a bar of progress is.
+/// The width of a progress bar.
 const BAR_COLUMNS: usize = 20;
 
-/// Hears that somebody wants this to end: Ctrl-C, or a polite signal. Nothing is lost between two waits.
+/// A listener for Ctrl-C and SIGTERM. Signals between two waits are not lost.
 pub(crate) struct EndSignals(Option<(Signal, Signal)>);
 
-/// Waits for `work`, saying so once it takes longer than a person expects.
+/// Waits for `work`, and shows a text once it takes longer than a second.
 pub(crate) async fn wait_with_text<T>(
     printer: &Printer,
     text: &str,
@@ -36,19 +39,19 @@ pub(crate) async fn wait_with_text<T>(
     }
 }
 
-/// Does what goes on and on in a task of its own, as long as it is waited for. The future that a runtime was started with
-/// is polled only after a look for news, which is one more word with the system before each answer.
+/// Runs long-lived work in a task of its own. The future passed to `block_on` is polled only after the I/O driver,
+/// which would cost one more system call before each answer.
 pub(crate) async fn at_work<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,
 ) -> T {
     match AbortOnDropHandle::new(tokio::spawn(work)).await {
         Ok(done) => done,
-        // It is not given up while it is waited for.
+        // The task is never aborted while it is awaited, so it panicked.
         Err(failed) => std::panic::resume_unwind(failed.into_panic()),
     }
 }
 
-/// How far something is, on one line: a bar where the end is known.
+/// Progress on one line, with a bar if the total is known.
 pub(crate) fn progress_line(what: &str, params: &Raw) -> String {
     let number = |key| params.get(key).ok().flatten().and_then(|raw| raw.decode::<f64>().ok());
     let text = |key| params.get(key).ok().flatten().map(|raw| raw.to_string()).unwrap_or_default();
@@ -74,7 +77,7 @@ fn bar(part: f64) -> String {
     format!("{}{}", "█".repeat(full), "░".repeat(BAR_COLUMNS - full))
 }
 
-/// A time in whole milliseconds.
+/// A duration in whole milliseconds.
 pub(crate) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
@@ -82,13 +85,13 @@ pub(crate) fn millis(duration: Duration) -> u64 {
 // === impl EndSignals ===
 
 impl EndSignals {
-    /// From here on it is heard. Where that cannot be arranged for, it takes an impolite signal.
+    /// Installs the signal handlers. If that fails, `wait_for_end` never returns.
     pub(crate) fn listen() -> Self {
         let hear = |kind| signal(kind).ok();
         Self(hear(SignalKind::interrupt()).zip(hear(SignalKind::terminate())))
     }
 
-    /// Waits until it is wanted, or wanted again.
+    /// Waits for the next signal.
     pub(crate) async fn wait_for_end(&mut self) {
         let Some((interrupted, terminated)) = &mut self.0 else {
             return std::future::pending().await;

@@ -1,4 +1,7 @@
-//! Agents: Markdown files whose front matter names the servers they work with.
+//! Agent files: Markdown with front matter that names the servers and tools of an agent.
+//!
+//! Used by `load::project`, which finds the files, and by `resolve::agent`, which applies them. It does not
+//! run an agent.
 
 use std::path::PathBuf;
 
@@ -13,45 +16,45 @@ use crate::source::{
     yaml,
 };
 
-/// The agent that was asked for, as far as it counts.
+/// The requested agent, as far as it is trusted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SelectedAgent {
-    /// Its name.
+    /// The agent's name.
     pub name: String,
-    /// Where it stands.
+    /// Where the agent's file stands.
     pub at: SourceLocation,
-    /// Which tools it sees, as full names or globs of them.
+    /// Which tools the agent sees, as full names or globs.
     pub tools: ToolFilter,
-    /// What it is told; absent until the file is trusted.
+    /// The agent's prompt; absent until the file is trusted.
     pub prompt: Option<String>,
 }
 
-/// An agent's file.
+/// A parsed agent file.
 #[derive(Debug, Clone)]
 pub(crate) struct AgentFile {
     pub(crate) name: String,
     pub(crate) at: SourceLocation,
-    /// What has to be approved before it counts.
+    /// The item to approve before the file is trusted; absent for the user's own agents.
     pub(crate) item: Option<ApprovalItem>,
-    /// Where the servers it brings along start.
+    /// The folder in which its inline servers start.
     pub(crate) start_folder: PathBuf,
-    /// The servers it works with; absent means all.
+    /// The agent's servers; absent means all.
     pub(crate) servers: Option<Vec<AgentServer>>,
     pub(crate) required: Vec<Located<String>>,
     pub(crate) tools: ToolFilter,
     pub(crate) prompt: String,
 }
 
-/// A server an agent works with.
+/// A server of an agent.
 #[derive(Debug, Clone)]
 pub(crate) enum AgentServer {
-    /// One that is configured.
+    /// A configured server, by name.
     Named(Located<String>),
-    /// One that lives as long as the agent's session.
+    /// An inline server, which lives as long as the agent's session.
     Inline(ConfigMember),
 }
 
-/// Reads an agent's file.
+/// Parses an agent file.
 pub(crate) fn parse_agent_file(
     origin: &SourceOrigin,
     text: &str,
@@ -84,11 +87,11 @@ pub(crate) fn parse_agent_file(
         prompt: prompt.to_owned(),
         name,
     };
-    // An agent whose limits cannot be read would see more than it should.
+    // An agent with unreadable limits would see more than it should, so it is dropped.
     fields.finish().then_some(agent)
 }
 
-/// Front matter and the rest; a file without any has an empty one.
+/// Splits a text into front matter and body; without front matter, the first part is empty.
 fn split_front_matter(text: &str) -> (&str, &str) {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let Some(rest) = text.strip_prefix("---\n").or_else(|| text.strip_prefix("---\r\n")) else {
@@ -135,7 +138,7 @@ fn server(fields: &mut ObjectFields<'_>, node: &ConfigNode) -> Vec<AgentServer> 
     }
 }
 
-/// `tools` is a list, a line of names, or `{allow, deny}`; `disallowedTools` a list or a line.
+/// Reads `tools`, a list, a line of names, or `{allow, deny}`, and `disallowedTools`, a list or a line.
 fn tools(fields: &mut ObjectFields<'_>) -> ToolFilter {
     let mut filter = match fields.node("tools").map(|node| &node.value) {
         None => ToolFilter::default(),

@@ -1,12 +1,13 @@
-//! Which of a caller's variables every process gets, and with which value.
+//! The baseline environment: which of a caller's variables every process gets, and with which value.
 //!
-//! Enough to run, and no more: a person's API keys do not reach a server or a helper by accident, nor does the password
-//! in the address of a proxy. What one needs beyond this stands in its entry.
+//! Used by `core::connection`, `sources::connectors` and `cli::environment`. It holds enough to run and no
+//! more, so that the user's API keys, or the password in a proxy's URL, do not reach a server or a helper by
+//! accident. Further variables stand in the entry.
 
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 
-/// Variables that programs need to find their way.
+/// Variables that most programs need.
 const BASELINE_NAMES: &[&str] = &[
     "HOME",
     "USER",
@@ -24,14 +25,14 @@ const BASELINE_NAMES: &[&str] = &[
     "NO_PROXY",
     "no_proxy",
 ];
-/// Addresses of proxies, which may hold a user's name and password.
+/// Variables with proxy URLs, which may hold a user name and password.
 const PROXY_NAMES: &[&str] =
     &["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"];
 const BASELINE_PREFIXES: &[&str] = &["LC_", "XDG_"];
 
-/// The value that every process gets of the variable of this name; `None` where it gets none. The address of a proxy
-/// comes without user and password: the proxy then says that it wants them, which is easier to understand than a network
-/// that cannot be reached.
+/// Returns the value of this variable for every process; `None` if processes do not get it. A proxy URL comes
+/// without user and password: the proxy then asks for them, which is easier to understand than an unreachable
+/// network.
 pub fn baseline_value<'a>(name: &str, value: &'a OsStr) -> Option<Cow<'a, OsStr>> {
     if PROXY_NAMES.contains(&name) {
         let address = strip_credentials(value.to_str()?);
@@ -57,13 +58,13 @@ pub fn baseline_environment(
         .collect()
 }
 
-/// Whether every process gets this variable without the user and password in it.
+/// Whether every process gets this variable with its user and password removed.
 pub fn has_proxy_credentials(name: &str, value: &str) -> bool {
     PROXY_NAMES.contains(&name) && value.contains('@')
 }
 
-/// The address of a proxy without user and password. They need not be escaped as a URL asks for, so whatever stands before
-/// the last `@` is theirs.
+/// Removes user and password from a proxy URL. They need not be escaped as URLs require, so everything before
+/// the last `@` counts as theirs.
 fn strip_credentials(address: &str) -> Cow<'_, str> {
     let Some((before, host)) = address.rsplit_once('@') else { return Cow::Borrowed(address) };
     match before.split_once("://") {

@@ -1,5 +1,7 @@
-//! Commands of this program with a name in them, as hints show them: ready to be copied into a shell, where nothing in
-//! the name can become an option, another command or a file. Hints of every front use it; it runs nothing.
+//! Command lines of this program for hints, quoted for a shell, so that no part of a name can become an
+//! option, another command or a file.
+//!
+//! Used by the hints of every front. It runs nothing.
 
 /// `switchboard <command> <arguments>`.
 pub fn command_line<A: AsRef<str>>(
@@ -9,8 +11,8 @@ pub fn command_line<A: AsRef<str>>(
     format!("switchboard {command} {}", quote_arguments(arguments))
 }
 
-/// Words as arguments of a command line: quoted where a shell would see more than a word in one, and after `--` where the
-/// command would see an option.
+/// Quotes words as arguments of a command line: in quotes if a shell would not read them as one word, and
+/// after `--` if the command would read them as options.
 pub fn quote_arguments<A: AsRef<str>>(arguments: impl IntoIterator<Item = A>) -> String {
     let mut words = Vec::new();
     let mut has_option = false;
@@ -22,10 +24,10 @@ pub fn quote_arguments<A: AsRef<str>>(arguments: impl IntoIterator<Item = A>) ->
     if has_option { format!("-- {words}") } else { words }
 }
 
-/// A word that a shell takes as it is. What cannot be seen is written out.
+/// Quotes a word for a shell. Invisible characters are escaped.
 fn quote_for_shell(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./-".contains(c);
-    // One that begins with `=` is the path of a command to some shells.
+    // Some shells expand a word that begins with `=` to the path of a command.
     if !text.is_empty() && !text.starts_with('=') && text.chars().all(is_plain) {
         return text.to_owned();
     }
@@ -36,12 +38,12 @@ fn quote_for_shell(text: &str) -> String {
     format!("$'{escaped}'")
 }
 
-/// Whether a character looks like itself and like nothing else.
+/// Whether a character is visible and cannot be taken for another.
 fn is_visible(c: char) -> bool {
     c.is_ascii_graphic() || c == ' ' || (!c.is_ascii() && c.is_alphanumeric())
 }
 
-/// A character between `$'` and `'`.
+/// Escapes a character between `$'` and `'`.
 fn escape(c: char) -> String {
     match c {
         '\'' | '\\' => format!("\\{c}"),
@@ -82,7 +84,7 @@ mod tests {
         assert_eq!(call, "switchboard call -- one/tool --all=yes");
     }
 
-    /// What a shell makes of it is the name again, and nothing else.
+    /// A shell reads the quoted name back unchanged.
     #[test]
     fn a_shell_reads_the_name_back() {
         for name in

@@ -1,4 +1,7 @@
-//! Looking at one entry by itself, before it is written anywhere.
+//! The check of a single entry, before it is written anywhere.
+//!
+//! Used by the commands `add`, `add-json` and `edit`, by `workspace` and by `import::plan`. It does not judge policy or
+//! approval (`resolve`).
 
 use serde_json::Value;
 
@@ -8,14 +11,14 @@ use crate::host_context::EnvironmentVariables;
 use crate::problem::{ConfigProblem, ConfigProblemKind, ProblemHint};
 use crate::source::{ConfigNode, SourceLocation, SourceOrigin, jsonc};
 
-/// What there is to say about an entry.
+/// The result of checking an entry.
 #[derive(Debug)]
 pub struct EntryCheck {
-    /// The entry, expanded as far as its variables have values; absent where it is not usable.
+    /// The entry, expanded as far as its variables have values; absent if it is not usable.
     pub entry: Option<Entry>,
-    /// What is wrong with it, missing variables among them.
+    /// The entry's problems, including missing variables.
     pub problems: Vec<ConfigProblem>,
-    /// Whether it could be started as it is.
+    /// Whether the entry could be started now.
     pub is_complete: bool,
 }
 
@@ -33,7 +36,7 @@ pub fn check_entry(
     EntryCheck { entry, problems, is_complete }
 }
 
-/// Reads the text of one entry, as an editor or a command line gives it.
+/// Parses the text of one entry from an editor or a command line.
 pub fn parse_entry(origin: &SourceOrigin, text: &str) -> Result<Value, ConfigProblem> {
     jsonc::parse(origin, text).map(|node| node.to_json())
 }
@@ -51,7 +54,7 @@ pub(crate) fn decode(
     (entry::decode_entry(name, &node, completeness, problems), missing)
 }
 
-/// Decodes an entry in which `${VAR}` is text like any other.
+/// Decodes an entry without expanding `${VAR}`.
 pub(crate) fn decode_literally(
     name: &str,
     template: &ConfigNode,

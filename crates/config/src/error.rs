@@ -1,6 +1,7 @@
-//! Why something that was asked for could not be done.
+//! The errors of writing configuration.
 //!
-//! Reading configuration never fails as a whole (it gives [`ConfigProblem`](crate::ConfigProblem)s); writing can.
+//! Used by `workspace`, `edit`, `install` and their callers. Reading never fails as a whole: it returns
+//! [`ConfigProblem`](crate::ConfigProblem)s.
 
 use std::path::PathBuf;
 
@@ -10,128 +11,128 @@ use crate::scope::Scope;
 use crate::server_name::InvalidServerName;
 use crate::source::SourceLocation;
 
-/// Why a change was not made. The file is as it was before.
+/// Why a change was not made. The file is unchanged.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A file could not be read.
     #[error("cannot read {}", path.display())]
     Read {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
     /// A file could not be written.
     #[error("cannot write {}", path.display())]
     Write {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
-    /// The lock of a file could not be had.
+    /// The lock of a file could not be acquired.
     #[error("cannot lock {}", path.display())]
     Lock {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
-    /// Our own state is damaged.
+    /// A file in user state is damaged.
     #[error("cannot read the state in {}", path.display())]
     State {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: serde_json::Error,
     },
-    /// A file that should be changed is not of its format; changing it would lose something.
+    /// A file to change does not parse; changing it could lose data.
     #[error("cannot change {}", path.display())]
     Edit {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The mistake in it.
         source: EditError,
     },
-    /// A file keeps changing while it is being changed.
+    /// A file keeps changing during the edit.
     #[error("cannot change {}: another program keeps changing it", path.display())]
     Contended {
-        /// Which.
+        /// The file.
         path: PathBuf,
     },
-    /// A file of the project is a link to somewhere else, where a project has no business writing.
+    /// A file of the project is a link out of the project, where a project must not write.
     #[error("cannot change {}: it leads out of the project, to {}", path.display(), target.display())]
     LeadsOut {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Where to.
+        /// The link's target.
         target: PathBuf,
     },
-    /// A file in a project's `.switchboard`, or that folder, is a link: nothing is read through it, so nothing is
-    /// written through it.
+    /// A file in a project's `.switchboard`, or that folder, is a link. Links there are neither read nor
+    /// written through.
     #[error("cannot change {}: it is a link, and links in a project's `.switchboard` are not followed", path.display())]
     LinkNotFollowed {
-        /// Which.
+        /// The file.
         path: PathBuf,
     },
-    /// The name cannot be used.
+    /// The name is invalid.
     #[error(transparent)]
     Name(#[from] InvalidServerName),
     /// An entry is not usable; the problems say why.
     #[error("the entry of `{name}` is not usable")]
     Entry {
-        /// Whose.
+        /// The server's name.
         name: String,
-        /// What is wrong with it.
+        /// The entry's problems.
         problems: Vec<ConfigProblem>,
     },
-    /// The scope has a server of that name.
+    /// The scope already has a server with this name.
     #[error("there is a server `{name}` in the {scope} scope already, at {at}")]
     Exists {
-        /// Its name.
+        /// The server's name.
         name: String,
-        /// Its scope.
+        /// The scope.
         scope: Scope,
-        /// Where.
+        /// Where its entry stands.
         at: SourceLocation,
     },
-    /// No server of that name.
+    /// No server has this name.
     #[error("there is no server `{name}`")]
     NoServer {
         /// The name.
         name: String,
     },
-    /// The server is found, not configured: no file has an entry of it.
+    /// The server is discovered, not configured: no file has an entry for it.
     #[error("`{name}` is found, not configured: no file has an entry of it")]
     NotConfigured {
         /// The name.
         name: String,
     },
-    /// Several scopes have a server of that name.
+    /// Several scopes have a server with this name.
     #[error("there is a server `{name}` in several scopes: {}", list(scopes))]
     Ambiguous {
         /// The name.
         name: String,
-        /// Which.
+        /// The scopes.
         scopes: Vec<Scope>,
     },
-    /// The scope is not ours to write.
+    /// The scope cannot be written by commands.
     #[error("the {scope} scope cannot be changed here")]
     ReadOnly {
-        /// Which.
+        /// The scope.
         scope: Scope,
     },
-    /// The administrator decides alone.
+    /// The administrator's servers are exclusive.
     #[error("servers are managed by the administrator of this machine")]
     Managed {
-        /// Their file.
+        /// The administrator's file.
         path: PathBuf,
     },
-    /// Policy does not let the server run.
+    /// Policy does not allow the server.
     #[error("`{name}` may not be added: {why}")]
     Blocked {
-        /// Its name.
+        /// The server's name.
         name: String,
         /// The rule.
         why: String,

@@ -1,13 +1,14 @@
-//! `${VAR}` and `${VAR:-default}` in string values.
+//! Expansion of `${VAR}` and `${VAR:-default}` in string values.
 //!
-//! One pass from left to right: what a variable holds is text and is never looked at again, a default is text up to
-//! the first `}`, and there is no escape. Whatever does not have the form of a reference stays as it is.
+//! Used by `entry_check` and `resolve::settings`; `redact` uses the parser. It makes one pass from left to
+//! right: the value of a variable is text and is not expanded again, a default is text up to the first `}`,
+//! and there is no escape. Text that does not have the form of a reference stays unchanged.
 
 use std::collections::BTreeSet;
 
 use crate::source::{ConfigNode, ConfigValue, SourceLocation};
 
-/// Looks up a variable. Set but empty counts as set.
+/// Looks up a variable. A variable that is set but empty counts as set.
 pub(crate) trait VariableLookup {
     fn value(&self, name: &str) -> Option<&str>;
 }
@@ -21,7 +22,7 @@ impl VariableLookup for std::collections::BTreeMap<String, String> {
 /// A variable without a value or a default.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MissingVariable {
-    /// The member it stands in, as a path such as `env.TOKEN`.
+    /// The member that names it, as a path such as `env.TOKEN`.
     pub(crate) field: String,
     pub(crate) variable: String,
     pub(crate) at: SourceLocation,
@@ -30,13 +31,13 @@ pub(crate) struct MissingVariable {
 /// A piece of a template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TemplatePiece<'a> {
-    /// Text that stands for itself.
+    /// Literal text.
     Literal(&'a str),
-    /// A reference.
+    /// A reference to a variable.
     Reference { name: &'a str, default: Option<&'a str>, written: &'a str },
 }
 
-/// Takes a template apart.
+/// Splits a template into pieces.
 pub(crate) fn split_template(template: &str) -> Vec<TemplatePiece<'_>> {
     let mut pieces = Vec::new();
     let (mut literal, mut from) = (0, 0);
@@ -75,7 +76,8 @@ fn is_name(name: &str) -> bool {
         && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// Expands one string; references without a value stay as they are and are named in the second part.
+/// Expands one string; references without a value stay unchanged, and the second part of the result names
+/// them.
 pub(crate) fn expand_string(
     template: &str,
     variables: &dyn VariableLookup,
@@ -97,7 +99,7 @@ pub(crate) fn expand_string(
     (text, missing)
 }
 
-/// Expands every string value of a tree, never a name of a member.
+/// Expands every string value of a tree, but no member names.
 pub(crate) fn expand_node(
     template: &ConfigNode,
     variables: &dyn VariableLookup,
@@ -148,7 +150,7 @@ fn joined(field: &str, key: &str) -> String {
     if field.is_empty() { key.to_owned() } else { format!("{field}.{key}") }
 }
 
-/// The variables a tree names.
+/// Collects the variables that a tree names.
 pub(crate) fn collect_variables(template: &ConfigNode, names: &mut BTreeSet<String>) {
     match &template.value {
         ConfigValue::String(text) => {

@@ -1,4 +1,7 @@
-//! Everything the library would otherwise have to ask its process for.
+//! The context of a caller: environment, folders, user and time, given as values.
+//!
+//! Used by every function of this crate that would otherwise ask its process. It does not read the process's
+//! own environment.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,31 +11,32 @@ use crate::source::{FileOwnership, SourceOrigin};
 /// The environment of one caller.
 pub type EnvironmentVariables = BTreeMap<String, String>;
 
-/// The caller's side of the world: nothing in this crate reads the process's own environment, directory or clock.
+/// The caller's environment, folders, user and time. Nothing in this crate reads the process's own
+/// environment, directory or clock.
 #[derive(Debug, Clone)]
 pub struct HostContext {
     /// The caller's environment.
     pub env: EnvironmentVariables,
-    /// The caller's working directory, or the project they named.
+    /// The caller's working directory, or the project that the caller named.
     pub cwd: PathBuf,
-    /// The caller's home.
+    /// The caller's home directory.
     pub home: PathBuf,
-    /// Where the user's settings, plugins and agents are.
+    /// The folder of the user's settings, plugins and agents.
     pub config_dir: PathBuf,
-    /// Where approvals and locks are kept, privately.
+    /// The private folder of approvals and locks.
     pub state_dir: PathBuf,
-    /// Where the administrator's files are. Never taken from the environment.
+    /// The folder of the administrator's files. Never taken from the environment.
     pub managed_dir: PathBuf,
-    /// The caller's user id; files of others in the project tree are skipped.
+    /// The caller's user id; files of other users in the project tree are skipped.
     pub owner: Option<u32>,
     /// Seconds since 1970, written into approvals.
     pub now: u64,
 }
 
-/// Which conventions for folders apply.
+/// The platform whose conventions for folders apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Platform {
-    /// Linux and its like.
+    /// Linux and similar systems.
     Linux,
     /// macOS.
     Mac,
@@ -51,22 +55,22 @@ impl Platform {
     }
 }
 
-/// What was asked for besides the surroundings: flags of one run, and what the hub fetched.
+/// The options of one run: its flags, and fetched connector catalogs.
 #[derive(Debug, Clone, Default)]
 pub struct ResolveOptions {
-    /// Configuration given for this run.
+    /// The configuration given for this run (`--mcp-config`).
     pub dynamic: Vec<DynamicConfig>,
-    /// Whether only that configuration counts.
+    /// Whether only that configuration is used.
     pub strict: bool,
     /// The agent to resolve for.
     pub agent: Option<String>,
-    /// Catalogues, already fetched.
+    /// The fetched connector catalogs.
     pub connectors: Vec<FetchedConnectors>,
 }
 
 impl ResolveOptions {
-    /// Whether the run was told which configuration to use. Then a run without servers is a mistake in what was told,
-    /// and the built-in server in their place would hide it.
+    /// Whether arguments of the run select the configuration. Then a run without servers is a mistake in the
+    /// arguments, which the built-in server would hide.
     pub fn is_selective(&self) -> bool {
         self.strict || self.agent.is_some() || !self.dynamic.is_empty()
     }
@@ -77,12 +81,12 @@ impl ResolveOptions {
 pub enum DynamicConfig {
     /// A file.
     File(PathBuf),
-    /// The configuration itself.
+    /// The JSON text itself.
     Text(String),
 }
 
 impl DynamicConfig {
-    /// What the argument means: text that starts like an object is the configuration itself.
+    /// Interprets the argument: a text that starts like a JSON object is the configuration itself.
     pub fn from_argument(argument: &str, cwd: &Path) -> Self {
         if argument.trim_start().starts_with('{') {
             Self::Text(argument.to_owned())
@@ -92,17 +96,17 @@ impl DynamicConfig {
     }
 }
 
-/// A catalogue of connectors as it was fetched.
+/// A fetched connector catalog.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FetchedConnectors {
-    /// Where from.
+    /// The catalog's URL or cached copy.
     pub origin: SourceOrigin,
-    /// What it said.
+    /// The catalog's text.
     pub text: String,
 }
 
 impl HostContext {
-    /// The usual folders for this environment, on this platform. `None` where no home is known.
+    /// The default folders for this environment and platform. `None` without a home directory.
     pub fn for_platform(
         platform: Platform,
         env: EnvironmentVariables,
@@ -128,7 +132,7 @@ impl HostContext {
     }
 }
 
-/// A relative value is ignored, as the XDG specification demands.
+/// The folder in a variable. A relative value is ignored, as the XDG specification demands.
 fn folder(env: &EnvironmentVariables, name: &str) -> Option<PathBuf> {
     env.get(name).map(PathBuf::from).filter(|path| path.is_absolute())
 }

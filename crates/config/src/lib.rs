@@ -1,8 +1,8 @@
-//! Which servers are desired.
+//! Configuration: from files, scopes, trust and policy to the servers that are desired.
 //!
-//! A pure library: files, scopes, expansion, precedence, trust, policy, and edits that keep every byte they need not
-//! change. It knows no network, no runtime, no environment, directory or clock of its own; all of that comes in
-//! through [`HostContext`].
+//! Used by `sources`, `core`, `auth`, `gateway`, `hub` and `cli`. A pure library: it loads, expands, orders,
+//! judges, and edits files so that every other byte stays. It knows no network, no runtime, no environment,
+//! directory or clock of its own; all of these come in through [`HostContext`].
 //!
 //! ```
 //! use switchboard_config::{ConfigWorkspace, HostContext, OnExistingEntry, Platform, ResolveOptions, Scope};
@@ -22,7 +22,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Reading never fails as a whole: what is wrong is a [`ConfigProblem`] beside what works. Writing returns [`Error`].
+//! Reading never fails as a whole: each mistake is a [`ConfigProblem`] beside the servers that work. Writing
+//! returns [`Error`].
 #![forbid(unsafe_code)]
 
 mod agent;

@@ -1,4 +1,7 @@
-//! What is wrong, as values: a stable kind, a sentence, a place, and what to do about it.
+//! Problems of the configuration as values: a stable kind, a sentence, a location and a hint.
+//!
+//! Used by every module that reads configuration, and shown by all fronts. They do not stop the servers that
+//! work.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -8,19 +11,19 @@ use serde::{Serialize, Serializer};
 use crate::command_line;
 use crate::source::{SourceLocation, SourceOrigin};
 
-/// How bad it is.
+/// The severity of a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProblemSeverity {
     /// Worth knowing.
     Note,
-    /// Something is probably not as intended.
+    /// Probably not intended.
     Warning,
-    /// Something does not work.
+    /// Some part of the configuration does not work.
     Error,
 }
 
-/// What kind of problem it is. The names are stable.
+/// The kind of a problem. The names are stable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -35,15 +38,15 @@ pub enum ConfigProblemKind {
     LinkNotFollowed,
     /// Commands are not looked up in a folder of the caller's `PATH`.
     SkippedPathFolder,
-    /// A member nobody knows; it is kept.
+    /// An unknown member; it is kept.
     UnknownMember,
-    /// A member stands twice.
+    /// A member occurs twice.
     RepeatedMember,
-    /// A value is of the wrong type.
+    /// A value has the wrong type.
     WrongType,
-    /// A member that has to be there is not.
+    /// A required member is missing.
     MissingMember,
-    /// A value is of the right type and still not possible.
+    /// A value has the right type but is invalid.
     BadValue,
     /// A remote entry without a type.
     UrlWithoutType,
@@ -51,39 +54,39 @@ pub enum ConfigProblemKind {
     MissingVariable,
     /// The setting has no effect in this scope.
     NotHonoured,
-    /// An administrator's file cannot be read, so nothing is started.
+    /// An administrator's file is unreadable, so nothing is started.
     FailedClosed,
-    /// A rule of a policy cannot be understood.
+    /// A policy rule does not parse.
     BadPolicy,
-    /// A permission rule cannot be understood.
+    /// A permission rule does not parse.
     BadRule,
-    /// Something was asked for that a person has not approved.
+    /// A requested item is not approved yet.
     AwaitingApproval,
-    /// No agent of that name.
+    /// No agent has this name.
     AgentNotFound,
-    /// A server that the agent requires is not there, or not ready.
+    /// A server that the agent requires is missing or not ready.
     RequiredServer,
-    /// A client whose servers cannot be read.
+    /// The servers of a client in `inherit` cannot be read.
     CannotInherit,
-    /// Something of another client's file has no equivalent.
+    /// A part of another client's file has no equivalent.
     CannotImport,
-    /// The record of approvals cannot be read, so nothing counts as approved.
+    /// The record of approvals is unreadable, so nothing counts as approved.
     ApprovalsUnreadable,
 }
 
-/// What a person can do. The terminal prints it, a console may make it a button.
+/// What a person can do about a problem. The terminal prints it; a console may show a button.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ProblemHint {
     /// Set an environment variable, or give it a default.
     SetVariable(String),
-    /// Look at the server and approve it.
+    /// Review the server and approve it.
     Approve(String),
     /// Correct the entry of this server.
     EditServer(String),
     /// Correct this file.
     EditFile(PathBuf),
-    /// Ask whoever administers this machine.
+    /// Ask the administrator of this machine.
     AskAdministrator,
     /// Move a setting to the user's own file.
     MoveToUserSettings,
@@ -91,7 +94,7 @@ pub enum ProblemHint {
     AddMember(String),
     /// Configure this server.
     AddServer(String),
-    /// Something that fits none of these.
+    /// Any other advice.
     Other(String),
 }
 
@@ -125,22 +128,22 @@ impl Serialize for ProblemHint {
     }
 }
 
-/// One thing that is wrong. It stands beside what works and never stops it.
+/// One problem. It is shown beside the servers that work and never stops them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ConfigProblem {
-    /// What kind of problem.
+    /// The kind.
     pub kind: ConfigProblemKind,
-    /// How bad.
+    /// The severity.
     pub severity: ProblemSeverity,
     /// One sentence, without secrets.
     pub message: String,
-    /// The server it concerns.
+    /// The affected server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
-    /// Where.
+    /// The location.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<SourceLocation>,
-    /// What to do.
+    /// The hint on what to do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<ProblemHint>,
 }

@@ -1,16 +1,17 @@
-//! Showing an entry without its secrets: `list`, `get`, the entry forms of the console and the terminal UI, logs, errors.
+//! Redaction of secrets in entries and texts.
 //!
-//! References to variables are shown (they say where a secret comes from, not what it is); literal text in a place
-//! where secrets usually stand is not, nor is a default of such a reference.
+//! Used by `list`, `get`, the entry forms of console and terminal UI, logs and errors. References to
+//! variables are shown, because they say where a secret comes from; literal text in a place where secrets
+//! usually stand is hidden, as is the default of a reference there.
 //!
-//! Nothing here is for approval. Masking reads text that the author of a project chose, so that author could have it
-//! cover a part of a command. What a person is asked to approve is shown as it stands in the file.
+//! It is not used for approval. Redaction depends on text that the author of a project chose, who could use
+//! it to hide a part of a command. A person who is asked to approve an item sees it as it stands in the file.
 
 use serde_json::{Map, Value};
 
 use crate::expand::{TemplatePiece, split_template};
 
-/// How well-known forms of token begin.
+/// The prefixes of well-known tokens.
 const TOKEN_PREFIXES: &[&str] = &[
     "ghp_",
     "gho_",
@@ -35,11 +36,11 @@ const TOKEN_PREFIXES: &[&str] = &[
     "sb_",
 ];
 
-/// What stands in place of a secret; always the same, so that not even the length is told.
+/// The replacement of a secret; always equal, so that not even the length is shown.
 pub const REDACTED: &str = "********";
 
-/// A copy of an entry with its secrets masked: values of `env` and `headers`, user information and token-like
-/// parameters of URLs, arguments after token-like flags, and every member with a token-like name.
+/// A copy of an entry with its secrets redacted: values of `env` and `headers`, user information and
+/// token-like parameters of URLs, arguments after token-like flags, and every member with a token-like name.
 pub fn redact_entry(entry: &Value) -> Value {
     match entry {
         Value::Object(members) => members.iter().map(redact_member).collect::<Map<_, _>>().into(),
@@ -57,7 +58,7 @@ fn redact_member((key, value): (&String, &Value)) -> (String, Value) {
             .collect::<Map<_, _>>()
             .into(),
         ("args" | "command", Value::Array(arguments)) => redact_arguments(arguments),
-        // Names of files and clients, however much they sound like what is in them.
+        // Names of files and clients, even if they sound like secrets.
         (
             "clientId"
             | "clientMetadataUrl"
@@ -80,7 +81,7 @@ fn redact_value(value: &Value) -> Value {
     }
 }
 
-/// Keeps references and a leading scheme word, masks the rest.
+/// Keeps references and a leading scheme word, and redacts the rest.
 fn redact_secret_text(text: &str) -> String {
     let (scheme, rest) = split_scheme(text);
     let mut shown = String::from(scheme);
@@ -123,7 +124,7 @@ fn redact_arguments(arguments: &[Value]) -> Value {
     Value::Array(shown)
 }
 
-/// `--token=x`, `TOKEN=x` and `Authorization: x` in one argument.
+/// Redacts `--token=x`, `TOKEN=x` and `Authorization: x` in one argument.
 fn redact_argument(text: &str) -> Value {
     let is_plain = |name: &str| {
         !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
@@ -142,14 +143,14 @@ fn redact_argument(text: &str) -> Value {
     redact_text(text).into()
 }
 
-/// An entry for a form that edits it: masked, but variables of an `env` that carry no secret are shown.
+/// An entry for an edit form: redacted, but with `env` variables that carry no secret.
 pub fn redact_for_editing(entry: &Value) -> Value {
     let mut shown = redact_entry(entry);
     show_plain_variables(&mut shown, entry);
     shown
 }
 
-/// Whether a value that stands under this name would be masked.
+/// Whether a value under this name would be redacted.
 pub fn is_secret(name: &str, value: &str) -> bool {
     let (_, shown) = redact_member((&name.to_owned(), &Value::from(value)));
     shown != value
@@ -183,7 +184,7 @@ fn show_plain(shown: &mut Value, variables: &Map<String, Value>) {
     }
 }
 
-/// Text anywhere else: a URL in it loses its secrets, a well-known form of token is one.
+/// Redacts text in any other place: secrets in URLs, and well-known tokens.
 pub fn redact_text(text: &str) -> String {
     if is_token(text) {
         return REDACTED.to_owned();
@@ -194,10 +195,11 @@ pub fn redact_text(text: &str) -> String {
     }
 }
 
-/// Works on the text as written, which may hold references and be no URL yet.
+/// Redacts a URL as written, which may hold references and not parse yet.
 fn redact_url(text: &str, authority: usize) -> String {
     let (head, rest) = text.split_at(authority);
-    // In what only looks like a URL a password may hold a slash, so everything up to the last `@` may be one.
+    // In a text that does not parse as a URL, a password may hold a slash, so everything up to the last `@`
+    // is hidden.
     let is_broken = !text.contains("${") && url::Url::parse(text).is_err();
     let authority_end = match rest.rfind('@') {
         Some(at) if is_broken => at + 1,
@@ -259,9 +261,10 @@ fn is_secret_name(name: &str) -> bool {
         || name.ends_with("key=")
 }
 
-/// Whether text has a well-known form of token.
+/// Whether a text has the form of a well-known token.
 pub fn is_token(text: &str) -> bool {
-    // Every name of every call is looked at, and hardly one of them begins like any of these.
+    // Every name of every call is checked, and hardly any begins like a token, so the first bytes are
+    // compared first.
     let begins =
         |known: &&str| text.as_bytes()[0] == known.as_bytes()[0] && text.starts_with(known);
     text.len() >= 16

@@ -1,4 +1,6 @@
-//! JSON Schemas of the files people write, made from the types that read them.
+//! JSON schemas of `settings.json` and `.mcp.json`, derived from the types that read them.
+//!
+//! Used by `settings_reference`, and by the test that compares the files in `schema/`.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings};
 use serde_json::Value;
@@ -24,7 +26,7 @@ pub fn mcp_json_schema() -> Value {
     finish(generator().into_root_schema_for::<McpJson>(), "MCP servers of a project")
 }
 
-/// Files are described as they are read, where most members may be left out.
+/// A generator for files as they are read, where most members may be left out.
 fn generator() -> SchemaGenerator {
     SchemaSettings::draft2020_12().for_deserialize().into_generator()
 }

@@ -1,20 +1,22 @@
-//! Where a server comes from.
+//! Scopes: the layers of configuration, in the order of precedence.
+//!
+//! Used by `load`, `resolve`, `workspace` and the commands that take `--scope`.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// The layers of configuration. Their order *is* the precedence: of two servers with one name the one of the
-/// greater scope is meant.
+/// The layers of configuration. Their order *is* the precedence: of two servers with one name, the one of the
+/// greater scope is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scope {
-    /// The organisation's catalogue.
+    /// The organisation's connector catalog.
     Connectors,
     /// A bundle in the user's plugin folder.
     Plugin,
-    /// Another client's own file, read where the user settings say so.
+    /// Another client's own file, if the user's settings name the client.
     Inherited,
     /// The user's settings.
     User,
@@ -22,16 +24,16 @@ pub enum Scope {
     Project,
     /// The project's file that stays out of version control.
     Local,
-    /// Given for one run.
+    /// Given for one run (`--mcp-config`).
     Dynamic,
-    /// Defined inline by the agent that was asked for.
+    /// Inline in the requested agent's file.
     Agent,
-    /// The administrator's file; where it exists it is alone.
+    /// The administrator's file; if it exists, it is the only one.
     Enterprise,
 }
 
 impl Scope {
-    /// The name people type and read.
+    /// The scope's name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Connectors => "connectors",
@@ -46,17 +48,17 @@ impl Scope {
         }
     }
 
-    /// Whether what stands there was chosen by the user or the administrator, not by whoever wrote the project.
+    /// Whether the user or the administrator wrote it, not the authors of a project.
     pub fn is_trusted(self) -> bool {
         !matches!(self, Self::Project | Self::Local | Self::Agent)
     }
 
-    /// Whether `${VAR}` in its entries stands for a variable of the user's. Text from the network gets none.
+    /// Whether `${VAR}` in its entries is expanded. Text from the network gets no variables.
     pub fn is_expanded(self) -> bool {
         self != Self::Connectors
     }
 
-    /// Whether `add`, `remove` and `edit` may write there.
+    /// Whether `add`, `remove` and `edit` may write to it.
     pub fn is_writable(self) -> bool {
         matches!(self, Self::User | Self::Project | Self::Local)
     }
@@ -68,7 +70,7 @@ impl fmt::Display for Scope {
     }
 }
 
-/// A word that names none of the scopes a person may write to.
+/// The error for a word that names no writable scope.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a scope; there are `local`, `project` and `user`")]
 pub struct UnknownScope(String);

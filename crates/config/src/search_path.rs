@@ -1,34 +1,35 @@
-//! The folders in which a bare command is looked up.
+//! The folders of `PATH` in which a bare command is looked up.
 //!
-//! The caller's `PATH` may name folders of the project that the caller works in, absolute or relative. An entry that was
-//! approved for another folder must not find its program there: a cloned repository would choose what runs. The engine
-//! gives every process the `PATH` that is left, so that a program which looks for others finds none there either.
-//! `doctor` shows the folders that were left out. This module starts nothing and reads no environment.
+//! Used by `resolve::servers`, and by `core`, which gives every process the restricted `PATH`. The caller's
+//! `PATH` may name folders of the caller's project, absolute or relative. An entry that was approved for
+//! another folder must not find its program there: a cloned repository would choose what runs. A program that
+//! looks for others finds none there either. `doctor` shows the skipped folders. This module starts nothing
+//! and reads no environment.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// The caller's `PATH`, judged for commands that start in one folder.
+/// The caller's `PATH`, checked for commands that start in one folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchPath {
     folders: Vec<(PathBuf, Option<SkipReason>)>,
 }
 
-/// Why a folder of `PATH` is left out.
+/// Why a folder of `PATH` is skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SkipReason {
-    /// It is not absolute, so it would be another folder wherever a process starts.
+    /// The folder is not absolute, so it would depend on where a process starts.
     Relative,
-    /// It lies in the caller's project, and the command was not approved for that folder.
+    /// The folder lies in the caller's project, and the command was not approved for that folder.
     InsideProject,
 }
 
 // === impl SearchPath ===
 
 impl SearchPath {
-    /// Judges the value of `PATH` for a command that starts in `start_folder`, called from `project`. Looks at links,
-    /// so it may block.
+    /// Checks the value of `PATH` for a command that starts in `start_folder`, called from `project`. Reads
+    /// links, so it may block.
     pub fn new(path: &OsStr, start_folder: &Path, project: &Path) -> Self {
         let project = ProjectFolder::new(start_folder, project);
         let judge = |folder: PathBuf| {
@@ -38,7 +39,7 @@ impl SearchPath {
         Self { folders: std::env::split_paths(path).map(judge).collect() }
     }
 
-    /// The folders that are left out, each once.
+    /// The skipped folders, each once.
     pub fn skipped(&self) -> impl Iterator<Item = (&Path, SkipReason)> {
         let skipped = self.folders.iter().enumerate();
         let is_first = |(at, pair): &(usize, &(PathBuf, Option<SkipReason>))| {
@@ -49,16 +50,16 @@ impl SearchPath {
             .filter_map(|(_, (folder, reason))| Some((folder.as_path(), (*reason)?)))
     }
 
-    /// The value of `PATH` without those folders; `None` where all of them stay.
+    /// The value of `PATH` without the skipped folders; `None` if none is skipped.
     pub fn restricted_value(&self) -> Option<OsString> {
         self.skipped().next()?;
         let kept = self.folders.iter().filter(|(_, reason)| reason.is_none());
-        // They come from a `PATH`, so they can be joined to one. Were it not so, none would be searched.
+        // Folders of a `PATH` can be joined into one. If that failed, no folder would be searched.
         Some(std::env::join_paths(kept.map(|(folder, _)| folder)).unwrap_or_default())
     }
 
-    /// The file of this name that comes first in `PATH`, if it lies in a folder that is left out. Relative folders
-    /// are taken as they were before, from `base`.
+    /// The first file with this name in `PATH`, if it lies in a skipped folder. Relative folders are resolved
+    /// against `base`, as they were before.
     pub(crate) fn skipped_program(&self, name: &str, base: &Path) -> Option<PathBuf> {
         let file = |folder: &Path| Some(base.join(folder).join(name)).filter(|file| file.is_file());
         let mut found =
@@ -67,8 +68,8 @@ impl SearchPath {
     }
 }
 
-/// The variable that replaces `PATH` in the environment of a command that starts in `start_folder`, called from
-/// `project`; `None` where all of its folders stay. Where a name comes twice, the last one counts.
+/// The `PATH` for the environment of a command that starts in `start_folder`, called from `project`; `None`
+/// if no folder is skipped. Of two variables with one name, the last one wins.
 pub fn restricted_path(
     environment: &[(OsString, OsString)],
     start_folder: &Path,
@@ -78,20 +79,20 @@ pub fn restricted_path(
     Some((name.clone(), SearchPath::new(path, start_folder, project).restricted_value()?))
 }
 
-/// Whether a command names a file of some folder in place of one that has to be looked up.
+/// Whether a command is a bare name to look up, not a path.
 pub(crate) fn is_bare_command(command: &str) -> bool {
     !command.is_empty() && !command.contains('/')
 }
 
-/// The folder in which nothing is looked up.
+/// The project folder, in which nothing is looked up.
 enum ProjectFolder {
     /// The command was approved for it, or for a folder in it.
     Approved,
-    /// It is not the command's own: as the caller names it, and without links.
+    /// Another project: the path as the caller names it, and without links.
     Other(PathBuf, PathBuf),
 }
 
-// === impl Project ===
+// === impl ProjectFolder ===
 
 impl ProjectFolder {
     fn new(start_folder: &Path, project: &Path) -> Self {
@@ -114,7 +115,7 @@ impl ProjectFolder {
     }
 }
 
-/// A folder that is gone keeps its name: nothing will be found in it.
+/// Resolves links. A folder that does not exist keeps its name, as nothing can be found in it.
 fn canonical_or_same(folder: &Path) -> PathBuf {
     folder.canonicalize().unwrap_or_else(|_| folder.to_owned())
 }
@@ -137,7 +138,8 @@ mod tests {
 
     use super::*;
 
-    /// `PATH` and start folder, both relative to a temporary folder; what stays and what is skipped.
+    /// Checks `PATH` and start folder, both relative to a temporary folder, against the kept and skipped
+    /// folders.
     fn check(path: &str, start_folder: &str, project: &str, expected: &str) {
         let world = tempfile::tempdir().unwrap();
         let root = world.path().canonicalize().unwrap();
@@ -174,7 +176,7 @@ mod tests {
             clone,
             "/usr/bin | node_modules/.bin Relative,  Relative, . Relative",
         );
-        // Through a link of the user's, and spelt so that only the file system knows.
+        // Through a link of the user, spelt so that only the file system can resolve it.
         check("/home/link:/usr/bin", home, clone, "/usr/bin | /home/link InsideProject");
         check(
             "/usr/../home/work/clone/bin:/usr/bin",
@@ -196,7 +198,7 @@ mod tests {
         let clone = "home/work/clone";
         check("/home/work/clone/bin:/usr/bin", clone, clone, "/home/work/clone/bin:/usr/bin | ");
         check("bin:/home/work/clone/bin", clone, clone, "/home/work/clone/bin | bin Relative");
-        // A client that was started in `/`, or at home, works in no stranger's project.
+        // A client that was started in `/`, or in the home folder, works in no foreign project.
         check("/home/bin:/usr/bin", "home", "", "/home/bin:/usr/bin | ");
         check("/home/bin:/usr/bin", "home", "home", "/home/bin:/usr/bin | ");
     }

@@ -1,11 +1,13 @@
-//! Names of servers.
+//! Server names: validation, and normalisation for tool names and rules.
+//!
+//! Used by `workspace`, `import` and `core::catalog`.
 
-/// A name the command line does not take.
+/// A name that the command line does not accept.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a name: use letters, digits, `_` and `-`")]
 pub struct InvalidServerName(String);
 
-/// Checks a name typed by a person. Files may use any name but the empty one.
+/// Checks a name typed by a person. Files may use any name that is not empty.
 pub fn check_server_name(name: &str) -> Result<(), InvalidServerName> {
     if !name.is_empty() && name.chars().all(is_plain) {
         Ok(())
@@ -14,12 +16,12 @@ pub fn check_server_name(name: &str) -> Result<(), InvalidServerName> {
     }
 }
 
-/// The name as it stands in tool names and rules: everything outside `[A-Za-z0-9_-]` becomes `_`.
+/// The name in tool names and rules: every character outside `[A-Za-z0-9_-]` becomes `_`.
 pub fn normalize_server_name(name: &str) -> String {
     name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect()
 }
 
-/// The same for a connector, whose runs of `_` also collapse and whose ends are trimmed.
+/// The name of a connector: normalised, with runs of `_` collapsed and ends trimmed.
 pub fn normalize_connector_name(name: &str) -> String {
     let parts = normalize_server_name(name);
     let parts: Vec<_> = parts.split('_').filter(|part| !part.is_empty()).collect();

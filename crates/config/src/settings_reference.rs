@@ -1,7 +1,7 @@
-//! The page that lists every setting, made from the types that are read.
+//! The settings reference page, generated from the types that read the settings.
 //!
-//! What a member is and means comes from its schema, where it counts from the reader of scopes. Only what is used where
-//! nothing is written stands here, since other crates decide that.
+//! Used by the test that compares `docs/reference/settings.md`. Type and meaning of a member come from its
+//! schema, its scopes from `load`. Only the defaults stand here, since other crates decide them.
 
 use std::fmt::Write as _;
 
@@ -14,7 +14,7 @@ use crate::scope::Scope;
 /// A table of the page: the members of one type.
 struct ReferenceSection {
     title: &'static str,
-    /// Its name in the schema; empty for the file itself.
+    /// The type's name in the schema; empty for the file itself.
     of: &'static str,
     lead: &'static str,
 }
@@ -72,7 +72,7 @@ const SECTIONS: [ReferenceSection; 18] = [
     ReferenceSection { title: "`tls` of an entry", of: "Tls", lead: "" },
 ];
 
-/// What counts where a member is absent. Every member stands here once, as `Type.member`.
+/// The defaults of members. Every member stands here once, as `Type.member`.
 const DEFAULTS: &[(&str, &str)] = &[
     (".mcpServers", "none"),
     (".permissions", "none"),
@@ -187,7 +187,7 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("Tls.caFile", "none"),
 ];
 
-/// Scopes whose files are settings, the weakest first.
+/// The scopes with settings files, lowest precedence first.
 const SETTINGS_SCOPES: [Scope; 5] =
     [Scope::User, Scope::Project, Scope::Local, Scope::Dynamic, Scope::Enterprise];
 
@@ -207,7 +207,7 @@ Comments and trailing commas are fine. Of two scopes the later one in this list 
 you [agreed to it](../features/approval.md). A member that has no effect where it stands is mentioned by `switchboard doctor`.
 ";
 
-/// The page.
+/// Renders the page.
 pub fn render_settings_page() -> String {
     let schema = schema::settings_schema();
     let mut page = PAGE_LEAD.to_owned();
@@ -232,7 +232,7 @@ fn table(schema: &Value, section: &ReferenceSection) -> String {
     for (name, member) in members(schema, section.of) {
         let kind = type_text(schema, &member);
         let meaning = member["description"].as_str().unwrap_or_default();
-        // A row is one line.
+        // A table row is one line.
         let meaning = meaning.replace('|', "\\|").replace('\n', " ");
         let default = default_of(section.of, &name).unwrap_or_default();
         let _ = write!(table, "| `{name}` | {kind} | {default} | ");
@@ -244,7 +244,7 @@ fn table(schema: &Value, section: &ReferenceSection) -> String {
     table
 }
 
-/// The members of a type. Of one that is any of several, those of all.
+/// The members of a type; for a union, the members of all variants.
 fn members(schema: &Value, of: &str) -> Map<String, Value> {
     let of = if of.is_empty() { schema } else { &schema["$defs"][of] };
     let mut found = of["properties"].as_object().cloned().unwrap_or_default();
@@ -273,7 +273,7 @@ fn scopes(member: &str) -> String {
     counts.iter().map(|scope| scope.name()).collect::<Vec<_>>().join(", ")
 }
 
-/// What may be written, in words.
+/// The type of a member in words.
 fn type_text(schema: &Value, member: &Value) -> String {
     if let Some(name) = member["$ref"].as_str().and_then(|path| path.rsplit('/').next()) {
         return named_type_text(schema, name);
@@ -298,7 +298,7 @@ fn type_text(schema: &Value, member: &Value) -> String {
     }
 }
 
-/// A type that has a name: its words, or where it is described.
+/// A named type: its values, or a link to its section.
 fn named_type_text(schema: &Value, name: &str) -> String {
     let of = &schema["$defs"][name];
     let words: Vec<_> = of["oneOf"]
@@ -332,7 +332,7 @@ mod tests {
     use crate::settings::decode_settings;
     use crate::source::{ASKED, SourceOrigin, jsonc};
 
-    /// Everything there is, as `Type.member`.
+    /// All members on the page, as `Type.member`.
     fn listed() -> BTreeSet<String> {
         let schema = schema::settings_schema();
         let of = |section: &ReferenceSection| -> Vec<String> {
@@ -344,14 +344,14 @@ mod tests {
 
     #[test]
     fn every_member_has_a_default_and_no_other() {
-        // It is part of every entry, and of no type of its own.
+        // `type` belongs to every entry, and to no type here.
         let listed: BTreeSet<_> = listed().into_iter().chain(["Entry.type".to_owned()]).collect();
         let known: BTreeSet<_> = DEFAULTS.iter().map(|(path, _)| (*path).to_owned()).collect();
         assert_eq!(known.len(), DEFAULTS.len(), "a member stands twice");
         assert_eq!(listed, known);
     }
 
-    /// What the reader calls each type in its messages.
+    /// The reader's name of each type in messages.
     const CALLED: [(&str, &[&str]); 18] = [
         ("file", &[""]),
         ("`permissions` of file", &["Permissions"]),
@@ -411,7 +411,7 @@ mod tests {
             let whats = CALLED.iter().filter(|(_, types)| types.contains(&of));
             whats.into_iter().any(|(what, _)| asked.contains(&((*what).to_owned(), name)))
         };
-        // Rules about servers are read by the policy, which knows no other members.
+        // Server rules are read in `policy`, which knows no other members.
         let unread: Vec<_> = listed
             .iter()
             .filter(|path| !path.starts_with("ServerRule."))

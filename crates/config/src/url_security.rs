@@ -1,9 +1,11 @@
-//! Whether what is sent to a URL can be read on the way. Asked before anything goes to an address that came from the
-//! network, or a token to any.
+//! Whether a request to a URL is encrypted or stays on this machine.
+//!
+//! Used before anything is sent to a URL that came from the network, and before a token is sent: by
+//! `resolve::connectors`, `settings::parse` and `sources::connectors`.
 
 use url::{Host, Url};
 
-/// Whether `url` is reached over TLS, or lies on this machine.
+/// Whether `url` uses TLS, or points to this machine.
 pub fn is_encrypted_or_local(url: &str) -> bool {
     let Ok(url) = Url::parse(url) else { return false };
     matches!(url.scheme(), "https" | "wss") || is_loopback(&url)

@@ -1,4 +1,6 @@
-//! What the commands do: add, remove, switch, approve.
+//! The operations of the commands on configuration files: add, remove, switch, approve, import.
+//!
+//! Used by `cli`, `hub::admin::files` and `sources::workspace`. It does not print and does not start servers.
 
 use std::path::{Path, PathBuf};
 
@@ -23,7 +25,7 @@ use crate::source::{ConfigNode, SourceLocation, SourceOrigin};
 /// The member of settings that names an identity provider.
 const IDENTITY_PROVIDER_MEMBER: &str = "xaaIdp";
 
-/// One caller's view of the configuration, and the changes they can make to it.
+/// One caller's view of the configuration, with the changes that the caller can make.
 #[derive(Debug, Clone)]
 pub struct ConfigWorkspace {
     surroundings: HostContext,
@@ -31,16 +33,16 @@ pub struct ConfigWorkspace {
     root: PathBuf,
 }
 
-/// Whether an entry may take the place of one with its name.
+/// Whether an entry may replace one with its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnExistingEntry {
-    /// No: it is an error.
+    /// No: an existing entry is an error.
     Keep,
     /// Yes.
     Replace,
 }
 
-/// Whether a server is switched on or off.
+/// Whether a server is enabled or disabled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerSwitch {
     /// On.
@@ -76,7 +78,7 @@ impl ConfigWorkspace {
         }
     }
 
-    /// Writes a server, and approves exactly what it wrote. Gives back the file.
+    /// Writes a server, and approves exactly the written entry. Returns the file.
     pub fn add(
         &self,
         scope: Scope,
@@ -102,7 +104,7 @@ impl ConfigWorkspace {
         Ok(path)
     }
 
-    /// Puts another entry in the place of one, wherever that stands, and approves it.
+    /// Replaces an entry, in whichever scope it stands, and approves the new one.
     pub fn replace(
         &self,
         scope: Scope,
@@ -117,8 +119,8 @@ impl ConfigWorkspace {
         self.approve_written(scope, &[written_item(name, entry, path)])
     }
 
-    /// Takes a server away, and with the last of its name the switches for that name. Without a scope there must be only
-    /// one that can be meant. Gives back where it stood.
+    /// Removes a server, and with the last one of its name the switches for that name. Without a scope, only
+    /// one scope may have it. Returns where it stood.
     pub fn remove(&self, name: &str, scope: Option<Scope>) -> Result<(Scope, PathBuf), Error> {
         let (scope, path) = self.find(name, scope)?;
         self.change_file(scope, &path, |text| {
@@ -130,8 +132,8 @@ impl ConfigWorkspace {
         Ok((scope, path))
     }
 
-    /// Forgets that a name was switched on or off. What is switched off everywhere stays so while other projects may have
-    /// a server of that name: only removing it from the user's servers ends that.
+    /// Clears the switches of a name. A name that is disabled for all projects stays so while other projects
+    /// may have a server with that name: only removing it from the user's servers clears that.
     fn clear_switches(&self, removed_from: Scope, name: &str) -> Result<(), Error> {
         let scopes: &[Scope] = match removed_from {
             Scope::User => &[Scope::User, Scope::Local],
@@ -161,7 +163,7 @@ impl ConfigWorkspace {
         Ok(())
     }
 
-    /// Where the entry of a server stands that can be changed.
+    /// Where the writable entry of a server stands.
     pub fn find(&self, name: &str, scope: Option<Scope>) -> Result<(Scope, PathBuf), Error> {
         let loaded = load::load_scopes(&self.surroundings, &self.asked);
         let is_meant = |candidate: &&EntryCandidate| {
@@ -170,7 +172,7 @@ impl ConfigWorkspace {
         let all: Vec<_> = loaded.candidates.iter().filter(is_meant).collect();
         let mut writable: Vec<_> =
             all.iter().filter(|candidate| candidate.scope.is_writable()).collect();
-        // Of several files of one scope the nearest counts, and it comes first.
+        // Of several files of one scope the nearest is used, and it comes first.
         writable.dedup_by_key(|candidate| candidate.scope);
         match (&*writable, all.first()) {
             ([only], _) => {
@@ -189,7 +191,7 @@ impl ConfigWorkspace {
         }
     }
 
-    /// Switches a server on or off: for this project (`Local`), or everywhere (`User`). Gives back the file.
+    /// Enables or disables a server: for this project (`Local`), or for all (`User`). Returns the file.
     pub fn switch(&self, scope: Scope, name: &str, switch: ServerSwitch) -> Result<PathBuf, Error> {
         if scope == Scope::Project {
             return Err(Error::ReadOnly { scope });
@@ -216,10 +218,10 @@ impl ConfigWorkspace {
         Ok(path)
     }
 
-    /// Writes the organisation's identity provider into the user's settings. Gives back the file.
+    /// Writes the organisation's identity provider into the user's settings. Returns the file.
     pub fn set_identity_provider(&self, provider: &IdentityProvider) -> Result<PathBuf, Error> {
         let path = self.file_of_scope(Scope::User)?;
-        // Strings and numbers: there is nothing in it that could fail.
+        // Strings and numbers cannot fail to serialize.
         let value = serde_json::to_value(provider).unwrap_or_default();
         self.change_file(Scope::User, &path, |text| {
             edit::set_member(text, &[IDENTITY_PROVIDER_MEMBER], &value).map(Some)
@@ -227,7 +229,7 @@ impl ConfigWorkspace {
         Ok(path)
     }
 
-    /// Takes it out of the user's settings; nothing if it does not stand there.
+    /// Removes the identity provider from the user's settings; `None` if there is none.
     pub fn remove_identity_provider(&self) -> Result<Option<PathBuf>, Error> {
         let path = self.file_of_scope(Scope::User)?;
         let removed = self.change_file(Scope::User, &path, |text| {
@@ -239,12 +241,12 @@ impl ConfigWorkspace {
         Ok(removed.then_some(path))
     }
 
-    /// What importing the servers of another client would do; [`ConfigWorkspace::add`] does it.
+    /// Plans the import of another client's servers; [`ConfigWorkspace::add`] carries it out.
     pub fn plan_import(&self, client: ClientApp) -> ImportPlan {
         let read = import::read_user_files(client, &self.surroundings, &self.root);
         let desired = self.desired();
         let mut known = desired.signatures();
-        // A variable may have no value today; what was imported before is there all the same.
+        // A variable may have no value now, but a server that was imported before exists all the same.
         for server in &desired.servers {
             if let Some(entry) = self.decode_template(server) {
                 known
@@ -255,23 +257,23 @@ impl ConfigWorkspace {
         import::plan_import(read, &known, &self.surroundings.env)
     }
 
-    /// The entry of a server as far as its variables have values.
+    /// The entry of a server, expanded as far as its variables have values.
     fn decode_template(&self, server: &DesiredServer) -> Option<Entry> {
         let template = server.template.to_json();
         check_entry(&server.name, &template, &server.at, &self.surroundings.env).entry
     }
 
-    /// Records that a person agreed to these items.
+    /// Records that a person approved these items.
     pub fn approve(&self, items: &[ApprovalItem]) -> Result<(), Error> {
         self.store().approve(items, self.surroundings.now)
     }
 
-    /// Records that a person refused these items.
+    /// Records that a person rejected these items.
     pub fn reject(&self, items: &[ApprovalItem]) -> Result<(), Error> {
         self.store().reject(items, self.surroundings.now)
     }
 
-    /// Forgets every decision about this project, and says how many there were.
+    /// Deletes every decision about this project, and returns their number.
     pub fn forget_approvals(&self) -> Result<usize, Error> {
         self.store().reset(&self.root)
     }
@@ -280,7 +282,7 @@ impl ConfigWorkspace {
         ApprovalStore::new(&self.surroundings.state_dir)
     }
 
-    /// Whether a server is on or off already, so that nothing has to be written.
+    /// Whether a server is enabled or disabled already, so that nothing has to be written.
     fn is_switched(&self, name: &str, switch: ServerSwitch) -> bool {
         let desired = self.desired();
         let is_off = desired.servers_named(name).all(|server| server.state.name() == "disabled");
@@ -315,7 +317,7 @@ impl ConfigWorkspace {
         })
     }
 
-    /// Changes a file; `false` where `change` refused.
+    /// Changes a file; returns `false` if `change` refused.
     fn change_file(
         &self,
         scope: Scope,
@@ -338,8 +340,8 @@ impl ConfigWorkspace {
         Ok(done)
     }
 
-    /// Links are followed, but a project's own must not make us write into the user's files. In `.switchboard` they
-    /// are not even read.
+    /// Checks a path before writing. Links are followed, but a project's link must not make us write into the
+    /// user's files. In `.switchboard`, links are not even read.
     fn check_stays_inside(&self, scope: Scope, path: &Path) -> Result<(), Error> {
         if scope == Scope::Local {
             let folder = self.root.join(".switchboard");
@@ -383,7 +385,7 @@ impl ConfigWorkspace {
         )
     }
 
-    /// Our own commands approve what they write, and nothing else of that file.
+    /// Approves the items that a command has written, and nothing else in that file.
     fn approve_written(&self, scope: Scope, items: &[ApprovalItem]) -> Result<(), Error> {
         if scope.is_trusted() { Ok(()) } else { self.approve(items) }
     }
@@ -398,13 +400,13 @@ impl ConfigWorkspace {
     }
 }
 
-/// The item that an entry is once it stands in a file.
+/// The approval item of an entry that was written to a file.
 fn written_item(name: &str, entry: &Value, path: &Path) -> ApprovalItem {
     let at = SourceOrigin::file(path).start();
     server_item(name, &ConfigNode::from_json(entry, &at), &at)
 }
 
-/// Whether a server of this name is found by the program, without an entry in any file.
+/// Whether a server with this name is discovered, without an entry in any file.
 fn is_discovered_name(name: &str) -> bool {
     [PLUGINS_SERVER, EDITOR_SERVER, BUILTIN_SERVER].contains(&name)
 }

@@ -1,5 +1,7 @@
-//! The caller's environment as a server's process and its helpers get it: `PATH` without the folders that they must not
-//! look in. Which folders those are is decided by [`narrowed_path`].
+//! The environment of server processes: the caller's environment, with a `PATH` that leaves out folders of the
+//! project.
+//!
+//! Used by `engine::supervisor::apply`. Which folders stay is decided by [`restricted_path`].
 
 use std::path::Path;
 
@@ -7,7 +9,8 @@ use switchboard_config::restricted_path;
 
 use crate::engine::ProcessEnvironment;
 
-/// The environment of a command that starts in `start_folder`, called from `project`. Shared where nothing changes.
+/// Returns the environment of a command that starts in `start_folder`, called from `project`. Shares `environment`
+/// where `PATH` stays as it is.
 pub(crate) fn for_command(
     environment: &ProcessEnvironment,
     start_folder: &Path,

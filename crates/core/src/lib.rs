@@ -1,8 +1,9 @@
-//! The engine: connections that stay up, one catalog, one way to call.
+//! The engine of Switchboard: connections to MCP servers that stay up, one catalog, and one pipeline for calls.
 //!
-//! Given what is *desired* in a workspace it keeps connections matching it ([`connection`]), presents one
-//! [`catalog`] of tools, prompts and resources, and takes every call through one pipeline ([`dispatch`]):
-//! schema, hooks, permission, connection, questions, result limits. It has three verbs: [`Engine::apply`],
+//! Used by the crates `sources`, `gateway`, `hub`, `plugin` and `cli`, and by programs that embed the engine. Given
+//! the *desired* state of a workspace, the engine keeps connections that match it ([`connection`]), presents one
+//! [`catalog`] of tools, prompts and resources, and takes every call through one pipeline ([`dispatch`]): schema,
+//! hooks, permission, connection, questions, result limits. It has three verbs: [`Engine::apply`],
 //! [`Engine::snapshot`], [`Engine::call`].
 //!
 //! ```
@@ -36,7 +37,7 @@
 //! # let home = tempfile::tempdir().unwrap();
 //! # let env = [("HOME".to_owned(), home.path().to_str().unwrap().to_owned())].into();
 //! # let surroundings = HostContext::for_platform(Platform::Linux, env, home.path().into()).unwrap();
-//! let desired = resolve_desired(&surroundings, &ResolveOptions::default()); // what the configuration says
+//! let desired = resolve_desired(&surroundings, &ResolveOptions::default()); // from configuration files
 //! let workspace = Workspace {
 //!     id: WorkspaceId::from_desired(&desired, &Arc::from([]), ""),
 //!     environment: Arc::from([]),
@@ -45,18 +46,18 @@
 //! let engine = Engine::start(EngineOptions::new("my-agent", "1.0", ProcessGuard::none())).await;
 //! engine.apply(&workspace, desired);
 //!
-//! // What is there, as soon as nothing more is coming.
+//! // The catalog, once all servers have connected and listed their tools.
 //! let snapshot = engine.settled_snapshot(&workspace.id, Duration::from_secs(5)).await.unwrap();
 //! assert_eq!(snapshot.catalog.tools()[0].name, "mcp__clock__now");
 //!
-//! // A call, and somebody to answer its questions.
+//! // A call, with a loop that answers its questions.
 //! let caller = engine.attach(&workspace.id, Session::new("me")).unwrap();
 //! let mut running = engine.call(&caller, Request::tool("mcp__clock__now", &Raw::empty_object()));
 //! let outcome = loop {
 //!     match running.next().await.unwrap() {
 //!         CallEvent::Question(question) => {
 //!             use switchboard_core::{dispatch::QuestionAnswer, permission::AnswerLifetime};
-//!             question.answer(QuestionAnswer::Allow(AnswerLifetime::Once)); // no rule says whether it may
+//!             question.answer(QuestionAnswer::Allow(AnswerLifetime::Once)); // no rule allows or denies the call
 //!         }
 //!         CallEvent::Done(outcome) => break outcome,
 //!         _ => {} // progress, logs
@@ -69,7 +70,8 @@
 //!
 //! An agent loop needs less: see [`agent_loop`] and `examples/agent_loop.rs`.
 //!
-//! This crate refuses to know where configuration comes from, how anything is shown, and who serves whom.
+//! It does not load configuration (`switchboard_sources`), does not serve clients (`switchboard_gateway`) and shows
+//! nothing to people (`switchboard_cli`, the hub's console).
 #![forbid(unsafe_code)]
 
 pub mod agent_loop;

@@ -1,7 +1,7 @@
-//! What stands behind every face: somebody who opens a view for each client that comes.
+//! The `ViewProvider` trait: opens a view for each client of a face.
 //!
-//! Faces know transports, sessions and who is asking; a front knows what there is to serve. Neither knows the other's
-//! business.
+//! Implemented by [`Bridge`](crate::bridge::Bridge) and by the hub; called by the faces. A face knows transports,
+//! sessions and principals; a provider knows what to serve. Neither knows the other's part.
 
 use std::sync::Arc;
 
@@ -10,48 +10,48 @@ use switchboard_wire::server::{ChangeBroadcaster, ServerHandler};
 
 /// Opens views for clients.
 pub trait ViewProvider: Send + Sync + 'static {
-    /// What answers a client's requests.
+    /// The handler of a client's requests.
     type View: ServerHandler;
 
-    /// A view for one client. It lives as long as somebody holds it.
+    /// Opens a view for one client. The view lives until the last reference is dropped.
     fn open(
         &self,
         opening: ViewRequest,
     ) -> impl Future<Output = Result<OpenView<Self::View>, ViewError>> + Send;
 }
 
-/// Who opens a view, and onto what.
+/// The client that opens a view, and the selection that it wants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ViewRequest {
-    /// Whom the client speaks for.
+    /// The principal that the client acts for.
     pub principal: String,
-    /// Names the client's session: a legacy session or a connection. Modern HTTP has none; there it stands for the
-    /// principal and the endpoint.
+    /// The name of the client's session: a legacy session or a connection. Modern HTTP has no sessions; there the
+    /// name stands for the principal and the endpoint.
     pub session: String,
-    /// What part of everything it wants.
+    /// The part of the workspace that the client wants.
     pub part: ViewSelection,
-    /// How it is reached, for people: `http`, `sse`, `ws`, `stdio`, `socket`.
+    /// The transport, for people: `http`, `sse`, `ws`, `stdio`, `socket`.
     pub transport: &'static str,
     /// How many clients the session stands for.
     pub clients: SessionClients,
 }
 
-/// A part of what is served.
+/// The part of a workspace that a view shows.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub enum ViewSelection {
-    /// All of it.
+    /// All servers.
     #[default]
     Everything,
     /// One server.
     Server(String),
-    /// What one agent sees.
+    /// The servers of one agent.
     Agent(String),
 }
 
 // === impl ViewSelection ===
 
 impl ViewSelection {
-    /// Whether a server belongs to it.
+    /// Whether the view shows a server.
     pub fn has(&self, server: &str) -> bool {
         match self {
             Self::Server(only) => only == server,
@@ -60,21 +60,21 @@ impl ViewSelection {
     }
 }
 
-/// A view, and word of changes to what it shows.
+/// A view, with the notifications of changes to its lists.
 pub struct OpenView<V> {
-    /// Answers requests.
+    /// The handler of requests.
     pub view: Arc<V>,
-    /// Changes that the client is to hear of.
+    /// The changes that the client is told of.
     pub changes: ChangeBroadcaster,
 }
 
 /// Why a view cannot be opened.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ViewError {
-    /// There is no such part.
+    /// The server or agent does not exist.
     #[error("there is no such server or agent here")]
     NoSuchView,
-    /// The agent exists, and something that it needs is missing. The text says what.
+    /// The agent exists, but something that it needs is missing, which the text names.
     #[error("{0}")]
     AgentNotReady(String),
 }

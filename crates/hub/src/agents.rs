@@ -1,4 +1,7 @@
-//! What single agents see: a workspace for each, there while somebody looks at it.
+//! Bridges for single agents: one workspace for each agent name, open while a client of that agent is connected.
+//!
+//! Used by `served_workspace` for clients that ask for the view of an agent. It does not read configuration files
+//! (`sources` does) and does not decide what an agent may use (`config` does).
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -14,8 +17,8 @@ use switchboard_gateway::view_provider::{
 };
 use switchboard_sources::{PluginHost, SourcesOptions, SyncedWorkspace, WorkspaceExtras};
 
-/// Opens what single agents see, each with its own servers and tools. What an agent brings along starts with its first
-/// client and ends with its last.
+/// Opens the views of single agents, each with its own servers and tools. The servers that an agent adds start with its
+/// first client and end with its last.
 pub struct AgentBridges {
     engine: Engine,
     surroundings: HostContext,
@@ -24,14 +27,14 @@ pub struct AgentBridges {
     options: SourcesOptions,
     extra: WorkspaceExtras,
     shown: BridgeOptions,
-    /// Held while one is opened, so that clients that come at once share it.
+    /// Locked while a bridge is opened, so that clients that arrive at once share it.
     open: Mutex<HashMap<String, WeakBridge>>,
 }
 
 // === impl AgentBridges ===
 
 impl AgentBridges {
-    /// Those of the workspace that `surroundings` and `asked` mean, shown as `shown` says.
+    /// The agents of the workspace that `surroundings` and `asked` name, shown as `shown` says.
     pub fn new(
         engine: Engine,
         surroundings: HostContext,
@@ -51,14 +54,14 @@ impl AgentBridges {
         self
     }
 
-    /// Starts these servers only, whatever an agent names besides.
+    /// Starts only these servers, even if an agent names others.
     #[must_use]
     pub fn with_only_servers(mut self, servers: Option<Vec<String>>) -> Self {
         self.extra.only = servers;
         self
     }
 
-    /// A view for one client of an agent.
+    /// Opens a view for one client of an agent.
     pub async fn open(&self, opening: ViewRequest) -> Result<OpenView<BridgeView>, ViewError> {
         let ViewSelection::Agent(name) = &opening.part else { return Err(ViewError::NoSuchView) };
         let bridge = self.bridge(name).await?;
@@ -90,7 +93,7 @@ impl AgentBridges {
     }
 }
 
-/// What a client of an agent that cannot be served is told.
+/// The error for a client of an agent that cannot be served.
 fn agent_error(problem: Option<ConfigProblem>) -> ViewError {
     match problem {
         Some(problem) if problem.kind != ConfigProblemKind::AgentNotFound => {

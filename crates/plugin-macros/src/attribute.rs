@@ -1,4 +1,6 @@
-//! What stands in the parentheses of an attribute.
+//! The arguments of an attribute, for example `name = ".."` and `read_only`.
+//!
+//! Used by the attributes in the crate root.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -9,7 +11,7 @@ use syn::{
 
 use crate::function::Function;
 
-/// What stands in the parentheses.
+/// The parsed arguments of an attribute.
 #[derive(Default)]
 pub(crate) struct Attribute {
     name: Option<LitStr>,
@@ -62,7 +64,7 @@ impl Attribute {
         Ok(())
     }
 
-    /// The SDK's `ItemInfo`.
+    /// Generates the SDK's `ItemInfo`.
     pub(crate) fn named(&self, function: &Function) -> TokenStream {
         let name = match &self.name {
             Some(name) => name.clone(),
@@ -78,7 +80,7 @@ impl Attribute {
         }
     }
 
-    /// The SDK's `ToolHints`.
+    /// Generates the SDK's `ToolHints`.
     pub(crate) fn note(&self) -> TokenStream {
         let flags = &self.flags;
         quote! {
@@ -89,7 +91,7 @@ impl Attribute {
         }
     }
 
-    /// Where a resource is, and of which type.
+    /// Generates the URI and the media type of a resource.
     pub(crate) fn place(&self, function: &Function) -> syn::Result<TokenStream> {
         let uri = self.uri.as_ref().ok_or_else(|| {
             Error::new(function.name().span(), "say where it is, with `uri = \"…\"`")

@@ -1,4 +1,6 @@
-//! A function an attribute stands on: what is left of it, and the item it becomes.
+//! The annotated function: its parsed parameters, and the module generated beside it.
+//!
+//! Used by the attributes in the crate root. It does not know tools or prompts apart.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -7,20 +9,20 @@ use syn::{
     parse::{Parse, ParseStream},
 };
 
-/// A function, and what its parameters say.
+/// A function with its parsed parameters.
 pub(crate) struct Function {
     function: ItemFn,
     parameters: Vec<Parameter>,
 }
 
 enum Parameter {
-    /// The call itself.
+    /// The `&Context`.
     Context,
     Argument(Argument),
 }
 
 struct Argument {
-    /// Documentation, serde, schemars: what would stand on a field.
+    /// Attributes of documentation, serde and schemars, which move to a field.
     attributes: Vec<Attribute>,
     name: Ident,
     kind: Box<Type>,
@@ -42,14 +44,14 @@ impl Function {
         &self.function.sig.ident
     }
 
-    /// Its documentation, as one text.
+    /// The function's documentation as one text.
     pub(crate) fn documentation(&self) -> String {
         let lines = self.function.attrs.iter().filter_map(documentation);
         let lines: Vec<String> = lines.map(|line| line.trim().to_owned()).collect();
         lines.join("\n").trim().to_owned()
     }
 
-    /// A closure from all arguments in one to the function's own.
+    /// Generates a closure that takes all arguments as one value and calls the function.
     pub(crate) fn call(&self) -> TokenStream {
         let name = self.name();
         let given = self.parameters.iter().map(|parameter| match parameter {
@@ -64,7 +66,7 @@ impl Function {
         }
     }
 
-    /// The same where there are no arguments.
+    /// Generates the closure for a function without arguments.
     pub(crate) fn call_without_arguments(&self) -> TokenStream {
         let name = self.name();
         let given = self.parameters.iter().map(|_| quote!(cx));
@@ -76,7 +78,7 @@ impl Function {
         }
     }
 
-    /// The function as it was, and beside it a module of its name that makes the item.
+    /// Generates the function unchanged, and beside it a module with its name that makes the item.
     pub(crate) fn with_item(&self, item: &TokenStream, completer: Option<&Path>) -> TokenStream {
         let Self { function, .. } = self;
         let (name, visibility) = (self.name(), &function.vis);
@@ -115,7 +117,7 @@ impl Function {
     }
 }
 
-/// Reads a parameter and takes from it what a function may not carry.
+/// Parses a parameter and removes its attributes, which a function's parameter may not have.
 fn parameter(input: &mut FnArg) -> syn::Result<Parameter> {
     let FnArg::Typed(typed) = input else {
         return Err(Error::new_spanned(input, "a function of a plugin has no `self`"));

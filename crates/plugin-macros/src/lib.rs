@@ -1,6 +1,8 @@
-//! The attributes of the plugin SDK: a function stays what it is, and a module of its name beside it makes the item.
+//! The attributes of the plugin SDK: a function stays unchanged, and a module with its name beside it makes
+//! the item.
 //!
-//! This crate refuses to know what an item does; it only writes down what the function's signature says.
+//! Used by plugin authors through `switchboard_plugin_sdk`, which re-exports them. It does not know what an
+//! item does: it only translates the function's signature.
 
 mod attribute;
 mod function;
@@ -14,9 +16,10 @@ use function::Function;
 
 /// Makes a function a tool.
 ///
-/// Its documentation becomes the description, its parameters the schema: documentation of a parameter, and attributes
-/// of serde and schemars, count as they would on a field. A parameter of type `&Context` is the call itself. Takes
-/// `name = ".."`, `title = ".."`, `read_only`, `destructive`, `idempotent`, `open_world`.
+/// Its documentation becomes the description, its parameters the schema: documentation of a parameter, and
+/// attributes of serde and schemars, count as they would on a field. A parameter of type `&Context` receives
+/// the call's context. Takes `name = ".."`, `title = ".."`, `read_only`, `destructive`, `idempotent`,
+/// `open_world`.
 #[proc_macro_attribute]
 pub fn tool(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let attribute = parse_macro_input!(attribute as Attribute);
@@ -31,8 +34,8 @@ pub fn tool(attribute: TokenStream, item: TokenStream) -> TokenStream {
 
 /// Makes a function a prompt.
 ///
-/// Takes `name = ".."`, `title = ".."`, and `complete = function`, where the function gets the argument's name, what
-/// is typed of it, and the context, and returns what it could become.
+/// Takes `name = ".."`, `title = ".."`, and `complete = function`: that function gets the argument's name,
+/// the text typed so far, and the context, and returns the possible values.
 #[proc_macro_attribute]
 pub fn prompt(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let attribute = parse_macro_input!(attribute as Attribute);
@@ -54,7 +57,7 @@ pub fn resource(attribute: TokenStream, item: TokenStream) -> TokenStream {
     placed(&attribute, &function, &quote!(::switchboard_plugin_sdk::Item::resource), &call)
 }
 
-/// Makes a function a template of resources; the names in braces are its parameters.
+/// Makes a function a resource template; the names in braces are its parameters.
 ///
 /// Takes `uri = "notes://{id}"`, `mime = ".."`, `name = ".."`, `title = ".."`, `complete = function`.
 #[proc_macro_attribute]
@@ -65,7 +68,7 @@ pub fn template(attribute: TokenStream, item: TokenStream) -> TokenStream {
     placed(&attribute, &function, &quote!(::switchboard_plugin_sdk::Item::template), &call)
 }
 
-/// An item that has an address.
+/// Generates an item that has a URI.
 fn placed(
     attribute: &Attribute,
     function: &Function,

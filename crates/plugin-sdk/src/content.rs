@@ -1,15 +1,17 @@
-//! What a client is given: text, images, audio, resources, structure.
+//! The content of results: text, images, audio, resources and structured values.
+//!
+//! Used by plugin authors as return values, and by `return_types`.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-/// One piece of a tool's result or of a prompt.
+/// One content block of a tool result or a prompt message.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Content(Value);
 
-/// One part of what a resource holds.
+/// One part of a resource's contents.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Contents(Value);
 
@@ -17,7 +19,7 @@ pub struct Contents(Value);
 #[derive(Debug, Clone, PartialEq)]
 pub struct Message(Value);
 
-/// What a tool came to.
+/// The result of a tool.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolResult(Map<String, Value>);
 
@@ -38,22 +40,22 @@ impl Content {
         Self(json!({ "type": "image", "data": STANDARD.encode(bytes), "mimeType": mime }))
     }
 
-    /// Sound.
+    /// Audio.
     pub fn audio(bytes: impl AsRef<[u8]>, mime: &str) -> Self {
         Self(json!({ "type": "audio", "data": STANDARD.encode(bytes), "mimeType": mime }))
     }
 
-    /// A resource, with what it holds.
+    /// A resource with its contents.
     pub fn resource(Contents(held): Contents) -> Self {
         Self(json!({ "type": "resource", "resource": held }))
     }
 
-    /// Where a resource is.
+    /// A link to a resource.
     pub fn link(uri: &str, name: &str) -> Self {
         Self(json!({ "type": "resource_link", "uri": uri, "name": name }))
     }
 
-    /// With `audience`, `priority` and the like.
+    /// Adds annotations such as `audience` and `priority`.
     #[must_use]
     pub fn annotated(mut self, annotations: Value) -> Self {
         self.0["annotations"] = annotations;
@@ -80,12 +82,12 @@ impl From<&str> for Content {
 // === impl Contents ===
 
 impl Contents {
-    /// Text.
+    /// Contents of text.
     pub fn text(uri: &str, mime: &str, text: impl Into<String>) -> Self {
         Self(json!({ "uri": uri, "mimeType": mime, "text": text.into() }))
     }
 
-    /// Anything else.
+    /// Binary contents.
     pub fn blob(uri: &str, mime: &str, bytes: impl AsRef<[u8]>) -> Self {
         Self(json!({ "uri": uri, "mimeType": mime, "blob": STANDARD.encode(bytes) }))
     }
@@ -98,12 +100,12 @@ impl Contents {
 // === impl Message ===
 
 impl Message {
-    /// What the person says.
+    /// A message of the user.
     pub fn user(content: impl Into<Content>) -> Self {
         Self(json!({ "role": "user", "content": content.into().0 }))
     }
 
-    /// What the model says.
+    /// A message of the model.
     pub fn assistant(content: impl Into<Content>) -> Self {
         Self(json!({ "role": "assistant", "content": content.into().0 }))
     }
@@ -116,20 +118,20 @@ impl Message {
 // === impl ToolResult ===
 
 impl ToolResult {
-    /// Some pieces of content.
+    /// A result of some content blocks.
     pub fn new(content: impl IntoIterator<Item = Content>) -> Self {
         let content: Vec<Value> = content.into_iter().map(Content::into_value).collect();
         Self(Map::from_iter([("content".to_owned(), Value::Array(content))]))
     }
 
-    /// A call that was understood and cannot be done.
+    /// An error result: the call was understood and cannot be done.
     pub fn mistake(text: impl Into<String>) -> Self {
         let mut result = Self::new([Content::text(text)]);
         result.0.insert("isError".into(), true.into());
         result
     }
 
-    /// With the structure that the content tells in words.
+    /// Adds the structured form of the content.
     #[must_use]
     pub fn structured(mut self, structure: Value) -> Self {
         self.0.insert("structuredContent".into(), structure);

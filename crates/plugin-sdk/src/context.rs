@@ -1,4 +1,6 @@
-//! What a function may say and ask while it runs.
+//! The context of a call: logs, progress, questions, cancellation and tasks.
+//!
+//! Used by plugin functions, which take a `&Context`. The calls to the host are in `export`.
 
 use std::{
     cell::RefCell,
@@ -15,30 +17,30 @@ use crate::{
     export::{HostLine, refused},
 };
 
-/// How often a sleeper looks whether anybody still waits.
+/// How often `sleep` checks whether the call was cancelled.
 const CANCEL_POLL_INTERVAL: Duration = Duration::from_millis(10);
 const LOG_LEVELS: [&str; 8] =
     ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 
-/// A call under way, as the function that answers it sees it.
+/// A running call, as the function that answers it sees it.
 #[derive(Debug)]
 pub struct Context(ContextKind);
 
 #[derive(Debug)]
 enum ContextKind {
     Hosted(HostLine),
-    /// In a test: what was said is kept.
+    /// In a test: notifications are recorded.
     Alone(RefCell<Vec<(String, Value)>>),
 }
 
-/// What a person answered.
+/// The user's answer to an elicitation.
 #[derive(Debug, Clone, PartialEq)]
 pub enum UserAnswer<T> {
-    /// This.
+    /// The user gave this answer.
     Accepted(T),
-    /// That they will not say.
+    /// The user declined to answer.
     Declined,
-    /// Nothing: the question was closed.
+    /// The user closed the question.
     Cancelled,
 }
 
@@ -49,7 +51,7 @@ struct ElicitResult {
     content: Value,
 }
 
-/// The answer to one question of many.
+/// Reads the answer to one of several questions.
 fn answered(mut answer: Value) -> Result<Value> {
     match answer.get_mut("error") {
         None => Ok(answer["result"].take()),
@@ -60,7 +62,7 @@ fn answered(mut answer: Value) -> Result<Value> {
 // === impl Context ===
 
 impl Context {
-    /// A context for tests: nobody listens, nobody answers, and [`Context::said`] tells what was said.
+    /// A context for tests: notifications are recorded for [`Context::said`], and questions get no answer.
     pub fn alone() -> Self {
         Self(ContextKind::Alone(RefCell::default()))
     }
@@ -69,7 +71,7 @@ impl Context {
         Self(ContextKind::Hosted(line))
     }
 
-    /// Of a context for tests: the notifications so far, each with its parameters.
+    /// In a context for tests: the notifications so far, each with its parameters.
     pub fn said(&self) -> Vec<(String, Value)> {
         match &self.0 {
             ContextKind::Alone(said) => said.borrow().clone(),
@@ -83,7 +85,7 @@ impl Context {
         self.log_data(level, "", &Value::String(text.to_string()));
     }
 
-    /// Logs anything, in the name of a logger.
+    /// Logs any value, under the name of a logger.
     pub fn log_data(&self, level: &str, logger: &str, data: &Value) {
         let number = LOG_LEVELS.iter().position(|known| *known == level).unwrap_or(1);
         match &self.0 {
@@ -95,7 +97,7 @@ impl Context {
         }
     }
 
-    /// Says how far the call is.
+    /// Reports progress.
     pub fn progress(&self, progress: f64, total: Option<f64>, message: &str) {
         match &self.0 {
             ContextKind::Hosted(line) => line.progress(progress, total.unwrap_or(-1.0), message),
@@ -106,7 +108,7 @@ impl Context {
         }
     }
 
-    /// Sends any other notification to the client whose call this is.
+    /// Sends any other notification to the client that made this call.
     pub fn notify(&self, method: &str, params: &Value) {
         match &self.0 {
             ContextKind::Hosted(line) => line.notify(method, &params.to_string()),
@@ -114,12 +116,12 @@ impl Context {
         }
     }
 
-    /// Tells every client that what the plugin offers has changed.
+    /// Tells every client that a list of this plugin has changed.
     pub fn list_changed(&self, list: &str) {
         self.announce(&format!("notifications/{list}/list_changed"), &json!({}));
     }
 
-    /// Tells everybody who subscribed to a resource that it has changed.
+    /// Tells every subscriber of a resource that it has changed.
     pub fn updated(&self, uri: &str) {
         self.announce("notifications/resources/updated", &json!({ "uri": uri }));
     }
@@ -131,7 +133,7 @@ impl Context {
         }
     }
 
-    /// Whether nobody waits for the call any more.
+    /// Whether the call was cancelled.
     pub fn is_cancelled(&self) -> bool {
         match &self.0 {
             ContextKind::Hosted(line) => line.is_cancelled(),
@@ -153,7 +155,7 @@ impl Context {
         }
     }
 
-    /// Asks the person behind the client to fill in a form, described by a schema. Waits for the answer.
+    /// Asks the user to fill in a form that a schema describes. Waits for the answer.
     pub fn elicit<T: DeserializeOwned>(
         &self,
         message: &str,
@@ -172,7 +174,8 @@ impl Context {
         })
     }
 
-    /// Asks the client anything a server may ask: `sampling/createMessage`, `roots/list`. Waits for the answer.
+    /// Sends any request that a server may send to a client: `sampling/createMessage`, `roots/list`. Waits
+    /// for the answer.
     pub fn request(&self, method: &str, params: &Value) -> Result<Value> {
         match &self.0 {
             ContextKind::Hosted(line) => {
@@ -182,8 +185,8 @@ impl Context {
         }
     }
 
-    /// Asks several things at once, which saves the client a round: each with a key, a method and its parameters.
-    /// The answers come in the same order.
+    /// Asks several questions at once, which saves the client a round trip: each with a key, a method and its
+    /// parameters. The answers come in the order of the questions.
     pub fn request_all(&self, questions: &[(&str, &str, Value)]) -> Result<Vec<Result<Value>>> {
         let asked = questions.iter().map(|(key, method, params)| {
             ((*key).to_owned(), json!({ "method": method, "params": params }))
@@ -198,12 +201,12 @@ impl Context {
         Ok(questions.iter().map(answer).collect())
     }
 
-    /// Makes the call a task: its client gets a handle at once, and looks when it likes how far it is, what it asks and
-    /// what came of it. The function goes on, and what it returns is the task's result.
+    /// Turns the call into a task: the client gets a handle at once, and polls it for progress, questions and
+    /// the result. The function continues, and its return value is the task's result.
     ///
-    /// An error where the client cannot be given a task: one that returns it does nothing for such a client, one that
-    /// ignores it keeps the client waiting. The plugin declares [`crate::Plugin::extension`]
-    /// `io.modelcontextprotocol/tasks`.
+    /// Returns an error if the client does not support tasks: a function that returns this error does nothing
+    /// for that client, a function that ignores it makes the client wait for the result. The plugin must
+    /// declare [`crate::Plugin::extension`] `io.modelcontextprotocol/tasks`.
     pub fn become_task(&self) -> Result<()> {
         self.request(TASK, &json!({})).map(drop)
     }

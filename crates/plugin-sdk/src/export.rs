@@ -1,7 +1,9 @@
-//! Between Rust and the binary interface: the table of a plugin, and a call's line to its host.
+//! The bridge between Rust and interface version 2: the function table of a plugin, and the host's functions
+//! for a call.
 //!
-//! All `unsafe` of the crate is here. What a host promises (the header says it): the host's table outlives the
-//! instance, a call outlives `handle`, texts are UTF-8 and live as long as the function they are given to runs.
+//! Used by the macros `plugin!` and `export!`, and by `Context`. All `unsafe` of the crate is here. The host
+//! promises, as the header says: the host's table outlives the instance, a call outlives `handle`, texts are
+//! UTF-8 and live until the function that takes them returns.
 
 #![allow(unsafe_code, reason = "the interface is made of pointers")]
 
@@ -19,31 +21,31 @@ use crate::{
     abi::v2::{self, Answer, Call, Host, Text},
 };
 
-/// Whoever wrote a plugin: what the macro [`crate::plugin!`] makes a table of.
+/// A plugin's definition, from which [`crate::plugin!`] makes a function table.
 pub trait PluginDefinition: 'static {
     /// The plugin's name.
     const NAME: &'static str;
-    /// Its version.
+    /// The plugin's version.
     const VERSION: &'static str;
 
-    /// What it offers.
+    /// The plugin with all its items.
     fn plugin() -> Plugin;
 }
 
-/// What a host holds on to.
+/// The instance that a host's pointer refers to.
 struct Instance {
     plugin: Plugin,
     host: *const Host,
 }
 
-/// A call's line to its host.
+/// The host's functions for one call.
 #[derive(Debug)]
 pub(crate) struct HostLine {
     host: *const Host,
     call: *const Call,
 }
 
-/// The table of a plugin.
+/// The function table of a plugin.
 pub fn entry<A: PluginDefinition>() -> &'static v2::Plugin {
     const {
         &v2::Plugin {
@@ -73,22 +75,22 @@ unsafe extern "C-unwind" fn create<A: PluginDefinition>(
     match made {
         Ok(plugin) => {
             let made = Box::into_raw(Box::new(Instance { plugin, host }));
-            // SAFETY: the host gives a place for the instance.
+            // SAFETY: the host passes a valid out-pointer for the instance.
             unsafe { instance.write(made.cast()) };
             v2::OK
         }
-        // SAFETY: the host gives a place for the answer.
+        // SAFETY: the host passes a valid out-pointer for the answer.
         Err(failure) => unsafe { refuse(&failure, answer) },
     }
 }
 
 unsafe extern "C-unwind" fn destroy(instance: *mut c_void) {
-    // SAFETY: it came from `create`, and the host destroys it once.
+    // SAFETY: the instance came from `create`, and the host destroys it once.
     drop(unsafe { Box::from_raw(instance.cast::<Instance>()) });
 }
 
 unsafe extern "C-unwind" fn describe(instance: *mut c_void, answer: *mut Answer) -> i32 {
-    // SAFETY: the instance came from `create`; the host gives a place for the answer.
+    // SAFETY: the instance came from `create`; the host passes a valid out-pointer for the answer.
     unsafe {
         let instance = &*instance.cast::<Instance>();
         reply(guarded(|| Ok(instance.plugin.describe())), answer)
@@ -102,7 +104,8 @@ unsafe extern "C-unwind" fn handle(
     params: Text,
     answer: *mut Answer,
 ) -> i32 {
-    // SAFETY: the instance came from `create`; texts live while this runs; there is a place for the answer.
+    // SAFETY: the instance came from `create`; texts live while this runs; the out-pointer for the answer is
+    // valid.
     unsafe {
         let instance = &*instance.cast::<Instance>();
         let (method, params) = (borrow(method), borrow(params));
@@ -116,7 +119,7 @@ unsafe extern "C-unwind" fn handle(
 }
 
 unsafe extern "C-unwind" fn release(_instance: *mut c_void, answer: *mut Answer) {
-    // SAFETY: an answer of ours is a boxed string, and is released once.
+    // SAFETY: our answer is a boxed string, and is released once.
     unsafe {
         let owner = (*answer).owner;
         if !owner.is_null() {
@@ -129,14 +132,14 @@ unsafe extern "C-unwind" fn release(_instance: *mut c_void, answer: *mut Answer)
 unsafe extern "C-unwind" fn subscribe(instance: *mut c_void, uri: Text, on: i32) {
     // SAFETY: the instance came from `create`; the text lives while this runs.
     let (instance, uri) = unsafe { (&*instance.cast::<Instance>(), borrow(uri)) };
-    // Whoever panics here has nobody to tell.
+    // A panic here has no caller to report it to.
     let _ = guarded(|| {
         instance.plugin.subscribed(uri, on != 0);
         Ok(())
     });
 }
 
-/// A panic of the author's is a failed call, not a crash.
+/// Runs a plugin function; its panic becomes a failed call instead of a crash.
 fn guarded<T>(run: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|payload| {
         Err(Failure::Rpc {
@@ -153,33 +156,33 @@ fn words(payload: &(dyn Any + Send)) -> &str {
 }
 
 /// # Safety
-/// `answer` must be a place to write to.
+/// `answer` must be valid for writes.
 unsafe fn reply(outcome: Result<Value>, answer: *mut Answer) -> i32 {
     match outcome {
-        // SAFETY: as promised.
+        // SAFETY: the caller promises a valid `answer`.
         Ok(value) => unsafe { give(value.to_string(), v2::OK, answer) },
-        // SAFETY: as promised.
+        // SAFETY: the caller promises a valid `answer`.
         Err(failure) => unsafe { refuse(&failure, answer) },
     }
 }
 
 /// # Safety
-/// `answer` must be a place to write to.
+/// `answer` must be valid for writes.
 unsafe fn refuse(failure: &Failure, answer: *mut Answer) -> i32 {
     if *failure == Failure::Cancelled {
         return v2::CANCELLED;
     }
-    // SAFETY: as promised.
+    // SAFETY: the caller promises a valid `answer`.
     unsafe { give(failure.to_rpc().to_string(), v2::ERROR, answer) }
 }
 
 /// # Safety
-/// `answer` must be a place to write to.
+/// `answer` must be valid for writes.
 unsafe fn give(text: String, status: i32, answer: *mut Answer) -> i32 {
     let text = Box::new(text);
     let shown = Text::of(&text);
     let owner = Box::into_raw(text).cast();
-    // SAFETY: as promised.
+    // SAFETY: the caller promises a valid `answer`.
     unsafe { answer.write(Answer { text: shown, owner }) };
     status
 }
@@ -190,48 +193,48 @@ unsafe fn borrow<'a>(text: Text) -> &'a str {
     if text.ptr.is_null() {
         return "";
     }
-    // SAFETY: as promised; what is not UTF-8 after all is taken as nothing.
+    // SAFETY: the caller promises the text's lifetime; a text that is not UTF-8 counts as empty.
     let bytes = unsafe { std::slice::from_raw_parts(text.ptr, text.len) };
     std::str::from_utf8(bytes).unwrap_or_default()
 }
 
-// === impl Line ===
+// === impl HostLine ===
 
 impl HostLine {
     fn host(&self) -> &Host {
-        // SAFETY: the host outlives the instance, and the instance this call.
+        // SAFETY: the host's table outlives the instance, and the instance outlives this call.
         unsafe { &*self.host }
     }
 
     pub(crate) fn log(&self, level: usize, logger: &str, data: &str) {
         let level = i32::try_from(level).unwrap_or_default();
-        // SAFETY: the call is under way; the texts live until the function returns.
+        // SAFETY: the call is running; the texts live until the function returns.
         unsafe { (self.host().log)(self.call, level, Text::of(logger), Text::of(data)) }
     }
 
     pub(crate) fn progress(&self, progress: f64, total: f64, message: &str) {
-        // SAFETY: as above.
+        // SAFETY: the call is running; the text lives until the function returns.
         unsafe { (self.host().progress)(self.call, progress, total, Text::of(message)) }
     }
 
     pub(crate) fn is_cancelled(&self) -> bool {
-        // SAFETY: the call is under way.
+        // SAFETY: the call is running.
         unsafe { (self.host().cancelled)(self.call) != 0 }
     }
 
     pub(crate) fn notify(&self, method: &str, params: &str) {
-        // SAFETY: as above.
+        // SAFETY: the call is running; the texts live until the function returns.
         unsafe { (self.host().notify)(self.call, Text::of(method), Text::of(params)) }
     }
 
     pub(crate) fn announce(&self, method: &str, params: &str) {
-        // SAFETY: a notification need not belong to a call.
+        // SAFETY: a notification may have no call.
         unsafe { (self.host().notify)(ptr::null(), Text::of(method), Text::of(params)) }
     }
 
     pub(crate) fn elicit(&self, params: &str) -> Result<String> {
         let ask = |answer: *mut Answer| {
-            // SAFETY: the call is under way, and there is a place for the answer.
+            // SAFETY: the call is running, and the out-pointer for the answer is valid.
             unsafe { (self.host().elicit)(self.call, Text::of(params), answer) }
         };
         self.asked(ask)
@@ -239,7 +242,7 @@ impl HostLine {
 
     pub(crate) fn request(&self, method: &str, params: &str) -> Result<String> {
         let ask = |answer: *mut Answer| {
-            // SAFETY: as above.
+            // SAFETY: the call is running, and the out-pointer for the answer is valid.
             unsafe { (self.host().request)(self.call, Text::of(method), Text::of(params), answer) }
         };
         self.asked(ask)
@@ -262,7 +265,7 @@ impl HostLine {
     }
 }
 
-/// The client's error, as ours.
+/// Converts the client's error.
 pub(crate) fn refused(error: &Value) -> Failure {
     Failure::Rpc {
         code: error["code"].as_i64().unwrap_or(-32603),

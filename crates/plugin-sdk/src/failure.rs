@@ -1,50 +1,52 @@
-//! What an author's function returns when it cannot do what it was asked to.
+//! The error type of plugin functions.
+//!
+//! Used by plugin authors; `item` and `export` turn it into a tool result or a JSON-RPC error.
 
 use std::fmt;
 
 use serde_json::{Value, json};
 
-/// What a function of a plugin returns.
+/// The result of a plugin function.
 pub type Result<T> = std::result::Result<T, Failure>;
 
-/// A call that did not do what it was asked to. Any error becomes one with `?`.
+/// The failure of a call. Any error converts into one with `?`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Failure {
-    /// The request was understood and cannot be done. A tool's client gets a result that says so, which its model
-    /// reads; everybody else gets an error.
+    /// The request was understood and cannot be done. For a tool, the client gets an error result that its
+    /// model reads; for any other item, a JSON-RPC error.
     Said(String),
-    /// A JSON-RPC error, for requests that make no sense.
+    /// A JSON-RPC error, for invalid requests.
     Rpc {
-        /// The code; -32602 says that parameters are wrong.
+        /// The error code; -32602 stands for invalid parameters.
         code: i64,
-        /// What is wrong.
+        /// The message.
         message: String,
-        /// More, for programs.
+        /// Data for programs.
         data: Option<Value>,
     },
-    /// Nobody waits any more.
+    /// The call was cancelled.
     Cancelled,
 }
 
 // === impl Failure ===
 
 impl Failure {
-    /// The request was understood and cannot be done.
+    /// A request that was understood and cannot be done.
     pub fn new(text: impl fmt::Display) -> Self {
         Self::Said(text.to_string())
     }
 
-    /// Parameters that make no sense.
+    /// Invalid parameters.
     pub fn invalid(text: impl fmt::Display) -> Self {
         Self::Rpc { code: -32602, message: text.to_string(), data: None }
     }
 
-    /// A method that is not there.
+    /// An unknown method.
     pub fn unknown_method(method: &str) -> Self {
         Self::Rpc { code: -32601, message: format!("Method not found: {method}"), data: None }
     }
 
-    /// The JSON-RPC error it is, where it has to be one.
+    /// The JSON-RPC error.
     pub(crate) fn to_rpc(&self) -> Value {
         match self {
             Self::Said(message) => json!({ "code": -32603, "message": message }),
@@ -57,7 +59,7 @@ impl Failure {
     }
 }
 
-// As with other types that every error turns into, this is no error itself: the two would be one conversion too many.
+// `Failure` is no `std::error::Error` itself: then this conversion would conflict with `From<T> for T`.
 impl<E: std::error::Error> From<E> for Failure {
     fn from(error: E) -> Self {
         let mut text = error.to_string();

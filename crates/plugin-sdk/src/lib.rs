@@ -1,4 +1,7 @@
-//! For authors of plugins.
+//! The SDK for native plugins of Switchboard.
+//!
+//! Used by plugin authors (`switchboard plugin new` copies it into each Rust project) and by the built-in
+//! plugins.
 //!
 //! A function with an attribute becomes a tool, a prompt, a resource or a template; its parameters become the schema
 //! that clients see, and its documentation the description:
@@ -23,12 +26,12 @@
 //! # fn main() {}
 //! ```
 //!
-//! With `export!()` beside it, and built as a `cdylib`, that is a file `switchboard plugin serve` loads. Functions run on
-//! threads of a worker process, several at a time; one that fails says so with an error, and one that crashes takes
-//! nothing but its own calls along.
+//! With `export!()` beside it, and built as a `cdylib`, that is a file that `switchboard plugin serve` loads.
+//! Functions run on threads of a worker process, several at a time; a function that fails returns an error,
+//! and one that crashes ends only the calls of its own plugin.
 //!
-//! For C and C++ there is one header for each version of the interface in `include/`. This crate refuses to know how
-//! a host runs plugins.
+//! For C and C++ there is one header for each interface version in `include/`. This crate does not know how a
+//! host runs plugins.
 
 pub mod abi;
 pub mod content;
@@ -49,7 +52,7 @@ pub use plugin::Plugin;
 pub use return_types::{IntoContents, IntoMessages, IntoText, IntoToolResult};
 pub use switchboard_plugin_macros::{prompt, resource, template, tool};
 
-// What the attributes write refers to these by way of this crate.
+// Code that the attributes generate refers to these crates through this one.
 #[doc(hidden)]
 pub use {schemars, serde, serde_json};
 

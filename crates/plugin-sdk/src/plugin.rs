@@ -1,4 +1,6 @@
-//! Everything one plugin offers, and who answers what.
+//! A plugin: all of its items, and the dispatch of requests to them.
+//!
+//! Used by plugin authors through `plugin!`, and by `export` and the host's built-in plugins.
 
 use std::fmt;
 
@@ -7,13 +9,13 @@ use serde_json::{Map, Value, json};
 
 use crate::{Context, Failure, Item, Result, item::Completer};
 
-/// A method of the author's own.
+/// A custom method.
 type Method = Box<dyn Fn(Value, &Context) -> Result<Value> + Send + Sync>;
 
-/// Hears which resource somebody wants to hear of, or nobody any more.
+/// Called when a resource gets its first subscriber or loses its last.
 type SubscriptionListener = Box<dyn Fn(&str, bool) + Send + Sync>;
 
-/// Everything one plugin offers.
+/// A plugin with all its items.
 pub struct Plugin {
     name: String,
     version: String,
@@ -60,7 +62,7 @@ struct CompletionArgument {
 // === impl Plugin ===
 
 impl Plugin {
-    /// A plugin that offers nothing yet.
+    /// A plugin without items.
     pub fn new(name: &str, version: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -73,21 +75,21 @@ impl Plugin {
         }
     }
 
-    /// With one more item.
+    /// Adds an item.
     #[must_use]
     pub fn with(mut self, item: Item) -> Self {
         self.items.push(item);
         self
     }
 
-    /// With advice for the model.
+    /// Sets the instructions for the model.
     #[must_use]
     pub fn instructions(mut self, text: &str) -> Self {
         self.instructions = Some(text.to_owned());
         self
     }
 
-    /// With a method of its own, which gets the parameters as they are.
+    /// Adds a custom method, which gets the request's parameters.
     #[must_use]
     pub fn method(
         mut self,
@@ -98,32 +100,33 @@ impl Plugin {
         self
     }
 
-    /// With an extension of the protocol, and its settings: an object. Its methods are the plugin's own, but for those of
-    /// `io.modelcontextprotocol/tasks`, which the host has; see [`Context::become_task`].
+    /// Declares a protocol extension with its settings, an object. Its methods are custom methods of the
+    /// plugin, except those of `io.modelcontextprotocol/tasks`, which the host implements; see
+    /// [`Context::become_task`].
     #[must_use]
     pub fn extension(mut self, id: &str, settings: Value) -> Self {
         self.extensions.insert(id.to_owned(), settings);
         self
     }
 
-    /// With somebody who hears which resources clients want to hear of.
+    /// Sets the listener for resource subscriptions.
     #[must_use]
     pub fn on_subscribe(mut self, hear: impl Fn(&str, bool) + Send + Sync + 'static) -> Self {
         self.subscribed = Some(Box::new(hear));
         self
     }
 
-    /// Its name.
+    /// The plugin's name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its version.
+    /// The plugin's version.
     pub fn version(&self) -> &str {
         &self.version
     }
 
-    /// What it offers, as the second version of the interface describes it.
+    /// The plugin's description, in the form of interface version 2.
     pub fn describe(&self) -> Value {
         let list = |kind: fn(&Item) -> Option<&Value>| -> Vec<&Value> {
             self.items.iter().filter(|item| item.is_there()).filter_map(kind).collect()
@@ -179,7 +182,7 @@ impl Plugin {
 
     fn read(&self, params: Value, cx: &Context) -> Result<Value> {
         let UriParams { uri } = read_params(params)?;
-        // A resource that is named counts before a template that would make its URI.
+        // A resource with this URI takes precedence over a template that matches it.
         let named = self.items.iter().find_map(|item| item.read(&uri, cx));
         let made = || self.items.iter().find_map(|item| item.read_made(&uri, cx));
         named.or_else(made).unwrap_or_else(|| {
@@ -208,7 +211,7 @@ impl Plugin {
     }
 }
 
-/// The protocol allows no more in one answer.
+/// The most values that MCP allows in one answer.
 const MAX_COMPLETION_VALUES: usize = 100;
 
 fn read_params<T: for<'de> Deserialize<'de>>(params: Value) -> Result<T> {

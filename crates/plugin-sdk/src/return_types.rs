@@ -1,4 +1,6 @@
-//! What functions of a plugin may return, and what becomes of it.
+//! The return types of plugin functions, and their conversion into MCP results.
+//!
+//! Used by `item`; plugin authors may implement the traits for their own types.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -6,30 +8,30 @@ use serde_json::Value;
 
 use crate::{Content, Contents, Json, Message, Result, ToolResult, item::schema};
 
-/// What a tool may return.
+/// The return types of a tool.
 pub trait IntoToolResult {
-    /// The schema of its structured content, if it has any.
+    /// The schema of the structured content, if there is any.
     fn output_schema() -> Option<Value> {
         None
     }
 
-    /// The result itself.
+    /// Converts into a tool result.
     fn into_tool_result(self) -> Result<ToolResult>;
 }
 
-/// What a prompt may return.
+/// The return types of a prompt.
 pub trait IntoMessages {
-    /// The messages.
+    /// Converts into messages.
     fn into_messages(self) -> Result<Vec<Message>>;
 }
 
-/// What a resource may return.
+/// The return types of a resource.
 pub trait IntoContents {
-    /// What it holds.
+    /// Converts into the resource's contents.
     fn into_contents(self, uri: &str, mime: &str) -> Result<Vec<Contents>>;
 }
 
-/// Text, in any of the forms in which functions return it.
+/// Text, as a `String` or `&str`.
 pub trait IntoText: Into<String> {}
 impl IntoText for String {}
 impl IntoText for &str {}
@@ -96,7 +98,7 @@ impl IntoMessages for Vec<Message> {
     }
 }
 
-/// What the person is to say.
+/// A text becomes a message of the user.
 impl<T: IntoText> IntoMessages for T {
     fn into_messages(self) -> Result<Vec<Message>> {
         Ok(vec![Message::user(Content::text(self))])

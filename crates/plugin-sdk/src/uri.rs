@@ -1,22 +1,24 @@
-//! Templates of URIs: `notes://{folder}/{id}`. Of RFC 6570 the simple and the reserved form, which is what servers use.
+//! URI templates: `notes://{folder}/{id}`. Of RFC 6570, the simple and the reserved form, which servers use.
+//!
+//! Used by `item` and by the plugin host.
 
-/// A template, taken apart.
+/// A parsed URI template.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UriTemplate(Vec<Part>);
 
 #[derive(Debug, Clone, PartialEq)]
 enum Part {
     Text(String),
-    /// Up to the next `/`.
+    /// `{name}`: up to the next `/`.
     Segment(String),
-    /// Everything: `{+name}`.
+    /// `{+name}`: everything, slashes included.
     Rest(String),
 }
 
 // === impl UriTemplate ===
 
 impl UriTemplate {
-    /// Takes a template apart.
+    /// Parses a template.
     pub fn new(template: &str) -> Self {
         let mut parts = Vec::new();
         let mut left = template;
@@ -33,7 +35,7 @@ impl UriTemplate {
         Self(parts)
     }
 
-    /// The values that make the template this URI, if any do.
+    /// Returns the values with which the template becomes this URI; `None` if it does not match.
     pub fn read(&self, uri: &str) -> Option<Vec<(String, String)>> {
         let mut values = Vec::new();
         matches(&self.0, uri, &mut values).then_some(values)
@@ -51,7 +53,7 @@ fn matches(parts: &[Part], uri: &str, values: &mut Vec<(String, String)>) -> boo
         Part::Segment(name) => (name, uri.find('/').unwrap_or(uri.len())),
         Part::Rest(name) => (name, uri.len()),
     };
-    // The longest value that leaves the rest of the template its due.
+    // Tries the longest value first, and shortens it until the rest of the template matches.
     let cuts = uri.char_indices().map(|(at, _)| at).chain([uri.len()]);
     let cuts: Vec<usize> = cuts.filter(|at| (1..=end).contains(at)).collect();
     for cut in cuts.into_iter().rev() {

@@ -1,4 +1,6 @@
-//! A call under way in a worker, and what is heard of it.
+//! A running call in a worker: its events, its answer and its cancellation.
+//!
+//! Used by `server`, `tasks` and `worker_process`. It does not choose the worker (`slot`).
 
 use std::sync::Arc;
 
@@ -18,23 +20,24 @@ use crate::{fault::PluginFault, worker_process::Worker};
 /// Notifications and questions that may wait for one call.
 const MAX_WAITING_EVENTS: usize = 256;
 
-/// What a call of a worker's hears. Held until the worker has answered, whoever still waits.
+/// The sending side of a call's events. Kept until the worker has answered, even if the client has stopped
+/// waiting.
 pub(crate) struct WorkerMailbox {
     pub(crate) events: queue::QueueSender<WorkerCallEvent>,
     pub(crate) done: oneshot::Sender<Result<Raw, RpcError>>,
-    /// Since when nobody waits.
+    /// When the client stopped waiting.
     pub(crate) abandoned: Option<Instant>,
     _slot: OwnedSemaphorePermit,
 }
 
-/// What a worker says of a call before it is over.
+/// A message of a worker about a running call.
 #[derive(Debug)]
 pub(crate) enum WorkerCallEvent {
     Note { method: String, params: Raw },
     Ask { id: Id, method: String, params: Raw },
 }
 
-/// What comes next of a call.
+/// The next event or the end of a call.
 #[derive(Debug)]
 pub(crate) enum WorkerCallStep {
     Event(WorkerCallEvent),
@@ -42,27 +45,27 @@ pub(crate) enum WorkerCallStep {
     Gone(PluginFault),
 }
 
-/// A call under way. Dropped, it is cancelled.
+/// A running call. Dropping it cancels the call.
 pub(crate) struct WorkerCall {
     pub(crate) worker: Arc<Worker>,
     id: u64,
     events: queue::QueueReceiver<WorkerCallEvent>,
     done: oneshot::Receiver<Result<Raw, RpcError>>,
-    /// Set once it is over.
+    /// Set when the call has ended.
     end: Option<WorkerCallEnd>,
 }
 
 /// How a call has ended.
 enum WorkerCallEnd {
     Answered(Result<Raw, RpcError>),
-    /// The worker is gone.
+    /// The worker has ended.
     Gone,
 }
 
-// === impl Call ===
+// === impl WorkerCall ===
 
 impl WorkerCall {
-    /// A call of `worker`'s, and where what is said of it goes.
+    /// Creates a call of `worker`, and the mailbox for its messages.
     pub(crate) fn new(
         worker: Arc<Worker>,
         id: u64,
@@ -74,9 +77,9 @@ impl WorkerCall {
         (call, WorkerMailbox { events, done, abandoned: None, _slot: slot })
     }
 
-    /// What comes next. What was said before the answer comes before it. Safe to cancel.
+    /// Returns the next event. Events that were sent before the answer come before it. Cancel-safe.
     pub(crate) async fn next(&mut self) -> WorkerCallStep {
-        // A plugin that always has more to say must not keep the runtime's thread.
+        // A plugin that sends without pause must not block the runtime's thread.
         consume_budget().await;
         if self.end.is_none() {
             tokio::select! {
@@ -85,7 +88,7 @@ impl WorkerCall {
                 done = &mut self.done => self.end = Some(done.map_or(WorkerCallEnd::Gone, WorkerCallEnd::Answered)),
             }
         }
-        // Whatever was said before the answer is there by now.
+        // All events that were sent before the answer are queued by now.
         if let Some(event) = self.events.try_recv() {
             return WorkerCallStep::Event(event);
         }
@@ -95,13 +98,13 @@ impl WorkerCall {
         }
     }
 
-    /// Answers a question of the plugin's.
+    /// Answers a question of the plugin.
     pub(crate) async fn answer(&self, id: &Id, outcome: Result<Raw, RpcError>) {
         let response = match outcome {
             Ok(result) => Response::result(id, &result),
             Err(error) => Response::error(Some(id), &error),
         };
-        // A worker that is gone has a reason, which comes next.
+        // If the worker has ended, `next` returns the cause.
         self.worker.send(response.text().clone()).await;
     }
 }

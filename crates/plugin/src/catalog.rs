@@ -1,4 +1,7 @@
-//! What all plugins offer together: who answers what, and the lists as clients get them.
+//! The catalog of all plugins: the merged lists as clients get them, and which plugin owns each item.
+//!
+//! Used by `plugins`, `server`, `subscriptions` and `catalog_task`, which rebuilds it. It is not the catalog
+//! of all servers (`switchboard_core`).
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -14,7 +17,7 @@ use crate::{
     slot::PluginSlot,
 };
 
-/// Everything on offer at one moment.
+/// All items of all plugins at one moment.
 #[derive(Default)]
 pub(crate) struct PluginCatalog {
     tools: HashMap<String, ItemRef>,
@@ -25,11 +28,11 @@ pub(crate) struct PluginCatalog {
     lists: [Option<Raw>; 4],
     pub(crate) problems: Vec<PluginProblem>,
     pub(crate) instructions: Option<String>,
-    /// Extensions of the protocol, each with its settings.
+    /// Protocol extensions, each with its settings.
     pub(crate) extensions: BTreeMap<String, Map<String, Value>>,
 }
 
-/// Where an item is: whose, and which one of its kind.
+/// An item: its slot, its offer and its index among items of its kind.
 #[derive(Clone)]
 pub(crate) struct ItemRef {
     pub(crate) seat: Arc<PluginSlot>,
@@ -37,7 +40,7 @@ pub(crate) struct ItemRef {
     at: usize,
 }
 
-/// The lists a client can ask for, in the order of [`PluginOffer::counts`].
+/// The lists that a client can request, in the order of [`PluginOffer::counts`].
 const LIST_KEYS: [(ListKind, &str); 4] = [
     (ListKind::Tools, "tools"),
     (ListKind::Prompts, "prompts"),
@@ -57,10 +60,10 @@ impl ItemRef {
     }
 }
 
-// === impl Catalog ===
+// === impl PluginCatalog ===
 
 impl PluginCatalog {
-    /// Everything that `seats` offer. Of two items of one name the first plugin's counts.
+    /// Merges the items of all slots. Of two items with one name, the first plugin's is used.
     pub(crate) fn from_slots(seats: &[Arc<PluginSlot>]) -> Self {
         let mut catalog = Self::default();
         let mut shown: [Vec<Raw>; 4] = Default::default();
@@ -130,11 +133,11 @@ impl PluginCatalog {
         self.lists[at].clone().unwrap_or_else(|| list_result(LIST_KEYS[at].1, &[]))
     }
 
-    /// The lists that are not what they were.
+    /// The lists that differ from `before`.
     pub(crate) fn differences(&self, before: &Self) -> Vec<ListKind> {
         let differs = |list: &ListKind| self.list(*list) != before.list(*list);
         let lists = LIST_KEYS.iter().map(|(list, _)| *list).filter(differs);
-        // A change of templates is told as one of resources.
+        // A change of templates is announced as a change of resources.
         let mut lists: Vec<ListKind> = lists
             .map(|list| if list == ListKind::Templates { ListKind::Resources } else { list })
             .collect();
@@ -150,7 +153,7 @@ impl PluginCatalog {
         self.prompts.get(name)
     }
 
-    /// Whoever holds a resource, by its name or by a template.
+    /// Finds the owner of a resource, by URI or by a matching template.
     pub(crate) fn resource(&self, uri: &str) -> Option<&ItemRef> {
         let made = || {
             let makes =
@@ -160,13 +163,13 @@ impl PluginCatalog {
         self.resources.get(uri).or_else(made)
     }
 
-    /// Whoever offers a template, or else a resource of that URI.
+    /// Finds the owner of a template, or else of a resource with that URI.
     pub(crate) fn template(&self, template: &str) -> Option<&ItemRef> {
         let is_it = |place: &&ItemRef| place.offer.templates[place.at].uri == template;
         self.templates.iter().find(is_it).or_else(|| self.resource(template))
     }
 
-    /// Whether a plugin says that its calls may become tasks.
+    /// Whether any plugin declares tasks.
     pub(crate) fn has_tasks(&self) -> bool {
         self.extensions.contains_key(TASKS_EXTENSION)
     }
@@ -176,7 +179,7 @@ impl PluginCatalog {
     }
 }
 
-/// Takes a name, or tells who has it.
+/// Claims a name for an item, or reports the plugin that has it.
 fn take_name(
     names: &mut HashMap<String, ItemRef>,
     name: &str,
@@ -192,7 +195,7 @@ fn take_name(
 fn list_result(key: &str, items: &[Raw]) -> Raw {
     let items: Vec<&str> = items.iter().map(Raw::as_str).collect();
     let text = format!(r#"{{"{key}":[{}]}}"#, items.join(","));
-    // What is put together of values is one.
+    // Concatenated JSON values form valid JSON.
     Raw::parse(text)
         .unwrap_or_else(|_| Raw::from_value(&json!({ key: [] })).unwrap_or_else(|_| Raw::null()))
 }

@@ -1,4 +1,7 @@
-//! What all seats share, and the one task that keeps the catalog current.
+//! The context that all plugin slots share, and the task that keeps the plugin catalog current.
+//!
+//! Used by `plugins`, which starts the task. It does not watch folders (`watch`) and does not run calls
+//! (`slot`, `call`).
 
 use std::{
     path::PathBuf,
@@ -28,13 +31,13 @@ use crate::{
     worker_process::{Worker, WorkerNotification},
 };
 
-/// How often what waits too long is looked for.
+/// How often expired calls and tasks are swept.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Plugins that are loaded at once.
 const MAX_LOADS_AT_ONCE: usize = 8;
 
-/// What all seats share.
+/// The context that all slots share.
 pub(crate) struct SlotContext {
     pub(crate) options: PluginHostOptions,
     pub(crate) copies: PrivateCopies,
@@ -43,12 +46,12 @@ pub(crate) struct SlotContext {
     pub(crate) words: mpsc::Sender<CatalogTaskMessage>,
 }
 
-/// What the keeper is told.
+/// A message to the catalog task.
 #[derive(Debug)]
 pub(crate) enum CatalogTaskMessage {
-    /// A seat offers something else.
+    /// A slot's offer has changed.
     Rebuild,
-    /// Something has happened in a folder.
+    /// A folder has changed.
     Look,
 }
 
@@ -65,13 +68,13 @@ impl SlotContext {
         Worker::start(&order, &self.options, seat, &self.news).await
     }
 
-    /// Tells the keeper. What does not fit is said already.
+    /// Notifies the catalog task. If its queue is full, the queued messages have this effect already.
     pub(crate) fn notify_task(&self, word: CatalogTaskMessage) {
         let _ = self.words.try_send(word);
     }
 }
 
-/// Keeps everything current until the end.
+/// Keeps the catalog current until shutdown.
 pub(crate) async fn run_catalog_task(
     inner: Arc<Inner>,
     mut news: mpsc::Receiver<WorkerNotification>,
@@ -108,7 +111,7 @@ async fn sweep(inner: &Arc<Inner>) {
     }
 }
 
-/// Waits until nothing has happened for a moment: a file that is being written is not a plugin yet.
+/// Waits until the folders are quiet for a moment: a file that is still being written is no plugin yet.
 async fn wait_until_settled(inner: &Inner, words: &mut mpsc::Receiver<CatalogTaskMessage>) {
     let quiet = inner.host.options.times.quiet;
     while let Ok(Some(word)) = tokio::time::timeout(quiet, words.recv()).await {
@@ -118,7 +121,7 @@ async fn wait_until_settled(inner: &Inner, words: &mut mpsc::Receiver<CatalogTas
     }
 }
 
-/// Takes in what has become of the folders.
+/// Scans the folders, loads changed files and removes slots of deleted ones.
 pub(crate) async fn scan_folders(inner: &Arc<Inner>) {
     let folders = inner.folders.clone();
     let found = tokio::task::spawn_blocking(move || scan_files(&folders)).await.unwrap_or_default();
@@ -136,7 +139,7 @@ pub(crate) async fn scan_folders(inner: &Arc<Inner>) {
         .map(|(path, look)| (inner.slot_of(&path), path, look))
         .filter(|(seat, _, look)| seat.looks_changed(Some(*look)))
         .collect();
-    // One that takes its time does not keep the others.
+    // Loaded concurrently, so that a slow plugin does not delay the others.
     let mut taking = stream::iter(fresh)
         .map(|(seat, path, _)| async move { load_changed_file(inner, &seat, path).await })
         .buffer_unordered(MAX_LOADS_AT_ONCE);
@@ -153,7 +156,7 @@ fn scan_files(folders: &[PathBuf]) -> Vec<(PathBuf, FileStamp)> {
     files.filter_map(|path| Some((path.clone(), FileStamp::read(&path)?))).collect()
 }
 
-/// Loads a file that has changed. Whether anything is different for it.
+/// Loads a changed file. Returns whether the slot's version has changed.
 async fn load_changed_file(inner: &Arc<Inner>, seat: &Arc<PluginSlot>, path: PathBuf) -> bool {
     let host = inner.host.clone();
     let copy = tokio::task::spawn_blocking(move || host.copies.copy_file(&path)).await;
@@ -163,7 +166,7 @@ async fn load_changed_file(inner: &Arc<Inner>, seat: &Arc<PluginSlot>, path: Pat
             seat.set_refused(fault);
             return false;
         }
-        // The runtime ends.
+        // The runtime is ending.
         Err(_) => return false,
     };
     if !seat.has_new_content(&copy.hash) {
@@ -178,7 +181,7 @@ async fn load_changed_file(inner: &Arc<Inner>, seat: &Arc<PluginSlot>, path: Pat
     }
 }
 
-/// Puts the catalog together anew, and tells clients what is different.
+/// Rebuilds the catalog, and announces the lists that changed.
 pub(crate) fn rebuild(inner: &Inner) {
     let catalog = Arc::new(PluginCatalog::from_slots(&inner.slots()));
     let before = {
@@ -191,7 +194,7 @@ pub(crate) fn rebuild(inner: &Inner) {
     }
 }
 
-/// A plugin tells everybody something.
+/// Handles a plugin's notification that belongs to no call.
 async fn handle_notification(
     inner: &Arc<Inner>,
     WorkerNotification { seat, method: told, params }: WorkerNotification,
@@ -213,7 +216,7 @@ async fn handle_notification(
     }
 }
 
-/// Asks a plugin what it offers by now.
+/// Requests a plugin's current offer.
 async fn refresh_offer(inner: &Inner, seat: &Arc<PluginSlot>) {
     let patience = inner.host.options.times.start;
     let Some(worker) = seat.workers().next() else { return };

@@ -1,4 +1,6 @@
-//! What can be wrong with a plugin.
+//! The faults of plugins: why a plugin does not answer, and the problems shown for it.
+//!
+//! Used by every module of this crate and, as [`PluginProblem`], by `cli::plugins` and `switchboard plugin`.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -16,70 +18,70 @@ use crate::server::to_raw;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PluginFault {
-    /// Its file cannot be read or copied.
+    /// The plugin's file cannot be read or copied.
     #[error("cannot read it: {0}")]
     File(String),
-    /// No worker can be started for it.
+    /// No worker process can be started.
     #[error("cannot start a worker: {0}")]
     Spawn(String),
-    /// The worker could not load it, or it refused to begin.
+    /// The worker could not load the plugin, or the plugin failed to initialize.
     #[error("{why}")]
     Refused {
-        /// What the worker was doing, in one word: `load`, `create`, `initialize`, `list`.
+        /// The worker's stage, in one word: `load`, `create`, `initialize`, `list`.
         stage: String,
-        /// What went wrong.
+        /// The cause.
         why: String,
     },
-    /// It took its worker along.
+    /// The worker process ended.
     #[error("its worker ended: {exit}{}", stderr_tail(stderr))]
     Ended {
-        /// How.
+        /// How the process ended.
         exit: ProcessExit,
         /// The last lines of its standard error.
         stderr: String,
     },
-    /// It did not get ready in time.
+    /// The plugin was not ready within the timeout.
     #[error("it was not ready within {} s", .0.as_secs())]
     Slow(Duration),
-    /// It did not answer in time.
+    /// The plugin did not answer within the timeout.
     #[error("it did not answer within {} ms", .0.as_millis())]
     Hung(Duration),
-    /// It sent more than a host can be asked to read.
+    /// The plugin exceeded the limits of `flood`.
     #[error(
         "it was stopped because it flooded: more than {MESSAGES_PER_SECOND} notifications or {} MiB of output a second",
         BYTES_PER_SECOND >> 20
     )]
     Flooded,
-    /// It has ended too often, and is given a rest.
+    /// The plugin's workers ended too often, and the next start is delayed.
     #[error("it is started again in {} ms; before that {before}", left.as_millis())]
     Resting {
-        /// How long still.
+        /// The remaining delay.
         left: Duration,
-        /// What happened to it.
+        /// The fault that ended the last worker.
         before: Box<PluginFault>,
     },
-    /// It has as many calls as it may have at once.
+    /// The plugin has reached its limit of concurrent calls.
     #[error("it has too many calls at once; try again")]
     Busy,
-    /// Four newer versions have come since the call began.
+    /// Four newer versions were loaded since the call began.
     #[error("the version that the call began on is too old to be kept")]
     Superseded,
-    /// The client cancelled the call that it was busy with, and it cannot stop in the middle of one.
+    /// The client cancelled the running call, and the plugin cannot stop in the middle of a call.
     #[error("it was started again because the call that it was busy with was cancelled")]
     Cancelled,
-    /// Nothing is left of it.
+    /// The plugin's file was removed, or the server was shut down.
     #[error("it was removed")]
     Removed,
 }
 
-/// Something is wrong with a plugin, beside those that work.
+/// A problem with one plugin, shown beside the plugins that work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PluginProblem {
-    /// The plugin's name, or what its file is called.
+    /// The plugin's name, or its file's name.
     pub plugin: String,
-    /// Its file; a plugin that is part of the program has none.
+    /// The plugin's file; a built-in plugin has none.
     pub file: Option<PathBuf>,
-    /// What is wrong, safe to show.
+    /// The problem, safe to show.
     pub what: String,
 }
 
@@ -88,16 +90,16 @@ fn stderr_tail(stderr: &str) -> String {
     line.map(|line| format!(": {}", sanitize::sanitize_line(line))).unwrap_or_default()
 }
 
-// === impl Fault ===
+// === impl PluginFault ===
 
 impl PluginFault {
-    /// Whether the plugin itself did something wrong. A worker that ended for another reason is replaced at once, and
-    /// its end is no problem to show.
+    /// Whether the plugin itself is at fault. A worker that ended for another reason is replaced at once, and
+    /// no problem is shown.
     pub(crate) fn is_of_plugin(&self) -> bool {
         !matches!(self, Self::Cancelled)
     }
 
-    /// The error that a call concerned comes to.
+    /// The error that an affected call returns.
     pub(crate) fn to_rpc(&self, plugin: &str) -> RpcError {
         let text = format!("plugin `{plugin}`: {self}");
         let error =
@@ -109,7 +111,7 @@ impl PluginFault {
         }
     }
 
-    /// Whether the plugin had the call when this happened, so that it may have carried it out.
+    /// Whether the plugin may have executed the call before this fault.
     fn may_follow_execution(&self) -> bool {
         match self {
             Self::Ended { .. }

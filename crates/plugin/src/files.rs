@@ -1,4 +1,6 @@
-//! Plugins in folders: which there are, what they hold, and private copies of them.
+//! Plugin files: finding them in folders, digests, and private copies to load from.
+//!
+//! Used by `catalog_task` and `slot`. It does not load them (`worker::library`).
 
 use std::{
     fs, io,
@@ -15,38 +17,39 @@ use tempfile::TempDir;
 
 use crate::fault::PluginFault;
 
-/// Folders within folders; deeper ones are no plugins' folders.
+/// How deep folders are searched.
 const MAX_FOLDER_DEPTH: usize = 16;
-/// No person has more.
+/// More plugins than anyone has.
 const MAX_PLUGINS: usize = 1000;
 
-/// What a file holds, in 32 bytes.
+/// The SHA-256 digest of a file.
 pub(crate) type FileDigest = [u8; 32];
 
-/// What tells without reading whether a file may have changed.
+/// A file's size and time, which show without reading whether it may have changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FileStamp {
     length: u64,
     modified: Option<SystemTime>,
 }
 
-/// Private copies of plugins: what is written to a plugin's file does not reach a worker that has it mapped.
+/// Private copies of plugin files: a write to the original does not reach a worker that has the copy mapped.
 #[derive(Debug)]
 pub(crate) struct PrivateCopies {
     place: PathBuf,
-    /// Made for the first copy.
+    /// Created with the first copy.
     folder: OnceLock<TempDir>,
     count: AtomicU64,
 }
 
-/// A copy, which goes with its last user.
+/// A private copy, deleted with its last user.
 #[derive(Debug)]
 pub(crate) struct PrivateCopy {
     pub(crate) path: PathBuf,
     pub(crate) hash: FileDigest,
 }
 
-/// The plugins in a folder and below it, in order. A path that is a file is itself. May block.
+/// Finds the plugins in a folder and below it, in order. For the path of a file, returns that file. May
+/// block.
 pub fn find_plugins(folder: &Path) -> io::Result<Vec<PathBuf>> {
     if folder.is_file() {
         return Ok(vec![folder.to_owned()]);
@@ -57,7 +60,7 @@ pub fn find_plugins(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// What a plugin's file is called: without its ending, and without the `lib` that linkers put before it.
+/// The name of a plugin file, without its extension and without the `lib` that linkers put before it.
 pub fn plugin_name(file: &Path) -> String {
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
     stem.strip_prefix("lib").filter(|rest| !rest.is_empty()).unwrap_or(&stem).to_owned()
@@ -69,7 +72,7 @@ fn search(folder: &Path, deeper: usize, found: &mut Vec<PathBuf>) -> io::Result<
         let (path, kind) = (entry.path(), entry.file_type());
         match kind {
             Ok(kind) if kind.is_dir() && deeper > 0 => {
-                // A folder that cannot be read hides what is in it, not what is beside it.
+                // A folder that cannot be read does not hide its neighbours.
                 let _ = search(&path, deeper - 1, found);
             }
             Ok(_) if is_plugin(&path) && found.len() < MAX_PLUGINS => found.push(path),
@@ -81,7 +84,7 @@ fn search(folder: &Path, deeper: usize, found: &mut Vec<PathBuf>) -> io::Result<
 
 fn is_plugin(path: &Path) -> bool {
     let ending = path.extension().and_then(|ending| ending.to_str());
-    // A link that leads nowhere is a plugin that cannot be read, which is said rather than passed over.
+    // A dangling link counts as a plugin that cannot be read, so that it is reported rather than skipped.
     matches!(ending, Some("so" | "dylib")) && (path.is_file() || leads_nowhere(path))
 }
 
@@ -98,7 +101,7 @@ impl FileStamp {
     }
 }
 
-// === impl Copies ===
+// === impl PrivateCopies ===
 
 impl PrivateCopies {
     pub(crate) fn new(place: &Path) -> Self {
@@ -109,13 +112,13 @@ impl PrivateCopies {
         if self.folder.get().is_none() {
             fs::create_dir_all(&self.place)?;
             let builder = tempfile::Builder::new().prefix("switchboard-plugins-").to_owned();
-            // Whoever comes second throws theirs away.
+            // If two threads create the folder, the second folder is dropped.
             let _ = self.folder.set(builder.tempdir_in(&self.place)?);
         }
         self.folder.get().map(TempDir::path).ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    /// Copies a file as it is now. May block.
+    /// Copies the file in its present state. May block.
     pub(crate) fn copy_file(&self, path: &Path) -> Result<PrivateCopy, PluginFault> {
         let wrong = |error: io::Error| PluginFault::File(error.to_string());
         let bytes = fs::read(path).map_err(wrong)?;
@@ -127,11 +130,11 @@ impl PrivateCopies {
     }
 }
 
-// === impl Copy ===
+// === impl PrivateCopy ===
 
 impl Drop for PrivateCopy {
     fn drop(&mut self) {
-        // What is left goes with its folder.
+        // If this fails, the file is deleted with its folder.
         let _ = fs::remove_file(&self.path);
     }
 }

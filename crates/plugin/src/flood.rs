@@ -1,8 +1,9 @@
-//! How much a worker may send without being asked, and the alarm for one that sends more.
+//! Flood protection: how much a worker may send unasked, and the alarm for a worker that sends more.
 //!
-//! A plugin in an endless loop of notifications, or of output, gives signs of life for ever, so the deadline of its call
-//! never comes. The host reads all of it, which costs every other call. A [`FloodGauge`] belongs to one worker: the task
-//! that reads the worker fills it, and stops the worker when it runs over. Answers do not count.
+//! Used by `launch`. A plugin in an endless loop of notifications or output shows signs of life for ever, so
+//! the timeout of its call never ends. The host reads all of its output, which delays every other call. Each
+//! worker has a [`FloodGauge`]: the task that reads the worker fills it, and stops the worker when it
+//! overflows. Answers do not count.
 
 use std::{
     io,
@@ -19,17 +20,17 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// Lines that are no answers: notifications, questions, and those that are no messages.
+/// The limit for lines that are no answers: notifications, questions, and lines that are no messages.
 pub(crate) const MESSAGES_PER_SECOND: u32 = 2_000;
 const BURST_MESSAGES: u32 = 20_000;
 
-/// Bytes on both standard streams.
+/// The limit for bytes on both standard streams.
 pub(crate) const BYTES_PER_SECOND: u32 = 4 << 20;
 /// More than the largest answer (64 MiB), whose bytes count until it is complete.
 const BURST_BYTES: u32 = 80 << 20;
 const _: () = assert!(crate::launch::MAX_MESSAGE_BYTES < BURST_BYTES as usize);
 
-/// What one worker has sent of late.
+/// The recent output of one worker.
 pub(crate) struct FloodGauge {
     levels: Mutex<Levels>,
     alarm: CancellationToken,
@@ -40,7 +41,7 @@ struct Levels {
     bytes: LeakyBucket,
 }
 
-/// Holds `capacity`, and loses `leak_per_second`.
+/// A leaky bucket with a `capacity` that loses `leak_per_second`.
 struct LeakyBucket {
     level: f64,
     capacity: f64,
@@ -48,7 +49,8 @@ struct LeakyBucket {
     updated: Instant,
 }
 
-/// A worker's standard output, counted as it is read. Fails once the worker floods, whatever of it is still to come.
+/// A worker's standard output, counted while it is read. Returns an error once the worker floods, even with
+/// bytes left.
 pub(crate) struct MeteredStdout<R> {
     source: R,
     gauge: Arc<FloodGauge>,
@@ -71,7 +73,7 @@ impl FloodGauge {
         Self { levels: Mutex::new(levels), alarm: CancellationToken::new() }
     }
 
-    /// Returns once the worker has sent too much.
+    /// Returns when the worker has exceeded a limit.
     pub(crate) async fn wait_for_flood(&self) {
         self.alarm.cancelled().await;
     }
@@ -80,7 +82,7 @@ impl FloodGauge {
         self.alarm.is_cancelled()
     }
 
-    /// Takes an answer, which was counted as it came, out of the count.
+    /// Removes an answer, which was counted while it was read, from the count.
     pub(crate) fn credit_answer(&self, bytes: usize) {
         let mut levels = self.levels();
         levels.messages.remove(1);
@@ -113,7 +115,7 @@ impl LeakyBucket {
         }
     }
 
-    /// Whether it runs over.
+    /// Adds an amount. Returns whether the bucket overflows.
     fn add(&mut self, amount: usize) -> bool {
         let now = Instant::now();
         let leaked = self.leak_per_second * (now - self.updated).as_secs_f64();
@@ -127,7 +129,7 @@ impl LeakyBucket {
     }
 }
 
-/// Amounts past 4 GiB all count as 4 GiB, which is past every capacity.
+/// Converts an amount. Anything above 4 GiB counts as 4 GiB, which exceeds every capacity.
 fn as_f64(amount: usize) -> f64 {
     u32::try_from(amount).unwrap_or(u32::MAX).into()
 }
@@ -176,7 +178,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_bucket_runs_over_by_a_burst_or_by_a_rate_that_lasts() {
-        // How many a second, for how many seconds, and whether that is too much.
+        // Rate per second, duration in seconds, and whether the gauge should overflow.
         let rows = [
             (1_000, 1, false),
             (1_001, 1, true),

@@ -1,4 +1,6 @@
-//! The way to a worker: started, its first words heard, its voice followed to the end.
+//! Starting a worker process: spawn, first message, and the task that reads its output.
+//!
+//! Used by `slot`, through `Worker::start`. It does not decide when to start a worker (`slot`).
 
 use std::{
     sync::{Arc, Weak},
@@ -26,10 +28,10 @@ use crate::{
 
 /// The largest message of a worker.
 pub(crate) const MAX_MESSAGE_BYTES: usize = 64 << 20;
-/// How long the end of a worker may take to be told once its channel has closed.
+/// How long to wait for the exit of a worker whose channel has closed.
 const WORKER_END_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What a worker sends, and where it goes.
+/// A worker's output, and where its notifications go.
 struct WorkerOutput {
     reader: LinkReader,
     gauge: Arc<FloodGauge>,
@@ -92,7 +94,7 @@ impl Worker {
     }
 }
 
-/// The first thing a worker says; `None` if it says nothing.
+/// Reads the worker's first message; `None` if there is none.
 async fn read_first_message(reader: &mut LinkReader) -> Option<Result<WorkerReady, PluginFault>> {
     let frame = reader.next().await.ok().flatten()?;
     let Ok(MessageOrBatch::One(RpcMessage::Notification(note))) = frame.parse() else {
@@ -112,21 +114,21 @@ async fn read_first_message(reader: &mut LinkReader) -> Option<Result<WorkerRead
 // === impl WorkerOutput ===
 
 impl WorkerOutput {
-    /// Sorts what the worker sends until it ends, is not wanted any more, or floods.
+    /// Routes the worker's messages until the worker ends, is dropped, or floods.
     async fn follow(mut self, worker: Weak<Worker>) {
         while let Some(frame) = self.next().await {
             let Some(worker) = worker.upgrade() else { return };
             self.route_frame(&worker, frame);
-            // Many messages come with one read: others have their turn between them.
+            // One read may yield many messages: give other tasks a turn between them.
             consume_budget().await;
         }
-        // A worker without a call and without a place is not asked about.
+        // A worker without calls and slot has been dropped; its exit does not matter.
         let Some(worker) = worker.upgrade() else { return };
         let flooded = self.gauge.is_flooded();
         worker.end(if flooded { PluginFault::Flooded } else { exit_fault(&worker.process).await });
     }
 
-    /// The next message, unless the worker has ended or floods.
+    /// The next message; `None` if the worker has ended or floods.
     async fn next(&mut self) -> Option<LinkFrame> {
         tokio::select! {
             biased;

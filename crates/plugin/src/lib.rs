@@ -1,14 +1,15 @@
 //! The plugin host: native tools that cannot take the hub down.
 //!
-//! [`PluginServer`] finds shared objects in folders, runs each in a worker process of our own binary ([`worker`]), and shows
-//! all of them together as one MCP server: a [`switchboard_wire::server::ServerHandler`] that the hub links to itself, and
-//! that `switchboard plugin serve` serves alone.
+//! Used by `cli` for the hub and for `switchboard plugin`. [`PluginServer`] finds shared objects in folders,
+//! runs each in a worker process of our own binary ([`worker`]), and shows all of them together as one MCP
+//! server: a [`switchboard_wire::server::ServerHandler`] that the hub links to itself, and that
+//! `switchboard plugin serve` serves alone.
 //!
-//! Whatever a plugin does, it does to its own calls: a crash, a hang, an exception or garbage is an error for them, a
-//! [`PluginProblem`] with the cause, and a new worker. A file that changes is loaded beside the version that serves, and takes
-//! its place only once it has shown that it is sound.
+//! A plugin can harm only its own calls: after a crash, a hang, an exception or garbage they get an error, a
+//! [`PluginProblem`] shows the cause, and a new worker is started. A changed file is loaded beside the
+//! version that serves, and replaces it only once its plugin is ready.
 //!
-//! The crate refuses to load foreign code into the process that uses it, and to know who may call what.
+//! The crate does not load foreign code into the process that uses it, and does not decide who may call what.
 
 mod call;
 mod catalog;

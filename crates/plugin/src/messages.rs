@@ -1,46 +1,47 @@
-//! What a host and its worker tell each other, besides requests and their answers.
+//! The messages between host and worker besides requests and answers.
 //!
-//! Both speak JSON-RPC, one message on each line. Here are the few methods of their own.
+//! Used by `launch`, `worker_process` and `worker`. Both sides speak JSON-RPC, one message on each line; this
+//! module holds their own few methods.
 
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 use switchboard_wire::json::Raw;
 
-/// A worker is ready: what its plugin is and offers.
+/// The message of a worker that is ready: its plugin, and the items that it offers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct WorkerReady {
-    /// Of the interface.
+    /// The version of the plugin interface.
     pub(crate) abi: u32,
     pub(crate) name: String,
     pub(crate) version: String,
-    /// Calls may run at the same time.
+    /// Calls may run concurrently.
     pub(crate) thread_safe: bool,
-    /// As the second version of the interface describes a plugin.
+    /// The description as JSON, in the form of interface version 2.
     pub(crate) described: String,
 }
 
-/// A worker that could not get ready.
+/// The message of a worker that could not get ready.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct WorkerFailed {
-    /// What it was doing, in one word.
+    /// The worker's stage, in one word.
     pub(crate) stage: String,
-    /// What went wrong.
+    /// The cause.
     pub(crate) why: String,
 }
 
-/// A notification of the plugin's, wrapped up.
+/// A wrapped notification of the plugin.
 #[derive(Debug, Deserialize)]
 pub(crate) struct WrappedNotification<'a> {
-    /// Of which call; 0 of none.
+    /// The id of its call; 0 for none.
     pub(crate) call: u64,
     pub(crate) method: String,
     #[serde(borrow)]
     pub(crate) params: &'a serde_json::value::RawValue,
 }
 
-/// The resources that somebody wants to hear of: all of them, whatever was said before.
+/// All resources that clients are subscribed to; replaces the previous list.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct WantedResources<'a> {
     #[serde(borrow)]
@@ -50,17 +51,17 @@ pub(crate) struct WantedResources<'a> {
 pub(crate) mod said {
     pub(crate) const READY: &str = "worker/ready";
     pub(crate) const FAILED: &str = "worker/failed";
-    /// Asks for another [`super::WorkerReady`].
+    /// Requests another [`super::WorkerReady`].
     pub(crate) const DESCRIBE: &str = "worker/describe";
     /// Wraps a notification.
     pub(crate) const NOTE: &str = "worker/note";
     /// Wraps a question.
     pub(crate) const ASK: &str = "worker/ask";
-    /// Tells of the resources that are [`super::WantedResources`].
+    /// Carries [`super::WantedResources`].
     pub(crate) const WANTED: &str = "worker/wanted";
 }
 
-// === impl Failed ===
+// === impl WorkerFailed ===
 
 impl WorkerFailed {
     pub(crate) fn new(stage: &str, why: impl Into<String>) -> Self {
@@ -68,7 +69,7 @@ impl WorkerFailed {
     }
 }
 
-/// A notification as a line.
+/// Formats a notification as a line.
 pub(crate) fn said<T: Serialize>(method: &str, params: &T) -> String {
     let params = Raw::from_value(params).unwrap_or_else(|_| Raw::empty_object());
     let note = switchboard_wire::envelope::Notification::new(method, Some(&params));

@@ -1,4 +1,6 @@
-//! Results of plugins of the first version, as the protocol has them.
+//! Repairs results of version 1 plugins into the form that MCP requires.
+//!
+//! Used by `server` and `tasks`. Results of version 2 plugins pass unchanged.
 
 use serde_json::{Value, json};
 use switchboard_wire::{
@@ -6,10 +8,10 @@ use switchboard_wire::{
     meta::method,
 };
 
-/// What a `system` message, which the protocol does not have, is shown as.
+/// The prefix for a `system` message, a role that MCP does not have.
 const SYSTEM_MESSAGE_PREFIX: &str = "[Written as a system message]\n";
 
-/// The result a client gets. What is right already is passed on byte for byte.
+/// Returns the result for the client. A valid result is passed on byte for byte.
 pub(crate) fn normalize_result(abi: u32, asked: &str, result: Raw) -> Raw {
     match (abi, asked) {
         (1, method::TOOLS_CALL) if !has_list(&result, "content") => with_text_content(result),
@@ -22,7 +24,7 @@ fn has_list(result: &Raw, key: &str) -> bool {
     matches!(result.get(key), Ok(Some(value)) if value.kind() == JsonKind::Array)
 }
 
-/// A result without content is told in words.
+/// Puts a result without `content` into a text block.
 fn with_text_content(result: Raw) -> Raw {
     let mut shown = json!({ "content": [{ "type": "text", "text": result.as_str() }] });
     if let Ok(Some(is_error)) = result.get("isError") {

@@ -1,4 +1,7 @@
-//! What one plugin offers, item by item: one bad item is a problem, and the others are there.
+//! The offer of one plugin: its tools, prompts, resources and templates. A bad item is a problem, and the
+//! others are used.
+//!
+//! Used by `slot`, `catalog` and `switchboard plugin check`.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -13,20 +16,20 @@ use switchboard_wire::{
 
 use crate::{fault::PluginFault, messages::WorkerReady};
 
-/// What one plugin offers.
+/// The items of one plugin, with its name and version.
 #[derive(Debug, Default)]
 pub struct PluginOffer {
-    /// Its name.
+    /// The plugin's name.
     pub name: String,
-    /// Its version.
+    /// The plugin's version.
     pub version: String,
-    /// Of the interface.
+    /// The version of the plugin interface.
     pub abi: u32,
-    /// Calls may run at the same time.
+    /// Calls may run concurrently.
     pub thread_safe: bool,
-    /// Advice for the model.
+    /// Instructions for the model.
     pub instructions: Option<String>,
-    /// What is wrong with single items.
+    /// The problems of single items.
     pub problems: Vec<String>,
     pub(crate) tools: Vec<OfferedTool>,
     pub(crate) prompts: Vec<OfferedPrompt>,
@@ -34,14 +37,14 @@ pub struct PluginOffer {
     pub(crate) templates: Vec<OfferedTemplate>,
     pub(crate) methods: Vec<String>,
     pub(crate) completions: bool,
-    /// Extensions of the protocol, each with its settings.
+    /// Protocol extensions, each with its settings.
     pub(crate) extensions: BTreeMap<String, Map<String, Value>>,
 }
 
 #[derive(Debug)]
 pub(crate) struct OfferedTool {
     pub(crate) name: String,
-    /// As clients see it.
+    /// The item's JSON for clients.
     pub(crate) shown: Raw,
     pub(crate) validator: SchemaValidator,
 }
@@ -50,7 +53,7 @@ pub(crate) struct OfferedTool {
 pub(crate) struct OfferedPrompt {
     pub(crate) name: String,
     pub(crate) shown: Raw,
-    /// Arguments that have to be given.
+    /// The required arguments.
     pub(crate) required: Vec<String>,
 }
 
@@ -86,10 +89,10 @@ struct OfferMessage<'a> {
 
 type ItemErrorText = String;
 
-// === impl Offer ===
+// === impl PluginOffer ===
 
 impl PluginOffer {
-    /// Reads what a worker says of its plugin.
+    /// Parses a worker's description of its plugin.
     pub(crate) fn read(ready: &WorkerReady) -> Result<Self, PluginFault> {
         let refused = |why: String| PluginFault::Refused { stage: "list".into(), why };
         let described: OfferMessage<'_> = serde_json::from_str(&ready.described)
@@ -133,12 +136,12 @@ impl PluginOffer {
         Ok(Self { problems, ..offer })
     }
 
-    /// How many tools, prompts, resources and templates there are.
+    /// The numbers of tools, prompts, resources and templates.
     pub fn counts(&self) -> [usize; 4] {
         [self.tools.len(), self.prompts.len(), self.resources.len(), self.templates.len()]
     }
 
-    /// Each item as a client sees it, in the same order of kinds.
+    /// The JSON of each item for clients, in that order of kinds.
     pub fn to_raw_items(&self) -> [Vec<Raw>; 4] {
         [
             self.tools.iter().map(|tool| tool.shown.clone()).collect(),
@@ -149,7 +152,7 @@ impl PluginOffer {
     }
 }
 
-/// Those items of a kind that can be served, each name once.
+/// Parses the items of a kind and returns the valid ones, each name once.
 fn parse_items<T>(
     (kind, all): (&str, &[&RawValue]),
     read: fn(&Raw) -> Result<T, ItemErrorText>,

@@ -1,4 +1,6 @@
-//! How plugins are run.
+//! The options of the plugin host: worker program, limits, timeouts and folders.
+//!
+//! Used by `cli::plugins`. They are not the user's settings, from which `cli::plugins` builds them.
 
 use std::{collections::BTreeMap, ffi::OsString, path::PathBuf, time::Duration};
 
@@ -10,57 +12,57 @@ use crate::worker::WorkerLimits;
 /// How plugins are run.
 #[derive(Debug, Clone)]
 pub struct PluginHostOptions {
-    /// The program that becomes a worker: one that calls [`crate::worker::run_if_worker`] first in its `main`.
+    /// The worker program: one that calls [`crate::worker::run_if_worker`] first in its `main`.
     pub program: PathBuf,
-    /// What sees to it that no worker outlives us.
+    /// The guard that ends workers when this process ends.
     pub guard: ProcessGuard,
-    /// A worker's whole environment.
+    /// The whole environment of a worker.
     pub env: Vec<(OsString, OsString)>,
-    /// How every plugin is run that has no terms of its own.
+    /// The run options of plugins without their own.
     pub terms: PluginRunOptions,
-    /// The terms of single plugins, by [name](crate::plugin_name).
+    /// The run options of single plugins, by [name](crate::plugin_name).
     pub own: BTreeMap<String, PluginRunOptions>,
-    /// How long is waited.
+    /// The timeouts.
     pub times: PluginTimeouts,
-    /// Where private copies of plugins are kept while they are in use.
+    /// The folder for private copies of plugins in use.
     pub copies: PathBuf,
-    /// Where all goes that plugins write to standard error; its last lines are kept for problems in any case.
+    /// The log of the plugins' standard error; its last lines are kept for problems in any case.
     pub logs: Option<ServerLogs>,
-    /// What the server is called.
+    /// The server's name.
     pub name: String,
 }
 
 /// How one plugin is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PluginRunOptions {
-    /// What a worker may use.
+    /// The limits of a worker.
     pub limits: WorkerLimits,
-    /// Workers of a plugin that answers one call at a time (1). More than one only where its owner knows that it keeps
-    /// nothing from one call to the next.
+    /// The number of workers for a plugin that is not thread-safe (1). More than one only if its owner knows
+    /// that it keeps no state between calls.
     pub pool: usize,
-    /// How long a sign of life of a call is waited for: a notification or the answer (5 min).
+    /// The timeout of a call, counted from the last notification (5 min).
     pub call: Duration,
 }
 
-/// How long is waited.
+/// The timeouts of the plugin host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PluginTimeouts {
-    /// For a plugin to be loaded and say what it offers (10 s).
+    /// For a plugin to be loaded and describe itself (10 s).
     pub start: Duration,
-    /// For the answer to a question of a plugin's (10 min).
+    /// For the answer to a plugin's question (10 min).
     pub question: Duration,
-    /// For writing to a file to be over (200 ms).
+    /// The quiet after which a file counts as written (200 ms).
     pub quiet: Duration,
-    /// Before the second start of a plugin that ended before it answered anything (100 ms); doubled each time.
+    /// Before the second start of a plugin that ended without any answer (100 ms); doubled each time.
     pub rest: Duration,
-    /// The longest such rest (30 s).
+    /// The longest delay before a start (30 s).
     pub longest_rest: Duration,
 }
 
-// === impl Options ===
+// === impl PluginHostOptions ===
 
 impl PluginHostOptions {
-    /// Workers of `program`, with nothing in their environment.
+    /// The default options, with workers of `program` and an empty environment.
     pub fn new(program: PathBuf, guard: ProcessGuard) -> Self {
         Self {
             program,
@@ -75,7 +77,7 @@ impl PluginHostOptions {
         }
     }
 
-    /// How the plugin of this name is run.
+    /// The run options of the plugin with this name.
     pub(crate) fn run_options_of(&self, name: &str) -> PluginRunOptions {
         self.own.get(name).copied().unwrap_or(self.terms)
     }

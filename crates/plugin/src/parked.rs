@@ -1,7 +1,8 @@
-//! Calls that wait for an answer of their client's.
+//! Parked calls: calls of plugins that wait for their client's answer to a question.
 //!
-//! A plugin that asks is in the middle of its function. The client gets the question and a ticket, and comes back with
-//! both; until then the call waits here, for so long and in so great a number.
+//! Used by `server`. A plugin that asks is in the middle of its function. The client gets the question and a
+//! ticket, and comes back with the answer and the ticket; until then the call waits here. Number and time are
+//! limited.
 
 use std::{
     collections::HashMap,
@@ -14,18 +15,18 @@ use tokio::time::Instant;
 
 use crate::{call::WorkerCall, catalog::ItemRef, question::WorkerQuestion};
 
-/// Calls that may wait at once.
+/// The limit of parked calls.
 const MAX_PARKED_CALLS: usize = 256;
 
-/// Calls that wait, by their tickets.
+/// The parked calls, by ticket.
 #[derive(Default)]
 pub(crate) struct ParkedWorkerCalls(Mutex<HashMap<String, ParkedWorkerCall>>);
 
-/// A call that waits.
+/// A parked call.
 pub(crate) struct ParkedWorkerCall {
     pub(crate) call: WorkerCall,
     pub(crate) question: WorkerQuestion,
-    /// Of what it is a call.
+    /// The item that was called.
     pub(crate) place: ItemRef,
     since: Instant,
 }
@@ -38,10 +39,10 @@ impl ParkedWorkerCall {
     }
 }
 
-// === impl Parked ===
+// === impl ParkedWorkerCalls ===
 
 impl ParkedWorkerCalls {
-    /// Puts a call away, and returns the ticket as a JSON string; or the call, where there is no room.
+    /// Parks a call and returns the ticket as a JSON string; returns the call if the limit is reached.
     pub(crate) fn put(&self, waiting: ParkedWorkerCall) -> Result<Raw, Box<ParkedWorkerCall>> {
         let mut bytes = [0; 16];
         let mut all = self.all();
@@ -54,12 +55,12 @@ impl ParkedWorkerCalls {
         Ok(raw)
     }
 
-    /// Takes a call out, once.
+    /// Removes and returns a parked call; a ticket is valid once.
     pub(crate) fn take(&self, ticket: &Raw) -> Option<ParkedWorkerCall> {
         self.all().remove(&ticket.to_text()?)
     }
 
-    /// Cancels what has waited too long.
+    /// Cancels calls that have waited longer than `longest`.
     pub(crate) fn sweep(&self, longest: Duration) {
         let late: Vec<ParkedWorkerCall> = {
             let mut all = self.all();

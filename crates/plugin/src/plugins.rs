@@ -1,4 +1,7 @@
-//! All plugins together.
+//! [`PluginServer`]: all plugins together, as one MCP server.
+//!
+//! Used by `cli::plugins` and `switchboard plugin`. The requests are answered in `server`, the catalog is
+//! kept current in `catalog_task`.
 
 use std::{
     path::{Path, PathBuf},
@@ -27,16 +30,16 @@ use crate::{
     worker::BuiltinPlugins,
 };
 
-/// Notifications and words that may wait for the keeper.
+/// Notifications and messages that may wait for the catalog task.
 const MAX_QUEUED_MESSAGES: usize = 256;
 
-/// All plugins together: one MCP server. Ends when it is dropped or shut down.
+/// All plugins together as one MCP server. Ends when it is dropped or shut down.
 pub struct PluginServer {
     pub(crate) inner: Arc<Inner>,
     _watching: Option<FolderWatch>,
 }
 
-/// What [`PluginServer`] shares with the task that keeps it.
+/// The state that [`PluginServer`] shares with the catalog task.
 pub(crate) struct Inner {
     pub(crate) host: Arc<SlotContext>,
     pub(crate) folders: Vec<PathBuf>,
@@ -45,46 +48,47 @@ pub(crate) struct Inner {
     pub(crate) parked: ParkedWorkerCalls,
     pub(crate) subscriptions: Subscriptions,
     pub(crate) tasks: PluginTasks,
-    /// What the server says of itself with every answer.
+    /// The server info, sent with every answer.
     pub(crate) info: Raw,
-    /// Folders are looked at now and then, since they cannot be watched.
+    /// Whether folders are polled because they cannot be watched.
     pub(crate) polls: bool,
     pub(crate) shutdown: CancellationToken,
-    /// What is wrong, as it was last published.
+    /// The problems as last published.
     problems: watch::Sender<Vec<PluginProblem>>,
 }
 
 /// Where plugins come from.
 #[derive(Debug, Clone, Default)]
 pub struct PluginSources {
-    /// Those that are part of the program.
+    /// The built-in plugins.
     pub builtins: BuiltinPlugins,
-    /// Folders with shared objects, looked through with all that is below them; or single files.
+    /// Folders with shared objects, searched recursively; or single files.
     pub folders: Vec<PathBuf>,
 }
 
-/// One plugin, for people.
+/// One plugin, for listings.
 #[derive(Debug, Clone)]
 pub struct PluginInfo {
-    /// Its name; of one that could never be loaded, what its file is called.
+    /// The plugin's name; its file's name if it was never loaded.
     pub name: String,
-    /// Its file, unless it is part of the program.
+    /// The plugin's file, unless it is built in.
     pub file: Option<PathBuf>,
-    /// What it offers, if it has ever been sound.
+    /// The plugin's offer, if it was ever loaded.
     pub offer: Option<Arc<PluginOffer>>,
 }
 
 // === impl PluginServer ===
 
 impl PluginServer {
-    /// Finds plugins, loads them, and keeps them current. What cannot be loaded is a problem beside what can.
+    /// Finds and loads plugins, and keeps them current. A plugin that cannot be loaded is a problem beside
+    /// the others.
     pub async fn start(options: PluginHostOptions, sources: PluginSources) -> Self {
         let plugins = Self::prepare(options, sources);
         catalog_task::scan_folders(&plugins.inner).await;
         plugins
     }
 
-    /// The plugins that are part of the program. Needs a runtime, and nothing is started before somebody calls.
+    /// A server with only the built-in plugins. Needs a runtime; no worker is started before the first call.
     pub fn builtin_only(options: PluginHostOptions, builtins: BuiltinPlugins) -> Self {
         Self::prepare(options, PluginSources { builtins, folders: Vec::new() })
     }
@@ -105,7 +109,7 @@ impl PluginServer {
                 thread_safe: true,
                 described: plugin.describe().to_string(),
             };
-            // What is part of the program is as sound as the program.
+            // A built-in plugin's description is as sound as the program.
             let offer = PluginOffer::read(&ready).unwrap_or_default();
             let terms = options.run_options_of(builtin.name);
             Arc::new(PluginSlot::builtin(index, builtin.name, offer, terms))
@@ -135,7 +139,7 @@ impl PluginServer {
         Self { inner, _watching: watching }
     }
 
-    /// Word of changes, for sessions.
+    /// The broadcaster of changes, for sessions.
     pub fn changes(&self) -> ChangeBroadcaster {
         self.inner.host.changes.clone()
     }
@@ -151,12 +155,12 @@ impl PluginServer {
         shown.collect()
     }
 
-    /// What is wrong, beside what works.
+    /// The present problems.
     pub fn problems(&self) -> Vec<PluginProblem> {
         self.inner.problems()
     }
 
-    /// The same whenever it changes: a file that is broken now, a plugin that crashed. Noticed within a second or two.
+    /// The problems whenever they change: a broken file, a crashed plugin. Noticed within a second or two.
     pub fn watch_problems(&self) -> watch::Receiver<Vec<PluginProblem>> {
         self.inner.problems.subscribe()
     }
@@ -201,7 +205,7 @@ impl Inner {
         faults.chain(self.catalog().problems.iter().cloned()).collect()
     }
 
-    /// Tells those who watch what is wrong, if it is not what they know.
+    /// Publishes the problems to watchers, if they have changed.
     pub(crate) fn publish_problems(&self) {
         if self.problems.receiver_count() == 0 {
             return;
@@ -222,7 +226,7 @@ impl Inner {
         self.seats.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The seat of a file, which may be new.
+    /// Returns the slot of a file, which may be new.
     pub(crate) fn slot_of(&self, file: &Path) -> Arc<PluginSlot> {
         let mut seats = self.seats.write().unwrap_or_else(PoisonError::into_inner);
         let known = seats.iter().find(|seat| seat.file.as_deref() == Some(file));

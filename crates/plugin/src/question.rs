@@ -1,4 +1,6 @@
-//! What a plugin asks a client: one thing, or several at once.
+//! Questions of plugins to clients: one, or several at once.
+//!
+//! Used by `server`, `tasks` and `parked`. It does not ask the client (`server`).
 
 use std::collections::HashMap;
 
@@ -12,12 +14,12 @@ use switchboard_wire::{
     meta::method,
 };
 
-/// What the one question of a call is called.
+/// The key of a call's only question.
 const ONLY_QUESTION_KEY: &str = "question";
 
-/// What a plugin asks.
+/// A plugin's question, with the answers so far.
 pub(crate) struct WorkerQuestion {
-    /// Of the worker's request.
+    /// The id of the worker's request.
     pub(crate) id: Id,
     many: bool,
     asked: Vec<InputRequest>,
@@ -31,10 +33,10 @@ struct SingleQuestion<'a> {
     params: &'a RawValue,
 }
 
-// === impl Question ===
+// === impl WorkerQuestion ===
 
 impl WorkerQuestion {
-    /// What of it the client can be asked; the rest counts as answered.
+    /// Takes the questions that the client's capabilities permit; the others count as refused.
     pub(crate) fn new(id: Id, asked: String, params: Raw, capabilities: &Raw) -> Self {
         let many = asked == QUESTIONS;
         let all = if many {
@@ -52,7 +54,8 @@ impl WorkerQuestion {
         question
     }
 
-    /// Under another key, unless the plugin chose its own: where questions follow one another, no two have the same.
+    /// Sets the question's key, unless the plugin chose its own keys: successive questions of a task must
+    /// differ in it.
     pub(crate) fn with_key(mut self, key: &str) -> Self {
         if !self.many {
             self.asked.iter_mut().for_each(|asked| key.clone_into(&mut asked.key));
@@ -62,14 +65,14 @@ impl WorkerQuestion {
         self
     }
 
-    /// Takes in answers that came before the question. Only where questions have names of their own can they be meant.
+    /// Applies answers that came before the question. Only keys that the plugin chose can match them.
     pub(crate) fn apply_early_answers(&mut self, answers: &[InputResponse]) {
         if self.many {
             self.apply_answers(answers);
         }
     }
 
-    /// Takes in what was answered in the shape that was asked for. What else came along is ignored.
+    /// Applies the answers that are valid for their question, and ignores all others.
     pub(crate) fn apply_answers(&mut self, answers: &[InputResponse]) {
         for answer in answers {
             let asked = self.asked.iter().find(|asked| asked.key == answer.key);
@@ -79,13 +82,13 @@ impl WorkerQuestion {
         }
     }
 
-    /// What has not been answered.
+    /// The questions without an answer.
     pub(crate) fn unanswered(&self) -> Vec<InputRequest> {
         let is_open = |asked: &&InputRequest| !self.answers.contains_key(&asked.key);
         self.asked.iter().filter(is_open).cloned().collect()
     }
 
-    /// What the plugin is told.
+    /// The answer for the plugin.
     pub(crate) fn into_answer(self) -> Result<Raw, RpcError> {
         if !self.many {
             let nothing = || Err(RpcError::new(code::INTERNAL_ERROR, "nobody answered"));
@@ -109,7 +112,7 @@ fn parse_questions(params: &Raw) -> Vec<InputRequest> {
     questions.collect()
 }
 
-/// Why a client cannot be asked, if it cannot.
+/// The error if the client lacks the capability for a question.
 fn missing_capability(asked: &InputRequest, capabilities: &Raw) -> Option<RpcError> {
     let is_url = matches!(asked.params.get("mode"), Ok(Some(mode)) if mode.as_str() == "\"url\"");
     let (path, shown): (&[&str], &str) = match &*asked.method {

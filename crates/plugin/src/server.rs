@@ -1,4 +1,7 @@
-//! All plugins as one MCP server.
+//! The MCP server of all plugins: answers lists, calls, prompts, resources, completion and tasks.
+//!
+//! Used by `plugins` as the `ServerHandler`. It does not choose workers (`slot`) and does not check who may
+//! call (`switchboard_core`).
 
 use std::sync::Arc;
 
@@ -11,7 +14,6 @@ use switchboard_wire::{
     envelope::{Id, Notification, RpcError, code},
     json::{JsonKind, Raw},
     meta::method,
-    placed,
     server::{
         ClientFacts, HandlerReply, HandlerRequest, RequestContext, ServerDescription, ServerHandler,
     },
@@ -58,7 +60,7 @@ impl ServerHandler for PluginServer {
         asked: HandlerRequest,
         context: &'a RequestContext,
     ) -> BoxFuture<'a, Result<HandlerReply, RpcError>> {
-        placed(|| self.inner.answer(asked, context))
+        Box::pin(self.inner.answer(asked, context))
     }
 
     fn subscribe<'a>(
@@ -78,7 +80,7 @@ impl ServerHandler for PluginServer {
 
     fn on_abandoned(&self, asked: &HandlerRequest) {
         let waiting = asked.state.as_ref().and_then(|ticket| self.inner.parked.take(ticket));
-        // Dropped, its call is cancelled.
+        // Dropping the parked call cancels it.
         drop(waiting);
     }
 }
@@ -127,7 +129,7 @@ impl Inner {
         let place = place.ok_or_else(|| invalid_params(format!("there is no tool `{name}`")))?;
         let arguments = arguments(&asked.params)?.unwrap_or_else(Raw::empty_object);
         if let Err(mistakes) = place.tool().validator.validate(&arguments) {
-            // A model reads what it did wrong, and tries again.
+            // The mistakes go to the model as a tool result, so that it can correct the call.
             let said = json!([{ "type": "text", "text": mistakes.to_string() }]);
             return Ok(HandlerReply::Complete(to_raw(
                 &json!({ "content": said, "isError": true }),
@@ -195,7 +197,7 @@ impl Inner {
         self.run(&place.clone(), asked, context).await
     }
 
-    /// Has a plugin answer.
+    /// Calls a plugin, and follows the call.
     async fn run(
         &self,
         place: &ItemRef,
@@ -208,7 +210,7 @@ impl Inner {
         self.follow(call, place.clone(), asked, context).await
     }
 
-    /// Follows a call until it is over or asks something.
+    /// Follows a call until it ends or asks a question.
     async fn follow(
         &self,
         mut call: WorkerCall,
@@ -234,7 +236,7 @@ impl Inner {
                 WorkerCallStep::Event(WorkerCallEvent::Ask { id, method, params }) => {
                     let mut question =
                         WorkerQuestion::new(id, method, params, &context.capabilities);
-                    // A client may bring answers along that it knows will be wanted.
+                    // A client may send answers along with its first request.
                     if asked.state.is_none() {
                         question.apply_early_answers(&asked.answers);
                     }
@@ -256,7 +258,7 @@ impl Inner {
         }
     }
 
-    /// Makes a task of a call: its client gets a handle, and the plugin goes on.
+    /// Turns a call into a task: the client gets a handle, and the plugin continues.
     async fn detach(
         &self,
         call: WorkerCall,
@@ -275,7 +277,7 @@ impl Inner {
         self.tasks.begin(detached).map(HandlerReply::Complete).ok_or_else(full)
     }
 
-    /// Puts a call away until its client has answered, unless there is nothing to wait for.
+    /// Parks a call until its client answers. Answers at once if no question is open.
     async fn ask(
         &self,
         call: WorkerCall,
@@ -320,15 +322,15 @@ impl Inner {
     }
 }
 
-/// What became of a question.
+/// The state of a question.
 enum QuestionStep {
-    /// The client has it.
+    /// The client gets the question.
     Asked(HandlerReply),
-    /// The plugin has its answer, and goes on.
+    /// The plugin has its answer, and continues.
     Answered(Box<WorkerCall>),
 }
 
-/// A call that gives no sign of life: its worker gets no more.
+/// Returns the fault of a call that timed out, and retires its worker.
 pub(crate) fn hung_fault(call: &WorkerCall, seat: &PluginSlot) -> PluginFault {
     let fault = PluginFault::Hung(seat.call_timeout());
     if seat.workers().any(|worker| Arc::ptr_eq(&worker, &call.worker)) {
@@ -337,7 +339,7 @@ pub(crate) fn hung_fault(call: &WorkerCall, seat: &PluginSlot) -> PluginFault {
     fault
 }
 
-/// Passes on what a plugin says about its call, to the client whose call it is.
+/// Forwards a notification about a call to the client that made the call.
 async fn forward_notification(told: &str, params: &Raw, context: &RequestContext) {
     match told {
         method::PROGRESS => context.progress(params).await,
@@ -372,7 +374,7 @@ pub(crate) fn no_resource(uri: &str) -> RpcError {
         .with_data(to_raw(&json!({ "uri": uri })))
 }
 
-/// A `ConfigValue` always has a JSON form.
+/// Converts a JSON value; this cannot fail.
 pub(crate) fn to_raw(value: &serde_json::Value) -> Raw {
     Raw::from_value(value).unwrap_or_else(|_| Raw::null())
 }

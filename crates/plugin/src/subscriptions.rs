@@ -1,7 +1,8 @@
-//! Resources that clients want to hear of, and which plugin is to tell of them.
+//! Resource subscriptions of clients, and which plugin has to send the updates.
 //!
-//! A plugin hears of the first client that wants a resource and of the last that does not. What is wanted of it outlives
-//! its workers: each new one is told, whether it follows a crash or brings a new version.
+//! Used by `server` and `catalog_task`. A plugin is told of the first client that subscribes to a resource
+//! and of the last that unsubscribes. Subscriptions outlive workers: each new worker gets them, after a crash
+//! or with a new version.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -12,10 +13,10 @@ use switchboard_wire::envelope::{RpcError, code};
 
 use crate::{catalog::PluginCatalog, plugins::Inner, server::no_resource};
 
-/// Resources that may be wanted at once.
+/// The limit of subscribed resources.
 const MAX_SUBSCRIPTIONS: usize = 4096;
 
-/// How many want each resource.
+/// The number of subscribers of each resource.
 #[derive(Default)]
 pub(crate) struct Subscriptions(Mutex<HashMap<String, usize>>);
 
@@ -44,7 +45,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Whoever held the resource then, nobody wants it now.
+    /// Removes a subscription; the last one is removed from every slot, whichever owned the resource.
     pub(crate) fn unsubscribe(&self, uri: &str) {
         {
             let mut all = self.subscriptions.lock_counts();
@@ -58,7 +59,7 @@ impl Inner {
         }
     }
 
-    /// Asks of every plugin what is wanted of what it offers now.
+    /// Gives each slot the subscriptions to resources that it offers now.
     pub(crate) fn place_subscriptions(&self, catalog: &PluginCatalog) {
         let wanted: Vec<String> = self.subscriptions.lock_counts().keys().cloned().collect();
         let holder = |uri: &String| Some((catalog.resource(uri)?.seat.index, uri.clone()));

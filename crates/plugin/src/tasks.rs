@@ -1,7 +1,8 @@
-//! Calls that go on after they were answered: tasks, as the extension of the newest version has them.
+//! Tasks: calls that continue after the client got a handle, by the tasks extension of 2026-07-28.
 //!
-//! A plugin says in the middle of a call that the call is to become a task. Its client gets a handle at once, the call
-//! goes on here, and what it asks and comes to waits until the client looks. Clients of the older era have none of it.
+//! Used by `server`. A plugin asks in the middle of a call to turn it into a task. The client gets a handle
+//! at once, the call continues here, and its questions and result wait until the client polls. Clients of the
+//! legacy era have no tasks.
 
 use std::{
     collections::HashMap,
@@ -34,24 +35,24 @@ use crate::{
     server::{hung_fault, invalid_params, text_param, to_raw},
 };
 
-/// Tasks that may be there at once, those that have ended among them.
+/// The limit of tasks, ended ones included.
 const MAX_TASKS: usize = 256;
-/// How long a task is kept, from its beginning. What has not ended by then is cancelled.
+/// How long a task is kept, from its start. A task that has not ended by then is cancelled.
 const TASK_TTL: Duration = Duration::from_secs(60 * 60);
-/// How often a client is told to look.
+/// The poll interval that clients are told.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// The tasks there are, by their ids. Whoever knows an id may use it; nobody guesses one.
+/// The tasks by id. An id is random and entitles its holder to the task.
 #[derive(Default)]
 pub(crate) struct PluginTasks(Mutex<HashMap<String, Arc<PluginTask>>>);
 
-/// What a task was before.
+/// A call that becomes a task.
 pub(crate) struct DetachedCall {
     pub(crate) call: WorkerCall,
     pub(crate) place: ItemRef,
-    /// What its client can be asked.
+    /// The client's capabilities, for questions.
     pub(crate) capabilities: Raw,
-    /// How long an answer is waited for.
+    /// How long the plugin waits for an answer.
     pub(crate) patience: Duration,
 }
 
@@ -59,7 +60,7 @@ struct PluginTask {
     created: SystemTime,
     begun: Instant,
     standing: Mutex<PluginTaskState>,
-    /// Answers have come.
+    /// Notified when answers arrive.
     heard: Notify,
     cancelled: CancellationToken,
 }
@@ -67,7 +68,7 @@ struct PluginTask {
 struct PluginTaskState {
     status: PluginTaskStatus,
     updated: SystemTime,
-    /// What the plugin said last of how far it is.
+    /// The plugin's last progress message.
     message: Option<String>,
 }
 
@@ -79,7 +80,7 @@ enum PluginTaskStatus {
     Cancelled,
 }
 
-/// Why a call cannot become a task, if it cannot.
+/// The error if a call cannot become a task.
 pub(crate) fn refusal(asked: &HandlerRequest, context: &RequestContext) -> Option<RpcError> {
     if asked.method != method::TOOLS_CALL {
         return Some(RpcError::new(code::INVALID_REQUEST, "only calls of tools become tasks"));
@@ -97,10 +98,10 @@ fn declares_tasks(context: &RequestContext) -> bool {
     context.version.era() == Era::Modern && context.has_capability(&["extensions", TASKS_EXTENSION])
 }
 
-// === impl Tasks ===
+// === impl PluginTasks ===
 
 impl PluginTasks {
-    /// Makes a task of a call, and returns its handle; `None` where there is no room for one more.
+    /// Turns a call into a task and returns its handle; `None` if the limit is reached.
     pub(crate) fn begin(&self, detached: DetachedCall) -> Option<Raw> {
         let mut bytes = [0; 16];
         getrandom::fill(&mut bytes).ok()?;
@@ -149,7 +150,7 @@ impl PluginTasks {
         Ok(HandlerReply::Complete(Raw::empty_object()))
     }
 
-    /// Forgets what has been there for too long, and cancels it if it has not ended.
+    /// Removes expired tasks, and cancels those that have not ended.
     pub(crate) fn sweep(&self) {
         self.all().retain(|_, task| {
             let stays = task.begun.elapsed() < TASK_TTL;
@@ -165,7 +166,7 @@ impl PluginTasks {
     }
 }
 
-/// Follows a task until it has ended, or is cancelled.
+/// Follows a task until it ends or is cancelled.
 async fn run_task(task: Arc<PluginTask>, detached: DetachedCall) {
     let end = task.cancelled.run_until_cancelled(follow(&task, detached)).await;
     task.end(match end {
@@ -222,10 +223,10 @@ async fn follow(task: &PluginTask, detached: DetachedCall) -> Result<Raw, RpcErr
     }
 }
 
-// === impl Task ===
+// === impl PluginTask ===
 
 impl PluginTask {
-    /// What a client sees of it.
+    /// The task's JSON for the client.
     fn to_json(&self, id: &str) -> Value {
         let mut shown = self.to_json_without_result(id);
         match &self.lock_state().status {
@@ -241,7 +242,7 @@ impl PluginTask {
         shown
     }
 
-    /// The same without what came of it.
+    /// The task's JSON without result, error and questions.
     fn to_json_without_result(&self, id: &str) -> Value {
         let standing = self.lock_state();
         let mut shown = json!({
@@ -265,7 +266,7 @@ impl PluginTask {
         }
     }
 
-    /// Puts a question before the client; or returns it, where nothing of it can be asked.
+    /// Presents a question to the client; returns it if the client cannot be asked anything.
     fn ask(&self, question: WorkerQuestion) -> Option<WorkerQuestion> {
         if question.unanswered().is_empty() {
             return Some(question);
@@ -278,7 +279,7 @@ impl PluginTask {
         matches!(self.lock_state().status, PluginTaskStatus::Asking(_))
     }
 
-    /// Takes in answers. What is not asked is ignored.
+    /// Applies answers; those without a question are ignored.
     fn apply_answers(&self, answers: &[InputResponse]) {
         self.change(|standing| {
             if let PluginTaskStatus::Asking(question) = &mut standing.status {
@@ -288,7 +289,7 @@ impl PluginTask {
         self.heard.notify_one();
     }
 
-    /// The question, once all of it has been answered.
+    /// Takes the question when all parts are answered.
     fn take_answered_question(&self) -> Option<WorkerQuestion> {
         let mut standing = self.lock_state();
         match std::mem::replace(&mut standing.status, PluginTaskStatus::Working) {
@@ -307,7 +308,7 @@ impl PluginTask {
         self.cancelled.cancel();
     }
 
-    /// What has ended stays as it ended.
+    /// Ends the task; a task that has ended keeps its status.
     fn end(&self, end: PluginTaskStatus) {
         self.change(|standing| {
             if matches!(standing.status, PluginTaskStatus::Working | PluginTaskStatus::Asking(_)) {
@@ -327,13 +328,13 @@ impl PluginTask {
     }
 }
 
-// === impl Status ===
+// === impl PluginTaskStatus ===
 
 impl PluginTaskStatus {
     fn as_str(&self) -> &'static str {
         match self {
             Self::Asking(question) if !question.unanswered().is_empty() => "input_required",
-            // The plugin is about to hear the last answer.
+            // All parts are answered, and the plugin is about to get the answers.
             Self::Working | Self::Asking(_) => "working",
             Self::Completed(_) => "completed",
             Self::Failed(_) => "failed",
@@ -349,7 +350,7 @@ fn requests_json(open: &[InputRequest]) -> Value {
     open.iter().map(request).collect()
 }
 
-/// JSON is a value.
+/// Converts JSON text; this cannot fail.
 fn to_value(raw: &Raw) -> Value {
     raw.decode().unwrap_or_default()
 }

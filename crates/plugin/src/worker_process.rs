@@ -1,7 +1,7 @@
-//! A worker seen from the host.
+//! A worker process as the host sees it: its calls, its cancellation and its end.
 //!
-//! What it says is sorted into the mailboxes of its calls, and never waits for a call that does not read: notifications
-//! are dropped for it then. Answers always have room.
+//! Used by `slot` and `call`; started in `launch`. Messages are routed to the mailboxes of their calls and
+//! never wait for a call that does not read: notifications are dropped then. Answers always have room.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -33,10 +33,10 @@ use crate::{
     worker,
 };
 
-/// Calls at once of a plugin that is thread-safe.
+/// Concurrent calls of a thread-safe plugin.
 const MAX_CALLS_AT_ONCE: usize = worker::MAX_THREADS;
 
-/// A worker with its plugin loaded.
+/// A worker process with its plugin loaded.
 pub(crate) struct Worker {
     writer: LinkWriter,
     pub(crate) process: Process,
@@ -44,11 +44,11 @@ pub(crate) struct Worker {
     ids: AtomicU64,
     slots: Arc<Semaphore>,
     pub(crate) serial: bool,
-    /// What a cancelled call costs.
+    /// The effect of cancelling a call.
     cancellation: CancellationEffect,
-    /// Why it has ended.
+    /// Why the worker has ended.
     fault: OnceLock<PluginFault>,
-    /// It has answered something.
+    /// Whether the worker has answered any call.
     proven: AtomicBool,
     briefed: AtomicBool,
 }
@@ -61,12 +61,12 @@ pub(crate) struct WorkerNotification {
     pub(crate) params: Raw,
 }
 
-/// What a message of a worker was.
+/// The kind of a worker's message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MessageKind {
     /// The answer to a call.
     Answer,
-    /// Anything else.
+    /// A notification, a question, or an answer without a call.
     Unasked,
 }
 
@@ -77,12 +77,12 @@ pub(crate) enum CallConcurrency {
     Many,
 }
 
-/// What the cancellation of a call does.
+/// The effect of cancelling a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CancellationEffect {
     /// The plugin is told, and ends the call itself.
     TellsPlugin,
-    /// The plugin cannot be told: its interface, the first version, has no way to.
+    /// The worker ends: interface version 1 has no way to tell the plugin.
     EndsWorker,
 }
 
@@ -110,8 +110,8 @@ impl Worker {
         }
     }
 
-    /// Begins a call. Only a plugin that answers one at a time lets it wait. `None`: it takes no more calls, and
-    /// another worker has its place.
+    /// Starts a call. On a serial worker it waits for its turn. `None` if this worker has been retired and
+    /// another has replaced it.
     pub(crate) async fn call(
         self: &Arc<Self>,
         method: &str,
@@ -121,7 +121,7 @@ impl Worker {
         let slot = if self.serial {
             match timeout(patience, self.slots.clone().acquire_owned()).await {
                 Ok(slot) => slot.ok(),
-                // Whoever has the slot has hung.
+                // The call in the slot has hung.
                 Err(_) => return Err(self.end(PluginFault::Hung(patience))),
             }
         } else {
@@ -137,7 +137,7 @@ impl Worker {
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
         let (call, mailbox) = WorkerCall::new(self.clone(), id, slot);
         self.calls().insert(id, mailbox);
-        // It may have ended in between, after it told those calls that it knew of.
+        // The worker may have ended in between, after dropping the mailboxes that it had.
         if self.fault.get().is_some() {
             drop(self.calls().remove(&id));
         }
@@ -146,24 +146,24 @@ impl Worker {
         Ok(Some(call))
     }
 
-    /// Takes no more calls. Those that wait for their turn go elsewhere, those that have begun go on.
+    /// Takes no more calls. Waiting calls move to another worker; running calls continue.
     pub(crate) fn retire(&self) {
         self.slots.close();
     }
 
-    /// Says something. A worker that is gone has a reason, which whoever waits for a call of its is told.
+    /// Sends a message. If the worker has ended, the waiting calls get its fault.
     pub(crate) async fn send(&self, text: ByteString) {
         let _ = self.writer.send(text).await;
     }
 
-    /// Tells the plugin something that has no answer. Whether there was room for it.
+    /// Sends a notification to the plugin. Returns whether the queue had room.
     fn notify_plugin(&self, method: &str, params: &Raw) -> bool {
         let note = Notification::new(method, Some(params));
         let told = self.writer.try_send(note.text().clone());
         told.inspect_err(|error| tracing::debug!(%error, "a worker was not told")).is_ok()
     }
 
-    /// Tells it which resources somebody wants to hear of. Where there is no room for it, it is told later.
+    /// Sends the subscribed resources. If the queue is full, they are sent again later.
     pub(crate) fn send_subscriptions(&self, wanted: &BTreeSet<String>) {
         let params = Raw::from_value(&WantedResources {
             uris: wanted.iter().map(|uri| uri.as_str().into()).collect(),
@@ -172,17 +172,17 @@ impl Worker {
         self.briefed.store(told, Ordering::Relaxed);
     }
 
-    /// Whether it knows which resources somebody wants to hear of.
+    /// Whether the last list of subscriptions was sent.
     pub(crate) fn knows_subscriptions(&self) -> bool {
         self.briefed.load(Ordering::Relaxed)
     }
 
-    /// Whether a call would begin at once.
+    /// Whether a call could start at once.
     pub(crate) fn is_free(&self) -> bool {
         self.fault.get().is_none() && self.slots.available_permits() > 0
     }
 
-    /// Why it has ended, if it has.
+    /// The fault that ended the worker.
     pub(crate) fn fault(&self) -> Option<&PluginFault> {
         self.fault.get()
     }
@@ -191,34 +191,34 @@ impl Worker {
         self.fault.get().cloned().unwrap_or(PluginFault::Removed)
     }
 
-    /// Whether it has answered anything.
+    /// Whether the worker has answered any call.
     pub(crate) fn is_proven(&self) -> bool {
         self.proven.load(Ordering::Relaxed)
     }
 
-    /// Ends it; its calls hear why. Returns the reason it ended for.
+    /// Ends the worker and its calls with `fault`. Returns the fault that was set first.
     pub(crate) fn end(&self, fault: PluginFault) -> PluginFault {
         let _ = self.fault.set(fault);
         self.slots.close();
-        // Mailboxes that are dropped tell their calls.
+        // Dropping a mailbox ends its call.
         drop(std::mem::take(&mut *self.calls()));
         let process = self.process.clone();
-        // Without a runtime, as when the program ends, the process stops once the last handle to it is dropped.
+        // Without a runtime, at program exit, the process is stopped when its last handle is dropped.
         if let Ok(runtime) = Handle::try_current() {
             runtime.spawn(async move { process.stop().await });
         }
         self.end_fault()
     }
 
-    /// The client waits for a call no more. The call keeps its slot until the plugin has ended it, or takes its worker
-    /// along.
+    /// Abandons a call whose client has stopped waiting. The call keeps its permit until the plugin ends it
+    /// or the worker ends.
     pub(crate) fn abandon(&self, call: u64) {
         {
             let mut calls = self.calls();
             let Some(mailbox) = calls.get_mut(&call) else { return };
             mailbox.abandoned = Some(Instant::now());
             if self.cancellation == CancellationEffect::EndsWorker {
-                // While the call still has the only slot: no other call can begin here and be lost.
+                // Set while the call holds the only permit, so that no other call can start here and be lost.
                 let _ = self.fault.set(PluginFault::Cancelled);
                 self.slots.close();
             }
@@ -230,7 +230,7 @@ impl Worker {
         }
     }
 
-    /// Whether a call that nobody waits for still goes on, this long after it was given up.
+    /// Whether an abandoned call still runs after `patience`.
     pub(crate) fn is_stuck(&self, patience: Duration) -> bool {
         let is_old = |since: Option<Instant>| since.is_some_and(|since| since.elapsed() > patience);
         self.calls().values().any(|mailbox| is_old(mailbox.abandoned))
@@ -240,7 +240,7 @@ impl Worker {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sorts one message.
+    /// Routes one message.
     pub(crate) fn route_message(
         &self,
         message: RpcMessage,
@@ -307,7 +307,7 @@ impl Worker {
     }
 }
 
-/// What everybody hears, whose call it came with notwithstanding.
+/// Whether a notification goes to all clients, even if it came with a call.
 fn is_broadcast(note: &str) -> bool {
     matches!(
         note,

@@ -1,7 +1,7 @@
-//! The one place between `fork` and `exec`, and where a descriptor that came as a number gets an owner.
+//! Code that runs between `fork` and `exec`, and taking ownership of descriptors received by number.
 //!
-//! All `unsafe` of the crate is here. What runs between `fork` and `exec` may only make system calls
-//! that are safe in a signal handler: no allocation, no lock, no thread.
+//! Used by `direct_child` and `guard`. All `unsafe` of the crate is here. Code between `fork` and `exec` may
+//! only make system calls that are safe in a signal handler: no allocation, no lock, no thread.
 
 use std::io;
 use std::os::unix::process::CommandExt as _;
@@ -12,11 +12,11 @@ use nix::unistd::setsid;
 
 use super::descriptors;
 
-/// Makes `command` start in a session and process group of its own, without a controlling terminal, with every
-/// signal at its default and none blocked, whatever this process, or whoever started it, ignores or blocks; and with the
-/// descriptor limit that this process was started with.
+/// Makes `command` start in a session and process group of its own, without a controlling terminal, with
+/// every signal at its default and none blocked, whatever this process or its parent ignores or blocks, and
+/// with the descriptor limit that this process was started with.
 ///
-/// In our session the child could read what a user types into our terminal, and type in the user's place.
+/// In our session the child could read what the user types into our terminal, and type in the user's place.
 pub(super) fn standardize(command: &mut Command) {
     let hook = || {
         setsid()?;
@@ -30,11 +30,11 @@ pub(super) fn standardize(command: &mut Command) {
     }
 }
 
-/// Puts every signal of this process at its default, and blocks none.
+/// Resets every signal of this process to its default, and blocks none.
 pub(super) fn default_signals() -> io::Result<()> {
     for each in Signal::iterator() {
         #[allow(unsafe_code, reason = "`signal` is unsafe for the sake of handlers")]
-        // SAFETY: the default disposition is no handler. SIGKILL and SIGSTOP refuse, rightly.
+        // SAFETY: the default disposition is no handler. SIGKILL and SIGSTOP refuse, as they should.
         let _ = unsafe { signal(each, SigHandler::SigDfl) };
     }
     Ok(SigSet::empty().thread_set_mask()?)
@@ -58,12 +58,12 @@ mod linux {
     use nix::sys::signal::Signal;
     use nix::unistd::{getpid, getppid};
 
-    /// Has the kernel kill the child when the thread that spawns it ends.
+    /// Makes the kernel kill the child when the thread that spawns it ends.
     pub(crate) fn die_with_parent(command: &mut Command) {
         let parent = getpid();
         let hook = move || {
             set_pdeathsig(Signal::SIGKILL)?;
-            // The parent may have died before the request above, which then never fires.
+            // The parent may have died before `prctl`, whose signal then never comes.
             if getppid() == parent { Ok(()) } else { Err(Errno::ESRCH.into()) }
         };
         #[allow(unsafe_code, reason = "the request must be made by the child itself")]
@@ -73,7 +73,7 @@ mod linux {
         }
     }
 
-    /// Sets a limit of the child, and of all that it will start.
+    /// Sets a resource limit of the child and its descendants.
     pub(crate) fn set_limit(command: &mut Command, which: Resource, limit: rlim_t) {
         let hook = move || Ok(setrlimit(which, limit, limit)?);
         #[allow(unsafe_code, reason = "the standard library has no safe way to set a limit")]
@@ -83,16 +83,16 @@ mod linux {
         }
     }
 
-    /// Owns a descriptor that the kernel has just made for this process.
+    /// Takes ownership of a descriptor that the kernel has just made for this process.
     pub(crate) fn take_ownership(number: RawFd) -> OwnedFd {
         #[allow(unsafe_code, reason = "what comes through a socket comes as a number")]
-        // SAFETY: it came with the message that was just received, so nobody else owns it.
+        // SAFETY: the descriptor came with the message that was just received, so it has no other owner.
         unsafe {
             OwnedFd::from_raw_fd(number)
         }
     }
 
-    /// Makes every descriptor past standard error close on exec. For the start of `main` only.
+    /// Makes every descriptor above standard error close on exec. Only for the start of `main`.
     pub(crate) fn close_strays_on_exec() -> io::Result<()> {
         let open: Vec<RawFd> = fs::read_dir("/proc/self/fd")?
             .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
@@ -102,7 +102,7 @@ mod linux {
             #[allow(unsafe_code, reason = "descriptors found by number have no owner here")]
             // SAFETY: borrowed for one call that reports a closed descriptor as an error.
             let descriptor = unsafe { BorrowedFd::borrow_raw(number) };
-            // The listing's own descriptor is closed by now.
+            // The descriptor of this directory listing is closed by now.
             let _ = fcntl(descriptor, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC));
         }
         Ok(())

@@ -1,4 +1,6 @@
-//! What to run, and how patiently to end it. Knows nothing of how either is done.
+//! The command to run, and its stop timeouts.
+//!
+//! Used by every crate that starts a program. It does not start or stop anything (`launch`, `handle`).
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -6,23 +8,24 @@ use std::time::Duration;
 
 use super::{SpawnError, resolve};
 
-/// What to run. Everything is explicit: the environment is exactly `env`, nothing is inherited.
+/// The command to run. Everything is explicit: the environment is exactly `env`, nothing is inherited.
 #[derive(Clone, Debug, Default)]
 pub struct ProcessCommand {
-    /// A name, looked up in the absolute folders of the `PATH` of `env`, or a path if it holds a `/`, relative to `cwd`.
+    /// A name, looked up in the absolute folders of the `PATH` of `env`, or a path if it holds a `/`,
+    /// relative to `cwd`.
     pub program: OsString,
     /// Arguments after the program's name.
     pub args: Vec<OsString>,
-    /// The whole environment. Where a name comes twice, the last one counts.
+    /// The whole environment. Of two variables with one name, the last one wins.
     pub env: Vec<(OsString, OsString)>,
-    /// The working directory; ours if there is none.
+    /// The working directory; ours if `None`.
     pub cwd: Option<PathBuf>,
-    /// How it is stopped.
+    /// The stop timeouts.
     pub stop: StopTimeouts,
 }
 
-/// How long each step of a stop is given before the next: SIGINT (by when standard input should be
-/// closed), SIGTERM, SIGKILL. A step ends early when nothing is left to wait for.
+/// How long each step of a stop lasts before the next: SIGINT (standard input should be closed by then),
+/// SIGTERM, SIGKILL. A step ends early when no process is left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StopTimeouts {
     /// Time between SIGINT and SIGTERM.
@@ -31,7 +34,7 @@ pub struct StopTimeouts {
     pub after_terminate: Duration,
 }
 
-// === impl Command ===
+// === impl ProcessCommand ===
 
 impl ProcessCommand {
     /// A command with neither arguments nor environment.
@@ -39,12 +42,12 @@ impl ProcessCommand {
         Self { program: program.into(), ..Self::default() }
     }
 
-    /// The file this would execute, as an absolute path. Looks at file systems, so it may block.
+    /// The file that this command would execute, as an absolute path. Reads file systems, so it may block.
     pub fn resolve(&self) -> Result<PathBuf, SpawnError> {
         resolve::resolve(self)
     }
 
-    /// The value `name` has in the command's environment.
+    /// The value of the variable `name` in the command's environment.
     pub(super) fn variable(&self, name: &str) -> Option<&OsStr> {
         let mut found = self.env.iter().rev().filter(|(key, _)| key == name);
         found.next().map(|(_, value)| value.as_os_str())
@@ -54,13 +57,13 @@ impl ProcessCommand {
 // === impl StopTimeouts ===
 
 impl StopTimeouts {
-    /// The time killed processes are given to disappear.
+    /// How long killed processes may take to disappear.
     const KILL_TIMEOUT: Duration = Duration::from_secs(1);
-    /// The part of it after which a guard has failed: it would have been done by then.
+    /// The part of `KILL_TIMEOUT` after which a guard has failed, because it would have finished by then.
     const GUARD_KILL_TIMEOUT: Duration = Duration::from_millis(500);
 
-    /// When a caller that waits for the end gives up waiting: only a process that the kernel cannot
-    /// kill just now lasts longer.
+    /// How long a caller waits for the end. Only a process that the kernel cannot kill at the moment lasts
+    /// longer.
     pub(super) fn stop_timeout(&self) -> Duration {
         self.after_interrupt + self.after_terminate + Self::KILL_TIMEOUT
     }
@@ -68,7 +71,7 @@ impl StopTimeouts {
 
 #[cfg(target_os = "linux")]
 impl StopTimeouts {
-    /// When a guard that was asked to stop everything is not waited for any longer.
+    /// How long to wait for a guard that was asked to stop everything.
     pub(super) fn guard_stop_timeout(&self) -> Duration {
         self.after_interrupt + self.after_terminate + Self::GUARD_KILL_TIMEOUT
     }

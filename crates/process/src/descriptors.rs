@@ -1,25 +1,27 @@
-//! How many descriptors this process may open: more for a hub that serves many clients, and not for what it starts.
+//! The limit of open descriptors: raised for a hub that serves many clients, but not for its child processes.
 //!
-//! A program that finds a large limit may behave badly: some close every descriptor there could be when they start, and
-//! `select` cannot name large ones. So every child gets the limit that this process was started with. A direct child puts
-//! it back between `fork` and `exec`; a guard is told of it in its environment, which its own child does not get.
+//! Used by `cli::commands::hub` ([`raise_descriptor_limit`]), `child` and `guard`. Some programs behave
+//! badly under a large limit: they close every possible descriptor when they start, or use `select`, which
+//! cannot name large ones. So every child gets the limit that this process was started with. A direct child
+//! restores it between `fork` and `exec`; a guard gets it in its environment, which its own child does not
+//! get.
 
 use std::io;
 use std::sync::OnceLock;
 
 use nix::sys::resource::{Resource, getrlimit, rlim_t, setrlimit};
 
-/// What a guard is told the limit of its child in.
+/// The environment variable that tells a guard the limit of its child.
 const LIMIT_VARIABLE: &str = "SWITCHBOARD_CHILD_DESCRIPTORS";
 
-/// What most systems start a process with.
+/// The limit that most systems start a process with.
 const DEFAULT_DESCRIPTOR_LIMIT: rlim_t = 1024;
 
-/// The limits that this process was started with, once they were raised: the one that counts, and the highest.
+/// The soft and hard limits that this process was started with, set before they are raised.
 static ORIGINAL_LIMITS: OnceLock<(rlim_t, rlim_t)> = OnceLock::new();
 
-/// Raises the limit of this process as far as it may go, and says how many descriptors it may open now. Processes that
-/// it starts are not affected. A system that refuses leaves the limit as it was.
+/// Raises the soft limit of this process to the hard limit, and returns how many descriptors it may open now.
+/// Child processes are not affected. If the system refuses, the limit stays.
 pub fn raise_descriptor_limit() -> u64 {
     let (soft, hard) = match getrlimit(Resource::RLIMIT_NOFILE) {
         Ok(limits) => limits,
@@ -31,7 +33,7 @@ pub fn raise_descriptor_limit() -> u64 {
     if soft >= hard {
         return soft;
     }
-    // First noted, then raised: a child that is started in between gets what it always got.
+    // Recorded before it is raised, so that a child that is started in between gets the original limit.
     ORIGINAL_LIMITS.get_or_init(|| (soft, hard));
     match setrlimit(Resource::RLIMIT_NOFILE, hard, hard) {
         Ok(()) => hard,
@@ -42,7 +44,8 @@ pub fn raise_descriptor_limit() -> u64 {
     }
 }
 
-/// Puts the limit of this process back. Between `fork` and `exec` this makes one system call, and nothing else.
+/// Restores the original limit of this process. Between `fork` and `exec` this makes one system call, and
+/// nothing else.
 pub(super) fn restore_original() -> io::Result<()> {
     match ORIGINAL_LIMITS.get() {
         Some((soft, hard)) => Ok(setrlimit(Resource::RLIMIT_NOFILE, *soft, *hard)?),
@@ -50,13 +53,13 @@ pub(super) fn restore_original() -> io::Result<()> {
     }
 }
 
-/// What a guard has to be told, for its environment.
+/// The variable for a guard's environment.
 #[cfg(target_os = "linux")]
 pub(super) fn guard_variable() -> Option<(&'static str, String)> {
     ORIGINAL_LIMITS.get().map(|(soft, _)| (LIMIT_VARIABLE, soft.to_string()))
 }
 
-/// Puts the limit of a guard where it was told to.
+/// Sets the limit of a guard from its environment.
 #[cfg(target_os = "linux")]
 pub(super) fn restore_in_guard() -> io::Result<()> {
     let told = std::env::var(LIMIT_VARIABLE).ok().and_then(|soft| soft.parse().ok());

@@ -1,5 +1,7 @@
-//! A child without a guard: its process group is all that a stop can reach. A descendant that leaves
-//! the group, and a death of ours that runs no code, are beyond this module.
+//! A child without a guard: a stop reaches its process group only.
+//!
+//! Used by `launch` for `ProcessGuard::None`. It does not reach a descendant that leaves the group, and does
+//! nothing if this process is killed; `guarded_child` does both.
 
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
@@ -15,11 +17,11 @@ use super::launch::ChildPipes;
 use super::lifecycle::ProcessReporter;
 use super::{ProcessCommand, ProcessExit, SpawnError, StopTimeouts, child};
 
-/// How long the killed may take to disappear. Short, since nothing is left to do: one whose new parent
-/// is slow to wait for it counts as a member until then.
+/// How long killed processes may take to disappear. Short, since nothing is left to do: a zombie whose new
+/// parent is slow to wait for it counts as a member until then.
 const KILL_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// How often a group without its leader is looked at: nobody tells when its last member ends.
+/// How often a group without its leader is checked: no event tells when its last member ends.
 const GROUP_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 struct DirectChildMonitor {
@@ -29,7 +31,7 @@ struct DirectChildMonitor {
     watch: ProcessReporter,
 }
 
-/// Forks the child and sets its task to work.
+/// Forks the child and starts its task.
 pub(super) fn launch(
     file: PathBuf,
     command: ProcessCommand,
@@ -39,7 +41,7 @@ pub(super) fn launch(
     let stop = command.stop;
     let child =
         fork(&file, command, ends).map_err(|source| SpawnError::Exec { path: file, source })?;
-    // There is an id for as long as nobody has waited.
+    // The id is known until the child has been waited for.
     let pid = child.id().unwrap_or_default();
     let (started, result) = oneshot::channel();
     let group = Pid::from_raw(pid.cast_signed());
@@ -59,7 +61,7 @@ fn fork(file: &PathBuf, what: ProcessCommand, ends: ChildPipes) -> std::io::Resu
     tokio::process::Command::from(command).kill_on_drop(true).spawn()
 }
 
-// === impl Monitor ===
+// === impl DirectChildMonitor ===
 
 impl DirectChildMonitor {
     async fn run(mut self) {
@@ -72,7 +74,7 @@ impl DirectChildMonitor {
         self.watch.set_gone();
     }
 
-    /// Waits for the child while its standard error is read.
+    /// Waits for the child while reading its standard error.
     async fn wait_leader(&mut self) {
         while self.watch.exit().is_none() {
             tokio::select! {
@@ -92,7 +94,7 @@ impl DirectChildMonitor {
             (Signal::SIGKILL, KILL_TIMEOUT),
         ];
         for (signal, patience) in rungs {
-            // Also tells whether anybody is left, the dead not yet waited for included.
+            // An error means that no member is left, zombies included.
             if killpg(self.group, signal).is_err() {
                 return;
             }

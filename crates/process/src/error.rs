@@ -1,4 +1,6 @@
-//! Why a program could not be started. Each cause that a person fixes differently is a variant.
+//! The errors of starting a program, with one variant for each cause that a user fixes differently.
+//!
+//! Used by every crate that calls `spawn`; `cli::hint` turns them into advice.
 
 use std::ffi::OsString;
 use std::io;
@@ -8,7 +10,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SpawnError {
-    /// There is no such program.
+    /// The program was not found.
     #[error("command `{}` was not found{}", program.display(), path_suffix(searched.as_ref()))]
     NotFound {
         /// The program as the command names it.
@@ -28,10 +30,10 @@ pub enum SpawnError {
         /// The file.
         path: PathBuf,
     },
-    /// The working directory is missing, or is none.
+    /// The working directory does not exist or is no directory.
     #[error("working directory `{}` is not a directory that can be entered", path.display())]
     BadWorkingDirectory {
-        /// The directory asked for.
+        /// The requested directory.
         path: PathBuf,
     },
     /// The system refused to execute the file.
@@ -39,23 +41,23 @@ pub enum SpawnError {
     Exec {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The guard itself could not do its work.
+    /// The guard failed.
     #[error("the process guard failed while {doing}")]
     Guard {
-        /// What was under way.
+        /// The failed step.
         doing: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// Something around the process failed: pipes, descriptors, the runtime.
+    /// Pipes, descriptors or the runtime failed.
     #[error("failed while {doing}")]
     Io {
-        /// What was under way.
+        /// The failed step.
         doing: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }
@@ -64,7 +66,8 @@ fn path_suffix(path: Option<&OsString>) -> String {
     path.map(|path| format!(" in PATH `{}`", path.display())).unwrap_or_default()
 }
 
-/// The file was seen a moment ago, so a "not found" is about what the file asks for.
+/// Names the cause. The file existed a moment ago, so "not found" is about the interpreter or loader that it
+/// names.
 fn refusal(source: &io::Error) -> &'static str {
     match source.kind() {
         io::ErrorKind::NotFound => ": the interpreter or loader it names was not found",

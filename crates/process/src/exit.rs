@@ -1,4 +1,6 @@
-//! How a process ended, in words a person can use.
+//! How a process ended, with a text for people.
+//!
+//! Used by every crate that starts a program.
 
 use std::fmt;
 use std::os::unix::process::ExitStatusExt as _;
@@ -9,15 +11,15 @@ use nix::sys::signal::Signal;
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProcessExit {
-    /// By itself, with this status.
+    /// The process exited with this status.
     Code(i32),
-    /// By this signal.
+    /// This signal ended the process.
     Signal(i32),
-    /// Nobody was left to tell: its guard, or the runtime that watched it, ended first.
+    /// Unknown: its guard, or the runtime that watched it, ended first.
     Unknown,
 }
 
-// === impl Exit ===
+// === impl ProcessExit ===
 
 impl From<ExitStatus> for ProcessExit {
     fn from(status: ExitStatus) -> Self {

@@ -1,5 +1,7 @@
-//! A child under a guard, seen from our side: one task that speaks with the guard and waits for it. Where the guard ends
-//! before its work is done, killed by the child or by others, the task does that work instead.
+//! A child under a guard, on our side: the task that talks to the guard and waits for it. If the guard is
+//! killed before its work is done, the task does that work instead.
+//!
+//! Used by `launch` on Linux. The guard's side is `guard::main_loop`.
 
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
@@ -22,34 +24,34 @@ use super::launch::ChildPipes;
 use super::lifecycle::ProcessReporter;
 use super::{ProcessCommand, SpawnError, descriptors, orphans};
 
-/// How long a guard may take to say that the child runs. Only a program that is none takes longer.
+/// How long a guard may take to report the child's start. Only a program that is no guard takes longer.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
 
 struct GuardMonitor {
     guard: Child,
     channel: GuardChannel,
     watch: ProcessReporter,
-    /// How long a guard that is let go may take to clean up.
+    /// How long a guard may take to clean up after its channel is closed.
     patience: Duration,
 }
 
-/// How a guard has ended.
+/// How a guard ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum GuardEnd {
-    /// After its work: nothing is left.
+    /// After its work: no process is left.
     Done,
-    /// Before that, as far as is known.
+    /// Before its work was done, or in an unknown way.
     Early,
 }
 
-/// Our end of the line to a guard.
+/// Our end of the channel to a guard.
 struct GuardChannel {
     stream: UnixStream,
     partial: [u8; GuardReport::SIZE],
     filled: usize,
 }
 
-/// Forks a guard and sets its task to work.
+/// Forks a guard and starts its task.
 pub(super) fn launch(
     file: PathBuf,
     command: ProcessCommand,
@@ -80,17 +82,18 @@ fn fork(guard: &OwnedFd, ends: ChildPipes) -> io::Result<(Child, UnixStream)> {
         .env_clear()
         .process_group(0);
     command.envs(descriptors::guard_variable());
-    // No code of ours runs between `fork` and `exec`, so there need not be a copy of this process: of one with much
-    // memory it would cost more than everything else. The three descriptors that a spawn can set are then all there
-    // are; what stands where standard input should be, the fourth follows through.
+    // None of our code runs between `fork` and `exec`, so the standard library can use `posix_spawn`, which
+    // does not copy this process; for a large process the copy would cost more than everything else. Such a
+    // spawn sets three descriptors only: the channel takes the place of standard input, and the child's
+    // standard input follows through the channel.
     descriptor_passing::send(&ours, &ends.attach_but_stdin(&mut command))?;
     command.stdin(OwnedFd::from(theirs));
-    // Never `kill_on_drop`: a guard ends with its channel, after its work.
+    // Never `kill_on_drop`: a guard ends when its channel closes, after its work.
     let guard = tokio::process::Command::from(command).spawn()?;
     Ok((guard, UnixStream::from_std(ours)?))
 }
 
-// === impl Monitor ===
+// === impl GuardMonitor ===
 
 impl GuardMonitor {
     async fn run(
@@ -101,7 +104,7 @@ impl GuardMonitor {
     ) {
         match self.start(frame, file).await {
             Ok(pid) => {
-                // If nobody listens any more the line is gone too, and asks for the stop.
+                // If the receiver is gone, so is the handle, and its drop asks for the stop.
                 let _ = started.send(Ok(pid.as_raw().cast_unsigned()));
                 self.watch().await;
                 self.finish(pid).await;
@@ -129,8 +132,8 @@ impl GuardMonitor {
         }
     }
 
-    /// Until the guard ends, which it does once nobody is left; or has not ended in time after it was asked to stop
-    /// everything. A server can stop its guard with a signal.
+    /// Waits until the guard ends, which it does when no process is left, or until it has not ended in time
+    /// after the request to stop. A server can stop its guard with a signal.
     async fn watch(&mut self) {
         let mut deadline = None;
         loop {
@@ -138,7 +141,7 @@ impl GuardMonitor {
                 () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => return,
                 () = self.watch.stop.cancelled(), if deadline.is_none() => {
                     deadline = Some(Instant::now() + self.patience);
-                    // The end of the channel is the request; the other half still brings reports.
+                    // Closing our half is the request to stop; the other half still carries reports.
                     let _ = self.channel.stream.shutdown().await;
                 }
                 report = self.channel.report() => match report {
@@ -151,12 +154,13 @@ impl GuardMonitor {
         }
     }
 
-    /// Waits for the guard, whose channel has ended, and lets go of everything before telling so.
+    /// Waits for the guard, whose channel has closed, and drops everything before reporting the end.
     async fn finish(self, server: Pid) {
         let Self { mut guard, channel, watch, .. } = self;
         drop(channel);
         if end(&mut guard).await == GuardEnd::Early {
-            // The kernel killed the child with its guard. Its group still holds whoever has not left it.
+            // The kernel killed the child with its guard. Its group holds the processes that have not left
+            // it.
             if watch.exit().is_none() {
                 let _ = killpg(server, Signal::SIGKILL);
             }
@@ -165,7 +169,7 @@ impl GuardMonitor {
         watch.set_gone();
     }
 
-    /// Lets go of a guard that may or may not have started something: if so it stops that now.
+    /// Lets go of a guard that may have started the child: if so, it stops the child now.
     async fn abandon(&mut self) {
         let _ = self.channel.stream.shutdown().await;
         let _ = timeout(self.patience, self.guard.wait()).await;
@@ -175,9 +179,9 @@ impl GuardMonitor {
     }
 }
 
-/// Kills a guard, unless it has ended, and waits for it.
+/// Kills a guard unless it has ended, and waits for it.
 async fn end(guard: &mut Child) -> GuardEnd {
-    // Its status stays known however often it is asked for.
+    // Has no effect on a guard that has ended; its status stays known.
     let _ = guard.start_kill();
     match guard.wait().await {
         Ok(status) if status.success() => GuardEnd::Done,
@@ -185,7 +189,7 @@ async fn end(guard: &mut Child) -> GuardEnd {
     }
 }
 
-// === impl Channel ===
+// === impl GuardChannel ===
 
 impl GuardChannel {
     async fn ask(&mut self, frame: &[u8]) -> io::Result<GuardReport> {
@@ -193,7 +197,7 @@ impl GuardChannel {
         self.report().await
     }
 
-    /// The next report. May be dropped at any point without loss.
+    /// Reads the next report. Cancel-safe.
     async fn report(&mut self) -> io::Result<GuardReport> {
         while self.filled < GuardReport::SIZE {
             match self.stream.read(&mut self.partial[self.filled..]).await? {

@@ -1,4 +1,8 @@
-//! The handle on a process. It only reads what the process's task writes, and asks that task to stop.
+//! [`Process`]: the handle on a process. It reads the state that the process's task writes, and asks that
+//! task to stop.
+//!
+//! Used by every crate that starts a program. It does not own the process: the task in `guarded_child` or
+//! `direct_child` does.
 
 use std::fmt;
 use std::sync::{Arc, PoisonError};
@@ -7,8 +11,8 @@ use super::ProcessExit;
 use super::lifecycle::{ProcessControl, ProcessStage};
 use super::process_tree::{self, ProcessInfo};
 
-/// A process that was started, with everything it started in turn. Dropping the last clone begins to
-/// stop it, without waiting for that.
+/// A started process with all its descendants. Dropping the last clone starts to stop it, without waiting for
+/// the end.
 #[derive(Clone)]
 pub struct Process {
     pid: u32,
@@ -27,14 +31,14 @@ impl Process {
         self.pid
     }
 
-    /// The program and everything it has started that is still there, parents before children. Reads files: not for
-    /// the runtime's own thread. Empty where there is no `/proc` to ask.
+    /// The program and its living descendants, parents before children. Reads files, so it must not run on a
+    /// thread of the runtime. Empty without `/proc`.
     pub fn process_tree(&self) -> Vec<ProcessInfo> {
         process_tree::list_process_tree(self.pid)
     }
 
-    /// Waits until the program has ended; its descendants are then being stopped. By that time
-    /// [`Process::stderr_tail`] holds all that the program wrote.
+    /// Waits until the program has ended; its descendants are then being stopped. By then
+    /// [`Process::stderr_tail`] holds all output of the program.
     pub async fn wait_exit(&self) -> ProcessExit {
         self.wait_stage(|life| life.exit().is_some()).await
     }
@@ -44,14 +48,14 @@ impl Process {
         self.line.life.borrow().exit()
     }
 
-    /// The last 64 KiB of standard error as text; what is not UTF-8 is replaced.
+    /// The last 64 KiB of standard error as text; bytes that are not UTF-8 are replaced.
     pub fn stderr_tail(&self) -> String {
         self.line.tail.lock().unwrap_or_else(PoisonError::into_inner).text()
     }
 
-    /// Stops the program and all its descendants, and waits until they are gone. May be called by
-    /// many at once and again later. Returns even if the kernel cannot kill one of them just now: its
-    /// guard then keeps trying.
+    /// Stops the program and all its descendants, and waits until they are gone. May be called concurrently
+    /// and repeatedly. Returns even if the kernel cannot kill one of them at the moment: its guard then keeps
+    /// trying.
     pub async fn stop(&self) -> ProcessExit {
         self.line.stop.cancel();
         let gone = self.wait_stage(|life| matches!(life, ProcessStage::Gone(_)));

@@ -1,7 +1,7 @@
 //! From a command to a running process and the task that watches it.
 //!
-//! The task owns the process from the moment there is one; everyone else holds a line to the task.
-//! So whoever stops waiting, at whatever point, has only to let go of the line.
+//! Used by `spawn`. The task owns the process from the start; every other holder has only a control of the
+//! task. So a caller that stops waiting, at any point, only has to drop its control.
 
 use std::io;
 use std::process::Stdio;
@@ -16,12 +16,12 @@ use super::{
     resolve,
 };
 
-/// A process that has been forked and may not have begun yet.
+/// A process that has been forked and may not have started yet.
 pub(super) struct LaunchedProcess {
     pub(super) stdin: pipe::Sender,
     pub(super) stdout: pipe::Receiver,
     pub(super) line: ProcessControl,
-    /// The process id, once the program runs.
+    /// Receives the process id when the program runs.
     pub(super) started: oneshot::Receiver<Result<u32, SpawnError>>,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct ChildPipes {
     stderr: io::PipeWriter,
 }
 
-/// Forks. Blocks for as long as file systems and `exec` take; must be called within a runtime.
+/// Forks. Blocks while file systems and `exec` are slow; must be called within a runtime.
 pub(super) fn launch(
     command: ProcessCommand,
     guard: &ProcessGuard,
@@ -68,7 +68,8 @@ fn pipes() -> io::Result<(ChildPipes, pipe::Sender, pipe::Receiver, pipe::Receiv
 // === impl ChildPipes ===
 
 impl ChildPipes {
-    /// Gives them to a command, which must be dropped soon: until then they stay open here too.
+    /// Attaches the pipes to a command, which must be dropped soon, because until then they stay open here
+    /// too.
     pub(super) fn attach(self, command: &mut std::process::Command) {
         command
             .stdin(Stdio::from(self.stdin))
@@ -76,7 +77,7 @@ impl ChildPipes {
             .stderr(Stdio::from(self.stderr));
     }
 
-    /// The same, but for standard input, which is to get there in another way.
+    /// Attaches the pipes except standard input, and returns that.
     #[cfg(target_os = "linux")]
     pub(super) fn attach_but_stdin(self, command: &mut std::process::Command) -> io::PipeReader {
         command.stdout(Stdio::from(self.stdout)).stderr(Stdio::from(self.stderr));
@@ -84,7 +85,7 @@ impl ChildPipes {
     }
 }
 
-// === impl Launched ===
+// === impl LaunchedProcess ===
 
 impl LaunchedProcess {
     /// Waits until the program runs.

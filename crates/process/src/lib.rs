@@ -1,11 +1,12 @@
 //! Child processes that never outlive us.
 //!
-//! [`spawn`] starts a program and hands out its pipes and a [`Process`]: a handle that tells how the
-//! program ended, keeps the tail of its standard error, and stops it together with everything it
-//! started. Under a [`ProcessGuard`] that promise holds even when we are killed outright.
+//! Used by `wire`, `core`, `auth`, `sources`, `plugin` and `cli`, which start programs. [`spawn`] starts a
+//! program and returns its pipes and a [`Process`]: a handle that tells how the program ended, keeps the tail
+//! of its standard error, and stops it together with all its descendants. Under a [`ProcessGuard`] that holds
+//! even when this process is killed.
 //!
-//! This module refuses to know what travels through the pipes, what a server is, and where a command
-//! came from: its environment and working directory are exactly what the caller says.
+//! This crate does not know the protocol in the pipes, what a server is, or where a command came from:
+//! environment and working directory are exactly those of the caller.
 
 #![cfg(unix)]
 
@@ -41,30 +42,30 @@ pub use stdout::StdoutPipe;
 
 use tokio::net::unix::pipe;
 
-/// A program that was started.
+/// A started program.
 #[derive(Debug)]
 pub struct SpawnedProcess {
-    /// Its standard input. Dropping it is how the program hears that nothing more will come; drop it
-    /// before [`Process::stop`], since the stop ladder cannot close what the caller owns.
+    /// The program's standard input. Dropping it tells the program that no more input comes; drop it before
+    /// [`Process::stop`], which cannot close a pipe that the caller owns.
     pub stdin: pipe::Sender,
-    /// Its standard output.
+    /// The program's standard output.
     pub stdout: pipe::Receiver,
-    /// The program itself.
+    /// The handle on the process.
     pub process: Process,
 }
 
 /// Starts `command`.
 ///
-/// Returns once the program's image is running; a program that ends right after is no error here but
-/// an end of file on `stdout` and a [`Process::wait_exit`]. Dropping the future at any point leaves
-/// nothing running. Needs a tokio runtime with I/O and time.
+/// Returns when the program's image is running; a program that exits right after is no error here but an end
+/// of file on `stdout` and a [`Process::wait_exit`]. Dropping the future at any point leaves nothing running.
+/// Needs a tokio runtime with I/O and time.
 pub async fn spawn(
     command: ProcessCommand,
     guard: &ProcessGuard,
     stderr: StderrOptions,
 ) -> Result<SpawnedProcess, SpawnError> {
     let guard = guard.clone();
-    // Looking up the program touches file systems that may be slow, and a fork copies page tables.
+    // Looking up the program reads file systems that may be slow, and a fork copies page tables.
     tokio::task::spawn_blocking(move || launch::launch(command, &guard, stderr))
         .await
         .map_err(|error| SpawnError::Io { doing: "starting a process", source: error.into() })??

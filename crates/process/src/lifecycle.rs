@@ -1,5 +1,7 @@
-//! The two ends between a process's task and its handles: one writes how far the process has come,
-//! the others read it and may ask for a stop.
+//! The state of a process, shared between its task and its handles: the task writes it, the handles read it
+//! and may ask for a stop.
+//!
+//! Used by `handle`, `direct_child` and `guarded_child`.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -10,24 +12,24 @@ use tokio_util::sync::CancellationToken;
 use super::stderr::{StderrReader, StderrTail};
 use super::{ProcessExit, StopTimeouts};
 
-/// How far a process has come.
+/// The stage of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ProcessStage {
     Running,
-    /// It has ended; some of its descendants may not have.
+    /// The process has ended; some of its descendants may still run.
     Exited(ProcessExit),
-    /// Nothing of it is left, and nothing of ours that watched it.
+    /// No process of it is left, and no guard or task that watched it.
     Gone(ProcessExit),
 }
 
-/// The end of the task.
+/// The task's side.
 pub(super) struct ProcessReporter {
     pub(super) stderr: StderrReader,
     pub(super) stop: CancellationToken,
     life: watch::Sender<ProcessStage>,
 }
 
-/// The end of the handles. Its drop asks for the stop.
+/// The handles' side. Dropping it asks for the stop.
 pub(super) struct ProcessControl {
     pub(super) life: watch::Receiver<ProcessStage>,
     pub(super) tail: Arc<Mutex<StderrTail>>,
@@ -36,7 +38,7 @@ pub(super) struct ProcessControl {
     pub(super) patience: Duration,
 }
 
-/// Both ends.
+/// Creates both sides.
 pub(super) fn reporter_and_control(
     stderr: StderrReader,
     ladder: StopTimeouts,
@@ -70,13 +72,14 @@ impl ProcessReporter {
         self.life.borrow().exit()
     }
 
-    /// The process has ended, and all it wrote to standard error is read before anybody hears.
+    /// Records the exit, after reading the rest of standard error, so that a caller that sees the exit can
+    /// read all output.
     pub(super) fn set_exited(&mut self, exit: ProcessExit) {
         self.stderr.drain();
         self.life.send_replace(ProcessStage::Exited(exit));
     }
 
-    /// The last word, spoken when this end holds nothing any more.
+    /// Records that no process is left, after dropping everything else that this side holds.
     pub(super) fn set_gone(self) {
         let exit = self.exit().unwrap_or(ProcessExit::Unknown);
         let Self { mut stderr, life, .. } = self;

@@ -1,10 +1,11 @@
-//! Processes that outlived their guard: adopted by this process, found by a mark, and killed.
+//! Orphans: processes that outlived their guard, adopted by this process, recognized by a mark, and killed.
 //!
-//! A server can kill its guard, which belongs to the same user. This process is the next in line to adopt what the guard
-//! leaves behind, so nothing that a server started escapes while this process lives. Used by the task that watches a
-//! guard, once the guard has ended other than by finishing its work.
+//! Used by `guarded_child` when a guard ended before its work was done. A server can kill its guard, which
+//! runs as its own user. This process then adopts the guard's children, so no process of a server escapes
+//! while this process lives.
 //!
-//! Children of this process that no guard started are never touched: only descendants of a guard bear the mark.
+//! It does not touch children of this process that no guard started: only descendants of a guard bear the
+//! mark.
 
 use std::fs;
 use std::io;
@@ -20,32 +21,33 @@ use nix::unistd::Pid;
 
 use super::guard::{descendants, stop_tree};
 
-/// The limit that serves as the mark. The kernel has not enforced it since Linux 2.4, every process inherits it, and
-/// without privileges it can be lowered but never raised. So a process whose limit is below ours descends from a guard.
+/// The resource limit that serves as the mark. The kernel has not enforced it since Linux 2.4, every process
+/// inherits it, and without privileges it can be lowered but never raised. So a process with a lower limit
+/// than ours descends from a guard.
 pub(super) const MARK_RESOURCE: Resource = Resource::RLIMIT_LOCKS;
-/// How `/proc/<pid>/limits` calls it.
+/// The limit's name in `/proc/<pid>/limits`.
 const MARK_LABEL: &str = "Max file locks";
 
-/// How soon killed processes are looked for again, at first and at most.
+/// The pauses between rounds of SIGKILL, the first and the longest.
 const MIN_KILL_PAUSE: Duration = Duration::from_millis(2);
 const MAX_KILL_PAUSE: Duration = Duration::from_secs(1);
 
-/// One round at a time: between two, a process id that one of them has reaped may belong to a stranger.
+/// Serializes the rounds: an id that one round has reaped may belong to another process in the next.
 static KILL_LOCK: Mutex<()> = Mutex::new(());
 
-/// The limit that marks a process below this one.
+/// The limit that marks descendants of a guard.
 pub(super) fn mark() -> nix::Result<rlim_t> {
     let (_, limit) = getrlimit(MARK_RESOURCE)?;
     Ok(limit.saturating_sub(1))
 }
 
-/// Has the kernel make this process the parent of what its guards leave behind.
+/// Makes this process the parent of orphans of its guards.
 pub(super) fn become_subreaper() -> io::Result<()> {
     Ok(prctl::set_child_subreaper(true)?)
 }
 
-/// Kills all that guards have left behind, and returns when it is gone. A process that runs as another user by now is
-/// left alone.
+/// Kills all orphans, and returns when they are gone. A process that runs as another user by now is left
+/// alone.
 pub(super) async fn kill_all() {
     let mut pause = MIN_KILL_PAUSE;
     while matches!(tokio::task::spawn_blocking(kill_once).await, Ok(true)) {
@@ -54,7 +56,7 @@ pub(super) async fn kill_all() {
     }
 }
 
-/// Kills every orphan with all that it has started. Whether there was any that could be killed.
+/// Kills every orphan with its descendants. Returns whether any could be killed.
 fn kill_once() -> bool {
     let _round = KILL_LOCK.lock().unwrap_or_else(PoisonError::into_inner);
     let mut found = false;
@@ -65,13 +67,13 @@ fn kill_once() -> bool {
             let _ = kill(*pid, Signal::SIGKILL);
         }
         found |= kill(orphan, Signal::SIGKILL) != Err(Errno::EPERM);
-        // It is our child, and nobody else waits for it.
+        // The orphan is our child, and no other code waits for it.
         let _ = waitpid(orphan, Some(WaitPidFlag::WNOHANG));
     }
     found
 }
 
-/// Children of this process that bear the mark.
+/// The children of this process that bear the mark.
 fn find() -> Vec<Pid> {
     let Some(own) = limit_of(Pid::this()) else { return Vec::new() };
     let mut orphans = descendants::children(Pid::this());
@@ -83,7 +85,7 @@ fn limit_of(pid: Pid) -> Option<rlim_t> {
     parse_limit(&fs::read_to_string(format!("/proc/{pid}/limits")).ok()?)
 }
 
-/// The hard limit, which is the second number after the label.
+/// Reads the hard limit, the second number after the label.
 fn parse_limit(limits: &str) -> Option<rlim_t> {
     let values = limits.lines().find_map(|line| line.strip_prefix(MARK_LABEL))?;
     match values.split_ascii_whitespace().nth(1)? {

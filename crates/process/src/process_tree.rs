@@ -1,25 +1,28 @@
-//! A program and everything it has started, as `/proc` tells it at this moment.
+//! A program and all its descendants, read from `/proc`.
+//!
+//! Used by `Process::process_tree`, for the list of processes in the fronts. It does not stop them
+//! (`guard::stop_tree`).
 
 use std::fs;
 
-/// One process of a program that was started.
+/// One process of a started program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProcessInfo {
-    /// Its id.
+    /// The process id.
     pub pid: u32,
-    /// Whose child it is. Of the program itself, and of those whose parents are gone, that is nobody here.
+    /// The parent's id. For the program itself, and for adopted processes, the parent is not in the list.
     pub parent: u32,
-    /// What it calls itself, at most fifteen bytes; it may call itself anything.
+    /// The name that the process gave itself, at most fifteen bytes.
     pub name: String,
-    /// Bytes of memory it has, those it shares with others among them.
+    /// Resident memory in bytes, shared pages included.
     pub resident: u64,
 }
 
-/// The program `pid` and all below it, parents before children. Reads files: not for the runtime's own thread. The
-/// guard is left out, but those it has adopted are in.
+/// The program `pid` and all its descendants, parents before children. Reads files, so it must not run on a
+/// thread of the runtime. The guard is left out, but processes that it adopted are in.
 pub(super) fn list_process_tree(pid: u32) -> Vec<ProcessInfo> {
     let Some(program) = read(pid) else { return Vec::new() };
-    // Under a guard whoever lost their parents is a child of it.
+    // Under a guard, orphans are children of the guard.
     let root = if program.parent == std::process::id() { pid } else { program.parent };
     let others = below(root).into_iter().filter(|other| *other != pid);
     std::iter::once(pid).chain(others).filter_map(read).collect()
@@ -37,7 +40,7 @@ fn below(_: u32) -> Vec<u32> {
     Vec::new()
 }
 
-/// One of them; `None` for one that is gone, or dead and not yet waited for.
+/// Reads one process; `None` if it is gone or a zombie.
 fn read(pid: u32) -> Option<ProcessInfo> {
     let status = fs::read(format!("/proc/{pid}/status")).ok()?;
     let status = String::from_utf8_lossy(&status);
@@ -66,7 +69,7 @@ mod tests {
     #[test]
     fn everything_below_a_program_is_there_once() {
         let mut program = Command::new("sh")
-            // What runs in the background reads from nothing unless it is given something else.
+            // A background command of `sh` reads from `/dev/null` unless it is given another input.
             .args(["-c", "exec 3<&0; sh -c 'echo $$; read x; true' <&3 & wait; true"])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -1,5 +1,7 @@
-//! Which file a command means: the lookup `execvp` would do in the child, done before there is a
-//! child, so that each way it can fail has a name. Refuses to look at our own environment.
+//! Which file a command names: the lookup that `execvp` would do in the child, done before the fork, so that
+//! each failure has its own error.
+//!
+//! Used by `launch` and `ProcessCommand::resolve`. It does not look at our own environment.
 
 use std::ffi::OsStr;
 use std::io;
@@ -10,7 +12,7 @@ use nix::unistd::{AccessFlags, access};
 
 use super::{ProcessCommand, SpawnError};
 
-/// Where names are looked up if the command's environment has no `PATH`, as in the C library.
+/// The `PATH` for a command without one, as in the C library.
 const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
 /// The file to execute, as an absolute path.
@@ -49,13 +51,13 @@ fn explicit(command: &ProcessCommand, cwd: &Path) -> Result<PathBuf, SpawnError>
     }
 }
 
-/// The first executable wins; a file that is not executable is remembered only to say so in the end. Relative folders of
-/// `PATH` are left out: which program a name means must not depend on where the command starts.
+/// The first executable file wins; a file that is not executable is remembered for the error. Relative
+/// folders of `PATH` are skipped: which program a name means must not depend on the working directory.
 fn search(command: &ProcessCommand) -> Result<PathBuf, SpawnError> {
     let searched = command.variable("PATH").unwrap_or(OsStr::new(DEFAULT_PATH));
     let mut unusable = None;
     let folders = std::env::split_paths(searched).filter(|folder| folder.is_absolute());
-    // An empty name would turn every folder of PATH into a candidate.
+    // An empty name would make every folder of `PATH` a candidate.
     for folder in folders.filter(|_| !command.program.is_empty()) {
         let path = folder.join(&command.program);
         match inspect(&path) {

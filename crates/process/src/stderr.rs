@@ -1,5 +1,8 @@
-//! A child's standard error: read without pause so that the child never blocks on it, the last part
-//! kept in memory, all of it passed to a sink. Refuses to interpret a byte of it.
+//! A child's standard error: read without pause so that the child never blocks on it; the tail is kept in
+//! memory, and all of it goes to a sink.
+//!
+//! Used by `launch` and by crates that implement [`StderrSink`] for their logs. It does not interpret the
+//! bytes.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -12,21 +15,21 @@ use tokio::net::unix::pipe;
 const MAX_TAIL_BYTES: usize = 64 * 1024;
 /// The largest read; on the stack, so that a quiet child costs no buffer.
 const READ_CHUNK_BYTES: usize = 16 * 1024;
-/// Reads in one go while the child runs, before other work of the task has its turn.
+/// Reads in one go while the child runs, before other work of the task gets a turn.
 const MAX_READS_PER_PUMP: usize = 4;
 /// Reads in one go after the child's end: as much as the largest unprivileged pipe can hold.
 const MAX_READS_AT_EXIT: usize = 1024 * 1024 / READ_CHUNK_BYTES;
 
-/// Receives a child's standard error as it comes, in chunks that know nothing of lines.
+/// Receives a child's standard error in chunks, which may split lines.
 pub trait StderrSink: Send + Sync {
     /// Takes a chunk. Called from the task that reads, so it must not block.
     fn write(&self, chunk: &[u8]);
 }
 
-/// What becomes of a child's standard error beyond the tail that is always kept.
+/// Options for a child's standard error, beside the tail that is always kept.
 #[derive(Clone, Default)]
 pub struct StderrOptions {
-    /// Where all of it goes.
+    /// The sink for all of it.
     pub sink: Option<Arc<dyn StderrSink>>,
 }
 
@@ -52,7 +55,7 @@ impl fmt::Debug for StderrOptions {
     }
 }
 
-// === impl Tail ===
+// === impl StderrTail ===
 
 impl StderrTail {
     fn push(&mut self, chunk: &[u8]) {
@@ -63,8 +66,8 @@ impl StderrTail {
         self.cut |= surplus > 0;
     }
 
-    /// As text. Characters that the cut at the front, or the end of the last read, split are left
-    /// out; what was never UTF-8 is replaced.
+    /// The tail as text. Characters that the cut at the front or the end of the last read splits are left
+    /// out; bytes that are not UTF-8 are replaced.
     pub(super) fn text(&self) -> String {
         let bytes: Vec<u8> = self.bytes.iter().copied().collect();
         let split = bytes.iter().take(3).take_while(|byte| **byte & 0xC0 == 0x80).count();
@@ -73,7 +76,7 @@ impl StderrTail {
     }
 }
 
-/// The length of a character at the end whose remaining bytes have not come yet.
+/// The length of an incomplete character at the end.
 fn unfinished_char_len(bytes: &[u8]) -> usize {
     let last = bytes.utf8_chunks().last().map_or(&[][..], |chunk| chunk.invalid());
     match std::str::from_utf8(last) {
@@ -82,7 +85,7 @@ fn unfinished_char_len(bytes: &[u8]) -> usize {
     }
 }
 
-// === impl Stderr ===
+// === impl StderrReader ===
 
 impl StderrReader {
     pub(super) fn new(pipe: pipe::Receiver, options: StderrOptions) -> Self {
@@ -93,20 +96,19 @@ impl StderrReader {
         Arc::clone(&self.tail)
     }
 
-    /// Waits for bytes and takes some; never returns once the stream has ended. May be dropped at any
-    /// point without loss.
+    /// Waits for bytes and reads some; never returns once the stream has ended. Cancel-safe.
     pub(super) async fn pump(&mut self) {
         match &self.pipe {
             Some(pipe) if pipe.readable().await.is_ok() => {}
             _ => std::future::pending().await,
         }
         self.take(MAX_READS_PER_PUMP, pipe::Receiver::try_read);
-        // A child that floods must not keep the runtime's thread to itself.
+        // A child that floods must not block the runtime's thread.
         tokio::task::coop::consume_budget().await;
     }
 
-    /// Takes what is already there. Everything a process wrote is in the pipe once it has ended, but
-    /// the runtime may not have heard of it yet: so this asks the system, not the runtime.
+    /// Reads the bytes that are in the pipe. All output of a process is in the pipe once it has ended, but
+    /// the runtime may not know yet, so this asks the operating system.
     pub(super) fn drain(&mut self) {
         self.take(MAX_READS_AT_EXIT, |pipe, chunk| Ok(nix::unistd::read(pipe, chunk)?));
     }

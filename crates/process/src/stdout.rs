@@ -1,8 +1,8 @@
-//! A child's standard output: a pipe that becomes wider for a child that keeps filling it.
+//! A child's standard output: a pipe that is widened for a child that keeps filling it.
 //!
-//! Whenever a full pipe is emptied, its writer has to wake, and then its reader: sixteen times for a megabyte. Most
-//! children never fill theirs, and what all pipes of a user may hold together is limited; so only those get more that
-//! have shown to need it.
+//! Used by `wire::client::connect`. Whenever a full pipe is emptied, its writer and then its reader have to
+//! wake: sixteen times for a megabyte. Most children never fill their pipe, and a user's pipes have a total
+//! limit, so only pipes that were often full are widened.
 
 use std::{
     io,
@@ -15,31 +15,31 @@ use tokio::{
     net::unix::pipe,
 };
 
-/// What a pipe holds when it is made.
+/// The capacity of a new pipe.
 const DEFAULT_PIPE_BYTES: usize = 64 * 1024;
-/// What a wide one holds, which is as much as everybody may ask for.
+/// The capacity of a wide pipe: the largest that an unprivileged process may request.
 #[cfg(target_os = "linux")]
 const WIDE_PIPE_BYTES: i32 = 1024 * 1024;
-/// A pipe that was found full so often becomes wide.
+/// After this many full reads, a pipe is widened.
 const FULL_READS_TO_WIDEN: u8 = 16;
 
-/// The standard output of a child that is spoken with for long.
+/// The standard output of a long-running child.
 #[derive(Debug)]
 pub struct StdoutPipe {
     pipe: pipe::Receiver,
-    /// How often it was found full.
+    /// The number of full reads.
     full: u8,
 }
 
-// === impl Stdout ===
+// === impl StdoutPipe ===
 
 impl StdoutPipe {
-    /// The child's end of the pipe, as [`crate::spawn`] hands it out.
+    /// Wraps the pipe that [`crate::spawn`] returns.
     pub fn new(pipe: pipe::Receiver) -> Self {
         Self { pipe, full: 0 }
     }
 
-    /// So much was read at once.
+    /// Counts a read, and widens the pipe after enough full ones.
     fn count_read(&mut self, count: usize) {
         if count >= DEFAULT_PIPE_BYTES && self.full < FULL_READS_TO_WIDEN {
             self.full += 1;

@@ -1,4 +1,7 @@
-//! What stays in force while an edit is broken. The module above says why it is done so.
+//! Which state takes effect while an edit has broken a file; the crate's documentation gives the rules and
+//! reasons.
+//!
+//! Used by `build`. It does not read files (`files`, `switchboard_config`).
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -11,34 +14,34 @@ use switchboard_config::{
 
 use super::files::FileStates;
 
-/// Everything that was read at one moment, and what came of it.
+/// One reading of all sources, and the desired state that it gave.
 #[derive(Clone)]
 pub(super) struct SourcesReading {
     pub(super) desired: Desired,
     pub(super) look: FileStates,
-    /// The catalogue it was read with.
+    /// The connector catalog that the reading used.
     pub(super) catalogue: Option<Arc<str>>,
-    /// What is wrong with the files that editors left.
+    /// The problems of files that editors left.
     pub(super) editor_problems: Vec<switchboard_core::EngineProblem>,
-    /// Whether nothing changed while it was read.
+    /// Whether no file changed during the reading.
     pub(super) is_settled: bool,
 }
 
-/// What is in force.
+/// Which state takes effect.
 pub(super) enum EffectiveState {
-    /// What was read.
+    /// The present reading.
     Present,
-    /// The last good state, because of these files.
+    /// The last good state, because these files are broken.
     Held(BTreeSet<PathBuf>),
-    /// What was read; others than these files changed too, so they cannot be held.
+    /// The present reading, restricted by the last good state: beside these broken files, others changed too.
     Changed(BTreeSet<PathBuf>),
 }
 
-// === impl Reading ===
+// === impl SourcesReading ===
 
 impl SourcesReading {
-    /// The files that are there and cannot be read or parsed. The administrator's are never among them: what is wrong
-    /// with those is of another kind.
+    /// The files that exist but cannot be read or parsed. The administrator's files are never among them:
+    /// their problems are of another kind.
     fn unusable_files(&self) -> BTreeSet<PathBuf> {
         let problems = self.desired.problems.iter();
         let unusable = problems.filter(|problem| {
@@ -48,7 +51,7 @@ impl SourcesReading {
         files.filter(|file| self.look.exists(file)).map(Path::to_owned).collect()
     }
 
-    /// Whether another one was read from the same.
+    /// Whether both readings saw equal files, an equal connector catalog and an equal editor.
     pub(super) fn says_same(&self, other: &Self) -> bool {
         self.is_settled
             && self.look.is_same_except(&other.look, &BTreeSet::new())
@@ -56,12 +59,12 @@ impl SourcesReading {
             && self.editor_location() == other.editor_location()
     }
 
-    /// Where the editor was found. It may end without touching any file.
+    /// Where the running editor was found. An editor may exit without touching any file.
     fn editor_location(&self) -> Option<&SourceLocation> {
         self.desired.servers_named(EDITOR_SERVER).next().map(|server| &server.at)
     }
 
-    /// What is in force now, if `good` was the last good state.
+    /// Decides which state takes effect, if `good` was the last good reading.
     pub(super) fn effective_state(&self, good: &Self) -> EffectiveState {
         let before = good.unusable_files();
         let broken: BTreeSet<_> = self.unusable_files().difference(&before).cloned().collect();
@@ -76,10 +79,11 @@ impl SourcesReading {
     }
 }
 
-/// What of `now` may count while `broken` files hide what they say; `good` was the last state with all of them.
+/// Restricts `now` while the content of the `broken` files is unknown; `good` is the last state in which they
+/// were sound.
 pub(super) fn narrow_desired(now: &Desired, good: &Desired, broken: &BTreeSet<PathBuf>) -> Desired {
     let mut desired = mark_waiting(now, good, broken);
-    // The administrator decides alone; nothing of the user's files has a say in which servers there are.
+    // With exclusive servers of the administrator, the user's files do not decide which servers there are.
     if !now.exclusive {
         for server in &mut desired.servers {
             hold_back(server, good, broken);
@@ -89,7 +93,7 @@ pub(super) fn narrow_desired(now: &Desired, good: &Desired, broken: &BTreeSet<Pa
     let is_hidden =
         |at: &SourceLocation| at.origin.path().is_some_and(|file| broken.contains(file));
     let hooks = good.hooks.iter();
-    // A hook of the user's may be there to refuse; one of a project may have lost its approval.
+    // A hook of the user may exist to refuse calls; a hook of a project may have lost its approval.
     let hooks = hooks.filter(|hook| is_hidden(&hook.at) && hook.scope.is_trusted());
     desired.hooks.extend(hooks.cloned());
     let (settings, before) = (&mut desired.settings, &good.settings);
@@ -104,8 +108,8 @@ pub(super) fn narrow_desired(now: &Desired, good: &Desired, broken: &BTreeSet<Pa
     desired
 }
 
-/// `now`, with the servers of `broken` files shown as waiting. They keep their names: one of a lower scope that would
-/// step in may have been switched off by them.
+/// Returns `now` with the servers of `broken` files shown as waiting. They keep their names: an entry of a
+/// lower scope with that name must not take their place, as they may have disabled it.
 pub(super) fn mark_waiting(now: &Desired, good: &Desired, broken: &BTreeSet<PathBuf>) -> Desired {
     let mut desired = now.clone();
     if now.exclusive {
@@ -123,7 +127,7 @@ pub(super) fn mark_waiting(now: &Desired, good: &Desired, broken: &BTreeSet<Path
         } else {
             desired.servers.push(DesiredServer {
                 state: held_back_state(broken),
-                // Nothing else is redundant because of it.
+                // No other server is a duplicate of a waiting one.
                 signature: None,
                 ..hidden.clone()
             });
@@ -132,7 +136,7 @@ pub(super) fn mark_waiting(now: &Desired, good: &Desired, broken: &BTreeSet<Path
     desired
 }
 
-/// A server that is ready only now may be so because a file that forbids it cannot be read.
+/// Makes a server wait that is ready now and was not before: the unreadable file may forbid it.
 fn hold_back(server: &mut DesiredServer, good: &Desired, broken: &BTreeSet<PathBuf>) {
     let was_ready = |before: &&DesiredServer| {
         before.name == server.name && before.scope == server.scope && before.state == server.state
@@ -168,7 +172,7 @@ fn merge_rules(now: &PermissionRules, good: &PermissionRules) -> PermissionRules
             .into_iter()
             .flatten()
             .min_by_key(|mode| mode.rank()),
-        // Without one the mode that would use it asks.
+        // Without a classifier, the mode that would use it asks.
         classifier: now.classifier.clone().filter(|command| {
             let before = good.classifier.as_ref();
             before.is_some_and(|before| before.command == command.command)
@@ -180,12 +184,12 @@ fn stricter<'a>(
     one: Option<&'a Located<Mode>>,
     other: Option<&'a Located<Mode>>,
 ) -> Option<&'a Located<Mode>> {
-    // Without a mode `default` or `client` counts.
+    // Without a mode, `default` or `client` applies.
     let rank = |mode: Option<&Located<Mode>>| mode.map_or(Mode::Client, |mode| mode.value).rank();
     if rank(one) <= rank(other) { one } else { other }
 }
 
-/// What a broken file said last, unless another one says it now.
+/// Keeps the last value from a broken file, unless another file sets one now.
 fn keep_hidden_setting<T: Clone>(
     now: &mut Option<Located<T>>,
     before: Option<&Located<T>>,

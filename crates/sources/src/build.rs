@@ -1,4 +1,7 @@
-//! From files to the next snapshot, or to the knowledge that none is due.
+//! The snapshot builder: reads all files and returns the next snapshot if anything changed.
+//!
+//! Used by `task`, on a blocking thread. It does not wait for changes (`task`, `files::watch`) and does not
+//! fetch the connector catalog (`connectors::refresh`).
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -21,18 +24,18 @@ use super::options::SourcesOptions;
 use super::problem::SourceProblem;
 use super::snapshot::DesiredSnapshot;
 
-/// How often everything is read anew in one go while it keeps changing.
+/// How often one build reads everything again while files keep changing.
 const MAX_READ_ROUNDS: usize = 8;
 
-/// Reads, watches and compares. Everything here may block.
+/// Reads, watches and compares files. All methods may block.
 pub(super) struct SnapshotBuilder {
     surroundings: HostContext,
     asked: ResolveOptions,
-    /// What makes a folder the project's root.
+    /// The paths whose existence makes a folder the project root.
     marks: BTreeSet<PathBuf>,
     watch: FileWatch,
     catalogue: ConnectorCatalog,
-    /// The last state in which no file was broken that had been sound.
+    /// The last reading without a newly broken file.
     good: Option<SourcesReading>,
     handed: Option<LastSnapshot>,
     /// Files to look at before the first read.
@@ -41,26 +44,26 @@ pub(super) struct SnapshotBuilder {
     emptied_since: Option<Instant>,
 }
 
-/// What was handed over last.
+/// The last published snapshot, with its reading.
 struct LastSnapshot {
     reading: SourcesReading,
     problems: Vec<SourceProblem>,
     generation: u64,
 }
 
-/// What came of a pass.
+/// The result of one build.
 pub(super) struct BuildOutcome {
-    /// What is to be handed over, if anything.
+    /// The snapshot to publish, if anything changed.
     pub(super) snapshot: Option<DesiredSnapshot>,
-    /// The catalogue to fetch.
+    /// The connector catalog to fetch.
     pub(super) wanted: Option<ConnectorRequest>,
-    /// Whether the system tells of changes.
+    /// Whether the operating system reports changes.
     pub(super) is_told: bool,
-    /// Whether another pass is due soon, even if nothing more happens.
+    /// Whether another build is due soon even without a reported change.
     pub(super) is_unfinished: bool,
 }
 
-// === impl Builder ===
+// === impl SnapshotBuilder ===
 
 impl SnapshotBuilder {
     pub(super) fn new(
@@ -86,7 +89,7 @@ impl SnapshotBuilder {
         }
     }
 
-    /// Reads everything, with the catalogue as it was fetched last.
+    /// Reads everything, with the connector catalog from the last fetch.
     pub(super) fn build_next(&mut self, outcome: &FetchOutcome) -> BuildOutcome {
         self.catalogue.update(outcome);
         let reading = self.read();
@@ -101,12 +104,13 @@ impl SnapshotBuilder {
         }
     }
 
-    /// Ends the watching; what comes back ends with its last thread.
+    /// Stops watching. The returned receiver completes when the watcher's thread has ended.
     pub(super) fn close(&mut self) -> Option<oneshot::Receiver<()>> {
         self.watch.close()
     }
 
-    /// Reads until nothing changed meanwhile: what was seen before is what was read, and what comes after is told.
+    /// Reads until no file changes during the read. Files are looked at before and after it, and later
+    /// changes are reported by the watch.
     fn read(&mut self) -> SourcesReading {
         let mut paths = self.watched_paths(None);
         paths.append(&mut self.known_files);
@@ -140,7 +144,8 @@ impl SnapshotBuilder {
         reading
     }
 
-    /// Everything that matters: what was looked at now, and before a file was broken that may have named others.
+    /// The paths to watch: those of the present reading, and those of the last good one, whose broken file
+    /// may name more.
     fn watched_paths(&self, now: Option<&Desired>) -> BTreeSet<PathBuf> {
         let good = self.good.as_ref().map(|reading| &reading.desired);
         let all = now.into_iter().chain(good);
@@ -153,14 +158,15 @@ impl SnapshotBuilder {
         asked
     }
 
-    /// Whether the catalogue is still the one to use; if not, the copy of the right one takes its place.
+    /// Whether the connector catalog is still the configured one; if not, loads the cached copy of the
+    /// configured one.
     fn follow_catalogue(&mut self, reading: &SourcesReading) -> bool {
         let (desired, _) = self.effective_desired(reading);
         let source = self.connector_source(&desired).cloned();
         self.catalogue.follow(source, &self.surroundings.state_dir)
     }
 
-    /// Where the catalogue is, unless it could not count.
+    /// The configured connector catalog, unless policy or arguments exclude it.
     fn connector_source<'a>(&self, desired: &'a Desired) -> Option<&'a Located<ConnectorSource>> {
         effective_connector_source(desired, &self.asked)
     }
@@ -197,7 +203,7 @@ impl SnapshotBuilder {
         }
     }
 
-    /// Whether these files can hold nothing but servers, so that no rule is lost with them.
+    /// Whether these files can hold only servers, so that no rule is lost with them.
     fn are_servers_only(&self, files: &BTreeSet<PathBuf>) -> bool {
         let is_given =
             |file: &PathBuf| self.asked.dynamic.contains(&DynamicConfig::File(file.clone()));
@@ -205,8 +211,8 @@ impl SnapshotBuilder {
         files.all(|file| file.ends_with(".mcp.json") && !is_given(file))
     }
 
-    /// Whether a file was emptied that was not before, and not long ago. What the administrator or a person's decision
-    /// becomes counts at once.
+    /// Whether a file was emptied within the last `emptied` time and is probably being written. Files of the
+    /// administrator and of user state take effect at once.
     fn is_being_written(&mut self, look: &FileStates) -> bool {
         let ours = [&self.surroundings.managed_dir, &self.surroundings.state_dir];
         let handed = self.handed.as_ref();

@@ -1,4 +1,7 @@
-//! What the program that runs the hub may choose.
+//! The options of [`Sources`](crate::Sources): process guard, connection pool, watch mode and timing.
+//!
+//! Used by `cli::served_workspace` and `hub::agents`. They are not settings of the user
+//! (`switchboard_config`).
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,59 +11,59 @@ use switchboard_core::ide;
 use switchboard_process::ProcessGuard;
 use switchboard_wire::http::HttpPool;
 
-/// How sources are kept.
+/// How sources are loaded and watched.
 #[derive(Clone, Debug)]
 pub struct SourcesOptions {
-    /// What the token helper runs under.
+    /// The guard that the token helper runs under.
     pub guard: ProcessGuard,
-    /// The hub's connections; without one a pool is made when a catalogue is fetched first.
+    /// The hub's connection pool; without one, a pool is created for the first fetch.
     pub pool: Option<HttpPool>,
     /// How changes are noticed.
     pub watching: WatchMode,
     /// Files that the configuration is known to be read from. Without them the first read only finds out which files to
     /// look at, and is repeated.
     pub(crate) known_files: Vec<PathBuf>,
-    /// How long everything may take.
+    /// Timeouts and intervals.
     pub timing: SourcesTiming,
 }
 
 /// How changes are noticed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WatchMode {
-    /// The system tells; where it cannot, by looking.
+    /// By events of the operating system; by polling if it cannot watch.
     #[default]
     System,
-    /// By looking.
+    /// By polling only.
     Polling,
 }
 
-/// How long everything may take.
+/// The timeouts and intervals of sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SourcesTiming {
     /// The quiet that ends a burst of changes (100 ms).
     pub quiet: Duration,
-    /// How long a burst is waited out at most (1 s).
+    /// The longest that a burst is waited out (1 s).
     pub burst: Duration,
-    /// How long a file that was emptied is given to be filled (1 s).
+    /// How long a file that was emptied may take to be filled (1 s).
     pub emptied: Duration,
-    /// How often files are looked at where the system cannot watch them (1 s).
+    /// The polling interval if the operating system cannot watch (1 s).
     pub poll: Duration,
-    /// How often they are looked at where it can (30 s).
+    /// The polling interval if it can (30 s).
     pub look: Duration,
     /// How long the token helper may run (10 s).
     pub helper: Duration,
-    /// How long fetching the catalogue may take in all (60 s).
+    /// How long fetching the connector catalog may take in all (60 s).
     pub fetch: Duration,
-    /// How often the catalogue is fetched, give or take a tenth (1 h).
+    /// How often the connector catalog is fetched, plus or minus a tenth (1 h).
     pub refresh: Duration,
-    /// How soon it is tried again after a failure; doubled each time, up to `refresh` (1 min).
+    /// The pause after a failed fetch; doubled each time, up to `refresh` (1 min).
     pub retry: Duration,
 }
 
 // === impl SourcesOptions ===
 
 impl SourcesOptions {
-    /// The usual, with the helper under `guard`.
+    /// The default options, with the helper under `guard`.
     pub fn new(guard: ProcessGuard) -> Self {
         Self {
             guard,
@@ -86,7 +89,7 @@ impl SourcesOptions {
     }
 }
 
-// === impl Timing ===
+// === impl SourcesTiming ===
 
 impl Default for SourcesTiming {
     fn default() -> Self {

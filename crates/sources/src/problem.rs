@@ -1,4 +1,6 @@
-//! What is wrong with the sources, as values.
+//! The problems of sources, as values.
+//!
+//! Used by `cli::notice` and in every snapshot. It does not print them.
 
 use std::error::Error as _;
 use std::fmt::{self, Write as _};
@@ -9,50 +11,50 @@ use switchboard_config::{ProblemSeverity, SourceLocation, SourceOrigin};
 
 use super::connectors;
 
-/// One thing that is wrong. It stands beside what works and never stops it.
+/// One problem. It is shown beside the servers that work and never stops them.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum SourceProblem {
-    /// Something in the configuration.
+    /// A problem in the configuration.
     Configuration(switchboard_config::ConfigProblem),
     /// A file was broken by an edit; the last good state stays in force.
     Held {
-        /// Which.
+        /// The file.
         file: PathBuf,
     },
-    /// A file was broken by an edit, and others changed since: of the last good state only that stays in force which
-    /// the others still let.
+    /// An edit broke a file, and other files changed since: of the last good state, only the parts that the
+    /// other files still permit stay in force.
     Narrowed {
-        /// Which.
+        /// The file.
         file: PathBuf,
     },
     /// A file of servers was broken by an edit, and others changed since: its servers wait.
     Waiting {
-        /// Which.
+        /// The file.
         file: PathBuf,
     },
-    /// The catalogue could not be fetched, or not kept.
+    /// The connector catalog could not be fetched, or not be cached.
     Connectors {
-        /// Where its setting stands.
+        /// Where the setting stands.
         at: SourceLocation,
-        /// Why.
+        /// The cause.
         error: Arc<connectors::ConnectorsError>,
-        /// Whether the last copy of it is used.
+        /// Whether the cached copy is used.
         copy: bool,
     },
     /// A file that an editor left cannot be used.
     Editor(switchboard_core::EngineProblem),
-    /// The system cannot watch files, so they are looked at from time to time.
+    /// The operating system cannot watch files, so they are polled.
     Polling {
-        /// Why.
+        /// The cause.
         error: Arc<notify::Error>,
     },
 }
 
-// === impl Problem ===
+// === impl SourceProblem ===
 
 impl SourceProblem {
-    /// How bad it is.
+    /// How severe the problem is.
     pub fn severity(&self) -> ProblemSeverity {
         match self {
             Self::Configuration(problem) => problem.severity,
@@ -67,7 +69,7 @@ impl SourceProblem {
         }
     }
 
-    /// Where.
+    /// Where the problem is.
     pub fn location(&self) -> Option<SourceLocation> {
         match self {
             Self::Configuration(problem) => problem.at.clone(),
@@ -110,7 +112,7 @@ impl fmt::Display for SourceProblem {
     }
 }
 
-/// Two problems that read the same are the same to whoever is shown them.
+/// Problems with equal texts are equal, because a user could not tell them apart.
 impl PartialEq for SourceProblem {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {

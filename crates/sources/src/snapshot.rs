@@ -1,4 +1,6 @@
-//! What is handed over.
+//! The snapshot that sources publish: the desired state with all problems.
+//!
+//! Used by `workspace`, `cli::served_workspace` and subscribers of `Sources`.
 
 use std::fmt;
 
@@ -6,18 +8,18 @@ use switchboard_config::Desired;
 
 use super::problem::SourceProblem;
 
-/// What is desired at one moment, whole and immutable.
+/// The desired state at one moment, complete and immutable.
 pub struct DesiredSnapshot {
     /// Counts the snapshots of one [`Sources`](super::Sources), from 1.
     pub generation: u64,
-    /// What is in force. Its own list of problems belongs to the files it was made from, which are older while an edit
-    /// is broken; show [`DesiredSnapshot::problems`] instead.
+    /// The desired state in force. Its own list of problems belongs to the files it was built from, which are
+    /// older while a file is broken; show [`DesiredSnapshot::problems`] instead.
     pub desired: Desired,
-    /// Everything that is wrong now.
+    /// All present problems.
     pub problems: Vec<SourceProblem>,
 }
 
-// === impl Snapshot ===
+// === impl DesiredSnapshot ===
 
 impl fmt::Debug for DesiredSnapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

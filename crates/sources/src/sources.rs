@@ -1,4 +1,6 @@
-//! The handle.
+//! [`Sources`]: the handle on the sources of one workspace.
+//!
+//! Used by `workspace`. The work is done in `task`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,10 +15,10 @@ use super::options::SourcesOptions;
 use super::snapshot::DesiredSnapshot;
 use super::task::{SourcesTask, WakeSignals};
 
-/// How long a look at the files may take.
+/// How long [`Sources::reload`] waits for the files.
 const RELOAD_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The sources of one workspace, kept current until [`shutdown`](Self::shutdown), or until this is dropped.
+/// The sources of one workspace, kept current until [`shutdown`](Self::shutdown) or drop.
 pub struct Sources {
     snapshots: watch::Receiver<Arc<DesiredSnapshot>>,
     bells: WakeSignals,
@@ -27,10 +29,11 @@ pub struct Sources {
 // === impl Sources ===
 
 impl Sources {
-    /// Loads what is desired, and keeps it current from then on.
+    /// Loads the desired state, and keeps it current from then on.
     ///
-    /// Never fails: what is wrong is a [`SourceProblem`](super::SourceProblem) of the snapshot. Waits for files, not for the
-    /// network: the catalogue's last copy counts until it was fetched. Needs a tokio runtime with I/O and time.
+    /// Never fails: each failure is a [`SourceProblem`](super::SourceProblem) of the snapshot. Waits for
+    /// files, not for the network: the cached connector catalog is used until the fetch ends. Needs a tokio
+    /// runtime with I/O and time.
     pub async fn start(
         surroundings: HostContext,
         asked: ResolveOptions,
@@ -42,17 +45,17 @@ impl Sources {
         Self { snapshots, task, stop: bells.stop.clone().drop_guard(), bells }
     }
 
-    /// What is desired now.
+    /// The current snapshot.
     pub fn snapshot(&self) -> Arc<DesiredSnapshot> {
         Arc::clone(&self.snapshots.borrow())
     }
 
-    /// Tells of every new snapshot, the latest only where several came in between. Ends with the sources.
+    /// A receiver of new snapshots; of several, it sees only the latest. Closed when the sources end.
     pub fn subscribe(&self) -> watch::Receiver<Arc<DesiredSnapshot>> {
         self.snapshots.clone()
     }
 
-    /// Looks at the files now, and returns when that is done, or takes too long: the snapshot is then of now.
+    /// Reads the files now. Returns when the snapshot is current, or after `RELOAD_TIMEOUT`.
     pub async fn reload(&self) {
         let mut number = 0;
         self.bells.asked.send_modify(|asked| {
@@ -60,20 +63,20 @@ impl Sources {
             number = *asked;
         });
         let mut looked = self.bells.looked.subscribe();
-        // A file system that hangs has the last state stay.
+        // If the file system hangs, the last state stays.
         let _ = timeout(RELOAD_TIMEOUT, looked.wait_for(|looked| *looked >= number)).await;
     }
 
-    /// Looks at the files and fetches the catalogue soon, without waiting for a reason.
+    /// Reads the files and fetches the connector catalog soon, without waiting for a change.
     pub fn refresh(&self) {
         self.bells.wake.notify_one();
         self.bells.refresh.notify_one();
     }
 
-    /// Ends everything, and returns when nothing is left: no task, no thread that watches, no helper.
+    /// Stops the sources. Returns when no task, watcher thread or helper is left.
     pub async fn shutdown(self) {
         drop(self.stop);
-        // It fails only with the runtime, or because it panicked; it is gone either way.
+        // Fails only if the task panicked or the runtime ended; the task is gone either way.
         let _ = self.task.await;
     }
 }

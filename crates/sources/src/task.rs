@@ -1,4 +1,6 @@
-//! The task that keeps the sources current: it waits for reasons to look, and looks.
+//! The task that keeps sources current: it waits for changes, runs the builder and publishes snapshots.
+//!
+//! Used by `sources`. It does not decide whether anything changed (`build`).
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -14,21 +16,21 @@ use super::connectors::{ConnectorRefresher, ConnectorRequest, FetchOutcome};
 use super::options::{SourcesOptions, SourcesTiming};
 use super::snapshot::DesiredSnapshot;
 
-/// How long the thread that watches may take to end. It only has to wake up.
+/// How long the watcher's thread may take to end. It only has to wake up.
 const WATCH_THREAD_END_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What wakes the tasks from outside.
+/// The signals that wake the tasks.
 #[derive(Clone, Default)]
 pub(super) struct WakeSignals {
     /// Files may have changed.
     pub(super) wake: Arc<Notify>,
-    /// The catalogue is to be fetched.
+    /// The connector catalog should be fetched.
     pub(super) refresh: Arc<Notify>,
-    /// Somebody wants files looked at now, and waits: counts up with each.
+    /// Counts the calls of `reload`, which wait until the files are read.
     pub(super) asked: watch::Sender<u64>,
-    /// Which of those have been served.
+    /// The last count for which the files have been read.
     pub(super) looked: watch::Sender<u64>,
-    /// Everything ends.
+    /// Everything should end.
     pub(super) stop: CancellationToken,
 }
 
@@ -46,7 +48,7 @@ pub(super) struct SourcesTask {
 // === impl SourcesTask ===
 
 impl SourcesTask {
-    /// Makes the first pass and sets both tasks to work.
+    /// Builds the first snapshot and starts both tasks.
     pub(super) async fn start(
         surroundings: HostContext,
         asked: ResolveOptions,
@@ -100,7 +102,7 @@ impl SourcesTask {
         }
     }
 
-    /// Waits until there is a reason to look.
+    /// Waits for a change, a fetch, a `reload` or the polling interval.
     async fn wait_for_reason(&mut self, pause: Duration) {
         tokio::select! {
             () = self.bells.wake.notified() => self.wait_out_burst().await,
@@ -114,13 +116,13 @@ impl SourcesTask {
     async fn wait_out_burst(&self) {
         let end = Instant::now() + self.timing.burst;
         let more = async {
-            // An elapsed time is quiet.
+            // A timeout means that it is quiet.
             while timeout(self.timing.quiet, self.bells.wake.notified()).await.is_ok() {}
         };
         let _ = timeout_at(end, more).await;
     }
 
-    /// Looks, hands over what is new, and says when to look next though nothing happens.
+    /// Runs the builder, publishes a new snapshot, and returns the pause until the next poll.
     async fn build_and_publish(&mut self) -> Duration {
         let outcome = self.outcomes.borrow_and_update().clone();
         let mut built = match run_build(&self.builder, outcome).await {
@@ -152,7 +154,7 @@ impl SourcesTask {
     }
 
     async fn end(self) {
-        // It was told too; what it waits for last is the end of a helper.
+        // `stop` ends the refresher too; the last thing it waits for is the end of a helper.
         let _ = self.refresher.await;
         let builder = self.builder;
         let closed = spawn_blocking(move || lock(&builder).close()).await;
@@ -162,7 +164,7 @@ impl SourcesTask {
     }
 }
 
-/// The first pass always has something to hand over.
+/// Runs the first build, which always yields a snapshot.
 async fn first_build(builder: &Arc<Mutex<SnapshotBuilder>>) -> (DesiredSnapshot, BuildOutcome) {
     loop {
         match run_build(builder, FetchOutcome::default()).await {
@@ -173,7 +175,7 @@ async fn first_build(builder: &Arc<Mutex<SnapshotBuilder>>) -> (DesiredSnapshot,
             }
             Err(error) => match error.try_into_panic() {
                 Ok(panic) => std::panic::resume_unwind(panic),
-                // The runtime ends, and this with it.
+                // The runtime is ending, and this task with it.
                 Err(_) => std::future::pending().await,
             },
         }

@@ -1,4 +1,7 @@
-//! A workspace that is served: whatever its files come to desire is applied to the engine.
+//! A synced workspace: applies every new snapshot of its sources to the engine.
+//!
+//! Used by `cli::served_workspace`, the hub's workspace registry and `hub::agents`. It does not start
+//! servers: the engine's supervisor does (`switchboard_core`).
 
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -16,21 +19,22 @@ use tokio::task::JoinHandle;
 
 use crate::{DesiredSnapshot, Sources, SourcesOptions};
 
-/// A workspace kept matching its files, until [`shutdown`](Self::shutdown), or until this is dropped.
+/// A workspace that follows its files, until [`shutdown`](Self::shutdown) or drop.
 pub struct SyncedWorkspace {
     id: WorkspaceId,
-    /// Whose files they are, to change them.
+    /// The host context and options of the files, to edit them.
     whose: (HostContext, ResolveOptions),
     sources: Sources,
-    /// The latest state that was applied.
+    /// The generation of the last applied snapshot.
     applied: watch::Receiver<u64>,
     following: JoinHandle<()>,
 }
 
-/// Runs native plugins. Asked whenever what is desired changes, so that plugins which policy forbids from then on end,
-/// and those which it allows from then on start.
+/// Runs native plugins. Called for every new desired state, so that plugins that policy now forbids are
+/// stopped and plugins that it now allows are started.
 pub trait PluginHost: Send + Sync {
-    /// The plugins of this workspace as one server; `None` where none may run. The error says why they cannot.
+    /// Returns the plugins of this workspace as one server; `None` if none may run. The error says why they
+    /// cannot run.
     fn serve<'a>(
         &'a self,
         desired: &'a Desired,
@@ -38,20 +42,20 @@ pub trait PluginHost: Send + Sync {
     ) -> BoxFuture<'a, Result<Option<InProcessServer>, String>>;
 }
 
-/// What is served besides what files name.
+/// The servers of a workspace besides those that files name.
 #[derive(Clone, Default)]
 pub struct WorkspaceExtras {
-    /// A server that is there while no other is configured, and no argument says which ones to use.
+    /// A server that is used while no other is configured and no argument selects servers.
     pub otherwise: Option<InProcessServer>,
-    /// What runs the native plugins that are desired.
+    /// The host of the desired native plugins.
     pub plugins: Option<Arc<dyn PluginHost>>,
     /// The only servers to start, by name; all if absent.
     pub only: Option<Vec<String>>,
 }
 
-/// What is desired at first, and word of everything after it.
+/// Started sources with their first snapshot.
 struct LoadedSources {
-    /// What was given for one run, which makes it another workspace.
+    /// A key of the arguments of this run, which are part of the workspace's identity.
     given: String,
     whose: (HostContext, ResolveOptions),
     sources: Sources,
@@ -59,7 +63,7 @@ struct LoadedSources {
     first: Arc<DesiredSnapshot>,
 }
 
-/// Applies what is desired.
+/// Applies snapshots to the engine.
 struct SnapshotApplier {
     engine: Engine,
     id: WorkspaceId,
@@ -72,7 +76,7 @@ struct SnapshotApplier {
 // === impl SyncedWorkspace ===
 
 impl SyncedWorkspace {
-    /// Loads what is desired, applies it, and goes on doing so whenever it changes.
+    /// Loads the desired state, applies it, and applies every later one.
     pub async fn start(
         engine: Engine,
         surroundings: HostContext,
@@ -85,7 +89,8 @@ impl SyncedWorkspace {
         Self::follow(engine, loaded, variables, extra).await
     }
 
-    /// The same for an agent. Where it cannot be served nothing is applied, and the error says why if that is known.
+    /// Like [`start`](Self::start), for an agent. If the agent cannot be served, nothing is applied, and the
+    /// error holds the problem if it is known.
     pub async fn start_agent(
         engine: Engine,
         surroundings: HostContext,
@@ -95,7 +100,7 @@ impl SyncedWorkspace {
         extra: WorkspaceExtras,
     ) -> Result<Self, Option<ConfigProblem>> {
         let loaded = LoadedSources::new(surroundings, asked, options, &extra).await;
-        // Without its agent this would be the workspace that everybody else is in.
+        // Without its agent, this would be the workspace of all other clients.
         let desired = &loaded.first.desired;
         if desired.agent.is_none() || desired.agent_problem().is_some() {
             let problem = desired.agent_problem().cloned();
@@ -140,50 +145,50 @@ impl SyncedWorkspace {
         WorkspaceId::from_desired(desired, &environment(variables, desired), &given)
     }
 
-    /// Names it to the engine.
+    /// The workspace's id in the engine.
     pub fn workspace(&self) -> &WorkspaceId {
         &self.id
     }
 
-    /// What is desired now, and what is wrong with it.
+    /// The current snapshot.
     pub fn snapshot(&self) -> Arc<DesiredSnapshot> {
         self.sources.snapshot()
     }
 
-    /// Its files, to be changed now. What was changed counts once they are [looked at](Self::reload). May block.
+    /// Its files, for editing. A change takes effect after [`reload`](Self::reload). May block.
     pub fn files(&self) -> config::ConfigWorkspace {
         let (surroundings, asked) = self.whose.clone();
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         config::ConfigWorkspace::new(HostContext { now, ..surroundings }, asked)
     }
 
-    /// The agent it is for, if it was asked for and is there.
+    /// The name of its agent, if one was requested and exists.
     pub fn agent(&self) -> Option<String> {
         self.snapshot().desired.agent.as_ref().map(|agent| agent.name.clone())
     }
 
-    /// Looks at the files now; when it returns, what they say has been applied.
+    /// Reads the files now; when this returns, their state has been applied.
     pub async fn reload(&self) {
         self.sources.reload().await;
         let now = self.sources.snapshot().generation;
-        // It ends with the one who applies, which is this.
+        // The sender lives as long as `self`, so the wait cannot fail.
         let _ = self.applied.clone().wait_for(|applied| *applied >= now).await;
     }
 
-    /// Looks at the files soon, without waiting for a reason.
+    /// Reads the files soon, without waiting for a change.
     pub fn refresh(&self) {
         self.sources.refresh();
     }
 
-    /// Ends the watching; the engine keeps what was applied last.
+    /// Stops watching; the engine keeps the last applied state.
     pub async fn shutdown(self) {
         self.sources.shutdown().await;
-        // It ends with the sources.
+        // The task ends when the sources close their channel.
         let _ = self.following.await;
     }
 }
 
-// === impl Loaded ===
+// === impl LoadedSources ===
 
 impl LoadedSources {
     async fn new(
@@ -217,7 +222,7 @@ impl SnapshotApplier {
         self.engine.apply(&workspace, desired);
     }
 
-    /// The servers of this process. Where an administrator's servers are the only ones there is none beside them.
+    /// The in-process servers. Under exclusive servers of the administrator there are none besides.
     async fn in_process_servers(
         &self,
         all: &Desired,
@@ -237,7 +242,7 @@ impl SnapshotApplier {
     }
 }
 
-/// Says why a server that is desired does not run.
+/// Marks a desired server as invalid, with the reason why it does not run.
 fn mark_not_running(desired: &mut Desired, name: &str, why: &str) {
     let is_meant =
         |server: &&mut config::DesiredServer| server.name == name && server.is_in_process();
@@ -246,12 +251,12 @@ fn mark_not_running(desired: &mut Desired, name: &str, why: &str) {
     }
 }
 
-/// What makes it another workspace than the files alone would.
+/// A key of the arguments that distinguish this workspace from one with only its files.
 fn run_arguments_key(asked: &ResolveOptions, extra: &WorkspaceExtras) -> String {
     format!("{:?}{}{:?}", asked.dynamic, asked.strict, extra.only)
 }
 
-/// The caller's variables, with what settings put on top of them.
+/// The caller's variables, overridden by the settings' `env`.
 fn environment(variables: &[(OsString, OsString)], desired: &Desired) -> ProcessEnvironment {
     let set = desired.settings.env.iter();
     let set = set.map(|(name, value)| (name.into(), value.value.clone().into()));

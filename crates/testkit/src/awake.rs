@@ -1,7 +1,8 @@
-//! Processors that do not sleep while something is measured.
+//! Busy processes that keep the processors from sleeping during a benchmark.
 //!
-//! A call that waits for another process is answered by a processor that slept, and waking it can take longer than the
-//! call, in a virtual machine above all. One idle process on each keeps it awake, and gives way to everything else.
+//! Used by the benchmarks of `cli`. A call that waits for another process is answered by a processor that slept, and
+//! waking it can take longer than the call, above all in a virtual machine. One busy process of the lowest priority
+//! keeps each processor awake. It measures nothing.
 
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot be set up stops")]
 
@@ -13,18 +14,18 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Asks this program to keep one processor awake.
+/// The argument that asks this program to keep one processor awake.
 pub const WORD: &str = "--stay-awake";
-/// Nothing measured here takes as long.
+/// Longer than any measurement.
 const LONGEST: Duration = Duration::from_secs(600);
 
-/// Processes that keep processors awake, until it is dropped.
+/// The processes that keep processors awake, until this is dropped.
 pub struct Awake(Vec<Child>);
 
 // === impl Awake ===
 
 impl Awake {
-    /// Keeps each awake. The program that runs must give way to [`stay`] when it is asked for it by [`WORD`].
+    /// Keeps every processor awake. The running program must call [`stay`] when its argument is [`WORD`].
     pub fn keep() -> Self {
         let processors = available_parallelism().map_or(1, usize::from);
         Self((0..processors).map(|_| one()).collect())
@@ -46,7 +47,7 @@ fn one() -> Child {
     command.spawn().unwrap()
 }
 
-/// Does nothing, without rest, as long as whoever asked is there.
+/// Spins for as long as the parent lives.
 pub fn stay() {
     let (parent, began) = (parent_id(), Instant::now());
     while parent_id() == parent && began.elapsed() < LONGEST {

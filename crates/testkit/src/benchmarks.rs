@@ -1,4 +1,6 @@
-//! What benchmarks share: the page they write to, section by section, and what it says of the machine.
+//! Helpers of benchmarks: the sections of the results page, and facts about the machine.
+//!
+//! Used by the benchmarks of `wire`, `core` and `cli`.
 
 #![allow(
     clippy::expect_used,
@@ -14,7 +16,7 @@ pub fn documents() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs"))
 }
 
-/// Puts a section, which begins with a heading of the second level, in the place of the one that stood there.
+/// Replaces the section with this second-level heading.
 pub fn write_section(heading: &str, text: &str) {
     let path = documents().join("benchmarks.md");
     let page = std::fs::read_to_string(&path).unwrap_or_else(|_| "# Benchmarks\n".to_owned());
@@ -31,13 +33,13 @@ fn with_section(page: &str, heading: &str, text: &str) -> String {
     format!("{}{section}{rest}", &page[..start])
 }
 
-/// Today, as people write it.
+/// Today's date, as people write it.
 pub fn date() -> String {
     let said = Command::new("date").args(["-u", "+%F"]).output();
     said.map(|out| String::from_utf8_lossy(&out.stdout).trim().to_owned()).unwrap_or_default()
 }
 
-/// How the program that was measured was made, to stand behind its name.
+/// The build of the measured program, to follow its name.
 pub fn made(is_shipped: bool) -> &'static str {
     if is_shipped { " as it is shipped (`cargo xtask dist`)" } else { "" }
 }

@@ -1,8 +1,10 @@
-//! A deadline for tests: one that hangs fails.
+//! A deadline for tests, so that a hanging test fails.
+//!
+//! Used by tests of `hub`, `gateway` and `sources`.
 
 use std::time::Duration;
 
-/// Everything in a test happens within this, or has failed. Generous, for machines that do other things besides.
+/// The time within which every step of a test must happen. Generous, for busy machines.
 pub const TEST_DEADLINE: Duration = Duration::from_secs(60);
 
 /// Waits for `future`.

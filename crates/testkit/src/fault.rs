@@ -1,4 +1,6 @@
-//! A proxy that spoils what passes through it, between any client and any TCP server.
+//! A TCP proxy that injects faults between any client and any server.
+//!
+//! Used by tests of `wire`. It does not know the protocol.
 
 #![allow(clippy::expect_used, clippy::missing_panics_doc)] // a proxy that cannot start fails its test
 
@@ -12,19 +14,19 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{AbortHandle, JoinSet};
 
-/// What happens to the bytes of one direction. Byte counts are from the connection's beginning.
+/// The fault in one direction. Byte counts start with the connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Fault {
-    /// Nothing.
+    /// No fault.
     #[default]
     None,
     /// Each piece waits before it passes.
     Delay(Duration),
-    /// After so many bytes both directions are closed.
+    /// After this many bytes, both directions are closed.
     CutAfter(usize),
-    /// After so many bytes both ends are reset.
+    /// After this many bytes, both ends are reset.
     ResetAfter(usize),
-    /// After so many bytes this direction ends; the other goes on.
+    /// After this many bytes, this direction ends; the other continues.
     HalfCloseAfter(usize),
     /// Bytes pass in pieces of this size, so that every boundary occurs.
     Trickle(usize),
@@ -32,7 +34,7 @@ pub enum Fault {
     CorruptAt(usize),
 }
 
-/// What happens in both directions.
+/// The faults in both directions.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Plan {
     /// From the client to the server.
@@ -55,7 +57,7 @@ enum Stop {
 }
 
 impl FaultProxy {
-    /// Starts in front of `target`.
+    /// Starts a proxy in front of `target`.
     pub async fn start(target: SocketAddr, plan: Plan) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let addr = listener.local_addr().expect("a bound address");
@@ -63,7 +65,7 @@ impl FaultProxy {
         Self { addr, accepting }
     }
 
-    /// Where it listens.
+    /// The address that it listens at.
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
@@ -120,7 +122,7 @@ async fn pump(from: &mut OwnedReadHalf, to: &mut OwnedWriteHalf, fault: Fault) -
     }
 }
 
-/// Passes one piece on, spoiled; `Some` when the fault ends the direction.
+/// Passes one piece on, with its fault. Returns `Some` when the fault ends the direction.
 async fn pass(
     piece: &mut [u8],
     to: &mut OwnedWriteHalf,

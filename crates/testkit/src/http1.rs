@@ -1,5 +1,6 @@
-//! HTTP/1.1 as far as a load needs it, for both sides: connections that are kept, bodies with a length or in chunks. It
-//! costs little, and checks nothing that it does not have to know.
+//! Minimal HTTP/1.1 for load generators, client and server: kept connections, bodies with a length or in chunks.
+//!
+//! Used by the benchmarks and load tests of `cli`. It is cheap, and validates only the parts it needs.
 
 use std::io::{Error, ErrorKind, Result};
 use std::net::SocketAddr;
@@ -9,9 +10,9 @@ use futures_util::FutureExt as _;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-/// How much is asked of the operating system at once.
+/// The size of one read.
 const CHUNK: usize = 64 * 1024;
-/// Bodies up to this size are copied behind their head, which makes one write of them.
+/// Bodies up to this size are copied behind their head, so that one write sends both.
 const SMALL: usize = 16 * 1024;
 
 /// One connection.
@@ -22,21 +23,21 @@ pub struct Http {
     out: Vec<u8>,
 }
 
-/// What came: a request or an answer.
+/// A received message: a request or a response.
 #[derive(Debug)]
 pub struct Received {
-    /// Its first line and its headers.
+    /// The first line and the headers.
     pub head: Bytes,
-    /// Its body, put together if it came in chunks.
+    /// The body, joined if it came in chunks.
     pub body: Bytes,
 }
 
 // === impl Http ===
 
 impl Http {
-    /// One that is there already.
+    /// Wraps an open connection.
     pub fn new(stream: TcpStream) -> Result<Self> {
-        // Without this an answer waits 40 ms for an acknowledgement.
+        // With Nagle's algorithm, an answer waits 40 ms for an acknowledgement.
         stream.set_nodelay(true)?;
         Ok(Self { stream, buffer: BytesMut::with_capacity(CHUNK), out: Vec::new() })
     }
@@ -46,7 +47,7 @@ impl Http {
         Self::new(TcpStream::connect(address).await?)
     }
 
-    /// Whether the peer has not closed it, as far as can be told without waiting.
+    /// Whether the connection is open, as far as is known without waiting.
     pub fn is_open(&self) -> bool {
         let mut next = [0];
         !matches!(self.stream.peek(&mut next).now_or_never(), Some(Ok(0) | Err(_)))
@@ -65,12 +66,12 @@ impl Http {
         self.stream.write_all(body).await
     }
 
-    /// Bytes that are a message as they are.
+    /// Sends bytes that are a complete message.
     pub async fn send_raw(&mut self, bytes: &[u8]) -> Result<()> {
         self.stream.write_all(bytes).await
     }
 
-    /// The next message; `None` at the end.
+    /// Receives the next message; `None` at the end.
     pub async fn receive(&mut self) -> Result<Option<Received>> {
         let mut searched = 0;
         let end = loop {
@@ -148,7 +149,7 @@ impl Received {
         })
     }
 
-    /// An answer's status.
+    /// The status of a response.
     pub fn status(&self) -> u16 {
         let head = std::str::from_utf8(&self.head).unwrap_or_default();
         head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0)

@@ -1,4 +1,6 @@
-//! A real Secret Service on a bus of its own: what a desktop session has, for as long as one script runs in it.
+//! A real Secret Service on its own session bus, as in a desktop session, for the run of one script.
+//!
+//! Used by tests of `auth` and `cli`. It needs `dbus-daemon` and `gnome-keyring-daemon`.
 
 #![allow(
     clippy::expect_used,
@@ -9,7 +11,7 @@
 use std::path::Path;
 use std::process::Command;
 
-/// A bus that starts nothing by itself, least of all a window that asks for a password.
+/// The configuration of a bus that starts no services, in particular no password dialog.
 const BUS: &str = r#"<busconfig>
   <type>session</type>
   <listen>unix:tmpdir=/tmp</listen>
@@ -18,19 +20,19 @@ const BUS: &str = r#"<busconfig>
   </policy>
 </busconfig>"#;
 
-/// For a script: a keychain that a person has typed their password into, once it is on the bus. It ends with the bus.
+/// A script part: unlocks a keychain with a password and waits until it is on the bus. It ends with the bus.
 pub const UNLOCKED: &str = "printf password | gnome-keyring-daemon --unlock --components=secrets
 for _ in $(seq 1000); do
   dbus-send --session --print-reply --dest=org.freedesktop.DBus / org.freedesktop.DBus.NameHasOwner \
     string:org.freedesktop.secrets | grep -q 'boolean true' && break
 done";
 
-/// For a script: it is locked again.
+/// A script part: locks the keychain again.
 pub const LOCKED: &str = "dbus-send --session --print-reply --dest=org.freedesktop.secrets \
     /org/freedesktop/secrets org.freedesktop.Secret.Service.Lock \
     array:objpath:/org/freedesktop/secrets/collection/login";
 
-/// A shell that runs `script` in a session of its own, whose keychain is kept in `home`.
+/// A shell that runs `script` in its own session, with a keychain kept in `home`.
 pub fn session(home: &Path, script: &str) -> Command {
     let config = home.join("bus.conf");
     std::fs::write(&config, BUS).expect("the home can be written to");

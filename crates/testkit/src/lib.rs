@@ -1,4 +1,6 @@
-//! Scripted peers and faults, for tests only.
+//! Scripted peers, faults and helpers for tests and benchmarks.
+//!
+//! Used by the tests of all crates. It is no part of the product.
 
 pub mod awake;
 pub mod benchmarks;

@@ -1,5 +1,7 @@
-//! A legacy server on standard streams, made of nothing but a loop: it starts in no time, needs next to no
-//! memory, and its author decides about every byte.
+//! A legacy server on standard streams as a plain loop: it starts at once, needs little memory, and controls every
+//! byte.
+//!
+//! Used by the programs `faulty` and `echo-server`.
 
 #![allow(clippy::unwrap_used, clippy::missing_panics_doc)] // it serves tests, which it may fail
 
@@ -13,26 +15,26 @@ use switchboard_wire::{
 /// A call of a tool.
 #[derive(Debug)]
 pub struct Called {
-    /// The tool.
+    /// The tool's name.
     pub name: String,
-    /// Its arguments.
+    /// The arguments.
     pub arguments: Raw,
-    /// The request's id, as it was written.
+    /// The request's id, as written.
     pub id: String,
-    /// The token that progress is to carry, as it was written; empty if none is wanted.
+    /// The progress token, as written; empty if the client wants no progress.
     pub token: String,
 }
 
-/// What a call is answered with.
+/// The reply to a call.
 #[derive(Debug)]
 pub enum Said {
     /// This result, as JSON.
     Result(String),
-    /// Nothing, or what was said already.
+    /// No reply, or one that was written already.
     Nothing,
 }
 
-/// Serves until standard input ends. `tools` is the list, as JSON; `note` hears the method of each notification.
+/// Serves until standard input ends. `tools` is the list, as JSON; `note` gets the method of each notification.
 pub fn serve(tools: &str, mut call: impl FnMut(&Called) -> Said, mut note: impl FnMut(&str)) {
     for line in std::io::stdin().lock().lines() {
         let Ok(line) = line else { return };
@@ -64,7 +66,7 @@ fn answer(tools: &str, request: &Request, call: &mut impl FnMut(&Called) -> Said
 const GREETING: &str = r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"lines","version":"1"}}"#;
 const UNKNOWN: &str = r#"{"code":-32601,"message":"unknown"}"#;
 
-/// Says one line, at once.
+/// Writes one line at once.
 pub fn say(line: &str) {
     let mut out = std::io::stdout().lock();
     out.write_all(line.as_bytes()).unwrap();
@@ -72,7 +74,7 @@ pub fn say(line: &str) {
     out.flush().unwrap();
 }
 
-/// A result of one text.
+/// A result with one text.
 pub fn text(text: &str) -> Said {
     let text = Raw::string(text);
     Said::Result(format!(r#"{{"content":[{{"type":"text","text":{text}}}]}}"#))
@@ -92,7 +94,7 @@ impl Called {
         }
     }
 
-    /// An argument that is a number; 0 if there is none.
+    /// A numeric argument; 0 if it is missing.
     pub fn number(&self, key: &str) -> usize {
         let value = self.arguments.get(key).ok().flatten();
         value.and_then(|value| value.decode().ok()).unwrap_or(0)

@@ -1,4 +1,6 @@
-//! Servers that have never heard of one of the eras, made of one that speaks both.
+//! Servers of one era only, made from a server of both.
+//!
+//! Used by tests of `gateway`, `core` and `hub`, and by `conformance-server`.
 
 #![allow(clippy::unwrap_used, clippy::missing_panics_doc)] // it answers tests, which it may fail
 
@@ -7,12 +9,12 @@ use switchboard_wire::link::LinkFrame;
 use switchboard_wire::link::pair::{LinkEnd, link_pair};
 use switchboard_wire::meta::method;
 
-/// The near end of a link to a server at `behind`; `server/discover` is answered as an unknown method.
+/// A link to the server at `behind` that answers `server/discover` as an unknown method.
 pub fn legacy_only(behind: LinkEnd) -> LinkEnd {
     without(method::DISCOVER, behind)
 }
 
-/// The near end of a link to a server at `behind`; `initialize` is answered as an unknown method.
+/// A link to the server at `behind` that answers `initialize` as an unknown method.
 pub fn modern_only(behind: LinkEnd) -> LinkEnd {
     without(method::INITIALIZE, behind)
 }
@@ -48,7 +50,7 @@ fn without(unknown: &'static str, behind: LinkEnd) -> LinkEnd {
     ours
 }
 
-/// The id of a request for `method`.
+/// The id of a request, if its method is `method`.
 fn asks(text: &str, method: &Raw) -> Option<Raw> {
     let message = Raw::parse(text.to_owned()).ok()?;
     let asked = message.get("method").ok().flatten()?;

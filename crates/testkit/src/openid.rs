@@ -1,5 +1,7 @@
-//! A certified OpenID provider before a real MCP server, and somebody who signs in there. Both are programs under
-//! `tests/peers`; what they need is installed by `cargo xtask peers`.
+//! A certified OpenID provider in front of a real MCP server, and a scripted person who signs in.
+//!
+//! Used by the sign-in tests of `auth` and `cli`. Both are programs under `tests/peers`; `cargo xtask peers` installs
+//! their packages.
 
 #![allow(
     clippy::expect_used,
@@ -14,48 +16,48 @@ use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Value, json};
 
-/// How tokens are made.
+/// The kind of access tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tokens {
-    /// A number in the provider's books, good for so many seconds.
+    /// Opaque tokens, looked up at the provider, valid for this many seconds.
     Opaque(u32),
-    /// Signed, and checked by signature, issuer, audience and time alone.
+    /// Signed tokens, checked by signature, issuer, audience and time, valid for this many seconds.
     Signed(u32),
 }
 
-/// What becomes of requests for a token.
+/// The treatment of token requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Held {
-    /// Nothing is held.
+    /// Token requests are answered.
     Nothing,
-    /// They are never read.
+    /// Token requests are never read.
     Question,
-    /// They are granted, and the answer gets lost.
+    /// Tokens are granted, and the response is lost.
     Answer,
 }
 
-/// What happened so far.
+/// Counters of the provider and the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Books {
-    /// Requests for a token that were seen.
+    /// Token requests received.
     pub asked: u64,
-    /// Tokens that were renewed.
+    /// Tokens renewed.
     pub refreshed: u64,
-    /// Clients that were registered.
+    /// Clients registered.
     pub registered: u64,
-    /// Tokens that were taken back.
+    /// Tokens revoked.
     pub revoked: u64,
-    /// Tools that were called.
+    /// Tools called.
     pub called: u64,
-    /// Pages of the organisation's that were left signed in.
+    /// Sign-ins completed at the organisation's identity provider.
     pub visited: u64,
-    /// Statements that the organisation has made.
+    /// Identity assertions issued by the organisation.
     pub exchanged: u64,
-    /// Why requests for a token were refused.
+    /// Reasons of refused token requests.
     pub refused: Vec<String>,
 }
 
-/// Provider and server, which end with this.
+/// The running provider and server, which end on drop.
 pub struct OpenId {
     child: Child,
     pipes: Mutex<Pipes>,
@@ -81,7 +83,7 @@ pub fn node(program: &str) -> Command {
     command
 }
 
-/// Somebody who goes to `url` and agrees to everything: the line for a shell, or for `BROWSER`.
+/// A command that visits a URL and agrees to everything, for a shell or for `BROWSER`.
 pub fn person() -> Command {
     node("person.mjs")
 }
@@ -89,12 +91,12 @@ pub fn person() -> Command {
 // === impl OpenId ===
 
 impl OpenId {
-    /// Starts both on a port of the system's choice.
+    /// Starts both on free ports.
     pub fn start(tokens: Tokens) -> Self {
         Self::of(tokens, node("oidc-server.mjs"))
     }
 
-    /// The same, with an identity provider whose statements are taken.
+    /// Starts both, with an identity provider that the authorization server trusts.
     pub fn organised(tokens: Tokens) -> Self {
         let mut command = node("oidc-server.mjs");
         command.arg("--organisation");
@@ -118,22 +120,22 @@ impl OpenId {
         Self { child, pipes: Mutex::new(pipes), url, organisation }
     }
 
-    /// The identity provider's name for itself.
+    /// The issuer of the identity provider.
     pub fn organisation(&self) -> &str {
         self.organisation.as_deref().expect("it is organised")
     }
 
-    /// Where the MCP server is.
+    /// The URL of the MCP server.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// The provider's name for itself.
+    /// The issuer of the authorization server.
     pub fn issuer(&self) -> &str {
         self.url.trim_end_matches("/mcp")
     }
 
-    /// What happened so far.
+    /// The counters so far.
     pub fn books(&self) -> Books {
         let said = self.tell(&json!({ "do": "books" }));
         let number = |name: &str| said[name].as_u64().unwrap_or_default();
@@ -155,12 +157,12 @@ impl OpenId {
         self.tell(&json!({ "do": "unwell", "times": times }));
     }
 
-    /// From now on a refresh token is good for more than one use.
+    /// From now on a refresh token may be used more than once.
     pub fn keep_refresh_tokens(&self) {
         self.tell(&json!({ "do": "rotation", "on": false }));
     }
 
-    /// Holds requests for a token, or the answers to them, from now on.
+    /// Holds token requests, or their responses, from now on.
     pub fn hold(&self, held: Held) {
         let what = match held {
             Held::Nothing => None,
@@ -170,12 +172,12 @@ impl OpenId {
         self.tell(&json!({ "do": "hold", "what": what }));
     }
 
-    /// No access token is accepted any more. Those that are signed cannot be taken back.
+    /// Invalidates all access tokens. Signed tokens cannot be revoked.
     pub fn expire(&self) {
         self.tell(&json!({ "do": "expire" }));
     }
 
-    /// Nor any refresh token.
+    /// Invalidates all tokens, including refresh tokens.
     pub fn forget(&self) {
         self.tell(&json!({ "do": "forget" }));
     }
@@ -194,7 +196,7 @@ impl OpenId {
 
 impl Drop for OpenId {
     fn drop(&mut self) {
-        // It ends with its standard input anyway; this is faster. One that is gone already is fine too.
+        // It also ends with its standard input; `kill` is faster, and may fail if it has ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,10 +1,12 @@
-//! Who is alive, told apart by when they began: a process id alone may be somebody else by now.
+//! Running processes, identified by id and start time, since process ids are reused.
+//!
+//! Used by tests that check for leftover processes.
 
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// One process, ever.
+/// One process, for all time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Identity {
     /// Its process id.
@@ -12,7 +14,7 @@ pub struct Identity {
     began: u64,
 }
 
-/// A process as it is now.
+/// The current facts about a process.
 struct Now {
     state: char,
     parent: u32,
@@ -27,17 +29,17 @@ impl Identity {
         Some(Self { pid, began: now(pid)?.began })
     }
 
-    /// Whether it still runs. The dead whom nobody has waited for do not.
+    /// Whether the process runs. A zombie does not.
     pub fn is_alive(self) -> bool {
         self.now().is_some_and(|now| !matches!(now.state, 'Z' | 'X'))
     }
 
-    /// Whether there is any trace of it, be it only an exit status nobody has asked for.
+    /// Whether the system still knows the process, even as a zombie.
     pub fn is_known(self) -> bool {
         self.now().is_some()
     }
 
-    /// Its parent, while it is known.
+    /// The parent, while the process is known.
     pub fn parent(self) -> Option<Self> {
         Self::of(self.now()?.parent)
     }
@@ -47,19 +49,19 @@ impl Identity {
     }
 }
 
-/// The children of a process, the dead included.
+/// The children of a process, including zombies.
 pub fn children(of: u32) -> Vec<Identity> {
     everyone().filter(|(_, now)| now.parent == of).map(|(id, _)| id).collect()
 }
 
-/// Every process alive whose working directory is `folder`: a mark that all descendants carry unless
-/// they change it, and that needs no word from them.
+/// All running processes with the working directory `folder`: descendants inherit it unless they
+/// change it.
 pub fn working_in(folder: &Path) -> Vec<Identity> {
     let there = |pid| fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd == folder);
     everyone().map(|(id, _)| id).filter(|id| there(id.pid) && id.is_alive()).collect()
 }
 
-/// Asks until it is so; the time it took, or nothing if `deadline` passed.
+/// Polls until `so` is true. Returns the time it took, or `None` if `deadline` passed.
 pub fn wait_until(deadline: Duration, so: impl Fn() -> bool) -> Option<Duration> {
     let start = Instant::now();
     loop {

@@ -1,4 +1,6 @@
-//! Where the programs of this package are: next to the test that asks, and up to date.
+//! The programs of this package, built on demand and found next to the test.
+//!
+//! Used by tests and benchmarks of most crates.
 
 #![allow(
     clippy::expect_used,
@@ -10,12 +12,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// A program that is nothing but a guard.
+/// The program that is only the guard.
 pub fn guard_path() -> PathBuf {
     program("guard")
 }
 
-/// The program `name` of this package, as its sources are now.
+/// The program `name` of this package, built from the current sources.
 pub fn program(name: &str) -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| built(&["--bins"])).join(name)
@@ -24,13 +26,13 @@ pub fn program(name: &str) -> PathBuf {
 /// A program of this package that needs the hub's crates: `hub-for-tests` or `attach-for-tests`.
 pub fn hub_program(name: &str) -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    // By name: the others are built elsewhere, and must not be replaced while they run.
+    // Built by name: the other programs are built elsewhere, and must not be replaced while they run.
     let which = ["--features=hub", "--bin=hub-for-tests", "--bin=attach-for-tests"];
     BUILT.get_or_init(|| built(&which)).join(name)
 }
 
-/// The folder the programs lie in, once they are built. A test is not rebuilt when only these programs change, so a
-/// file that is there may be old.
+/// The folder of the programs, after building them. A test is not rebuilt when only these programs change, so an
+/// existing file may be old.
 fn built(which: &[&str]) -> PathBuf {
     let test = std::env::current_exe().expect("a test knows its own path");
     // <target>/<profile>/deps/<test>, or without `deps` for a program.
@@ -41,7 +43,7 @@ fn built(which: &[&str]) -> PathBuf {
     folder
 }
 
-/// Takes a quarter of a second if there is nothing to do; cargo's own lock lets many tests ask at once.
+/// Builds the programs: a quarter of a second if they are current. Cargo's lock serialises concurrent tests.
 fn build(folder: &Path, which: &[&str]) {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let profile = match folder.file_name().and_then(|name| name.to_str()) {
@@ -56,7 +58,7 @@ fn build(folder: &Path, which: &[&str]) {
         .args(["--profile", profile, "--target-dir"])
         .arg(target)
         .args(["--manifest-path", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")]);
-    // What cargo tells a test about its package makes build scripts run again, and all above them.
+    // Variables that cargo sets for a test would make build scripts run again, and rebuild all crates above them.
     for (name, _) in std::env::vars_os() {
         let told = ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_"];
         if told.iter().any(|prefix| name.to_string_lossy().starts_with(prefix)) {

@@ -1,7 +1,8 @@
-//! A server in this process that follows a script: what becomes of each attempt to reach it, what its
-//! lists are, what it says by itself.
+//! A scripted server in this process: the outcome of each connection attempt, its lists, and its
+//! own messages.
 //!
-//! It speaks 2025-11-25 and knows nothing but the handshake, lists and calls that echo.
+//! Used by tests of `core`. It speaks 2025-11-25 and supports only the handshake, lists and calls
+//! that echo.
 
 #![allow(clippy::unwrap_used, clippy::missing_panics_doc)] // it serves tests, which it may fail
 
@@ -24,33 +25,33 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-/// What becomes of one attempt.
+/// The outcome of one connection attempt.
 #[derive(Debug, Clone)]
 pub enum Part {
-    /// It is served.
+    /// The connection is served.
     Serves,
-    /// It is served, for so long.
+    /// The connection is served for this long.
     ServesFor(Duration),
-    /// Nothing is ever answered.
+    /// No request is answered.
     Hangs,
     /// The link is closed at once.
     Dies,
-    /// The greeting is refused with this code.
+    /// `initialize` is refused with this code.
     Refuses(i64),
-    /// There is not even a link.
+    /// No link is opened.
     Fails(Error),
 }
 
-/// What a request is answered with.
+/// The answer to a request.
 #[derive(Debug, Clone)]
 pub enum Said {
     /// This result.
     Result(String),
-    /// This result, and then this text as it is.
+    /// This result, and then this text, unchanged.
     ResultThen(String, String),
     /// An error with this code.
     Error(i64),
-    /// Nothing.
+    /// No answer.
     Nothing,
 }
 
@@ -58,7 +59,7 @@ pub enum Said {
 #[derive(Debug)]
 pub struct Scripted {
     script: Mutex<Script>,
-    /// Said to every client as it is; an empty text cuts them off.
+    /// Texts for every client, unchanged; an empty text disconnects them.
     say: broadcast::Sender<String>,
 }
 
@@ -70,14 +71,14 @@ struct Script {
     attempts: Vec<Instant>,
     asked: HashMap<String, Vec<String>>,
     serving: usize,
-    /// Says that something was asked.
+    /// Notified of every request.
     changed: watch::Sender<()>,
 }
 
 // === impl Scripted ===
 
 impl Scripted {
-    /// A server whose attempts end like this; the last part is played from then on.
+    /// A server with these outcomes of attempts; the last one repeats.
     pub fn new(parts: impl IntoIterator<Item = Part>) -> Arc<Self> {
         let script = Script {
             parts: parts.into_iter().collect(),
@@ -91,37 +92,37 @@ impl Scripted {
         Arc::new(Self { script: Mutex::new(script), say: broadcast::channel(64).0 })
     }
 
-    /// What it says it offers.
+    /// Sets its capabilities.
     pub fn offer(&self, capabilities: &str) {
         capabilities.clone_into(&mut self.lock().capabilities);
     }
 
-    /// What it answers to a method from now on.
+    /// Sets the answer to a method.
     pub fn answer(&self, method: &str, said: Said) {
         self.lock().answers.insert(method.to_owned(), said);
     }
 
-    /// Says a text to every client, as it is.
+    /// Sends a text to every client, unchanged.
     pub fn say(&self, text: &str) {
         let _ = self.say.send(text.to_owned());
     }
 
-    /// Cuts off every client.
+    /// Disconnects every client.
     pub fn cut(&self) {
         self.say("");
     }
 
-    /// When each attempt was made.
+    /// The time of each attempt.
     pub fn attempts(&self) -> Vec<Instant> {
         self.lock().attempts.clone()
     }
 
-    /// How often it was asked something.
+    /// The number of requests with this method.
     pub fn asked(&self, method: &str) -> usize {
         self.lock().asked.get(method).map_or(0, Vec::len)
     }
 
-    /// Waits until it was asked something so often; with which parameters each time.
+    /// Waits for `times` requests with this method. Returns their parameters.
     pub async fn asked_times(&self, method: &str, times: usize) -> Vec<String> {
         let mut changes = self.lock().changed.subscribe();
         loop {
@@ -133,12 +134,12 @@ impl Scripted {
         }
     }
 
-    /// How many clients it has, those that it never answers included.
+    /// The number of clients, including those that get no answer.
     pub fn serving(&self) -> usize {
         self.lock().serving
     }
 
-    /// The near end of a new link.
+    /// Opens a new link and returns the client's end.
     pub fn open(self: &Arc<Self>) -> Result<LinkEnd, Error> {
         let part = self.lock().next_part();
         let (near, far) = link_pair();
@@ -249,7 +250,7 @@ impl Script {
     }
 }
 
-/// The next request; nothing once the client has closed.
+/// Returns the next request; `None` once the client has closed.
 async fn next(reader: &mut LinkReader) -> Option<Request> {
     loop {
         let Some(LinkFrame::Text(text)) = reader.next().await.ok()? else { return None };
@@ -264,6 +265,6 @@ fn answer(id: &Id, result: &str) -> String {
 }
 
 async fn send(writer: &LinkWriter, text: String) {
-    // A client that is gone is noticed by the reader.
+    // The reader notices a client that is gone.
     let _ = writer.send(text.into()).await;
 }

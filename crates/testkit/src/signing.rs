@@ -1,4 +1,6 @@
-//! Keys of an authorization server's, made on the spot, and the JWTs that it signs with them.
+//! Signing keys of an authorization server, and the JWTs that it signs.
+//!
+//! Used by tests of `auth` and `cli`.
 
 #![allow(clippy::expect_used, clippy::missing_panics_doc)] // a key that cannot be made fails its test
 
@@ -8,14 +10,14 @@ use ring::rand::SystemRandom;
 use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _};
 use serde_json::{Value, json};
 
-/// A key for ES256, and the name it is published under.
+/// An ES256 key, and its published name.
 pub struct SigningKey {
     name: String,
     pair: EcdsaKeyPair,
 }
 
 impl SigningKey {
-    /// Makes one.
+    /// A new key.
     pub fn new(name: &str) -> Self {
         let (random, kind) = (SystemRandom::new(), &ECDSA_P256_SHA256_FIXED_SIGNING);
         let der = EcdsaKeyPair::generate_pkcs8(kind, &random).expect("a key");
@@ -23,14 +25,14 @@ impl SigningKey {
         Self { name: name.to_owned(), pair }
     }
 
-    /// Its public half, as it is published.
+    /// The public key as a JWK.
     pub fn jwk(&self) -> Value {
         let (x, y) = self.pair.public_key().as_ref()[1..].split_at(32);
         let [x, y] = [x, y].map(|part| URL_SAFE_NO_PAD.encode(part));
         json!({ "kty": "EC", "crv": "P-256", "kid": self.name, "x": x, "y": y })
     }
 
-    /// Signs, whatever `head` says of how.
+    /// Signs `claims`; `head` may claim another algorithm.
     pub fn sign(&self, head: &Value, claims: &Value) -> String {
         let encode = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
         let text = format!("{}.{}", encode(head), encode(claims));

@@ -1,4 +1,6 @@
 //! A scripted WebSocket server, over plain TCP or TLS.
+//!
+//! Used by the WebSocket tests of `wire`, and by `face`.
 
 #![allow(clippy::expect_used, clippy::missing_panics_doc)] // a test server that cannot start fails its test
 #![allow(clippy::result_large_err)] // the shape of the library's callback
@@ -26,12 +28,12 @@ pub type Socket = WebSocketStream<Box<dyn Io>>;
 
 type Handler = Arc<dyn Fn(Socket) -> BoxFuture<'static, ()> + Send + Sync>;
 
-/// How the server is set up.
+/// The options of the server.
 #[derive(Default)]
 pub struct Setup {
-    /// The subprotocol it answers with, whatever was asked for.
+    /// The subprotocol of its answer, even if the client asked for another.
     pub subprotocol: Option<&'static str>,
-    /// TLS, if any.
+    /// The TLS configuration, if any.
     pub tls: Option<rustls::ServerConfig>,
 }
 
@@ -51,7 +53,7 @@ struct Shared {
 }
 
 impl ScriptedWs {
-    /// Starts with subprotocol `mcp` and without TLS; `handler` plays the server's part.
+    /// Starts with the subprotocol `mcp` and without TLS; `handler` plays the server.
     pub async fn start<H, F>(handler: H) -> Self
     where
         H: Fn(Socket) -> F + Send + Sync + 'static,
@@ -60,7 +62,7 @@ impl ScriptedWs {
         Self::start_with(Setup { subprotocol: Some("mcp"), tls: None }, handler).await
     }
 
-    /// Starts as `setup` says.
+    /// Starts with these options.
     pub async fn start_with<H, F>(setup: Setup, handler: H) -> Self
     where
         H: Fn(Socket) -> F + Send + Sync + 'static,
@@ -80,7 +82,7 @@ impl ScriptedWs {
         Self { addr, scheme, upgrades, accepting }
     }
 
-    /// Where it listens.
+    /// The address that it listens at.
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
@@ -90,7 +92,7 @@ impl ScriptedWs {
         format!("{}://{}{path}", self.scheme, self.addr)
     }
 
-    /// The headers of every upgrade so far.
+    /// The headers of every upgrade request so far.
     pub fn upgrades(&self) -> Vec<http::HeaderMap> {
         self.upgrades.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

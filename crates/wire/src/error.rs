@@ -1,4 +1,7 @@
-//! What can go wrong between us and a peer, and what would help.
+//! The error type of the crate, and the remedy classes.
+//!
+//! Used by all crates above `wire`. The remedy of each error is decided in `remedy`; hints for people are written in
+//! `core` and `cli`.
 
 use std::{fmt, io, sync::Arc, time::Duration};
 
@@ -14,20 +17,19 @@ use crate::{
 };
 use switchboard_process::{ProcessExit, SpawnError};
 
-/// Why something on the wire failed. Clones share their source, since one cause may end many
-/// calls.
+/// A failure on the wire. Clones share their source, since one cause may end many calls.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The server's program could not be started.
     #[error("the server could not be started")]
     Spawn(#[source] Arc<SpawnError>),
-    /// The server's program ended.
+    /// The server's program exited.
     #[error("the server {exit}{}", colon_suffix(.stderr))]
     Exited {
-        /// How it ended.
+        /// The exit status.
         exit: ProcessExit,
-        /// The last of what it wrote to its standard error.
+        /// The last lines of its standard error.
         stderr: String,
     },
     /// HTTP failed.
@@ -39,145 +41,146 @@ pub enum Error {
     /// A pipe or socket failed.
     #[error("failed while {doing}")]
     Io {
-        /// What was under way.
+        /// The operation that failed.
         doing: &'static str,
-        /// What the operating system said.
+        /// The error of the operating system.
         #[source]
         source: Arc<io::Error>,
     },
     /// The connection is closed.
     #[error("the connection is closed")]
     Closed,
-    /// The stream that was to carry the answer ended without it.
+    /// The stream that should carry the answer ended without it.
     #[error("the server's stream ended before the answer to `{method}`")]
     StreamLost {
-        /// What had been asked.
+        /// The method of the request.
         method: String,
     },
-    /// An HTTP status that carries no message.
+    /// An HTTP status without a JSON-RPC message.
     #[error("the server answered {status} to `{method}`{}", colon_suffix(.text))]
     Status {
-        /// What had been asked.
+        /// The method of the request.
         method: String,
-        /// The status.
+        /// The HTTP status.
         status: u16,
         /// The beginning of the body.
         text: String,
-        /// Whether the answer says when to try again (`Retry-After`): whoever answered did not work on the request.
+        /// Whether the response has a `Retry-After` header: the server, or a proxy, did not process the request.
         asks_to_retry: bool,
     },
     /// A deadline passed.
     #[error("no answer to `{method}` within {after:?}")]
     Timeout {
-        /// What had been asked.
+        /// The method of the request.
         method: String,
-        /// How long was waited.
+        /// The length of the timeout.
         after: Duration,
     },
     /// The server answered with an error.
     #[error("the server refused: {0}")]
     Rpc(RpcError),
-    /// The answer could not be read.
+    /// The answer could not be parsed.
     #[error("the server's message could not be read: {0}")]
     Malformed(#[source] MalformedMessage),
-    /// The answer is JSON-RPC but not what the method promises.
+    /// The answer is valid JSON-RPC, but not a valid result of the method.
     #[error("the server's answer to `{method}` is not valid: {reason}")]
     InvalidResult {
-        /// What had been asked.
+        /// The method of the request.
         method: String,
-        /// What is wrong with the answer.
+        /// The fault of the answer.
         reason: String,
     },
-    /// No protocol version in common.
+    /// Client and server support no common protocol version.
     #[error("no protocol version in common; the server speaks {}", join_versions(.offered))]
     NoCommonVersion {
-        /// What the server offers.
+        /// The versions that the server offers.
         offered: Vec<String>,
     },
-    /// The parameters cannot carry what has to be added to them.
+    /// The session's members cannot be added to the parameters.
     #[error("the parameters of `{method}` cannot be sent")]
     Params {
-        /// What was to be asked.
+        /// The method of the request.
         method: String,
-        /// Why not.
+        /// Why the parameters cannot be edited.
         #[source]
         source: SpliceError,
     },
-    /// An argument that a tool's schema wants in a header (`x-mcp-header`) is an object or a list. Nothing was sent.
+    /// An argument that a tool's schema maps to a header (`x-mcp-header`) is an object or a list. The request was not
+    /// sent.
     #[error("the argument `{path}` has to travel in a header, which no object or list can")]
     HeaderArgument {
-        /// Where it stands in the arguments, as a JSON pointer.
+        /// The argument's place, as a JSON pointer.
         path: String,
     },
-    /// Something is full; the request was not sent.
+    /// A queue is full; the request was not sent.
     #[error("too much is under way at once")]
     Busy,
-    /// The server asks for something and nobody is there to answer.
+    /// The server asks a question, and no client can answer it.
     #[error("the server asks for `{asked}` before it answers `{method}`")]
     InputNeeded {
-        /// What had been asked of it.
+        /// The method of the request.
         method: String,
-        /// What it asks.
+        /// The method of the question.
         asked: String,
     },
-    /// The server ended the task.
+    /// The server cancelled the task.
     #[error("the server cancelled the task{}", colon_suffix(.reason))]
     TaskCancelled {
-        /// What it said.
+        /// The server's reason.
         reason: String,
     },
-    /// A skill is not what its server had announced.
+    /// A skill differs from its announcement.
     #[error("`{uri}` of the skill `{name}` was refused")]
     Skill {
-        /// The skill.
+        /// The name of the skill.
         name: String,
-        /// The file.
+        /// The URI of the file.
         uri: String,
-        /// How it differs.
+        /// How the file differs.
         #[source]
         mismatch: SkillMismatch,
     },
-    /// The peer offers no such thing, so it was not asked.
+    /// The peer does not offer the capability, so the request was not sent.
     #[error("the server does not offer `{what}`")]
     NotOffered {
         /// The capability or method.
         what: &'static str,
     },
-    /// Another process holds the connection, and told what went wrong with it.
+    /// An error of another process, which holds the connection.
     #[error("{0}")]
     Told(Arc<RemoteError>),
 }
 
-/// What went wrong in another process, as that process tells it.
+/// An error that another process reports.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RemoteError {
-    /// What was being done, then why it failed; safe to show.
+    /// The operation, then its causes; safe to show.
     pub causes: Vec<String>,
-    /// What would help.
+    /// The class of remedy.
     pub remedy: Remedy,
-    /// What a person can do about it.
+    /// The hint for a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// Whether the server was not asked, since nothing could be had to sign in with.
+    /// Whether the request was not sent because there are no credentials for it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub lacks_credentials: bool,
 }
 
-/// What would help.
+/// The class of remedy for an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Remedy {
-    /// Try again, later or on a new connection. What was asked has not been done.
+    /// Try again, later or on a new connection. The server did not run the request.
     Retry,
-    /// Whether it has been done is not known: look before you ask again.
+    /// It is unknown whether the server ran the request: check before you repeat it.
     Unknown,
     /// The user has to sign in.
     SignIn,
-    /// The user has to answer something.
+    /// The user has to answer a question.
     AskUser,
     /// The configuration is wrong.
     Reconfigure,
-    /// Nothing the caller can do.
+    /// The caller can do nothing.
     GiveUp,
 }
 
@@ -200,7 +203,7 @@ impl Error {
         }
     }
 
-    /// Whether the server was not even asked, since nothing could be had to sign in with.
+    /// Whether the request was not sent because there are no credentials for it.
     pub fn lacks_credentials(&self) -> bool {
         match self {
             Self::Http(error) => matches!(**error, HttpError::Credentials { .. }),
@@ -209,7 +212,7 @@ impl Error {
         }
     }
 
-    /// Whether the connection itself is gone.
+    /// Whether the connection has ended.
     pub fn is_fatal(&self) -> bool {
         matches!(
             self,
@@ -225,7 +228,7 @@ impl Error {
 // === impl RemoteError ===
 
 impl RemoteError {
-    /// An error and everything below it, each once and cleaned.
+    /// An error with all its sources, each once and sanitized.
     pub fn from_error(error: &dyn std::error::Error, remedy: Remedy) -> Self {
         let mut causes = vec![sanitize::sanitize_block(&error.to_string()).into_owned()];
         let mut next = error.source();
@@ -239,8 +242,8 @@ impl RemoteError {
         Self { causes, remedy, hint: None, lacks_credentials: false }
     }
 
-    /// An error of ours. Between what we were doing and what the system said are the layers of libraries, which nobody
-    /// wants to know.
+    /// Converts an error of this crate. It keeps the operation and the innermost cause; the messages of libraries in
+    /// between would not help a reader.
     pub fn from_wire_error(error: &Error) -> Self {
         if let Error::Told(told) = error {
             return Self::clone(told);
@@ -261,7 +264,7 @@ impl fmt::Display for RemoteError {
     }
 }
 
-/// What a peer said, on lines of its own, or nothing.
+/// A colon and the trimmed text of a peer, or an empty string if there is none.
 fn colon_suffix(text: &str) -> String {
     let text = text.trim();
     if text.is_empty() { String::new() } else { format!(": {text}") }

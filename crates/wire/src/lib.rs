@@ -1,12 +1,12 @@
 //! MCP on the wire: every version, every transport, client and server.
 //!
-//! Messages are texts. [`envelope`] tells whose a message is and leaves its payload alone;
-//! [`json::splice`] changes the few members that must change. A [`client`] session turns either era
-//! of the protocol into one neutral exchange; a [`server`] session renders the same exchange for
-//! whoever is connected. Below them are the transports: pipes of a child process, [`http`], [`ws`],
-//! and [`link`] for anything that carries whole messages.
+//! Used by all crates that speak MCP. Messages are texts: [`envelope`] reads the kind and id of a
+//! message and leaves its payload alone; [`json::splice`] changes the few members that must change.
+//! A [`client`] session turns either era of the protocol into one neutral exchange; a [`server`]
+//! session renders that exchange for its client. Below them are the transports: pipes of a child
+//! process, [`http`], [`ws`], and [`link`] for any channel of whole messages.
 //!
-//! This crate refuses to know what servers are called, who configured them, and who may use them.
+//! This crate does not know what servers are called, who configured them, or who may use them.
 #![forbid(unsafe_code)]
 
 pub mod client;
@@ -22,11 +22,8 @@ pub mod ws;
 
 mod error;
 mod pending_post;
-mod placed;
 mod remedy;
-mod spread;
 mod version;
 
 pub use error::{Error, Remedy, RemoteError};
-pub use placed::placed;
 pub use version::{Era, UnknownVersion, Version};

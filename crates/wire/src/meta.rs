@@ -1,20 +1,22 @@
-//! Names that stand in `_meta`, in headers and in methods.
+//! Names of the protocol: `_meta` keys, extensions and methods.
+//!
+//! Used wherever a message is read or written. HTTP header names are in `client::headers`.
 
-/// Progress opt-in, both eras.
+/// Both eras: the token under which the client wants progress.
 pub const PROGRESS_TOKEN: &str = "progressToken";
-/// Modern: the version a request is made in.
+/// Modern: the protocol version of a request.
 pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-/// Modern: who asks.
+/// Modern: the client's name and version.
 pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
-/// Modern: what the asker can do.
+/// Modern: the client's capabilities.
 pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
-/// Modern: the least severe log message wanted for a request.
+/// Modern: the least severe log level wanted for a request.
 pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
-/// Modern: which listen request a notification belongs to.
+/// Modern: the listen request that a notification belongs to.
 pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
-/// Modern: who answers.
+/// Modern: the server's name and version.
 pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
-/// 2025-11-25: the task a message belongs to.
+/// 2025-11-25: the task that a message belongs to.
 pub const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
 /// The tasks extension of the modern era.
 pub const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
@@ -66,7 +68,7 @@ pub mod method {
     pub const TASKS_STATUS: &str = "notifications/tasks/status";
     pub const TASKS_CHANGED: &str = "notifications/tasks";
 
-    /// The name of a method, to be kept. Those that are asked for often cost nothing.
+    /// The name of a method as a `Cow`; the most frequent names are borrowed.
     pub fn intern_name(name: &str) -> Cow<'static, str> {
         const FREQUENT_METHODS: [&str; 6] =
             [TOOLS_CALL, TOOLS_LIST, RESOURCES_READ, PROMPTS_GET, COMPLETE, TASKS_GET];

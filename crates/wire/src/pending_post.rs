@@ -1,8 +1,9 @@
-//! POSTs that can outlive the caller of their request, so that a cancellation follows its request.
+//! POSTs that outlive the caller of their request, so that a cancellation follows its request.
 //!
-//! Over HTTP each message is a request of its own, and two of them may arrive in either order. A cancellation that
-//! overtakes its call is for a call that the server does not know yet, and the call then runs to its end. So when a
-//! caller goes away, its POST is sent to its end first. Used by Streamable HTTP and by HTTP+SSE.
+//! Used by Streamable HTTP (`client::http_channel`) and HTTP+SSE (`link::sse`). Over HTTP each message is a separate
+//! request, and two messages may arrive in either order. If a cancellation overtakes its call, the server does not
+//! know the call yet and runs it to the end. So when a caller goes away, its POST is completed first. It does not
+//! write the cancellation.
 
 use std::{
     fmt,
@@ -23,23 +24,22 @@ use crate::{
 
 type PostResult = Result<HttpResponse, HttpError>;
 
-/// POSTs of callers that went away that may be under way. Each was a call under way before.
+/// The most abandoned POSTs that may run. Each was a running call before.
 const MAX_ABANDONED_POSTS: usize = 4096;
-/// A POST under way that does not borrow from its caller. The lock, which is never taken, makes it possible to share
-/// what holds it.
+/// A running POST that does not borrow from its caller. The `Mutex`, which is never locked, makes it `Sync`.
 pub(crate) struct PendingPost(Mutex<BoxFuture<'static, PostResult>>);
 
-/// A request whose caller went away while it was being sent, and the message that takes it back.
+/// The POST of an abandoned request, and its cancellation.
 type AbandonedPost = (PendingPost, ByteString);
 
-/// Where abandoned POSTs are handed in. Clones share it.
+/// The sender of abandoned POSTs. Clones share it.
 #[derive(Clone)]
 pub(crate) struct AbandonedPostSender(mpsc::Sender<AbandonedPost>);
 
-/// Abandoned POSTs, to be given to [`AbandonedPosts::finish`].
+/// The receiver of abandoned POSTs, to be polled with [`AbandonedPosts::finish`].
 pub(crate) struct AbandonedPosts(mpsc::Receiver<AbandonedPost>);
 
-/// A place for abandoned POSTs.
+/// A channel for abandoned POSTs.
 pub(crate) fn abandoned_posts() -> (AbandonedPostSender, AbandonedPosts) {
     let (sender, receiver) = mpsc::channel(MAX_ABANDONED_POSTS);
     (AbandonedPostSender(sender), AbandonedPosts(receiver))
@@ -70,7 +70,7 @@ impl fmt::Debug for PendingPost {
 // === impl AbandonedPostSender ===
 
 impl AbandonedPostSender {
-    /// Has `text` sent, which takes back a request, once the request has been sent.
+    /// Queues the cancellation `text`, to be sent after its request.
     pub(crate) fn try_cancel_after(
         &self,
         posting: PendingPost,
@@ -89,8 +89,8 @@ impl fmt::Debug for AbandonedPostSender {
 // === impl AbandonedPosts ===
 
 impl AbandonedPosts {
-    /// Sends each POST to its end, or for as long as `limit`, and then, with `send`, the message that takes it back. They
-    /// all run side by side: one that waits holds up no other.
+    /// Completes each POST, or waits for `limit`, and then sends its cancellation with `send`. The POSTs run
+    /// concurrently: none waits for another.
     pub(crate) async fn finish<S: Future<Output = ()>>(
         mut self,
         limit: Duration,
@@ -98,7 +98,7 @@ impl AbandonedPosts {
     ) {
         let mut running = FuturesUnordered::new();
         let finish_one = async |(posting, text): AbandonedPost| {
-            // Held until the cancellation is sent, so that the server hears of that before its answer is closed.
+            // Held until the cancellation is sent, so that the server receives it before the response is closed.
             let _answer = tokio::time::timeout(limit, posting).await;
             send(text).await;
         };

@@ -1,7 +1,8 @@
-//! A bounded queue that takes up no room before something waits in it.
+//! A bounded queue that allocates nothing while it is empty.
 //!
-//! Every session has a few, and most never carry anything; the runtime's own channels set aside room
-//! for thirty-two items each at once. One reads, many write. It refuses to know what it carries.
+//! Used by links, plugin calls, calls of `core` and the Streamable HTTP face. Every session has a few queues, and
+//! most never carry an item; a tokio channel allocates room for thirty-two items at once. It has one reader and many
+//! writers. It does not know its items.
 
 use std::{
     collections::VecDeque,
@@ -16,23 +17,23 @@ use tokio::sync::Notify;
 #[derive(Debug)]
 pub struct QueueSender<T>(Arc<SharedBoundedQueue<T>>);
 
-/// The reading end. When it is dropped, nothing more can be sent.
+/// The reading end. Dropping it closes the queue.
 #[derive(Debug)]
 pub struct QueueReceiver<T>(Arc<SharedBoundedQueue<T>>);
 
-/// Why something was not sent, and what it was.
+/// Why an item was not sent; returns the item.
 #[derive(Debug, PartialEq, Eq)]
 pub enum QueueSendError<T> {
-    /// There is no room now.
+    /// The queue is full.
     Full(T),
-    /// Nobody reads any more.
+    /// The reader is gone.
     Closed(T),
 }
 
 #[derive(Debug)]
 struct SharedBoundedQueue<T> {
     state: Mutex<BoundedQueueState<T>>,
-    /// There is room again, or never will be.
+    /// Notified when there is room again, or the queue is closed.
     room: Notify,
     most: usize,
     max_bytes: usize,
@@ -42,19 +43,19 @@ struct SharedBoundedQueue<T> {
 #[derive(Debug)]
 struct BoundedQueueState<T> {
     waiting: VecDeque<T>,
-    /// Bytes of everything that waits.
+    /// The bytes of all waiting items.
     bytes: usize,
     senders: usize,
     is_read: bool,
     reader: Option<Waker>,
 }
 
-/// A queue of at most so many.
+/// A queue of at most `most` items.
 pub fn bounded_queue<T>(most: usize) -> (QueueSender<T>, QueueReceiver<T>) {
     byte_bounded_queue(most, usize::MAX, |_| 0)
 }
 
-/// A queue of at most so many, and of at most so many bytes. An item that finds the queue empty may be as large as it is.
+/// A queue bounded in items and in bytes. An item that finds the queue empty may have any size.
 pub fn byte_bounded_queue<T>(
     most: usize,
     max_bytes: usize,
@@ -78,7 +79,7 @@ pub fn byte_bounded_queue<T>(
     (QueueSender(Arc::clone(&shared)), QueueReceiver(shared))
 }
 
-// === impl Shared ===
+// === impl SharedBoundedQueue ===
 
 impl<T> SharedBoundedQueue<T> {
     fn lock(&self) -> MutexGuard<'_, BoundedQueueState<T>> {
@@ -98,21 +99,21 @@ impl<T> SharedBoundedQueue<T> {
     }
 }
 
-// === impl State ===
+// === impl BoundedQueueState ===
 
 impl<T> BoundedQueueState<T> {
-    /// Has the reader woken. What comes back is whom it was before: it may hold the queue itself, and is to be
-    /// dropped when the lock is not held.
+    /// Registers the reader's waker. Returns the previous waker: it may hold the queue, and must be dropped after the
+    /// lock is released.
     fn wait(&mut self, cx: &Context<'_>) -> Option<Waker> {
         let is_known = self.reader.as_ref().is_some_and(|reader| reader.will_wake(cx.waker()));
         if is_known { None } else { self.reader.replace(cx.waker().clone()) }
     }
 }
 
-// === impl Sender ===
+// === impl QueueSender ===
 
 impl<T> QueueSender<T> {
-    /// Sends if there is room now.
+    /// Sends if there is room at once.
     pub fn try_send(&self, item: T) -> Result<(), QueueSendError<T>> {
         let mut state = self.0.lock();
         if !state.is_read {
@@ -132,7 +133,7 @@ impl<T> QueueSender<T> {
         Ok(())
     }
 
-    /// Sends, waiting for room. Gives the item back if nobody reads any more. Safe to cancel: the item is then lost.
+    /// Sends, waiting for room. Returns the item if the reader is gone. If the future is dropped, the item is lost.
     pub async fn send(&self, item: T) -> Result<(), T> {
         let mut item = match self.try_send(item) {
             Ok(()) => return Ok(()),
@@ -150,7 +151,7 @@ impl<T> QueueSender<T> {
         }
     }
 
-    /// Waits until everything that was sent is taken, or nobody will take it.
+    /// Waits until all items are taken, or the reader is gone.
     pub async fn wait_empty(&self) {
         loop {
             let taken = self.0.room.notified();
@@ -163,7 +164,7 @@ impl<T> QueueSender<T> {
             }
             taken.await;
         }
-        // The word of room that this may have taken is somebody else's.
+        // Passes the notification on: it may have been meant for a waiting sender.
         self.0.room.notify_one();
     }
 }
@@ -187,15 +188,15 @@ impl<T> Drop for QueueSender<T> {
     }
 }
 
-// === impl Receiver ===
+// === impl QueueReceiver ===
 
 impl<T> QueueReceiver<T> {
-    /// What was sent next; `None` once nobody can send and everything is read. Safe to cancel.
+    /// Returns the next item; `None` when all senders are gone and all items are read. Cancel-safe.
     pub async fn recv(&mut self) -> Option<T> {
         poll_fn(|cx| self.poll_recv(cx)).await
     }
 
-    /// The same, polled.
+    /// Polls for the next item.
     pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<T>> {
         let mut state = self.0.lock();
         if let Some(item) = self.0.take_first(&mut state) {
@@ -212,7 +213,7 @@ impl<T> QueueReceiver<T> {
         Poll::Pending
     }
 
-    /// Waits until something is there to be taken; `false` once nothing will be any more. Safe to cancel.
+    /// Waits until an item is there. Returns `false` when no more will come. Cancel-safe.
     pub async fn wait_filled(&mut self) -> bool {
         poll_fn(|cx| {
             let mut state = self.0.lock();
@@ -230,7 +231,7 @@ impl<T> QueueReceiver<T> {
         .await
     }
 
-    /// What was sent next, if anything waits. Whoever waited for it is not woken any more.
+    /// Takes the next item, if there is one. Unregisters the waker.
     pub fn try_recv(&mut self) -> Option<T> {
         let mut state = self.0.lock();
         let (item, reader) = (self.0.take_first(&mut state), state.reader.take());
@@ -246,7 +247,7 @@ impl<T> Drop for QueueReceiver<T> {
     fn drop(&mut self) {
         let mut state = self.0.lock();
         state.is_read = false;
-        // What is dropped may reach for the queue itself.
+        // Dropped after the lock: an item may hold the queue.
         let unread = std::mem::take(&mut state.waiting);
         let reader = state.reader.take();
         drop(state);

@@ -1,4 +1,7 @@
-//! Every foreign error, and what it asks for. The one place that decides it.
+//! The remedy of each error: retry, sign in, ask, reconfigure, unknown, give up.
+//!
+//! Used by `core` (dispatch, reconnection) and through it by all fronts. It is the only place that decides a remedy,
+//! by variant and status, never by text.
 
 use std::sync::Arc;
 
@@ -29,7 +32,7 @@ impl From<WsError> for Error {
 }
 
 impl Error {
-    /// What would help.
+    /// The class of remedy for this error.
     pub fn remedy(&self) -> Remedy {
         match self {
             Self::Spawn(error) => spawn_remedy(error),
@@ -58,8 +61,7 @@ impl Error {
 }
 
 impl Error {
-    /// Whether the peer may have carried out the request that failed like this: it was sent, and no answer says that it was
-    /// refused.
+    /// Whether the server may have run the failed request: it was sent, and no answer refuses it.
     pub fn may_have_executed(&self) -> bool {
         match self {
             Self::Http(error) => may_have_reached(error),
@@ -107,15 +109,15 @@ fn may_have_reached(error: &HttpError) -> bool {
     }
 }
 
-/// Statuses that a server, or a proxy before it, may answer with after the request was worked on. A proxy answers 408 and
-/// 503 also where it has passed the request on; only a 503 with `Retry-After` refuses it. So does everything else below
-/// 500.
+/// Statuses that a server, or a proxy in front, may send after it has processed the request. A proxy sends 408 and
+/// 503 also after it has passed the request on; only a 503 with `Retry-After` refuses it. Other statuses below 500
+/// refuse it, too.
 fn may_follow_execution(status: u16) -> bool {
     status >= 500 || status == 408
 }
 
-/// Whether an error says of itself that the request may have been carried out (`data.remedy`): our own plugins do, and
-/// another Switchboard behind this one.
+/// Whether an error states that the request may have run (`data.remedy`): our own plugins do, and another Switchboard
+/// behind this one.
 fn says_unknown(error: &RpcError) -> bool {
     let remedy = error.data.as_ref().and_then(|data| data.get("remedy").ok().flatten());
     remedy.and_then(|remedy| remedy.to_text()).is_some_and(|word| word == "unknown")
@@ -151,7 +153,7 @@ fn ws_remedy(error: &WsError) -> Remedy {
     }
 }
 
-/// 408, 425 and 429 mean later; so do the server's own failures.
+/// 408, 425, 429 and statuses from 500 mean: retry later.
 fn status_remedy(status: u16) -> Remedy {
     match status {
         401 => Remedy::SignIn,

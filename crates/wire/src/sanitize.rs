@@ -1,30 +1,31 @@
-//! Text of a peer, made safe to show.
+//! Sanitizing of a peer's text for display.
 //!
-//! A server chooses its names, descriptions and log lines. Shown as they are, they could move a
-//! terminal's cursor, turn the reading direction around, or hide words from a person that a model
-//! still reads. Results pass through Switchboard untouched; this is for whatever is *shown*.
+//! Used by `cli`, the console and error messages. A server chooses its names, descriptions and log lines.
+//! Unsanitized, they could move a terminal's cursor, reverse the reading direction, or hide words from a person that
+//! a model still reads. Results pass through Switchboard unchanged: only text that is *shown* is sanitized.
 
 use std::borrow::Cow;
 
-/// One line: line breaks and tabs become spaces, what cannot be seen is taken out.
+/// One line: line breaks and tabs become spaces, invisible characters are removed.
 pub fn sanitize_line(text: &str) -> Cow<'_, str> {
     clean(text, |c| matches!(c, '\n' | '\r' | '\t').then_some(' '))
 }
 
-/// Several lines: line breaks and tabs stay, what cannot be seen is taken out.
+/// Several lines: line breaks and tabs stay, invisible characters are removed.
 pub fn sanitize_block(text: &str) -> Cow<'_, str> {
     clean(text, |c| matches!(c, '\n' | '\t').then_some(c))
 }
 
-/// Whether a person sees this character on a screen. A space counts; every other blank, selectors of a variant and all
-/// that [`sanitize_line()`] takes out do not. Where nothing may be left out, these are written as escapes.
+/// Whether a person sees this character on a screen. A space counts; other blanks, variation selectors and all
+/// characters that [`sanitize_line()`] removes do not. Where no character may be left out, these are written as
+/// escapes.
 pub fn is_visible(c: char) -> bool {
     let is_odd_blank = c != ' ' && (c.is_whitespace() || c == '\u{2800}');
     !is_hidden(c) && !is_odd_blank && !matches!(c, '\u{fe00}'..='\u{fe0f}')
 }
 
 fn clean(text: &str, keep: impl Fn(char) -> Option<char>) -> Cow<'_, str> {
-    // Nearly all text is of this kind, and seen to be at a glance.
+    // Nearly all text is printable ASCII.
     let is_plain = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
     if is_plain || !text.chars().any(is_hidden) {
         return Cow::Borrowed(text);
@@ -33,7 +34,7 @@ fn clean(text: &str, keep: impl Fn(char) -> Option<char>) -> Cow<'_, str> {
     Cow::Owned(text.chars().filter_map(shown).collect())
 }
 
-/// Characters that act on the reader's screen or are not seen on it.
+/// Characters that control a terminal or are invisible.
 fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c,

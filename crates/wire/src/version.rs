@@ -1,32 +1,35 @@
-//! The five protocol versions and the two eras they fall into.
+//! The five protocol versions and their two eras.
+//!
+//! Used by every module that treats versions differently. It does not negotiate
+//! (`client::handshake`, `server::legacy`).
 
 use std::{fmt, str::FromStr};
 
 /// A published version of MCP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Version {
-    /// The first: HTTP+SSE and stdio.
+    /// The first version: HTTP+SSE and stdio.
     V2024_11_05,
     /// Streamable HTTP, batches.
     V2025_03_26,
-    /// No batches any more; version header, elicitation, structured results.
+    /// Without batches; with the version header, elicitation and structured results.
     V2025_06_18,
-    /// Tasks, URL elicitation; the last with a handshake.
+    /// Tasks and URL elicitation; the last version with a handshake.
     V2025_11_25,
-    /// Stateless.
+    /// Stateless: no handshake and no sessions.
     V2026_07_28,
 }
 
-/// Whether sessions and server requests exist.
+/// Whether a version has sessions and server requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Era {
     /// `initialize`, sessions, server-to-client requests.
     Legacy,
-    /// None of them: each request carries its own metadata.
+    /// Without sessions: each request carries its own metadata.
     Modern,
 }
 
-/// The text is not a version we know.
+/// The text is not a known version.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a protocol version known here")]
 pub struct UnknownVersion(pub String);
@@ -34,7 +37,7 @@ pub struct UnknownVersion(pub String);
 // === impl Version ===
 
 impl Version {
-    /// All of them, oldest first.
+    /// All versions, oldest first.
     pub const ALL: [Self; 5] = [
         Self::V2024_11_05,
         Self::V2025_03_26,
@@ -43,13 +46,13 @@ impl Version {
         Self::V2026_07_28,
     ];
 
-    /// The newest with a handshake.
+    /// The latest version with a handshake.
     pub const LATEST_LEGACY: Self = Self::V2025_11_25;
 
-    /// The newest.
+    /// The latest version.
     pub const LATEST: Self = Self::V2026_07_28;
 
-    /// As it stands in messages and headers.
+    /// The version's text in messages and headers.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::V2024_11_05 => "2024-11-05",
@@ -60,7 +63,7 @@ impl Version {
         }
     }
 
-    /// The era it belongs to.
+    /// The era of the version.
     pub fn era(self) -> Era {
         if self >= Self::V2026_07_28 { Era::Modern } else { Era::Legacy }
     }

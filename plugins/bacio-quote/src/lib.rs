@@ -1,10 +1,12 @@
-//! A plugin with one resource: a quotation on love, another one each time.
+//! A plugin with one resource: a random quotation on love.
+//!
+//! Built into `switchboard` and used as an example of `#[resource]`.
 
 use std::hash::{BuildHasher as _, RandomState};
 
 use switchboard_plugin_sdk::{plugin, resource};
 
-/// All of people who have been dead for a long time.
+/// Quotations of authors whose copyright has expired.
 const QUOTATIONS: [&str; 15] = [
     "Love looks not with the eyes, but with the mind. (William Shakespeare)",
     "The course of true love never did run smooth. (William Shakespeare)",
@@ -26,7 +28,7 @@ const QUOTATIONS: [&str; 15] = [
 /// A quotation on love.
 #[resource(uri = "bacio:///quote", name = "bacio-quote", mime = "text/plain")]
 fn quote() -> &'static str {
-    // Not a secret: what a map is seeded with is random enough to choose by.
+    // Not a secret: the random seed of a map is good enough for a choice.
     let random = RandomState::new().hash_one(QUOTATIONS.len());
     let at = usize::try_from(random % QUOTATIONS.len() as u64).unwrap_or_default();
     QUOTATIONS[at]

@@ -1,4 +1,6 @@
-//! A plugin with one prompt, which asks for a review of code.
+//! A plugin with one prompt, which asks for a code review.
+//!
+//! Built into `switchboard` and used as an example of `#[prompt]`.
 
 use switchboard_plugin_sdk::{Context, plugin, prompt};
 

@@ -1,4 +1,6 @@
-//! A plugin to try a connection with: one tool that answers, and one that asks.
+//! A plugin to try a connection with: a tool that echoes, and a tool that asks the user.
+//!
+//! Built into `switchboard` and used as an example of elicitation.
 
 use serde::Deserialize;
 use serde_json::json;
@@ -32,7 +34,7 @@ fn greet(
     Ok(format!("Hello, {}!", name.as_deref().unwrap_or("whoever you are")))
 }
 
-/// What the person says their name is, if they can be asked and say so.
+/// The name that the user gives, if the client can ask.
 fn asked(cx: &Context) -> Result<Option<String>> {
     let schema = json!({ "type": "object", "required": ["name"],
         "properties": { "name": { "type": "string", "title": "Name" } } });

@@ -1,4 +1,6 @@
-//! A plugin that says what it does while it does it: logs and progress.
+//! A plugin that sends notifications while it works: logs and progress.
+//!
+//! Built into `switchboard` and used as an example of `Context`.
 
 use std::time::Duration;
 

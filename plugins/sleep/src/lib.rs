@@ -1,10 +1,12 @@
-//! A plugin that waits, and can be told not to.
+//! A plugin with one tool that waits, and that can be cancelled.
+//!
+//! Built into `switchboard` and used as an example of cancellation.
 
 use std::time::{Duration, Instant};
 
 use switchboard_plugin_sdk::{Context, Result, plugin, tool};
 
-/// How often it says how far it is.
+/// How often the tool reports progress.
 const STEP: Duration = Duration::from_millis(100);
 
 /// Waits, and tells how far it is. Can be cancelled.

@@ -1,4 +1,6 @@
-//! A forecast, hour by hour, told in sentences.
+//! An hourly forecast of open-meteo, summarized in sentences.
+//!
+//! Used by the tool `get_weather`. It does not fetch the forecast.
 
 use std::fmt::Write as _;
 
@@ -22,10 +24,10 @@ struct Units {
     temperature_2m: String,
 }
 
-/// An hour of the day, and how warm it is.
+/// An hour of the day, and its temperature.
 type Hour = (usize, f64);
 
-/// The parts of a day, with their first hour and the first after them.
+/// The parts of a day, with their first hour and the first hour after them.
 const PARTS: [(&str, usize, usize); 3] =
     [("Morning", 6, 12), ("Afternoon", 12, 18), ("Evening", 18, 24)];
 
@@ -53,7 +55,7 @@ impl Forecast {
         Ok(told)
     }
 
-    /// Hours that are known; a service leaves out what it does not know.
+    /// The hours with a temperature; the service omits unknown ones.
     fn hours(&self) -> Vec<Hour> {
         let hour = |time: &String| time.split_once('T')?.1.get(..2)?.parse().ok();
         let all = self.hourly.time.iter().zip(&self.hourly.temperature_2m);
@@ -83,7 +85,7 @@ mod tests {
 
     use super::*;
 
-    /// The shape of a real answer.
+    /// An answer of the service, shortened.
     const ANSWER: &str = r#"{"latitude":43.1,"longitude":12.38,"generationtime_ms":0.02,
         "utc_offset_seconds":3600,"timezone":"Europe/Rome","timezone_abbreviation":"GMT+1",
         "elevation":493.0,"hourly_units":{"time":"iso8601","temperature_2m":"°C"},

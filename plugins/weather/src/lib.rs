@@ -1,4 +1,6 @@
-//! A plugin that tells today's weather, as open-meteo forecasts it.
+//! A plugin with one tool: today's weather, from the forecast of open-meteo.
+//!
+//! Built into `switchboard` and used as an example of HTTP requests in a plugin.
 
 mod forecast;
 
@@ -13,11 +15,11 @@ use url::Url;
 
 use forecast::Forecast;
 
-/// Names another place to ask.
+/// The environment variable with another base URL.
 const BASE: &str = "SWITCHBOARD_WEATHER_URL";
 const USUAL_BASE: &str = "https://api.open-meteo.com";
 const PATIENCE: Duration = Duration::from_secs(15);
-/// How often it is looked whether anybody still waits.
+/// How often cancellation is checked.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Tells today's weather in a city: averages for morning, afternoon and evening, the extremes, and a summary.

@@ -1,6 +1,7 @@
-//! Gateways that others publish, installed in the cache for one benchmark and nothing else.
+//! Published gateways of other projects, installed in the cache for the benchmark `gateway`.
 //!
-//! Each is named with its version; what it depends on is whatever its registry gives, since nothing is tested with it.
+//! Used by `bench`. Each is pinned by its version; its dependencies are those that the registry resolves, since no
+//! test uses them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,15 +11,15 @@ use crate::command::run;
 use crate::failure::{AboutFile, Result};
 use crate::paths;
 
-/// The environment variable that tells the benchmark where they are.
+/// The environment variable with the folder of the gateways.
 pub(super) const VARIABLE: &str = "SWITCHBOARD_BENCH_PEERS";
 
 const NPM: [&str; 2] = ["mcp-proxy@6.7.19", "supergateway@4.0.0"];
-/// Each in an environment of its own, since their versions clash.
+/// Each has its own virtual environment, since their versions clash.
 const PYTHON: [(&str, &str); 2] =
     [("mcp-proxy", "mcp-proxy==0.13.0"), ("fastmcp", "fastmcp==4.1.2")];
 
-/// Installs those that are not there. One that cannot be installed is left out, and said to be.
+/// Installs missing gateways. One that cannot be installed is skipped, with a message.
 pub(super) fn ensure() -> Result<PathBuf> {
     let root = paths::cache()?.join("switchboard-bench-peers");
     let npm = root.join("npm");

@@ -1,4 +1,7 @@
-//! Benchmarks, by name; and the loads that they make, for those who want to see the program under them.
+//! `cargo xtask bench`: runs a benchmark by name, and defines the loads that `dist` profiles.
+//!
+//! Used by developers and by `dist`. The benchmarks themselves are in
+//! `crates/*/benches`.
 
 mod gateways;
 
@@ -10,10 +13,10 @@ use crate::command::{cargo, run as run_command};
 use crate::failure::{Failure, Result};
 use crate::{dist, paths};
 
-/// The environment variable that tells a benchmark which program to look at.
+/// The environment variable with the program to measure.
 const PROGRAM: &str = "SWITCHBOARD_BENCH_PROGRAM";
 
-/// What clients do while somebody looks on, in the words of the gateway's benchmark.
+/// The loads that `dist` profiles, as arguments of the benchmark `gateway`.
 pub(crate) const LOADS: [&[&str]; 9] = [
     &["4"],
     &["4", "modern"],
@@ -33,7 +36,7 @@ pub(crate) fn run(mut args: Args) -> Result<()> {
     let package = match name.as_str() {
         "wire" => "switchboard-wire",
         "engine" => "switchboard-core",
-        // Where the program itself is built, which is what is measured.
+        // The package that builds the measured program.
         "gateway" | "plugin" => "switchboard-cli",
         _ => {
             let unknown = format!("there is no benchmark named `{name}`");
@@ -46,7 +49,8 @@ pub(crate) fn run(mut args: Args) -> Result<()> {
             bench.arg("--dist");
             shipped()?
         } else {
-            // A benchmark is built with other features of its dependencies, and so is the program beside it.
+            // The benchmark is built with other features of its dependencies, and so is the program beside it; build
+            // it again.
             run_command(&mut cargo(&["build", "--release", "-p", package]))?;
             paths::target().join("release/switchboard")
         };
@@ -66,12 +70,12 @@ fn shipped() -> Result<PathBuf> {
     Err(Failure::new("the program that is shipped is not built").hint("cargo xtask dist"))
 }
 
-/// Makes one of [`LOADS`] on a program. What makes it need not be fast.
+/// Puts one of [`LOADS`] on a program. The load generator need not be optimised.
 pub(crate) fn load(program: &Path, words: &[&str]) -> Result<()> {
     run_command(on("gateway", program).arg("--profile").args(words))
 }
 
-/// Has plugins called in every way, a few times.
+/// Calls plugins in every way, a few times.
 pub(crate) fn quick_plugins(program: &Path) -> Result<()> {
     run_command(on("plugin", program).arg("--quick"))
 }

@@ -1,4 +1,6 @@
-//! What is run: one scenario of one line of the suite, at one protocol version, against one subject.
+//! A conformance case: one scenario of one line of the suite, at one protocol version, against one subject.
+//!
+//! Used by all of `conformance`. It runs nothing (`run`, `sweep`).
 
 use std::str::FromStr;
 
@@ -11,18 +13,18 @@ pub(super) enum Line {
     Alpha,
 }
 
-/// Which of our two faces the scenarios look at.
+/// The part of Switchboard that the scenarios test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
     Client,
     Server,
     /// `switchboard plugin serve`, with a plugin on the SDK.
     Plugin,
-    /// Servers on the official SDKs, asked directly and through the gateway.
+    /// Servers on the official SDKs, directly and through the gateway.
     Sdk,
 }
 
-/// What a scenario is run against.
+/// The program that a scenario runs against.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Subject {
     /// Our client.
@@ -35,7 +37,7 @@ pub(super) enum Subject {
     Sdk(Sdk, Route),
 }
 
-/// The only era that the server behind the gateway has heard of.
+/// The only era of the server behind the gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Behind {
     Legacy,
@@ -48,7 +50,7 @@ pub(super) struct Case {
     pub(super) scenario: String,
     pub(super) version: String,
     pub(super) subject: Subject,
-    /// Extensions are on no version's list: the suite runs them only when forced.
+    /// Whether the suite must be forced: extensions are on no version's list.
     pub(super) forced: bool,
 }
 
@@ -64,7 +66,7 @@ impl Line {
         }
     }
 
-    /// The newest version of each era it knows.
+    /// The latest version of each era that the line knows.
     pub(super) const fn eras(self) -> &'static [&'static str] {
         match self {
             Self::Stable => &["2025-11-25"],
@@ -103,7 +105,7 @@ impl Side {
         }
     }
 
-    /// What the suite calls it: to a client, a server is a server.
+    /// The suite's name for the side: all kinds of server are `server`.
     pub(super) const fn in_suite(self) -> &'static str {
         match self {
             Self::Client => "client",
@@ -111,7 +113,7 @@ impl Side {
         }
     }
 
-    /// Everything that is tested on this side.
+    /// All subjects of this side.
     pub(super) fn subjects(self) -> Vec<Subject> {
         match self {
             Self::Client => vec![Subject::Client],
@@ -147,7 +149,7 @@ impl Subject {
         }
     }
 
-    /// Whether it can be asked that in a version of the protocol; `forced` is what only an extension can answer.
+    /// Whether the subject supports the scenario in a version; `forced` scenarios need an extension.
     pub(super) fn can_be_asked(self, scenario: &str, version: &str, forced: bool) -> bool {
         match self {
             Self::Sdk(sdk, _) => {
@@ -172,7 +174,7 @@ impl Behind {
 // === impl Case ===
 
 impl Case {
-    /// The name of its folder, and of it in a report.
+    /// The name of the case's folder, and its name in reports.
     pub(super) fn slug(&self) -> String {
         format!("{}-{}-{}", self.scenario, self.version, self.subject.name())
     }

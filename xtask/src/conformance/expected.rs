@@ -1,7 +1,9 @@
-//! `tests/conformance/<side>.json`: for each line, scenario, version and subject the exact number of
-//! checks that succeed. Beside the counts stand the scenarios in which a client has to end with an error (`refusals`),
-//! and the checks that cannot pass against some subject, each with the reason (`cannot`). The scenario, the version and
-//! the subject of such an entry may be lists.
+//! The expectations in `tests/conformance/<side>.json`: for each line, scenario, version and subject the exact number
+//! of successful checks.
+//!
+//! Used by `conformance` to judge runs and to record new counts. Beside the counts it lists the scenarios in which a
+//! client must end with an error (`refusals`), and the checks that cannot pass against a subject, each with the
+//! reason (`cannot`). Scenario, version and subject of an entry in `cannot` may be lists.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +16,7 @@ use super::run::Ran;
 use super::sdk::Route;
 use crate::failure::{AboutFile, Failure, Result};
 
-/// The key of the list of scenarios that are about refusing.
+/// The key of the scenarios in which a client must refuse.
 const REFUSALS: &str = "refusals";
 /// The key of the list of checks that cannot pass.
 const CANNOT: &str = "cannot";
@@ -64,7 +66,7 @@ impl Expected {
         self.0.get(CANNOT).and_then(Value::as_array).into_iter().flatten()
     }
 
-    /// Entries for which the suite has no case any more.
+    /// Entries that match no case of the suite.
     pub(super) fn stale(&self, line: Line, cases: &[Case]) -> Vec<String> {
         let scenarios = self.0.get(line.name()).and_then(Value::as_object).into_iter().flatten();
         let counted = scenarios.flat_map(|(scenario, versions)| {
@@ -87,8 +89,8 @@ impl Expected {
             .collect()
     }
 
-    /// Servers on SDKs of which we expect another number of checks through the gateway than directly, though no entry
-    /// says why.
+    /// SDK servers with different expected counts directly and through the gateway, without an entry that explains
+    /// it.
     pub(super) fn unexplained(&self, line: Line, cases: &[Case]) -> Vec<String> {
         let differs = |case: &&Case| {
             let Subject::Sdk(sdk, _) = case.subject else { return false };
@@ -107,7 +109,7 @@ impl Expected {
         differing.map(text).collect()
     }
 
-    /// Takes over the counts of clean runs.
+    /// Records the counts of clean runs.
     pub(super) fn record(&mut self, all: &[Ran]) -> Result<()> {
         if let Some(ran) = all.iter().find(|ran| !ran.is_clean()) {
             let what = format!("cannot record: {} did not go well", ran.name());
@@ -131,7 +133,7 @@ fn of(case: &Case) -> Spot<'_> {
     (&case.scenario, &case.version, case.subject.name())
 }
 
-/// Every combination of what an entry names.
+/// All combinations that an entry names.
 fn places(entry: &Value) -> Vec<Spot<'_>> {
     let mut places = Vec::new();
     for scenario in texts(&entry["scenario"]) {
@@ -142,7 +144,7 @@ fn places(entry: &Value) -> Vec<Spot<'_>> {
     places
 }
 
-/// A text, or a list of them.
+/// The text, or the texts of a list.
 fn texts(value: &Value) -> impl Iterator<Item = &str> {
     let list = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
     list.iter().filter_map(Value::as_str)

@@ -1,4 +1,6 @@
-//! The gateway as a process, with one server behind it under the server's own tool names, or plugins served alone.
+//! The gateway as a process, with one server behind it under bare tool names, or with plugins alone.
+//!
+//! Used by `subject` and `sweep`. The process itself is a `listener`.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +11,7 @@ use super::listener::{Listener, isolated};
 use super::subject::Programs;
 use crate::failure::{AboutFile, Result};
 
-/// Starts the gateway before the server that `entry` describes. `folder` becomes its home.
+/// Starts the gateway with the server of `entry` behind it. `folder` becomes its home.
 pub(super) fn serve(programs: &Programs, entry: &Value, folder: &Path) -> Result<Listener> {
     let config = folder.join("mcp.json");
     let servers = json!({ "mcpServers": { "subject": entry } });
@@ -17,13 +19,13 @@ pub(super) fn serve(programs: &Programs, entry: &Value, folder: &Path) -> Result
     let mut command = isolated(&programs.gateway, folder);
     command
         .args(["serve", "--json", "--listen", "127.0.0.1:0", "--names", "bare"])
-        // Everything at once, and no tool of the gateway's own to read on with.
+        // Results whole, so that the gateway adds no tool of its own to read the rest.
         .args(["--result-limit", "0", "--mcp-config"])
         .arg(&config);
     Listener::start("gateway", command, folder, announced_url)
 }
 
-/// The same for plugins that are served alone.
+/// Starts the gateway with plugins alone.
 pub(super) fn serve_plugins(programs: &Programs, folder: &Path) -> Result<Listener> {
     let mut command = isolated(&programs.gateway, folder);
     command.args(["plugin", "serve", "--json", "--httpstream", "--port", "0", "--plugins"]);
@@ -31,7 +33,7 @@ pub(super) fn serve_plugins(programs: &Programs, folder: &Path) -> Result<Listen
     Listener::start("gateway", command, folder, announced_url)
 }
 
-/// The URL in the line of JSON that `--json` prints.
+/// The URL in the JSON line of `--json`.
 fn announced_url(line: &str) -> Option<String> {
     let ready: Value = serde_json::from_str(line).ok()?;
     ready["url"].as_str().map(str::to_owned)

@@ -1,7 +1,8 @@
-//! Processes that end with whoever started them, however that ends.
+//! A process group that ends with `xtask`, even if `xtask` is killed.
 //!
-//! A signal that ends us leaves no time to clean up, and those in groups of their own do not get it. So each group is
-//! led by a shell that reads from us and hears nothing but the end; then it ends its group, and with it itself.
+//! Used by `listener` and `suite`. A signal that kills `xtask` leaves no time to clean up, and other process groups
+//! do not get it. So a shell leads each group and reads a pipe from `xtask`: at the end of the pipe it kills its
+//! group, and itself.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -9,10 +10,10 @@ use std::process::{Child, Command, Stdio};
 
 use crate::command::succeeds;
 
-/// What the one who leads does.
+/// The script of the leading shell.
 const LEAD: &str = "read -r _; kill -s KILL 0";
 
-/// A process group that lives as long as this, and no longer than we do.
+/// A process group that lives as long as this value, and no longer than `xtask`.
 pub(super) struct Group {
     leader: Child,
 }
@@ -27,7 +28,7 @@ impl Group {
         Ok(Self { leader: leader.process_group(0).spawn()? })
     }
 
-    /// Starts a program in the group. There is no moment at which it would outlive us.
+    /// Starts a program in the group. At no moment can it outlive `xtask`.
     pub(super) fn spawn(&self, command: &mut Command) -> io::Result<Child> {
         let group = i32::try_from(self.leader.id()).map_err(io::Error::other)?;
         command.process_group(group).spawn()
@@ -38,7 +39,7 @@ impl Drop for Group {
     fn drop(&mut self) {
         let group = format!("-{}", self.leader.id());
         succeeds(Command::new("kill").args(["-KILL", "--", &group]));
-        // It is gone with the others; collecting it cannot say anything new.
+        // The leader was killed with the group; its status adds nothing.
         let _ = self.leader.wait();
     }
 }
@@ -49,14 +50,14 @@ mod tests {
 
     use super::*;
 
-    /// A program, and one that it started itself.
+    /// A program that starts another one.
     fn family() -> Command {
         let mut command = Command::new("sh");
         command.args(["-c", "sleep 1000 & echo $!; wait"]).stdout(Stdio::piped());
         command
     }
 
-    /// Says what it was ended by, once whatever else it started has let go of its output.
+    /// The signal that ended `child`, once all holders of its output have ended.
     fn ended_by(mut child: Child) -> Option<i32> {
         let mut output = child.stdout.take().unwrap();
         io::copy(&mut output, &mut io::sink()).unwrap();
@@ -67,7 +68,7 @@ mod tests {
     fn a_group_ends_with_us() {
         let mut group = Group::open().unwrap();
         let child = group.spawn(&mut family()).unwrap();
-        // Whatever ends us closes this.
+        // The death of `xtask` closes this pipe, too.
         drop(group.leader.stdin.take());
         assert_eq!(ended_by(child), Some(9));
         assert_eq!(group.leader.wait().unwrap().signal(), Some(9));

@@ -1,32 +1,34 @@
-//! Judging one run: the checks the suite wrote, and how the program under test ended.
+//! The judgement of one run: the suite's checks, and the exit status of the program under test.
+//!
+//! Used by `run` and `sweep`. The expected counts come from `expected`.
 
 use serde_json::Value;
 
 use crate::failure::{Failure, Result};
 
-/// What a run must show.
+/// The expectation for a run.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Demand {
-    /// The exact number of successful checks; none is known before the first recording.
+    /// The exact number of successful checks; `None` before the first recording.
     pub(super) successes: Option<u64>,
-    /// The program has to end with an error, since refusing is what the scenario is about.
+    /// Whether the program must end with an error, since the scenario tests a refusal.
     pub(super) must_refuse: bool,
-    /// Checks that cannot pass, for a reason that is written down. None of them may pass.
+    /// Checks that cannot pass, for a documented reason. None may pass.
     pub(super) excused: Vec<String>,
 }
 
-/// What a run showed.
+/// The evidence of a run.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Evidence {
     pub(super) successes: u64,
     pub(super) complaints: Vec<Complaint>,
-    /// Checks that the suite did not make, and those it only took note of.
+    /// Checks that the suite skipped or only noted.
     unjudged: Vec<String>,
-    /// The exit status of the program under test; none if it did not end.
+    /// The exit status of the program under test; `None` if it did not end.
     pub(super) status: Option<i32>,
 }
 
-/// A failure or a warning, in the suite's words.
+/// A failure or a warning of the suite.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Complaint {
     check: String,
@@ -51,7 +53,7 @@ impl Evidence {
         Ok(evidence)
     }
 
-    /// Everything that keeps the run from passing.
+    /// The reasons why the run does not pass.
     pub(super) fn problems(&self, demand: &Demand) -> Vec<String> {
         let mut problems = self.faults(demand);
         match demand.successes {
@@ -67,8 +69,8 @@ impl Evidence {
         problems
     }
 
-    /// Whether the count may be recorded: nothing is wrong but, perhaps, the number itself. A run in which nothing
-    /// succeeded shows nothing, unless it is written down why.
+    /// Whether the count may be recorded: the only problem may be the number. A run without successes proves nothing,
+    /// unless the excuses explain it.
     pub(super) fn is_clean(&self, demand: &Demand) -> bool {
         let shows = self.successes > 0 || !demand.excused.is_empty();
         shows && self.faults(demand).is_empty()
@@ -89,7 +91,7 @@ impl Evidence {
         complaints.chain(self.unneeded(demand)).chain(ended).collect()
     }
 
-    /// Excuses for what passes, or is not there.
+    /// Excuses for checks that passed, or that do not exist.
     fn unneeded(&self, demand: &Demand) -> impl Iterator<Item = String> {
         let fails = |check: &String| {
             self.unjudged.contains(check) || self.complaints.iter().any(|it| it.check == *check)

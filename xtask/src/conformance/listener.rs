@@ -1,5 +1,6 @@
-//! A program that listens and says where: the gateway, and the servers on SDKs. It runs until it is stopped or
-//! dropped, and everything it started ends with it.
+//! A listening program that prints its URL: the gateway, or a server on an SDK.
+//!
+//! Used by `gateway` and `sweep`. It runs until it is stopped or dropped, and its descendants end with it.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -13,7 +14,7 @@ use crate::failure::{AboutFile, Failure, Result};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A running program, and the URL that it printed.
+/// A running program with its URL.
 pub(super) struct Listener {
     name: &'static str,
     child: Child,
@@ -22,7 +23,7 @@ pub(super) struct Listener {
     group: Option<Group>,
 }
 
-/// A program that sees nothing of our environment but `PATH`. `home` is its home and its working directory.
+/// A program with no variable of our environment but `PATH`. `home` is its home and working directory.
 pub(super) fn isolated(program: &Path, home: &Path) -> Command {
     let mut command = Command::new(program);
     command
@@ -36,8 +37,8 @@ pub(super) fn isolated(program: &Path, home: &Path) -> Command {
 // === impl Listener ===
 
 impl Listener {
-    /// Starts `command` and waits for the first line in which `find_url` finds a URL. What it prints is in
-    /// `<name>.log` in `folder`.
+    /// Starts `command` and waits for the first line in which `find_url` finds a URL. Its output goes to `<name>.log`
+    /// in `folder`.
     pub(super) fn start(
         name: &'static str,
         mut command: Command,
@@ -63,7 +64,7 @@ impl Listener {
         &self.url
     }
 
-    /// Asks it to end; its exit status, if it does.
+    /// Asks the program to end. Returns its exit status, if it ends in time.
     pub(super) fn stop(mut self) -> Result<Option<i32>> {
         succeeds(Command::new("kill").args(["-INT", &self.child.id().to_string()]));
         let ended = ended_within(&mut self.child, PATIENCE).map_err(|why| {
@@ -89,7 +90,7 @@ impl Listener {
 impl Drop for Listener {
     fn drop(&mut self) {
         drop(self.group.take());
-        // Already collected where it ended by itself; that error says nothing new.
+        // If the program has ended, it is collected already, and the error adds nothing.
         let _ = self.child.wait();
     }
 }

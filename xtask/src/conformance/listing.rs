@@ -1,12 +1,14 @@
-//! What the suite offers, read from its own `list --client` and `list --server`.
+//! The parser for the suite's `list --client` and `list --server`.
+//!
+//! Used by `conformance` to build the cases. It does not start the suite (`suite`).
 
 use super::case::{Case, Line, Side};
 
-/// Servers declare extensions from this version on; before it the suite cannot even send some of its requests (its
-/// "stateful wire" has no headers of its own).
+/// Versions in which servers declare extensions. In earlier versions the suite cannot send some of its requests (its
+/// "stateful wire" has no headers).
 const EXTENSIONS_OF_SERVERS: [&str; 1] = ["2026-07-28"];
 
-/// The scenarios of a line's listing. An entry reads `  - name [version,version]`.
+/// Parses the scenarios of a line's listing. An entry reads `  - name [version,version]`.
 pub(super) fn parse(line: Line, listing: &str, side: Side) -> Vec<Case> {
     let entries = listing.lines().filter_map(entry);
     entries.flat_map(|(scenario, tags)| cases(line, scenario, tags, side)).collect()
@@ -18,11 +20,11 @@ fn entry(line: &str) -> Option<(&str, &str)> {
 }
 
 fn cases(line: Line, scenario: &str, tags: &str, side: Side) -> Vec<Case> {
-    // The stable line asks nothing of a server that the other line does not.
+    // The stable line tests no more of a server than the other line does.
     if (line, side) == (Line::Stable, Side::Sdk) {
         return Vec::new();
     }
-    // Neither is on the list of any version. A client runs them once in each era the line knows.
+    // These are on the list of no version. A client runs them once in each era of the line.
     let forced = matches!((tags, side), ("extension", _) | ("draft", Side::Client));
     let versions = match side {
         Side::Client if forced => line.eras().to_vec(),

@@ -1,9 +1,10 @@
-//! The official conformance suite's scenarios: the client's against our client, the server's
-//! through the gateway onto a server of either era, and onto servers on the official SDKs, directly and through the gateway.
+//! `cargo xtask conformance`: the official conformance suite against our client, the gateway and plugins.
 //!
-//! The suite itself ticks programs that did nothing, so its verdict is not asked for. Each scenario runs alone, at each
-//! protocol version it knows; then the checks it wrote are counted against `tests/conformance`, and the exit status of
-//! the program under test is demanded too. A check that cannot pass is listed there with the reason, and has to fail.
+//! Part of `cargo xtask test`. Client scenarios run against our client; server scenarios run through the gateway to a
+//! server of either era, and to servers on the official SDKs, directly and through the gateway. The suite passes
+//! programs that did nothing, so its verdict is ignored: each scenario runs alone, at each protocol version it knows;
+//! its checks are counted against `tests/conformance`, and the exit status of the program under test is checked. A
+//! check that cannot pass is listed there with the reason, and must fail.
 
 mod case;
 mod expected;
@@ -92,7 +93,7 @@ pub(crate) fn run_with(options: &Options, peers: &Peers) -> Result<()> {
     report(&all, &problems)
 }
 
-/// The cases of one side, run, and what is wrong with the expectations themselves.
+/// Runs the cases of one side. Returns the runs and the faults of the expectations.
 fn run_side(
     side: Side,
     options: &Options,

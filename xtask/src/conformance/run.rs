@@ -1,4 +1,6 @@
-//! Running cases: two at a time, and alone where timing matters.
+//! The runner of cases: two at a time, and alone if timing matters.
+//!
+//! Used by `conformance` for all sides but the SDKs (`sweep`). It does not judge (`judge`).
 
 use std::collections::VecDeque;
 use std::fs;
@@ -16,11 +18,11 @@ use crate::failure::{AboutFile, Result};
 use crate::paths;
 use crate::peers::Peers;
 
-/// These judge by the clock, so nothing else runs beside them.
+/// Scenarios that measure time, so they run alone.
 const ALONE: [&str; 1] = ["sse-retry"];
 const AT_ONCE: usize = 2;
 
-/// A case, run.
+/// A finished case.
 pub(super) struct Ran {
     line: Line,
     case: Case,
@@ -28,7 +30,7 @@ pub(super) struct Ran {
     outcome: Result<Evidence>,
 }
 
-/// Everything that it takes to run a case.
+/// The inputs for running cases.
 pub(super) struct Runner<'a> {
     pub(super) suite: Suite,
     pub(super) peers: &'a Peers,

@@ -1,6 +1,7 @@
-//! The conformance servers on the official SDKs (`tests/conformance/servers`): which there are, which versions each
-//! speaks, how each is started. They are upstreams that our own fixture cannot stand for: each asks and notifies the
-//! way its SDK does.
+//! The conformance servers on the official SDKs (`tests/conformance/servers`): their versions, extensions and
+//! commands.
+//!
+//! Used by `sweep`. Our own fixture cannot replace them: each asks and notifies in the way of its SDK.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -22,10 +23,10 @@ pub(super) enum Sdk {
     Rust,
 }
 
-/// The way from the suite to the server.
+/// The route from the suite to the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Route {
-    /// Without us: what a client gets from this server.
+    /// Without the gateway: the reference for the other routes.
     Direct,
     /// Through the gateway, which speaks Streamable HTTP to the server.
     Http,
@@ -42,7 +43,7 @@ impl Sdk {
     pub(super) const ALL: [Self; 4] =
         [Self::TypeScript1, Self::TypeScript2, Self::Python, Self::Rust];
 
-    /// The newest version of each era that the SDK knows.
+    /// The latest version of each era that the SDK knows.
     pub(super) const fn versions(self) -> &'static [&'static str] {
         match self {
             Self::TypeScript1 => &[LEGACY],
@@ -50,7 +51,7 @@ impl Sdk {
         }
     }
 
-    /// Whether it has the extension that the scenario is about.
+    /// Whether the SDK has the scenario's extension.
     pub(super) fn has_extension(self, scenario: &str) -> bool {
         match self {
             Self::TypeScript1 | Self::Python => false,
@@ -59,7 +60,7 @@ impl Sdk {
         }
     }
 
-    /// The program, and the source that it runs where it is an interpreter.
+    /// The program, and its source file if the program is an interpreter.
     fn program(self, peers: &Peers) -> (PathBuf, Option<PathBuf>) {
         let source = |file: &str| Some(paths::root().join("tests/conformance/servers").join(file));
         match self {
@@ -70,7 +71,7 @@ impl Sdk {
         }
     }
 
-    /// The server by itself, about to listen over HTTP.
+    /// The command that starts the server alone, over HTTP.
     pub(super) fn listening(self, peers: &Peers, home: &Path) -> Command {
         let (program, source) = self.program(peers);
         let mut command = isolated(&program, home);
@@ -78,7 +79,7 @@ impl Sdk {
         command
     }
 
-    /// The entry of a configuration with which the gateway starts it.
+    /// The configuration entry with which the gateway starts the server.
     pub(super) fn stdio_entry(self, peers: &Peers) -> Value {
         let (program, source) = self.program(peers);
         let args: Vec<_> = source.into_iter().chain([PathBuf::from("stdio")]).collect();
@@ -86,7 +87,7 @@ impl Sdk {
     }
 }
 
-/// Builds the server on the Rust SDK, which is a workspace of its own.
+/// Builds the server on the Rust SDK, which is a separate workspace.
 pub(super) fn build_rust_server() -> Result<()> {
     let manifest = "tests/conformance/servers/rust/Cargo.toml";
     let mut build = cargo(&["build", "--locked", "--manifest-path", manifest, "--target-dir"]);

@@ -1,4 +1,6 @@
-//! A case, run against what it is about: our client, or the gateway with a server behind it.
+//! The programs under test, and the run of one case against them.
+//!
+//! Used by `run`. Cases of SDK servers run in `sweep`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,19 +19,19 @@ use crate::paths;
 
 /// The programs under test.
 pub(super) struct Programs {
-    /// What the suite starts as its client.
+    /// The client program that the suite starts.
     pub(super) driver: PathBuf,
     pub(super) gateway: PathBuf,
-    /// What stands behind the gateway.
+    /// The server behind the gateway.
     pub(super) server: PathBuf,
     /// The plugin that is served alone.
     pub(super) plugin: PathBuf,
 }
 
 impl Programs {
-    /// Builds what there is to test. A driver that was chosen by hand is taken as it is.
+    /// Builds the programs. A driver given by the user is not built.
     pub(super) fn build(driver: Option<PathBuf>, sides: &[Side]) -> Result<Self> {
-        // One package at a time: features of both together would be another build of everything.
+        // One package at a time: the features of both together would rebuild everything.
         let mut testkit = cargo(&["build", "--locked", "-p", "switchboard-testkit"]);
         testkit.args(["--features", "conformance"]);
         testkit.arg("--bin=conformance-client");
@@ -60,7 +62,7 @@ impl Programs {
     }
 }
 
-/// Runs a case; everything about it is kept in `folder`.
+/// Runs a case; its files are kept in `folder`.
 pub(super) fn observe(
     suite: &Suite,
     programs: &Programs,
@@ -90,7 +92,7 @@ fn client(suite: &Suite, driver: &Path, case: &Case, folder: &Path) -> Result<Ev
         .arg(format!("--timeout={}", SCENARIO_PATIENCE.as_millis()))
         .env("CONFORMANCE_DRIVER", driver)
         .env("CONFORMANCE_STATUS_DIR", folder)
-        // The stable line does not tell the client which version it is asked for.
+        // The stable line does not tell the client its version.
         .env("MCP_CONFORMANCE_PROTOCOL_VERSION", &case.version);
     let text = checks(scenario, folder)?;
     let status = folder.join(format!("{}-{}.status", case.scenario, case.version));
@@ -98,8 +100,8 @@ fn client(suite: &Suite, driver: &Path, case: &Case, folder: &Path) -> Result<Ev
     Evidence::from_checks(&text, status)
 }
 
-/// A gateway for each case: some scenarios leave calls behind that wait for an answer, and a server of the older era
-/// cannot say which of two calls it asks for.
+/// Runs a case against its own gateway: some scenarios leave calls with open questions, and a legacy server cannot
+/// say which of two calls it asks for.
 fn served(
     suite: &Suite,
     side: Side,

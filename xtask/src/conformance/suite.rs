@@ -1,4 +1,6 @@
-//! One line of the suite as a program: what it offers, and one run of it.
+//! One line of the suite as a program: its listing, and its runs.
+//!
+//! Used by `conformance`, `subject` and `sweep`. It ignores the suite's verdict (`judge`).
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -16,9 +18,9 @@ use crate::peers::Peers;
 /// The time a scenario gets; the suite gets a little more to write its results.
 pub(super) const SCENARIO_PATIENCE: Duration = Duration::from_mins(1);
 const SUITE_PATIENCE: Duration = Duration::from_secs(90);
-/// For all scenarios of a version, one after another: they take seconds, unless many of them time out.
+/// The timeout for all scenarios of a version: they take seconds, unless many time out.
 const SWEEP_PATIENCE: Duration = Duration::from_mins(5);
-/// The suite appends the time to a folder's name: `-2026-07-28T12-00-00-000Z`.
+/// The length of the time that the suite appends to a folder's name: `-2026-07-28T12-00-00-000Z`.
 const TIME_CHARACTERS: usize = 25;
 
 pub(super) struct Suite {
@@ -38,7 +40,7 @@ impl Suite {
         Ok(listing::parse(self.line, &list, side))
     }
 
-    /// The suite, about to run `case` and to write what it finds to `folder`.
+    /// The command that runs `case` and writes its checks to `folder`.
     pub(super) fn scenario(&self, side: Side, case: &Case, folder: &Path) -> Command {
         let mut command = self.command();
         command
@@ -47,7 +49,7 @@ impl Suite {
             .arg("--output-dir")
             .arg(folder);
         match (self.line, case.forced) {
-            // It has no other way to be asked for what is on no version's list.
+            // The stable line has no option for scenarios on no version's list.
             (Line::Stable, true) => {}
             (Line::Alpha, true) => {
                 command.args(["--spec-version", &case.version, "--force"]);
@@ -59,7 +61,7 @@ impl Suite {
         command
     }
 
-    /// Runs every scenario on the list of `version` against the server at `url`. Each writes its checks beneath `folder`.
+    /// Runs every scenario of `version` against the server at `url`. Each writes its checks below `folder`.
     pub(super) fn sweep(&self, version: &str, url: &str, folder: &Path) -> Result<()> {
         let mut command = self.command();
         command
@@ -76,7 +78,7 @@ impl Suite {
         run(command, folder, SUITE_PATIENCE)
     }
 
-    /// Where a sweep wrote the checks of `scenario`.
+    /// The checks of `scenario` after a sweep.
     pub(super) fn swept_checks(folder: &Path, scenario: &str) -> Result<PathBuf> {
         let is_of = |name: &str| {
             let end = name.len().checked_sub(TIME_CHARACTERS);
@@ -96,15 +98,14 @@ impl Suite {
     }
 }
 
-/// Runs a scenario to its end, and returns the text of the checks it wrote. The suite's own verdict, its exit status,
-/// is not looked at.
+/// Runs a scenario and returns the text of its checks. The exit status, which is the suite's verdict, is ignored.
 pub(super) fn checks(scenario: Command, folder: &Path) -> Result<String> {
     run(scenario, folder, SUITE_PATIENCE)?;
     let checks = find_checks(folder)?;
     fs::read_to_string(&checks).about("read", &checks)
 }
 
-/// Runs the suite to its end. What it prints is in `suite.log`.
+/// Runs the suite to its end. Its output goes to `suite.log`.
 fn run(mut suite: Command, folder: &Path, patience: Duration) -> Result<()> {
     let log = folder.join("suite.log");
     let stdout = File::options().create(true).append(true).open(&log).about("write", &log)?;
@@ -114,15 +115,14 @@ fn run(mut suite: Command, folder: &Path, patience: Duration) -> Result<()> {
         .map_err(|failure| failure.hint(format!("its log is {}", log.display())))
 }
 
-/// Waits for the suite, then ends whatever it left behind: its time-out stops only the shell
-/// around a client.
+/// Waits for the suite, then kills its remaining processes: its own timeout stops only the shell around a client.
 fn wait(command: &mut Command, patience: Duration) -> Result<()> {
     let failed = || Failure::new("cannot run the conformance suite");
     let group = Group::open().map_err(|why| failed().because(why))?;
     let mut child = group.spawn(command).map_err(|why| failed().because(why))?;
     let ended = ended_within(&mut child, patience);
     drop(group);
-    // Already collected where it ended by itself; that error says nothing new.
+    // If the suite has ended, it is collected already, and the error adds nothing.
     let _ = child.wait();
     match ended {
         Ok(Some(_)) => Ok(()),
@@ -131,7 +131,7 @@ fn wait(command: &mut Command, patience: Duration) -> Result<()> {
     }
 }
 
-/// The exit status of `child`, if it ends soon enough.
+/// The exit status of `child`, if it ends in time.
 pub(super) fn ended_within(
     child: &mut Child,
     patience: Duration,
@@ -145,8 +145,8 @@ pub(super) fn ended_within(
     }
 }
 
-/// The suite makes a folder of its own, named after the scenario and the time; a scenario `auth/x` is a folder `x` in
-/// a folder `auth`.
+/// Finds the checks. The suite makes a folder named after the scenario and the time; a scenario `auth/x` is a folder
+/// `x` in a folder `auth`.
 fn find_checks(folder: &Path) -> Result<PathBuf> {
     let mut folders = beneath(folder)?;
     for folder in folders.clone() {

@@ -1,6 +1,7 @@
-//! One server on an SDK, on one route, at one version: every scenario of that version in one run of the suite, before
-//! one server and one gateway. A scenario takes some ten milliseconds; starting the programs for each would take
-//! minutes. So this also shows that a scenario leaves nothing behind that breaks the next one.
+//! A sweep: all scenarios of one version against one SDK server on one route, in one run of the suite.
+//!
+//! Used by `conformance` for the SDK side. A scenario takes some ten milliseconds; starting the programs for each
+//! would take minutes. A sweep also shows that no scenario breaks the next one.
 
 use std::fs;
 use std::path::Path;
@@ -17,7 +18,7 @@ use super::suite::Suite;
 use crate::failure::{AboutFile, Result};
 use crate::peers::Peers;
 
-/// Cases that one run of the suite decides: they differ in the scenario only.
+/// The cases that one run of the suite decides: they differ in the scenario only.
 #[derive(Debug)]
 pub(super) struct Sweep {
     sdk: Sdk,
@@ -26,14 +27,14 @@ pub(super) struct Sweep {
     pub(super) cases: Vec<Case>,
 }
 
-/// The programs between which a sweep takes place.
+/// The programs and folders of a sweep.
 pub(super) struct Stage<'a> {
     pub(super) suite: &'a Suite,
     pub(super) programs: &'a Programs,
     pub(super) peers: &'a Peers,
 }
 
-/// The cases of servers on SDKs, a sweep for each server, route and version.
+/// Groups the cases of SDK servers: one sweep for each server, route and version.
 pub(super) fn group(cases: Vec<Case>) -> Vec<Sweep> {
     let mut sweeps: Vec<Sweep> = Vec::new();
     for case in cases {
@@ -55,7 +56,7 @@ pub(super) fn group(cases: Vec<Case>) -> Vec<Sweep> {
 // === impl Sweep ===
 
 impl Sweep {
-    /// Runs the suite; the evidence of each case, in the order of `cases`.
+    /// Runs the suite. Returns the evidence of each case, in the order of `cases`.
     pub(super) fn observe(&self, stage: &Stage<'_>, all: &Path) -> Vec<Result<Evidence>> {
         let folder = all.join(format!("{}-{}", self.route.name(self.sdk), self.version));
         match self.run(stage, &folder) {
@@ -64,7 +65,7 @@ impl Sweep {
         }
     }
 
-    /// The exit status of our program. Directly there is none of ours, and nothing can be wrong with it.
+    /// Returns the exit status of the gateway; on the direct route there is none.
     fn run(&self, stage: &Stage<'_>, folder: &Path) -> Result<Option<i32>> {
         fs::create_dir_all(folder).about("make", folder)?;
         let Stage { suite, programs, peers } = stage;
@@ -90,7 +91,7 @@ impl Sweep {
         }
     }
 
-    /// One run of the suite for what is on the version's list, and one for each scenario of an extension.
+    /// Runs the suite once for the version's list, and once for each scenario of an extension.
     fn run_scenarios(&self, suite: &Suite, url: &str, folder: &Path) -> Result<()> {
         let (forced, listed): (Vec<_>, Vec<_>) = self.cases.iter().partition(|case| case.forced);
         match listed[..] {

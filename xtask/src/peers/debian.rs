@@ -1,4 +1,6 @@
-//! What a bare Debian machine lacks: installed when we may, explained when we may not.
+//! The Debian packages that tests and installers need: installed as root, named in an error otherwise.
+//!
+//! Used by `peers`. Packages of npm and Python are in `install`.
 
 use std::process::Command;
 
@@ -9,35 +11,35 @@ use crate::failure::{Failure, Result};
 const PROGRAMS: [(&str, &str); 9] = [
     ("npm", "npm"),
     ("python3", "python3"),
-    // Builds the allocator.
+    // To build the allocator.
     ("make", "make"),
-    // Builds the plugins that tests load.
+    // To build the plugins that tests load.
     ("g++", "g++"),
     ("cmake", "cmake"),
     // A private session bus, and a Secret Service on it.
     ("dbus-run-session", "dbus-daemon"),
     ("gnome-keyring-daemon", "gnome-keyring"),
-    // A terminal for the terminal UI.
+    // A terminal for the tests of the terminal UI.
     ("tmux", "tmux"),
-    // Clicks through a sign-in.
+    // A browser for the tests of signing in.
     ("chromium", "chromium"),
 ];
 
-/// Makes sure that all of them run. They are no part of the cache, which may be older than the machine.
+/// Makes sure that all programs run. They are not part of the cache, which may be older than the machine.
 pub(super) fn all() -> Result<()> {
     PROGRAMS.iter().try_for_each(|(program, package)| provide(program, package))
 }
 
-/// Makes sure `program` runs, from `package` if need be.
+/// Makes sure that `program` runs; installs `package` if necessary.
 fn provide(program: &str, package: &str) -> Result<()> {
-    // Where a program does not know the word it may know the letter.
+    // Some programs know `-V` only.
     if ["--version", "-V"].iter().any(|flag| succeeds(Command::new(program).arg(flag))) {
         return Ok(());
     }
     install(package, &format!("`{program}` does not run"))
 }
 
-/// Installs a Debian package, saying so. Only root can; anyone else is told what to do.
+/// Installs a Debian package and says so. Without root it fails with the command to run.
 pub(super) fn install(package: &str, reason: &str) -> Result<()> {
     if !(is_root() && succeeds(Command::new("apt-get").arg("--version"))) {
         return Err(Failure::new("cannot install the peers")

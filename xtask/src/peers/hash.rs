@@ -1,5 +1,6 @@
-//! A name for a set of files: it changes when any of them does. FNV-1a, since it names a cache
-//! folder and guards nothing.
+//! The hash of a set of files, which names a cache folder.
+//!
+//! Used by `peers`. FNV-1a is enough: the hash protects nothing.
 
 use std::fs;
 use std::path::Path;
@@ -15,7 +16,7 @@ pub(super) fn of_files(root: &Path, files: &[String]) -> Result<String> {
     for file in files {
         let path = root.join(file);
         let content = fs::read(&path).about("read", &path)?;
-        // The lengths keep a byte from moving between neighbours unnoticed.
+        // The lengths delimit the parts, so that moving a byte between neighbours changes the hash.
         for part in [file.as_bytes(), &content] {
             hash = mix(mix(hash, &part.len().to_le_bytes()), part);
         }

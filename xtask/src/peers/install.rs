@@ -1,5 +1,7 @@
-//! Installing: `npm ci` for each npm tree, a virtual environment for each Python one. Versions come
-//! from the lock files alone, and no package's own scripts are run.
+//! Installation of the peers: `npm ci` for each npm tree, a virtual environment for each Python
+//! tree.
+//!
+//! Used by `peers`. Versions come from the lock files alone, and no package's scripts run.
 
 use std::fs;
 use std::path::Path;
@@ -9,8 +11,8 @@ use super::{NPM, PYTHON, debian};
 use crate::command::{run, succeeds};
 use crate::failure::{AboutFile, Result};
 
-/// Installs every tree of `source` under `root`. Only the trees are replaced: a folder chosen by
-/// hand may hold other things.
+/// Installs every tree of `source` under `root`. It replaces only the trees: a folder chosen by the
+/// user may hold other files.
 pub(super) fn all(source: &Path, root: &Path) -> Result<()> {
     println!("installing peers in {}", root.display());
     for tree in NPM {
@@ -43,7 +45,7 @@ fn npm(source: &Path, tree: &Path) -> Result<()> {
 fn python(source: &Path, tree: &Path) -> Result<()> {
     empty(tree)?;
     environment(tree)?;
-    // The list is complete, so nothing is resolved; `pip check` proves that it is.
+    // The list is complete, so pip resolves nothing; `pip check` verifies that.
     let flags = ["install", "--quiet", "--disable-pip-version-check", "--no-deps", "-r"];
     run(pip(tree).args(flags).arg(source.join("requirements.txt")))?;
     run(pip(tree).arg("check"))
@@ -55,7 +57,7 @@ fn pip(tree: &Path) -> Command {
     command
 }
 
-/// Makes a virtual environment. Debian's Python comes without the part that puts pip in it.
+/// Makes a virtual environment. Debian's Python lacks `ensurepip`.
 fn environment(tree: &Path) -> Result<()> {
     if !succeeds(Command::new("python3").args(["-c", "import ensurepip"])) {
         debian::install("python3-venv", "python3 -m venv does not work")?;

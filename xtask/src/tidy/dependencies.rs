@@ -1,4 +1,6 @@
-//! The dependencies between crates: the table of ARCHITECTURE.md against the manifests.
+//! The check of crate dependencies: the table in ARCHITECTURE.md against the manifests.
+//!
+//! Used by `tidy`. It does not look at dependencies of other projects (`deny.toml`).
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,14 +9,15 @@ use std::path::Path;
 use super::read;
 use crate::failure::{AboutFile as _, Result};
 
-/// What every package of ours is called, before its own name.
+/// The prefix of our packages' names.
 const PREFIX: &str = "switchboard-";
-/// The plugins of the built-in server, which `cli` embeds. The page says so in a sentence.
+/// The plugins of the built-in server, which `cli` embeds. ARCHITECTURE.md mentions them in a
+/// sentence.
 const PLUGINS: &str = "plugins";
 
 type Dependencies = BTreeMap<String, Vec<String>>;
 
-/// Differences between the page and the manifests.
+/// Returns the differences between the page and the manifests.
 pub(super) fn check(root: &Path) -> Result<Vec<String>> {
     let plugins = folder_names(&root.join(PLUGINS))?;
     let mut actual = Dependencies::new();
@@ -47,7 +50,7 @@ fn of_manifest(manifest: &str) -> Vec<String> {
     names
 }
 
-/// The rows of the table of crates: the name in the first cell, the dependencies in the second.
+/// The rows of the table: the crate in the first cell, its dependencies in the second.
 fn of_page(page: &str) -> Dependencies {
     let table = page.lines().skip_while(|line| !line.starts_with("| crate | depends on |"));
     let rows = table.skip(2).take_while(|line| line.starts_with('|'));

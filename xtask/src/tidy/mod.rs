@@ -1,8 +1,8 @@
 //! `cargo xtask tidy`: rules about the repository that need no other tool.
 //!
-//! Few packages, short documents, nothing unfinished, lock files without download addresses; the crates' dependencies as
-//! ARCHITECTURE.md lists them ([`dependencies`]); names, headers, sizes and layout of source files ([`source`]). Part of
-//! `cargo xtask test`. It judges no behaviour.
+//! Part of `cargo xtask test`. It checks the number of packages, the length of documents, unfinished code, and
+//! download addresses in lock files; the crates' dependencies against ARCHITECTURE.md ([`dependencies`]); names,
+//! headers, sizes and layout of source files ([`source`]). It checks no behaviour.
 
 mod dependencies;
 mod source;
@@ -17,11 +17,11 @@ use crate::paths;
 
 const MOST_PACKAGES: usize = 400;
 
-/// Documents, and the most lines each may have.
+/// Documents, and the most lines of each.
 const DOCUMENTS: [(&str, usize); 3] =
     [("README.md", 150), ("ARCHITECTURE.md", 300), ("CONTRIBUTING.md", 150)];
 
-/// What no file may hold. Split, so that this one does not.
+/// Texts that no file may contain. Split, so that this file does not.
 const MARKERS: [&str; 5] = [
     concat!("to", "do!("),
     concat!("unimple", "mented!("),
@@ -39,7 +39,7 @@ pub(crate) fn check() -> Result<()> {
     }
     problems.extend(dependencies::check(&root)?);
     for file in tracked_files(&root)? {
-        // A file that is removed but not yet committed is still listed.
+        // A removed file is listed until the removal is committed.
         if let Ok(bytes) = fs::read(root.join(&file)) {
             let text = String::from_utf8_lossy(&bytes);
             problems.extend(content(&file, &text));

@@ -1,17 +1,17 @@
-//! Names, headers, sizes and layout of source files.
+//! The check of source files: names, headers, sizes and layout.
 //!
-//! Product code only: tests and the testkit may be as they are.
+//! Used by `tidy`, on product code only; tests and the testkit are exempt.
 
 use std::path::Path;
 
-/// The longest source file; 400 is already a reason to ask whether it is one thing.
+/// The longest source file; past 400 lines it is probably several things.
 const MAX_FILE_LINES: usize = 550;
 
-/// Participles, pronouns and metaphors that say nothing by themselves.
+/// Type names that say nothing on their own: participles, pronouns and metaphors.
 const BANNED_TYPE_NAMES: &str = "Asked Book Chair Desk Found Given Glance Handed Held Here House Kept Known Named Office \
     Opened Own Passed Placed Pulse Room Rooms Said Seat Seen Shown Standing Taken Told Wanted Who Whose";
 
-/// What is wrong with a source file.
+/// Returns the problems of a source file.
 pub(super) fn check(root: &Path, file: &str, text: &str) -> Vec<String> {
     if !is_product_source(file) {
         return Vec::new();

@@ -1,13 +1,16 @@
-//! What was found, in words. Never a secret.
+//! Texts for `switchboard doctor auth`: accounts, clients and authorization servers in words, without
+//! secrets.
+//!
+//! Used by `examine::examination`.
 
 use crate::account::{OAuthAccount, OAuthClient};
 use crate::metadata::AuthorizationServer;
 use crate::token::unix_now;
 
-// === impl Account ===
+// === impl OAuthAccount ===
 
 impl OAuthAccount {
-    /// How old it is and how long it lasts; never what it is.
+    /// The token's age and remaining lifetime, never the token.
     pub(super) fn lifetime_text(&self) -> String {
         let now = unix_now();
         let given = duration_text(now.saturating_sub(self.obtained_at));
@@ -21,7 +24,7 @@ impl OAuthAccount {
     }
 }
 
-/// A time as people say it.
+/// A duration in its largest unit.
 fn duration_text(seconds: u64) -> String {
     let of = |number: u64, noun: &str| {
         let plural = if number == 1 { "" } else { "s" };
@@ -35,7 +38,7 @@ fn duration_text(seconds: u64) -> String {
     }
 }
 
-// === impl Client ===
+// === impl OAuthClient ===
 
 impl OAuthClient {
     pub(super) fn description_lines(&self) -> Vec<String> {

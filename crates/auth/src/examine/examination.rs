@@ -1,4 +1,7 @@
-//! The steps, one after the other. Each adds what it found; one that leads nowhere ends the walk.
+//! The steps of `examine_sign_in`, in order: each step adds one check, and a failed step ends the
+//! examination.
+//!
+//! Used by `examine`. It only reads: it signs in nowhere and renews no token.
 
 use bytes::Bytes;
 use http::header::AUTHORIZATION;
@@ -19,7 +22,7 @@ use crate::sign_in_requirement::{PROBE_REQUEST, SignInRequirement};
 use crate::store::{KeyLocation, SignInStoreError};
 use crate::token::unix_now;
 
-/// The steps so far.
+/// The checks so far.
 pub(super) struct SignInExamination<'a> {
     sign_in: &'a SignIn,
     pub(super) hops: Vec<SignInCheck>,
@@ -62,7 +65,7 @@ impl<'a> SignInExamination<'a> {
         self.add(step, SignInFinding::Broken, asked, &[error.error_chain()], means);
     }
 
-    /// What is kept, and whether it can be opened.
+    /// Checks that the stored record exists and that its key opens it.
     pub(super) async fn record(&mut self) -> SignInRecord {
         let asked = format!("what is kept for `{}`", self.sign_in.target().name);
         match self.sign_in.stored_record().inspect().await {
@@ -250,7 +253,7 @@ impl<'a> SignInExamination<'a> {
         self.add(SignInStep::Token, finding, &asked, &came, means);
     }
 
-    /// Shows the token to the server, once and without renewing it.
+    /// Sends one request with the token to the server, without renewing the token.
     async fn try_token(&self, account: &OAuthAccount) -> (String, SignInFinding, &'static str) {
         let renewable = account.refresh.is_some() || !self.sign_in.needs_person();
         let refused = if renewable { SignInFinding::Good } else { SignInFinding::SignIn };
@@ -264,7 +267,7 @@ impl<'a> SignInExamination<'a> {
                 }
                 let error = error.map(|word| format!(": {word}")).unwrap_or_default();
                 let line = format!("the server answers {}{error}", status.as_u16());
-                // It may repeat what it was sent.
+                // The server may repeat the token that it was sent.
                 let line = line.replace(account.access.expose().as_str(), "…");
                 let means = if renewable { "the next call renews it" } else { "it is of no use" };
                 (line, refused, means)
@@ -313,7 +316,7 @@ async fn send_probe(sign_in: &SignIn, account: &OAuthAccount) -> Result<(), Http
     let token = Some(account.access.expose().as_str());
     let request = ProofSubject { method: &Method::POST, url: &url, nonce: None, token };
     let prover = account.key.as_ref().and_then(DpopProver::from_secret);
-    // Without one the server says what is missing, and that is shown.
+    // Without a proof, the server's answer says that one is missing, and the check shows that answer.
     let proof = prover.and_then(|prover| prover.prove(&request).ok());
     let value = authorization_header(account).map(|value| (AUTHORIZATION, value));
     let headers: HeaderMap =

@@ -1,5 +1,7 @@
-//! Walks the whole way that a sign-in takes, changes nothing on it, and tells what each step asked, what came back and
-//! what that means. The answer to "why am I signed out".
+//! The examination of a sign-in: follows every step of signing in, changes nothing, and reports for each step
+//! the request, the answer and its meaning. It answers "why am I signed out".
+//!
+//! Used by `switchboard doctor auth`. It does not sign in (`sign_in`).
 
 mod describe;
 mod examination;
@@ -11,54 +13,54 @@ use crate::sign_in::SignIn;
 use examination::SignInExamination;
 pub use redact::redact_url;
 
-/// A step on the way.
+/// A step of signing in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignInStep {
-    /// What the server says to whoever comes without a token.
+    /// The server's challenge to a request without a token.
     Challenge,
-    /// What it says of itself.
+    /// The protected resource metadata.
     Resource,
-    /// What its authorization server says of itself.
+    /// The authorization server metadata.
     AuthorizationServer,
-    /// As whom we are known there.
+    /// The client at the authorization server.
     Client,
-    /// What is asked for.
+    /// The scopes to request.
     Scopes,
-    /// The token that is kept.
+    /// The stored access token.
     Token,
-    /// What the next one is had for.
+    /// The refresh token.
     Renewal,
-    /// What the sign-in is sealed with.
+    /// The key that the stored record is sealed with.
     Key,
 }
 
-/// What was found at a step.
+/// The result of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignInFinding {
-    /// As it should be.
+    /// The step is in order.
     Good,
-    /// Nothing to use until somebody signs in.
+    /// The user has to sign in.
     SignIn,
-    /// What nobody here can change by signing in.
+    /// A fault that signing in does not repair.
     Broken,
 }
 
-/// One step, looked at. No secret is in it, and words of others are clean.
+/// The report on one step. It contains no secret, and texts of servers are sanitized.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignInCheck {
-    /// Which.
+    /// The step.
     pub step: SignInStep,
-    /// How it is.
+    /// The result.
     pub finding: SignInFinding,
-    /// What was asked, and where.
+    /// The request, and its URL.
     pub asked: String,
-    /// What came back.
+    /// The answer, line by line.
     pub came: Vec<String>,
-    /// What that means.
+    /// The meaning of the answer.
     pub means: String,
 }
 
-/// Looks at every step of signing in to a server, as far as they lead.
+/// Examines the steps of signing in to a server, up to the first that fails.
 pub async fn examine_sign_in(sign_in: &SignIn) -> Vec<SignInCheck> {
     let mut walk = SignInExamination::new(sign_in);
     let record = walk.record().await;
@@ -73,10 +75,10 @@ pub async fn examine_sign_in(sign_in: &SignIn) -> Vec<SignInCheck> {
     walk.hops
 }
 
-// === impl Step ===
+// === impl SignInStep ===
 
 impl SignInStep {
-    /// A stable word for it.
+    /// A stable word for machines.
     pub fn word(self) -> &'static str {
         match self {
             Self::Challenge => "challenge",
@@ -106,10 +108,10 @@ impl fmt::Display for SignInStep {
     }
 }
 
-// === impl Finding ===
+// === impl SignInFinding ===
 
 impl SignInFinding {
-    /// A stable word for it.
+    /// A stable word for machines.
     pub fn word(self) -> &'static str {
         match self {
             Self::Good => "good",

@@ -1,13 +1,16 @@
-//! Lines without what may be secret in their URLs: `doctor auth` prints addresses of entries, challenges and metadata, and
-//! people paste that into bug reports.
+//! Redaction of secrets in URLs: `doctor auth` prints URLs of entries, challenges and metadata, and people
+//! paste that output into bug reports.
+//!
+//! Used by `examine` and, as [`redact_url`], by `fetch` for error messages. It does not redact configuration
+//! values (`switchboard_config`).
 
 use switchboard_config::redact::{REDACTED, redact_text};
 use url::Url;
 
-/// What may follow a URL in a line without being part of it.
+/// Characters that may follow a URL in a line without being part of the URL.
 const TRAILING_PUNCTUATION: [char; 9] = ['"', '\'', '`', '>', ')', ',', '.', ';', ':'];
 
-/// The line with every URL in it redacted.
+/// Redacts every URL in a line.
 pub(super) fn redact_line(line: &str) -> String {
     let words = line.split_inclusive(char::is_whitespace);
     let redacted = words.map(|part| {
@@ -29,7 +32,7 @@ fn redact_word(word: &str) -> String {
     format!("{before}{}{after}", redact_url(url))
 }
 
-/// A word that is no URL may be a piece of one.
+/// Redacts a word that does not parse as a URL but may be a piece of one.
 fn redact_partial_url(word: &str) -> String {
     match word.rfind('@') {
         Some(at) => format!("{REDACTED}{}", &word[at..]),
@@ -37,8 +40,9 @@ fn redact_partial_url(word: &str) -> String {
     }
 }
 
-/// A URL without user and password, without the values of its query and its fragment, and without segments of its path
-/// that have a well-known form of token. What is no URL could hold a secret anywhere.
+/// Removes from a URL the user and password, the values of its query and fragment, and path segments that
+/// have a well-known form of token. A text that is no URL is redacted as a whole, because a secret could be
+/// anywhere in it.
 pub fn redact_url(text: &str) -> String {
     let (Ok(url), Some(colon)) = (Url::parse(text), text.find("://")) else {
         return REDACTED.to_owned();
@@ -56,7 +60,8 @@ pub fn redact_url(text: &str) -> String {
     format!("{scheme}{host}{}{query}{fragment}", path.join("/"))
 }
 
-/// The names of parameters help to find a mistake; a parameter without a value may itself be a token.
+/// Keeps the names of parameters, which help to find a mistake; a parameter without a value may itself be a
+/// token.
 fn redact_query(query: &str) -> String {
     let redacted = query.split('&').map(|parameter| match parameter.split_once('=') {
         Some((name, _)) => format!("{name}={REDACTED}"),

@@ -1,4 +1,6 @@
-//! What comes back from the authorization server, and whether it is the answer to our question (RFC 9207).
+//! The authorization response, and the checks that it answers our request (`state`, and `iss` of RFC 9207).
+//!
+//! Used by `flow` and `flow::callback`. It does not exchange the code for a token (`token`).
 
 use switchboard_wire::sanitize;
 use url::{Url, form_urlencoded};
@@ -7,27 +9,28 @@ use crate::error::Error;
 
 const REQUEST_NAME: &str = "the sign-in";
 
-/// What the answer has to say.
+/// The values that the response must carry.
 pub(super) struct ExpectedResponse {
     pub(super) state: String,
-    /// The issuer whose page it was, compared as a text.
+    /// The issuer whose page was opened, compared as text.
     pub(super) issuer: String,
-    /// Whether that issuer always says that it is the one who answers.
+    /// Whether the issuer always sends `iss`.
     pub(super) names_itself: bool,
 }
 
-/// The parameters of an answer.
+/// The query parameters of a response.
 pub(super) type ResponseParams = Vec<(String, String)>;
 
-// === impl Expected ===
+// === impl ExpectedResponse ===
 
 impl ExpectedResponse {
-    /// Whether it is an answer to our question at all.
+    /// Whether the response carries our `state`.
     pub(super) fn matches_state(&self, query: &ResponseParams) -> bool {
         single_param(query, "state").is_ok_and(|state| state == Some(self.state.as_str()))
     }
 
-    /// The code, or why there is none. Nothing the answer says is repeated before it is known who says it.
+    /// Returns the code, or the reason why there is none. No text of the response is repeated before its
+    /// issuer is checked.
     pub(super) fn read_code(&self, query: &ResponseParams) -> Result<String, Error> {
         if !self.matches_state(query) {
             return Err(Error::Forged { why: "its `state` is not the one that was sent" });
@@ -53,7 +56,7 @@ impl ExpectedResponse {
     }
 }
 
-/// A parameter; one that stands twice could mean one thing here and another elsewhere.
+/// Returns a parameter. A parameter that occurs twice is an error: two parsers could read different values.
 fn single_param<'a>(query: &'a ResponseParams, name: &str) -> Result<Option<&'a str>, Error> {
     let mut found = query.iter().filter(|(key, _)| key == name).map(|(_, value)| value.as_str());
     let first = found.next();
@@ -63,7 +66,7 @@ fn single_param<'a>(query: &'a ResponseParams, name: &str) -> Result<Option<&'a 
     }
 }
 
-/// The parameters of an address that somebody copied, or of the part of one after the `?`.
+/// Parses a pasted address, or the part of it after the `?`.
 pub(super) fn parse_pasted(text: &str) -> Result<ResponseParams, Error> {
     let text = text.trim();
     if let Ok(url) = Url::parse(text) {
@@ -76,7 +79,7 @@ pub(super) fn parse_pasted(text: &str) -> Result<ResponseParams, Error> {
     Ok(parse_query(query))
 }
 
-/// The parameters of a query.
+/// Parses a query string.
 pub(super) fn parse_query(query: &str) -> ResponseParams {
     form_urlencoded::parse(query.as_bytes()).into_owned().collect()
 }

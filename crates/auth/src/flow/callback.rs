@@ -1,4 +1,8 @@
-//! Where the browser comes back to: a port of this machine, for as long as a sign-in takes and for one answer.
+//! The callback listener: a port on this machine that receives the browser's redirect, for one sign-in and
+//! one response.
+//!
+//! Used by `flow`, `sign_in` and `organisation`. It does not check the response
+//! (`flow::authorization_response`).
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -15,25 +19,25 @@ use super::result_page::ResultPage;
 use crate::error::Error;
 
 const CALLBACK_PATH: &str = "/callback";
-/// Connections that are listened to at once; the rest wait their turn.
+/// Connections read at once; further ones wait.
 const MAX_OPEN_CONNECTIONS: usize = 32;
-/// How long a request may take. A browser sends its own in one piece.
+/// The timeout for one request. A browser sends its request in one piece.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_HEAD_BYTES: usize = 16 << 10;
 
-/// A port that is waited on.
+/// A bound callback port.
 #[derive(Debug)]
 pub(crate) struct CallbackListener {
     four: TcpListener,
-    /// `localhost` may mean this one first; not every machine has it.
+    /// The IPv6 listener, since `localhost` may resolve to `::1` first. Not every machine has IPv6.
     six: Option<TcpListener>,
     port: u16,
 }
 
-// === impl Callback ===
+// === impl CallbackListener ===
 
 impl CallbackListener {
-    /// Waits on `port`, or on any free one for 0.
+    /// Binds `port`, or any free port for 0.
     pub(crate) async fn bind(port: u16) -> Result<Self, Error> {
         let listen = |source: io::Error| Error::Listen { port, source };
         let four = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).await;
@@ -47,12 +51,13 @@ impl CallbackListener {
         self.port
     }
 
-    /// The address that authorization servers send people back to. Many know `localhost` as the only name for it.
+    /// The redirect URI. It uses `localhost` because many authorization servers accept no other name.
     pub(crate) fn redirect(&self) -> String {
         format!("http://localhost:{}{CALLBACK_PATH}", self.port)
     }
 
-    /// The code of the one answer that is expected. Whatever else comes is turned away, and waited past.
+    /// Waits for the expected response and returns its code. Any other request gets an error page and does
+    /// not end the wait.
     pub(super) async fn wait(
         &self,
         expected: &ExpectedResponse,
@@ -88,7 +93,7 @@ impl CallbackListener {
     }
 }
 
-/// Answers one request; the outcome, if it was the one expected.
+/// Answers one request. Returns the outcome if the request is the expected response.
 async fn serve(
     mut stream: TcpStream,
     expected: &ExpectedResponse,
@@ -109,7 +114,7 @@ async fn serve(
         stream.write_all(ending.response(subject).as_bytes()).await?;
         stream.shutdown().await
     };
-    // Whether the page arrives changes nothing about the outcome, but it gets a moment to.
+    // The outcome does not depend on the page arriving, but the page gets a second to arrive.
     let _ = timeout(Duration::from_secs(1), written).await;
     outcome
 }
@@ -122,7 +127,7 @@ fn result_page(outcome: &Result<String, Error>) -> ResultPage {
     }
 }
 
-/// The target of a GET; nothing for anything else.
+/// Reads the target of a GET; `None` for any other request.
 async fn read_target(stream: &mut TcpStream) -> Option<String> {
     let mut head = Vec::new();
     let mut part = [0; 2048];
@@ -156,12 +161,12 @@ mod tests {
         let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.unwrap();
         stream.write_all(request.as_bytes()).await.unwrap();
         let mut answer = String::new();
-        // A connection that is cut answers nothing, which is an answer too.
+        // A cut connection leaves the answer empty, which the test accepts too.
         let _ = stream.read_to_string(&mut answer).await;
         answer.lines().next().unwrap_or_default().to_owned()
     }
 
-    /// Sends each request in turn; the last one has to end the wait.
+    /// Sends each request in turn; the last request has to end the wait.
     async fn check(requests: &[(&str, &str)]) -> Result<String, Error> {
         let callback = CallbackListener::bind(0).await.unwrap();
         let expected = expected();

@@ -1,4 +1,8 @@
-//! A person signs in: they are brought to a page, and come back with a code that only we can use.
+//! The authorization code grant with PKCE: the user signs in on a page of the authorization server and comes
+//! back with a code that only we can redeem.
+//!
+//! Used by `sign_in` and `organisation`. It does not open the page ([`OpenSignInPage`]) and does not redeem
+//! the code (`token`).
 
 mod authorization_response;
 mod callback;
@@ -21,45 +25,45 @@ use crate::metadata::AuthorizationServer;
 use authorization_response::ExpectedResponse;
 pub(crate) use callback::CallbackListener;
 
-/// How long somebody may take to sign in.
+/// How long the user may take to sign in.
 const SIGN_IN_TIMEOUT: Duration = Duration::from_mins(10);
 
-/// Brings a person to a page. This crate opens no window and prints nothing.
+/// Opens a page for the user. This crate opens no window and prints nothing.
 pub trait OpenSignInPage: Send + Sync {
-    /// Shows them the way to `url`. Ends when they are on it, or with what they brought back by hand; the sign-in may
-    /// be over before that, and then this is dropped.
+    /// Shows the user the page at `url`. Returns when the page is open, or with the address that the user
+    /// pasted. Dropped if the sign-in ends earlier.
     fn open_page<'a>(
         &'a self,
         url: &'a Url,
     ) -> BoxFuture<'a, Result<SignInPageOutcome, Box<dyn std::error::Error + Send + Sync>>>;
 }
 
-/// What came of bringing somebody to a page.
+/// The result of opening a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SignInPageOutcome {
-    /// They are on it, and will come back by themselves.
+    /// The page is open, and the browser will be redirected to the callback port.
     Opened,
-    /// They came back with this address, copied from their browser.
+    /// The user pasted this address from the browser.
     Pasted(String),
 }
 
-/// What is asked for.
+/// The parameters of an authorization request.
 pub(crate) struct AuthorizationRequest<'a> {
     pub(crate) server: &'a AuthorizationServer,
     pub(crate) client: &'a OAuthClient,
     pub(crate) resource: Option<&'a str>,
     pub(crate) scopes: &'a [String],
-    /// The name of the server, for the page that is shown at the end.
+    /// The server's name, for the result page.
     pub(crate) subject: &'a str,
 }
 
-/// What somebody came back with.
+/// A code with the values that redeem it.
 pub(crate) struct AuthorizationCode {
     pub(crate) code: String,
     pub(crate) verifier: String,
 }
 
-/// Brings somebody to the authorization server and waits for them.
+/// Opens the authorization page and waits for the code.
 pub(crate) async fn request_code(
     request: &AuthorizationRequest<'_>,
     callback: &CallbackListener,
@@ -93,10 +97,10 @@ pub(crate) async fn request_code(
     Ok(AuthorizationCode { code, verifier })
 }
 
-// === impl Request ===
+// === impl AuthorizationRequest ===
 
 impl AuthorizationRequest<'_> {
-    /// The page to sign in on.
+    /// The URL of the authorization page.
     fn url(
         &self,
         redirect: &str,
@@ -117,7 +121,7 @@ impl AuthorizationRequest<'_> {
             ("code_challenge_method", Some("S256")),
             ("scope", (!scope.is_empty()).then_some(scope.as_str())),
             ("resource", self.resource),
-            // OpenID providers give a refresh token for `offline_access` only to those who ask anew.
+            // OpenID providers issue a refresh token for `offline_access` only with `prompt=consent`.
             (
                 "prompt",
                 self.scopes.iter().any(|scope| scope == "offline_access").then_some("consent"),

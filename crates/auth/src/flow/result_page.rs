@@ -1,14 +1,16 @@
-//! The page somebody ends on.
+//! The HTML page that the browser shows at the end of a sign-in.
+//!
+//! Used by `flow::callback`. It is no page of the console (`switchboard_hub`).
 
-/// What the page says.
+/// The kinds of result page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ResultPage {
     Done,
     Denied,
     Failed,
-    /// Not the answer to this sign-in: somebody else's, or an old one.
+    /// The response belongs to another or an old sign-in.
     Stray,
-    /// Another address altogether.
+    /// The path is not the callback path.
     Elsewhere,
 }
 
@@ -42,8 +44,8 @@ impl ResultPage {
         }
     }
 
-    /// The whole answer. It runs no script, loads nothing and tells nobody where the reader was: the address it is
-    /// shown under holds the code.
+    /// The whole HTTP response. The page runs no script, loads nothing and sends no referrer, because its
+    /// address holds the code.
     pub(super) fn response(self, subject: &str) -> String {
         let (title, text) = self.title_and_text();
         let subject = escape_html(subject);

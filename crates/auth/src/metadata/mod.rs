@@ -1,4 +1,7 @@
-//! Who protects a server, and how that authorization server is used: documents found, read and doubted.
+//! OAuth metadata discovery: the protected resource and its authorization server, fetched and checked.
+//!
+//! Used by `sign_in`, `organisation` and `verify::issuer_keys`. It does not fetch signing keys
+//! (`verify::issuer_keys`).
 
 mod resource;
 mod server;
@@ -8,7 +11,7 @@ pub(crate) use server::{AuthorizationServer, IssuerSource, discover as discover_
 
 use url::Url;
 
-/// `/.well-known/<name>` of an origin, with a path after it.
+/// The URL `/.well-known/<name>` at an origin, followed by a path.
 fn well_known(url: &Url, name: &str, path: &str) -> String {
     let origin = url.origin().ascii_serialization();
     format!("{origin}/.well-known/{name}{}", path.trim_end_matches('/'))

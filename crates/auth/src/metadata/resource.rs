@@ -1,5 +1,7 @@
-//! What a protected server says of itself (RFC 9728): in the document its challenge names, else at its own path, else
-//! at the root.
+//! Protected resource metadata (RFC 9728): in the document that the challenge names, else at the server's own
+//! path, else at the root.
+//!
+//! Used by `sign_in`; [`covers`] also by `verify::claims`.
 
 use serde::Deserialize;
 use switchboard_wire::sanitize;
@@ -12,10 +14,10 @@ use crate::fetch::Fetcher;
 const DOCUMENT_NAME: &str = "the protected-resource metadata";
 const WELL_KNOWN_NAME: &str = "oauth-protected-resource";
 
-/// A protected resource, as it describes itself.
+/// The metadata of a protected resource.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct ProtectedResource {
-    /// Its name for itself, kept as it is written: a URL that was parsed and printed again is another text.
+    /// The resource identifier, kept as written: parsing and printing a URL can change its text.
     #[serde(rename = "resource")]
     pub(crate) name: String,
     #[serde(default)]
@@ -26,10 +28,10 @@ pub(crate) struct ProtectedResource {
     pub(crate) dpop_bound_access_tokens_required: bool,
 }
 
-// === impl Resource ===
+// === impl ProtectedResource ===
 
 impl ProtectedResource {
-    /// What it says, for people.
+    /// The metadata in words, for `switchboard doctor auth`.
     pub(crate) fn description_lines(&self) -> Vec<String> {
         let mut told = vec![format!("resource {}", self.name)];
         let servers = self.authorization_servers.iter();
@@ -40,14 +42,15 @@ impl ProtectedResource {
     }
 }
 
-/// The metadata of the server at `server`; nothing where it publishes none, as servers of 2025-03-26 do.
+/// Fetches the metadata of the server at `server`; `None` if the server publishes none, as servers of
+/// 2025-03-26 do.
 pub(crate) async fn discover(
     server: &Url,
     named: Option<&str>,
     fetcher: &Fetcher,
 ) -> Result<Option<ProtectedResource>, Error> {
     let found = match named {
-        // A document that the server points to has to be there.
+        // A document that the server's challenge names must exist.
         Some(url) => {
             let missing = || Error::Status {
                 what: DOCUMENT_NAME,
@@ -84,7 +87,7 @@ async fn find_at_well_known(
     for place in places {
         match fetcher.get_document(DOCUMENT_NAME, &place).await {
             Ok(Some(found)) => return Ok(Some(found)),
-            // A page in place of a document is how many sites say that there is none.
+            // Many sites answer with an HTML page where they have no document.
             Ok(None) | Err(Error::Unreadable { .. }) => {}
             Err(error) => return Err(error),
         }
@@ -92,7 +95,7 @@ async fn find_at_well_known(
     Ok(None)
 }
 
-/// Whether a resource of that name includes the server: the same origin, and its path or one above it.
+/// Whether a resource includes the server: the origins are equal, and its path is the server's or above it.
 pub(crate) fn covers(resource: &str, server: &Url) -> bool {
     let Ok(resource) = Url::parse(resource) else { return false };
     let (above, path) = (resource.path().trim_end_matches('/'), server.path());

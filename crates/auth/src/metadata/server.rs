@@ -1,4 +1,7 @@
-//! What an authorization server says of itself (RFC 8414, OpenID Connect Discovery), and whether it is the one meant.
+//! Authorization server metadata (RFC 8414, OpenID Connect Discovery), with the check that the issuer
+//! matches.
+//!
+//! Used by `sign_in`, `organisation` and `verify::issuer_keys`.
 
 use serde::Deserialize;
 use switchboard_wire::sanitize;
@@ -13,7 +16,7 @@ const DOCUMENT_NAME: &str = "the authorization server's metadata";
 const OAUTH_WELL_KNOWN_NAME: &str = "oauth-authorization-server";
 const OPENID_WELL_KNOWN_NAME: &str = "openid-configuration";
 
-/// An authorization server, as it describes itself.
+/// The metadata of an authorization server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub(crate) struct AuthorizationServer {
     pub(crate) issuer: String,
@@ -42,18 +45,18 @@ pub(crate) struct AuthorizationServer {
     pub(crate) authorization_response_iss_parameter_supported: bool,
 }
 
-/// How it is known which authorization server is meant.
+/// Where the issuer is known from.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum IssuerSource<'a> {
-    /// The resource names its issuer, and the document has to be that issuer's.
+    /// The resource metadata name the issuer, and the document must name it too.
     Named(&'a str),
-    /// The user wrote down where the document is, and vouches for it.
+    /// The user configured the URL of the document and vouches for it.
     Configured(&'a str),
-    /// Nobody names it: by the rules of 2025-03-26 it is at the server's own origin.
+    /// No issuer is named: by the rules of 2025-03-26 the authorization server is at the server's own origin.
     Beside(&'a Url),
 }
 
-/// Finds its metadata.
+/// Finds the metadata of an authorization server.
 pub(crate) async fn discover(
     which: IssuerSource<'_>,
     fetcher: &Fetcher,
@@ -74,7 +77,7 @@ async fn discover_by_issuer(issuer: &str, fetcher: &Fetcher) -> Result<Authoriza
     let found = first_document(&metadata_urls(&url), fetcher).await?;
     let found = found
         .ok_or_else(|| Error::NoMetadata { issuer: sanitize::sanitize_line(issuer).into() })?;
-    // Compared as texts: two spellings of one URL are two issuers.
+    // Compared as text: two spellings of one URL are two issuers.
     if found.issuer != issuer {
         return Err(Error::IssuerMismatch {
             expected: sanitize::sanitize_line(issuer).into(),
@@ -84,7 +87,7 @@ async fn discover_by_issuer(issuer: &str, fetcher: &Fetcher) -> Result<Authoriza
     Ok(found)
 }
 
-/// The three documents of 2025-03-26: at the origin, or not at all and everything in its usual place.
+/// Discovery by 2025-03-26: a metadata document at the origin, else the default endpoint paths.
 async fn discover_at_origin(server: &Url, fetcher: &Fetcher) -> Result<AuthorizationServer, Error> {
     let origin = server.origin().ascii_serialization();
     let places = [
@@ -117,7 +120,7 @@ async fn first_document(
     Ok(None)
 }
 
-/// Where the document of an issuer may be, in the order of the specification.
+/// The URLs where an issuer's document may be, in the order of the MCP specification.
 fn metadata_urls(issuer: &Url) -> Vec<String> {
     let path = issuer.path().trim_end_matches('/');
     let origin = issuer.origin().ascii_serialization();
@@ -134,19 +137,19 @@ fn metadata_urls(issuer: &Url) -> Vec<String> {
 // === impl AuthorizationServer ===
 
 impl AuthorizationServer {
-    /// Whether a code can be bound to whoever asked for it. A server that does not say is asked all the same: it
-    /// either checks the proof or ignores it, and says nothing in both cases.
+    /// Whether PKCE can be used. A server whose metadata say nothing about it counts as one that supports it:
+    /// it either checks the proof or ignores it.
     pub(crate) fn offers_pkce(&self) -> bool {
         let methods = self.code_challenge_methods_supported.as_ref();
         methods.is_none_or(|methods| methods.iter().any(|method| method == "S256"))
     }
 
-    /// Whether it binds tokens to keys of our kind.
+    /// Whether the server supports DPoP with our signing algorithm.
     pub(crate) fn supports_dpop(&self) -> bool {
         self.dpop_signing_alg_values_supported.iter().any(|name| name == dpop::SIGNING_ALGORITHM)
     }
 
-    /// Whether clients may authenticate in this way.
+    /// Whether clients may authenticate by this method.
     pub(crate) fn accepts_auth_method(&self, method: &str) -> bool {
         let methods = self.token_endpoint_auth_methods_supported.as_ref();
         methods.is_none_or(|methods| methods.iter().any(|found| found == method))

@@ -1,11 +1,14 @@
-//! What connections ask for headers: the account of one server, kept fresh.
+//! The credential provider of a signed-in server: it supplies the headers of every request and renews tokens
+//! in time.
 //!
-//! Every request is made with the sign-in that the store holds at that moment (`state`).
+//! Used by `cli::command_engine::credentials`, which hands it to connections. Every request uses the sign-in
+//! that the store holds at that moment (`state`).
 //!
-//! Any number of tasks and processes share an account. Whoever finds the token ended takes the lock, looks whether
-//! somebody else has renewed it meanwhile, and only then asks for another; the new one is stored before it is used. So
-//! however many requests are refused at once, the refresh token is shown once. A token that takes no person, such as one
-//! through the organisation's identity provider, is asked for in the same way: once for all of them.
+//! Any number of tasks and processes share an account. A task that finds the token expired takes the lock,
+//! reads whether another task has renewed the token meanwhile, and only then requests a new one, which is
+//! stored before it is used. So however many requests are refused at once, the refresh token is sent once. A
+//! token that takes no person, for example one through the organisation's identity provider, is requested in
+//! this way too: once for all of them.
 
 mod proof;
 mod renewal;
@@ -38,23 +41,24 @@ use crate::store::SignInStoreError;
 use crate::token::unix_now;
 use state::SignInState;
 
-/// How long a renewal in good time is put off after one that failed.
+/// The pause after a failed early renewal.
 const RENEWAL_RETRY_PAUSE: Duration = Duration::from_secs(30);
-/// How often the same scopes are signed in for again.
+/// How often one set of scopes is signed in for again.
 const MAX_STEP_UPS: u32 = 3;
 
-/// Who is there to sign in when it takes a person.
+/// Whether a user is present who can sign in on a page.
 #[derive(Clone)]
 pub enum UserPresence {
-    /// Nobody: the connection will say that it needs them.
+    /// No user is present: the connection reports that a sign-in is needed.
     Nobody,
-    /// Nobody, but this program stays: somebody may be told of a page, and come back from it later.
+    /// No user is present, but the program keeps running: the user may get the URL of a page and come back
+    /// later.
     Later,
-    /// Somebody, who can be brought to a page at any time.
+    /// A user is present, and a page can be opened at any time.
     Somebody(Arc<dyn OpenSignInPage>),
 }
 
-/// The headers of one server, from what its user signed in to.
+/// The credentials of one server, from the stored sign-in.
 #[derive(Clone)]
 pub struct OAuthCredentials {
     inner: Arc<Inner>,
@@ -64,7 +68,7 @@ struct Inner {
     sign_in: SignIn,
     presence: UserPresence,
     state: Mutex<SignInState>,
-    /// Renewing and signing in happen one at a time; the next in line then finds it done.
+    /// Serializes renewals and sign-ins; the next waiter finds the token renewed.
     turn: tokio::sync::Mutex<()>,
     background: BackgroundSignIn,
 }
@@ -72,7 +76,7 @@ struct Inner {
 // === impl OAuthCredentials ===
 
 impl OAuthCredentials {
-    /// Headers for the server of `sign_in`.
+    /// Credentials for the server of `sign_in`.
     pub fn new(sign_in: SignIn, presence: UserPresence) -> Self {
         let (state, turn) = (Mutex::default(), tokio::sync::Mutex::default());
         let background = BackgroundSignIn::default();
@@ -156,7 +160,7 @@ impl BrowserSignIn for OAuthCredentials {
 // === impl Inner ===
 
 impl Inner {
-    /// The account, after doing what can be done about it without anybody.
+    /// Returns the account, after renewing its token or signing in if that needs no user.
     async fn prepare(self: Arc<Self>) -> Result<Option<Arc<OAuthAccount>>, CredentialError> {
         self.reload_if_changed().await.map_err(store_to_credential_error)?;
         let Some(account) = self.state().account.clone() else {
@@ -178,7 +182,7 @@ impl Inner {
             Err(error) if is_over && !error.is_final() => {
                 Err(CredentialError::Failed(Box::new(error)))
             }
-            // It is good for a while yet, or the server says what it thinks of it.
+            // The token is valid for a while yet, or the server will refuse it with a reason.
             Err(error) => {
                 tracing::warn!(error = error.error_chain(), "a token could not be renewed");
                 self.state().quiet_until = Some(Instant::now() + RENEWAL_RETRY_PAUSE);
@@ -187,7 +191,7 @@ impl Inner {
         }
     }
 
-    /// The first token of a program that signs in as itself.
+    /// Requests the first token of a program that signs in as itself.
     async fn first_token(&self) -> Result<Option<Arc<OAuthAccount>>, CredentialError> {
         let _turn = self.turn.lock().await;
         self.sign_in_unattended(None, &SignInRequirement::default())
@@ -196,8 +200,8 @@ impl Inner {
             .map_err(to_credential_error)
     }
 
-    /// A token without anybody, in place of `before`. The task or process that gets the lock asks for it; those that
-    /// waited find it in the store.
+    /// Requests a token without the user, to replace `before`. The task or process that gets the lock
+    /// requests it; the waiting ones find it in the store.
     async fn sign_in_unattended(
         &self,
         before: Option<&OAuthAccount>,
@@ -231,7 +235,7 @@ impl Inner {
         let account = self.state().account.clone();
         let ours = account.as_deref().and_then(authorization_header);
         if ours.is_some() && ours.as_ref() != refused.sent.get(AUTHORIZATION) {
-            return ChallengeAction::Retry; // Somebody was faster.
+            return ChallengeAction::Retry; // Another task or process has renewed the token.
         }
         let demand = SignInRequirement { challenges, remote: refused.remote };
         self.state().remote = refused.remote;
@@ -253,7 +257,8 @@ impl Inner {
         demand: &SignInRequirement,
     ) -> ChallengeAction {
         let mut reason = self.reason(account.as_deref());
-        // A token that was renewed for this very request, and is refused in its turn, is not what is wrong.
+        // If the server refuses a token that was renewed for this very request, another renewal does not
+        // help.
         let is_answer = retries > 0 && self.state().answer == account;
         let renewable = account.as_ref().filter(|account| account.refresh.is_some() && !is_answer);
         if let Some(account) = renewable {
@@ -271,7 +276,7 @@ impl Inner {
         self.sign_in_again(account.as_deref(), demand, reason).await
     }
 
-    /// More is wanted than the token is good for: what it was good for, and that.
+    /// Signs in again for the granted scopes plus the missing ones (`insufficient_scope`).
     async fn step_up(
         &self,
         account: Option<Arc<OAuthAccount>>,
@@ -299,7 +304,7 @@ impl Inner {
         self.sign_in_again(account, demand, reason).await
     }
 
-    /// Signs in again in place of what the server `refused`, if that takes nobody or somebody is there.
+    /// Signs in again to replace the `refused` account, if no user is needed or one is present.
     async fn sign_in_again(
         &self,
         refused: Option<&OAuthAccount>,
@@ -315,7 +320,7 @@ impl Inner {
             }
         } else {
             match (self.sign_in_unattended(refused, demand).await, &self.presence) {
-                // The identity provider knows nobody: somebody may sign in there.
+                // The user is not signed in to the identity provider: open its page.
                 (Err(error), UserPresence::Somebody(visit))
                     if matches!(error.root_cause(), Error::NobodyThere { .. }) =>
                 {
@@ -333,7 +338,7 @@ impl Inner {
         }
     }
 
-    /// Signs in with somebody who is brought to a page.
+    /// Signs in with the user, on a page.
     async fn sign_in_with_person(
         &self,
         demand: &SignInRequirement,
@@ -353,7 +358,7 @@ impl Inner {
         })
     }
 
-    /// Notes which scopes the next sign-in should ask for.
+    /// Stores the scopes that the next sign-in should request.
     async fn store_wanted_scopes(&self, wanted: Vec<String>) -> Result<(), Error> {
         let (record, _) = self.sign_in.stored_record().load().await?;
         if record.wanted != wanted {
@@ -362,7 +367,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Nobody renews or signs in meanwhile, and what was known is read anew.
+    /// Signs out under the `turn` lock, so that no renewal or sign-in runs meanwhile, and reloads the state.
     async fn sign_out(&self) -> Result<SignOutOutcome, CredentialError> {
         let _turn = self.turn.lock().await;
         let ended = sign_out(&self.sign_in).await.map_err(to_credential_error)?;
@@ -393,7 +398,7 @@ fn to_verdict(error: CredentialError) -> ChallengeAction {
     }
 }
 
-/// What cannot be opened has to be signed in for again; a disk may do better the next time.
+/// A record that cannot be opened needs a new sign-in; a disk error may be gone at the next request.
 fn store_to_credential_error(error: SignInStoreError) -> CredentialError {
     match error {
         SignInStoreError::NoKey { .. }

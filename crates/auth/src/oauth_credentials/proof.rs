@@ -1,4 +1,6 @@
-//! Proofs that requests are ours, for tokens that are bound to a key.
+//! DPoP proofs for requests with a token that is bound to a key.
+//!
+//! Used by `oauth_credentials`. The proofs are signed in `dpop`.
 
 use std::sync::Arc;
 
@@ -13,7 +15,7 @@ use crate::error::Error;
 // === impl Inner ===
 
 impl Inner {
-    /// What proves that a request is ours, where the token is bound to a key.
+    /// Returns the DPoP proof for a request; `None` if the token is not bound to a key.
     pub(super) fn proof(
         &self,
         account: &OAuthAccount,
@@ -32,7 +34,7 @@ impl Inner {
         prover.prove(&ProofSubject { method, url, nonce: nonce.as_deref(), token }).map(Some)
     }
 
-    /// The server wants a word of its own in the proof. It gets it once; one that it does not accept is the answer.
+    /// Retries once with the nonce that the server asked for; gives up if the server refuses that nonce too.
     pub(super) fn nonce_verdict(&self, sent: Option<&HeaderValue>) -> ChallengeAction {
         let known = self.state().nonce.clone();
         let shown = sent.and_then(dpop::read_nonce);

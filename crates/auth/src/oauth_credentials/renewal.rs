@@ -1,4 +1,7 @@
-//! One token in place of another: asked for once, whoever needs it, and kept before it is used.
+//! Token renewal: one refresh request for all waiting tasks, and the new token is stored before it is used.
+//!
+//! Used by `oauth_credentials` before requests and after a 401. It does not decide when to renew
+//! (`OAuthAccount::needs_renewal`).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,21 +12,21 @@ use super::Inner;
 use crate::account::{OAuthAccount, SignInRecord};
 use crate::error::Error;
 
-/// The pauses between attempts while the authorization server is unwell.
+/// The pauses between attempts while the authorization server fails.
 const RETRY_PAUSES: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(1)];
 
 // === impl Inner ===
 
 impl Inner {
-    /// Another token in place of `before`. It goes on when nobody waits for it any more: what an authorization server
-    /// has sent must not get lost on the way, for it will not accept the old one again.
+    /// Renews the token of `before`. Runs as a task of its own, so that a cancelled request does not lose a
+    /// new refresh token: the authorization server will not accept the old one again.
     pub(super) async fn renew(
         self: &Arc<Self>,
         before: &Arc<OAuthAccount>,
     ) -> Result<Arc<OAuthAccount>, Error> {
         let (inner, before) = (self.clone(), before.clone());
         let renewing = tokio::spawn(async move { inner.renew_alone(&before).await });
-        // A task that is gone took its runtime with it; nobody reads the error.
+        // The task can only be gone together with the runtime, so no caller sees this error.
         renewing.await.unwrap_or(Err(Error::Abandoned { minutes: 0 }))
     }
 
@@ -39,7 +42,7 @@ impl Inner {
             Ok(account) => {
                 self.store(SignInRecord { account: Some(account), lost: None, ..record }).await
             }
-            // After a sign-out there is nothing to note: the record is gone, and stays so.
+            // After a sign-out the record is gone and stays so; there is no refresh token to drop.
             Err(error) if error.is_refusal("invalid_grant") && record.account.is_some() => {
                 self.drop_refresh_token(record, &error).await;
                 Err(error)
@@ -66,7 +69,8 @@ impl Inner {
         }
     }
 
-    /// A token that cannot be kept is used all the same: the one before it is worth nothing now.
+    /// Stores the renewed account. If that fails, the new token is used all the same, because the old one is
+    /// void.
     async fn store(&self, record: SignInRecord) -> Result<Arc<OAuthAccount>, Error> {
         let stamp = match self.sign_in.stored_record().save(&record).await {
             Ok(stamp) => stamp,
@@ -80,7 +84,7 @@ impl Inner {
         self.state().account.clone().ok_or(Error::Random)
     }
 
-    /// The one case in which a refresh token is given up: its authorization server says that it is no good.
+    /// Drops a refresh token that its authorization server refused as invalid. No other failure drops one.
     async fn drop_refresh_token(&self, mut record: SignInRecord, why: &Error) {
         if let Some(account) = &mut record.account {
             account.refresh = None;

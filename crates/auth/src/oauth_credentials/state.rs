@@ -1,8 +1,8 @@
-//! What a provider knows of the store, and when a person has signed in or out.
+//! The cached sign-in of a credential provider, and when the user has signed in or out.
 //!
-//! The store's files are the truth for every process. Their stamps are compared before each request, which costs a
-//! `stat`; a file is read only when its stamp is another one. So a sign-in or a sign-out counts from the next request
-//! on, in whichever process it happened.
+//! Used by `oauth_credentials`. The store's files are the truth for every process. Their stamps are compared
+//! before each request, which costs a `stat`; a file is read only when its stamp has changed. So a sign-in or
+//! sign-out takes effect with the next request, in whichever process it happened.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -19,36 +19,36 @@ use crate::organisation::IdentityProviderClient;
 use crate::store::{RecordStamp, SignInStoreError};
 use crate::token::unix_now;
 
-/// How often the store is compared with what was read of it while no request asks.
+/// How often the store's stamps are compared while no request does it.
 const STORE_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What was last read of the store, and what was tried since.
+/// The sign-in as last read from the store, and the attempts since.
 #[derive(Default)]
 pub(super) struct SignInState {
-    /// The stamps of what was last read, or tried to.
+    /// The stamps at the last read, successful or not.
     stamps: Option<SignInStamps>,
-    /// Whether it could be read.
+    /// Whether the last read succeeded.
     is_readable: bool,
     /// Counts sign-ins and sign-outs.
     revision: u64,
-    /// The sign-in with the identity provider, where the server is opened by one.
+    /// The id of the sign-in to the identity provider, for a server that uses one.
     identity: Option<String>,
     pub(super) account: Option<Arc<OAuthAccount>>,
     pub(super) lost: Option<String>,
     pub(super) quiet_until: Option<Instant>,
-    /// What a refusal was last answered with.
+    /// The account that the last 401 was answered with.
     pub(super) answer: Option<Arc<OAuthAccount>>,
-    /// Whether the program could not sign in as itself when it last tried.
+    /// Whether the last unattended sign-in failed.
     pub(super) has_failed: bool,
     pub(super) steps: HashMap<String, u32>,
     pub(super) prover: Option<Arc<DpopProver>>,
-    /// What the server wants to see in the next proof.
+    /// The nonce for the next DPoP proof.
     pub(super) nonce: Option<String>,
-    /// Where the server was when it last refused a request.
+    /// The server's address when it last refused a request.
     pub(super) remote: Option<IpAddr>,
 }
 
-/// Tells one state of the files that a sign-in consists of from another.
+/// The stamps of the files that a sign-in consists of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct SignInStamps {
     record: Option<RecordStamp>,
@@ -58,7 +58,7 @@ struct SignInStamps {
 // === impl Inner ===
 
 impl Inner {
-    /// The account, if nothing has to be done about it.
+    /// Returns the account if the store is unchanged and the token needs no renewal.
     pub(super) fn fresh_account(&self) -> Option<Arc<OAuthAccount>> {
         let stamps = self.stamps();
         let state = self.state();
@@ -68,9 +68,10 @@ impl Inner {
             .filter(|account| state.is_current(stamps) && !account.needs_renewal(unix_now()))
     }
 
-    /// Reads the store, if it changed or could not be read before. What cannot be read any more is not used any more.
+    /// Reads the store if it changed or could not be read before. An account that can no longer be read is no
+    /// longer used.
     pub(super) async fn reload_if_changed(&self) -> Result<(), SignInStoreError> {
-        // From before it is read: a change in between is seen the next time.
+        // Taken before the read, so that a change during the read shows at the next comparison.
         let stamps = self.stamps();
         if self.state().is_current(stamps) {
             return Ok(());
@@ -103,7 +104,7 @@ impl Inner {
         Ok((record, identity))
     }
 
-    /// Takes in a record that was read or written while the record's lock was held.
+    /// Adopts a record that was read or written under the record's lock.
     pub(super) fn remember(&self, record: &SignInRecord, stamp: Option<RecordStamp>) {
         let mut state = self.state();
         let organisation = state.stamps.and_then(|stamps| stamps.organisation);
@@ -111,7 +112,7 @@ impl Inner {
     }
 
     fn apply_record(&self, state: &mut SignInState, record: &SignInRecord, stamps: SignInStamps) {
-        // A token that came through the identity provider is of the person who was signed in there.
+        // A token that came through the identity provider belongs to the user who was signed in there.
         let is_theirs = |account: &&OAuthAccount| {
             !self.sign_in.uses_identity_provider()
                 || state.identity.as_ref() == Some(&account.sign_in_id)
@@ -128,8 +129,9 @@ impl Inner {
         }
     }
 
-    /// Whether a session that was opened before must not be used with `account`. The first sign-in by this provider
-    /// itself, in the middle of a request, is no such change: that request goes on with it.
+    /// Whether a session that was opened before must not be used with `account`. The first sign-in by this
+    /// provider itself, in the middle of a request, does not count as a change: that request continues with
+    /// it.
     fn is_change(&self, state: &SignInState, account: Option<&OAuthAccount>) -> bool {
         let signs_in_here =
             !self.sign_in.needs_person() || matches!(self.presence, UserPresence::Somebody(_));
@@ -141,7 +143,7 @@ impl Inner {
         }
     }
 
-    /// Takes in what this provider has just signed in to and stored.
+    /// Adopts an account that this provider has just signed in to and stored.
     pub(super) async fn adopt(
         &self,
         account: OAuthAccount,
@@ -149,20 +151,21 @@ impl Inner {
         self.reload_if_changed().await?;
         let mut state = self.state();
         state.has_failed = false;
-        // Another process may have signed out meanwhile; then this request was before that, and the next is after.
+        // If another process signed out meanwhile, this request still uses the account and the next one does
+        // not.
         Ok(state.account.clone().unwrap_or_else(|| Arc::new(account)))
     }
 
-    /// Which sign-in counts now.
+    /// The revision of the current sign-in.
     pub(super) async fn revision(&self) -> SignInRevision {
         if let Err(error) = self.reload_if_changed().await {
-            // The request that follows fails with it.
+            // The next request fails with this error.
             tracing::debug!(%error, "a stored sign-in cannot be read");
         }
         SignInRevision(self.state().revision)
     }
 
-    /// Compares the store with what was read of it until another sign-in counts than at `since`.
+    /// Polls the store until the sign-in differs from the one at `since`.
     pub(super) async fn wait_for_change(&self, since: SignInRevision) {
         loop {
             let stamps = Some(self.stamps());
@@ -189,7 +192,7 @@ impl Inner {
 // === impl SignInState ===
 
 impl SignInState {
-    /// Whether the files are as they were when they were read.
+    /// Whether the files are unchanged since they were read.
     fn is_current(&self, stamps: SignInStamps) -> bool {
         self.is_readable && self.stamps == Some(stamps)
     }

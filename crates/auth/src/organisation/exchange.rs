@@ -1,4 +1,6 @@
-//! An id token, exchanged for a grant that one server's authorization server accepts (RFC 8693).
+//! The token exchange (RFC 8693): an ID token for a grant that one server's authorization server accepts.
+//!
+//! Used by `grant` for entries with `oauth.xaa`.
 
 use serde::Deserialize;
 use switchboard_wire::sanitize;
@@ -14,11 +16,11 @@ const TOKEN_EXCHANGE_GRANT: &str = "urn:ietf:params:oauth:grant-type:token-excha
 const ID_TOKEN_TYPE: &str = "urn:ietf:params:oauth:token-type:id_token";
 const ID_JAG_TYPE: &str = "urn:ietf:params:oauth:token-type:id-jag";
 
-/// What a grant is for.
+/// The server that a grant is for.
 pub(crate) struct GrantTarget<'a> {
-    /// The server's authorization server.
+    /// The issuer of the server's authorization server.
     pub(crate) audience: &'a str,
-    /// The server.
+    /// The server's resource identifier.
     pub(crate) resource: &'a str,
     pub(crate) scopes: &'a [String],
 }
@@ -30,14 +32,15 @@ struct ExchangeResponse {
     issued_token_type: String,
 }
 
-// === impl IdentityProvider ===
+// === impl IdentityProviderClient ===
 
 impl IdentityProviderClient {
-    /// A grant for one server, for whoever is signed in.
+    /// Requests a grant for one server on behalf of the signed-in user.
     pub(crate) async fn grant(&self, target: &GrantTarget<'_>) -> Result<Secret<String>, Error> {
         let account = self.current().await?;
         match self.exchange(&account, target).await {
-            // The provider has ended what looked good to us: one more try, with another id token.
+            // The provider no longer accepts the ID token although it has not expired: retry once with a
+            // renewed one.
             Err(error) if error.is_refusal("invalid_grant") && account.refresh.is_some() => {
                 self.exchange(&self.renew(&account).await?, target).await
             }

@@ -1,7 +1,8 @@
-//! Who signed in, as an id token says it.
+//! The signed-in user of an identity provider, read from the ID token.
 //!
-//! Its signature is not checked: it came from the provider's own token endpoint over TLS, which OpenID Connect accepts in
-//! its place, and the only one who acts on it is that provider.
+//! Used by `organisation` and `switchboard xaa`. It does not verify the signature: the token came from the
+//! provider's own token endpoint over TLS, which OpenID Connect accepts instead, and only that provider acts
+//! on it.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -15,24 +16,24 @@ use crate::error::Error;
 use crate::secret::Secret;
 use crate::token::{IssuedToken, unix_now};
 
-/// Who is signed in to an identity provider.
+/// The user who is signed in to an identity provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignedInUser {
-    /// The provider.
+    /// The provider's issuer.
     pub issuer: String,
-    /// Its name for them; cleaned, like everything here.
+    /// The provider's id for the user; sanitized, like every text here.
     pub subject: String,
-    /// A name that people know them by.
+    /// The user's email address or user name.
     pub name: Option<String>,
-    /// When it has to be renewed, in seconds since 1970.
+    /// When the ID token expires, in seconds since 1970.
     pub expires_at: Option<u64>,
-    /// Whether that takes nobody.
+    /// Whether the ID token can be renewed without the user.
     pub renewable: bool,
     /// Why it cannot be renewed any more.
     pub lost: Option<String>,
 }
 
-/// The claims that matter here.
+/// The claims of an ID token that are used here.
 #[derive(Deserialize)]
 struct IdTokenClaims {
     iss: String,
@@ -63,17 +64,17 @@ impl SignedInUser {
     }
 }
 
-// === impl IdentityProvider ===
+// === impl IdentityProviderClient ===
 
 impl IdentityProviderClient {
-    /// What is kept of a token that was given, in place of `before`.
+    /// Builds the account for an issued token that replaces `before`.
     pub(super) fn account(
         &self,
         known: &DiscoveredProvider,
         granted: IssuedToken,
         before: Option<&OAuthAccount>,
     ) -> Result<OAuthAccount, Error> {
-        // A renewal need not repeat who it is for.
+        // A renewal may omit the ID token; the earlier one then stays.
         let again = before.filter(|before| !before.is_expired(unix_now()));
         let id_token =
             granted.id_token.or_else(|| again.and_then(|before| before.id_token.clone()));
@@ -106,7 +107,7 @@ impl IdentityProviderClient {
     }
 }
 
-// === impl Claims ===
+// === impl IdTokenClaims ===
 
 impl IdTokenClaims {
     fn read(token: &Secret<String>) -> Result<Self, &'static str> {

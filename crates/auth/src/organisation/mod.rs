@@ -1,12 +1,14 @@
-//! An organisation's identity provider: somebody signs in there once, and every server whose authorization server trusts
-//! it lets them in without another window.
+//! The client of an organisation's identity provider: the user signs in there once, and every server whose
+//! authorization server trusts the provider lets the user in without another window.
+//!
+//! Used by `switchboard xaa` and by `SignIn` for entries with `oauth.xaa`.
 //!
 //! ```text
 //! sign-in (OpenID) ─ id token ─ exchange (RFC 8693) ─ a grant for one server ─► grant.rs presents it (RFC 7523)
 //!                       └ renewed when it ends
 //! ```
 //!
-//! What is kept of it is a record like any other's. It knows nothing of the servers it is used for.
+//! The sign-in is stored as a `SignInRecord`, like that of a server. This module knows no servers.
 
 mod exchange;
 mod identity;
@@ -34,28 +36,28 @@ use crate::token::{IssuedToken, TokenEndpoint};
 pub(crate) use exchange::GrantTarget;
 pub use identity::SignedInUser;
 
-/// An organisation's identity provider, as settings name it, and who is signed in to it.
+/// An organisation's identity provider as the settings name it, with the stored sign-in.
 #[derive(Clone)]
 pub struct IdentityProviderClient {
     settings: Arc<switchboard_config::IdentityProvider>,
-    /// Prints the client's secret, of one that has one.
+    /// Prints the client secret, for a confidential client.
     helper: Option<Arc<HelperCommand>>,
     store: Arc<dyn SignInStore>,
     shelf: StoredRecord,
     network: Arc<HttpPoolOptions>,
 }
 
-/// The provider, as it describes itself, and us before it.
+/// The provider's metadata, and our client there.
 struct DiscoveredProvider {
     server: AuthorizationServer,
     client: OAuthClient,
     fetcher: Fetcher,
 }
 
-// === impl IdentityProvider ===
+// === impl IdentityProviderClient ===
 
 impl IdentityProviderClient {
-    /// The one that `settings` name; `helper` is what runs their `clientSecretHelper`.
+    /// The provider that `settings` name; `helper` runs their `clientSecretHelper`.
     pub fn new(
         settings: switchboard_config::IdentityProvider,
         helper: Option<HelperCommand>,
@@ -67,36 +69,36 @@ impl IdentityProviderClient {
         Self { settings, helper, store, shelf, network: Arc::new(network) }
     }
 
-    /// What the store keeps it under.
+    /// The key of the provider's record in the store.
     pub fn store_key(&self) -> String {
         provider_key(&self.settings)
     }
 
-    /// Its issuer.
+    /// The provider's issuer.
     pub fn issuer(&self) -> &str {
         &self.settings.issuer
     }
 
-    /// Changes whenever somebody signs in or out.
+    /// The stamp of the stored record; changes with every sign-in and sign-out.
     pub(crate) fn stamp(&self) -> Option<RecordStamp> {
         self.shelf.stamp()
     }
 
-    /// Names the sign-in of the person who is signed in; `None` if no one is.
+    /// The id of the current sign-in; `None` if no user is signed in.
     pub(crate) async fn sign_in_id(&self) -> Result<Option<String>, SignInStoreError> {
         let (record, _) = self.shelf.load().await?;
         Ok(record.account.map(|account| account.sign_in_id))
     }
 
-    /// Who is signed in.
+    /// The signed-in user.
     pub async fn identity(&self) -> Result<Option<SignedInUser>, Error> {
         let (record, _) = self.shelf.load().await?;
         Ok(SignedInUser::from_record(&record))
     }
 
-    /// Signs in, with somebody who is brought to a page.
+    /// Signs in with the user, on a page.
     pub async fn login(&self, visit: &dyn OpenSignInPage) -> Result<SignedInUser, Error> {
-        // A store that cannot keep the sign-in is found before the page is opened.
+        // Finds out before the page is opened whether the store can hold the sign-in.
         self.shelf.prepare().await?;
         let known = self.discover().await?;
         let page = known.server.authorization_endpoint.clone().unwrap_or_default();
@@ -110,8 +112,8 @@ impl IdentityProviderClient {
         SignedInUser::from_record(&record).ok_or_else(|| self.nobody_signed_in(None))
     }
 
-    /// Signs out: the tokens are taken back where the provider lets us, and forgotten whatever came of that. `Ok(None)`
-    /// if nobody was signed in.
+    /// Signs out: revokes the tokens if the provider supports it, and deletes the record in any case.
+    /// `Ok(None)` if no user was signed in.
     pub async fn logout(&self) -> Result<Option<Result<(), Error>>, Error> {
         let record = self.record_or_nothing().await;
         let network = (*self.network).clone();
@@ -121,7 +123,8 @@ impl IdentityProviderClient {
         }
     }
 
-    /// What is kept. What cannot be opened any more can still be forgotten.
+    /// Returns the stored record, or an empty one if it cannot be opened: an unreadable record can still be
+    /// removed.
     async fn record_or_nothing(&self) -> SignInRecord {
         let kept = self.shelf.load().await.map(|(record, _)| record).unwrap_or_default();
         let issuer = self.settings.issuer.clone();
@@ -191,7 +194,7 @@ impl IdentityProviderClient {
             .await
     }
 
-    /// `openid` is what makes it a statement about somebody; `offline_access` is what makes it last.
+    /// The scopes to request: `openid` for an ID token, `offline_access` for a refresh token.
     fn scopes(&self, server: &AuthorizationServer) -> Vec<String> {
         let mut wanted = vec!["openid".to_owned()];
         scopes::add_missing_scopes(&mut wanted, &self.settings.scopes);
@@ -210,7 +213,7 @@ impl IdentityProviderClient {
     }
 }
 
-/// Two that differ in issuer or client share no sign-in.
+/// The store key: settings that differ in issuer or client share no sign-in.
 fn provider_key(settings: &switchboard_config::IdentityProvider) -> String {
     let mut hash = Sha256::new();
     for part in ["identity provider", &settings.issuer, &settings.client_id] {

@@ -1,15 +1,17 @@
-//! Another id token in place of one that has ended. Any number of servers may need it at once, in any number of
-//! processes; the refresh token is shown once for all of them.
+//! Renewal of an expired ID token. Any number of servers in any number of processes may need it at once; the
+//! refresh token is sent once for all of them.
+//!
+//! Used by `organisation::exchange`.
 
 use super::IdentityProviderClient;
 use crate::account::{OAuthAccount, SignInRecord};
 use crate::error::{Error, IdentityProviderStep};
 use crate::token::unix_now;
 
-// === impl IdentityProvider ===
+// === impl IdentityProviderClient ===
 
 impl IdentityProviderClient {
-    /// Who is signed in, with an id token that has not ended.
+    /// Returns the account with an ID token that has not expired.
     pub(super) async fn current(&self) -> Result<OAuthAccount, Error> {
         let (record, _) = self.shelf.load().await?;
         let Some(account) = record.account else { return Err(self.nobody_signed_in(record.lost)) };
@@ -17,7 +19,7 @@ impl IdentityProviderClient {
             return Ok(account);
         }
         match self.renew(&account).await {
-            // It is good for a while yet.
+            // The ID token is valid for a while yet.
             Err(error) if !account.is_expired(unix_now()) => {
                 tracing::warn!(error = error.error_chain(), "an id token could not be renewed");
                 Ok(account)
@@ -26,11 +28,12 @@ impl IdentityProviderClient {
         }
     }
 
-    /// Goes on when nobody waits for it any more: what the provider has sent must not get lost on the way.
+    /// Renews the ID token in a task of its own, so that a cancelled request does not lose a new refresh
+    /// token.
     pub(super) async fn renew(&self, before: &OAuthAccount) -> Result<OAuthAccount, Error> {
         let (provider, before) = (self.clone(), before.clone());
         let renewing = tokio::spawn(async move { provider.renew_alone(&before).await });
-        // A task that is gone took its runtime with it; nobody reads the error.
+        // The task can only be gone together with the runtime, so no caller sees this error.
         renewing.await.unwrap_or(Err(Error::Abandoned { minutes: 0 }))
     }
 
@@ -39,7 +42,7 @@ impl IdentityProviderClient {
         let (record, _) = self.shelf.load().await?;
         let Some(account) = record.account else { return Err(self.nobody_signed_in(record.lost)) };
         if account.id_token != before.id_token {
-            return Ok(account); // Somebody was faster.
+            return Ok(account); // Another task or process has renewed the token.
         }
         match self.refresh(&account).await {
             Ok(renewed) => {

@@ -1,4 +1,6 @@
-//! The store in files: `<key>.json`, sealed and replaced atomically, and `<key>.lock` beside it.
+//! The sign-in store in files: `<key>.json`, sealed and replaced atomically, and `<key>.lock` beside it.
+//!
+//! Used by every command that signs in, and by the hub. It does not choose the sealing key (`store::key`).
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
@@ -11,7 +13,7 @@ use super::seal::SealedRecord;
 use super::{RecordStamp, SignInStore, SignInStoreError};
 use crate::account::SignInRecord;
 
-/// Sign-ins in a folder.
+/// A store in a folder.
 pub struct FileSignInStore {
     folder: PathBuf,
     keys: RecordKeys,
@@ -20,13 +22,13 @@ pub struct FileSignInStore {
 // === impl FileSignInStore ===
 
 impl FileSignInStore {
-    /// A store in `folder`, which is made when something is first kept.
+    /// A store in `folder`, which is created with the first record.
     pub fn new(folder: impl Into<PathBuf>, keychain: Arc<dyn Keychain>) -> Self {
         let folder = folder.into();
         Self { keys: RecordKeys::new(folder.clone(), keychain), folder }
     }
 
-    /// Where the key is with which the next sign-in is sealed.
+    /// Where the key for the next record is, or would be.
     pub fn key_location(&self) -> Result<KeyLocation, SignInStoreError> {
         let _alone = self.lock_keys()?;
         Ok(self.keys.sealing_key()?.1)
@@ -36,7 +38,7 @@ impl FileSignInStore {
         self.folder.join(format!("{key}.json"))
     }
 
-    /// Held while the key is looked for, so that two processes do not make two.
+    /// Locks the choice of a key, so that two processes do not create two.
     fn lock_keys(&self) -> Result<File, SignInStoreError> {
         let file = self.lock_file("key")?;
         file.lock().map_err(|source| file_error(&self.folder, source))?;
@@ -98,7 +100,7 @@ impl SignInStore for FileSignInStore {
         if !matches!(self.check(), Err(SignInStoreError::KeyDamaged { .. })) {
             return Ok(None);
         }
-        // Judged again where no other process can put a new key in its place.
+        // Checked again under the lock, where no other process can put a new key in place.
         let _alone = self.lock_keys()?;
         self.keys.set_damaged_file_aside()
     }
@@ -134,7 +136,7 @@ impl SignInStore for FileSignInStore {
     fn try_lock(&self, key: &str) -> Result<Option<Box<dyn Send + Sync>>, SignInStoreError> {
         let file = self.lock_file(key)?;
         match file.try_lock() {
-            // Given back when the file is closed, by whom or what ever.
+            // Closing the file releases the lock, even if the process is killed.
             Ok(()) => Ok(Some(Box::new(file))),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(source)) => Err(file_error(&self.folder, source)),
@@ -146,7 +148,7 @@ fn file_error(path: &Path, source: io::Error) -> SignInStoreError {
     SignInStoreError::File { path: path.to_owned(), source }
 }
 
-/// A folder that only its owner looks into.
+/// Creates a folder that only its owner can enter.
 fn create_private_folder(folder: &Path) -> Result<(), io::Error> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
@@ -155,7 +157,7 @@ fn create_private_folder(folder: &Path) -> Result<(), io::Error> {
     builder.create(folder)
 }
 
-/// On the disk before it is renamed: what is there after a crash is the old record or the new one.
+/// Syncs before the rename, so that after a crash the file holds the old record or the new one.
 fn replace(folder: &Path, path: &Path, text: &[u8]) -> Result<(), io::Error> {
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
     file.write_all(text)?;

@@ -1,4 +1,7 @@
-//! Where the key is: in the keychain of the operating system, else in a file that only its owner reads.
+//! The keys that seal records: in the keychain of the operating system, else in a file that only its owner
+//! can read.
+//!
+//! Used by `store::file`. It does not seal (`store::seal`).
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -11,7 +14,7 @@ use super::{KeyExposure, SignInStoreError};
 const KEYCHAIN_SERVICE: &str = "switchboard";
 const KEYCHAIN_USER: &str = "sign-ins";
 const KEY_FILE_NAME: &str = "key";
-/// How long a key is.
+/// The length of a key.
 pub(super) const KEY_BYTES: usize = 32;
 /// How much of the key file is read: enough to see that it is longer than a key.
 const MAX_KEY_FILE_BYTES: u64 = 64;
@@ -21,30 +24,31 @@ const MAX_KEY_FILE_BYTES: u64 = 64;
 pub enum KeyLocation {
     /// In the operating system's keychain.
     Keychain,
-    /// In a file, which has been there before.
+    /// In a file that existed before.
     File,
-    /// In a file that was made just now, because there is no keychain.
+    /// In a file that was just created, because there is no keychain.
     NewFile,
 }
 
-/// A keychain: keeps one secret.
+/// A keychain that holds one secret.
 pub trait Keychain: Send + Sync + 'static {
-    /// The secret, `None` where there is none yet; an error where the keychain is not to be had.
+    /// Returns the secret, or `None` if there is none yet; an error if the keychain is unavailable.
     fn get(&self) -> Result<Option<Vec<u8>>, io::Error>;
 
-    /// Keeps it.
+    /// Stores the secret.
     fn set(&self, secret: &[u8]) -> Result<(), io::Error>;
 }
 
-/// The operating system's: macOS Keychain, Windows Credential Manager, Secret Service.
+/// The operating system's keychain: macOS Keychain, Windows Credential Manager, Secret Service.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemKeychain;
 
-/// None.
+/// A keychain that is never available.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoKeychain;
 
-/// The keys of a store. The keychain is asked once; the file is looked at each time, since its mode may change.
+/// The keys of a store. The keychain is read once; the key file is checked each time, since its mode may
+/// change.
 pub(super) struct RecordKeys {
     folder: PathBuf,
     keychain: Arc<dyn Keychain>,
@@ -91,14 +95,15 @@ impl Keychain for NoKeychain {
     }
 }
 
-// === impl Keys ===
+// === impl RecordKeys ===
 
 impl RecordKeys {
     pub(super) fn new(folder: PathBuf, keychain: Arc<dyn Keychain>) -> Self {
         Self { folder, keychain, known: Mutex::default() }
     }
 
-    /// Whether there is a key to be had, or made: a file that is not private matters only without a keychain.
+    /// Checks that a key exists or can be created. A key file that is not private matters only without a
+    /// keychain.
     pub(super) fn check(&self) -> Result<(), SignInStoreError> {
         let of_file = self.file_key();
         if of_file.is_err() && self.known_keychain().is_some() {
@@ -107,7 +112,7 @@ impl RecordKeys {
         of_file.map(drop)
     }
 
-    /// Renames the key file if it is damaged and there is no keychain in its place. Called by one process at a time.
+    /// Renames a damaged key file if there is no keychain instead. The caller holds the lock among processes.
     pub(super) fn set_damaged_file_aside(&self) -> Result<Option<PathBuf>, SignInStoreError> {
         let Err(SignInStoreError::KeyDamaged { path }) = self.check() else { return Ok(None) };
         let aside = free_path(&path);
@@ -117,7 +122,8 @@ impl RecordKeys {
         }
     }
 
-    /// The key of that name, for opening. A file that is not private is an error only where its key is needed.
+    /// Returns the key with this name, for opening. A key file that is not private is an error only if its
+    /// key is needed.
     pub(super) fn find_key(&self, name: &str) -> Result<Option<RecordKey>, SignInStoreError> {
         let of_file = self.file_key();
         if let Ok(Some(key)) = &of_file
@@ -131,14 +137,15 @@ impl RecordKeys {
         }
     }
 
-    /// Where the key of that name is.
+    /// Where the key with this name is.
     pub(super) fn place_of(&self, name: &str) -> Option<KeyLocation> {
         self.find_key(name).ok().flatten()?;
         let is_file = self.file_key().is_ok_and(|key| key.is_some_and(|key| key.name() == name));
         Some(if is_file { KeyLocation::File } else { KeyLocation::Keychain })
     }
 
-    /// The key for sealing: the keychain's where there is one. Called by one process at a time.
+    /// Returns the key for sealing: the keychain's if there is one. The caller holds the lock among
+    /// processes.
     pub(super) fn sealing_key(&self) -> Result<(RecordKey, KeyLocation), SignInStoreError> {
         let mut known = self.lock_cache();
         if known.keychain.is_none() {
@@ -148,12 +155,12 @@ impl RecordKeys {
             return Ok((key.clone(), KeyLocation::Keychain));
         }
         let (key, place) = self.of_file()?;
-        // One that this process has made stays new to it.
+        // A file that this process created stays `NewFile` for this process.
         let place = *known.place.get_or_insert(place);
         Ok((key, place))
     }
 
-    /// The keychain's key, asked for until there is one.
+    /// Returns the keychain's key; read once, and again until the keychain has one.
     fn known_keychain(&self) -> Option<RecordKey> {
         let mut known = self.lock_cache();
         if known.keychain.is_none() {
@@ -166,7 +173,7 @@ impl RecordKeys {
         Ok(self.keychain.get()?.and_then(|bytes| RecordKey::from_bytes(&bytes)))
     }
 
-    /// Nothing where there is no keychain.
+    /// Returns the keychain's key, or creates one; `None` without a keychain.
     fn of_keychain_or_new(&self) -> Result<Option<RecordKey>, SignInStoreError> {
         let missing = match self.of_keychain() {
             Ok(None) => true,
@@ -180,7 +187,7 @@ impl RecordKeys {
             return Ok(None);
         }
         let key = RecordKey::random().ok_or(SignInStoreError::Random)?;
-        // What was kept is what counts: a keychain that forgets is none.
+        // Read back, because a keychain that does not store the key counts as none.
         let kept = self.keychain.set(key.bytes()).and_then(|()| self.of_keychain());
         Ok(kept.ok().flatten())
     }
@@ -219,20 +226,20 @@ impl RecordKeys {
     }
 }
 
-/// What is where the key should be.
+/// The content of the key file.
 enum KeyFileContent {
     Missing,
     Key(RecordKey),
-    /// A key that other users may know, or have put there.
+    /// A key that other users may have read or written.
     Exposed(KeyExposure),
-    /// Something else than a key: an empty file, a part of one, a text.
+    /// No key: an empty file, a part of a key, a text.
     Damaged,
 }
 
 fn read_key_file(path: &Path) -> Result<KeyFileContent, io::Error> {
     let mut options = OpenOptions::new();
     options.read(true);
-    // A pipe is not waited for.
+    // `O_NONBLOCK`: opening a pipe must not block.
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, nix::libc::O_NONBLOCK);
     let file = match options.open(path) {
@@ -242,7 +249,7 @@ fn read_key_file(path: &Path) -> Result<KeyFileContent, io::Error> {
         }
         Err(error) => return Err(error),
     };
-    // Of the file that is open, so that it is the one that is read.
+    // The metadata of the open file, so that the checked file is the one that is read.
     if let Some(exposure) = exposure(&file.metadata()?) {
         return Ok(KeyFileContent::Exposed(exposure));
     }
@@ -251,7 +258,7 @@ fn read_key_file(path: &Path) -> Result<KeyFileContent, io::Error> {
     Ok(RecordKey::from_bytes(&bytes).map_or(KeyFileContent::Damaged, KeyFileContent::Key))
 }
 
-/// How other users could know or choose what is in a file.
+/// How other users could have read or written a file.
 #[cfg(unix)]
 fn exposure(about: &fs::Metadata) -> Option<KeyExposure> {
     use std::os::unix::fs::MetadataExt as _;
@@ -266,7 +273,8 @@ fn exposure(_: &fs::Metadata) -> Option<KeyExposure> {
     None
 }
 
-/// The whole key or none: a crash, or a full disk, leaves no part of a key. `NamedTempFile` is private to its owner.
+/// Writes the whole key or nothing: a crash or a full disk leaves no part of a key. `NamedTempFile` is
+/// private to its owner.
 fn write(folder: &Path, path: &Path, bytes: &[u8]) -> Result<(), io::Error> {
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
     file.write_all(bytes)?;
@@ -275,7 +283,7 @@ fn write(folder: &Path, path: &Path, bytes: &[u8]) -> Result<(), io::Error> {
     Ok(())
 }
 
-/// A path beside `path` where nothing is: `key.damaged`, else `key.damaged-2` and so on.
+/// A free path beside `path`: `key.damaged`, else `key.damaged-2` and so on.
 fn free_path(path: &Path) -> PathBuf {
     let mut free = path.with_extension("damaged");
     let mut number = 1;

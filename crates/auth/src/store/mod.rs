@@ -1,7 +1,9 @@
-//! Where sign-ins are kept: one sealed file for each server, the key to them in the operating system's keychain.
+//! The store of sign-ins: one sealed file for each server, sealed with a key in the operating system's
+//! keychain.
 //!
-//! The keychain holds one key rather than every token. So it is asked once for each process, a token of any size fits,
-//! a rotation is one atomic replacement, and another process sees it by looking at a file.
+//! Used by `sign_in`, `oauth_credentials`, `organisation` and `switchboard login`. The keychain holds one key
+//! rather than every token. So each process reads the keychain once, a token of any size fits, a rotation is
+//! one atomic replacement, and another process sees it from the file's stamp.
 
 mod file;
 mod key;
@@ -18,68 +20,70 @@ pub(crate) use stored_record::{RecordLock, StoredRecord};
 
 use crate::account::SignInRecord;
 
-/// Where sign-ins are kept. Every call may touch a disk or a keychain, but for `stamp`.
+/// A store of sign-ins. Every method but `stamp` may block on a disk or a keychain.
 ///
-/// An implementation replaces a record whole or not at all, and its locks end with the process that holds them.
+/// An implementation replaces a record whole or not at all, and its locks end with the process that holds
+/// them.
 pub trait SignInStore: Send + Sync + 'static {
-    /// What is kept under `key`.
+    /// Loads the record under `key`.
     fn load(&self, key: &str) -> Result<Option<SignInRecord>, SignInStoreError>;
 
-    /// Keeps it in place of what was there.
+    /// Saves the record, replacing the previous one.
     fn save(&self, key: &str, record: &SignInRecord) -> Result<(), SignInStoreError>;
 
-    /// Forgets it.
+    /// Deletes the record.
     fn remove(&self, key: &str) -> Result<(), SignInStoreError>;
 
-    /// Whether a record could be saved and opened again, as far as that can be told beforehand.
+    /// Checks beforehand, as far as possible, that a record can be saved and opened again.
     fn check(&self) -> Result<(), SignInStoreError> {
         Ok(())
     }
 
-    /// Renames a damaged key, so that the next record is sealed with a new one; the new path, if that was done.
+    /// Renames a damaged key, so that the next record is sealed with a new key. Returns the new path if it
+    /// did.
     ///
-    /// Records that the damaged key sealed stay where they are: they open again if the key is restored.
+    /// Records that the damaged key sealed stay: they open again if the key is restored.
     fn set_damaged_key_aside(&self) -> Result<Option<PathBuf>, SignInStoreError> {
         Ok(None)
     }
 
-    /// Everything that is kept, by key.
+    /// The keys of all records.
     fn keys(&self) -> Result<Vec<String>, SignInStoreError>;
 
-    /// Changes whenever what is kept under `key` does.
+    /// The stamp of a record; differs after every change.
     fn stamp(&self, key: &str) -> Option<RecordStamp>;
 
-    /// Where the key is that opens what is kept under `key`; nothing where none is needed or to be had.
+    /// Where the sealing key of a record is; `None` if the record needs none or its key is missing.
     fn key_location_of(&self, key: &str) -> Option<KeyLocation> {
         let _ = key;
         None
     }
 
-    /// The right to change what is kept under `key`, given back when dropped; nothing if somebody else has it.
+    /// Locks a record for a change, until the lock is dropped; `None` if another holder has it.
     fn try_lock(&self, key: &str) -> Result<Option<Box<dyn Send + Sync>>, SignInStoreError>;
 }
 
-/// Tells one state of a record from another.
+/// The stamp of a record file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordStamp {
     changed: SystemTime,
-    /// A replaced file is another file, even within one tick of the clock.
+    /// The inode: a replaced file has another one, even within one tick of the clock.
     number: u64,
 }
 
-/// How other users could know the key, or have chosen it.
+/// How other users could have read or chosen the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyExposure {
-    /// Its mode lets them.
+    /// The file's mode permits it.
     Mode,
-    /// The file is one of theirs.
+    /// Another user owns the file.
     Owner,
 }
 
 // === impl KeyExposure ===
 
 impl KeyExposure {
-    /// What is wrong with the file at `path`, and what to do about it.
+    /// Says what is wrong with the file at `path`, and what to do about it.
     fn advice(self, path: &Path) -> String {
         let path = path.display();
         match self {
@@ -89,39 +93,39 @@ impl KeyExposure {
     }
 }
 
-/// What is kept could not be read or written.
+/// A failure of the sign-in store.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)] // fields: `path` is the file, `source` the cause
 pub enum SignInStoreError {
-    /// The disk said no.
+    /// A file could not be read or written.
     #[error("cannot use `{}`", path.display())]
     File {
         path: PathBuf,
         #[source]
         source: io::Error,
     },
-    /// The file is not what was written.
+    /// The file does not hold a sealed record.
     #[error("`{}` is damaged", path.display())]
     Damaged { path: PathBuf },
-    /// The key that it was sealed with is not to be had.
+    /// The key that sealed the record is missing.
     #[error("the keychain that holds the key of `{}` cannot be reached from here", path.display())]
     NoKey { path: PathBuf },
-    /// Other users can read or change the file that holds the key, so it is not used.
+    /// Other users can read or change the key file, so it is not used.
     #[error("the key to your sign-ins is not used: {}", exposure.advice(path))]
     KeyExposed { path: PathBuf, exposure: KeyExposure },
-    /// The file that holds the key does not hold one.
+    /// The key file does not hold a key.
     #[error(
         "the key to your sign-ins is damaged: `{}` does not hold the {} bytes of a key",
         path.display(), key::KEY_BYTES
     )]
     KeyDamaged { path: PathBuf },
-    /// The operating system gives no random numbers.
+    /// The operating system returned no random numbers.
     #[error("the operating system gives no random numbers")]
     Random,
-    /// Somebody else holds it, for too long.
+    /// Another process holds the lock for too long.
     #[error("another process has been renewing the sign-in for {seconds} seconds")]
     Busy { seconds: u64 },
-    /// A keychain, or a disk, that does not answer.
+    /// A keychain or a disk does not answer.
     #[error("the store did not answer within {seconds} seconds")]
     Stuck { seconds: u64 },
 }

@@ -1,4 +1,7 @@
-//! Sealing: what is written can be read, and changed unnoticed, by nobody without the key.
+//! Sealing of records (authenticated encryption): without the key, a record can be neither read nor changed
+//! unnoticed.
+//!
+//! Used by `store::file`. It does not keep the key (`store::key`).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,28 +12,28 @@ use sha2::{Digest, Sha256};
 use super::key::KEY_BYTES;
 use crate::secret::Secret;
 
-/// A key, and a name for it.
+/// A sealing key.
 #[derive(Clone, Debug)]
 pub(super) struct RecordKey(Secret<[u8; KEY_BYTES]>);
 
-/// What stands in a file.
+/// The JSON content of a record file.
 #[derive(Serialize, Deserialize)]
 pub(super) struct SealedRecord {
     version: u8,
-    /// Which key opens it.
+    /// The name of the key that opens it.
     pub(super) key: String,
     nonce: String,
     text: String,
 }
 
-// === impl Key ===
+// === impl RecordKey ===
 
 impl RecordKey {
     pub(super) fn new(bytes: [u8; KEY_BYTES]) -> Self {
         Self(Secret::new(bytes))
     }
 
-    /// One that nobody has; nothing where there is no randomness.
+    /// Creates a random key; `None` without randomness.
     pub(super) fn random() -> Option<Self> {
         let mut bytes = [0; KEY_BYTES];
         getrandom::fill(&mut bytes).ok()?;
@@ -45,13 +48,14 @@ impl RecordKey {
         self.0.expose()
     }
 
-    /// Its name: says nothing about the key.
+    /// The key's name: a hash that does not reveal the key.
     pub(super) fn name(&self) -> String {
         let hash = Sha256::digest([b"switchboard key ".as_slice(), self.bytes()].concat());
         STANDARD.encode(&hash[..9])
     }
 
-    /// Seals `text`, to be opened under the same `label` only: a file put in another's place does not open.
+    /// Seals `text` under `label`. It opens under that label only, so a file put in another's place does not
+    /// open.
     pub(super) fn seal(&self, label: &str, mut text: Vec<u8>) -> Option<SealedRecord> {
         let mut nonce = [0; NONCE_LEN];
         getrandom::fill(&mut nonce).ok()?;
@@ -62,7 +66,7 @@ impl RecordKey {
         Some(SealedRecord { version: 1, key: self.name(), nonce, text })
     }
 
-    /// Opens what was sealed; nothing if it was not sealed so.
+    /// Opens a sealed record; `None` if the key or label differs or the text was changed.
     pub(super) fn open(&self, label: &str, sealed: &SealedRecord) -> Option<Vec<u8>> {
         let nonce: [u8; NONCE_LEN] = STANDARD.decode(&sealed.nonce).ok()?.try_into().ok()?;
         let mut text = STANDARD.decode(&sealed.text).ok()?;

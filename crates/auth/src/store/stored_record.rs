@@ -1,4 +1,6 @@
-//! One record of a store, used from asynchronous code: nothing blocks, and no wait is without an end.
+//! One record of a store for asynchronous code: calls run on blocking threads, and every wait has a timeout.
+//!
+//! Used by `sign_in` and `organisation`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,20 +10,20 @@ use tokio::time::{Instant, sleep, timeout};
 use super::{KeyLocation, RecordStamp, SignInStore, SignInStoreError};
 use crate::account::SignInRecord;
 
-/// Long enough for somebody to unlock their keychain.
+/// Long enough for the user to unlock the keychain.
 const STORE_TIMEOUT: Duration = Duration::from_secs(60);
-/// Longer than any renewal takes that another process does.
+/// Longer than a renewal by another process takes.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
 const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// A record, and where it is kept.
+/// A record in a store.
 #[derive(Clone)]
 pub(crate) struct StoredRecord {
     store: Arc<dyn SignInStore>,
     key: Arc<str>,
 }
 
-/// The right to change one record, among all tasks and processes. Given back when dropped.
+/// The lock on one record among all tasks and processes. Released on drop.
 pub(crate) struct RecordLock {
     _held: Box<dyn Send + Sync>,
 }
@@ -37,7 +39,8 @@ impl StoredRecord {
         self.store.stamp(&self.key)
     }
 
-    /// What is kept, with a stamp from before it was read: a change in between is seen the next time.
+    /// Loads the record, with a stamp taken before the read, so that a change during the read shows at the
+    /// next comparison.
     pub(crate) async fn load(
         &self,
     ) -> Result<(SignInRecord, Option<RecordStamp>), SignInStoreError> {
@@ -46,7 +49,7 @@ impl StoredRecord {
         Ok((record.unwrap_or_default(), stamp))
     }
 
-    /// What is kept, if anything is, and where the key to it is.
+    /// Loads the record if there is one, and says where its key is.
     pub(crate) async fn inspect(
         &self,
     ) -> Result<Option<(SignInRecord, Option<KeyLocation>)>, SignInStoreError> {
@@ -57,7 +60,7 @@ impl StoredRecord {
         .await
     }
 
-    /// Makes sure that a record can be saved, as far as that can be told beforehand. A damaged key is set aside.
+    /// Checks beforehand that a record can be saved. A damaged key is set aside.
     pub(crate) async fn prepare(&self) -> Result<(), SignInStoreError> {
         self.blocking(|store, _| {
             if let Some(path) = store.set_damaged_key_aside()? {
@@ -84,7 +87,7 @@ impl StoredRecord {
         self.blocking(<dyn SignInStore>::remove).await
     }
 
-    /// Waits for the right to change the record.
+    /// Waits for the lock on the record.
     pub(crate) async fn lock(&self) -> Result<RecordLock, SignInStoreError> {
         let until = Instant::now() + LOCK_TIMEOUT;
         loop {
@@ -106,7 +109,7 @@ impl StoredRecord {
         let working = tokio::task::spawn_blocking(move || work(&*store, &key));
         match timeout(STORE_TIMEOUT, working).await {
             Ok(Ok(done)) => done,
-            // Neither the task's end with its runtime nor its panic leaves anything to say.
+            // The blocking task panicked or ended with its runtime; there is no error to pass on.
             Ok(Err(_)) | Err(_) => {
                 Err(SignInStoreError::Stuck { seconds: STORE_TIMEOUT.as_secs() })
             }

@@ -1,4 +1,6 @@
-//! What a token says of itself, and whether that is what it has to say.
+//! The claims of an access token, and the checks that they must pass.
+//!
+//! Used by `verify` after the signature is checked.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -7,10 +9,10 @@ use url::Url;
 use super::{TokenRejection, VerifiedToken};
 use crate::scopes::split_scopes;
 
-/// No subject is longer (OpenID Connect).
+/// The longest subject that OpenID Connect allows.
 const MAX_SUBJECT_BYTES: usize = 255;
 
-/// The claims that matter.
+/// The claims that are checked.
 #[derive(Debug, Deserialize)]
 pub(super) struct AccessTokenClaims {
     #[serde(default)]
@@ -19,31 +21,31 @@ pub(super) struct AccessTokenClaims {
     sub: String,
     #[serde(default)]
     aud: Value,
-    /// A token without an end is not taken.
+    /// A token without `exp` is rejected.
     #[serde(default)]
     exp: Option<f64>,
     #[serde(default)]
     nbf: Option<f64>,
     #[serde(default)]
     scope: Option<Value>,
-    /// The same, as some issuers call it.
+    /// The scopes under the name that some issuers use.
     #[serde(default)]
     scp: Option<Value>,
-    /// What it is bound to.
+    /// The key that the token is bound to.
     #[serde(default)]
     cnf: Option<Value>,
 }
 
-/// Whom a token has to be for.
+/// The audience that a token must have.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ExpectedAudience<'a> {
-    /// One of these, letter by letter.
+    /// One of these names, compared as text.
     Any(&'a [String]),
-    /// What is at this URL: it, or something it lies beneath.
+    /// The resource at this URL, or one above it.
     Resource(&'a str),
 }
 
-/// What the claims have to be.
+/// The values that the claims must have.
 pub(super) struct ExpectedClaims<'a> {
     pub(super) issuer: &'a str,
     pub(super) audience: ExpectedAudience<'a>,
@@ -52,7 +54,7 @@ pub(super) struct ExpectedClaims<'a> {
     pub(super) leeway: u64,
 }
 
-// === impl Expected ===
+// === impl ExpectedClaims ===
 
 impl ExpectedClaims<'_> {
     pub(super) fn check(
@@ -95,14 +97,14 @@ impl ExpectedClaims<'_> {
     }
 }
 
-/// Seconds since 1970. Some issuers write fractions.
+/// Converts seconds since 1970. Some issuers write fractions.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked to fit")]
 fn to_unix_seconds(seconds: f64) -> Option<u64> {
-    // Numbers of this size are exact.
+    // An `f64` of this size is exact.
     (0.0..9e15).contains(&seconds).then_some(seconds as u64)
 }
 
-// === impl Audience ===
+// === impl ExpectedAudience ===
 
 impl ExpectedAudience<'_> {
     fn matches(&self, name: &str) -> bool {
@@ -116,7 +118,7 @@ impl ExpectedAudience<'_> {
     }
 }
 
-// === impl Claims ===
+// === impl AccessTokenClaims ===
 
 impl AccessTokenClaims {
     fn scopes(&self) -> Vec<String> {
@@ -126,7 +128,7 @@ impl AccessTokenClaims {
     }
 }
 
-/// One text, or a list of them.
+/// Reads one text, or a list of texts.
 fn words(value: &Value) -> Vec<String> {
     match value {
         Value::String(word) => vec![word.clone()],

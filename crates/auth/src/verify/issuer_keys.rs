@@ -1,5 +1,7 @@
-//! The issuer's keys, fetched when they are needed. A key that nobody has heard of is asked for, but not more often than
-//! strangers may make us ask.
+//! The signing keys of an issuer (JWKS), fetched when a token needs them. An unknown key id triggers a fetch,
+//! but no more often than `MIN_FETCH_INTERVAL`.
+//!
+//! Used by `verify`. It does not check signatures (`verify::keys`).
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -17,17 +19,17 @@ use crate::fetch::Fetcher;
 use crate::metadata::{IssuerSource, discover_server};
 
 const DOCUMENT_NAME: &str = "the issuer's keys";
-/// How old keys become before they are looked at again: a key that was withdrawn is not believed for longer.
+/// How long keys are cached: a withdrawn key is trusted no longer than this.
 const MAX_KEYS_AGE: Duration = Duration::from_secs(10 * 60);
-/// The least time between two fetches: tokens that name unknown keys cost nothing to make.
+/// The least time between two fetches, because anyone can make tokens that name unknown keys.
 const MIN_FETCH_INTERVAL: Duration = Duration::from_secs(10);
 
-/// The keys of one issuer.
+/// The cached keys of one issuer.
 pub(super) struct IssuerKeys {
     issuer: String,
     network: HttpPoolOptions,
     state: Mutex<IssuerKeysState>,
-    /// Fetching happens one at a time; the next in line then finds it done.
+    /// Serializes fetches; the next waiter finds the keys fetched.
     turn: tokio::sync::Mutex<()>,
 }
 
@@ -35,7 +37,7 @@ pub(super) struct IssuerKeys {
 struct IssuerKeysState {
     keys: Option<Arc<VerifyingKeys>>,
     fetched: Option<Instant>,
-    /// When it was last tried, with whatever success.
+    /// The time of the last attempt, successful or not.
     tried: Option<Instant>,
     failure: Option<String>,
 }
@@ -48,7 +50,7 @@ impl IssuerKeys {
         Self { issuer: issuer.to_owned(), network, state, turn }
     }
 
-    /// The key that a token is to be verified with.
+    /// Returns the key that verifies a token.
     pub(super) async fn find_key(
         &self,
         head: &TokenHeader,
@@ -67,7 +69,7 @@ impl IssuerKeys {
 
     async fn fetch_for(&self, head: &TokenHeader) -> Result<Arc<VerifyingKeys>, TokenRejection> {
         let _turn = self.turn.lock().await;
-        // Whoever was before us in line may have fetched what we need.
+        // A task that held the lock before may have fetched the key.
         if let Some(keys) = self.fresh().filter(|keys| keys.find_key(head).is_some()) {
             return Ok(keys);
         }
@@ -76,7 +78,7 @@ impl IssuerKeys {
             self.state().note(fetched);
         }
         let state = self.state();
-        // What was good a while ago is better than to turn everybody away.
+        // While the issuer is down, old keys are better than rejecting every token.
         state.keys.clone().ok_or_else(|| {
             let why = state.failure.clone().unwrap_or_default();
             TokenRejection::Unavailable { why }
@@ -100,7 +102,7 @@ impl IssuerKeys {
     }
 }
 
-// === impl State ===
+// === impl IssuerKeysState ===
 
 impl IssuerKeysState {
     fn note(&mut self, fetched: Result<VerifyingKeys, Error>) {

@@ -1,5 +1,7 @@
-//! The keys that an issuer publishes (RFC 7517), as far as they are of a kind we verify with. Others are passed over: an
-//! issuer may use them for something else.
+//! Verification keys (JWK, RFC 7517) and signature checks. Keys of unsupported kinds are skipped: an issuer
+//! may use them for something else.
+//!
+//! Used by `verify::issuer_keys` and `verify`.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -12,20 +14,20 @@ use serde::Deserialize;
 use super::TokenRejection;
 use super::token::{SigningAlgorithm, TokenHeader};
 
-/// No issuer has more.
+/// More keys than any issuer has.
 const MAX_KEYS: usize = 64;
 
-/// A set of keys, as it is published.
+/// A published set of keys.
 #[derive(Debug, Deserialize)]
 pub(super) struct JwkSet {
     keys: Vec<serde_json::Value>,
 }
 
-/// Keys by their names.
+/// The usable keys with their ids.
 #[derive(Clone, Debug)]
 pub(super) struct VerifyingKeys(Vec<(Option<String>, VerifyingKey)>);
 
-/// A key. Each verifies one algorithm: what a token says of itself does not choose how its key is used.
+/// A key for one algorithm: the token's header does not choose how its key is used.
 #[derive(Clone, Debug)]
 pub(super) enum VerifyingKey {
     Rs256 { modulus: Vec<u8>, exponent: Vec<u8> },
@@ -54,7 +56,7 @@ struct Jwk {
     y: Option<String>,
 }
 
-// === impl Keys ===
+// === impl VerifyingKeys ===
 
 impl VerifyingKeys {
     pub(super) fn read(document: JwkSet) -> Self {
@@ -62,7 +64,8 @@ impl VerifyingKeys {
         Self(document.keys.into_iter().take(MAX_KEYS).filter_map(read).collect())
     }
 
-    /// The key that a token names. One that names none is verified with the only key of its kind, if there is one.
+    /// Returns the key that a token names. A token that names none gets the only key of its algorithm, if
+    /// there is just one.
     pub(super) fn find_key(&self, head: &TokenHeader) -> Option<VerifyingKey> {
         let mut fitting = self.0.iter().filter(|(name, key)| {
             key.algorithm() == head.algorithm && (head.key.is_none() || *name == head.key)
@@ -72,7 +75,7 @@ impl VerifyingKeys {
     }
 }
 
-// === impl Key ===
+// === impl VerifyingKey ===
 
 impl VerifyingKey {
     fn algorithm(&self) -> SigningAlgorithm {
@@ -183,7 +186,7 @@ mod tests {
             keys.find_key(&head(SigningAlgorithm::EdDsa, None)).is_none(),
             "it is for something else"
         );
-        // Two keys that could be meant are none.
+        // Two keys that fit count as none.
         let mut twice = published();
         twice["keys"][3] = twice["keys"][1].clone();
         assert!(read(twice).find_key(&head(SigningAlgorithm::Es256, None)).is_none());

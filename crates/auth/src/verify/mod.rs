@@ -1,8 +1,8 @@
-//! The other side of a sign-in: whether a token that somebody shows was given by the issuer that is trusted, for us.
+//! Verification of access tokens that clients present: signed by the trusted issuer, and issued for us.
 //!
-//! A token is believed when it is signed with a key that the issuer publishes now, by an algorithm of a short list, and
-//! says that it is of that issuer, for this resource, and good at this moment. Who may do what with it is not decided
-//! here.
+//! Used by `cli::access` for the HTTP faces. A token is accepted when it is signed with a key that the issuer
+//! publishes now, by an algorithm of a short list, and names that issuer, this resource as audience, and a
+//! time that includes now. It does not decide what the token's holder may do.
 
 mod claims;
 mod issuer_keys;
@@ -18,102 +18,102 @@ use claims::{ExpectedAudience, ExpectedClaims};
 use issuer_keys::IssuerKeys;
 use token::ParsedToken;
 
-/// Clocks differ by so much.
+/// The tolerated clock skew.
 const CLOCK_LEEWAY: Duration = Duration::from_secs(60);
 
-/// What a resource believes.
+/// The trust settings of a resource.
 #[derive(Clone, Debug)]
 pub struct TrustedIssuer {
-    /// Who gives out tokens for it.
+    /// The issuer of accepted tokens.
     pub issuer: String,
-    /// What tokens are good for everywhere; without any, the URL that they are shown at.
+    /// The accepted audiences; if empty, the URL at which the token is presented.
     pub audiences: Vec<String>,
-    /// What a token has to allow.
+    /// The scopes that a token must have.
     pub scopes: Vec<String>,
 }
 
-/// Verifies tokens of one issuer.
+/// Verifies the tokens of one issuer.
 pub struct AccessTokenVerifier {
     trust: TrustedIssuer,
     keys: IssuerKeys,
 }
 
-/// Whom a token speaks for.
+/// The content of a valid token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VerifiedToken {
     /// The issuer.
     pub issuer: String,
-    /// Its name for them. No two people of an issuer have the same; without an issuer it means nothing.
+    /// The subject: unique among the users of one issuer, without meaning for another issuer.
     pub subject: String,
-    /// What the token allows.
+    /// The token's scopes.
     pub scopes: Vec<String>,
-    /// When it ends, in seconds since 1970.
+    /// When the token expires, in seconds since 1970.
     pub expires_at: u64,
 }
 
-/// Why a token is not believed. None of it says anything of what stands in the token.
+/// Why a token is rejected. The message repeats nothing of the token.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TokenRejection {
-    /// It is no signed JWT that can be read.
+    /// Not a readable signed JWT.
     #[error("it is not a token that can be read")]
     Malformed,
-    /// It is signed in a way that is not accepted, or not at all.
+    /// Signed by an algorithm that is not accepted, or not signed.
     #[error("it is not signed by RS256, ES256 or EdDSA")]
     Algorithm,
-    /// It is a token of another kind.
+    /// Another type of token.
     #[error("it is not an access token")]
     Kind,
-    /// No key of the issuer signed it.
+    /// The issuer publishes no key that fits.
     #[error("the issuer does not know the key that signed it")]
     UnknownKey,
-    /// The signature is somebody else's.
+    /// The signature is wrong.
     #[error("its signature is wrong")]
     Signature,
-    /// Somebody else gave it out.
+    /// Another issuer.
     #[error("another issuer gave it out")]
     Issuer,
-    /// It is for something else.
+    /// Another audience.
     #[error("it is for another resource")]
     Audience,
-    /// It is over.
+    /// The token has expired.
     #[error("it has expired")]
     Expired,
-    /// It is not good yet.
+    /// The token is not valid yet.
     #[error("it is not good yet")]
     NotYet,
-    /// It does not say whom it speaks for.
+    /// The token has no valid subject.
     #[error("it does not say whom it speaks for")]
     Subject,
-    /// It is bound to a key, and whoever shows it did not prove to have that.
+    /// The token is bound to a key, and proof of possession is not supported here.
     #[error("it is bound to a key")]
     Bound,
-    /// It does not allow enough.
+    /// A required scope is missing.
     #[error("it does not allow enough")]
     Scope,
-    /// The issuer's keys are not to be had; nothing is known of the token.
+    /// The issuer's keys could not be fetched, so the token could not be checked.
     #[error("the keys of the issuer cannot be had: {why}")]
     Unavailable {
-        /// Why, in one line.
+        /// The cause, in one line.
         why: String,
     },
 }
 
-// === impl Verifier ===
+// === impl AccessTokenVerifier ===
 
 impl AccessTokenVerifier {
-    /// For what is trusted. The issuer is asked for its keys when the first token is shown.
+    /// A verifier with these trust settings. The issuer's keys are fetched for the first token.
     pub fn new(trust: TrustedIssuer, network: HttpPoolOptions) -> Self {
         let keys = IssuerKeys::new(&trust.issuer, network);
         Self { trust, keys }
     }
 
-    /// What is trusted.
+    /// The trust settings.
     pub fn trusted_issuer(&self) -> &TrustedIssuer {
         &self.trust
     }
 
-    /// Whom a token speaks for that is shown at `resource`, a URL.
+    /// Verifies a token that was presented at the URL `resource`.
     pub async fn verify(
         &self,
         token: &str,

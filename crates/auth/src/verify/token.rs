@@ -1,4 +1,6 @@
-//! A JWT, taken apart. Nothing of it is believed here.
+//! A parser of JWTs. It checks no signature and no claim (`verify::keys`, `verify::claims`).
+//!
+//! Used by `verify`.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -7,13 +9,14 @@ use serde::Deserialize;
 use super::TokenRejection;
 use super::claims::AccessTokenClaims;
 
-/// No token is longer; HTTP servers would not take it in a header.
+/// Longer than any token that HTTP servers accept in a header.
 const MAX_TOKEN_BYTES: usize = 16 << 10;
-/// What access tokens call themselves, where they say it (RFC 9068). Other kinds of JWT have names of their own, so that
-/// none is taken for another.
+/// The `typ` values of access tokens (RFC 9068). Other kinds of JWT have other types, so that none is taken
+/// for an access token.
 const ACCESS_TOKEN_TYPES: [&str; 3] = ["jwt", "at+jwt", "application/at+jwt"];
 
-/// The ways of signing that are accepted. `none` is none, and what is signed with a shared secret proves nothing.
+/// The accepted algorithms. `none` and shared secrets are not among them, as they prove nothing about the
+/// issuer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SigningAlgorithm {
     Rs256,
@@ -21,17 +24,17 @@ pub(super) enum SigningAlgorithm {
     EdDsa,
 }
 
-/// What says how to verify the rest.
+/// The header fields that say how to verify the token.
 #[derive(Debug)]
 pub(super) struct TokenHeader {
     pub(super) algorithm: SigningAlgorithm,
     pub(super) key: Option<String>,
 }
 
-/// A token, in its parts.
+/// A parsed token.
 pub(super) struct ParsedToken<'a> {
     pub(super) head: TokenHeader,
-    /// The text that is signed.
+    /// The signed text.
     pub(super) signed: &'a [u8],
     payload: &'a str,
     pub(super) signature: Vec<u8>,
@@ -44,12 +47,12 @@ struct RawTokenHeader {
     kid: Option<String>,
     #[serde(default)]
     typ: Option<String>,
-    /// Extensions that have to be understood; none is.
+    /// Critical extensions; a token with any is rejected.
     #[serde(default)]
     crit: Option<serde_json::Value>,
 }
 
-// === impl Token ===
+// === impl ParsedToken ===
 
 impl<'a> ParsedToken<'a> {
     pub(super) fn parse(text: &'a str) -> Result<Self, TokenRejection> {
@@ -64,7 +67,7 @@ impl<'a> ParsedToken<'a> {
         Ok(Self { head: head.into_header()?, signed: signed.as_bytes(), payload, signature })
     }
 
-    /// What it says, for whoever has verified it.
+    /// The claims, unverified. The caller has to check the signature first.
     pub(super) fn claims(&self) -> Result<AccessTokenClaims, TokenRejection> {
         serde_json::from_slice(&decode_part(self.payload)?).map_err(|_| TokenRejection::Malformed)
     }
@@ -88,7 +91,7 @@ impl RawTokenHeader {
     }
 }
 
-// === impl Algorithm ===
+// === impl SigningAlgorithm ===
 
 impl SigningAlgorithm {
     pub(super) fn from_name(name: &str) -> Option<Self> {

@@ -1,4 +1,4 @@
-//! A workload signs in with a statement that somebody else made about it.
+//! Tests of the JWT bearer grant: a workload signs in with an assertion from a file.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use url::form_urlencoded;
 use crate::house::sign_in;
 use crate::vault::Agreeable;
 
-/// A server that lets in whoever brings the statement `good`.
+/// A server that issues a token for the assertion `good`.
 fn answer(request: &Request) -> Reply {
     let base = format!("http://{}", request.header("host").unwrap_or_default());
     let form: HashMap<_, _> = form_urlencoded::parse(&request.body).into_owned().collect();

@@ -1,4 +1,5 @@
-//! Answers and documents that are not what they should be: each is refused, says what it is, and gets nobody a token.
+//! Tests of malformed or forged answers and documents: each is refused with its own error, and yields no
+//! token.
 
 use std::net::TcpStream;
 use std::sync::Arc;
@@ -13,22 +14,22 @@ use url::Url;
 
 use crate::house::sign_in;
 
-/// What a server says in place of the truth; `BASE` is its address, `ELSEWHERE` another's.
+/// The false values that a server sends; `BASE` is its own address, `ELSEWHERE` another server's.
 #[derive(Clone, Copy, Default)]
 struct Lies {
-    /// The document of the resource.
+    /// The protected resource metadata.
     resource: Option<&'static str>,
-    /// The issuer of the authorization server's document.
+    /// The issuer in the authorization server metadata.
     issuer: Option<&'static str>,
-    /// One member of that document.
+    /// One member of the authorization server metadata.
     member: Option<(&'static str, &'static str)>,
-    /// Where the token endpoint sends everybody.
+    /// The redirect target of the token endpoint.
     moved: Option<&'static str>,
-    /// What comes back from the page, in place of `code=c&state=STATE`.
+    /// The authorization response, in place of `code=c&state=STATE`.
     answer: Option<&'static str>,
 }
 
-/// How somebody comes back.
+/// A user who pastes the address of the authorization response.
 struct Returning(Lies);
 
 impl OpenSignInPage for Returning {
@@ -44,7 +45,7 @@ impl OpenSignInPage for Returning {
     }
 }
 
-/// The server, another that must never be asked anything, and what was sent to its token endpoint.
+/// The server, and another server that must never get a request.
 struct Scene {
     server: Scripted,
     elsewhere: Scripted,
@@ -105,12 +106,12 @@ fn answer(request: &Request, lies: Lies, elsewhere: &str) -> Reply {
     }
 }
 
-/// Where a sign-in has to end.
+/// At which point a sign-in has to fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Before {
-    /// Before anybody is asked for a token.
+    /// Before a token is requested.
     Token,
-    /// After that.
+    /// After a token is requested.
     Nothing,
 }
 
@@ -210,7 +211,7 @@ async fn each_is_refused_and_says_why() {
     }
 }
 
-/// Somebody on this machine floods the port; whoever is meant comes through all the same.
+/// Another program floods the callback port; the right response arrives all the same.
 struct Flooding(Arc<AtomicUsize>);
 
 impl OpenSignInPage for Flooding {
@@ -238,7 +239,7 @@ fn knock(port: u16, target: &str) -> String {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
     write!(stream, "GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
     let mut answer = String::new();
-    // A connection that is cut answers nothing, which is an answer too.
+    // A cut connection leaves the answer empty, which the test accepts too.
     let _ = stream.read_to_string(&mut answer);
     answer
 }
@@ -248,7 +249,7 @@ async fn a_flood_of_guesses_gets_no_code_in() {
     let (scene, turned_away) = (Scene::new(Lies::default()).await, Arc::new(AtomicUsize::new(0)));
     let flooding = Flooding(turned_away.clone());
     let error = scene.sign_in().run(&SignInRequirement::default(), &flooding).await.unwrap_err();
-    // The right answer came, after all the wrong ones; this server has no token for it.
+    // The right response came after all the wrong ones; this server issues no token for it.
     assert!(matches!(&error, Error::Refused { .. }), "{error:?}");
     assert_eq!(turned_away.load(Ordering::Relaxed), 200);
     let asked = scene.server.requests();

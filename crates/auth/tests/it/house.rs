@@ -1,5 +1,5 @@
-//! A protected server and its authorization server under one roof. Tokens are rotated; an old refresh token that is
-//! shown again ends the whole sign-in, as the security guidance for OAuth has it.
+//! A protected server with its authorization server, for the tests. It rotates tokens; a refresh token that
+//! is sent twice ends the whole sign-in, as the security guidance for OAuth says.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -20,36 +20,36 @@ use url::{Url, form_urlencoded};
 
 const CALL: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add","arguments":{"a":2,"b":40}}}"#;
 
-/// What the authorization server does to whoever asks for a token, or gives one back.
+/// How the authorization server answers token and revocation requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Mood {
     #[default]
     Good,
-    /// Answers 503 this often first.
+    /// Answers 503 this many times first.
     Unwell(u32),
-    /// Says nothing, and cuts the connection.
+    /// Cuts the connection without an answer.
     Gone,
-    /// Is not the authorization server at all: a page of whoever owns the network.
+    /// Answers like a captive portal: a page of the network's owner.
     Captive,
     /// Never answers.
     Silent,
 }
 
-/// What is known of the one who signed in.
+/// The state of the authorization server.
 #[derive(Debug, Default)]
 pub(crate) struct Books {
     pub(crate) mood: Mood,
     number: u32,
     access: Option<String>,
     refresh: Option<String>,
-    /// Scopes a call needs beyond those of the sign-in.
+    /// Scopes that a call needs beyond those of the sign-in.
     pub(crate) needs: Option<String>,
     pub(crate) scopes: String,
     pub(crate) registered: u32,
     pub(crate) refreshed: u32,
     pub(crate) asked: u32,
     pub(crate) revoked: Vec<String>,
-    /// A parameter to put into every answer to a sign-in.
+    /// A parameter to put into every authorization response.
     pub(crate) lies: Option<(&'static str, &'static str)>,
 }
 
@@ -58,7 +58,7 @@ pub(crate) struct House {
     books: Arc<Mutex<Books>>,
 }
 
-/// Somebody who agrees to everything, and how they come back.
+/// A user who agrees to every sign-in and is redirected back.
 struct Agreeable(Arc<Mutex<Books>>);
 
 // === impl House ===
@@ -82,7 +82,7 @@ impl House {
         self.server.requests().into_iter().map(|request| request.path).collect()
     }
 
-    /// What each request to the server itself was sent with.
+    /// The `Authorization` header of each request to the server.
     pub(crate) fn authorizations(&self) -> Vec<Option<String>> {
         let calls = self.server.requests().into_iter().filter(|request| request.path == "/mcp");
         calls.map(|request| request.header("authorization").map(str::to_owned)).collect()
@@ -92,12 +92,12 @@ impl House {
         self.books.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The token that was given last is not accepted any more.
+    /// Invalidates the last access token.
     pub(crate) fn expire(&self) {
         self.books().access = None;
     }
 
-    /// The sign-in is not accepted any more.
+    /// Invalidates the sign-in.
     pub(crate) fn forget(&self) {
         let mut books = self.books();
         (books.access, books.refresh) = (None, None);
@@ -170,7 +170,7 @@ fn answer(request: &Request, books: &mut Books) -> Reply {
     let base = format!("http://{}", request.header("host").unwrap_or_default());
     let form: HashMap<String, String> =
         form_urlencoded::parse(&request.body).into_owned().collect();
-    // As a proxy it is asked for whole URLs.
+    // As a proxy, it gets whole URLs.
     match request.path.strip_prefix(&base).unwrap_or(&request.path) {
         "/mcp" => books.call(request, &base),
         "/prm" => {
@@ -228,7 +228,7 @@ pub(crate) fn sign_in(url: Url, folder: &Path, oauth: OAuth) -> SignIn {
     SignIn::new(SignInTarget::new("house", url, Some(oauth)), store, HttpPoolOptions::default())
 }
 
-/// A client of its own, as another process would be: it shares nothing with others but the folder.
+/// A client like that of another process: it shares only the folder with others.
 pub(crate) fn client(url: &Url, folder: &Path, presence: UserPresence) -> HttpEndpoint {
     let sign_in = sign_in(url.clone(), folder, OAuth::default());
     client_with(url, OAuthCredentials::new(sign_in, presence))
@@ -239,7 +239,7 @@ pub(crate) fn client_with(url: &Url, provider: OAuthCredentials) -> HttpEndpoint
     HttpEndpoint::new(HttpPool::new(&HttpPoolOptions::default()).unwrap(), url.clone(), options)
 }
 
-/// One call, such as a real server answers too.
+/// One call, in a form that a real server answers too.
 pub(crate) async fn call(client: &HttpEndpoint) -> Result<u16, HttpError> {
     let answer = client.post(Bytes::from_static(CALL.as_bytes()), HeaderMap::new()).await?;
     Ok(answer.status.as_u16())

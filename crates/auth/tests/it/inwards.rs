@@ -1,5 +1,5 @@
-//! A server out in the world does not make us go inside, whatever its name means at which moment; and a proxy inside is
-//! no obstacle.
+//! Tests of network zones: a public server cannot make us fetch from the user's network, whatever its name
+//! resolves to, and a proxy in the user's network is no obstacle.
 
 use std::io;
 use std::net::IpAddr;
@@ -15,7 +15,7 @@ use url::Url;
 
 use crate::house::House;
 
-/// The only name here, and the address of this machine.
+/// A resolver with one name and this machine's address.
 struct OneName(&'static str);
 
 impl NameResolver for OneName {
@@ -38,7 +38,8 @@ fn named(house: &House, name: &str) -> Url {
     url
 }
 
-/// The name meant an address outside when the server refused us, and means this machine when its metadata is fetched.
+/// The name resolves to a public address when the server refuses, and to this machine when its metadata are
+/// fetched.
 #[tokio::test]
 async fn a_name_is_trusted_only_where_it_really_was() {
     let house = House::open().await;
@@ -62,7 +63,7 @@ async fn a_name_is_trusted_only_where_it_really_was() {
     assert_eq!(account.server_zone, Some(NetworkZone::Loopback));
 }
 
-/// What was found to be outside at the sign-in is not followed inside when the token is renewed or taken back.
+/// A server that was public at the sign-in is not followed into the user's network at renewal or revocation.
 #[tokio::test]
 async fn a_sign_in_remembers_where_its_server_was() {
     let house = House::open().await;

@@ -1,4 +1,5 @@
-//! A real Secret Service, on a bus of its own: each test is this program again, inside such a session.
+//! Tests of a real Secret Service on a bus of its own: each test runs this program again inside such a
+//! session.
 
 use std::io;
 use std::path::Path;
@@ -13,7 +14,7 @@ use switchboard_testkit::keychain::{self, LOCKED, UNLOCKED};
 
 const FOLDER: &str = "TEST_KEYCHAIN_FOLDER";
 
-/// The system's keychain, and how often it was asked.
+/// The system's keychain, with a count of its reads.
 #[derive(Default)]
 struct Counted(AtomicUsize);
 
@@ -28,7 +29,7 @@ impl Keychain for Counted {
     }
 }
 
-/// Does what `lines` say in a session of its own: shell, or `step NAME` for one of the tests below.
+/// Runs `lines` in a session of its own: shell, or `step NAME` for one of the tests below.
 fn session(folder: &Path, lines: &[&str]) {
     let step = r#"step() { "$PROGRAM" "keychain::$1" --exact --ignored; }"#;
     let output = keychain::session(folder, &format!("{step}\n{}", lines.join("\n")))
@@ -101,7 +102,7 @@ fn what_is_kept_is_found_by_the_next_process_and_forgotten_when_it_is_told() {
     let folder = tempfile::tempdir().unwrap();
     session(folder.path(), &[UNLOCKED, "step keep", "step find"]);
     assert!(!folder.path().join("sign-ins/key").exists(), "the key is in no file");
-    // Another session of the same person: their keychain is a file that their password opens.
+    // Another session of the user: the keychain is a file that the user's password opens.
     session(folder.path(), &[UNLOCKED, "step find", "step forget"]);
 }
 
@@ -110,7 +111,7 @@ fn a_keychain_that_is_locked_stands_in_nobodys_way() {
     let folder = tempfile::tempdir().unwrap();
     let lines = [UNLOCKED, "step keep", LOCKED, "step nothing_opens", "step fall_back"];
     session(folder.path(), &lines);
-    // Once it is open again, both what it sealed and what the file sealed can be read.
+    // Once the keychain is open again, records sealed with its key and with the file's key can be read.
     session(folder.path(), &[UNLOCKED, "step find"]);
 }
 

@@ -1,4 +1,5 @@
-//! Signing in and staying signed in, against an authorization server that rotates its tokens and can be made to fail.
+//! Tests of signing in and staying signed in, against an authorization server that rotates tokens and can be
+//! made to fail.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that fails should say where")]
 
 mod alone;

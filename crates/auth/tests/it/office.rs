@@ -1,4 +1,5 @@
-//! An organisation: its identity provider, and a server whose authorization server trusts it and nobody else.
+//! An organisation for the tests: its identity provider, and a server whose authorization server trusts only
+//! that provider.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -18,13 +19,13 @@ use switchboard_testkit::http::{Reply, Request, Scripted};
 use switchboard_wire::http::{EndpointOptions, HttpEndpoint, HttpPool, HttpPoolOptions};
 use url::{Url, form_urlencoded};
 
-/// What the identity provider has done, and what it does next.
+/// The requests that the identity provider got, and its next answers.
 #[derive(Default)]
 pub(crate) struct Files {
     pub(crate) visits: u32,
     pub(crate) renewals: u32,
     pub(crate) exchanges: Vec<HashMap<String, String>>,
-    /// Refuses what it is asked for, by grant type.
+    /// The errors with which it refuses, by grant type.
     pub(crate) refuses: HashMap<String, &'static str>,
     pub(crate) issued_type: Option<&'static str>,
     refresh: u32,
@@ -36,7 +37,7 @@ pub(crate) struct Office {
     files: Arc<Mutex<Files>>,
 }
 
-/// Somebody of the organisation, who is known to the provider.
+/// A user of the organisation, known to the provider.
 pub(crate) struct Employee(Arc<Mutex<Files>>);
 
 // === impl Office ===
@@ -78,7 +79,7 @@ impl Office {
         IdentityProviderClient::new(settings, None, store, HttpPoolOptions::default())
     }
 
-    /// Signing in to the server at `path`, as one of any number.
+    /// A sign-in to the server at `path`, one of any number.
     pub(crate) fn sign_in(&self, path: &str, folder: &Path) -> SignIn {
         let oauth = OAuth {
             client_id: Some("us-here".into()),
@@ -164,7 +165,7 @@ impl Files {
     }
 }
 
-/// The server, any path of which is protected, and its authorization server.
+/// The server, with every path protected, and its authorization server.
 fn trusting(request: &Request, files: &Files) -> Reply {
     let base = format!("http://{}", request.header("host").unwrap_or_default());
     let form: HashMap<_, _> = form_urlencoded::parse(&request.body).into_owned().collect();

@@ -1,4 +1,5 @@
-//! Signed in once with the organisation, let in everywhere; and where it fails, it is said where.
+//! Tests of signing in through an identity provider: one sign-in opens every server, and an error names its
+//! step.
 
 use std::sync::Arc;
 
@@ -45,7 +46,7 @@ async fn nobody_there_is_said_and_signing_in_anywhere_helps() {
         reason.contains(&format!("nobody is signed in to the identity provider `{issuer}`")),
         "{reason}"
     );
-    // `login` of one server brings somebody to the provider, and the others notice.
+    // `login` of one server opens the provider's page, and the other servers notice the sign-in.
     let before = credentials.sign_in_revision().await;
     let changed = credentials.sign_in_changed(before);
     let sign_in = office.sign_in("/two", folder.path());
@@ -74,8 +75,8 @@ async fn an_id_token_that_ends_is_renewed_once_for_all() {
     assert_eq!((files.visits, files.renewals), (1, 1));
 }
 
-/// Calls `/one` from eight processes at once: each client has a store and a provider of its own on the same folder.
-/// `spoil` then makes the token that is kept useless, and they call again.
+/// Calls `/one` from eight processes at once: each client has its own store and provider on one folder.
+/// `spoil` then makes the stored token useless, and they call again.
 async fn check_one_exchange(spoil: impl Fn(&mut OAuthAccount)) {
     let (office, folder) = (Office::open().await, tempfile::tempdir().unwrap());
     office.identity_provider(folder.path()).login(&office.employee()).await.unwrap();
@@ -107,7 +108,7 @@ async fn processes_that_are_refused_at_once_exchange_once() {
     check_one_exchange(|account| account.access = "revoked".to_owned().into()).await;
 }
 
-/// Where it fails when the provider or the server refuses, and in what words.
+/// Checks at which step a refusal of the provider or the server is reported, and with which message.
 async fn check(refused: &str, error: &'static str, leg: IdentityProviderStep) {
     let (office, folder) = (Office::open().await, tempfile::tempdir().unwrap());
     office.identity_provider(folder.path()).login(&office.employee()).await.unwrap();
@@ -152,7 +153,7 @@ async fn signing_out_forgets_and_an_entry_without_a_provider_says_so() {
     let provider = office.identity_provider(folder.path());
     assert!(provider.logout().await.unwrap().is_none());
     provider.login(&office.employee()).await.unwrap();
-    // This one has no way to take anything back, and that is said.
+    // This provider has no revocation endpoint, and the error says so.
     let why = provider.logout().await.unwrap().unwrap().unwrap_err();
     assert!(matches!(why, Error::NotTold { .. }), "{why:?}");
     assert!(provider.identity().await.unwrap().is_none());

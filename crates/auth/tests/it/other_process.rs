@@ -1,4 +1,4 @@
-//! Signing in and out in another process counts from the next request on.
+//! Tests of signing in and out in another process, which take effect with the next request.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use crate::house::{House, call, client_with};
 use crate::office::Office;
 
-/// A house, and a provider that stays while others use the same folder.
+/// A house, and a provider that keeps running while other processes use its folder.
 struct Scene {
     house: House,
     folder: TempDir,
@@ -41,13 +41,13 @@ impl Scene {
         sign_out(&sign_in).await.unwrap().unwrap().unwrap();
     }
 
-    /// What the server was shown with the last request.
+    /// The `Authorization` header of the last request.
     fn shown(&self) -> Option<String> {
         self.house.authorizations().pop().flatten()
     }
 }
 
-/// The house goes on accepting what was signed out of, so only the client can keep it back.
+/// The house still accepts tokens of a sign-in that has ended, so only the client can stop using them.
 #[tokio::test]
 async fn the_next_request_uses_the_sign_in_that_is_stored_then() {
     let scene = Scene::new().await;
@@ -74,7 +74,7 @@ async fn a_second_sign_in_replaces_the_first_at_once() {
     }
 }
 
-/// The house takes its tokens back each time; a renewal is no other sign-in.
+/// The house revokes its tokens each time; a renewal does not count as a new sign-in.
 #[tokio::test]
 async fn sign_ins_and_sign_outs_are_revisions_and_renewals_are_none() {
     let scene = Scene::new().await;
@@ -110,7 +110,7 @@ fn records(folder: &Path) -> usize {
     names.filter(|name| name.to_string_lossy().ends_with(".json")).count()
 }
 
-/// A token that came through the identity provider is not used once its person is not signed in there any more.
+/// A token that came through the identity provider is not used after its user has signed out there.
 #[tokio::test]
 async fn signing_out_of_the_identity_provider_counts_for_its_servers() {
     let (office, folder) = (Office::open().await, tempfile::tempdir().unwrap());

@@ -1,4 +1,4 @@
-//! Tokens that are bound to a key: proofs, nonces, and the same key for as long as the sign-in lasts.
+//! Tests of DPoP tokens: proofs, nonces, and one key for as long as the sign-in lasts.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use crate::house::{call, client, sign_in};
 use crate::vault::{Agreeable, Vault};
 
-/// A vault that somebody is signed in to.
+/// A vault with a sign-in.
 async fn opened() -> (Vault, TempDir) {
     let (vault, folder) = (Vault::open().await, tempfile::tempdir().unwrap());
     let demand =
@@ -29,13 +29,13 @@ async fn every_request_has_a_proof_of_its_own_with_the_nonce_of_the_server() {
     let client = client(&vault.url(), folder.path(), UserPresence::Nobody);
     assert_eq!(call(&client).await.unwrap(), 200);
     assert_eq!(vault.ledger().refused, 2, "the server wanted its own");
-    // A nonce that comes with an answer is taken up without a refusal.
+    // A nonce that comes with a successful answer is used without a refusal.
     vault.ledger().next = Some("n-2".into());
     for _ in 0..3 {
         assert_eq!(call(&client).await.unwrap(), 200);
     }
     assert_eq!(vault.ledger().refused, 2);
-    // One that the server changed by itself costs one request.
+    // A nonce that the server changed costs one more request.
     vault.ledger().nonce = "n-3".into();
     assert_eq!(call(&client).await.unwrap(), 200);
     assert_eq!(vault.ledger().refused, 3);
@@ -48,7 +48,7 @@ async fn a_renewed_token_is_bound_to_the_same_key() {
     vault.ledger().expire();
     assert_eq!(call(&client).await.unwrap(), 200);
     assert_eq!(vault.ledger().keys.len(), 1);
-    // Signing in again is another sign-in, with another key.
+    // A new sign-in has a new key.
     let demand =
         SignInRequirement::fetch(&vault.url(), &HttpPoolOptions::default()).await.unwrap().unwrap();
     let sign_in = sign_in(vault.url(), folder.path(), OAuth::default());

@@ -1,4 +1,5 @@
-//! The same with a real provider before a real server: a certified OpenID provider is stricter than any script of ours.
+//! Tests with a real provider and a real server: a certified OpenID provider is stricter than our scripted
+//! one.
 
 use std::path::Path;
 use std::process::{Child, Stdio};
@@ -19,7 +20,7 @@ use url::Url;
 use crate::house::{call, client, client_with, sign_in};
 use crate::renewing::process;
 
-/// Somebody who agrees, and comes back through the loopback port.
+/// A user who agrees, and is redirected to the loopback port.
 pub(crate) struct Person;
 
 impl OpenSignInPage for Person {
@@ -40,7 +41,7 @@ impl OpenSignInPage for Person {
     }
 }
 
-/// Somebody with a browser elsewhere, who is shown a code.
+/// A user with a browser on another machine, who gets a code.
 #[derive(Default)]
 struct Reader(Mutex<Option<Child>>);
 
@@ -53,7 +54,7 @@ impl ShowUserCode for Reader {
     }
 }
 
-/// A provider that somebody has signed in to.
+/// A provider with a sign-in.
 struct Scene {
     provider: OpenId,
     folder: TempDir,
@@ -66,7 +67,7 @@ impl Scene {
         scene
     }
 
-    /// Signed in, with a token that is not accepted any more.
+    /// A scene with a token that is no longer accepted.
     async fn ended() -> Self {
         let scene = Self::signed_in(Tokens::Opaque(3600)).await;
         scene.provider.expire();
@@ -94,7 +95,7 @@ impl Scene {
         kept(self.folder.path())
     }
 
-    /// Four processes, each with its share of 64 calls; whether all of them went well.
+    /// Runs four processes with 64 calls in all; returns whether all succeeded.
     fn rush(&self) -> bool {
         let started: Vec<_> =
             (0..4).map(|_| process(&self.url(), self.folder.path(), 16)).collect();
@@ -110,7 +111,7 @@ fn kept(folder: &Path) -> SignInRecord {
     store.load(&keys[0]).unwrap().unwrap()
 }
 
-/// Both kinds of token: those that a server looks up, and those that it can read.
+/// With both kinds of token: opaque ones, and ones that a server can read.
 #[tokio::test]
 async fn from_the_first_sign_in_to_the_end() {
     for tokens in [Tokens::Opaque(2), Tokens::Signed(2)] {
@@ -120,7 +121,7 @@ async fn from_the_first_sign_in_to_the_end() {
         let first = scene.kept().account.unwrap();
         assert_eq!(first.scopes, ["read", "offline_access"]);
         assert_eq!(first.issuer, scene.provider.issuer());
-        // The token lives for two seconds. Whenever it is looked at, it is renewed or still good.
+        // The token lives for two seconds: each request finds it renewed or still valid.
         while scene.provider.books().refreshed == 0 {
             assert_eq!(call(&client).await.unwrap(), 200);
         }
@@ -159,7 +160,7 @@ async fn signing_in_again_registers_nobody_again() {
     let scene = Scene::signed_in(Tokens::Opaque(3600)).await;
     scene.sign_in().await;
     assert_eq!(scene.provider.books().registered, 1);
-    // Unless the port that it was registered with is somebody else's now.
+    // Unless another program uses the registered port now.
     let port = scene.kept().registrations[scene.provider.issuer()].port;
     let _taken = std::net::TcpListener::bind(("127.0.0.1", port)).unwrap();
     scene.sign_in().await;
@@ -195,7 +196,7 @@ async fn tokens_may_be_taken_away_any_number_of_times() {
     }
 }
 
-/// A program that signs in as itself has another token before the one it has is refused.
+/// A program that signs in as itself renews its token before the server refuses it.
 #[tokio::test]
 async fn a_program_renews_its_token_before_it_ends() {
     let (provider, folder) = (OpenId::start(Tokens::Opaque(5)), tempfile::tempdir().unwrap());
@@ -212,7 +213,7 @@ async fn a_program_renews_its_token_before_it_ends() {
     let client = client_with(&url, headers);
     assert_eq!(call(&client).await.unwrap(), 200);
     let first = kept(folder.path()).account.unwrap();
-    // It lives for five seconds, and is due in the last of them.
+    // The token lives for five seconds, and is due in the last of them.
     while provider.books().asked < 2 {
         assert_eq!(call(&client).await.unwrap(), 200);
     }
@@ -250,8 +251,8 @@ async fn sixty_four_calls_of_four_processes_renew_once() {
     }
 }
 
-/// Killed before the provider has read the question: nothing has happened. Killed after it has used the refresh token
-/// up: nobody can know the new one, and that is said.
+/// Killed before the provider has read the request, nothing has happened. Killed after the provider has used
+/// up the refresh token, the new one is lost, and the error says so.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_process_that_is_killed_while_it_renews() {
     for held in [Held::Question, Held::Answer] {
@@ -276,7 +277,7 @@ async fn a_process_that_is_killed_while_it_renews() {
             (Held::Question, Ok(200)) => {}
             (held, other) => panic!("{held:?}: {other:?}"),
         }
-        // The store is whole, and one can sign in.
+        // The store is intact, and a new sign-in works.
         assert!(scene.kept().account.is_some());
         scene.sign_in().await;
         assert_eq!(call(&scene.client()).await.unwrap(), 200);

@@ -1,5 +1,5 @@
-//! However many requests meet an ended token, it is renewed once; and whatever goes wrong then, nobody is signed out
-//! who need not be.
+//! Tests of token renewal: however many requests meet an expired token, it is renewed once, and no failure
+//! ends a sign-in that is still valid.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -20,7 +20,7 @@ const URL: &str = "TEST_HOUSE_URL";
 const FOLDER: &str = "TEST_HOUSE_FOLDER";
 const CALLS: &str = "TEST_HOUSE_CALLS";
 
-/// A house somebody has signed in to, whose token has ended since.
+/// A house with a sign-in and an expired token.
 async fn ended() -> (House, TempDir) {
     let (house, folder) = (House::open().await, tempfile::tempdir().unwrap());
     let sign_in = house.sign_in(folder.path(), OAuth::default());
@@ -47,7 +47,7 @@ fn nobody(house: &House, folder: &TempDir) -> HttpEndpoint {
     client(&house.url(), folder.path(), UserPresence::Nobody)
 }
 
-/// This program again, as a process of its own that makes some calls.
+/// This program again, as a process that makes some calls.
 pub(crate) fn process(url: &Url, folder: &Path, calls: usize) -> std::process::Child {
     Command::new(std::env::current_exe().unwrap())
         .args(["renewing::calls_of_another_process", "--exact", "--ignored"])
@@ -115,7 +115,7 @@ async fn only_a_refused_grant_ends_a_sign_in() {
     assert!(reason.contains("invalid_grant (it was used before)"), "{reason}");
     let record = kept(&folder);
     assert!(record.account.unwrap().refresh.is_none());
-    // Later, and elsewhere, it is still known why.
+    // Later, and in another client, the reason is still known.
     let HttpError::SignIn { reason, .. } = call(&nobody(&house, &folder)).await.unwrap_err() else {
         panic!()
     };
@@ -143,7 +143,7 @@ async fn whoever_gives_up_waiting_loses_no_token() {
     house.books().mood = Mood::Unwell(1);
     let client = nobody(&house, &folder);
     {
-        // The renewal pauses after the 503; the call is given up in that pause.
+        // The renewal pauses after the 503; the call is dropped in that pause.
         let mut calling = std::pin::pin!(call(&client));
         while house.books().asked == 0 {
             assert!(futures_util::poll!(&mut calling).is_pending());

@@ -1,4 +1,4 @@
-//! From a challenge to an account, and what is refused on the way.
+//! Tests of the way from a challenge to an account, and of refusals on it.
 
 use std::sync::Arc;
 
@@ -24,9 +24,9 @@ async fn signed_in_once_used_ever_after() {
     let sign_in = house.sign_in(folder.path(), OAuth::default());
     let account = sign_in.run(&demand(&house).await, &house.visit()).await.unwrap();
     assert_eq!(account.scopes, ["read"]);
-    // A client that was told to sign in before finds that somebody did.
+    // A running client that was told to sign in finds the new sign-in.
     assert_eq!(call(&running).await.unwrap(), 200);
-    // Signing in again takes the same registration.
+    // A second sign-in uses the stored registration.
     sign_in.run(&demand(&house).await, &house.visit()).await.unwrap();
     assert_eq!(house.books().registered, 1);
 }
@@ -55,7 +55,7 @@ async fn tokens_that_nobody_takes_back_are_forgotten_and_said_to_live_on() {
     assert!(matches!(why, Error::Status { status: 503, .. }), "{why:?}");
     assert_eq!(house.books().revoked, ["refresh-1", "access-1"], "one does not stand for both");
     assert_eq!(kept(), 0);
-    // Whoever is ended while the server is being told leaves somebody who knows of the tokens.
+    // If the process is killed during revocation, the record still holds the tokens.
     house.books().mood = Mood::Good;
     sign_in.run(&demand(&house).await, &house.visit()).await.unwrap();
     house.books().mood = Mood::Silent;
@@ -69,7 +69,7 @@ async fn tokens_that_nobody_takes_back_are_forgotten_and_said_to_live_on() {
         () = told => {}
     }
     assert_eq!(kept(), 1);
-    // A server that says nothing does not keep anybody signed in.
+    // A server that does not answer does not keep the user signed in.
     tokio::time::pause();
     let why = sign_out(&sign_in).await.unwrap().unwrap().unwrap_err();
     assert!(matches!(why, Error::NotTold { .. }), "{why:?}");
@@ -82,14 +82,14 @@ async fn more_is_asked_for_on_top_of_what_there_was() {
     let sign_in = house.sign_in(folder.path(), OAuth::default());
     sign_in.run(&demand(&house).await, &house.visit()).await.unwrap();
     house.books().needs = Some("write".to_owned());
-    // Nobody is there: the next one who signs in is asked for both.
+    // Without a user, the next sign-in requests both scopes.
     let alone = client(&house.url(), folder.path(), UserPresence::Nobody);
     let HttpError::SignIn { reason, .. } = call(&alone).await.unwrap_err() else { panic!() };
     assert!(reason.contains("`write`"), "{reason}");
     let account = sign_in.run(&demand(&house).await, &house.visit()).await.unwrap();
     assert_eq!(account.scopes, ["read", "write"]);
     assert_eq!(call(&alone).await.unwrap(), 200);
-    // Somebody is there: it happens by itself, and the call is repeated.
+    // With a user, the sign-in happens at once, and the call is repeated.
     house.books().needs = Some("admin".to_owned());
     let with_somebody = UserPresence::Somebody(Arc::new(house.visit()));
     assert_eq!(call(&client(&house.url(), folder.path(), with_somebody)).await.unwrap(), 200);
@@ -108,7 +108,7 @@ async fn an_answer_that_is_not_ours_gets_no_code_to_the_token_endpoint() {
     }
 }
 
-/// A server that describes itself with `document`; what comes of signing in to it.
+/// Returns the error of signing in to a server with `document` as its metadata.
 async fn described(document: &'static str) -> Error {
     let server = Scripted::start(move |request| async move {
         let base = format!("http://{}", request.header("host").unwrap_or_default());

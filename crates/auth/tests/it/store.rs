@@ -1,4 +1,4 @@
-//! What is kept: sealed, whole, and by whom it can be opened.
+//! Tests of the sign-in store: records are sealed, whole, and open only with the right key.
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -52,7 +52,7 @@ fn record() -> SignInRecord {
     SignInRecord { server: "house".into(), account: Some(account), ..SignInRecord::default() }
 }
 
-/// What any store has to do.
+/// The requirements on every store.
 fn contract(store: &dyn SignInStore) {
     assert_eq!(store.load("a").unwrap(), None);
     assert_eq!(store.stamp("a"), None);
@@ -113,10 +113,10 @@ fn the_key_is_where_it_can_be() {
     let without = || FileSignInStore::new(folder.path(), Arc::new(NoKeychain));
     assert_eq!(with().key_location().unwrap(), KeyLocation::Keychain);
     with().save("a", &record()).unwrap();
-    // Over SSH the keychain is not there: what it seals stays shut, and is not thrown away.
+    // Over SSH the keychain is unavailable: records that it sealed stay closed, and are not deleted.
     assert!(matches!(without().load("a"), Err(SignInStoreError::NoKey { .. })));
     assert_eq!(with().load("a").unwrap(), Some(record()));
-    // But one can sign in there, and what comes of it opens everywhere.
+    // A sign-in there works, and its record opens everywhere.
     assert_eq!(without().key_location().unwrap(), KeyLocation::NewFile);
     assert_eq!(without().key_location().unwrap(), KeyLocation::File);
     without().save("a", &record()).unwrap();
@@ -138,7 +138,7 @@ fn a_damaged_file_says_so() {
     }
 }
 
-/// What may be in a key file that holds no key.
+/// Contents of a key file that are no key.
 const NO_KEYS: [&[u8]; 4] = [b"", b"half a key", &[7; 33], &[7; 4096]];
 
 #[test]
@@ -197,7 +197,7 @@ fn set_mode(path: &std::path::Path, mode: u32) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
 }
 
-/// Not even by a process that has read it while it was private.
+/// Not even by a process that has read the key while the file was private.
 #[cfg(unix)]
 #[test]
 fn a_key_that_others_can_read_is_not_used() {
@@ -232,7 +232,7 @@ fn a_key_that_others_can_read_is_not_used() {
     assert_eq!(old.load("a").unwrap(), Some(record()));
 }
 
-/// With a keychain nothing depends on the file, and what the keychain's key seals opens.
+/// With a keychain nothing depends on the file, and records sealed with the keychain's key open.
 #[cfg(unix)]
 #[test]
 fn an_exposed_file_matters_only_without_a_keychain() {

@@ -1,4 +1,4 @@
-//! A server whose tokens are bound to keys: it checks every proof the way RFC 9449 says, and wants nonces.
+//! A server with DPoP tokens for the tests: it checks every proof as RFC 9449 says, and demands nonces.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,15 +13,15 @@ use switchboard_auth::{OpenSignInPage, SignInPageOutcome};
 use switchboard_testkit::http::{Reply, Request, Scripted};
 use url::{Url, form_urlencoded};
 
-/// What is known of proofs and tokens.
+/// The proofs, tokens and nonces so far.
 pub(crate) struct Ledger {
-    /// What the next proof has to carry, at either server.
+    /// The nonce that the next proof must carry, at either server.
     pub(crate) nonce: String,
-    /// A nonce to hand out with the next answer that is no refusal.
+    /// A nonce to send with the next successful answer.
     pub(crate) next: Option<String>,
-    /// Whether any nonce is ever good enough.
+    /// Whether the server ever accepts a nonce.
     pub(crate) content: bool,
-    /// What tokens are called.
+    /// The token type in token responses.
     pub(crate) kind: &'static str,
     access: Option<(String, Value)>,
     number: u32,
@@ -72,7 +72,7 @@ impl Vault {
 // === impl Ledger ===
 
 impl Ledger {
-    /// The token is over.
+    /// Expires the token.
     pub(crate) fn expire(&mut self) {
         self.access = None;
     }
@@ -142,7 +142,7 @@ impl Ledger {
         }
     }
 
-    /// The key and the claims of a proof that is sound, and was never seen before.
+    /// The key and the claims of a valid proof that was not sent before.
     fn proven(&mut self, request: &Request, place: &str) -> (Value, Value) {
         let proof = request.header("dpop").expect("there is a proof").to_owned();
         let (text, signature) = proof.rsplit_once('.').unwrap();

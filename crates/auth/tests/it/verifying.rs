@@ -1,4 +1,4 @@
-//! Tokens that others show: which are believed, with keys that come and go.
+//! Tests of verifying access tokens of clients, with keys that are added and withdrawn.
 
 use std::sync::{Arc, Mutex};
 
@@ -10,7 +10,7 @@ use switchboard_wire::http::HttpPoolOptions;
 
 const RESOURCE: &str = "https://hub.example/mcp";
 
-/// An issuer, and the keys it publishes now.
+/// An issuer with its published keys.
 struct Issuer {
     server: Scripted,
     keys: Arc<Mutex<Vec<Value>>>,
@@ -19,7 +19,7 @@ struct Issuer {
 // === impl Issuer ===
 
 impl Issuer {
-    /// One that describes itself the way of OpenID.
+    /// An issuer with OpenID metadata.
     async fn open() -> Self {
         let keys = Arc::new(Mutex::new(Vec::new()));
         let shared = keys.clone();
@@ -111,7 +111,7 @@ async fn what_is_not_believed() {
         ("Subject", with("sub", "".into())),
         ("Bound", with("cnf", json!({ "jkt": "x" }))),
         ("Algorithm", unsigned),
-        // The public key, taken for a shared secret.
+        // The public key, used as a shared secret.
         ("Algorithm", key.sign(&head("HS256"), &claims)),
         ("UnknownKey", key.sign(&head("RS256"), &claims)),
         ("Signature", other.token(&claims)),
@@ -131,19 +131,19 @@ async fn keys_come_and_go_and_strangers_cannot_make_us_ask_for_ever() {
     issuer.publish(&[&old]);
     let (verifier, claims) = (issuer.verifier(), issuer.claims());
     believed(&verifier, &old.token(&claims)).await.unwrap();
-    // A rotation: the next token names a key that was not there before.
+    // A rotation: the next token names a new key.
     issuer.publish(&[&old, &new]);
     tokio::time::advance(std::time::Duration::from_secs(11)).await;
     believed(&verifier, &new.token(&claims)).await.unwrap();
     assert_eq!(issuer.fetches(), 2);
-    // Keys that nobody has ever heard of.
+    // A key that the issuer never published.
     let stranger = SigningKey::new("stranger");
     for _ in 0..20 {
         let why = believed(&verifier, &stranger.token(&claims)).await.unwrap_err();
         assert!(matches!(why, TokenRejection::UnknownKey), "{why:?}");
     }
     assert_eq!(issuer.fetches(), 2);
-    // What was withdrawn is not believed for longer than keys are kept.
+    // A withdrawn key is trusted no longer than keys are cached.
     issuer.publish(&[&new]);
     tokio::time::advance(std::time::Duration::from_secs(601)).await;
     let why = believed(&verifier, &old.token(&claims)).await.unwrap_err();
@@ -160,7 +160,7 @@ async fn an_issuer_that_is_gone_is_told_apart_from_a_bad_token() {
     let Issuer { server, .. } = issuer;
     drop(server);
     tokio::time::advance(std::time::Duration::from_secs(601)).await;
-    // Keys that were good are used on; whoever has none says so.
+    // Cached keys are still used; a verifier without keys reports the failure.
     believed(&verifier, &key.token(&claims)).await.unwrap();
     let why = believed(&late, &key.token(&claims)).await.unwrap_err();
     assert!(matches!(why, TokenRejection::Unavailable { .. }), "{why:?}");

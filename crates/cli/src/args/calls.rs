@@ -1,4 +1,8 @@
-//! The words of the commands that use servers.
+//! Arguments of the commands that use servers: `tools`, `call`, `read`, `prompt`, `complete`, `logs`, `questions`,
+//! `answer`.
+//!
+//! Used by `args::Command` and the commands of these names. It does not interpret tool arguments (`commands::call`
+//! does).
 
 use std::time::Duration;
 

@@ -1,4 +1,7 @@
-//! What may be typed about who is let in, and about who was.
+//! Arguments for access control: flags of `serve` (`--auth`, `--tls-cert` and others), and the `token` command.
+//!
+//! Used by `args::serving`, `args::plugins` and `access`. It does not check that the flags fit together (`access`
+//! does).
 
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;

@@ -1,4 +1,7 @@
-//! What may be typed.
+//! The command line: global flags, all commands, and their parsing with clap.
+//!
+//! Used by `main` and by every command for its arguments. Doc comments of the types are the help texts that users see.
+//! It does not read the environment or files (`surroundings` does).
 
 mod calls;
 mod guarding;
@@ -249,13 +252,13 @@ pub(crate) enum Command {
     Builtin,
 }
 
-/// Reads the command line.
+/// Parses the command line.
 ///
-/// What follows a command is the server's. A URL takes no arguments, so what follows one is read as flags of ours.
+/// Words after a command belong to the server. A URL takes no arguments, so words after a URL are parsed as our flags.
 pub(crate) fn parse(typed: &[OsString]) -> Result<Args, clap::Error> {
     let mut args = parse_words(typed)?;
     let early = early_configs(typed);
-    // Of a flag given on both sides of the command the parser keeps the later side only.
+    // For a flag on both sides of the command, clap keeps only the values of the later side.
     if args.global.mcp_config != early {
         args.global.mcp_config.splice(0..0, early);
     }
@@ -274,7 +277,7 @@ fn parse_words(typed: &[OsString]) -> Result<Args, clap::Error> {
     }
 }
 
-/// What `--mcp-config` gives before the command.
+/// The values of `--mcp-config` before the command.
 fn early_configs(typed: &[OsString]) -> Vec<String> {
     let mut configs = Vec::new();
     let mut words = typed.iter().skip(1).map(|word| word.to_string_lossy());
@@ -288,7 +291,7 @@ fn early_configs(typed: &[OsString]) -> Vec<String> {
     configs
 }
 
-/// The same words with the URL last, where one is followed by more.
+/// The words with the URL moved to the end, if other words follow it.
 fn flags_first(typed: &[OsString], server: &[String]) -> Option<Vec<OsString>> {
     let (url, rest) = server.split_first()?;
     let at = typed.len().checked_sub(server.len())?;
@@ -301,7 +304,7 @@ fn flags_first(typed: &[OsString], server: &[String]) -> Option<Vec<OsString>> {
     Some(moved.cloned().collect())
 }
 
-/// Whether a word is meant as a URL.
+/// Whether a word looks like a URL.
 pub(crate) fn looks_like_url(text: &str) -> bool {
     text.contains("://")
 }
@@ -318,7 +321,7 @@ impl Global {
 // === impl Command ===
 
 impl Command {
-    /// Whether it stays between others, and asks nobody who sits before it.
+    /// Whether the command relays messages between clients and servers, and never asks a person at the terminal.
     pub(crate) fn is_relay(&self) -> bool {
         matches!(
             self,
@@ -326,7 +329,7 @@ impl Command {
         )
     }
 
-    /// The words that name a server, of the commands that take any.
+    /// The words that name a server, for the commands that take one.
     fn server(&self) -> &[String] {
         match self {
             Self::Add(add) if add.transport != Some(Kind::Stdio) => &add.server,

@@ -1,4 +1,6 @@
-//! What may be typed about permissions.
+//! Arguments of `permissions`.
+//!
+//! Used by `commands::permissions`. It does not read the stored answers.
 
 use clap::{Args, Subcommand};
 

@@ -1,4 +1,6 @@
-//! What may be typed about native plugins.
+//! Arguments of `plugin new`, `check`, `list` and `serve`.
+//!
+//! Used by `commands::plugin`. It does not look for plugins.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -74,8 +76,8 @@ pub(crate) struct ServePlugins {
     #[arg(long)]
     pub(crate) sandbox: bool,
     /// Print more, such as which plugins were loaded. A level may follow: 0 is the same as without it
-    // Has the id of the flag that stands everywhere, and so takes its place here: other servers of this kind are started
-    // with `-v 1`.
+    // This flag has the id of the global `--verbose` and replaces it here: other plugin servers are started with
+    // `-v 1`.
     #[arg(short, long, value_name = "LEVEL", num_args = 0..=1, action = ArgAction::Set)]
     #[arg(value_parser = is_verbose_level, default_value = "0", default_missing_value = "1", hide_default_value = true)]
     pub(crate) verbose: bool,

@@ -1,4 +1,6 @@
-//! The words of `probe`.
+//! Arguments of `probe`.
+//!
+//! Used by `target::typed` and `commands::probe`. It does not decide between command and URL (`target` does).
 
 use std::time::Duration;
 

@@ -1,4 +1,7 @@
-//! The words of the commands that manage servers.
+//! Arguments of the commands that manage servers: `add`, `remove`, `list`, `get`, `edit`, `enable`, `disable`,
+//! `approve`, `reject`, `import`, `install`, `uninstall`.
+//!
+//! Used by the commands of these names. It does not validate entries (`config` does).
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};

@@ -1,4 +1,6 @@
-//! What may be typed about serving clients.
+//! Arguments of `connect` and `serve`: the view of clients, and the listening address.
+//!
+//! Used by `commands::connect`, `commands::serve` and `served_workspace`. Access control flags are in `args::guarding`.
 
 use std::net::SocketAddr;
 

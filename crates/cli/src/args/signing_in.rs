@@ -1,4 +1,6 @@
-//! What may be typed about signing in and out.
+//! Arguments of `login`, `logout` and `doctor auth`.
+//!
+//! Used by the commands of these names. It does not run a sign-in (`auth` does).
 
 use clap::{Args, Subcommand};
 

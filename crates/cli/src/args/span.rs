@@ -1,8 +1,10 @@
-//! Spans of time as they are typed: `90s`, `15m`, `12h`, `30d`, `2w`.
+//! Parses durations on the command line: `90s`, `15m`, `12h`, `30d`, `2w`.
+//!
+//! Used by `args::calls` and `args::guarding`.
 
 use std::time::Duration;
 
-/// Reads a span. A number alone would leave open of what, so it is refused.
+/// Parses a duration. A number without a unit is ambiguous, so it is refused.
 pub(crate) fn span(text: &str) -> Result<Duration, String> {
     let wrong = || "a number with its unit is wanted: 90s, 15m, 12h, 30d, 2w".to_owned();
     let (at, unit) = text.char_indices().next_back().ok_or_else(wrong)?;

@@ -1,4 +1,6 @@
-//! What may follow `ui`.
+//! Arguments of `ui`.
+//!
+//! Used by `crate::ui`.
 
 use clap::Args;
 

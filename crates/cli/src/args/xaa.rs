@@ -1,4 +1,6 @@
-//! What may be typed about an organisation's identity provider.
+//! Arguments of `xaa`: the identity provider of an organisation.
+//!
+//! Used by `commands::xaa`. It does not contact the provider.
 
 use clap::{Args, Subcommand};
 

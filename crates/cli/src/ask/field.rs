@@ -1,18 +1,20 @@
-//! One field of a form: what it wants, and whether what was typed is that.
+//! One field of an elicitation form: its title, kind, choices and default, and the check of a typed value.
+//!
+//! Used by `ask::form` on the command line and by `ui::app::form`. It does not print or read.
 
 use switchboard_core::schema::SchemaValidator;
 use switchboard_wire::json::{Raw, quote};
 use switchboard_wire::sanitize;
 use url::Url;
 
-/// One field.
+/// One field of a form.
 #[derive(Debug)]
 pub(crate) struct Field {
     pub(crate) key: String,
-    /// What a person calls it, safe to show.
+    /// The title, sanitized.
     pub(crate) title: String,
     pub(crate) description: Option<String>,
-    /// What may be chosen from; nothing where anything may be typed.
+    /// The choices; empty if any value may be typed.
     pub(crate) choices: Vec<Choice>,
     pub(crate) kind: FieldKind,
     default: Option<Raw>,
@@ -20,42 +22,42 @@ pub(crate) struct Field {
     schema: Raw,
 }
 
-/// One of several.
+/// One of several values.
 #[derive(Debug)]
 pub(crate) struct Choice {
-    /// As JSON.
+    /// The value, as JSON.
     value: Raw,
     pub(crate) label: String,
 }
 
-/// What is typed into a field.
+/// The kind of value that a field takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FieldKind {
     Text,
     Number,
     Integer,
     Truth,
-    /// Several of the choices.
+    /// Several of the choices, as an array.
     Several,
-    /// What has no simpler shape.
+    /// A schema without a simpler shape: JSON is typed.
     Json,
-    /// JSON, or else text: nothing is said about it.
+    /// A schema without a type: JSON, or else text.
     Any,
 }
 
-/// What a field was given.
+/// The value of a field.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum FieldValue {
     /// A value, as JSON.
     Value(String),
-    /// It was left out.
+    /// The field was left empty.
     Nothing,
 }
 
 // === impl Choice ===
 
 impl Choice {
-    /// Whether a word means it: its label, or its value.
+    /// Whether a word is the label or the value of this choice.
     pub(crate) fn matches(&self, word: &str) -> bool {
         self.label == word || display_value(&self.value) == word
     }
@@ -96,7 +98,7 @@ impl Field {
         }
     }
 
-    /// What stands in brackets: the default, else what is expected.
+    /// The text in brackets: the default, or else the expected kind.
     pub(crate) fn expected(&self) -> String {
         if let Some(default) = &self.default {
             return sanitize::sanitize_line(&display_value(default)).into_owned();
@@ -115,7 +117,7 @@ impl Field {
         if self.is_required { expected } else { format!("{expected}, or nothing") }
     }
 
-    /// What was typed, as JSON; or why it is not what is wanted.
+    /// Parses a typed text into JSON, or says why it does not fit.
     pub(crate) fn parse(&self, typed: &str) -> Result<FieldValue, String> {
         if typed.is_empty() {
             return match &self.default {
@@ -164,7 +166,7 @@ impl Field {
         }
     }
 
-    /// The choices with these numbers, counted from nothing, as JSON; or why they are not what is wanted.
+    /// The choices with these numbers, counted from zero, as JSON; or why they do not fit.
     pub(crate) fn choose(&self, numbers: &[usize]) -> Result<FieldValue, String> {
         let mut chosen = numbers.iter().filter_map(|number| self.choices.get(*number));
         let value = match self.kind {
@@ -180,7 +182,7 @@ impl Field {
         Ok(FieldValue::Value(value))
     }
 
-    /// The choices that count where nobody chooses.
+    /// The choices that apply if the person makes none.
     pub(crate) fn default_choices(&self) -> Vec<usize> {
         let is_usual = |choice: &Choice| match (&self.default, self.kind) {
             (Some(default), FieldKind::Several) => {
@@ -193,7 +195,7 @@ impl Field {
         numbered.filter(|(_, choice)| is_usual(choice)).map(|(number, _)| number).collect()
     }
 
-    /// A choice by its number, its value, or its label.
+    /// Finds a choice by its number, value or label.
     fn choice(&self, typed: &str) -> Result<String, String> {
         let numbered = typed.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
         let numbered = numbered.and_then(|at| self.choices.get(at));
@@ -208,13 +210,13 @@ impl Field {
         chosen.map(|choice| choice.value.to_string()).ok_or_else(wrong)
     }
 
-    /// Everything else the server wants of the value.
+    /// Checks the value against the rest of the field's schema.
     fn check(&self, value: &str) -> Result<(), String> {
         let key = quote(&self.key);
         let schema = format!(r#"{{"type":"object","properties":{{{key}:{}}}}}"#, self.schema);
         let parts = (Raw::parse(schema), Raw::parse(format!("{{{key}:{value}}}")));
         let (Ok(schema), Ok(value)) = parts else { return Ok(()) };
-        // A schema that cannot be used says nothing; the server checks for itself.
+        // A schema that does not compile checks nothing here; the server checks the value itself.
         let Ok(validator) = SchemaValidator::compile(&schema) else { return Ok(()) };
         validator.validate(&value).map_err(|invalid| {
             let first = invalid.problems.into_iter().next();
@@ -224,7 +226,7 @@ impl Field {
     }
 }
 
-/// `enum`, with names or without, or `oneOf` and its like with titles.
+/// The choices of `enum`, with or without `enumNames`, or of `oneOf` and `anyOf` with titles.
 fn choices(schema: &Raw) -> Vec<Choice> {
     let list = |key| member(schema, key).map(|list| list.elements().collect::<Vec<_>>());
     let choice = |value: Raw, label: Option<String>| Choice {
@@ -244,7 +246,7 @@ fn choices(schema: &Raw) -> Vec<Choice> {
     titled.map(|(value, title)| choice(value, title)).collect()
 }
 
-/// Text without its quotes, anything else as JSON.
+/// A string without its quotes, any other value as JSON.
 fn display_value(value: &Raw) -> String {
     value.to_text().unwrap_or_else(|| value.to_string())
 }
@@ -263,7 +265,7 @@ fn format(schema: &Raw) -> &'static str {
     }
 }
 
-/// Whether text is of a format, as far as can be told at a glance; the server looks closer.
+/// Whether a text roughly has a format, for example `email` or `date`; the server checks it exactly.
 fn fits(text: &str, format: Option<&str>) -> bool {
     let is_date = |text: &str| {
         let mut parts = text.splitn(3, '-').map(|part| (part.len(), part.parse::<u32>()));

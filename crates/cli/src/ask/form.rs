@@ -1,4 +1,6 @@
-//! A form of a server, field by field.
+//! An elicitation form, asked field by field on the command line.
+//!
+//! Used by `ask` for elicitations with a schema. It does not check values (`ask::field` does).
 
 use switchboard_wire::json::{Raw, decode_string, quote};
 use switchboard_wire::sanitize;
@@ -9,7 +11,7 @@ use super::keyboard::Keyboard;
 use crate::printer::{BOLD, CYAN, DIM, Printer};
 use crate::show;
 
-/// Asks for everything the form wants, then whether to send it.
+/// Asks for all fields of the form, then whether to send it.
 pub(super) async fn ask(
     server: &str,
     message: &str,

@@ -1,4 +1,6 @@
-//! Lines that somebody types, without holding up anything else.
+//! Lines from standard input, read on a thread of their own, so that the runtime is not blocked.
+//!
+//! Used by all questions of `ask`, and by `commands::login`. It does not read single keys (`ui::terminal` does).
 
 use std::io::BufRead as _;
 
@@ -6,7 +8,7 @@ use tokio::sync::{Mutex, mpsc};
 
 use crate::printer::{BOLD, Printer};
 
-/// The keyboard. It is first listened to when there is a question.
+/// The keyboard. The reading thread starts with the first question.
 #[derive(Debug, Default)]
 pub(crate) struct Keyboard {
     lines: Mutex<Option<mpsc::Receiver<String>>>,
@@ -15,13 +17,13 @@ pub(crate) struct Keyboard {
 // === impl Keyboard ===
 
 impl Keyboard {
-    /// The next line, without its end; `None` once there will be no more.
+    /// The next line, without its line break; `None` at the end of input.
     pub(crate) async fn line(&self) -> Option<String> {
         let mut lines = self.lines.lock().await;
         lines.get_or_insert_with(listen).recv().await
     }
 
-    /// Asks until one of `choices` is typed; nothing means `default`.
+    /// Asks until one of `choices` is typed; an empty line means `default`.
     pub(super) async fn choose(
         &self,
         printer: &Printer,
@@ -41,7 +43,7 @@ impl Keyboard {
             printer.raw(format_args!("{BOLD}{question}{BOLD:#} [{}] ", shown.join("/")));
             let line = self.line().await?.trim().to_ascii_lowercase();
             let typed = if line.is_empty() { default } else { &line };
-            // A word counts as its first letter: yes, no, quit.
+            // A word counts as its first letters: yes, no, quit.
             let chosen = choices.iter().find(|choice| typed.starts_with(**choice));
             match chosen {
                 Some(choice) => return Some((*choice).to_owned()),
@@ -51,8 +53,7 @@ impl Keyboard {
     }
 }
 
-/// Reads on a thread of its own, which ends with the program: a read of a terminal cannot be given up. Where the system
-/// has no thread left, nothing is typed.
+/// Reads on a thread that ends with the program, because a blocking read of a terminal cannot be cancelled.
 fn listen() -> mpsc::Receiver<String> {
     let (sender, lines) = mpsc::channel(1);
     let read = move || {
@@ -68,7 +69,7 @@ fn listen() -> mpsc::Receiver<String> {
             }
         }
     };
-    // Without a thread the sender is dropped, which reads as the end of input.
+    // If no thread can be started, the sender is dropped, which reads as the end of input.
     let _ = std::thread::Builder::new().name("keyboard".to_owned()).spawn(read);
     lines
 }

@@ -1,6 +1,9 @@
-//! Questions of servers, asked at the terminal while a call goes on.
+//! Questions of servers, asked at the terminal while a call runs.
 //!
-//! One question at a time. Where nobody can be asked, or a question is put away, the answer is *cancel*.
+//! One question at a time. Without a terminal, or when a person dismisses a question, the answer is *cancel*.
+//!
+//! Used by `commands::follow` and `commands::answer`; `ui` uses `field` and `visit`. It does not ask about the
+//! command's own plans (`prompt` does).
 
 pub(crate) mod field;
 pub(crate) mod form;
@@ -22,7 +25,7 @@ use crate::prompt;
 pub(crate) use keyboard::Keyboard;
 pub(crate) use visit::{open, page};
 
-/// The questions of one call.
+/// The queue of questions of one call.
 pub(crate) struct CallQuestions<'a> {
     printer: &'a Printer,
     keyboard: Arc<Keyboard>,
@@ -30,12 +33,12 @@ pub(crate) struct CallQuestions<'a> {
     current: Option<LocalBoxFuture<'a, ()>>,
 }
 
-/// What a person says to a server that asks.
+/// A person's reply to an elicitation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum PersonReply {
-    /// A form, filled in.
+    /// A completed form.
     Filled(Raw),
-    /// The page is being visited.
+    /// The person opened the page.
     Visited,
     Decline,
     Cancel,
@@ -57,7 +60,7 @@ impl<'a> CallQuestions<'a> {
         self.current.is_some()
     }
 
-    /// Waits until the question that is being asked is answered. Safe to cancel.
+    /// Waits until the current question is answered. Cancel-safe.
     pub(crate) async fn wait_until_answered(&mut self) {
         if let Some(current) = &mut self.current {
             current.await;
@@ -70,7 +73,7 @@ impl<'a> CallQuestions<'a> {
         while self.current.is_none()
             && let Some(question) = self.next.pop_front()
         {
-            // The call may have gone on without an answer.
+            // The call may have continued without an answer.
             if !question.is_moot() {
                 let (keyboard, printer) = (self.keyboard.clone(), self.printer);
                 self.current = Some(answer(question, keyboard, printer).boxed_local());
@@ -86,7 +89,8 @@ async fn answer(question: PendingQuestion, keyboard: Arc<Keyboard>, printer: &Pr
             let said = elicitation(&server, params, &keyboard, printer).await;
             QuestionAnswer::Result(Ok(said.result()))
         }
-        // What a person typed is not asked about again; there is no model here, and no folder but the project's.
+        // A person typed the call, so permission is not asked again; a command has no model to sample and no roots but
+        // the project.
         QuestionKind::Permission(_) | QuestionKind::Sampling { .. } | QuestionKind::Roots => {
             QuestionAnswer::Cancel
         }
@@ -94,7 +98,7 @@ async fn answer(question: PendingQuestion, keyboard: Arc<Keyboard>, printer: &Pr
     question.answer(reply);
 }
 
-/// Asks one question that waits in the hub's queue. What cannot be asked here is cancelled.
+/// Asks one question of the hub's queue. Sampling and roots are cancelled.
 pub(crate) async fn ask_one(
     server: &str,
     about: &QuestionKind,
@@ -138,7 +142,7 @@ async fn elicitation(
     }
 }
 
-/// A server's words, so that another sentence can follow them.
+/// A server's message, ended like a sentence so that another one can follow.
 fn as_sentence(words: &str) -> String {
     let words = words.trim_end();
     let is_ended = words.is_empty() || words.ends_with(['.', '!', '?', '…', ':']);
@@ -148,7 +152,7 @@ fn as_sentence(words: &str) -> String {
 // === impl PersonReply ===
 
 impl PersonReply {
-    /// As the protocol has it.
+    /// The reply as an `ElicitResult`.
     fn result(self) -> Raw {
         let text = match self {
             Self::Filled(content) => format!(r#"{{"action":"accept","content":{content}}}"#),
@@ -156,7 +160,7 @@ impl PersonReply {
             Self::Decline => r#"{"action":"decline"}"#.to_owned(),
             Self::Cancel => r#"{"action":"cancel"}"#.to_owned(),
         };
-        // Every part is JSON already.
+        // Every part is valid JSON, so parsing cannot fail.
         Raw::parse(text).unwrap_or_else(|_| Raw::empty_object())
     }
 }

@@ -1,4 +1,6 @@
-//! Whether a tool may be called, asked of whoever looks after the hub.
+//! A permission question on the command line: whether a tool may be called, and for how long the answer holds.
+//!
+//! Used by `ask` for `switchboard answer`. It does not store the answer (the hub does).
 
 use switchboard_core::dispatch::{PermissionQuestion, QuestionAnswer};
 use switchboard_core::permission::AnswerLifetime;
@@ -8,7 +10,7 @@ use super::keyboard::Keyboard;
 use crate::printer::{BOLD, DIM, Printer};
 use crate::show;
 
-/// How much of the arguments is shown.
+/// How many characters of the arguments are shown.
 const MAX_SHOWN_CHARS: usize = 500;
 
 /// Asks for consent; the end of input cancels.

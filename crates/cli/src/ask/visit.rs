@@ -1,4 +1,7 @@
-//! A page that a server wants visited. The person sees whose page it is before anything is opened.
+//! URL elicitations on the command line: shows the host of the page, and opens it if the person agrees.
+//!
+//! Used by `ask`, and by `commands::login`, `commands::xaa` and `ui` to open pages. It never opens a page without a
+//! question or a command of the person.
 
 use std::process::{Command, Stdio};
 
@@ -11,7 +14,7 @@ use crate::notice::Notice;
 use crate::printer::{BOLD, CYAN, Printer};
 use crate::{prompt, show, surroundings};
 
-/// Asks whether to open the page. Without somebody to ask the link is printed, and the answer is *cancel*.
+/// Asks whether to open the page. Without a terminal the link is printed, and the answer is *cancel*.
 pub(super) async fn ask(
     server: &str,
     message: &str,
@@ -54,16 +57,16 @@ pub(super) async fn ask(
     }
 }
 
-/// A link that may be opened: a page of a host, written so that it shows which.
+/// Parses a link that may be opened: http or https, with a host that is plain to see.
 pub(crate) fn page(url: &str) -> Option<Url> {
     let url = Url::parse(url).ok()?;
     let is_page = matches!(url.scheme(), "http" | "https") && url.host_str().is_some();
-    // Whatever stands before an `@` is there to look like a host.
+    // User and password before an `@` can look like a host.
     let is_plain = url.username().is_empty() && url.password().is_none();
     (is_page && is_plain).then_some(url)
 }
 
-/// Opens a link with the first program that can be started; it goes on without us.
+/// Opens a link with the first browser that can be started; does not wait for it.
 pub(crate) fn open(link: &str) -> bool {
     surroundings::browsers().iter().any(|browser| {
         let mut words = browser.split_whitespace();

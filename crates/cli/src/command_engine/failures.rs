@@ -1,4 +1,6 @@
-//! Why a server is not there, and why a call came to nothing, as failures that say what to do.
+//! Failures of servers and calls, with a hint for the person: not connected, not found, denied, timed out.
+//!
+//! Used by the commands through `command_engine`. The texts of hints are in `hint`. It does not print (`printer` does).
 
 use switchboard_config::{Desired, DesiredServer, command_line};
 use switchboard_core::CallError;

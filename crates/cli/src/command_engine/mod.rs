@@ -1,8 +1,11 @@
-//! The engine behind one command: the running hub's, shared with its clients, or one of the command's own.
+//! The engine behind one command: that of the running hub, or an own one in this process.
 //!
-//! Where a hub runs for this user, a command goes through it, and no server is started twice. Else everything that is
-//! configured is connected to at once, and a command waits only for what it needs, so that a dead server delays nobody.
-//! However the command ends, nothing is left of the servers it started itself.
+//! If a hub runs for this user, the command goes through the hub, and no server is started twice. Otherwise all
+//! configured servers are connected at once, and the command waits only for those it needs, so that a dead server
+//! delays nothing. When the command ends, the servers that it started have ended too.
+//!
+//! Used by all commands that need servers (`list`, `tools`, `call`, `read`, `prompt`, `doctor` and others) and by `ui`.
+//! It does not serve clients (`served_workspace` does).
 
 mod failures;
 mod hints;

@@ -1,4 +1,6 @@
-//! An engine for one command, which ends with it.
+//! An engine for one command in this process, which ends with the command.
+//!
+//! Used by `command_engine` if no hub runs. It does not watch files: the configuration is read once.
 
 use std::sync::Arc;
 

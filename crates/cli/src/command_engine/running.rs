@@ -1,4 +1,7 @@
-//! The hub that runs for this user and these folders, if one does.
+//! Finds the running hub of this user and these folders, and opens a workspace there.
+//!
+//! Used by `command_engine`, `ui` and the commands `status`, `questions`, `answer` and `serve`. It does not start a hub
+//! (`commands::connect` does).
 
 use std::time::Duration;
 

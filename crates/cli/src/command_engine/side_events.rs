@@ -1,4 +1,7 @@
-//! What servers ask and log beside calls.
+//! Questions and log messages of servers that belong to no call, from an own engine or from the hub.
+//!
+//! Used by `commands::follow`: servers of older versions send them beside the call. It does not answer questions (`ask`
+//! does).
 
 use switchboard_core::dispatch::PendingQuestion;
 use switchboard_core::engine::{EngineEvent, EngineEventKind};

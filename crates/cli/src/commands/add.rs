@@ -1,4 +1,6 @@
-//! `switchboard add`: from words to an entry.
+//! `switchboard add`: builds an entry from flags and words, and writes it to a configuration file.
+//!
+//! Used by `commands::run`. It does not connect to the server; writing is in `write_entry`.
 
 use std::collections::BTreeMap;
 
@@ -40,7 +42,7 @@ fn implied(first: &str) -> Kind {
     }
 }
 
-/// Flags that would have no effect are mistakes.
+/// Refuses flags that would have no effect for this kind of server.
 fn refuse_misfits(add: &Add, kind: Kind) -> Result<(), Failure> {
     let is_remote = kind != Kind::Stdio;
     if is_remote && !add.env.is_empty() {
@@ -81,7 +83,7 @@ fn stdio(add: &Add, command: &str, args: &[String]) -> Result<Stdio, Failure> {
     })
 }
 
-/// `KEY=VALUE` as it is; `KEY` as a reference, so that the value stays where it is.
+/// `KEY=VALUE` as it is; `KEY` becomes the reference `${KEY}`, so that the value stays in the environment.
 fn variable(text: &str) -> Result<(String, String), Failure> {
     if let Some((name, value)) = text.split_once('=') {
         return Ok((name.to_owned(), value.to_owned()));
@@ -91,7 +93,7 @@ fn variable(text: &str) -> Result<(String, String), Failure> {
         || text.starts_with(|c: char| c.is_ascii_digit())
         || !text.chars().all(is_name)
     {
-        // It may be a value whose name was forgotten, so it is not shown.
+        // The text may be a value without its name, so it is not shown.
         return Err(Failure::usage(
             "a value of `--env` is not the name of a variable",
             "write `-e KEY=VALUE`, or `-e KEY` to pass yours on",
@@ -123,7 +125,7 @@ fn headers(given: &[String]) -> Result<BTreeMap<String, String>, Failure> {
         let pair = text.split_once(':').map(|(name, value)| (name.trim(), value.trim()));
         match pair.filter(|(name, _)| !name.is_empty()) {
             Some((name, value)) => Ok((name.to_owned(), value.to_owned())),
-            // It may be a secret that was meant to be a value, so it is not shown.
+            // The text may be a secret without its name, so it is not shown.
             None => Err(Failure::usage(
                 format!("header {} cannot be read", index + 1),
                 "write it as `Key: Value`",

@@ -1,4 +1,6 @@
-//! `switchboard add-json`
+//! `switchboard add-json`: writes an entry that is given as JSON.
+//!
+//! Used by `commands::run`; writing is in `write_entry`.
 
 use switchboard_config::{SourceOrigin, parse_entry};
 

@@ -1,12 +1,13 @@
-//! Commands that start a server by themselves, without the engine, ask the policy gate here first.
+//! The policy check for servers that a command starts itself, without the engine.
 //!
-//! `plugin` and `probe` use it. Servers of the configuration have passed the gate when they are read.
+//! Used by `plugin` and `probe`. Servers of the configuration have passed the policy when the configuration is resolved
+//! (`config::resolve`).
 
 use switchboard_config::{AdmittedEntry, Desired, Entry, ServerReadiness};
 
 use crate::report::{Failure, FailureKind};
 
-/// The entry, if policy and switches let a server of this name run.
+/// Returns the admitted entry, if policy and switches let a server with this name run.
 pub(super) fn admit(desired: &Desired, name: &str, entry: Entry) -> Result<AdmittedEntry, Failure> {
     desired.admit(name, entry).map_err(|state| refused(name, &state))
 }

@@ -1,4 +1,6 @@
-//! `switchboard answer`: one question of the hub, answered.
+//! `switchboard answer`: answers one question of the hub's queue, from flags or at the terminal.
+//!
+//! Used by `commands::run`. It does not list questions (`questions` does).
 
 use serde_json::json;
 use switchboard_core::dispatch::{QuestionAnswer, QuestionKind};
@@ -34,7 +36,7 @@ pub(super) async fn run(given: &Answer, caller: &Caller, printer: &Printer) -> R
     Ok(())
 }
 
-/// What was answered, in a word.
+/// The given answer, as a word.
 fn word(reply: &QuestionAnswer) -> String {
     match reply {
         QuestionAnswer::Allow(_) => "allow".to_owned(),
@@ -47,7 +49,7 @@ fn word(reply: &QuestionAnswer) -> String {
     }
 }
 
-/// What was typed, else what is asked for now.
+/// The answer from the flags; without flags the person is asked.
 async fn decide(
     given: &Answer,
     asking: &QuestionInfo,
@@ -77,7 +79,7 @@ async fn decide(
     }
 }
 
-/// A form, filled in on the command line.
+/// A form with values from the command line.
 fn filled(given: &Answer, params: &Raw) -> Result<QuestionAnswer, Failure> {
     let schema = params.get("requestedSchema").ok().flatten().unwrap_or_else(Raw::empty_object);
     let content =
@@ -109,7 +111,7 @@ fn unfitting(about: &QuestionKind) -> Failure {
     Failure::usage("that does not answer this question", hint)
 }
 
-// === impl Span ===
+// === impl AnswerLifetime ===
 
 impl From<Span> for AnswerLifetime {
     fn from(span: Span) -> Self {

@@ -1,4 +1,6 @@
-//! `switchboard approve`: shows what a project wants to run, and asks.
+//! `switchboard approve`: shows entries of a project that await approval, asks, and stores the decision.
+//!
+//! Used by `commands::run`. The texts are made by `pending`; the opposite is `reject`.
 
 use serde_json::json;
 use switchboard_config::{ApprovalItem, ApprovalItemKind, ConfigProblem, Desired, ServerReadiness};
@@ -13,13 +15,13 @@ use crate::prompt::{self, YesNo};
 use crate::report::{Failure, FailureKind};
 use crate::surroundings::Caller;
 
-/// How consent is had.
+/// Where the consent comes from.
 enum ApproveConsent {
-    /// It was given on the command line.
+    /// From a flag of the command line.
     Given,
-    /// The person is asked.
+    /// From the person at the terminal.
     Asked,
-    /// There is nobody to ask.
+    /// From no one: there is no terminal and no flag.
     Missing,
 }
 
@@ -56,7 +58,7 @@ pub(super) fn run(approve: &Approve, caller: &Caller, printer: &Printer) -> Resu
     }
 }
 
-/// Where one thing is meant, what is wrong elsewhere does not matter.
+/// The problems to show: those of the named server, or all.
 fn concerning(approve: &Approve, desired: &Desired) -> Vec<Notice> {
     let problems = desired.problems.iter();
     let is_meant = |problem: &&ConfigProblem| match &approve.name {
@@ -108,7 +110,7 @@ fn show(cases: &[PendingCase], printer: &Printer) {
     }
 }
 
-/// One question for each, or one for all.
+/// Asks one question for each case, or one for all.
 fn ask(cases: &[PendingCase], all: bool, printer: &Printer) -> Vec<PendingCase> {
     if all {
         show(cases, printer);
@@ -170,7 +172,7 @@ fn nobody_asked(cases: &[PendingCase], name: Option<&str>) -> Failure {
     ))
 }
 
-/// A name under which nothing waits.
+/// Reports that nothing awaits approval under this name, and why.
 fn nothing_called(name: &str, desired: &Desired, printer: &Printer) -> Result<(), Failure> {
     let Some(server) = desired.servers_named(name).next() else {
         let message = format!("nothing called `{name}` awaits approval");

@@ -1,4 +1,6 @@
-//! `switchboard logs --audit`: who called what, what was decided, how it ended.
+//! `switchboard logs --audit`: calls from the audit log, with caller, decision and outcome.
+//!
+//! Used by `commands::logs`. It does not write the log (`core::audit` does).
 
 use std::time::SystemTime;
 
@@ -15,7 +17,7 @@ use crate::show;
 use crate::surroundings::Caller;
 use crate::wait::EndSignals;
 
-/// How much of a name is shown in a table.
+/// The longest name in the table.
 const MAX_NAME_CHARS: usize = 60;
 
 pub(super) async fn run(
@@ -26,7 +28,7 @@ pub(super) async fn run(
     let failed = |error| Failure::new("cannot read the audit log", error);
     let folder = caller.surroundings.state_dir.join("logs");
     let filter = filter(asked);
-    // Followed from before the end is read, so that no line falls between the two.
+    // Followed before the end is read, so that no line falls between the two.
     let follow = if asked.follow {
         Some(audit::follow_audit_log(&folder, filter.clone()).await.map_err(failed)?)
     } else {
@@ -58,7 +60,7 @@ pub(super) async fn run(
         tokio::select! {
             more = follow.next() => {
                 let mut more = more.map_err(failed)?;
-                // What was written meanwhile has been shown; it comes first, and once.
+                // Lines that were written in between were shown already; they come first, and once.
                 more.retain(|entry| !shown.contains(entry));
                 shown.clear();
                 print(&more, TableHead::Left, printer)?;
@@ -80,14 +82,14 @@ fn filter(asked: &args::Logs) -> AuditFilter {
     }
 }
 
-/// Whether the columns are named.
+/// Whether the table has a head.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum TableHead {
     Shown,
     Left,
 }
 
-/// A table for people; a line of JSON for each call for machines that follow.
+/// Prints a table for people, or one line of JSON for each call with `--json --follow`.
 fn print(entries: &[AuditEntry], head: TableHead, printer: &Printer) -> Result<(), Failure> {
     if printer.is_json() {
         for entry in entries {
@@ -153,7 +155,7 @@ fn call_row(line: &AuditCallLine) -> [String; 7] {
     [time(&line.time), who, called, decision, outcome, duration_text(line.micros), bytes]
 }
 
-/// `2026-07-28 09:05:07`, of a time as logs write it.
+/// Shortens a timestamp of the log to `2026-07-28 09:05:07`.
 fn time(stamp: &str) -> String {
     let stamp = sanitize::sanitize_line(stamp);
     stamp.get(..19).unwrap_or(&stamp).replace('T', " ")

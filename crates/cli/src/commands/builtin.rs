@@ -1,4 +1,6 @@
-//! `switchboard builtin`: the embedded server, launched like any other.
+//! `switchboard builtin`: the built-in plugins as an MCP server on standard streams.
+//!
+//! Used by `commands::run`; `probe` without arguments starts it as a process.
 
 use switchboard_wire::{
     client::ClientLimits,
@@ -16,7 +18,7 @@ pub(crate) async fn run() -> Result<(), Failure> {
     let plugins = plugins::of_program()?;
     let changes = plugins.changes();
     let serving = serve((writer, reader), plugins, &changes, ServeOptions::default());
-    // The writer ends by itself once the session has dropped its end and everything is written.
+    // The writer ends once the session has dropped its end and everything is written.
     let (served, ()) = tokio::join!(serving, writing);
     served.map_err(|error| {
         Failure::server("the built-in server stopped", &error, &Subject::Typed(Reach::Command))

@@ -1,11 +1,13 @@
-//! What changed in an entry since it was approved, beside other things: in `list` and `get`, without secrets.
+//! One changed field of an entry since its approval, on one line and redacted.
+//!
+//! Used by `list` and `get`. `approve` shows changes whole, through `pending`.
 
 use serde_json::Value;
 use switchboard_config::RedactedChange;
 
 use crate::show;
 
-/// A difference, on one line. Where masking covers what differs, the line says where it is shown.
+/// A change on one line. If the redaction covers the difference, the line points to `switchboard approve`.
 pub(super) fn line(change: &RedactedChange) -> String {
     let field = show::bare(&change.field);
     if change.hides_difference() {

@@ -1,4 +1,6 @@
-//! `switchboard complete`: what a value could become.
+//! `switchboard complete`: completions of an argument of a prompt or a resource template.
+//!
+//! Used by `commands::run`. Completions of the shell are in `completions`.
 
 use serde_json::json;
 use switchboard_core::Request;

@@ -1,4 +1,6 @@
-//! `switchboard completions`
+//! `switchboard completions`: the completion script for a shell.
+//!
+//! Used by `commands::run`; clap generates the script.
 
 use std::io::Write;
 

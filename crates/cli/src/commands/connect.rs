@@ -1,4 +1,7 @@
-//! `switchboard connect`: every server, to the client that started this program.
+//! `switchboard connect`: all servers for the client that started this program, over standard streams.
+//!
+//! Attaches the client to the hub, or serves from this process with `--standalone`. Used by `commands::run`; `status`,
+//! `stop`, `serve` and `ui` use its paths and options. The relay is in `hub::attach`.
 
 use std::ffi::OsString;
 
@@ -25,7 +28,7 @@ use crate::wait;
 /// The longest message a client may send.
 const MAX_MESSAGE_BYTES: usize = 16 << 20;
 
-/// Attaches the client to the hub, which is started if none runs.
+/// Attaches the client to the hub, and starts a hub if none runs.
 pub(crate) async fn run(
     connect: &Connect,
     global: &Global,
@@ -51,7 +54,7 @@ pub(crate) async fn run(
         .map_err(|error| Failure::new("cannot attach to the hub", error))
 }
 
-/// How the hub is found, and started where none runs.
+/// Options to find the hub, and to start one if none runs.
 pub(super) fn attach_options(global: &Global, caller: &Caller) -> Result<AttachOptions, Failure> {
     let place = hub_paths(caller)?;
     let program = surroundings::program()
@@ -123,7 +126,7 @@ async fn serve_stdio(serving: &ServedWorkspace) -> Result<(), Failure> {
     }
 }
 
-/// Where the hub of this user and these folders is.
+/// The paths of the hub of this user and these folders.
 pub(super) fn hub_paths(caller: &Caller) -> Result<HubPaths, Failure> {
     Ok(switchboard_hub::hub_paths(&caller.surroundings)?)
 }

@@ -1,4 +1,6 @@
-//! What a server gives back, as a person reads it: text as text, and files as files.
+//! Contents of results for people: text is printed, bytes are written to files.
+//!
+//! Used by `call`, `read` and `prompt`. It does not limit results (`core::results` does).
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -11,26 +13,26 @@ use crate::printer::Printer;
 use crate::report::Failure;
 use crate::show;
 
-/// One part of a result.
+/// One content block of a result.
 pub(super) enum ResultPart {
-    /// Words.
+    /// Text.
     Text(String),
-    /// Bytes of some kind.
+    /// Bytes with a media type.
     File { mime: String, bytes: Vec<u8> },
-    /// Something that could be read.
+    /// A link to a resource.
     Link(String),
-    /// Something nobody here knows.
+    /// A block of an unknown type.
     Unknown(Raw),
 }
 
-/// Servers disagree about padding.
+/// Base64 with or without padding: servers disagree about it.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &base64::alphabet::STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// Prints parts one after the other. One that is bytes goes to another program as it is; beside others, and on a
-/// terminal, it is written to a file.
+/// Prints blocks in order. A single block of bytes goes to a pipe unchanged; beside others, and on a terminal, bytes
+/// are written to a file.
 pub(super) fn print(parts: &[ResultPart], printer: &Printer) -> Result<(), Failure> {
     if let ([ResultPart::File { bytes, .. }], false) = (parts, printer.is_screen()) {
         printer.data(bytes);
@@ -39,7 +41,7 @@ pub(super) fn print(parts: &[ResultPart], printer: &Printer) -> Result<(), Failu
     print_among(parts, printer)
 }
 
-/// Prints parts that stand among other words, so that bytes are always written to a file.
+/// Prints blocks among other text, so bytes are always written to a file.
 pub(super) fn print_among(parts: &[ResultPart], printer: &Printer) -> Result<(), Failure> {
     for part in parts {
         match part {
@@ -60,7 +62,7 @@ pub(super) fn print_among(parts: &[ResultPart], printer: &Printer) -> Result<(),
     Ok(())
 }
 
-/// A private file of its own that stays where temporary files are.
+/// Writes bytes to a private file in the folder for temporary files; the file stays.
 fn write_temporary_file(mime: &str, bytes: &[u8]) -> Result<PathBuf, Failure> {
     let failed = |error| Failure::new("cannot write the result to a file", error);
     let suffix = format!(".{}", extension(mime));
@@ -71,7 +73,7 @@ fn write_temporary_file(mime: &str, bytes: &[u8]) -> Result<PathBuf, Failure> {
     Ok(path)
 }
 
-/// How a file of this kind is called: `image/svg+xml` is an `svg`. What could be no name is a `bin`.
+/// The file extension of a media type: `image/svg+xml` is `svg`; a type that makes no name is `bin`.
 fn extension(mime: &str) -> String {
     let mime = mime.split(';').next().unwrap_or_default().trim();
     let (kind, sub) = mime.split_once('/').unwrap_or_default();
@@ -88,10 +90,10 @@ fn extension(mime: &str) -> String {
     }
 }
 
-// === impl Part ===
+// === impl ResultPart ===
 
 impl ResultPart {
-    /// A block of a tool's result or of a prompt.
+    /// From a block of a tool's result or of a prompt.
     pub(super) fn of_block(block: &Raw) -> Self {
         let member = |key| text(block, key);
         let kind = member("type").unwrap_or_default();
@@ -108,7 +110,7 @@ impl ResultPart {
         part.unwrap_or_else(|| Self::Unknown(block.clone()))
     }
 
-    /// One of a resource's contents.
+    /// From one of a resource's contents.
     pub(super) fn of_resource(contents: &Raw) -> Self {
         if let Some(text) = text(contents, "text") {
             return Self::Text(text);
@@ -125,7 +127,7 @@ impl ResultPart {
         BASE64.decode(data).ok().map(|bytes| Self::File { mime, bytes })
     }
 
-    /// Whether it says something in words.
+    /// Whether the block is text.
     pub(super) fn is_text(&self) -> bool {
         matches!(self, Self::Text(_))
     }

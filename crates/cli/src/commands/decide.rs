@@ -1,10 +1,12 @@
-//! Which thing of a project a name means, when a person decides about it.
+//! Finds the items of a project that a name means in `approve` and `reject`.
+//!
+//! Used by these two commands. It does not store decisions (`config::ConfigWorkspace` does).
 
 use switchboard_config::{ApprovalItem, ApprovalItemKind, Desired, DesiredServer, ServerReadiness};
 
 use super::pending::PendingCase;
 
-/// Everything that waits.
+/// All items that await approval.
 pub(super) fn waiting(desired: &Desired) -> Vec<PendingCase> {
     let pending = desired.pending.iter();
     pending
@@ -12,15 +14,15 @@ pub(super) fn waiting(desired: &Desired) -> Vec<PendingCase> {
         .collect()
 }
 
-/// What waits under this name, or was refused by a person before. A server comes before anything else of its name, so
-/// that a project cannot hang something onto it.
+/// Items with this name that await approval, or that a person rejected before. A server comes before other items of its
+/// name, so that a project cannot attach another item to it.
 pub(super) fn approvable(desired: &Desired, name: &str) -> Vec<PendingCase> {
     let mut cases = waiting(desired);
     cases.extend(refused(desired).map(case));
     narrowed(cases, name)
 }
 
-/// What waits under this name, or was agreed to before.
+/// Items with this name that await approval, or that a person approved before.
 pub(super) fn rejectable(desired: &Desired, name: &str) -> Vec<PendingCase> {
     let mut cases = waiting(desired);
     let decided = desired.servers.iter().filter_map(|server| server.item.clone());
@@ -30,7 +32,7 @@ pub(super) fn rejectable(desired: &Desired, name: &str) -> Vec<PendingCase> {
     narrowed(cases, name)
 }
 
-/// Servers that a person, not a file, refused.
+/// Servers that were rejected by a person, not by a file.
 fn refused(desired: &Desired) -> impl Iterator<Item = ApprovalItem> {
     let by_person = |server: &&DesiredServer| matches!(&server.state, ServerReadiness::Rejected(reason) if reason.by.is_none());
     let servers = desired.servers.iter().filter(by_person);

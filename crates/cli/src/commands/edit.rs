@@ -1,4 +1,6 @@
-//! `switchboard edit`: the entry in the person's own editor, checked before it takes the old one's place.
+//! `switchboard edit`: opens an entry in the person's editor, checks it, and replaces the old entry.
+//!
+//! Used by `commands::run`. The editor is in `editor`, writing in `write_entry`.
 
 use std::path::Path;
 
@@ -14,7 +16,7 @@ use crate::prompt::{self, YesNo};
 use crate::report::{Failure, FailureKind};
 use crate::surroundings::Caller;
 
-/// What became of it.
+/// The outcome of an edit.
 enum EditOutcome {
     Changed(Value),
     Unchanged,
@@ -42,7 +44,7 @@ pub(super) fn run(edit: &Edit, caller: &Caller, printer: &Printer) -> Result<(),
     finish(name, scope, &path, entry, Some(&before), printer)
 }
 
-/// The entry as written, with its references.
+/// The entry as it stands in the file, with its references.
 fn entry_at(name: &str, scope: Scope, path: &Path) -> Result<Value, Failure> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| Failure::new(format!("cannot read {}", path.display()), error))?;
@@ -68,7 +70,7 @@ fn text(name: &str, scope: Scope, path: &Path, entry: &Value) -> String {
     )
 }
 
-/// Opens the editor until the entry is good, or the person gives up.
+/// Opens the editor until the entry is valid, or the person gives up.
 fn revise(
     draft: &Draft,
     name: &str,
@@ -95,7 +97,7 @@ fn revise(
     }
 }
 
-/// The entry in the text, `None` where there is nothing in it.
+/// Parses the edited text; `None` if it holds no entry.
 fn read(text: &str, name: &str, caller: &Caller) -> Result<Option<Value>, Failure> {
     let is_said = |line: &str| !line.trim().is_empty() && !line.trim_start().starts_with("//");
     if !text.lines().any(is_said) {
@@ -116,7 +118,7 @@ fn read(text: &str, name: &str, caller: &Caller) -> Result<Option<Value>, Failur
     Err(wrong().with_causes(errors.map(|problem| problem.message)))
 }
 
-/// `before` is the entry that was replaced, if one was.
+/// Reports the result; `before` is the replaced entry, if there was one.
 fn finish(
     name: &str,
     scope: Scope,
@@ -141,7 +143,7 @@ fn finish(
     Ok(())
 }
 
-/// What was there before was warned about before.
+/// Warnings about plain secrets that the old entry did not have.
 fn new_secrets(name: &str, before: &Value, after: &Value) -> Vec<Notice> {
     let known = write_entry::plain_secrets(name, before);
     let mut found = write_entry::plain_secrets(name, after);

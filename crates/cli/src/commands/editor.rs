@@ -1,4 +1,6 @@
-//! A person's own editor, on a file nobody else can read.
+//! The person's editor (`VISUAL`, `EDITOR`), on a private temporary file.
+//!
+//! Used by `edit`. It does not parse the text.
 
 use std::fs::{OpenOptions, Permissions};
 use std::io::Write;
@@ -9,7 +11,7 @@ use std::process::Command;
 use crate::report::{Failure, FailureKind};
 use crate::surroundings::Caller;
 
-/// Where nothing is set, as everywhere.
+/// The editor if neither `VISUAL` nor `EDITOR` is set.
 const FALLBACK_EDITOR: &str = "vi";
 
 /// A text while it is being edited.
@@ -19,13 +21,13 @@ pub(super) struct Draft {
 }
 
 impl Draft {
-    /// A private file with this text.
+    /// Creates a private file with this text.
     pub(super) fn new(text: &str, caller: &Caller) -> Result<Self, Failure> {
         let editor = caller
             .variable("VISUAL")
             .or_else(|| caller.variable("EDITOR"))
             .unwrap_or(FALLBACK_EDITOR);
-        // The folder is closed too: editors put copies beside the file, and those hold the same secrets.
+        // The folder is private too: editors put copies beside the file, and those hold its secrets.
         let folder = tempfile::Builder::new()
             .prefix("switchboard-")
             .permissions(Permissions::from_mode(0o700))
@@ -44,7 +46,7 @@ impl Draft {
         self.folder.path().join("entry.jsonc")
     }
 
-    /// Opens the editor, waits for it, and gives back what it left.
+    /// Opens the editor, waits for it, and returns the edited text.
     pub(super) fn edit(&self) -> Result<String, Failure> {
         let failed = |kind: &str| format!("the editor `{}` {kind}", self.editor);
         let hint = "set `VISUAL` or `EDITOR` to the editor you want; nothing was changed";
@@ -59,7 +61,7 @@ impl Draft {
     }
 }
 
-/// The setting may hold arguments, so a shell takes it apart, as for every program that opens one.
+/// Runs the editor through a shell, since the variable may hold arguments.
 fn run(editor: &str, path: &Path) -> std::io::Result<std::process::ExitStatus> {
     Command::new("sh").arg("-c").arg(format!("{editor} \"$1\"")).arg("editor").arg(path).status()
 }

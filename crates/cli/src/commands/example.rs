@@ -1,4 +1,6 @@
-//! A line to type, made from what a tool takes.
+//! An example command line for a tool, made from its input schema.
+//!
+//! Used by `call` (in failures) and `tools`. It does not guess useful values.
 
 use serde_json::Value;
 use std::sync::Arc;
@@ -8,10 +10,10 @@ use switchboard_core::catalog::ListedTool;
 
 use super::lookup::path;
 
-/// How many arguments an example has at most.
+/// The most arguments in an example.
 const MAX_EXAMPLE_ARGUMENTS: usize = 6;
 
-/// A call of the tool with everything it needs.
+/// A `switchboard call` of the tool with all required arguments.
 pub(super) fn example_call(tool: &Arc<ListedTool>) -> String {
     let schema: Value = tool.tool.input_schema.decode().unwrap_or_default();
     let required = schema["required"].as_array().into_iter().flatten();

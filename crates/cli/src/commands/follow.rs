@@ -1,4 +1,6 @@
-//! One call from its beginning to its end: how far it is, what its server logs, what it asks.
+//! Runs one call and follows it: progress line, log messages, questions, Ctrl-C.
+//!
+//! Used by `call`, `read`, `prompt` and `complete`. Questions are asked by `ask`; it does not print the result.
 
 use std::time::{Duration, Instant};
 
@@ -11,20 +13,20 @@ use crate::command_engine::{CommandEngine, SideEvent};
 use crate::printer::{DIM, Printer, Waiting};
 use crate::wait;
 
-/// How often whoever waits is told for how long.
+/// How often the elapsed time on the progress line is updated.
 const TICK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The line a person watches meanwhile.
+/// The progress line on the terminal.
 struct ProgressLine<'a> {
     printer: &'a Printer,
     what: &'a str,
     began: Instant,
-    /// Where there is progress, it is shown instead of the time.
+    /// The latest progress, shown instead of the elapsed time.
     progress: Option<Raw>,
     waiting: Option<Waiting>,
 }
 
-/// Places a call and follows it.
+/// Makes a call and follows it to its end.
 pub(super) async fn follow(
     hub: &CommandEngine,
     request: Request,
@@ -35,7 +37,7 @@ pub(super) async fn follow(
     let mut line =
         ProgressLine { printer, what, began: Instant::now(), progress: None, waiting: None };
     let mut asking = CallQuestions::new(printer);
-    // Servers of older versions ask and log beside the call.
+    // Servers of older versions send questions and logs beside the call.
     let mut asides = hub.asides();
     let mut running = hub.call(request);
     loop {
@@ -48,7 +50,7 @@ pub(super) async fn follow(
                     line.clear();
                     asking.push(question);
                 }
-                // Nothing is handed out here: whoever typed the call is there to answer.
+                // Tasks and handles are not requested here: the person at the terminal answers questions.
                 CallEvent::Notification(_)
                 | CallEvent::Task(_)
                 | CallEvent::Handed(_)
@@ -67,12 +69,12 @@ pub(super) async fn follow(
     }
 }
 
-// === impl Line ===
+// === impl ProgressLine ===
 
 impl ProgressLine<'_> {
     fn progress(&mut self, params: Raw, asking: &CallQuestions<'_>) {
         self.progress = Some(params);
-        // A question must not be written over.
+        // The progress line must not overwrite a question.
         if !asking.is_busy() {
             self.draw();
         }
@@ -91,7 +93,7 @@ impl ProgressLine<'_> {
         self.waiting = None;
     }
 
-    /// A log message of the server, for whoever wants to know more.
+    /// Prints a log message of the server, with `--verbose`.
     fn log(&mut self, params: &Raw) {
         if !self.printer.is_verbose() {
             return;

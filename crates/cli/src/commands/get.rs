@@ -1,4 +1,6 @@
-//! `switchboard get`: one server, as it is configured.
+//! `switchboard get`: the entries of one name, with scope, state and differences.
+//!
+//! Used by `commands::run`. It does not connect (`list` and `doctor` do).
 
 use serde::Serialize;
 use serde_json::Value;
@@ -18,10 +20,10 @@ use crate::report::{Failure, FailureKind};
 use crate::show;
 use crate::surroundings::Caller;
 
-/// The shape of `--json`.
+/// The output of `--json`.
 #[derive(Debug, Serialize)]
 struct GetOutput {
-    /// Greatest precedence first; the first that is ready is the one that counts.
+    /// Highest precedence first; the first ready one is in force.
     servers: Vec<ServerOutput>,
     shadowed: Vec<ShadowedServer>,
     problems: Vec<Notice>,
@@ -90,7 +92,7 @@ fn shadowed_servers(desired: &Desired, name: &str) -> Vec<ShadowedServer> {
     shadowed.filter(|entry| entry.name == name).map(place).collect()
 }
 
-/// What concerns another server is not worth mentioning here.
+/// The problems that concern this server.
 fn concerning(desired: &Desired, name: &str) -> Vec<Notice> {
     let problems = desired.problems.iter();
     problems

@@ -1,4 +1,6 @@
-//! `switchboard import`: shows what it would copy, asks, and copies.
+//! `switchboard import`: shows which servers of another client it would copy, asks, and copies them.
+//!
+//! Used by `commands::run`. Reading other clients' files is in `config::import`.
 
 use serde_json::{Value, json};
 use switchboard_config::{
@@ -51,7 +53,7 @@ pub(super) fn run(import: &Import, caller: &Caller, printer: &Printer) -> Result
     for written in &added {
         printer.notices(&written.problems);
     }
-    // Machines find them in the result.
+    // With `--json`, failures are part of the result.
     for failure in failures.iter().filter(|_| !printer.is_json()) {
         printer.failure(failure);
     }
@@ -80,7 +82,7 @@ fn ask(plan: &ImportPlan, printer: &Printer) -> ImportConsent {
     }
 }
 
-/// What belongs to one project stays with it; the rest is the user's.
+/// The scope of a copy: a project's server stays in that project, others go to the user.
 fn scope(found: &ImportCandidate, import: &Import) -> Scope {
     match import.scope {
         Some(scope) => ScopeArg::scope(scope),
@@ -116,7 +118,7 @@ fn print(plan: &ImportPlan, import: &Import, printer: &Printer) {
     printer.notices(&plan.problems.iter().map(Notice::from).collect::<Vec<_>>());
 }
 
-/// The shape of `--json`.
+/// The output of `--json`.
 fn plan_json(plan: &ImportPlan, import: &Import, added: &Value, failed: &Value) -> Value {
     let plans: Vec<_> = plan
         .add

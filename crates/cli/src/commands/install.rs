@@ -1,4 +1,6 @@
-//! `switchboard install`: shows the one entry another client needs, asks, and writes it.
+//! `switchboard install`: shows the entry that makes another client start `switchboard connect`, asks, and writes it.
+//!
+//! Used by `commands::run`; `uninstall` shares its helpers. Editing clients' files is in `config::install`.
 
 use std::path::PathBuf;
 
@@ -15,7 +17,7 @@ use crate::report::{Failure, FailureKind};
 use crate::show;
 use crate::surroundings::{self, Caller};
 
-/// Whether something is done to the file.
+/// Whether the client's file is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum InstallConsent {
     Given,
@@ -56,7 +58,7 @@ pub(super) fn run(
     answer(&found, &entry, "written", printer)
 }
 
-/// What stands under the name in the client's file.
+/// The entry under the name in the client's file.
 pub(super) fn find_installation(
     client: ClientApp,
     name: &str,
@@ -64,14 +66,14 @@ pub(super) fn find_installation(
 ) -> Result<ClientInstallation, Failure> {
     let program = program(caller)?;
     ClientInstallation::inspect(client, name, &program, &caller.surroundings, Platform::current())
-        // The command line takes no other.
+        // clap accepts only clients that can be written to.
         .ok_or_else(|| {
             Failure::plain(FailureKind::Usage, format!("{client} cannot be written to"))
         })?
         .map_err(|error| Failure::config(format!("cannot look into the file of {client}"), &error))
 }
 
-/// Asks, unless that was decided on the command line.
+/// Asks, unless a flag has decided.
 pub(super) fn consent(
     question: &str,
     dry_run: bool,
@@ -92,7 +94,7 @@ pub(super) fn consent(
     }
 }
 
-/// Something under the name that is not ours stays.
+/// The failure for a name that holds an entry of another program.
 pub(super) fn name_taken_failure(
     found: &ClientInstallation,
     entry: &Value,
@@ -106,7 +108,7 @@ pub(super) fn name_taken_failure(
         .with_hint(format!("choose another name with `--name`, or take it out of {file} yourself"))
 }
 
-/// The shape of `--json`.
+/// The output of `--json`.
 pub(super) fn answer(
     found: &ClientInstallation,
     entry: &Value,
@@ -138,7 +140,7 @@ fn show(found: &ClientInstallation, entry: &Value, printer: &Printer) -> Result<
     Ok(())
 }
 
-/// A client that starts the same servers itself gains nothing.
+/// A note about the client's own servers, which it still starts itself.
 fn others(client: ClientApp, caller: &Caller, printer: &Printer) {
     let plan = caller.workspace.plan_import(client);
     let (count, verb) = match plan.add.len() {
@@ -151,7 +153,7 @@ fn others(client: ClientApp, caller: &Caller, printer: &Printer) {
     ));
 }
 
-/// How the client is to start this program: with the folders and flags of this command line.
+/// The command of the entry: this program with the folders and flags of this command line.
 fn launch(install: &Install, global: &Global, caller: &Caller) -> Result<LaunchCommand, Failure> {
     let mut args = vec!["connect".to_owned()];
     if global.config_dir.is_some() || caller.variable("SWITCHBOARD_CONFIG_DIR").is_some() {
@@ -169,7 +171,7 @@ fn launch(install: &Install, global: &Global, caller: &Caller) -> Result<LaunchC
     Ok(LaunchCommand { program: program(caller)?, args })
 }
 
-/// This program's file, by the way it was found if there is one: a link outlives the version it leads to.
+/// The path of this program: from `PATH` if it is there, because a link outlives the version it points to.
 fn program(caller: &Caller) -> Result<PathBuf, Failure> {
     let program = surroundings::program()
         .ok_or_else(|| Failure::plain(FailureKind::Failed, "cannot tell where this program is"))?;

@@ -1,4 +1,6 @@
-//! `switchboard login`: somebody signs in to a server.
+//! `switchboard login`: signs a person in to a server, in a local browser or with a pasted address.
+//!
+//! Used by `commands::run`; `logout`, `doctor auth` and `xaa` use its helpers. The OAuth flow is in `auth`.
 
 use std::error::Error as StdError;
 use std::sync::Arc;
@@ -24,12 +26,12 @@ use crate::report::{Failure, FailureKind};
 use crate::surroundings::Caller;
 use crate::{hint, show};
 
-/// Somebody at this terminal, with a browser here.
+/// Opens the sign-in page in a browser of this machine.
 pub(super) struct LocalBrowser<'a> {
     pub(super) printer: &'a Printer,
 }
 
-/// Somebody at this terminal, whose browser is elsewhere.
+/// Prints the sign-in page for a browser on another machine, and reads the resulting address.
 pub(super) struct RemoteBrowser<'a> {
     pub(super) printer: &'a Printer,
     pub(super) keyboard: Keyboard,
@@ -73,7 +75,7 @@ async fn sign_in(
     print_signed_in(&name, &account.map_err(failed)?, store, printer)
 }
 
-/// How that server is reached.
+/// HTTP options for this server, with its `tls` settings.
 pub(in crate::commands) fn pool_options(
     name: &str,
     desired: &Desired,
@@ -90,7 +92,7 @@ pub(in crate::commands) fn pool_options(
     Ok(network?.unwrap_or_default())
 }
 
-/// The server of that name, if it is one that people sign in to.
+/// The server with this name, if it is one that people sign in to.
 pub(in crate::commands) fn subject(name: &str, desired: &Desired) -> Result<SignInTarget, Failure> {
     let server = find_server(name, desired)?;
     let Some(entry) = server.entry() else {
@@ -108,7 +110,7 @@ pub(in crate::commands) fn subject(name: &str, desired: &Desired) -> Result<Sign
     })
 }
 
-/// The server of that name.
+/// The server with this name.
 pub(super) fn find_server<'a>(
     name: &'a str,
     desired: &'a Desired,
@@ -182,10 +184,10 @@ fn failure(name: &str, error: &Error) -> Failure {
     }
 }
 
-/// What to do about a store that fails: it is on this machine, whatever the server does.
+/// The hint for an error of the sign-in store, which is on this machine.
 fn of_store(error: &SignInStoreError, name: &str) -> Option<String> {
     match error {
-        // Says itself what to do.
+        // The error text contains the remedy.
         SignInStoreError::KeyExposed { .. } => None,
         SignInStoreError::Busy { .. } | SignInStoreError::Stuck { .. } => {
             Some("try again".to_owned())
@@ -197,8 +199,8 @@ fn of_store(error: &SignInStoreError, name: &str) -> Option<String> {
     }
 }
 
-/// Renames a damaged key before anybody is sent to a page, and says so. The sign-ins that it sealed could not be opened
-/// any more either way.
+/// Renames a damaged key before a sign-in page is opened, and prints a notice. The sign-ins sealed with that key cannot
+/// be opened any more either way.
 pub(super) fn set_damaged_key_aside(
     store: &FileSignInStore,
     printer: &Printer,
@@ -245,7 +247,7 @@ impl OpenSignInPage for RemoteBrowser<'_> {
         Box::pin(async {
             Ok(match self.keyboard.line().await {
                 Some(address) => SignInPageOutcome::Pasted(address),
-                // Nobody types anything, but a port may be forwarded.
+                // At the end of input the address cannot be pasted, but the port may be forwarded.
                 None => SignInPageOutcome::Opened,
             })
         })

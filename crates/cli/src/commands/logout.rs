@@ -1,4 +1,6 @@
-//! `switchboard logout`: tokens are taken back and forgotten.
+//! `switchboard logout`: revokes and deletes the tokens of one server, or of all.
+//!
+//! Used by `commands::run`. Revocation is in `auth`.
 
 use serde::Serialize;
 use switchboard_auth::{Error, SignIn, SignInRecord, SignInStore as _, SignInStoreError, sign_out};
@@ -13,7 +15,7 @@ use crate::report::Failure;
 use crate::show;
 use crate::surroundings::Caller;
 
-/// One sign-in that ended; the shape of `--json`.
+/// One ended sign-in; an element of `--json`.
 #[derive(Debug, Serialize)]
 struct EndedSignIn {
     server: String,
@@ -35,14 +37,14 @@ pub(super) async fn run(
     for key in store.keys().map_err(failed)? {
         let record = match store.load(&key) {
             Ok(record) => record,
-            // Made private, it opens them all, and their tokens can be revoked.
+            // Once the key is private again, it opens all sign-ins, and their tokens can be revoked.
             Err(error @ SignInStoreError::KeyExposed { .. }) => return Err(failed(error)),
             Err(error @ SignInStoreError::KeyDamaged { .. }) if !logout.all => {
                 return Err(failed(error).with_hint(
                     "`switchboard login <server>` makes a new key; `switchboard logout --all` forgets every sign-in",
                 ));
             }
-            // What cannot be opened any more is still there to be forgotten, but not by its name.
+            // Sign-ins that cannot be opened can still be deleted, but not by name.
             Err(_) => None,
         };
         if !logout.means(record.as_ref()) {
@@ -100,7 +102,7 @@ impl Logout {
     }
 }
 
-// === impl Ended ===
+// === impl EndedSignIn ===
 
 impl EndedSignIn {
     fn new(record: &SignInRecord, revoked: Result<(), Error>) -> Self {

@@ -1,4 +1,6 @@
-//! `switchboard logs`: what a server wrote to its standard error.
+//! `switchboard logs`: standard error of a server from its log file, once or followed.
+//!
+//! Used by `commands::run`; with `--audit` it calls `audit`. Logs are written by `core::logs`.
 
 use serde_json::json;
 use switchboard_core::logs::ServerLogs;
@@ -29,10 +31,10 @@ pub(super) async fn run(
     let folder = caller.surroundings.state_dir.join("logs");
     let logs =
         ServerLogs::open(folder).map_err(|error| Failure::new("cannot open the logs", error))?;
-    // Servers of one name in two folders have two logs.
+    // Servers with one name in two folders have two logs.
     let place = server.working_dir.to_string_lossy();
     let path = logs.path(name, &place);
-    // Followed from before the end is read, so that no line falls between the two.
+    // Followed before the end is read, so that no line falls between the two.
     let follow =
         if asked.follow { Some(logs.follow(name, &place).await.map_err(failed)?) } else { None };
     let lines = logs.tail(name, &place, asked.lines).await.map_err(failed)?;
@@ -54,7 +56,7 @@ pub(super) async fn run(
         tokio::select! {
             more = follow.next_lines() => {
                 let mut more = more.map_err(failed)?;
-                // What was written meanwhile has been shown; it comes first, and once.
+                // Lines that were written in between were shown already; they come first, and once.
                 more.retain(|line| !shown.contains(line));
                 shown.clear();
                 print(&more, printer);

@@ -1,8 +1,10 @@
-//! From what was typed to a tool or a prompt of a server.
+//! Finds the tool or prompt that a typed name means.
 //!
-//! `server/tool` and full names wait for the servers they could belong to and for no other. A tool's own name is
-//! enough where one server has it, which is known only once all have answered; one that takes longer than a few
-//! seconds is not waited for where another has it.
+//! `server/tool` and full names wait only for the servers that they could belong to. A bare name is enough if one
+//! server has it, which is known once all servers have answered; servers that take longer than 5 s are not waited for
+//! if another one has the name.
+//!
+//! Used by `call`, `tools`, `prompt` and `complete`. It does not search by words (`core::catalog` does).
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -21,54 +23,54 @@ use crate::hint;
 use crate::printer::Printer;
 use crate::report::{Failure, FailureKind};
 
-/// How long servers are waited for that might have something of the same name.
+/// How long other servers are waited for that might have an item with that bare name too.
 const OTHER_SERVERS_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The shortest names that are cut are the gateway's.
+/// The shortest length at which the gateway cuts names.
 const MIN_CUT_NAME: usize = 46;
 
-/// Something a server offers under a name.
+/// An item that servers list under a name: a tool or a prompt.
 pub(super) trait LookupItem: Clone {
-    /// What it is called.
+    /// The noun for the item.
     const NOUN: &'static str;
 
     fn all(catalog: &Catalog) -> &[Self];
     fn by_full_name<'c>(catalog: &'c Catalog, name: &str) -> Option<&'c Self>;
     fn server(&self) -> &str;
-    /// The name its server gave it.
+    /// The name that the server gave the item.
     fn own_name(&self) -> &str;
-    /// Whether it is one of the program's own.
+    /// Whether the item belongs to the gateway itself.
     fn is_builtin(&self) -> bool {
         false
     }
-    /// One of the program's own, by its name.
+    /// An item of the gateway itself, by name.
     fn builtin(_: &Catalog, _: &str) -> Option<Self> {
         None
     }
-    /// What whoever typed `name` may have meant.
+    /// Names of items similar to `name`.
     fn similar(catalog: &Catalog, name: &str) -> Vec<String>;
 }
 
-/// What a name could mean.
+/// The possible meanings of a typed name.
 enum TypedName<'a> {
-    /// Of this server.
+    /// An item of this server.
     Of { server: String, own: &'a str },
-    /// Of a server that is not configured.
+    /// An item of a server that is not configured.
     Unconfigured { server: &'a str },
     /// `mcp__<server>__<name>`.
     Full(&'a str),
-    /// Of whichever server has it.
+    /// An item of any server.
     Bare(&'a str),
 }
 
-/// Why nothing is meant.
+/// Why no item was found.
 pub(super) struct LookupError {
     failure: Failure,
-    /// The full name of a tool that is there, and that a rule hides.
+    /// The full name of an existing tool that a rule hides.
     pub(super) hidden: Option<String>,
 }
 
-/// What `typed` means.
+/// Finds the item that `typed` means.
 pub(super) async fn find<T: LookupItem>(
     hub: &CommandEngine,
     typed: &str,
@@ -82,7 +84,7 @@ pub(super) async fn find<T: LookupItem>(
     }
 }
 
-/// No server is waited for where the name says that it is of none of them.
+/// The failure for a server that is not configured; no server is waited for.
 fn no_server(server: &str, typed: &str) -> Failure {
     let failure = Failure::plain(FailureKind::Failed, format!("there is no server `{server}`"));
     failure.with_context(format!("cannot use `{typed}`")).with_hint(hint::no_server())
@@ -124,7 +126,7 @@ async fn find_full<T: LookupItem>(
             let mut fitting = fitting(name, snapshot).peekable();
             let over = match fitting.peek() {
                 Some(_) => !fitting.any(|(view, _)| view.is_coming()),
-                // A name that was cut may be of any server.
+                // A name that was cut may belong to any server.
                 None if name.len() >= MIN_CUT_NAME => snapshot.servers_coming().next().is_none(),
                 None => true,
             };
@@ -172,7 +174,7 @@ async fn find_bare<T: LookupItem>(
     }
 }
 
-/// The servers that a full name could belong to, each with what the name would then mean there.
+/// The servers that a full name could belong to, each with the rest of the name.
 fn fitting<'s>(
     name: &'s str,
     snapshot: &'s WorkspaceSnapshot,
@@ -188,7 +190,7 @@ fn normal(view: &ServerSnapshot) -> String {
     normalize_configured_server(ConfiguredServer { name: &view.name, scope: view.scope })
 }
 
-/// A tool that a rule hides is not unknown; saying so helps whoever wrote the rule.
+/// The error for a tool that a rule hides: naming the rule helps its author.
 fn denied(
     hub: &CommandEngine,
     snapshot: &WorkspaceSnapshot,
@@ -240,12 +242,12 @@ fn not_found<T: LookupItem>(name: &str, snapshot: &WorkspaceSnapshot) -> Failure
     }
 }
 
-/// A name as one would type it.
+/// The name to type, quoted for a shell.
 pub(super) fn short_name<T: LookupItem>(item: &T) -> String {
     quote_arguments([path(item)])
 }
 
-/// The same, before it is made safe for a shell.
+/// The name to type, not quoted.
 pub(super) fn path<T: LookupItem>(item: &T) -> String {
     if item.is_builtin() {
         return item.own_name().to_owned();
@@ -253,7 +255,7 @@ pub(super) fn path<T: LookupItem>(item: &T) -> String {
     format!("{}/{}", item.server(), item.own_name())
 }
 
-// === impl Typed ===
+// === impl TypedName ===
 
 impl<'a> TypedName<'a> {
     fn of(typed: &'a str, snapshot: &WorkspaceSnapshot) -> Self {
@@ -261,7 +263,7 @@ impl<'a> TypedName<'a> {
             let own = typed.strip_prefix(view.name.as_str())?.strip_prefix('/')?;
             Some((view.name.clone(), own))
         });
-        // Of two servers whose names both fit, the longer one is meant.
+        // If two server names fit, the longer one is meant.
         match servers.max_by_key(|(server, _)| server.len()) {
             Some((server, own)) => Self::Of { server, own },
             None if typed.starts_with("mcp__") => Self::Full(typed),
@@ -274,7 +276,7 @@ impl<'a> TypedName<'a> {
     }
 }
 
-// === impl Item ===
+// === impl LookupItem ===
 
 impl LookupItem for Arc<ListedTool> {
     const NOUN: &'static str = "tool";
@@ -296,7 +298,7 @@ impl LookupItem for Arc<ListedTool> {
     }
 
     fn is_builtin(&self) -> bool {
-        // The full name of a server's tool has the server in it.
+        // The full name of a server's tool contains the server, so equal names mean a tool of the gateway.
         self.name == self.tool.name
     }
 

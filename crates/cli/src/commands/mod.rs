@@ -1,4 +1,7 @@
-//! One file for each thing that can be asked of the program.
+//! The commands of the program, one module for each.
+//!
+//! Used by `main`, which passes the parsed arguments to [`run`]. Shared helpers of commands are modules here too
+//! (`follow`, `lookup`, `content`, `write_entry`). It does not parse arguments (`args` does).
 
 mod add;
 mod add_json;
@@ -65,7 +68,7 @@ use crate::{
     surroundings::Caller,
 };
 
-/// Does what was asked, or stops when the user does not want it any more.
+/// Runs the command of `args`.
 pub(crate) async fn run(args: Args, printer: &Printer) -> Result<(), Failure> {
     let caller = || Caller::new(&args.global);
     let ready = || Caller::with_catalogue(&args.global);
@@ -121,12 +124,12 @@ pub(crate) async fn run(args: Args, printer: &Printer) -> Result<(), Failure> {
     }
 }
 
-/// Everything wrong with the configuration, for showing.
+/// All problems of the configuration, as notices.
 fn problems(desired: &Desired) -> Vec<Notice> {
     desired.problems.iter().map(Notice::from).collect()
 }
 
-/// The problem that makes a server invalid, which is told with the server itself.
+/// The problem that makes a server invalid; it is shown with the server itself.
 fn own_problem<'a>(server: &DesiredServer, desired: &'a Desired) -> Option<&'a ConfigProblem> {
     let ServerReadiness::Invalid(reason) = &server.state else {
         return None;

@@ -1,7 +1,8 @@
-//! What a project wants and no person agreed to yet: shown whole, as it stands in the file, in words and for machines.
+//! Items of a project that await approval, shown whole, as text and as JSON.
 //!
-//! `approve` uses it. Nothing is masked here: masking reads text that the author of the project chose, so it could be made
-//! to cover a part of what runs. Nothing is cut either, and what cannot be seen on a screen is written out.
+//! Used by `approve` and `decide`. Nothing is redacted: the redaction reads text that the project's author
+//! chose, so a project could make it cover a part of a command. Nothing is cut either, and invisible characters are
+//! escaped.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -10,17 +11,17 @@ use switchboard_config::{ApprovalChange, ApprovalItem, ApprovalItemKind, SourceL
 use crate::printer::{BOLD, Printer, YELLOW};
 use crate::show;
 
-/// A longer description gets a line that says how long it is.
+/// A description longer than this gets a line with its length.
 const LONG_CHARACTERS: usize = 2_000;
 
-/// One thing to decide about.
+/// One item that awaits approval.
 #[derive(Debug, Clone)]
 pub(super) struct PendingCase {
     pub(super) item: ApprovalItem,
     pub(super) changes: Option<Vec<ApprovalChange>>,
 }
 
-/// The shape of it in `--json`.
+/// The item as an element of `--json`.
 #[derive(Debug, Serialize)]
 pub(super) struct PendingOutput {
     kind: ApprovalItemKind,
@@ -42,7 +43,7 @@ impl PendingCase {
         }
     }
 
-    /// What it is called in a sentence.
+    /// The item's kind and name, for a sentence.
     pub(super) fn title(&self) -> String {
         format!("{} {}", self.item.kind, show::word(&self.item.name))
     }
@@ -75,14 +76,14 @@ impl PendingCase {
     }
 }
 
-/// A difference, on one line.
+/// A changed field, on one line.
 fn change(change: &ApprovalChange) -> String {
     let side = |value: &Option<Value>| value.as_ref().map_or("nothing".to_owned(), show::inline);
     let field = show::bare(&change.field);
     format!("changed: {field} was {}, is {}", side(&change.before), side(&change.after))
 }
 
-/// What would happen first, then every other member.
+/// The members of an item: first the command or URL, then all others.
 fn lines(kind: ApprovalItemKind, content: &Value) -> Vec<(String, String)> {
     let (first, told): (Option<(&str, String)>, &[&str]) = match kind {
         ApprovalItemKind::Server if show::transport(content) == "stdio" => {
@@ -100,7 +101,7 @@ fn lines(kind: ApprovalItemKind, content: &Value) -> Vec<(String, String)> {
     };
     let told = if first.is_some() { told } else { &[] };
     let members = content.as_object().into_iter().flatten();
-    // A hook has every member that hooks may have, also those that its file leaves out.
+    // The content of a hook has all members that hooks may have; those missing in the file are null.
     let is_absent = |value: &Value| kind == ApprovalItemKind::Hook && value.is_null();
     let others = members.filter(|(name, value)| !told.contains(&&***name) && !is_absent(value));
     let mut lines: Vec<_> =
@@ -112,7 +113,7 @@ fn lines(kind: ApprovalItemKind, content: &Value) -> Vec<(String, String)> {
     lines
 }
 
-/// Variables and headers as assignments, everything else as JSON.
+/// Variables and headers as assignments, other values as JSON.
 fn member(value: &Value) -> String {
     match value {
         Value::Object(members) if members.values().all(Value::is_string) => {
@@ -126,7 +127,7 @@ fn member(value: &Value) -> String {
     }
 }
 
-/// The name in an assignment; quoted where it could be taken for more than a name.
+/// The name in an assignment; quoted if it could pass for more than a name.
 fn variable(name: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
     if !name.is_empty() && name.chars().all(is_plain) {
@@ -135,7 +136,7 @@ fn variable(name: &str) -> String {
     show::inline(&name.into())
 }
 
-/// Several of them, for machines.
+/// Several items as JSON.
 pub(super) fn all_json(cases: &[PendingCase]) -> Value {
     let shown: Vec<_> = cases.iter().map(PendingCase::to_json).collect();
     json!(shown)

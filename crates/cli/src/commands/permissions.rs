@@ -1,7 +1,7 @@
-//! `switchboard permissions`: remembered answers, looked at and taken back.
+//! `switchboard permissions`: lists and forgets remembered answers to permission questions.
 //!
-//! The file in user state is the truth for all processes: a hub that runs notices what is changed here before its next
-//! call.
+//! Used by `commands::run`. The file in user state is shared by all processes: a running hub notices a change before
+//! its next call. It does not ask or decide (`core::permission` does).
 
 use serde_json::json;
 use switchboard_core::permission::{AnswerStoreError, AskReason, LastingAnswer, PermissionMemory};

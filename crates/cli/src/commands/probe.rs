@@ -1,4 +1,6 @@
-//! `switchboard probe`: what is this server, and does it answer?
+//! `switchboard probe`: connects to a server that is not configured, lists its items, and calls a tool if asked.
+//!
+//! Used by `commands::run`. The target is made by `target`. It does not use the hub or the engine.
 
 use std::time::{Duration, Instant};
 
@@ -22,12 +24,12 @@ use crate::{
     wait::{self, millis},
 };
 
-/// How much of a server's advice to the model a person gets to see.
+/// How many lines of a server's instructions are shown.
 const INSTRUCTION_LINES: usize = 6;
-/// And how much of a line.
+/// The longest line of instructions.
 const MAX_LINE_CHARS: usize = 100;
 
-/// Everything found out; the shape of `--json`.
+/// The result of a probe, and the output of `--json`.
 #[derive(Debug, Serialize)]
 struct ProbeReport {
     server: ProbedServer,
@@ -53,7 +55,7 @@ struct ProbedServer {
     instructions: Option<String>,
 }
 
-/// A list, or why there is none.
+/// A list of items, or the error of listing them.
 #[derive(Debug, Serialize, Default)]
 struct ProbedList {
     items: Vec<Raw>,
@@ -151,7 +153,7 @@ async fn examine(
     Ok(ProbeReport { server, tools, prompts, resources, templates, call })
 }
 
-/// One list that fails costs no other.
+/// Fetches one list; a failure does not affect the other lists.
 async fn list(client: &Client, list: ListKind) -> ProbedList {
     if !client.server_facts().has_capability(&[list.capability()]) {
         return ProbedList::default();
@@ -203,7 +205,7 @@ async fn call(
         }
     };
     drop(waiting);
-    // It has started, so no slow start is to blame.
+    // The server has started, so the hint must not blame a slow start.
     let subject = Subject::Typed(Reach::Url);
     let failed = |error: Error| Failure::server(format!("cannot call `{tool}`"), &error, &subject);
     let result = result.map_err(failed)?;

@@ -1,4 +1,6 @@
-//! `switchboard prompt`: one prompt, filled in.
+//! `switchboard prompt`: gets one prompt with its arguments, and prints its messages.
+//!
+//! Used by `commands::run`; `complete` uses its argument parsing. It does not list prompts (`prompts` does).
 
 use switchboard_config::command_line;
 use switchboard_core::Request;
@@ -64,7 +66,7 @@ async fn show(
     Ok(())
 }
 
-/// Reads `key=value`.
+/// Parses words of the form `key=value`.
 pub(super) fn pairs(words: &[String]) -> Result<Vec<(String, String)>, Failure> {
     let pair = |word: &String| match word.split_once('=').filter(|(key, _)| !key.is_empty()) {
         Some((key, value)) => Ok((key.to_owned(), value.to_owned())),
@@ -73,15 +75,15 @@ pub(super) fn pairs(words: &[String]) -> Result<Vec<(String, String)>, Failure> 
     words.iter().map(pair).collect()
 }
 
-/// The pairs as an object. Prompts take nothing but text.
+/// The pairs as an object of strings: prompts take only text.
 pub(super) fn object(pairs: &[(String, String)]) -> Raw {
     let members = pairs.iter().map(|(key, value)| format!("{}:{}", quote(key), quote(value)));
     let text = format!("{{{}}}", members.collect::<Vec<_>>().join(","));
-    // Every part was quoted.
+    // Every part is quoted, so parsing cannot fail.
     Raw::parse(text).unwrap_or_else(|_| Raw::empty_object())
 }
 
-/// Says what is missing or unknown before anything is sent.
+/// Checks for missing and unknown arguments before anything is sent.
 fn check(listed: &ListedPrompt, given: &[(String, String)]) -> Result<(), Failure> {
     let prompt = &listed.prompt;
     let has = |name: &str| given.iter().any(|(key, _)| key == name);

@@ -1,4 +1,6 @@
-//! `switchboard prompts`: the texts that servers have ready.
+//! `switchboard prompts`: the prompts of all servers, with their arguments.
+//!
+//! Used by `commands::run`. One prompt is fetched by `prompt`.
 
 use serde_json::json;
 use switchboard_core::catalog::{ListedPrompt, PromptArgument};
@@ -74,7 +76,7 @@ fn table(prompts: &[&ListedPrompt], printer: &Printer) {
     }
 }
 
-/// What has to be filled in, and in brackets what may be.
+/// The arguments of a prompt, optional ones in brackets.
 fn blanks(prompt: &ListedPrompt) -> String {
     let blank = |argument: &PromptArgument| {
         let name = sanitize::sanitize_line(&argument.name);

@@ -1,4 +1,6 @@
-//! `switchboard questions`: what waits in the hub for somebody to answer.
+//! `switchboard questions`: the question queue of the hub, listed once or followed.
+//!
+//! Used by `commands::run`; `answer` uses its helpers. It does not answer questions.
 
 use serde_json::json;
 use switchboard_core::dispatch::QuestionKind;
@@ -16,7 +18,7 @@ use crate::show;
 use crate::surroundings::Caller;
 use crate::wait::EndSignals;
 
-/// How much of what is asked is shown on one line.
+/// The longest question on one line.
 const MAX_QUESTION_CHARS: usize = 200;
 
 pub(super) async fn run(
@@ -40,7 +42,7 @@ pub(super) async fn run(
     }
 }
 
-/// Nothing can wait where no hub runs.
+/// The failure without a running hub, where no question can wait.
 pub(super) fn no_hub() -> Failure {
     Failure::plain(FailureKind::Failed, "no hub runs, so nothing waits")
         .with_hint("a client that runs `switchboard connect` starts one")
@@ -88,7 +90,7 @@ fn tell(event: &AdminEvent, printer: &Printer) {
     match event.read::<QuestionInfo>() {
         _ if event.name == "ready" => printer.done("Watching; Ctrl-C ends it."),
         Ok(asking) => show(&asking, printer),
-        // One that is answered is told by its name alone.
+        // An `answered` event carries only the id.
         Err(_) => {
             let id = event.data.get("id").ok().flatten().and_then(|id| id.to_text());
             let id = id.unwrap_or_default();
@@ -113,7 +115,7 @@ fn show(asking: &QuestionInfo, printer: &Printer) {
     printer.line(format_args!("    {about}"));
 }
 
-/// What is asked, on one line.
+/// A question on one line.
 fn in_words(about: &Raw) -> String {
     let text = |params: &Raw, key| params.get(key).ok().flatten().and_then(|raw| raw.to_text());
     match QuestionKind::from_json(about) {

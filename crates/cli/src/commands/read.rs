@@ -1,4 +1,6 @@
-//! `switchboard read`: one resource.
+//! `switchboard read`: reads one resource, by URI, or by server and URI.
+//!
+//! Used by `commands::run`. Resources are listed by `resources`.
 
 use switchboard_core::Request;
 use switchboard_wire::json::Raw;
@@ -55,7 +57,7 @@ async fn show(read: &Read, hub: &CommandEngine, printer: &Printer) -> Result<(),
     Ok(())
 }
 
-/// A note where other servers have the same URI, and none was named.
+/// A note if other servers have this URI too, and the person named no server.
 fn other_owners(
     uri: &str,
     named: Option<&str>,
@@ -71,7 +73,7 @@ fn other_owners(
     Some(notice.with_hint(format!("`switchboard read {other} {uri}` reads the other")))
 }
 
-/// `URI`, `SERVER URI` or `@SERVER:URI`.
+/// Parses `URI`, `SERVER URI` or `@SERVER:URI`.
 fn parse_target(
     words: &[String],
     hub: &CommandEngine,
@@ -86,7 +88,7 @@ fn parse_target(
     }
 }
 
-/// The longest name of a server that fits counts: names may hold a `:`.
+/// Parses `@SERVER:URI`. The longest server name that fits is taken, because names may contain a `:`.
 fn parse_mention(mention: &str, hub: &CommandEngine) -> Result<(String, String), Failure> {
     let snapshot = hub.snapshot();
     let fitting = snapshot.servers.iter().filter_map(|view| {

@@ -1,4 +1,6 @@
-//! `switchboard reconnect`: one server, as if nothing had been known of it.
+//! `switchboard reconnect`: closes and reopens the connection to one server.
+//!
+//! Used by `commands::run`. The supervisor in `core` does the work.
 
 use serde_json::json;
 

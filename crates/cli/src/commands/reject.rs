@@ -1,4 +1,6 @@
-//! `switchboard reject`
+//! `switchboard reject`: stores that an item of a project must not run.
+//!
+//! Used by `commands::run`. The opposite is `approve`.
 
 use serde_json::json;
 use switchboard_config::{ApprovalItem, command_line};

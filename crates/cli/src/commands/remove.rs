@@ -1,4 +1,6 @@
-//! `switchboard remove`
+//! `switchboard remove`: deletes an entry from a configuration file.
+//!
+//! Used by `commands::run`. It does not delete sign-ins (`logout` does).
 
 use serde_json::json;
 

@@ -1,4 +1,6 @@
-//! `switchboard reset-project-choices`
+//! `switchboard reset-project-choices`: forgets approvals and rejections of a project.
+//!
+//! Used by `commands::run`.
 
 use serde_json::json;
 

@@ -1,4 +1,6 @@
-//! `switchboard resources`: what can be read.
+//! `switchboard resources`: the resources and templates of all servers.
+//!
+//! Used by `commands::run`. One resource is read by `read`.
 
 use serde_json::{Value, json};
 use switchboard_core::WorkspaceSnapshot;
@@ -87,7 +89,7 @@ fn templates(snapshot: &WorkspaceSnapshot) -> impl Iterator<Item = ResourceRow<'
     })
 }
 
-/// As the servers sent them, each with its server.
+/// The resources as the servers sent them, each with its server.
 fn raw_lists(
     snapshot: &WorkspaceSnapshot,
     is_meant: impl Fn(&str) -> bool,

@@ -1,4 +1,6 @@
-//! `switchboard status`: the hub, who uses it, and what they use.
+//! `switchboard status`: the hub, its clients, their calls and servers, and the console's URL.
+//!
+//! Used by `commands::run`. It does not start a hub.
 
 use serde_json::{Value, json};
 use switchboard_hub::attach;
@@ -31,7 +33,7 @@ pub(crate) async fn run(caller: &Caller, printer: &Printer) -> Result<(), Failur
     Ok(())
 }
 
-/// Where the hub's console is. A hub that is on no port has none, and is a hub all the same.
+/// The URL of the console; `None` if the hub serves no loopback port.
 async fn console_url(caller: &Caller, printer: &Printer) -> Option<String> {
     command_engine::find_running(caller, printer).await?.console_url().await.ok()
 }

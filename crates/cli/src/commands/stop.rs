@@ -1,4 +1,6 @@
-//! `switchboard stop`: the hub ends, and with it every server it holds.
+//! `switchboard stop`: stops the hub, and with it all servers that the hub holds.
+//!
+//! Used by `commands::run`.
 
 use switchboard_hub::attach;
 

@@ -1,4 +1,6 @@
-//! `switchboard enable` and `switchboard disable`
+//! `switchboard enable` and `switchboard disable`: switches a server on or off in settings.
+//!
+//! Used by `commands::run`. It does not delete entries (`remove` does).
 
 use serde_json::json;
 use switchboard_config::{Scope, ServerReadiness, ServerSwitch};

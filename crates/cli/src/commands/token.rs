@@ -1,4 +1,6 @@
-//! `switchboard token`: what clients of other machines and users come in with.
+//! `switchboard token`: creates, lists and revokes tokens for clients of `serve`.
+//!
+//! Used by `commands::run`; `access` uses its failure texts. Tokens are stored by `gateway::tokens`.
 
 use std::path::Path;
 
@@ -25,7 +27,7 @@ pub(super) fn run(token: &args::Token, caller: &Caller, printer: &Printer) -> Re
     })
 }
 
-/// What can go wrong here.
+/// Errors of this command.
 enum TokenProblem {
     Store(TokenStoreError),
     Printing(Failure),
@@ -106,7 +108,7 @@ fn token_json(token: &ClientToken, now: u64) -> Value {
     shown
 }
 
-/// Why it did not work, and what to do.
+/// The failure for an error of the token store.
 pub(crate) fn failed(error: &TokenStoreError, file: &Path) -> Failure {
     let path = file.display();
     match error {
@@ -130,7 +132,7 @@ pub(crate) fn failed(error: &TokenStoreError, file: &Path) -> Failure {
     }
 }
 
-// === impl Problem ===
+// === impl TokenProblem ===
 
 impl From<TokenStoreError> for TokenProblem {
     fn from(error: TokenStoreError) -> Self {

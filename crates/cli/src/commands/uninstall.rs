@@ -1,4 +1,6 @@
-//! `switchboard uninstall`: takes our one entry out of another client's file.
+//! `switchboard uninstall`: removes our entry from another client's file.
+//!
+//! Used by `commands::run`. The opposite is `install`.
 
 use switchboard_config::install::InstalledEntry;
 

@@ -1,4 +1,6 @@
-//! Writing a new entry, and what there is to say about it.
+//! Writes a new entry to a configuration file, and warns about secrets, missing commands and name clashes.
+//!
+//! Used by `add`, `add-json`, `edit` and `import`. Editing the file is in `config::edit`.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -17,7 +19,7 @@ use crate::report::Failure;
 use crate::show;
 use crate::surroundings::Caller;
 
-/// The shape of `--json`.
+/// The output of `--json`.
 #[derive(Debug, Serialize)]
 pub(super) struct WriteOutput {
     name: String,
@@ -28,7 +30,7 @@ pub(super) struct WriteOutput {
     pub(super) problems: Vec<Notice>,
 }
 
-/// Writes an entry under a name that is free, and tells about it.
+/// Writes an entry under a free name, and prints the result.
 pub(super) fn add(
     scope: Scope,
     name: &str,
@@ -48,7 +50,7 @@ pub(super) fn add(
     Ok(())
 }
 
-/// Writes an entry under a name that is free.
+/// Writes an entry under a free name.
 pub(super) fn write(
     scope: Scope,
     name: &str,
@@ -69,7 +71,7 @@ pub(super) fn write(
     })
 }
 
-/// A client's secret is not for a plain file; until there is a safe for it, it has to be a reference.
+/// Refuses an OAuth client secret in plain text: it has to be a reference to a variable.
 pub(super) fn refuse_client_secret(entry: &Value) -> Result<(), Failure> {
     let secret = entry["oauth"]["clientSecret"].as_str();
     if secret.is_some_and(|secret| show::is_plain_secret("clientSecret", secret)) {
@@ -98,7 +100,7 @@ fn notices(scope: Scope, name: &str, entry: &Value, path: &Path, caller: &Caller
     notices
 }
 
-/// Secrets that now stand in a file as plain text.
+/// Warnings about secrets that stand in the file as plain text.
 pub(super) fn plain_secrets(name: &str, entry: &Value) -> Vec<Notice> {
     let members = |key: &'static str| entry[key].as_object().into_iter().flatten();
     let text = |what: &str, variable: &str| {
@@ -126,7 +128,7 @@ pub(super) fn plain_secrets(name: &str, entry: &Value) -> Vec<Notice> {
     found
 }
 
-/// A command that is not there yet may come later, so this is no error.
+/// A warning if the command is not installed; it may be installed later, so this is no error.
 fn missing_command(scope: Scope, entry: &Value, caller: &Caller) -> Option<Notice> {
     let command = entry["command"].as_str()?;
     let root = caller.workspace.root();
@@ -156,7 +158,7 @@ fn missing_command(scope: Scope, entry: &Value, caller: &Caller) -> Option<Notic
     )
 }
 
-/// A server that was switched off before it was added, by its name.
+/// A note if settings switch off a server of this name.
 fn switched_off(name: &str, caller: &Caller) -> Option<Notice> {
     let desired = caller.workspace.desired();
     let ServerReadiness::Disabled(reason) = &desired.servers_named(name).next()?.state else {
@@ -167,7 +169,7 @@ fn switched_off(name: &str, caller: &Caller) -> Option<Notice> {
     Some(notice.with_location(reason.by.clone()).with_hint(format!("`{enable}` enables it")))
 }
 
-/// Servers of the same name elsewhere: one of the two stands in for the other.
+/// Notes about entries of this name in other scopes: only one is in force.
 fn others(scope: Scope, name: &str, caller: &Caller) -> Vec<Notice> {
     let desired = caller.workspace.desired();
     let servers = desired.servers_named(name).map(|server| (server.scope, &server.at));

@@ -1,4 +1,6 @@
-//! `switchboard xaa`: one sign-in with the organisation, for any number of servers.
+//! `switchboard xaa`: cross-app access, one sign-in with the organisation's identity provider for many servers.
+//!
+//! Used by `commands::run`; `login` and `doctor auth` use `provider`. The protocol is in `auth`.
 
 use serde_json::{Value, json};
 use switchboard_auth::{Error, IdentityProviderClient, SignedInUser, UserPresence};
@@ -26,7 +28,7 @@ pub(super) async fn run(xaa: &Xaa, caller: &Caller, printer: &Printer) -> Result
     }
 }
 
-/// The provider that settings name.
+/// The identity provider from settings.
 pub(super) fn provider(caller: &Caller) -> Result<Option<IdentityProviderClient>, Failure> {
     let sources =
         CredentialSources::new(&caller.program_context(), process_guard()?, UserPresence::Nobody);
@@ -71,7 +73,7 @@ fn setup(setup: &Setup, caller: &Caller, printer: &Printer) -> Result<(), Failur
     Ok(())
 }
 
-/// Whether the administrator's files name it, rather than the user's.
+/// Whether the administrator's files name the provider, not the user's.
 fn is_managed(provider: &Located<config::IdentityProvider>, caller: &Caller) -> bool {
     let path = provider.at.origin.path();
     path.is_some_and(|path| path.starts_with(&caller.surroundings.managed_dir))
@@ -180,7 +182,7 @@ fn identity_json(identity: &SignedInUser) -> Value {
     })
 }
 
-/// The servers that a sign-in with the provider opens.
+/// The servers that use the identity provider.
 fn opened_servers(desired: &Desired) -> Vec<String> {
     let is_opened = |transport: &Transport| match transport {
         Transport::Http(remote) | Transport::Sse(remote) => {

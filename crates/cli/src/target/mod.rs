@@ -1,4 +1,6 @@
-//! What to connect to, from a command line. Servers of the configuration are the engine's.
+//! Connection targets from a command line: a process under a guard, or a remote URL.
+//!
+//! Used by `commands::probe`. Servers of the configuration are connected by the engine instead.
 
 mod typed;
 
@@ -18,7 +20,7 @@ pub(crate) use typed::{NamedTarget, resolve};
 use crate::args::Transport;
 use crate::report::Failure;
 
-/// A process, always under a guard.
+/// A server process, always under a guard.
 fn stdio(command: ProcessCommand) -> Result<ServerTarget, Failure> {
     let guard = ProcessGuard::this_program()
         .map_err(|error| Failure::new("cannot open this program to guard the server", error))?;
@@ -44,7 +46,7 @@ fn remote(
     })
 }
 
-/// One pool for all: its certificates take a moment to load.
+/// The shared HTTP pool: loading its certificates takes a moment.
 fn pool() -> Result<HttpPool, Failure> {
     static POOL: OnceLock<HttpPool> = OnceLock::new();
     if let Some(pool) = POOL.get() {

@@ -1,4 +1,6 @@
-//! From what was typed after `probe` to what to connect to.
+//! Parses the command line of `probe` into a connection target and an entry for the policy.
+//!
+//! Used by `commands::probe`. It does not connect, and does not check the policy (`commands::admission` does).
 
 use std::{env, ffi::OsString, sync::Arc};
 
@@ -15,21 +17,21 @@ use crate::{
     surroundings,
 };
 
-/// What rules of a policy call a server that was typed.
+/// The name of a typed server in policy rules.
 const TYPED_SERVER: &str = "probe";
 
-/// What to connect to, and what to call it.
+/// A target with its name.
 pub(crate) struct NamedTarget {
     pub(crate) name: String,
-    /// What rules of a policy call it.
+    /// The name of the server in policy rules.
     pub(crate) policy_name: &'static str,
-    /// The entry that would be the same server, for the policy to judge.
+    /// The equivalent entry, for the policy check.
     pub(crate) entry: Entry,
     pub(crate) transport: &'static str,
     pub(crate) target: ServerTarget,
 }
 
-/// Reads the command line of `probe`.
+/// Resolves the arguments of `probe`.
 pub(crate) fn resolve(probe: &Probe) -> Result<NamedTarget, Failure> {
     match probe.server.as_slice() {
         [] => builtin(),
@@ -46,7 +48,7 @@ pub(crate) fn resolve(probe: &Probe) -> Result<NamedTarget, Failure> {
     }
 }
 
-/// This program again, as a server of its own.
+/// The built-in server: this program with the argument `builtin`.
 fn builtin() -> Result<NamedTarget, Failure> {
     let program = env::current_exe()
         .map_err(|error| Failure::new("cannot find this program on disk", error))?;
@@ -132,7 +134,7 @@ fn headers(given: &[String]) -> Result<HeaderMap, Failure> {
             Some((name, HeaderValue::try_from(value.trim()).ok()?))
         });
         let (name, value) = parsed.ok_or_else(|| {
-            // It may be a secret that was meant to be a value, so it is not shown.
+            // The text may be a secret without its name, so it is not shown.
             let place = index + 1;
             Failure::usage(format!("header {place} cannot be read"), "write it as `Key: Value`")
         })?;

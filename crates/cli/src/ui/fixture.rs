@@ -1,4 +1,6 @@
-//! A hub as its API tells of it, and keys as people name them.
+//! Test data of the UI: a model filled with responses of the admin API, and key presses by name.
+//!
+//! Used by the tests of `app` and `view`.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use serde_json::Value;
@@ -8,7 +10,7 @@ use super::app::{
 };
 use super::input::History;
 
-/// What the API says.
+/// The recorded response of the API with this name.
 pub(super) fn api_fixture(what: &str) -> Value {
     let all: Value = serde_json::from_str(include_str!("fixture.json")).unwrap();
     all[what].clone()
@@ -18,7 +20,7 @@ fn read<T: serde::de::DeserializeOwned>(what: &str) -> T {
     serde_json::from_value(api_fixture(what)).unwrap()
 }
 
-/// A program that knows all of it.
+/// A model with all recorded responses applied.
 pub(super) fn model(size: (u16, u16)) -> Model {
     let mut model = Model::new(size, Notify::Nobody, History::default());
     let look = ServersUpdate {
@@ -47,7 +49,7 @@ pub(super) fn model(size: (u16, u16)) -> Model {
     model
 }
 
-/// Presses keys, with blanks between them; what stands in quotes is typed letter by letter.
+/// Presses keys that are separated by blanks; text in quotes is typed letter by letter.
 pub(super) fn press(model: &mut Model, keys: &str) -> Vec<Effect> {
     let mut effects = Vec::new();
     for (number, part) in keys.split('"').enumerate() {

@@ -1,8 +1,8 @@
-//! `switchboard ui`: the hub, full screen.
+//! `switchboard ui`: the full-screen terminal UI of the hub.
 //!
-//! Thin: [`app`] is a function from what happened to what is to be done, [`view`] draws it, [`input`] reads keys and
-//! lines, [`link`] speaks with the hub, [`terminal`] has the terminal. No logic about servers is here: every verb is one
-//! of the admin API, and `docs/reference/admin.md` lists them.
+//! [`app`] is a pure function from events to effects, [`view`] draws the model, [`input`] interprets keys and lines,
+//! [`link`] speaks with the hub, [`terminal`] owns the terminal. Used by `commands::run`. It holds no logic about
+//! servers: every action is a request of the admin API (`docs/reference/admin.md`).
 
 mod app;
 #[cfg(test)]
@@ -29,10 +29,10 @@ use input::{History, HistoryFile};
 use link::Link;
 use terminal::{Palette, Terminal};
 
-/// Events that may wait to be drawn.
+/// The most events that may wait for the main loop.
 const EVENTS: usize = 1024;
 
-/// The program while it runs.
+/// The running UI: model, terminal and link.
 struct Running {
     model: Model,
     terminal: Terminal,
@@ -40,7 +40,7 @@ struct Running {
     kept: HistoryFile,
 }
 
-/// What is to happen after some effects.
+/// How the main loop continues after some effects.
 enum Then {
     GoOn,
     End,
@@ -76,7 +76,7 @@ pub(crate) async fn run(
     done
 }
 
-/// Where there is nothing to draw on, or nothing to share, this cannot be.
+/// Fails without a terminal, or with `--standalone`, which has no hub to show.
 fn check(global: &Global, caller: &Caller) -> Result<(), Failure> {
     if caller.is_alone() {
         let message =
@@ -95,7 +95,7 @@ fn check(global: &Global, caller: &Caller) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Colour where it is wanted: not with `NO_COLOR`, not on a terminal that has none.
+/// The palette: no colours with `NO_COLOR` or on a dumb terminal.
 fn palette(global: &Global) -> Palette {
     match global.color {
         clap::ColorChoice::Never => Palette::Plain,
@@ -125,7 +125,7 @@ impl Running {
                 }
             };
             let mut effects = self.model.update(event);
-            // What has come meanwhile is drawn together.
+            // Events that have arrived meanwhile are drawn together.
             for _ in 0..EVENTS {
                 let Ok(event) = heard.try_recv() else { break };
                 effects.extend(self.model.update(event));
@@ -166,7 +166,7 @@ impl Running {
 
     fn suspend(&mut self) -> io::Result<()> {
         self.terminal.suspend()?;
-        // It may be of another size by now.
+        // The terminal may have another size by now.
         self.model.size = Terminal::size()?;
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! `switchboard add` and `switchboard add-json`
+//! Tests of `switchboard add` and `switchboard add-json`.
 
 use std::os::unix::fs::PermissionsExt;
 

@@ -1,4 +1,4 @@
-//! The admin API as its page shows it: every example is run, against a hub that a client has started.
+//! Tests of the admin API against a running hub: every example of `docs/reference/admin.md` is executed.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;

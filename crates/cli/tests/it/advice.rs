@@ -1,4 +1,4 @@
-//! What people are told to do about a failure: the same through a hub and without one, and never what would not help.
+//! Tests of hints: equal with and without a hub, and never a step that would not help.
 
 use serde_json::{Value, json};
 use switchboard_testkit::programs::program;

@@ -1,7 +1,7 @@
-//! Whatever a project writes to hide a part of what it wants to run, every page that asks a person shows all of it.
+//! Tests that a project cannot hide a part of what it wants to run: every page that asks for approval shows all of it.
 //!
-//! One case is a text in every field of everything that can await approval. The fronts are `approve`, its JSON, the admin
-//! API and the console; the terminal UI has the same texts in its own tests.
+//! One case is a text in every field of everything that can await approval. The pages are `approve`, its JSON, the
+//! admin API and the console; the terminal UI has these texts in its own tests.
 
 use serde_json::{Value, json};
 

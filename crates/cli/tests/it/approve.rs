@@ -1,4 +1,4 @@
-//! `approve`, `reject` and `reset-project-choices`
+//! Tests of `approve`, `reject` and `reset-project-choices`.
 
 use crate::Story;
 

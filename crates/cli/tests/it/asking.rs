@@ -1,4 +1,4 @@
-//! Questions of servers, on a terminal.
+//! Tests of questions of servers on a terminal: forms, pages, progress, results.
 
 use std::os::unix::fs::PermissionsExt as _;
 

@@ -1,4 +1,4 @@
-//! Commands where a hub runs: the same words as without one, and no server twice.
+//! Tests of commands while a hub runs: output as without one, and no server started twice.
 
 use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::os::unix::net::UnixListener;

@@ -1,4 +1,4 @@
-//! `switchboard call`
+//! Tests of `switchboard call`.
 
 use std::io::Write as _;
 use std::os::unix::process::ExitStatusExt as _;

@@ -1,4 +1,4 @@
-//! `remove`, `get`, `enable` and `disable`
+//! Tests of `remove`, `get`, `enable` and `disable`.
 
 use crate::{Home, Story};
 

@@ -1,4 +1,4 @@
-//! Many programs that change one file at once.
+//! Test of many processes that change one configuration file at once: no change is lost.
 
 use crate::Story;
 

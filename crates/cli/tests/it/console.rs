@@ -1,4 +1,4 @@
-//! The console in a real browser: everything a person does there, against a hub with real clients.
+//! Tests of the console in a real browser, against a hub with real clients.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::PathBuf;
@@ -39,7 +39,7 @@ impl Scene {
         let to = page.stdin.take();
         let from = BufReader::new(page.stdout.take().unwrap());
         let mut scene = Self { story, serving, page, to, from };
-        scene.hear();
+        scene.hear(&json!({ "do": "open" }));
         scene
     }
 
@@ -47,14 +47,15 @@ impl Scene {
     pub(crate) fn does(&mut self, step: &str, mut how: Value) -> Value {
         how["do"] = step.into();
         writeln!(self.to.as_mut().unwrap(), "{how}").unwrap();
-        self.hear()
+        self.hear(&how)
     }
 
-    fn hear(&mut self) -> Value {
+    /// The answer to a step; a step that fails ends the test with its name.
+    fn hear(&mut self, step: &Value) -> Value {
         let mut line = String::new();
-        assert!(self.from.read_line(&mut line).unwrap() > 0, "the browser has ended");
+        assert!(self.from.read_line(&mut line).unwrap() > 0, "{step}: the browser has ended");
         let said: Value = serde_json::from_str(&line).unwrap();
-        assert!(said["error"].is_null(), "{}", said["error"].as_str().unwrap_or_default());
+        assert!(said["error"].is_null(), "{step}: {}", said["error"].as_str().unwrap_or_default());
         said["ok"].clone()
     }
 

@@ -1,4 +1,4 @@
-//! What the documents say is what the program does. `INSTA_UPDATE=always` writes them anew.
+//! Tests that the documents show the program's real output and options. `INSTA_UPDATE=always` rewrites them.
 
 use std::path::PathBuf;
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! `switchboard doctor`, `reconnect` and `logs`
+//! Tests of `switchboard doctor`, `reconnect` and `logs`.
 
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::ExitStatusExt as _;

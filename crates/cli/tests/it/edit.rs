@@ -1,4 +1,4 @@
-//! `switchboard edit`, with editors that are scripts.
+//! Tests of `switchboard edit`, with scripts as editors.
 
 use std::os::unix::fs::PermissionsExt;
 

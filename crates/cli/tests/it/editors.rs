@@ -1,4 +1,5 @@
-//! An editor in which the project is open, with a hub and without: seen, used and switched off like any other server.
+//! Test of an editor that has the project open: found, used and switched off like any other server, with a hub and
+//! without.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Stdio};

@@ -1,4 +1,4 @@
-//! Clients before the gateway: over standard streams through the hub they share, and over the network.
+//! Tests of `connect` and `serve` with real clients: over standard streams through a shared hub, and over the network.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};

@@ -1,4 +1,4 @@
-//! Flags that stand everywhere, and configuration that is broken.
+//! Tests of global flags, and of broken configuration files.
 
 use crate::Story;
 

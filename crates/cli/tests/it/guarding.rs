@@ -1,4 +1,4 @@
-//! Who is let in and who was: tokens, flags of `serve`, TLS, the audit log, who uses the hub.
+//! Tests of access control: tokens, `serve` flags, TLS, the audit log, `status`.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};

@@ -1,4 +1,4 @@
-//! A command that prints headers: when it runs, how often, and what it gets to see.
+//! Tests of the headers helper command of an entry: when it runs, how often, and which environment it gets.
 
 use std::os::unix::fs::PermissionsExt as _;
 

@@ -1,4 +1,4 @@
-//! Hints with names in them: what is copied out of one does what it says, whatever the name is.
+//! Tests that a command copied from a hint works for every server name.
 
 use std::process::Command;
 

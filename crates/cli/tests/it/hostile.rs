@@ -1,4 +1,4 @@
-//! A repository that wants everything, cloned by somebody who wants nothing of it.
+//! Tests of a hostile repository: nothing of it runs before a person approves it.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;

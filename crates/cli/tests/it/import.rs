@@ -1,4 +1,4 @@
-//! `switchboard import`
+//! Tests of `switchboard import`.
 
 use crate::Story;
 

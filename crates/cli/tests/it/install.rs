@@ -1,4 +1,4 @@
-//! `switchboard install` and `switchboard uninstall`
+//! Tests of `switchboard install` and `switchboard uninstall`.
 
 use crate::Story;
 

@@ -1,5 +1,5 @@
-//! Every address in the documents, schemas, manifests, templates and pages of the program can be opened, or cannot be
-//! taken for one that could: a link that does not open is a dead end, and a name that is not ours may belong to anyone.
+//! Tests of addresses in documents, schemas, manifests, templates and pages: each was reviewed and opens, or cannot be
+//! taken for a real one. A dead link is a dead end, and an unowned name may belong to anyone.
 
 use std::collections::BTreeSet;
 use std::fs;

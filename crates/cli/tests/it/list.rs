@@ -1,4 +1,4 @@
-//! `switchboard list`
+//! Tests of `switchboard list`.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! Servers and calls, looked after over the admin API.
+//! Tests of servers and calls over the admin API: sign-in and sign-out, recent calls, leases in the event stream.
 
 use std::io::{BufReader, Write as _};
 use std::net::TcpStream;

@@ -1,4 +1,5 @@
-//! Low limits of the system: an error that names the limit, or what was asked for; never a panic, never the demo.
+//! Tests of low system limits: an error that names the limit, or the requested result; never a panic or the built-in
+//! demo.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Output, Stdio};

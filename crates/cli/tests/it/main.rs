@@ -1,4 +1,4 @@
-//! The program as a person meets it: what was typed, what was printed, how it ended.
+//! Integration tests of the `switchboard` program: command lines in; output, files and exit codes out.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

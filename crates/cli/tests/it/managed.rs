@@ -1,7 +1,7 @@
-//! What an administrator decides, as everybody else meets it.
+//! Tests of an administrator's policy, as users and commands meet it.
 //!
-//! The administrator's folder cannot be moved, on purpose. So each command runs in a mount namespace of its own in which
-//! `/etc` holds nothing but that folder.
+//! The administrator's folder cannot be moved, on purpose. So each command runs in a mount namespace of its own in
+//! which `/etc` holds only that folder.
 
 use std::process::Command;
 

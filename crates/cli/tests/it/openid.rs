@@ -1,4 +1,4 @@
-//! Signing in with a real provider, through the whole program: by command, and by a model that asks for it.
+//! Tests of sign-in with a real OpenID provider through the whole program: by command, and by a model that asks for it.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};

@@ -1,4 +1,4 @@
-//! The reference server, and clients that others wrote, where `cargo xtask peers` has installed them.
+//! Tests with the reference server and clients of other projects, where `cargo xtask peers` has installed them.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Answers that are remembered: seen and taken back by the command line and the admin API, while a hub runs.
+//! Test of remembered permission answers, listed and forgotten by command and admin API while a hub runs.
 
 use serde_json::{Value, json};
 use switchboard_testkit::programs::program;

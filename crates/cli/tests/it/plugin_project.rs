@@ -1,4 +1,5 @@
-//! The Rust project that `switchboard plugin new` writes: it builds by itself, and its SDK is that of this program.
+//! Tests of the Rust project that `switchboard plugin new` writes: it builds alone, and its SDK equals the one of this
+//! program.
 
 use std::collections::BTreeMap;
 use std::fs;

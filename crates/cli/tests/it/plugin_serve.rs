@@ -1,5 +1,5 @@
-//! `switchboard plugin serve`, started and watched as other servers of its kind are: their flags, their address for
-//! monitors, and what it says of files that are no plugins.
+//! Tests of `switchboard plugin serve` as a drop-in for other plugin servers: flags, health address, and messages about
+//! files that are no plugins.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;

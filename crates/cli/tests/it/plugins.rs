@@ -1,4 +1,4 @@
-//! `switchboard plugin`: made, looked at, served; and the plugins that are part of the program.
+//! Tests of `switchboard plugin` (new, check, list, serve) and of the built-in plugins.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;

@@ -1,7 +1,7 @@
-//! Servers that are found instead of configured obey the administrator and the switches of settings like all others.
+//! Tests that discovered servers obey the administrator's policy and the switches of settings.
 //!
-//! A native plugin leaves a file when it is loaded, an editor's lock file leads to a port of the test, and the built-in
-//! server has tools. Under every policy none of that may be seen, whatever the command.
+//! A native plugin writes a file when it is loaded, an editor's lock file leads to a port of the test, and the built-in
+//! server has tools. Under every policy none may be visible, whatever the command.
 
 use std::io::ErrorKind;
 use std::net::TcpListener;

@@ -1,4 +1,5 @@
-//! What the users of one `serve` share: not what its servers remember, unless an entry of the user's says so.
+//! Tests of several users of one `serve`: state that a server keeps is separate for each user, unless an entry shares
+//! it.
 
 use serde_json::{Value, json};
 use switchboard_testkit::programs::program;

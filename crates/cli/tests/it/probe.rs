@@ -1,4 +1,4 @@
-//! `switchboard probe`
+//! Tests of `switchboard probe` and `switchboard completions`.
 
 use std::os::unix::process::ExitStatusExt;
 

@@ -1,4 +1,4 @@
-//! `serve` behind an authorization server: clients find it, sign in there, and see what is theirs.
+//! Tests of `serve` behind an authorization server: clients find it, sign in there, and get their own sessions.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! `switchboard resources`, `read`, `prompts`, `prompt`, `complete`
+//! Tests of `switchboard resources`, `read`, `prompts`, `prompt` and `complete`.
 
 use crate::tools::kiosk;
 

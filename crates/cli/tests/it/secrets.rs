@@ -1,5 +1,5 @@
-//! Secrets of a sign-in are in requests and in the sealed store, and in nothing else that is ever written: not even
-//! where a server repeats whatever it was sent.
+//! Test that the secrets of a sign-in appear only in requests and in the sealed store, even if a server repeats
+//! everything it gets.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::Path;

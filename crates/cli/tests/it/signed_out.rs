@@ -1,4 +1,4 @@
-//! Signing in and out while a hub runs: what one process did counts for the next call of every other.
+//! Tests of sign-in and sign-out while a hub runs: a change in one process applies to the next call of every other.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,4 @@
-//! Signing in and out, as a person does it who sits at another machine.
+//! Tests of `login`, `logout` and `doctor auth` for a person without a browser on this machine.
 
 use std::collections::HashMap;
 use std::io::{BufRead as _, BufReader, Write as _};

@@ -1,4 +1,5 @@
-//! Where an entry starts and where its program is looked up: never in a clone that it was not approved for.
+//! Tests of the folder in which an entry starts and its program is looked up: never a clone that it was not approved
+//! for.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};

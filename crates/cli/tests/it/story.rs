@@ -1,4 +1,4 @@
-//! Homes, and what happens in them one command after another.
+//! Test helper: temporary homes, and sequences of commands with snapshots. Used by most files here.
 
 use std::fs;
 use std::path::{Path, PathBuf};

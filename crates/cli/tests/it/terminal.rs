@@ -1,4 +1,4 @@
-//! The program on a terminal: questions, and lines that come and go.
+//! Tests of the program on a pseudo-terminal: questions, and progress lines that are cleared.
 
 use std::fs::File;
 use std::io::{Read, Write};

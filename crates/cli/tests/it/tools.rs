@@ -1,4 +1,4 @@
-//! `switchboard tools`
+//! Tests of `switchboard tools`.
 
 use crate::Story;
 

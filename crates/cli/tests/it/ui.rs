@@ -1,4 +1,4 @@
-//! The terminal UI in a real terminal, driven by keys: against a hub with real servers and clients.
+//! Tests of the terminal UI in a pseudo-terminal, driven by keys, against a hub with real servers and clients.
 
 use std::path::PathBuf;
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! A home that cannot be written to: `connect` and `serve` serve all the same, and say what they do without.
+//! Tests of a home that cannot be written: `connect` and `serve` work, and warn about what is not stored.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! One sign-in with the organisation, for any number of servers.
+//! Tests of `switchboard xaa`: one sign-in with the organisation for many servers.
 
 use std::collections::HashMap;
 

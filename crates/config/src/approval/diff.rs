@@ -1,7 +1,8 @@
-//! What changed since an item was approved.
+//! The differences between an approved item and its present content.
 //!
-//! A person decides by these differences, so [`ApprovalChange`] holds both sides as they stand in the files. `list` and `get`
-//! show a change beside other things, without secrets: a [`RedactedChange`].
+//! Used by `approval::store` and by the approval prompts of all fronts. A person decides by these
+//! differences, so [`ApprovalChange`] holds both sides as they stand in the files. `list` and `get` show a
+//! change without secrets: a [`RedactedChange`].
 
 use std::fmt;
 use std::path::Path;
@@ -11,35 +12,35 @@ use serde_json::Value;
 
 use crate::redact::{REDACTED, redact_entry};
 
-/// One difference between what was approved and what stands there now, both as written.
+/// One difference between the approved and the present content, both as written.
 #[derive(Clone, PartialEq, Eq, Serialize)]
 pub struct ApprovalChange {
     /// The member, as a path such as `args[1]`.
     pub field: String,
-    /// What it was; absent where it is new.
+    /// The approved value; absent for a new member.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<Value>,
-    /// What it is; absent where it is gone.
+    /// The present value; absent for a removed member.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<Value>,
     #[serde(skip)]
     redacted: RedactedChange,
 }
 
-/// A [`ApprovalChange`] with the secrets of both sides masked.
+/// An [`ApprovalChange`] with the secrets of both sides redacted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RedactedChange {
     /// The member, as a path such as `args[1]`.
     pub field: String,
-    /// What it was; absent where it is new.
+    /// The approved value; absent for a new member.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<Value>,
-    /// What it is; absent where it is gone.
+    /// The present value; absent for a removed member.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<Value>,
 }
 
-/// A value beside its masked form.
+/// A value with its redacted form.
 #[derive(Clone, Copy)]
 struct ValueSide<'a> {
     written: &'a Value,
@@ -50,10 +51,10 @@ fn path_text(path: &Path) -> Value {
     path.to_string_lossy().into()
 }
 
-// === impl Change ===
+// === impl ApprovalChange ===
 
 impl ApprovalChange {
-    /// A difference between two paths, which are no secret.
+    /// A difference between two paths, which hold no secrets.
     pub(crate) fn of_paths(field: &str, before: &Path, after: Option<&Path>) -> Self {
         let (before, after) = (path_text(before), after.map(path_text));
         let side = |written| ValueSide { written, masked: Some(written) };
@@ -79,7 +80,7 @@ impl ApprovalChange {
     }
 }
 
-// Debug output ends in logs, so secrets stay out of it.
+// Debug output ends up in logs, so it is redacted.
 impl fmt::Debug for ApprovalChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.redacted.fmt(f)
@@ -89,13 +90,13 @@ impl fmt::Debug for ApprovalChange {
 // === impl RedactedChange ===
 
 impl RedactedChange {
-    /// Whether both sides look the same, since masking covers what differs.
+    /// Whether both sides look alike because redaction covers the difference.
     pub fn hides_difference(&self) -> bool {
         self.before == self.after
     }
 }
 
-// === impl Side ===
+// === impl ValueSide ===
 
 impl ValueSide<'_> {
     fn member(self, name: &str) -> Option<Self> {

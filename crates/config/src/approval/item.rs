@@ -1,4 +1,6 @@
-//! The smallest thing that can be trusted.
+//! Approval items: the smallest parts of a project that a person can approve, such as a server or a hook.
+//!
+//! Used by `load`, which creates them, by `approval::store` and by the commands `approve` and `reject`.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -9,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 use crate::source::SourceLocation;
 
-/// What an item is.
+/// The kind of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ApprovalItemKind {
@@ -17,22 +19,22 @@ pub enum ApprovalItemKind {
     Server,
     /// A hook.
     Hook,
-    /// A rule that allows calls.
+    /// A permission rule that allows calls.
     AllowRule,
     /// A permission mode.
     Mode,
     /// A command that classifies calls.
     Classifier,
-    /// A variable.
+    /// An environment variable.
     Variable,
     /// An agent.
     Agent,
-    /// A setting that starts servers without asking, or switches them on.
+    /// A setting that starts servers without asking, or enables them.
     Setting,
 }
 
 impl ApprovalItemKind {
-    /// The word for it.
+    /// The kind's name in texts.
     pub fn name(self) -> &'static str {
         match self {
             Self::Server => "server",
@@ -53,22 +55,22 @@ impl fmt::Display for ApprovalItemKind {
     }
 }
 
-/// One thing read from a project tree.
+/// One item of a project tree.
 #[derive(Clone, PartialEq)]
 pub struct ApprovalItem {
-    /// What it is.
+    /// The kind.
     pub kind: ApprovalItemKind,
-    /// What it is called: a server's name, a hook's event, a rule's text.
+    /// The item's name: a server's name, a hook's event, a rule's text.
     pub name: String,
-    /// What it says, as written.
+    /// The item's content, as written.
     pub content: Value,
-    /// Where it stands.
+    /// Where the item stands.
     pub at: SourceLocation,
     folder: PathBuf,
 }
 
 impl ApprovalItem {
-    /// An item of the file that `at` names.
+    /// An item of the file in `at`.
     pub(crate) fn new(
         kind: ApprovalItemKind,
         name: impl Into<String>,
@@ -76,12 +78,12 @@ impl ApprovalItem {
         at: SourceLocation,
     ) -> Self {
         let folder = at.origin.path().and_then(Path::parent).unwrap_or(Path::new(""));
-        // Links resolved, so that one folder has one key; a folder that is gone keeps the name it was given.
+        // With links resolved, so that one folder has one key; a folder that does not exist keeps its name.
         let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
         Self { kind, name: name.into(), content, at, folder }
     }
 
-    /// The folder of its file.
+    /// The folder of the item's file.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -90,7 +92,7 @@ impl ApprovalItem {
         folder_key(&self.folder)
     }
 
-    /// A hash of kind, name and content; order of members and formatting do not change it.
+    /// A hash of kind, name and content; the order of members and formatting do not change it.
     pub fn hash(&self) -> String {
         let mut hasher = Sha256::new();
         hasher.update(self.kind.name());
@@ -102,7 +104,7 @@ impl ApprovalItem {
     }
 }
 
-// What is printed for debugging ends in logs, so secrets stay out of it.
+// Debug output ends up in logs, so it is redacted.
 impl fmt::Debug for ApprovalItem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
@@ -116,7 +118,7 @@ impl fmt::Debug for ApprovalItem {
     }
 }
 
-/// A key for a folder that two folders never share, whatever bytes their names are made of.
+/// A key of a folder that is unique, whatever bytes its name contains.
 pub(crate) fn folder_key(folder: &Path) -> String {
     match folder.to_str() {
         Some(text) => text.to_owned(),

@@ -1,8 +1,9 @@
-//! What a person has agreed to.
+//! Approvals: a person's decisions on the content of a project tree.
 //!
-//! Whatever stands inside a project tree was written by whoever wrote the project. It counts only after user state
-//! holds its hash; until then it may take away, never permit. Trust is per item, keyed by the folder of its file and
-//! by its content: the same text elsewhere, or other text here, asks again.
+//! Used by `resolve` through its `ApprovalGate`, by `workspace` and by the commands `approve` and `reject`. A
+//! project tree is written by its authors, not by the user. Its content takes effect only after user state
+//! holds its hash; until then it may restrict, never permit. Trust is per item, keyed by the folder of its
+//! file and by its content: equal text elsewhere, or other text here, needs a new decision.
 
 mod diff;
 mod item;

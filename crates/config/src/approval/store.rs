@@ -1,4 +1,6 @@
-//! The record of what was approved and rejected, in user state.
+//! The record of approved and rejected items, in user state.
+//!
+//! Used by `resolve` (read) and `workspace` (write). It does not ask a person; the fronts do.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,26 +13,26 @@ use super::item::{ApprovalItem, ApprovalItemKind, folder_key};
 use crate::edit::StateFile;
 use crate::error::Error;
 
-/// What is known about an item.
+/// The decision on an item.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ItemVerdict {
-    /// A person agreed to exactly this.
+    /// A person approved exactly this item.
     Approved,
-    /// A person refused exactly this.
+    /// A person rejected exactly this item.
     Rejected,
-    /// Nobody was asked yet. Where an item of the same name was approved before, the differences are given.
+    /// No decision yet. If an item of that name was approved before, the differences are given.
     Unknown {
-        /// The differences from what was approved last.
+        /// The differences from the last approved content.
         changes: Option<Vec<ApprovalChange>>,
     },
 }
 
-/// Everything that was decided, as read from user state.
+/// All decisions, as read from user state.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Approvals {
     #[serde(default)]
     version: u32,
-    /// By folder, then by hash.
+    /// The records by folder, then by hash.
     #[serde(default)]
     folders: BTreeMap<String, BTreeMap<String, ApprovalRecord>>,
 }
@@ -40,16 +42,16 @@ struct ApprovalRecord {
     kind: ApprovalItemKind,
     name: String,
     decision: RecordedDecision,
-    /// Kept to show what changed.
+    /// The approved content, kept to show changes.
     content: Value,
-    /// Seconds since 1970.
+    /// The time of the decision, in seconds since 1970.
     decided: u64,
-    /// Which rule said where the item's command starts; absent in records of the first one.
+    /// The rule for start folders at that time; absent in records of the first rule.
     #[serde(default)]
     start_rule: StartRule,
 }
 
-/// Where a command starts.
+/// In which folder a command starts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum StartRule {
@@ -68,7 +70,7 @@ enum RecordedDecision {
 }
 
 impl Approvals {
-    /// What is known about `item`.
+    /// The decision on `item`.
     pub fn verdict(&self, item: &ApprovalItem) -> ItemVerdict {
         let records = self.folders.get(&item.folder_key());
         match records.and_then(|records| records.get(&item.hash())).map(|record| record.decision) {
@@ -78,15 +80,15 @@ impl Approvals {
         }
     }
 
-    /// Whether the decision about exactly this item is older than the rule that a command starts in the folder that its
-    /// file belongs to.
+    /// Whether the decision on exactly this item is older than the rule that a command starts in the folder
+    /// that its file belongs to.
     pub(crate) fn predates_start_folders(&self, item: &ApprovalItem) -> bool {
         let records = self.folders.get(&item.folder_key());
         let record = records.and_then(|records| records.get(&item.hash()));
         record.is_some_and(|record| record.start_rule == StartRule::ProjectRoot)
     }
 
-    /// Whether a person agreed to exactly this item.
+    /// Whether a person approved exactly this item.
     pub fn is_approved(&self, item: &ApprovalItem) -> bool {
         self.verdict(item) == ItemVerdict::Approved
     }
@@ -136,27 +138,27 @@ impl ApprovalStore {
         Self { file: StateFile::new(state_dir, "approvals.json") }
     }
 
-    /// Where the record is.
+    /// The path of the record.
     pub fn path(&self) -> PathBuf {
         self.file.path().to_owned()
     }
 
-    /// Reads the record; none is an empty one.
+    /// Loads the record; empty if there is none.
     pub fn load(&self) -> Result<Approvals, Error> {
         self.file.load()
     }
 
-    /// Records that a person agreed to these items.
+    /// Records that a person approved these items.
     pub fn approve(&self, items: &[ApprovalItem], now: u64) -> Result<(), Error> {
         self.change(|approvals| approvals.decide(items, RecordedDecision::Approved, now))
     }
 
-    /// Records that a person refused these items.
+    /// Records that a person rejected these items.
     pub fn reject(&self, items: &[ApprovalItem], now: u64) -> Result<(), Error> {
         self.change(|approvals| approvals.decide(items, RecordedDecision::Rejected, now))
     }
 
-    /// Forgets every decision about files in or below `root`, and says how many there were.
+    /// Deletes every decision on files in or below `root`, and returns their number.
     pub fn reset(&self, root: &Path) -> Result<usize, Error> {
         let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
         self.change(|approvals| approvals.forget(&root))

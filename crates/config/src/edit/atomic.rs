@@ -1,4 +1,7 @@
-//! Replacing a file whole, or leaving it as it was.
+//! Atomic replacement of a file under a lock: the whole new text, or the old one.
+//!
+//! Used by `edit::state_file`, `workspace` and `install`. It does not know the format of the text
+//! (`edit::json_edit`).
 
 use std::fs::{self, File, Permissions};
 use std::io::{ErrorKind, Write};
@@ -10,27 +13,28 @@ use super::lock::EditLock;
 use crate::approval::hex;
 use crate::error::Error;
 
-/// Who may read a file that does not exist yet.
+/// Which users may read a new file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FilePrivacy {
-    /// Only its owner, from now on whatever it was before; nobody else writes it.
+    /// Only its owner, even if it was readable before; only this program writes it.
     State,
-    /// Only its owner, unless it exists and says otherwise.
+    /// Only its owner, unless the file exists with another mode.
     Private,
-    /// Whoever the user's own mask lets.
+    /// As the user's umask says.
     Shared,
 }
 
-/// As many links as the system itself follows.
+/// As many links as the operating system follows.
 const MAX_LINKS: usize = 40;
-/// Other programs write without our lock; so often we start again when one did.
+/// How often to start again when another program, which does not use our lock, has written the file
+/// meanwhile.
 const MAX_WRITE_ATTEMPTS: usize = 20;
 
-/// What the names of files end with that are to replace others.
+/// The suffix of temporary files.
 const STAGED_SUFFIX: &str = ".tmp";
 
-/// Changes the text of the file at `path`; a file that is not there is empty. Nothing is written where `change`
-/// leaves the text as it is.
+/// Changes the text of the file at `path`; a missing file counts as empty. Nothing is written if `change`
+/// returns the text unchanged.
 pub(crate) fn update_file(
     path: &Path,
     state_dir: &Path,
@@ -52,7 +56,8 @@ pub(crate) fn update_file(
             return publish(staged, &target);
         }
         if privacy == FilePrivacy::State {
-            // Ours alone: the lock is all there is, so a change despite it is damage and not a race.
+            // Only this program writes the file, under the lock, so a change despite it is damage and not a
+            // race.
             break;
         }
     }
@@ -69,7 +74,7 @@ pub(crate) fn create_private_folder(folder: &Path) -> Result<(), Error> {
     builder.create(folder).map_err(write)
 }
 
-/// Closes a folder of ours to everyone else, whatever it was before.
+/// Makes a folder of ours private, whatever its mode was.
 pub(crate) fn make_folder_private(folder: &Path) -> Result<(), Error> {
     create_private_folder(folder)?;
     #[cfg(unix)]
@@ -84,7 +89,7 @@ pub(crate) fn make_folder_private(folder: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// The file a path means in the end, which may not exist yet.
+/// The file that a path leads to, which may not exist yet.
 pub(crate) fn follow_links(path: &Path) -> Result<PathBuf, Error> {
     let mut path = path.to_owned();
     for _ in 0..MAX_LINKS {
@@ -97,7 +102,7 @@ pub(crate) fn follow_links(path: &Path) -> Result<PathBuf, Error> {
     Err(Error::Read { path, source })
 }
 
-/// One file has one lock, by whichever way its folder was reached.
+/// The path with its folder's links resolved, so that one file has one lock.
 fn canonical_name(path: &Path) -> PathBuf {
     match (path.parent().and_then(|folder| folder.canonicalize().ok()), path.file_name()) {
         (Some(folder), Some(name)) => folder.join(name),
@@ -113,15 +118,16 @@ fn read(path: &Path) -> Result<Option<String>, Error> {
     }
 }
 
-/// What the names of files begin with that are to replace the locked one. Whoever keeps locks elsewhere uses other names.
+/// The prefix of temporary files for the locked file. A program that keeps locks in another folder uses
+/// another prefix.
 fn staged_prefix(lock: &EditLock, state_dir: &Path) -> String {
     let digest = Sha256::new_with_prefix(lock.key());
     let digest = digest.chain_update(state_dir.as_os_str().as_encoded_bytes()).finalize();
     format!(".switchboard-{}-", hex(&digest[..8]))
 }
 
-/// Removes what a process left behind that was killed before it could replace the file: under the lock nobody else stages
-/// a file of this prefix.
+/// Removes temporary files of a process that was killed before it replaced the file: under the lock, no other
+/// process uses this prefix.
 fn remove_leftovers(target: &Path, prefix: &str) {
     let Some(Ok(entries)) = target.parent().map(fs::read_dir) else { return };
     for entry in entries.flatten() {
@@ -129,7 +135,7 @@ fn remove_leftovers(target: &Path, prefix: &str) {
         let is_staged = |name: &str| name.starts_with(prefix) && name.ends_with(STAGED_SUFFIX);
         let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
         if is_file && name.to_str().is_some_and(is_staged) {
-            // One that cannot be removed now is in nobody's way.
+            // A file that cannot be removed does no harm.
             let _ = fs::remove_file(entry.path());
         }
     }
@@ -152,7 +158,7 @@ fn stage(
     if let Some(permissions) = fresh_permissions(privacy) {
         builder.permissions(permissions);
     }
-    // The library names the file it could not make, which nobody asked for; the reason is enough.
+    // The error of the library names the temporary file, which the user does not know; its kind is enough.
     let reason = |error: std::io::Error| write(error.kind().into());
     let mut staged = builder.tempfile_in(folder).map_err(reason)?;
     staged.write_all(text.as_bytes()).map_err(reason)?;
@@ -171,7 +177,7 @@ fn fresh_permissions(privacy: FilePrivacy) -> Option<Permissions> {
     use std::os::unix::fs::PermissionsExt;
     Some(Permissions::from_mode(match privacy {
         FilePrivacy::State | FilePrivacy::Private => 0o600,
-        // The system takes away what the user's mask says.
+        // The umask is applied by the system.
         FilePrivacy::Shared => 0o666,
     }))
 }
@@ -184,7 +190,8 @@ fn fresh_permissions(_: FilePrivacy) -> Option<Permissions> {
 fn publish(staged: tempfile::NamedTempFile, target: &Path) -> Result<(), Error> {
     let write = |source| Error::Write { path: target.to_owned(), source };
     staged.persist(target).map_err(|error| write(error.error))?;
-    // Without this the new name may be lost with the power, though not the old content. Not every file system can.
+    // Without this, a power loss may lose the new name, though not the old content. Not every file system
+    // supports it.
     if let Some(folder) = target.parent()
         && let Ok(folder) = File::open(folder)
     {

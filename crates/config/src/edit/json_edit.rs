@@ -1,4 +1,7 @@
-//! Edits of a text of JSON with comments: text in, text out.
+//! Edits of JSON with comments: text in, text out.
+//!
+//! Used by `workspace`, `install`, `cli::commands::edit` and `hub::admin::files`. It does not write files
+//! (`edit::atomic`).
 
 use std::ops::Range;
 
@@ -14,17 +17,17 @@ use crate::source::{LineIndex, SourceOrigin, jsonc};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EditError {
-    /// It is not JSON, so changing it could lose something.
+    /// The text is not JSON, so an edit could lose data.
     #[error("line {line}, column {column}: {why}")]
     Malformed {
         /// The line.
         line: u32,
         /// The column.
         column: u32,
-        /// What is wrong there.
+        /// The mistake there.
         why: String,
     },
-    /// Something on the way to the member is not an object.
+    /// A value on the path is not an object.
     #[error("`{0}` is not an object")]
     NotAnObject(String),
     /// The member is not a list.
@@ -32,34 +35,34 @@ pub enum EditError {
     NotAList(String),
 }
 
-/// The value at `path`, if there is one.
+/// Returns the value at `path`, if there is one.
 pub fn get_member(text: &str, path: &[&str]) -> Result<Option<Value>, EditError> {
     let found = JsonDocument::parse(text)?.find(path).map(|value| json(value));
     Ok(found)
 }
 
-/// Gives the member at `path` this value, and makes the objects on the way to it. Where both the old value and the
-/// new are objects only the members that differ are touched.
+/// Sets the member at `path`, and creates the objects on the way to it. If both the old and the new value are
+/// objects, only the members that differ are touched.
 pub fn set_member(text: &str, path: &[&str], value: &Value) -> Result<String, EditError> {
     let (mark, text) = split_mark(text);
     merge(with_root_object(text), path, value).map(|text| format!("{mark}{text}"))
 }
 
-/// Takes away the member at `path`; a text without it stays as it is.
+/// Removes the member at `path`; a text without it stays unchanged.
 pub fn remove_member(text: &str, path: &[&str]) -> Result<String, EditError> {
     let (mark, rest) = split_mark(text);
     let mut rest = rest.to_owned();
     let Some((key, parent)) = path.split_last() else {
         return Ok(text.to_owned());
     };
-    // A name may stand there twice, and taking away only one would bring back the other.
+    // A name may occur twice, and removing only one would bring back the other.
     while let Some(splices) = plan_removal(&rest, parent, key)? {
         rest = apply_splices(&rest, splices);
     }
     Ok(format!("{mark}{rest}"))
 }
 
-/// Puts `item` at the end of the list at `path`, unless it is in there; makes the list where there is none.
+/// Appends `item` to the list at `path` unless the list contains it; creates a missing list.
 pub fn add_to_list(text: &str, path: &[&str], item: &str) -> Result<String, EditError> {
     let document = JsonDocument::parse(text)?;
     match document.find(path) {
@@ -75,7 +78,7 @@ pub fn add_to_list(text: &str, path: &[&str], item: &str) -> Result<String, Edit
     }
 }
 
-/// Takes `item` out of the list at `path`; a list that is empty then stays.
+/// Removes `item` from the list at `path`; an empty list stays.
 pub fn remove_from_list(text: &str, path: &[&str], item: &str) -> Result<String, EditError> {
     let (mark, rest) = split_mark(text);
     let mut rest = rest.to_owned();
@@ -144,7 +147,7 @@ fn merge_members(
     new: &Map<String, Value>,
 ) -> Result<String, EditError> {
     let inner = |key| path.iter().copied().chain([key]).collect::<Vec<&str>>();
-    // New members first: an object that is emptied on the way would lose its layout.
+    // New members first: an object that is emptied meanwhile would lose its layout.
     for (key, value) in new {
         text = merge(text, &inner(key), value)?;
     }
@@ -209,12 +212,12 @@ fn json(value: &ast::Value<'_>) -> Value {
     jsonc::node(value, &LineIndex::new(&SourceOrigin::text(""), "")).to_json()
 }
 
-/// A byte-order mark stays where it is.
+/// Splits off a byte-order mark, which stays where it is.
 fn split_mark(text: &str) -> (&str, &str) {
     text.split_at(if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 })
 }
 
-/// A text without a value gets an empty object after whatever comments it has.
+/// Appends an empty object to a text without a value, after its comments.
 fn with_root_object(text: &str) -> String {
     match jsonc::ast(text) {
         Ok(None) if text.trim().is_empty() => "{}\n".to_owned(),

@@ -1,10 +1,12 @@
-//! How a file is laid out, so that what is added looks like what is there.
+//! The layout of a JSON text, so that added members look like their neighbours.
+//!
+//! Used by `edit::json_edit` and `edit::splice`.
 
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::ser::{PrettyFormatter, Serializer};
 
-/// The habits of one text.
+/// The indentation and line breaks of one text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TextLayout {
     pub(super) newline: &'static str,
@@ -12,23 +14,23 @@ pub(super) struct TextLayout {
 }
 
 impl TextLayout {
-    /// Reads the habits off `text`; two spaces where it has none.
+    /// Detects the layout of `text`; two spaces if it has none.
     pub(super) fn detect(text: &str) -> Self {
         let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
         let unit = text.lines().skip(1).map(indentation).find(|indent| !indent.is_empty());
         Self { newline, unit: unit.unwrap_or("  ").to_owned() }
     }
 
-    /// `value` over several lines, the first of which is already indented by `indent`.
+    /// Renders `value` over several lines, the first of which is already indented by `indent`.
     pub(super) fn render(&self, value: &Value, indent: &str) -> String {
         let mut bytes = Vec::new();
         let formatter = PrettyFormatter::with_indent(self.unit.as_bytes());
         let mut serializer = Serializer::with_formatter(&mut bytes, formatter);
-        // Writing to memory cannot fail, and a value has no keys that are not strings.
+        // Writing to memory cannot fail, and a value has only string keys.
         if value.serialize(&mut serializer).is_err() {
             return value.to_string();
         }
-        // Strings hold no line breaks, so every one in the text is between tokens.
+        // JSON strings hold no line breaks, so every line break in the text is between tokens.
         let text = String::from_utf8_lossy(&bytes);
         text.replace('\n', &format!("{}{indent}", self.newline))
     }
@@ -43,18 +45,18 @@ pub(super) fn indent_at(text: &str, offset: usize) -> &str {
     indentation(&text[line_start(text, offset)..])
 }
 
-/// Where the line that holds `offset` starts.
+/// The start of the line that holds `offset`.
 pub(super) fn line_start(text: &str, offset: usize) -> usize {
     text[..offset].rfind('\n').map_or(0, |at| at + 1)
 }
 
-/// Whether nothing but white space stands before `offset` on its line.
+/// Whether only white space stands before `offset` on its line.
 pub(super) fn begins_line(text: &str, offset: usize) -> bool {
     let start = line_start(text, offset);
     start > 0 && text[start..offset].trim_matches([' ', '\t']).is_empty()
 }
 
-/// The first place from `from` on that is neither white space nor comment.
+/// The first offset from `from` on that is neither white space nor comment.
 pub(super) fn skip_trivia(text: &str, from: usize) -> usize {
     let mut at = from;
     loop {
@@ -70,7 +72,7 @@ pub(super) fn skip_trivia(text: &str, from: usize) -> usize {
     }
 }
 
-/// Where the comments that follow `from` on its line end; `from` itself where there are none.
+/// The end of the comments that follow `from` on its line; `from` itself if there are none.
 pub(super) fn same_line_comments(text: &str, from: usize) -> usize {
     let (mut at, mut end) = (from, from);
     loop {

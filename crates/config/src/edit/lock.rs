@@ -1,4 +1,6 @@
-//! One writer at a time, across processes.
+//! The lock for edits of a file: one writer at a time, across processes.
+//!
+//! Used by `edit::atomic`. Other programs do not take it.
 
 use std::fs::{File, OpenOptions};
 use std::path::Path;
@@ -19,8 +21,8 @@ pub(super) struct EditLock {
 impl EditLock {
     /// Waits for the lock of `path`.
     ///
-    /// Locks live in user state, not beside the file: a project should not fill with files nobody asked for, and a
-    /// lock on the file itself would be lost when it is replaced.
+    /// Locks live in user state, not beside the file: a project should not fill with unexpected files, and a
+    /// lock on the file itself would be lost when the file is replaced.
     pub(super) fn acquire(path: &Path, state_dir: &Path) -> Result<Self, Error> {
         let folder = state_dir.join("locks");
         create_private_folder(&folder)?;
@@ -33,7 +35,7 @@ impl EditLock {
         Ok(Self { _file: file, key })
     }
 
-    /// Names the file that is locked, in hexadecimal digits.
+    /// The key of the locked file, in hexadecimal digits.
     pub(super) fn key(&self) -> &str {
         &self.key
     }

@@ -1,7 +1,8 @@
-//! Changing a file that people and other programs write too.
+//! Edits of files that people and other programs write too.
 //!
-//! An edit is a few splices into the text, so every byte outside them stays by construction. The file is then
-//! replaced whole: under a lock, through a temporary file that is synced first, keeping its mode, following links.
+//! Used by `workspace`, `install`, `approval` and `gateway::tokens`. An edit is a few splices into the text,
+//! so every byte outside them stays. The file is then replaced as a whole: under a lock, through a temporary
+//! file that is synced first, keeping its mode, following links.
 
 mod atomic;
 mod json_edit;

@@ -1,4 +1,6 @@
-//! Where to cut and what to put there, for one more or one fewer item of an object or list.
+//! Splices that add an item to a JSON object or list, or remove one.
+//!
+//! Used by `edit::json_edit`.
 
 use std::ops::Range;
 
@@ -6,7 +8,7 @@ use super::layout::{
     TextLayout, begins_line, indent_at, line_start, same_line_comments, skip_trivia,
 };
 
-/// One replacement of a stretch of text.
+/// One replacement of a range of text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Splice {
     pub(super) range: Range<usize>,
@@ -23,7 +25,7 @@ impl Splice {
     }
 }
 
-/// Makes all replacements at once.
+/// Applies all replacements at once.
 pub(super) fn apply_splices(text: &str, mut splices: Vec<Splice>) -> String {
     splices.sort_by_key(|splice| splice.range.start);
     let mut result = String::with_capacity(text.len());
@@ -37,7 +39,7 @@ pub(super) fn apply_splices(text: &str, mut splices: Vec<Splice>) -> String {
     result
 }
 
-/// An object or a list in a text: its own range with the brackets, and those of its items.
+/// An object or list in a text: its range with the brackets, and the ranges of its items.
 #[derive(Debug, Clone)]
 pub(super) struct Container {
     pub(super) range: Range<usize>,
@@ -45,7 +47,7 @@ pub(super) struct Container {
 }
 
 impl Container {
-    /// One more item at the end; `render` gives its text for the indentation it will stand at.
+    /// Appends an item; `render` returns its text for an indentation.
     pub(super) fn append(
         &self,
         text: &str,
@@ -85,7 +87,7 @@ impl Container {
         let outer = indent_at(text, self.range.start);
         let indent = format!("{outer}{}", layout.unit);
         let inside = &text[self.inside()];
-        // Comments between the brackets stay; white space at the end makes way.
+        // Comments between the brackets stay; white space at the end is replaced.
         let start = self.range.start + 1 + inside.trim_end().len();
         let newline = layout.newline;
         let item = render(&indent);
@@ -93,7 +95,7 @@ impl Container {
         vec![Splice { range, text: format!("{newline}{indent}{item}{newline}{outer}") }]
     }
 
-    /// One item fewer.
+    /// Removes an item.
     pub(super) fn remove(&self, text: &str, index: usize) -> Vec<Splice> {
         let item = &self.items[index];
         let comma = comma_after(text, item.end);
@@ -108,7 +110,7 @@ impl Container {
         }
     }
 
-    /// The last item leaves with the comma before it: a comma at the end is not read by everyone.
+    /// Removes the last item with the comma before it, because some parsers refuse a trailing comma.
     fn remove_last(&self, text: &str, item: &Range<usize>, before: usize) -> Vec<Splice> {
         let tail = tail_of(text, item.clone());
         match comma_after(text, self.items[before].end) {
@@ -138,7 +140,7 @@ fn comma_after(text: &str, end: usize) -> Option<usize> {
     text[at..].starts_with(',').then_some(at)
 }
 
-/// An item with its comma, and the whole lines where it stands on lines of its own.
+/// The range of an item with its comma, and of whole lines if it stands on lines of its own.
 fn lines_of(text: &str, item: Range<usize>) -> Range<usize> {
     let end = same_line_comments(text, item.end);
     let rest = text[end..].trim_start_matches([' ', '\t']);
@@ -147,12 +149,12 @@ fn lines_of(text: &str, item: Range<usize>) -> Range<usize> {
     match (begins_line(text, item.start), line_break) {
         (true, 1..) => line_start(text, item.start)..after_blank + line_break,
         (false, 1..) => item.start - blanks_before(text, item.start)..end,
-        // Something follows on the same line and moves up to where the item was.
+        // Another item follows on this line and moves up.
         _ => item.start..item.end + blanks(text, item.end),
     }
 }
 
-/// The last item, with the line break before it where it stands on lines of its own.
+/// The range of the last item, with the line break before it if it stands on lines of its own.
 fn tail_of(text: &str, item: Range<usize>) -> Range<usize> {
     if !begins_line(text, item.start) {
         return item;
@@ -162,7 +164,7 @@ fn tail_of(text: &str, item: Range<usize>) -> Range<usize> {
     let start = start.strip_suffix('\r').unwrap_or(start).len();
     let end = same_line_comments(text, item.end);
     let ends_line = text[end..].trim_start_matches([' ', '\t', '\r']).starts_with('\n');
-    // A line comment above would swallow what follows if its line break went.
+    // Without its line break, a line comment above would swallow the text that follows.
     if ends_line { start..end } else { item }
 }
 

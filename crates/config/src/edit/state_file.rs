@@ -1,4 +1,7 @@
-//! A file of our own in user state: nobody else reads it, and nobody else writes it.
+//! A JSON file in user state that only this program reads and writes.
+//!
+//! Used by `approval::store` and `gateway::tokens`. Files that people write too are edited in
+//! `edit::json_edit`.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -9,7 +12,7 @@ use super::atomic::{FilePrivacy, make_folder_private, update_file};
 use crate::error::Error;
 
 /// One JSON value in user state: private, changed under a lock, replaced atomically. A file that cannot be
-/// understood is an error and stays as it is.
+/// parsed is an error and stays unchanged.
 #[derive(Debug, Clone)]
 pub struct StateFile {
     folder: PathBuf,
@@ -19,17 +22,17 @@ pub struct StateFile {
 // === impl StateFile ===
 
 impl StateFile {
-    /// The file of this name in a state folder.
+    /// The file with this name in a state folder.
     pub fn new(state_dir: &Path, name: &str) -> Self {
         Self { folder: state_dir.to_owned(), path: state_dir.join(name) }
     }
 
-    /// Where it is.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What it holds; no file holds the default.
+    /// Loads the value; the default if there is no file.
     pub fn load<T: DeserializeOwned + Default>(&self) -> Result<T, Error> {
         match std::fs::read_to_string(&self.path) {
             Ok(text) => self.parse(&text),
@@ -38,7 +41,7 @@ impl StateFile {
         }
     }
 
-    /// Changes what it holds. Where `change` refuses, nothing is written and its refusal comes back.
+    /// Changes the value. If `change` fails, nothing is written and its error is returned.
     pub fn change<T, R, E>(&self, change: impl FnOnce(&mut T) -> Result<R, E>) -> Result<R, E>
     where
         T: Serialize + DeserializeOwned + Default,
@@ -49,7 +52,7 @@ impl StateFile {
         let mut changed = None;
         update_file(&self.path, &self.folder, FilePrivacy::State, |text| {
             let mut value = self.parse(text)?;
-            // A file that only we write is changed at the first attempt or not at all.
+            // A file that only this program writes is changed at the first attempt or not at all.
             match change.take().map(|change| change(&mut value)) {
                 Some(Ok(done)) => {
                     changed = Some(Ok(done));

@@ -1,6 +1,7 @@
-//! What an entry of `mcpServers` says, decoded and checked.
+//! Entries of `mcpServers`: types, decoding, schema and signature.
 //!
-//! An [`Entry`] is made of an *expanded* tree; the template stays a tree, for showing.
+//! Used by `resolve`, `import` and every crate that connects to servers. An [`Entry`] is decoded from an
+//! *expanded* tree; for showing, the template stays a tree.
 
 mod parse;
 mod schema;

@@ -1,4 +1,7 @@
-//! From a tree to an [`Entry`], with a problem for everything that does not fit.
+//! The decoder from a tree to an [`Entry`], with a problem for every member that does not fit.
+//!
+//! Used by `entry_check` and `settings::parse`. It does not expand variables (`expand`) and does not judge
+//! policy (`policy`).
 
 use url::Url;
 
@@ -10,17 +13,17 @@ use crate::problem::{ConfigProblem, ConfigProblemKind, ProblemHint};
 use crate::redact::redact_text;
 use crate::source::{ConfigNode, ConfigValue, Located, ObjectFields};
 
-/// Whether every variable had a value; where not, a URL may still hold references and cannot be judged.
+/// Whether every variable had a value; if not, a URL may still hold references and is not checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Completeness {
     Complete,
     Partial,
 }
 
-/// The shortest timeout that is not a mistake for seconds.
+/// The shortest timeout that is not probably meant in seconds.
 const MIN_TIMEOUT_MS: u64 = 1000;
 
-/// Decodes one entry; `None` where it is not usable, and `problems` say why.
+/// Decodes one entry; `None` if it is not usable, with the reasons in `problems`.
 pub(crate) fn decode_entry(
     name: &str,
     node: &ConfigNode,
@@ -38,7 +41,7 @@ pub(crate) fn decode_entry(
         None
     };
     let entry = transport.map(|transport| common(&mut fields, transport));
-    // Without a transport nobody asked for the members, so all of them would look unknown.
+    // Without a transport no member was read, so all of them would be reported as unknown.
     match entry {
         Some(entry) => fields.finish().then_some(entry),
         None => None,
@@ -90,7 +93,7 @@ fn fields_have(node: &ConfigNode, key: &str) -> bool {
     node.get(key).is_some_and(|value| value.value != ConfigValue::Null)
 }
 
-/// What an entry without `type` is: a command is stdio, a URL is http.
+/// The type of an entry without `type`: a command means stdio, a URL means http.
 fn implied_type(
     fields: &mut ObjectFields<'_>,
     name: &str,
@@ -152,7 +155,7 @@ fn stdio(fields: &mut ObjectFields<'_>, node: &ConfigNode) -> Option<Stdio> {
     command.map(|_| stdio)
 }
 
-/// A name with `=` or NUL in it would mean another variable, or none.
+/// Refuses `=` and NUL in a name, which would set another variable, or none.
 fn check_variable_names(fields: &mut ObjectFields<'_>, stdio: &Stdio, node: &ConfigNode) {
     for (name, value) in &stdio.env {
         if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
@@ -219,7 +222,7 @@ fn check_url(
     fields.reject(ConfigProblemKind::BadValue, message, &url.at);
 }
 
-/// A line break in a header would let one value write further headers.
+/// Refuses line breaks in a header, with which one value could add further headers.
 fn check_headers(fields: &mut ObjectFields<'_>, remote: &Remote, node: &ConfigNode) {
     let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
     for (name, value) in &remote.headers {
@@ -269,7 +272,7 @@ fn oauth(fields: &mut ObjectFields<'_>) -> Option<OAuth> {
     })
 }
 
-/// A list, or the space-separated string that OAuth itself uses.
+/// Decodes a list, or the space-separated string that OAuth itself uses.
 pub(crate) fn decode_scopes(fields: &mut ObjectFields<'_>) -> Vec<String> {
     match fields.node("scopes").map(|node| &node.value) {
         Some(ConfigValue::String(words)) => words.split_whitespace().map(str::to_owned).collect(),
@@ -343,7 +346,7 @@ fn era(fields: &mut ObjectFields<'_>) -> Option<ProtocolEra> {
     }
 }
 
-/// `questions`, of an entry or of a settings file.
+/// Decodes `questions`, of an entry or of a settings file.
 pub(crate) fn decode_questions(fields: &mut ObjectFields<'_>) -> QuestionSettings {
     let Some(word) = fields.text("elicitation") else { return QuestionSettings::default() };
     let elicitation = match word.value.as_str() {

@@ -1,9 +1,12 @@
-//! What the derived schema cannot know: which spellings of `type` are taken, and where it may be left out.
+//! Corrections of the derived schema of entries: the accepted spellings of `type`, and where it may be left
+//! out.
+//!
+//! Used by the `JsonSchema` of `Transport`.
 
 use schemars::Schema;
 use serde_json::{Value, json};
 
-/// `stdio` may leave out `type`, and `streamable-http` is another word for `http`.
+/// Lets `stdio` leave out `type`, and accepts `streamable-http` for `http`.
 pub(super) fn relax(schema: &mut Schema) {
     let variants = schema.get_mut("oneOf").and_then(Value::as_array_mut).into_iter().flatten();
     for variant in variants {
@@ -17,7 +20,7 @@ pub(super) fn relax(schema: &mut Schema) {
             _ => {}
         }
     }
-    // One entry can satisfy `stdio` and another variant at once, since unknown members are allowed.
+    // One entry can match `stdio` and another variant at once, since unknown members are allowed.
     if let Some(variants) = schema.remove("oneOf") {
         schema.insert("anyOf".to_owned(), variants);
     }

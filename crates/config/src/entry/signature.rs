@@ -1,4 +1,6 @@
-//! Two entries that mean the same server.
+//! Signatures of entries: equal for two entries that describe one server.
+//!
+//! Used by `resolve::servers`, `import::plan` and the supervisor in `core` to find duplicates.
 
 use std::fmt;
 
@@ -8,9 +10,9 @@ use url::Url;
 use super::{Entry, Stdio, Transport};
 use crate::approval::hex;
 
-/// What makes two expanded entries the same server: the URL, or command, arguments and environment.
+/// The signature of an expanded entry: a hash of the URL, or of command, arguments and environment.
 ///
-/// Only a hash is kept, because the environment holds secrets.
+/// Only the hash is kept, because the environment holds secrets.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ServerSignature(String);
 
@@ -38,11 +40,11 @@ impl ServerSignature {
 fn parts(stdio: &Stdio) -> impl Iterator<Item = &str> {
     let env = stdio.env.iter().flat_map(|(name, value)| [name.as_str(), value]);
     let words = std::iter::once(&stdio.command).chain(&stdio.args).map(String::as_str);
-    // The empty part keeps arguments and variables apart: no variable has an empty name.
+    // The empty part separates arguments from variables: no variable has an empty name.
     words.chain([""]).chain(env)
 }
 
-/// Case of the host, default ports and dots in the path do not make another server.
+/// Normalizes a URL: case of the host, default ports and dots in the path do not matter.
 fn canonical(url: &str) -> String {
     let Ok(mut parsed) = Url::parse(url) else {
         return url.to_owned();

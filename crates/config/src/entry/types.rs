@@ -1,4 +1,7 @@
-//! The types of an entry; they are also what entries are written from, and what the schema is made of.
+//! The types of an entry, from which entries are written and the JSON schema is derived.
+//!
+//! Used by every crate that connects to servers. The documentation of members is published in the schema and
+//! in the settings reference.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -199,8 +202,7 @@ pub struct OAuth {
 }
 
 impl OAuth {
-    /// The same with its files named from `folder`, where their names are relative: the folder in which the entry
-    /// starts.
+    /// The settings with relative file names resolved against `folder`, in which the entry starts.
     #[must_use]
     pub fn with_files_in(mut self, folder: &Path) -> Self {
         for file in [&mut self.private_key_file, &mut self.assertion_file].into_iter().flatten() {
@@ -280,7 +282,7 @@ pub enum ElicitationAnswerer {
 // === impl Entry ===
 
 impl Entry {
-    /// An entry with nothing but a way to reach the server.
+    /// An entry with only a transport.
     pub fn new(transport: Transport) -> Self {
         Self {
             transport,
@@ -295,15 +297,15 @@ impl Entry {
         }
     }
 
-    /// The entry as it is written to a file.
+    /// The entry as JSON, for a file.
     pub fn to_json(&self) -> serde_json::Value {
-        // Maps with string keys, strings and numbers: there is nothing in it that could fail.
+        // Maps with string keys, strings and numbers cannot fail to serialize.
         serde_json::to_value(self).unwrap_or_default()
     }
 }
 
 impl Transport {
-    /// The word in `type`.
+    /// The value of `type`.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Stdio(_) => "stdio",
@@ -316,7 +318,7 @@ impl Transport {
         }
     }
 
-    /// The URL, of a remote one.
+    /// The URL of a remote transport.
     pub fn url(&self) -> Option<&str> {
         match self {
             Self::Stdio(_) | Self::Sdk => None,
@@ -342,12 +344,12 @@ impl Default for InheritEnv {
 }
 
 impl ToolFilter {
-    /// Whether it changes nothing.
+    /// Whether the filter changes nothing.
     pub fn is_empty(&self) -> bool {
         self.allow.is_none() && self.deny.is_empty()
     }
 
-    /// Whether a tool of this name is shown.
+    /// Whether a tool with this name is shown.
     pub fn shows_tool(&self, tool: &str) -> bool {
         let matches =
             |globs: &[String]| globs.iter().any(|glob| crate::policy::glob_matches(glob, tool));
@@ -367,7 +369,7 @@ fn is_false(value: &bool) -> bool {
     !value
 }
 
-// What is printed for debugging ends in logs, and logs get shared.
+// Debug output ends up in logs, so it is redacted.
 macro_rules! debug_masked {
     ($($name:ident),*) => {$(
         impl fmt::Debug for $name {

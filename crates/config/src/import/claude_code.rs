@@ -1,4 +1,6 @@
-//! `~/.claude.json`: `mcpServers`, and more of them per project; `.mcp.json` has the same form.
+//! The reader for Claude Code: `mcpServers` in `~/.claude.json`, also per project, and `.mcp.json`.
+//!
+//! Used by `import`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,6 @@
-//! Which clients there are, and where they keep their files.
+//! The known client applications, and the paths of their configuration files.
+//!
+//! Used by `import`, `install` and `load::user`, and by the commands `import`, `install` and `uninstall`.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -6,7 +8,7 @@ use std::str::FromStr;
 
 use crate::host_context::HostContext;
 
-/// A client whose servers can be read.
+/// A client application with readable configuration files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the names are the clients' own")]
 pub enum ClientApp {
@@ -22,7 +24,7 @@ pub enum ClientApp {
     Goose,
 }
 
-/// A word that names no client.
+/// A text that names no known client.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{word}` is not a client we can read; there are {}", ClientApp::ALL.map(ClientApp::name).join(", "))]
 pub struct UnknownClientApp {
@@ -30,7 +32,7 @@ pub struct UnknownClientApp {
 }
 
 impl ClientApp {
-    /// Every client.
+    /// All clients.
     pub const ALL: [Self; 10] = [
         Self::ClaudeCode,
         Self::ClaudeDesktop,
@@ -44,7 +46,7 @@ impl ClientApp {
         Self::Goose,
     ];
 
-    /// The word on the command line.
+    /// The client's name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::ClaudeCode => "claude-code",
@@ -60,7 +62,7 @@ impl ClientApp {
         }
     }
 
-    /// The user's files of this client, on whichever platform; those that do not exist are simply not there.
+    /// The user's files of this client, on all platforms; some may not exist.
     pub fn user_files(self, surroundings: &HostContext) -> Vec<PathBuf> {
         let home = &surroundings.home;
         let folder = |name: &str| {

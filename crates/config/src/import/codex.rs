@@ -1,4 +1,6 @@
-//! `config.toml` of Codex: tables `mcp_servers.<name>`.
+//! The reader for Codex: tables `mcp_servers.<name>` in `config.toml`.
+//!
+//! Used by `import`.
 
 use super::ClientServers;
 use super::entry_builder::{EntryBuilder, read_each};

@@ -1,4 +1,6 @@
-//! `config.yaml` of Continue: a list `mcpServers`; `config.json` before it had another one.
+//! The reader for Continue: a list `mcpServers` in `config.yaml`, or another list in the older `config.json`.
+//!
+//! Used by `import`.
 
 use super::ClientServers;
 use super::entry_builder::{EntryBuilder, import_candidate};

@@ -1,4 +1,6 @@
-//! `mcp.json` of Cursor: our form, with an editor's references.
+//! The reader for Cursor: `mcp.json` in our form, with references in the syntax of editors.
+//!
+//! Used by `import`.
 
 use super::ClientServers;
 use super::entry_builder::{EntryBuilder, read_each};

@@ -1,4 +1,6 @@
-//! What the readers share: building an entry of ours member by member.
+//! The builder that all readers of client files share: it builds an entry of ours member by member.
+//!
+//! Used by the readers in `import`.
 
 use serde_json::{Map, Value};
 
@@ -7,7 +9,7 @@ use super::{ClientServers, ImportCandidate};
 use crate::problem::{ConfigProblem, ConfigProblemKind};
 use crate::source::{ConfigMember, ConfigNode, SourceLocation};
 
-/// Servers in a form that is ours already.
+/// Reads servers that are in our form already.
 pub(super) fn read_unchanged(servers: Option<&ConfigNode>) -> ClientServers {
     read_each(servers, |_, node, _| Some(node.to_json()))
 }
@@ -29,7 +31,7 @@ pub(super) fn import_candidate(name: &str, entry: Value, at: &SourceLocation) ->
     ImportCandidate { name: name.to_owned(), entry, at: at.clone(), project: None }
 }
 
-/// An entry of ours while it is put together from one of theirs.
+/// An entry of ours, built from an entry of another client.
 pub(super) struct EntryBuilder<'a> {
     theirs: &'a ConfigNode,
     ours: Map<String, Value>,
@@ -41,7 +43,7 @@ impl<'a> EntryBuilder<'a> {
         Self { theirs, ours: Map::new(), translate }
     }
 
-    /// Takes a member over under another name, its variables translated.
+    /// Copies a member under another name, with its references translated.
     pub(super) fn copy_as(&mut self, theirs: &str, ours: &str) -> &mut Self {
         if let Some(value) =
             self.theirs.get(theirs).map(|node| self.translate.value(&node.to_json()))
@@ -56,7 +58,7 @@ impl<'a> EntryBuilder<'a> {
         self
     }
 
-    /// Takes members over under their own names.
+    /// Copies members under their own names.
     pub(super) fn copy_members(&mut self, members: &[&str]) -> &mut Self {
         for member in members {
             self.copy_as(member, member);
@@ -69,12 +71,12 @@ impl<'a> EntryBuilder<'a> {
         self
     }
 
-    /// Seconds there, milliseconds here; what is too short for us is left out.
+    /// Converts a timeout from seconds to milliseconds; one below our minimum is left out.
     pub(super) fn seconds(&mut self, theirs: &str) -> &mut Self {
         let seconds = self.theirs.get(theirs).and_then(|node| node.to_json().as_f64());
         let whole = seconds.filter(|seconds| (1.0..1e9).contains(seconds));
         if let Some(seconds) = whole {
-            // Within the range above the product is a small positive number.
+            // Within the range above, the product is a small positive number.
             #[allow(
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,
@@ -85,7 +87,7 @@ impl<'a> EntryBuilder<'a> {
         self
     }
 
-    /// `enabled: false` is `disabled: true`.
+    /// Converts `enabled: false` to `disabled: true`.
     pub(super) fn enabled(&mut self) -> &mut Self {
         if self.theirs.get("enabled").and_then(ConfigNode::as_bool) == Some(false) {
             self.set("disabled", true);
@@ -93,7 +95,7 @@ impl<'a> EntryBuilder<'a> {
         self
     }
 
-    /// Lists of tools.
+    /// Copies the lists of allowed and denied tools.
     pub(super) fn tools(&mut self, allow: &str, deny: &str) -> &mut Self {
         let list = |key| {
             self.theirs
@@ -110,7 +112,7 @@ impl<'a> EntryBuilder<'a> {
         self
     }
 
-    /// Adds a member to an object member, and makes that one first where it has to.
+    /// Adds a member to an object member, which is created if missing.
     pub(super) fn put(&mut self, object: &str, member: &str, value: String) -> &mut Self {
         let inner = self.ours.entry(object).or_insert_with(|| Map::new().into());
         if let Value::Object(inner) = inner {
@@ -128,7 +130,7 @@ impl<'a> EntryBuilder<'a> {
     }
 }
 
-/// Says that a server stays behind.
+/// The problem for a server that cannot be imported.
 pub(super) fn left_behind_problem(name: &str, why: &str, at: &SourceLocation) -> ConfigProblem {
     let message = format!("`{name}` was not taken over: {why}");
     ConfigProblem::warning(ConfigProblemKind::CannotImport, message).at(at.clone()).of_server(name)

@@ -1,4 +1,6 @@
-//! `settings.json` of Gemini CLI: `httpUrl` is Streamable HTTP, `url` is the older form.
+//! The reader for Gemini CLI: in `settings.json`, `httpUrl` is Streamable HTTP and `url` the older HTTP+SSE.
+//!
+//! Used by `import`.
 
 use super::ClientServers;
 use super::entry_builder::{EntryBuilder, read_each};

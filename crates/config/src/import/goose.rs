@@ -1,4 +1,6 @@
-//! `config.yaml` of goose: `extensions`, most of which are its own.
+//! The reader for goose: `extensions` in `config.yaml`, most of which are built into goose.
+//!
+//! Used by `import`.
 
 use super::ClientServers;
 use super::entry_builder::{EntryBuilder, left_behind_problem, read_each};
@@ -26,7 +28,7 @@ pub(super) fn servers(node: &ConfigNode) -> ClientServers {
                 return None;
             }
         };
-        // Names of secrets that goose keeps in the keychain.
+        // The names of secrets that goose keeps in the keychain.
         let is_process = theirs.get("cmd").is_some();
         for key in theirs.get("env_keys").map_or(&[][..], ConfigNode::elements) {
             if let Some(key) = key.as_str().filter(|_| is_process) {

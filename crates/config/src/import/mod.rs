@@ -1,6 +1,7 @@
-//! Servers of other clients, turned into entries of ours.
+//! Readers of other clients' configuration files, which convert their servers into entries of ours.
 //!
-//! Every reader is a function from text to entries. None of them writes, and none touches the file it read.
+//! Used by `switchboard import`, and by `load::user` for the setting `inherit`. Every reader is a function
+//! from text to entries. None of them writes, and none touches the file it read.
 
 mod client;
 mod entry_builder;
@@ -30,25 +31,25 @@ use crate::source::{
 pub use client::{ClientApp, UnknownClientApp};
 pub use plan::{ImportPlan, SkippedImport, plan_import};
 
-/// A server found in another client's file.
+/// A server in another client's file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ImportCandidate {
-    /// Its name there.
+    /// The server's name in that file.
     pub name: String,
-    /// Its entry, as ours.
+    /// The server as an entry of ours.
     pub entry: Value,
-    /// Where it stands.
+    /// Where the server stands.
     pub at: SourceLocation,
-    /// The project it belongs to; absent where it is for all of them.
+    /// The project that the server belongs to; absent if it is for all projects.
     pub project: Option<PathBuf>,
 }
 
-/// What a file of another client holds.
+/// The servers of another client's file.
 #[derive(Debug, Clone, Default)]
 pub struct ClientServers {
-    /// Its servers.
+    /// The file's servers.
     pub servers: Vec<ImportCandidate>,
-    /// What could not be taken over.
+    /// The problems of servers that could not be converted.
     pub problems: Vec<ConfigProblem>,
 }
 
@@ -66,10 +67,11 @@ pub fn read_client_file(client: ClientApp, origin: &SourceOrigin, text: &str) ->
     }
 }
 
-/// Reads the user's own files of `client`; of servers that belong to one project only those of `root` are given.
+/// Reads the user's own files of `client`; of servers that belong to one project, only those of `root` are
+/// returned.
 ///
-/// Files of a project are not among them: whoever wrote the project wrote those, and an import would make them the
-/// user's. [`read_client_file`] takes them where a person names one.
+/// Files in a project are not read: their authors are the project's, and an import would make their servers
+/// the user's. [`read_client_file`] reads them if a person names one.
 pub fn read_user_files(
     client: ClientApp,
     surroundings: &HostContext,
@@ -95,7 +97,7 @@ pub fn read_user_files(
 fn servers(client: ClientApp, node: &ConfigNode) -> ClientServers {
     match client {
         ClientApp::ClaudeCode => claude_code::servers(node),
-        // Its file holds what everyone's `mcpServers` holds.
+        // The file of Claude Desktop has `mcpServers` in our form.
         ClientApp::ClaudeDesktop => entry_builder::read_unchanged(node.get("mcpServers")),
         ClientApp::Cursor => cursor::servers(node),
         ClientApp::VsCode => vscode::servers(node),

@@ -1,4 +1,6 @@
-//! What an import would do, before it does it.
+//! The plan of an import: which servers would be added, and which skipped.
+//!
+//! Used by `switchboard import` through `ConfigWorkspace`. It does not write entries (`workspace`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,27 +11,27 @@ use crate::install::is_switchboard_entry;
 use crate::problem::ConfigProblem;
 use crate::{check_entry, server_name};
 
-/// What an import would do.
+/// The plan of an import.
 #[derive(Debug, Clone, Default)]
 pub struct ImportPlan {
-    /// Entries to write, under names that are free.
+    /// The entries to write, under free names.
     pub add: Vec<ImportCandidate>,
-    /// Entries that stay behind.
+    /// The servers that are skipped.
     pub skip: Vec<SkippedImport>,
-    /// What could not be read.
+    /// The problems of reading the files.
     pub problems: Vec<ConfigProblem>,
 }
 
-/// A server that is not taken over.
+/// A skipped server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SkippedImport {
-    /// Its name in the other client.
+    /// The server's name in the other client.
     pub name: String,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 
-/// Decides what to take over: everything usable that is not here already, whatever it is called.
+/// Plans to import every usable server that is not configured here yet, under whatever name.
 pub fn plan_import(
     read: ClientServers,
     existing: &BTreeMap<String, ServerSignature>,
@@ -67,7 +69,7 @@ pub fn plan_import(
     plan
 }
 
-/// A name that the command line takes and nobody has.
+/// A valid server name that is not taken.
 fn free_name(wanted: &str, taken: &BTreeSet<String>) -> String {
     let wanted = server_name::normalize_server_name(wanted);
     let numbered = (2_u32..).map(|number| format!("{wanted}-{number}"));

@@ -1,11 +1,13 @@
-//! Other clients' ways to refer to variables, turned into ours.
+//! Translation of other clients' variable references into `${VAR}`.
+//!
+//! Used by the readers in `import`.
 
 use serde_json::{Map, Value};
 
-/// How a client writes references.
+/// The reference syntax of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReferenceSyntax {
-    /// As we do.
+    /// Our own syntax.
     Nothing,
     /// `${env:NAME}`, `${input:id}`, `${userHome}`, `${workspaceFolder}`.
     Editor,
@@ -39,7 +41,7 @@ impl ReferenceSyntax {
     }
 }
 
-/// The variable that stands for an input a person would be asked for.
+/// The variable in place of an input that a client would ask the user for.
 pub(super) fn input_variable(id: &str) -> String {
     id.chars()
         .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' })
@@ -52,7 +54,7 @@ fn editor(text: &str) -> String {
             Some(("env", name)) => format!("${{{name}}}"),
             Some(("input", id)) => format!("${{{}}}", input_variable(id)),
             None if body == "userHome" => "${HOME}".to_owned(),
-            // Entries of a project start in its root, and all others have none.
+            // Entries of a project start in its root, and other entries have no workspace folder.
             None if body == "workspaceFolder" => ".".to_owned(),
             None if body == "pathSeparator" || body == "/" => "/".to_owned(),
             _ => return None,
@@ -89,7 +91,7 @@ fn shell(text: &str) -> String {
     result + rest
 }
 
-/// Replaces what stands between `open` and `close` where `with` knows it.
+/// Replaces the text between `open` and `close` if `with` returns a replacement.
 fn replace_between(
     text: &str,
     open: &str,

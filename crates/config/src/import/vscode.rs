@@ -1,4 +1,7 @@
-//! `mcp.json` of VS Code: `servers`, and `inputs` that a person is asked for. Older ones are in `settings.json` under `mcp`.
+//! The reader for VS Code: `servers` in `mcp.json`, with `inputs` that VS Code asks the user for; older
+//! servers stand in `settings.json` under `mcp`.
+//!
+//! Used by `import`.
 
 use super::ClientServers;
 use super::entry_builder::{EntryBuilder, read_each};
@@ -21,7 +24,7 @@ pub(super) fn servers(node: &ConfigNode) -> ClientServers {
     read
 }
 
-/// Nobody is asked when a server starts here, so an input becomes a variable.
+/// Turns an input into a variable, because this program does not ask the user when a server starts.
 fn input(node: &ConfigNode) -> Option<ConfigProblem> {
     let id = node.get("id")?.as_str()?;
     let variable = input_variable(id);

@@ -1,4 +1,6 @@
-//! `mcp_config.json` of Windsurf: a remote server is at `serverUrl`.
+//! The reader for Windsurf: `mcp_config.json`, with `serverUrl` for a remote server.
+//!
+//! Used by `import`.
 
 use super::ClientServers;
 use super::entry_builder::{EntryBuilder, read_each};

@@ -1,4 +1,6 @@
-//! `settings.json` of Zed: `context_servers`, whose command was once an object of its own.
+//! The reader for Zed: `context_servers` in `settings.json`; in older files the command is an object.
+//!
+//! Used by `import`.
 
 use super::ClientServers;
 use super::entry_builder::{EntryBuilder, left_behind_problem, read_each};

@@ -1,4 +1,6 @@
-//! Where each client keeps its servers, and what its entries look like.
+//! The configuration file of each client, and the form of its entries.
+//!
+//! Used by `install`.
 
 use std::path::PathBuf;
 
@@ -6,7 +8,7 @@ use super::EntryMembers;
 use crate::host_context::{HostContext, Platform};
 use crate::import::ClientApp;
 
-/// The clients that entries are written for.
+/// The clients that entries can be written for.
 pub const INSTALLABLE_CLIENTS: [ClientApp; 8] = [
     ClientApp::ClaudeCode,
     ClientApp::ClaudeDesktop,
@@ -18,14 +20,14 @@ pub const INSTALLABLE_CLIENTS: [ClientApp; 8] = [
     ClientApp::Zed,
 ];
 
-/// Where a client keeps its servers.
+/// The file in which a client keeps its servers.
 pub(super) struct ClientFile {
     pub(super) file: PathBuf,
     pub(super) member: &'static str,
     pub(super) format: ClientFileFormat,
 }
 
-/// How a file is written.
+/// The format of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ClientFileFormat {
     Json,
@@ -51,9 +53,9 @@ pub(super) fn find_client_file(
     Some(ClientFile { file: file(client, surroundings, platform)?, member, format })
 }
 
-/// The file that is there; else the one the platform would have.
+/// The file that exists; otherwise the one for the platform.
 fn file(client: ClientApp, surroundings: &HostContext, platform: Platform) -> Option<PathBuf> {
-    // VS Code reads servers from its settings too, for the sake of older ones.
+    // VS Code also reads servers from its settings, an older place.
     let is_meant = |file: &PathBuf| client != ClientApp::VsCode || file.ends_with("mcp.json");
     let files = client.user_files(surroundings);
     let mut files: Vec<_> = files.into_iter().filter(is_meant).collect();
@@ -66,11 +68,11 @@ fn file(client: ClientApp, surroundings: &HostContext, platform: Platform) -> Op
         Platform::Windows => 2,
     };
     let last = files.len().checked_sub(1)?;
-    // One that is called the same everywhere comes alone.
+    // A file with one name on all platforms is the only one in the list.
     Some(files.swap_remove(usual.min(last)))
 }
 
-/// What an entry of a client says besides the command.
+/// The members of a client's entry besides the command.
 pub(super) fn new_entry(client: ClientApp) -> EntryMembers {
     let mut entry = EntryMembers::new();
     if matches!(client, ClientApp::ClaudeCode | ClientApp::VsCode) {

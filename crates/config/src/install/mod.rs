@@ -1,6 +1,7 @@
-//! The one entry that another client needs to use this program, put into that client's own file and taken out again.
+//! Installing the entry for this program into another client's configuration file, and removing it.
 //!
-//! Everything else in the file stays byte for byte, and an entry that is not ours is never touched.
+//! Used by the commands `install` and `uninstall`. Everything else in the file stays byte for byte, and an
+//! entry that is not ours is never touched.
 
 mod client_file;
 mod toml;
@@ -17,19 +18,19 @@ use crate::import::ClientApp;
 pub use client_file::INSTALLABLE_CLIENTS;
 use client_file::{ClientFile, ClientFileFormat};
 
-/// How a client starts this program.
+/// The command with which a client starts this program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LaunchCommand {
-    /// The program's file.
+    /// The path of the program.
     pub program: PathBuf,
-    /// Its arguments.
+    /// The arguments.
     pub args: Vec<String>,
 }
 
-/// What stands in a client's file under our name, and what should.
+/// The present entry under our name in a client's file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClientInstallation {
-    /// Whose file it is.
+    /// The client.
     pub client: ClientApp,
     /// The file.
     pub file: PathBuf,
@@ -37,26 +38,26 @@ pub struct ClientInstallation {
     pub member: &'static str,
     /// The name of the entry.
     pub name: String,
-    /// What stands there now.
+    /// The present entry.
     pub standing: InstalledEntry,
     format: ClientFileFormat,
 }
 
-/// What stands under a name.
+/// The entry under a name.
 #[derive(Debug, Clone, PartialEq)]
 pub enum InstalledEntry {
-    /// Nothing.
+    /// There is no entry.
     Nothing,
     /// An entry that starts this program for clients.
     Ours(Value),
-    /// Something else.
+    /// Another entry.
     Other(Value),
 }
 
-// === impl Installation ===
+// === impl ClientInstallation ===
 
 impl ClientInstallation {
-    /// Looks into the file of `client`; `None` if it is one whose files are only read.
+    /// Reads the file of `client`; `None` for a client that cannot be installed into.
     pub fn inspect(
         client: ClientApp,
         name: &str,
@@ -82,14 +83,14 @@ impl ClientInstallation {
         Some(Ok(Self { client, file, member, name: name.to_owned(), standing, format }))
     }
 
-    /// The entry that should stand there. What a person added to one of ours stays in it.
+    /// The entry to write. Members that the user added to our entry stay.
     pub fn entry(&self, launch: &LaunchCommand) -> Value {
         let mut entry = match &self.standing {
             InstalledEntry::Ours(Value::Object(members)) => members.clone(),
             _ => client_file::new_entry(self.client),
         };
         let program = launch.program.to_string_lossy();
-        // An entry in an older form is written anew.
+        // An entry in an older form is replaced.
         if entry.get("command").is_some_and(Value::is_object) {
             entry = client_file::new_entry(self.client);
         }
@@ -98,22 +99,22 @@ impl ClientInstallation {
         Value::Object(entry)
     }
 
-    /// The entry under its name, in the words of the file, as a person would type it.
+    /// The entry under its name as text, as a user would type it into the file.
     pub fn entry_text(&self, entry: &Value) -> Result<String, EditError> {
         self.format.set("", &[self.member, &self.name], entry)
     }
 
-    /// Puts the entry into the file.
+    /// Writes the entry into the file.
     pub fn write(&self, entry: &Value, surroundings: &HostContext) -> Result<(), Error> {
         self.change(surroundings, |text, path| self.format.set(text, path, entry))
     }
 
-    /// Takes the entry out of the file.
+    /// Removes the entry from the file.
     pub fn erase(&self, surroundings: &HostContext) -> Result<(), Error> {
         self.change(surroundings, |text, path| self.format.remove(text, path))
     }
 
-    /// Unless somebody else wrote something there since it was looked at.
+    /// Changes the file, unless the entry has changed since [`inspect`](Self::inspect).
     fn change(
         &self,
         surroundings: &HostContext,
@@ -143,7 +144,7 @@ impl InstalledEntry {
     }
 }
 
-// === impl Format ===
+// === impl ClientFileFormat ===
 
 impl ClientFileFormat {
     fn get(self, text: &str, path: &[&str; 2]) -> Result<Option<Value>, EditError> {
@@ -175,14 +176,14 @@ pub fn is_switchboard_entry(entry: &Value) -> bool {
     matches!(file, "switchboard" | "switchboard.exe") && is_for_clients(entry)
 }
 
-/// The same of a program that goes by another name.
+/// Whether an entry starts the program at `program` for a client, whatever the program's name.
 fn starts_program(entry: &Value, program: &Path) -> bool {
     command(entry).is_some_and(|command| Path::new(command) == program) && is_for_clients(entry)
 }
 
 fn command(entry: &Value) -> Option<&str> {
     match &entry["command"] {
-        // An older form of one client has an object here.
+        // In an older form of Zed, the command is an object.
         Value::Object(inner) => inner.get("path")?.as_str(),
         command => command.as_str(),
     }
@@ -197,5 +198,5 @@ fn is_for_clients(entry: &Value) -> bool {
     args.any(|word| word.as_str() == Some("connect"))
 }
 
-/// An entry with nothing in it yet.
+/// The members of an entry.
 type EntryMembers = Map<String, Value>;

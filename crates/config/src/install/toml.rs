@@ -1,4 +1,6 @@
-//! The same edits in TOML: text in, text out, and every byte outside the entry kept.
+//! Edits of TOML: text in, text out, with every byte outside the entry kept.
+//!
+//! Used by `install` for Codex. The counterpart for JSON is `edit::json_edit`.
 
 use serde_json::{Map, Number, Value};
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike};
@@ -19,7 +21,7 @@ pub(super) fn set(text: &str, path: &[&str], entry: &Value) -> Result<String, Ed
     let (member, name) = (path[0], path[1]);
     let mut document = parse(text)?;
     let servers = document.entry(member).or_insert_with(|| {
-        // Its header would stand above those of its entries, and say nothing.
+        // Implicit, because its header above the headers of its entries would be empty.
         let mut servers = Table::new();
         servers.set_implicit(true);
         Item::Table(servers)
@@ -47,7 +49,7 @@ pub(super) fn remove(text: &str, path: &[&str]) -> Result<String, EditError> {
     Ok(document.to_string())
 }
 
-/// Gives a table the members of `entry`; those that are the same are not touched.
+/// Sets the members of `entry` in a table; equal ones are not touched.
 fn update(table: &mut dyn TableLike, entry: &Value) {
     let members = entry.as_object().into_iter().flatten();
     for (key, value) in members {
@@ -106,7 +108,7 @@ fn value_to_json(value: &toml_edit::Value) -> Value {
     }
 }
 
-/// What our entries are made of: text, lists and tables of it.
+/// Converts a value of an entry: text, lists and tables.
 fn from_json(value: &Value) -> toml_edit::Value {
     match value {
         Value::Array(items) => items.iter().map(from_json).collect::<Array>().into(),
@@ -120,7 +122,7 @@ fn from_json(value: &Value) -> toml_edit::Value {
             Some(number) => number.into(),
             None => number.as_f64().unwrap_or_default().into(),
         },
-        // There is no such thing in TOML; an empty text is the nearest to it.
+        // TOML has no null; an empty text is the nearest value.
         Value::Null => "".into(),
     }
 }

@@ -1,4 +1,7 @@
-//! The administrator's files. What cannot be read closes everything: a policy nobody can read is not an absent one.
+//! Loading the administrator's files. An unreadable file closes everything: an unreadable policy is not an
+//! absent one.
+//!
+//! Used by `load`.
 
 use std::path::Path;
 
@@ -34,7 +37,8 @@ impl LoadedConfig {
         }
     }
 
-    /// A file that holds a policy and no servers limits the other scopes; any other one replaces them.
+    /// Loads `managed-mcp.json`. A file with a policy and no servers restricts the other scopes; any other
+    /// file replaces them.
     fn managed_servers(&mut self, path: &Path) {
         let before = self.closed.is_some();
         let node = self.managed_json(path);
@@ -91,7 +95,7 @@ impl LoadedConfig {
     }
 }
 
-/// A deny or ask rule that means nothing would let through what the administrator wanted to stop.
+/// Finds a deny or ask rule that does not parse: it would permit calls that the administrator wanted to stop.
 fn unclear_rule(settings: &Settings) -> Option<ConfigProblem> {
     let permissions = &settings.permissions;
     permissions.deny.iter().chain(&permissions.ask).find_map(|rule| {

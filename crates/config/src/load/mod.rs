@@ -1,7 +1,7 @@
-//! Reading every scope: which files there are, and what stands in them.
+//! Loading of all scopes: which files exist, and their entries and settings.
 //!
-//! Nothing is decided here. The result is a list of candidates and of settings, each with its place; a file that
-//! cannot be read is a problem beside the others.
+//! Used by `resolve` and `workspace`. It decides nothing: the result is a list of candidates and of settings,
+//! each with its location; an unreadable file is a problem beside the others.
 
 mod managed;
 mod project;
@@ -22,18 +22,18 @@ use crate::source::{
 
 pub use project::project_root;
 
-/// One server entry, as written somewhere.
+/// One server entry, as written in a file.
 #[derive(Debug, Clone)]
 pub(crate) struct EntryCandidate {
     pub(crate) name: String,
     pub(crate) scope: Scope,
     pub(crate) at: SourceLocation,
     pub(crate) node: ConfigNode,
-    /// What has to be approved before it counts; absent where it was the user's or administrator's choice.
+    /// The item to approve before the entry may be used; absent if the user or the administrator wrote it.
     pub(crate) item: Option<ApprovalItem>,
-    /// The folder it was approved for, or chosen for: a process of it starts there.
+    /// The folder that the entry was approved or written for: its process starts there.
     pub(crate) start_folder: PathBuf,
-    /// Variables that exist for this entry only.
+    /// Variables for this entry only.
     pub(crate) variables: Vec<(&'static str, String)>,
 }
 
@@ -41,12 +41,12 @@ pub(crate) struct EntryCandidate {
 #[derive(Debug, Clone)]
 pub(crate) struct SettingsLayer {
     pub(crate) scope: Scope,
-    /// Where its hooks and other commands start.
+    /// The folder in which its hooks and other commands start.
     pub(crate) start_folder: PathBuf,
     pub(crate) settings: Settings,
 }
 
-/// Everything that was read.
+/// The loaded files of all scopes.
 #[derive(Debug, Default)]
 pub(crate) struct LoadedConfig {
     pub(crate) root: PathBuf,
@@ -54,11 +54,11 @@ pub(crate) struct LoadedConfig {
     pub(crate) home: PathBuf,
     /// The caller's working directory.
     pub(crate) cwd: PathBuf,
-    /// Greatest precedence first.
+    /// The server entries, greatest precedence first.
     pub(crate) candidates: Vec<EntryCandidate>,
-    /// Least precedence first.
+    /// The settings files, least precedence first.
     pub(crate) layers: Vec<SettingsLayer>,
-    /// Project agents before the user's.
+    /// The agent files, the project's before the user's.
     pub(crate) agents: Vec<AgentFile>,
     /// Why no server may run at all.
     pub(crate) closed: Option<ConfigProblem>,
@@ -68,7 +68,7 @@ pub(crate) struct LoadedConfig {
     pub(crate) shelf: FileReader,
 }
 
-/// Reads everything.
+/// Loads all scopes.
 pub(crate) fn load_scopes(surroundings: &HostContext, asked: &ResolveOptions) -> LoadedConfig {
     let mut loaded = LoadedConfig {
         root: project_root(surroundings),
@@ -86,14 +86,14 @@ pub(crate) fn load_scopes(surroundings: &HostContext, asked: &ResolveOptions) ->
         loaded.candidates.retain(|candidate| candidate.scope == Scope::Dynamic);
     }
     loaded.load_managed(surroundings);
-    // Stable: within one scope the order of loading stays, nearest file and latest argument first.
+    // A stable sort: within a scope, the nearest file and the last argument stay first.
     loaded.candidates.sort_by_key(|candidate| std::cmp::Reverse(candidate.scope));
     loaded.layers.sort_by_key(|layer| layer.scope);
     loaded
 }
 
 impl LoadedConfig {
-    /// Reads a file of JSON; a problem is noted, and `None` given back.
+    /// Reads a JSON file; on failure, records a problem and returns `None`.
     fn read_json(&mut self, path: &Path, ownership: FileOwnership) -> Option<ConfigNode> {
         match self.shelf.read(path, ownership) {
             FileReadResult::Nothing => None,
@@ -111,7 +111,7 @@ impl LoadedConfig {
         result.map_err(|problem| self.problems.push(problem)).ok()
     }
 
-    /// Reads a settings file into a layer and gives back its servers.
+    /// Adds a settings file as a layer, and returns its servers.
     fn add_layer(&mut self, node: &ConfigNode, scope: Scope) -> ServerEntries {
         let origin = node.at.origin.clone();
         mention_not_honoured(node, scope, &mut self.problems);
@@ -121,7 +121,8 @@ impl LoadedConfig {
         servers
     }
 
-    /// Where the commands of a settings file start: for a project's that is the folder that holds `.switchboard`.
+    /// The folder in which the commands of a settings file start: for a project, the folder that holds
+    /// `.switchboard`.
     fn start_folder(&self, scope: Scope) -> PathBuf {
         match scope {
             Scope::Project | Scope::Local | Scope::Agent => self.root.clone(),
@@ -134,7 +135,7 @@ impl LoadedConfig {
         }
     }
 
-    /// Adds servers that start where the settings of their scope do.
+    /// Adds servers that start in the folder of their scope's settings.
     fn add_servers(&mut self, servers: ServerEntries, scope: Scope) {
         self.add_servers_in(&self.start_folder(scope), servers, scope);
     }
@@ -156,7 +157,7 @@ impl LoadedConfig {
     }
 }
 
-/// The item of trust that a server entry is.
+/// The approval item of a server entry.
 pub(crate) fn server_item(name: &str, entry: &ConfigNode, at: &SourceLocation) -> ApprovalItem {
     ApprovalItem::new(ApprovalItemKind::Server, name, entry.to_json(), at.clone())
 }
@@ -170,7 +171,7 @@ fn servers_only(node: &ConfigNode, problems: &mut Vec<ConfigProblem>) -> ServerE
     servers
 }
 
-/// Members that have an effect only in some scopes.
+/// Whether a member has an effect in a scope.
 pub(crate) fn scope_honours(scope: Scope, member: &str) -> bool {
     match member {
         "mcpServers" => matches!(scope, Scope::User | Scope::Local | Scope::Dynamic),
@@ -189,7 +190,7 @@ pub(crate) fn scope_honours(scope: Scope, member: &str) -> bool {
             matches!(scope, Scope::User | Scope::Enterprise)
         }
         "inherit" => scope == Scope::User,
-        // `permissions` and `$schema` are for everyone; what is unknown is mentioned as such.
+        // `permissions` and `$schema` are for all scopes; unknown members are reported elsewhere.
         _ => true,
     }
 }

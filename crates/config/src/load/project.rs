@@ -1,4 +1,7 @@
-//! The project tree: untrusted, all of it.
+//! Loading the project tree, all of which is untrusted.
+//!
+//! Used by `load`; [`project_root`] also by `workspace`. It does not decide what is approved
+//! (`resolve::approval_gate`).
 
 use std::path::{Path, PathBuf};
 
@@ -9,8 +12,8 @@ use crate::problem::{ConfigProblem, ConfigProblemKind, ProblemHint};
 use crate::scope::Scope;
 use crate::source::{FileReadResult, SourceOrigin, is_owned};
 
-/// The nearest ancestor of the working directory that has `.switchboard`, `.mcp.json` or `.git`, else the directory
-/// itself. A marker that another user put there does not count.
+/// The nearest ancestor of the working directory with `.switchboard`, `.mcp.json` or `.git`, otherwise the
+/// directory itself. A marker that belongs to another user does not count.
 pub fn project_root(surroundings: &HostContext) -> PathBuf {
     let ownership = surroundings.ownership();
     let marks = [".switchboard", ".mcp.json", ".git"];
@@ -34,8 +37,8 @@ impl LoadedConfig {
         self.load_agents(&surroundings.config_dir.join("agents"), Scope::User, surroundings);
     }
 
-    /// The project's own settings. They count for the folder that holds them, so nothing in there may be a link: a clone
-    /// could otherwise pass another project's approved files off as its own.
+    /// Loads the project's own settings. They apply to the folder that holds them, so no file in it may be a
+    /// link: a clone could otherwise present another project's approved files as its own.
     fn settings_folder(&mut self, folder: &Path, surroundings: &HostContext) {
         let ownership = surroundings.ownership();
         let file = folder.join("settings.json");
@@ -57,7 +60,7 @@ impl LoadedConfig {
         }
     }
 
-    /// Whether a project's file or folder is a link; one is mentioned, and not followed.
+    /// Whether a project's file or folder is a link, which is reported and not followed.
     fn is_link(&mut self, path: &Path) -> bool {
         let is_link = self.shelf.is_link(path);
         if is_link {
@@ -71,7 +74,7 @@ impl LoadedConfig {
         is_link
     }
 
-    /// The entries of a folder; one that cannot be read is a problem and counts as empty.
+    /// The entries of a folder; an unreadable folder is a problem and counts as empty.
     pub(super) fn list_folder(&mut self, folder: &Path) -> Vec<PathBuf> {
         self.shelf.list(folder).unwrap_or_else(|problem| {
             self.problems.push(problem);

@@ -1,4 +1,7 @@
-//! What the user chose: their settings, their plugins, flags, catalogues, other clients' files.
+//! Loading the user's own choices: settings, bundles, arguments of the run, connector catalogs, other
+//! clients' files.
+//!
+//! Used by `load`.
 
 use std::path::Path;
 
@@ -10,7 +13,7 @@ use crate::scope::Scope;
 use crate::settings::ServerEntries;
 use crate::source::{ConfigNode, ConfigValue, FileOwnership, FileReadResult, SourceOrigin, jsonc};
 
-/// Expands to the folder of a bundle in that bundle's entries.
+/// The variable that expands to a bundle's folder in the bundle's entries.
 const PLUGIN_ROOT_VARIABLE: &str = "SWITCHBOARD_PLUGIN_ROOT";
 
 impl LoadedConfig {
@@ -22,7 +25,7 @@ impl LoadedConfig {
         }
     }
 
-    /// The later of two arguments wins, so its servers go in front.
+    /// Loads `--mcp-config`. The later of two arguments wins, so its servers go first.
     pub(super) fn load_dynamic(&mut self, asked: &ResolveOptions) {
         for (index, dynamic) in asked.dynamic.iter().enumerate() {
             let node = match dynamic {
@@ -45,7 +48,7 @@ impl LoadedConfig {
         }
     }
 
-    /// A file that somebody named has to be there.
+    /// Reads a file that an argument names, which must exist.
     fn read_named_file(&mut self, path: &Path) -> Option<ConfigNode> {
         let node = self.read_json(path, FileOwnership::Any);
         if node.is_none() && !path.exists() {
@@ -56,7 +59,8 @@ impl LoadedConfig {
         node
     }
 
-    /// Catalogues are text from the network: an entry of theirs that would start a process is refused later.
+    /// Loads connector catalogs. They are text from the network: an entry that would start a process is
+    /// refused in `resolve`.
     pub(super) fn load_connectors(&mut self, asked: &ResolveOptions) {
         for fetched in &asked.connectors {
             let Some(node) = self.note_problem(jsonc::parse(&fetched.origin, &fetched.text)) else {
@@ -99,7 +103,7 @@ impl LoadedConfig {
         }
     }
 
-    /// Other clients' files, which the user named in their own settings. They are only ever read.
+    /// Loads other clients' files that the user's settings name. They are only read.
     pub(super) fn load_inherited(&mut self, surroundings: &HostContext) {
         let user = self.layers.iter().filter(|layer| layer.scope == Scope::User);
         let names: Vec<_> = user.flat_map(|layer| layer.settings.inherit.clone()).collect();
@@ -145,8 +149,8 @@ impl LoadedConfig {
     }
 }
 
-/// What is wrong with a `--mcp-config` that has no `mcpServers`. One that holds settings only, such as `permissions`, is
-/// sound; an empty one, or one with members that nothing reads, was meant to hold servers.
+/// The problem of a `--mcp-config` without `mcpServers`. One with only settings, such as `permissions`, is
+/// valid; an empty one, or one with only unknown members, was meant to hold servers.
 fn no_servers_member(node: &ConfigNode, found: &[ConfigProblem]) -> Option<ConfigProblem> {
     let ConfigValue::Object(members) = &node.value else { return None };
     let has_servers =
@@ -165,7 +169,7 @@ fn no_servers_member(node: &ConfigNode, found: &[ConfigProblem]) -> Option<Confi
     Some(problem.at(node.at.clone()).hint(ProblemHint::AddMember("mcpServers".to_owned())))
 }
 
-/// Bundles made for other hosts leave out the outer member.
+/// The servers of a bundle; bundles made for other hosts leave out the outer member.
 fn bundle_servers(node: &ConfigNode, problems: &mut Vec<ConfigProblem>) -> ServerEntries {
     let is_bare = node.get("mcpServers").is_none()
         && node.members().iter().all(|member| matches!(member.value.value, ConfigValue::Object(_)));
@@ -176,7 +180,8 @@ fn bundle_servers(node: &ConfigNode, problems: &mut Vec<ConfigProblem>) -> Serve
     }
 }
 
-/// A catalogue is an object of entries by name, or a list of entries that carry their names.
+/// The servers of a connector catalog: an object of entries by name, or a list of entries that carry their
+/// names.
 fn catalogue(node: &ConfigNode) -> Option<ServerEntries> {
     let list = node.get("mcpServers").or_else(|| node.get("servers")).unwrap_or(node);
     match &list.value {

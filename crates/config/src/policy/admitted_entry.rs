@@ -1,12 +1,15 @@
-//! Entries that passed the gate.
+//! Entries that policy has admitted.
+//!
+//! Used by `resolve`, which puts them into ready servers.
 
 use std::ops::Deref;
 
 use super::{Policy, PolicyDenial};
 use crate::entry::Entry;
 
-/// An expanded entry that policy lets run. Only `Policy::admit` makes one, and a policy stays inside this crate, so
-/// whatever holds one has passed the gate: a server is [ready](crate::ServerReadiness::Ready) with nothing less.
+/// An expanded entry that policy allows. Only `Policy::admit` makes one, and a policy stays inside this
+/// crate, so every holder knows that it was admitted: a server is [ready](crate::ServerReadiness::Ready) with
+/// nothing less.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AdmittedEntry(Entry);
 
@@ -23,8 +26,8 @@ impl Deref for AdmittedEntry {
 // === impl Policy ===
 
 impl Policy {
-    /// The gate of every server, whatever its source: a file, a bundle, a catalogue, a flag, an open editor, native
-    /// plugins, this process itself.
+    /// Admits an entry of any source: a file, a bundle, a connector catalog, an argument, an open editor,
+    /// native plugins, this process itself.
     pub(crate) fn admit(&self, name: &str, entry: Entry) -> Result<AdmittedEntry, PolicyDenial> {
         self.judge(name, Some(&entry))?;
         Ok(AdmittedEntry(entry))

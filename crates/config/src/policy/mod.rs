@@ -1,8 +1,9 @@
-//! Which servers an administrator, or the user, lets run.
+//! Policy: which servers the administrator or the user allows.
 //!
-//! Deny wins. Where an allow list holds a URL, remote servers have to match by URL (a name is chosen by whoever
-//! writes the entry), and where it holds a command, local ones by command. A server inside this process, native plugins
-//! among them, has neither and is meant by its name.
+//! Used by `resolve`, which collects the rules (`resolve::policy`). Deny wins. If an allow list holds a URL,
+//! remote servers have to match by URL, because the author of an entry chooses its name; if it holds a
+//! command, local servers have to match by command. An in-process server, native plugins included, has
+//! neither and is matched by its name.
 
 mod admitted_entry;
 mod glob;
@@ -20,28 +21,28 @@ pub use rule::ServerRule;
 pub(crate) use rule::decode_server_rule;
 pub use url_pattern::{InvalidUrlPattern, UrlPattern};
 
-/// Everything that limits which servers run, from all scopes that may say so.
+/// All rules on which servers may run, from all scopes that may set them.
 #[derive(Debug, Clone, Default)]
 pub struct Policy {
     allow: Option<Vec<Located<ServerRule>>>,
     deny: Vec<Located<ServerRule>>,
-    /// Where the list of allowed servers stands, for messages.
+    /// Where the allow list stands, for messages.
     allow_at: Option<SourceLocation>,
-    /// Why nothing may run at all.
+    /// The problem because of which nothing may run.
     closed: Option<ConfigProblem>,
 }
 
 /// Why a server may not run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolicyDenial {
-    /// One sentence.
+    /// The reason, in one sentence.
     pub why: String,
-    /// The rule, or the file, that says so.
+    /// The rule, or the file, that denies it.
     pub by: Option<SourceLocation>,
 }
 
 impl Policy {
-    /// Nothing may run, because of `problem`.
+    /// Denies every server, because of `problem`.
     pub(crate) fn close(&mut self, problem: ConfigProblem) {
         self.closed.get_or_insert(problem);
     }
@@ -52,11 +53,12 @@ impl Policy {
 
     pub(crate) fn allow(&mut self, rules: &[Located<ServerRule>], at: &SourceLocation) {
         self.allow.get_or_insert_default().extend_from_slice(rules);
-        // The last to speak is the highest, and the one to turn to.
+        // The last allow list is of the highest scope, and messages name it.
         self.allow_at = Some(at.clone());
     }
 
-    /// Whether a server may run. `entry` is absent where its variables have no values; then only names are judged.
+    /// Whether a server may run. `entry` is absent if its variables have no values; then only names are
+    /// matched.
     pub fn judge(&self, name: &str, entry: Option<&Entry>) -> Result<(), PolicyDenial> {
         if let Some(problem) = &self.closed {
             return Err(PolicyDenial { why: problem.message.clone(), by: problem.at.clone() });
@@ -92,7 +94,7 @@ fn allows(rules: &[Located<ServerRule>], name: &str, entry: Option<&Entry>) -> b
     }
 }
 
-/// Says that an administrator's file cannot be used, and that nothing runs because of it.
+/// The problem that an administrator's file is unreadable, so that nothing runs.
 pub(crate) fn failed_closed_problem(cause: &ConfigProblem, scope: Scope) -> ConfigProblem {
     let message = format!("no server is started: {} ({scope} scope)", cause.message);
     let mut problem = ConfigProblem::error(ConfigProblemKind::FailedClosed, message);

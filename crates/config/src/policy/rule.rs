@@ -1,4 +1,6 @@
-//! One rule of a policy.
+//! Server rules of a policy: by name, URL or command.
+//!
+//! Used by `policy` and `settings`. The documentation of [`ServerRule`] is published in the JSON schema.
 
 use std::fmt;
 
@@ -21,12 +23,12 @@ pub enum ServerRule {
 }
 
 impl ServerRule {
-    /// Whether it names the server.
+    /// Whether the rule matches the server's name.
     pub(crate) fn names(&self, name: &str) -> bool {
         matches!(self, Self::ServerName(rule) if rule == name)
     }
 
-    /// Whether it allows the server.
+    /// Whether the rule allows the server.
     pub(crate) fn allows(&self, name: &str, entry: &Entry) -> bool {
         match (self, &entry.transport) {
             (Self::ServerName(_), _) => self.names(name),
@@ -42,7 +44,7 @@ impl ServerRule {
         }
     }
 
-    /// Whether it denies the server.
+    /// Whether the rule denies the server.
     pub(crate) fn denies(&self, name: &str, entry: Option<&Entry>) -> bool {
         match (self, entry) {
             (Self::ServerUrl(pattern), Some(entry)) => {
@@ -64,7 +66,7 @@ impl fmt::Display for ServerRule {
     }
 }
 
-/// Reads a rule; the error completes the sentence "a rule …".
+/// Decodes a rule; the error completes the sentence "a rule …".
 pub(crate) fn decode_server_rule(node: &ConfigNode) -> Result<ServerRule, String> {
     let [member] = node.members() else {
         return Err(

@@ -1,8 +1,9 @@
-//! Patterns of URLs, compared part by part.
+//! URL patterns, compared part by part.
 //!
-//! A pattern is taken apart as a URL is, so a `*` in the host can never reach into the path, nor can user
-//! information pose as a host. What a pattern leaves out errs to the safe side: an allow rule without a port means
-//! the scheme's own, a deny rule without a port means every one; the same goes for an absent path.
+//! Used by policy rules. A pattern is parsed as a URL is, so a `*` in the host never reaches into the path,
+//! and user information cannot pose as a host. An absent part errs to the safe side: an allow rule without a
+//! port means the scheme's default port, a deny rule without a port means every port; an absent path
+//! likewise.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,10 +14,10 @@ use url::Url;
 
 use super::glob_matches;
 
-/// Stands for `*` while the parser of URLs looks at a host.
+/// Stands for `*` while the URL parser reads a host.
 const WILDCARD_PLACEHOLDER: &str = "zzwildcardzz";
 
-/// A pattern of URLs such as `https://*.example.com/mcp/*`.
+/// A URL pattern such as `https://*.example.com/mcp/*`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UrlPattern {
     written: String,
@@ -36,7 +37,7 @@ enum PortPattern {
     Exactly(Option<u16>),
 }
 
-/// Text that is no pattern of URLs.
+/// The error for a text that is no URL pattern.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{pattern}` is not a URL pattern: {why}")]
 pub struct InvalidUrlPattern {
@@ -61,7 +62,8 @@ impl UrlPattern {
             && glob_matches(&decode_slashes(path), &url.loose_path)
     }
 
-    /// Whether a deny rule with this pattern covers `url`. What is no URL is covered by all of them.
+    /// Whether a deny rule with this pattern covers `url`. A text that is no URL is covered by every deny
+    /// rule.
     pub fn denies(&self, url: &str) -> bool {
         let Some(url) = UrlParts::parse(url) else {
             return true;
@@ -98,7 +100,7 @@ impl FromStr for UrlPattern {
             return Err(bad("it has no host"));
         }
         let port = parse_port(port).ok_or_else(|| bad("its port is not a number"))?;
-        // Any scheme of the web parses alike; the parser only has to know that this is one.
+        // All web schemes parse alike; the parser only has to see one of them.
         let parser_scheme = if scheme == "*" { "https" } else { scheme };
         let text = format!("{parser_scheme}://{}{tail}", host.replace('*', WILDCARD_PLACEHOLDER));
         let url = Url::parse(&text).map_err(|error| bad(&error.to_string()))?;
@@ -181,7 +183,7 @@ fn default_port(scheme: &str) -> Option<u16> {
     }
 }
 
-/// Undoes the escapes that mean the same character, and writes the others in capitals.
+/// Decodes escapes of unreserved characters, and writes the others in upper case.
 fn normalize_escapes(text: &str) -> String {
     let mut result = String::with_capacity(text.len());
     let mut rest = text;

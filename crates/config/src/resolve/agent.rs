@@ -1,4 +1,6 @@
-//! Resolving for an agent.
+//! Resolving for an agent: its inline servers, and the filter of servers and tools.
+//!
+//! Used by `resolve`. Agent files are parsed in `agent`.
 
 use super::approval_gate::ApprovalGate;
 use super::desired::{Desired, ServerReadiness};
@@ -9,14 +11,14 @@ use crate::load::{EntryCandidate, LoadedConfig};
 use crate::problem::{ConfigProblem, ConfigProblemKind, ProblemHint};
 use crate::scope::Scope;
 
-/// Which agent was asked for, and whether it was found.
+/// The requested agent, and whether it was found.
 #[derive(Debug)]
 pub(super) enum AgentChoice<'a> {
-    /// None was asked for.
+    /// No agent was requested.
     Nobody,
-    /// There is no such agent, so nothing is desired.
+    /// There is no agent with that name, so no server is desired.
     NotFound,
-    /// This one. Where it is not trusted it only takes away.
+    /// The chosen agent. An untrusted one can only restrict.
     Chosen { file: &'a AgentFile, trusted: bool, may_define: bool },
 }
 
@@ -70,7 +72,7 @@ fn untrusted_agent(file: &AgentFile) -> ConfigProblem {
 }
 
 impl AgentChoice<'_> {
-    /// The servers the agent defines itself.
+    /// The agent's inline servers.
     pub(super) fn inline(&self) -> Vec<EntryCandidate> {
         let AgentChoice::Chosen { file, may_define: true, .. } = self else {
             return Vec::new();
@@ -91,7 +93,7 @@ impl AgentChoice<'_> {
     }
 }
 
-/// Leaves the servers the agent works with, and says what it misses.
+/// Keeps only the agent's servers, and reports the missing ones.
 pub(super) fn apply_agent(choice: &AgentChoice<'_>, desired: &mut Desired) {
     let (file, trusted) = match choice {
         AgentChoice::Nobody => return,

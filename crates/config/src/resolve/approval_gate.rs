@@ -1,17 +1,20 @@
-//! The one place where trust is asked for.
+//! The approval gate: the one place where `resolve` checks whether an item is approved.
+//!
+//! Used by `resolve`. It does not record decisions (`approval::store`).
 
 use crate::approval::{ApprovalChange, ApprovalItem, Approvals, ItemVerdict};
 
-/// Something a person has not decided about.
+/// An item without a person's decision.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UndecidedItem {
-    /// What it is. A front that asks a person shows its content whole: as written, unexpanded, unmasked.
+    /// The item. A front that asks for approval shows its whole content: as written, unexpanded, not
+    /// redacted.
     pub item: ApprovalItem,
-    /// What changed since it was approved last, as written; absent where it never was.
+    /// The changes since the last approval, as written; absent if it was never approved.
     pub changes: Option<Vec<ApprovalChange>>,
 }
 
-/// Lets pass what was approved and collects what was not asked about.
+/// Passes approved items, and collects the undecided ones.
 #[derive(Debug)]
 pub(super) struct ApprovalGate {
     approvals: Approvals,
@@ -27,8 +30,8 @@ impl ApprovalGate {
         self.approvals.verdict(item)
     }
 
-    /// What is known about a server's item. An approval that is older than the rule about start folders counts only
-    /// where that rule changes nothing: `start_changes` says what it changes.
+    /// The decision on a server's item. An approval that is older than the rule on start folders counts only
+    /// if that rule changes nothing for the server: `start_changes` returns its changes.
     pub(super) fn server_verdict(
         &self,
         item: &ApprovalItem,
@@ -47,7 +50,7 @@ impl ApprovalGate {
         }
     }
 
-    /// Whether `item` counts; if nobody decided yet it becomes pending.
+    /// Whether `item` is approved; an undecided item becomes pending.
     pub(super) fn check_or_ask(&mut self, item: &ApprovalItem) -> bool {
         match self.verdict(item) {
             ItemVerdict::Approved => true,

@@ -1,5 +1,7 @@
-//! What an entry of the organisation's catalogue may say. It is text from the network: it gets no variable of the
-//! user's, starts nothing, opens no file, and is reached over TLS except on this machine.
+//! The restrictions on entries of the connector catalog. It is text from the network, so its entries get no
+//! variable of the user, start no process, open no file, and need TLS except on this machine.
+//!
+//! Used by `resolve::servers`. It does not fetch the catalog (`switchboard_sources`).
 
 use std::collections::BTreeSet;
 
@@ -9,7 +11,7 @@ use crate::load::EntryCandidate;
 use crate::problem::{ConfigProblem, ConfigProblemKind};
 use crate::url_security::is_encrypted_or_local;
 
-/// Why an entry of the catalogue is not used.
+/// Why an entry of the connector catalog is not used.
 pub(super) fn refusal(entry: &Entry) -> Option<String> {
     match &entry.transport {
         Transport::Stdio(_) => Some("a catalogue may not start processes".to_owned()),
@@ -40,7 +42,7 @@ fn remote_refusal(remote: &Remote) -> Option<String> {
     })
 }
 
-/// A member that makes a file of this machine be read.
+/// A member that would read a file of this machine.
 fn file_member(remote: &Remote) -> Option<&'static str> {
     if remote.tls.is_some() {
         return Some("tls");
@@ -53,7 +55,7 @@ fn file_member(remote: &Remote) -> Option<&'static str> {
     files.into_iter().find(|(_, file)| file.is_some()).map(|(member, _)| member)
 }
 
-/// What is said of variables that an entry names in vain.
+/// The problem for variables in an entry that are not expanded.
 pub(super) fn unexpanded_problem(candidate: &EntryCandidate) -> Option<ConfigProblem> {
     let mut names = BTreeSet::new();
     expand::collect_variables(&candidate.node, &mut names);

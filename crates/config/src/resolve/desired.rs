@@ -1,4 +1,7 @@
-//! The result.
+//! [`Desired`]: the desired state of one workspace.
+//!
+//! Used by `sources`, the supervisor in `core`, and every command that lists servers. It is built in
+//! `resolve`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -20,15 +23,15 @@ use crate::settings::{
 };
 use crate::source::{ConfigNode, Located, SourceLocation};
 
-/// Everything that is desired in one workspace.
+/// The desired state of one workspace: its servers, rules, hooks and problems.
 #[derive(Debug, Clone)]
 pub struct Desired {
     /// The project root.
     pub root: PathBuf,
-    /// Every server that is shown, greatest precedence first. A name may stand here twice: an entry that awaits
-    /// approval, was rejected or is blocked stands beside the one of a lower scope that counts meanwhile.
+    /// Every server to show, greatest precedence first. A name may occur twice: an entry that awaits
+    /// approval, was rejected or is blocked stands beside the entry of a lower scope that is used meanwhile.
     pub servers: Vec<DesiredServer>,
-    /// Entries that another one stands in for.
+    /// Entries that are replaced by another.
     pub shadowed: Vec<ShadowedEntry>,
     /// Permission rules.
     pub rules: PermissionRules,
@@ -36,123 +39,123 @@ pub struct Desired {
     pub hooks: Vec<Hook>,
     /// The other settings.
     pub settings: EffectiveSettings,
-    /// The agent that was asked for.
+    /// The requested agent.
     pub agent: Option<SelectedAgent>,
-    /// What a person has not decided about yet.
+    /// The items without a person's decision.
     pub pending: Vec<UndecidedItem>,
-    /// Everything that is wrong.
+    /// All problems.
     pub problems: Vec<ConfigProblem>,
-    /// Folders of `PATH` in which the commands of servers are not looked up: nothing wrong, and worth knowing for a
-    /// closer look.
+    /// Folders of `PATH` in which the commands of servers are not looked up: no mistake, but shown by
+    /// `doctor`.
     pub skipped_folders: Vec<ConfigProblem>,
-    /// Every file and folder that was looked at, whether it exists or not.
+    /// Every file and folder that was read, whether it exists or not.
     pub watched: Vec<PathBuf>,
-    /// The variables that entries name; with their values they tell two workspaces apart.
+    /// The variables that entries name; their values are part of a workspace's identity.
     pub variables: BTreeSet<String>,
     /// Whether the administrator's servers are the only ones, so that none can be added.
     pub exclusive: bool,
     pub(crate) policy: Policy,
-    /// The administrator's file that leaves no room for other servers.
+    /// The administrator's file that excludes other servers.
     pub(crate) exclusive_at: Option<SourceLocation>,
-    /// The names that settings switch off.
+    /// The names of servers that settings disable.
     pub(crate) switched_off: BTreeMap<String, SourceLocation>,
 }
 
-/// One server.
+/// One desired server.
 #[derive(Debug, Clone)]
 pub struct DesiredServer {
-    /// Its name.
+    /// The server's name.
     pub name: String,
-    /// Where it comes from.
+    /// The scope of its entry.
     pub scope: Scope,
     /// Where its entry stands.
     pub at: SourceLocation,
-    /// What is to become of it.
+    /// The server's state.
     pub state: ServerReadiness,
-    /// Its entry as written, with references to variables.
+    /// The server's entry as written, with references to variables.
     pub template: ConfigNode,
-    /// Where a process of it starts, and what its relative paths are relative to: the folder that its file was
-    /// approved for, or home.
+    /// The folder in which its process starts, and to which its relative paths belong: the folder that its
+    /// file was approved for, or home.
     pub working_dir: PathBuf,
-    /// What a person approves or rejects; absent where nobody has to.
+    /// The item to approve or reject; absent if no approval is needed.
     pub item: Option<ApprovalItem>,
-    /// What makes it the same server as another; absent where variables have no values.
+    /// The entry's signature; absent if variables have no values.
     pub signature: Option<ServerSignature>,
 }
 
-/// What is to become of a server. Only one that is ready carries an expanded entry, and only one that policy admitted is
-/// ready.
+/// The state of a desired server. Only a ready server carries an expanded entry, and only a server that
+/// policy admitted is ready.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ServerReadiness {
-    /// It is to be started.
+    /// The server should be started.
     Ready(Box<AdmittedEntry>),
-    /// It is switched off.
+    /// The server is disabled.
     Disabled(NotReadyReason),
-    /// A person has to look at it first. Where it was approved before, the differences are given, without secrets;
+    /// A person has to decide first. If it was approved before, the changes are given, redacted;
     /// [`UndecidedItem`] has them as written.
     AwaitingApproval {
-        /// What changed since.
+        /// The changes since the last approval.
         changes: Option<Vec<RedactedChange>>,
     },
-    /// A person, or a file, refused it.
+    /// A person, or a file, rejected it.
     Rejected(NotReadyReason),
-    /// Policy does not let it run.
+    /// Policy does not allow it.
     Blocked(NotReadyReason),
-    /// Its entry cannot be used.
+    /// The server's entry cannot be used.
     Invalid(NotReadyReason),
 }
 
-/// Why, and who says so.
+/// The reason for a state, and its source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotReadyReason {
-    /// A few words.
+    /// The reason, in a few words.
     pub why: String,
     /// The rule, setting or member.
     pub by: Option<SourceLocation>,
 }
 
-/// An entry that another one stands in for.
+/// An entry that is replaced by another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShadowedEntry {
-    /// Its name.
+    /// The entry's name.
     pub name: String,
-    /// Its scope.
+    /// The entry's scope.
     pub scope: Scope,
     /// Where it stands.
     pub at: SourceLocation,
-    /// The server that counts in its place: of the same name, or the same server under another one.
+    /// The server in its place: one with its name, or an equal server under another name.
     pub behind: String,
 }
 
 /// Whether secrets are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SecretVisibility {
-    /// They are masked.
+    /// Secrets are redacted.
     Masked,
-    /// They are shown.
+    /// Secrets are shown.
     Revealed,
 }
 
-/// Permission rules of all scopes that count.
+/// The permission rules of all scopes that may set them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PermissionRules {
-    /// Calls that need no question.
+    /// Calls that are allowed without a question.
     pub allow: Vec<PermissionRule>,
-    /// Calls that never happen.
+    /// Calls that are denied.
     pub deny: Vec<PermissionRule>,
-    /// Calls that are always asked about.
+    /// Calls that always need a person's answer.
     pub ask: Vec<PermissionRule>,
-    /// What happens to a call that no rule decides.
+    /// The mode for a call that no rule decides.
     pub mode: Option<Located<Mode>>,
-    /// The administrator's mode: a session may ask for a stricter one, not for one that lets more happen.
+    /// The administrator's mode: a session may request a stricter mode, but not a more permissive one.
     pub managed_mode: Option<Mode>,
     /// A command that helps the `auto` mode decide.
     pub classifier: Option<ClassifierCommand>,
 }
 
 impl PermissionRules {
-    /// The mode of a session: its own, else that of the settings, else `usual`; never one that lets more happen than the
-    /// administrator's.
+    /// The mode of a session: its own, otherwise that of the settings, otherwise `usual`; never more
+    /// permissive than the administrator's.
     pub fn effective_mode(&self, session: Option<Mode>, usual: Mode) -> Mode {
         let settings = self.mode.as_ref().map(|mode| mode.value);
         let mode = session.or(settings).unwrap_or(usual);
@@ -165,20 +168,20 @@ impl PermissionRules {
 pub struct ClassifierCommand {
     /// The command line.
     pub command: String,
-    /// Where it starts.
+    /// The folder in which it starts.
     pub start_folder: PathBuf,
-    /// Where it stands.
+    /// Where it is configured.
     pub at: SourceLocation,
 }
 
 /// One permission rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PermissionRule {
-    /// As written.
+    /// The text as written.
     pub text: String,
-    /// As understood.
+    /// The parsed pattern.
     pub rule: ToolPattern,
-    /// Where it comes from.
+    /// The rule's scope.
     pub scope: Scope,
     /// Where it stands.
     pub at: SourceLocation,
@@ -187,42 +190,42 @@ pub struct PermissionRule {
 /// One hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hook {
-    /// When it runs.
+    /// The event on which it runs.
     pub event: HookEvent,
     /// A regular expression for the tool's name; absent matches all.
     pub matcher: Option<String>,
     /// The command line.
     pub command: String,
-    /// How long it may take.
+    /// The timeout.
     pub timeout: Duration,
-    /// Where it starts.
+    /// The folder in which it starts.
     pub start_folder: PathBuf,
-    /// Where it comes from.
+    /// The hook's scope.
     pub scope: Scope,
-    /// Where it stands.
+    /// Where it is configured.
     pub at: SourceLocation,
 }
 
 /// Settings that are neither servers nor permissions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EffectiveSettings {
-    /// Variables, on top of the caller's environment.
+    /// Variables that are added to the caller's environment.
     pub env: BTreeMap<String, Located<String>>,
-    /// The organisation's catalogue.
+    /// The organisation's connector catalog.
     pub connectors: Option<Located<ConnectorSource>>,
     /// The organisation's identity provider.
     pub xaa_idp: Option<Located<IdentityProvider>>,
-    /// Native plugins.
+    /// Paths of native plugins.
     pub native_plugins: Vec<Located<String>>,
-    /// How they are run; whatever is said of one plugin is all there is to say of it.
+    /// How native plugins are run; the settings of a single plugin replace those of all.
     pub plugins: PluginSettings,
     /// The tools of an editor that are shown.
     pub ide_tools: Option<Vec<Located<String>>>,
-    /// Who answers the questions of servers where the client cannot.
+    /// Who answers the questions of servers if the client cannot.
     pub questions: QuestionSettings,
-    /// Whether the gateway checks the arguments of its clients' calls.
+    /// Whether the gateway validates the arguments of its clients' calls.
     pub check_arguments: Option<bool>,
-    /// Numbers.
+    /// Numeric limits.
     pub limits: Limits,
 }
 
@@ -234,12 +237,12 @@ impl Desired {
         self.servers.iter().filter_map(|server| server.entry().map(|entry| (server, entry)))
     }
 
-    /// Everything shown under this name, greatest precedence first.
+    /// All servers with this name, greatest precedence first.
     pub fn servers_named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a DesiredServer> {
         self.servers.iter().filter(move |server| server.name == name)
     }
 
-    /// Whether a file could not be read, so that servers may be missing here which are configured there.
+    /// Whether a file was unreadable, so that configured servers may be missing.
     pub fn is_incomplete(&self) -> bool {
         let hides_servers = |kind: ConfigProblemKind| {
             use ConfigProblemKind::{CannotInherit, FailedClosed, Malformed, Unreadable};
@@ -248,14 +251,14 @@ impl Desired {
         self.problems.iter().any(|problem| hides_servers(problem.kind))
     }
 
-    /// Whether nothing at all is configured, so that the built-in server may be shown: no server, no file that could
-    /// not be read, no administrator's list, and no argument that says what to use.
+    /// Whether nothing is configured, so that the built-in server may be shown: no server, no unreadable
+    /// file, no allow list of the administrator, and no argument that selects servers.
     pub fn is_unconfigured(&self, asked: &ResolveOptions) -> bool {
         self.servers.is_empty() && !self.exclusive && !self.is_incomplete() && !asked.is_selective()
     }
 
-    /// Why the agent that was asked for cannot be served: there is none of that name, or a server that it requires is
-    /// not to be started.
+    /// Why the requested agent cannot be served: no agent has that name, or a server that it requires is not
+    /// ready.
     pub fn agent_problem(&self) -> Option<&ConfigProblem> {
         self.problems.iter().find(|problem| {
             let is_required = problem.kind == ConfigProblemKind::RequiredServer;
@@ -264,13 +267,13 @@ impl Desired {
         })
     }
 
-    /// What the agent that was asked for is told, if there is an agent and its file is trusted.
+    /// The prompt of the requested agent, if its file is trusted.
     pub fn agent_prompt(&self) -> Option<&str> {
         let prompt = self.agent.as_ref()?.prompt.as_deref()?.trim();
         (!prompt.is_empty()).then_some(prompt)
     }
 
-    /// What an import compares with.
+    /// The signatures of all servers, for an import to compare.
     pub fn signatures(&self) -> BTreeMap<String, ServerSignature> {
         let known = |server: &DesiredServer| {
             server.signature.clone().map(|signature| (server.name.clone(), signature))
@@ -279,10 +282,10 @@ impl Desired {
     }
 }
 
-// === impl Server ===
+// === impl DesiredServer ===
 
 impl DesiredServer {
-    /// The expanded entry, of one that is to be started.
+    /// The expanded entry of a ready server.
     pub fn entry(&self) -> Option<&Entry> {
         match &self.state {
             ServerReadiness::Ready(entry) => Some(entry),
@@ -290,13 +293,13 @@ impl DesiredServer {
         }
     }
 
-    /// Whether it runs inside this process, or would if it were let. An entry in a file that says so is invalid.
+    /// Whether the server runs inside this process, or would if it were allowed. An entry in a file cannot say so.
     pub fn is_in_process(&self) -> bool {
         let says_so = self.template.get("type").and_then(ConfigNode::as_str) == Some("sdk");
         says_so && !matches!(self.state, ServerReadiness::Invalid(_))
     }
 
-    /// Its entry for showing: as written, never expanded.
+    /// The server's entry for showing: as written, never expanded.
     pub fn template_json(&self, secrets: SecretVisibility) -> Value {
         match secrets {
             SecretVisibility::Masked => redact_entry(&self.template.to_json()),
@@ -308,7 +311,7 @@ impl DesiredServer {
 // === impl ServerReadiness ===
 
 impl ServerReadiness {
-    /// A stable word for it.
+    /// A stable word for machines.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Ready(_) => "ready",
@@ -320,7 +323,7 @@ impl ServerReadiness {
         }
     }
 
-    /// Why it is not to be started, where there is more to say than its name.
+    /// Why it is not ready, if there is more to say than the state's name.
     pub fn reason(&self) -> Option<&NotReadyReason> {
         match self {
             Self::Ready(_) | Self::AwaitingApproval { .. } => None,
@@ -331,7 +334,7 @@ impl ServerReadiness {
         }
     }
 
-    /// Whether an entry in this state stands in for those of its name in lower scopes.
+    /// Whether an entry in this state hides entries with its name in lower scopes.
     pub(super) fn shadows(&self) -> bool {
         matches!(self, Self::Ready(_) | Self::Disabled(_) | Self::Invalid(_))
     }

@@ -1,8 +1,9 @@
-//! Servers that are found instead of configured: native plugins, open editors, servers inside this process.
+//! Discovered servers: native plugins, open editors, and in-process servers, for which no file has an entry.
 //!
-//! No file holds their entries, so nobody approves them; the user's plugin folder and the user's own editor are the
-//! user's choice. Everything else that can stop a configured server stops them too: the administrator's exclusive file,
-//! policy, and the settings that switch servers off. One that may not run is shown as such.
+//! Used by `resolve`, `core::ide`, `core::engine::supervisor` and `cli::plugins`. They need no approval,
+//! because the user's plugin folder and the user's editor are the user's choice. Everything else that stops a
+//! configured server stops them too: the administrator's exclusive file, policy, and settings that disable
+//! servers. One that may not run is shown with the reason.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -23,21 +24,21 @@ use crate::problem::{ConfigProblem, ConfigProblemKind};
 use crate::scope::Scope;
 use crate::source::{ConfigNode, Located, SourceLocation, SourceOrigin};
 
-/// The name of the server that all native plugins are together.
+/// The name of the server of all native plugins.
 pub const PLUGINS_SERVER: &str = "plugins";
-/// The name of the server that an open editor becomes.
+/// The name of the server of an open editor.
 pub const EDITOR_SERVER: &str = "ide";
-/// The name of the server that is part of the program.
+/// The name of the server that is built into the program.
 pub const BUILTIN_SERVER: &str = "builtin";
 
-/// A server that was found.
+/// A discovered server.
 #[derive(Debug, Clone)]
 pub struct DiscoveredServer {
-    /// Its name, which rules of a policy and switches mean.
+    /// The server's name, by which policy rules and settings match it.
     pub name: String,
-    /// Where it comes from.
+    /// The server's scope.
     pub scope: Scope,
-    /// Where it was found.
+    /// Where the server was found.
     pub at: SourceLocation,
     /// The entry as it would be written, without secrets.
     pub template: ConfigNode,
@@ -48,8 +49,8 @@ pub struct DiscoveredServer {
 // === impl DiscoveredServer ===
 
 impl DiscoveredServer {
-    /// A server inside this process, or one that this process stands in front of. It has neither a URL nor a command, so
-    /// rules mean it by its name alone.
+    /// An in-process server, or one that this process represents. It has neither a URL nor a command, so
+    /// rules match it by its name only.
     pub fn in_process(name: impl Into<String>, scope: Scope, at: SourceLocation) -> Self {
         let template = ConfigNode::from_json(&json!({ "type": "sdk" }), &at);
         let entry = Entry::new(Transport::Sdk);
@@ -60,8 +61,8 @@ impl DiscoveredServer {
 // === impl Desired ===
 
 impl Desired {
-    /// Adds a server that was found: to be started, or shown with the reason why it is not. A configured one of its name
-    /// stands in for it, and the administrator's exclusive file leaves no room for it.
+    /// Adds a discovered server: ready, or with the reason why it is not. A configured server with its name
+    /// replaces it, and the administrator's exclusive file blocks it.
     pub fn add_discovered(&mut self, found: DiscoveredServer) {
         let DiscoveredServer { name, scope, at, template, entry } = found;
         if self.servers_named(&name).any(|server| server.state.shadows()) {
@@ -85,7 +86,7 @@ impl Desired {
         });
     }
 
-    /// Whether a server that was found may run; if not, the state that it is in.
+    /// Admits a discovered server; otherwise returns its state.
     pub fn admit(&self, name: &str, entry: Entry) -> Result<AdmittedEntry, ServerReadiness> {
         let admitted = self.policy.admit(name, entry);
         let admitted = admitted.map_err(|blocked| {
@@ -103,7 +104,7 @@ impl Desired {
         }
     }
 
-    /// The user's native plugins, where there are any and they may run.
+    /// The entry of the user's native plugins, if there are any and they may run.
     pub fn native_plugins(&self) -> Option<&AdmittedEntry> {
         self.servers_named(PLUGINS_SERVER).find_map(|server| match &server.state {
             ServerReadiness::Ready(entry) if matches!(entry.transport, Transport::Sdk) => {
@@ -114,7 +115,8 @@ impl Desired {
     }
 }
 
-/// Every place where native plugins of the user may be, there or not: their folder, and what settings name.
+/// The paths where native plugins of the user may be, existing or not: their folder, and the paths in
+/// settings.
 pub fn native_plugin_paths(
     settings: &EffectiveSettings,
     surroundings: &HostContext,
@@ -124,7 +126,7 @@ pub fn native_plugin_paths(
     std::iter::once(surroundings.config_dir.join("native")).chain(named).collect()
 }
 
-/// The server that the user's native plugins are, where there is any place with some.
+/// The server of the user's native plugins, if any of these paths exists.
 pub(super) fn native_plugins(
     settings: &EffectiveSettings,
     surroundings: &HostContext,
@@ -138,7 +140,7 @@ pub(super) fn native_plugins(
     ))
 }
 
-/// Files and folders of `nativePlugins` that do not exist.
+/// The problems for paths in `nativePlugins` that do not exist.
 pub(super) fn missing_plugins(
     settings: &EffectiveSettings,
     surroundings: &HostContext,
@@ -152,8 +154,9 @@ pub(super) fn missing_plugins(
     missing.map(problem).collect()
 }
 
-/// The names that settings switch off, each with the place that does. The nearest scope that mentions a name decides. What
-/// a project switches on counts once it was approved; nothing is asked here, since most names are of no server.
+/// The names that settings disable, each with its location. The nearest scope that mentions a name decides. A
+/// name that a project enables counts once the setting is approved; no approval is requested here, since most
+/// names belong to no server.
 pub(super) fn disabled_names(
     loaded: &LoadedConfig,
     gate: &ApprovalGate,

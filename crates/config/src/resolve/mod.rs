@@ -1,8 +1,9 @@
-//! Putting the scopes together: from what was read to what is desired.
+//! Resolving: from the loaded scopes to the desired state.
 //!
-//! The order of the questions matters and is always the same: is the entry sound, does policy let it run, did
-//! somebody reject it, is it switched off, was it approved, does every variable have a value. Only what passes all of
-//! them carries an expanded entry, so nothing else can be started by mistake.
+//! Used by `sources`, `workspace` and every command that lists servers. The order of the checks is fixed: is
+//! the entry valid, does policy allow it, was it rejected, is it disabled, was it approved, does every
+//! variable have a value. Only an entry that passes all of them is expanded, so no other entry can be started
+//! by mistake.
 
 mod agent;
 mod approval_gate;
@@ -33,9 +34,10 @@ use approval_gate::ApprovalGate;
 
 /// Reads every scope and decides which servers are desired.
 ///
-/// A hub calls this whenever one of [`Desired::watched`] changes. The catalogue named in [`EffectiveSettings::connectors`] is
-/// its to fetch: resolve once, fetch, then resolve again with the text in [`ResolveOptions::connectors`]. A file that broke since
-/// shows as a [`ConfigProblem`] of kind `malformed` or `unreadable` with its place, so the last good state can be kept.
+/// `switchboard_sources` calls this whenever one of [`Desired::watched`] changes, and fetches the connector
+/// catalog that [`EffectiveSettings::connectors`] names: resolve once, fetch, then resolve again with the
+/// text in [`ResolveOptions::connectors`]. A file that broke since shows as a [`ConfigProblem`] of kind
+/// `malformed` or `unreadable` with its location, so that the last good state can be kept.
 pub fn resolve_desired(surroundings: &HostContext, asked: &ResolveOptions) -> Desired {
     let mut loaded = load::load_scopes(surroundings, asked);
     let store = ApprovalStore::new(&surroundings.state_dir);
@@ -52,7 +54,7 @@ pub fn resolve_desired(surroundings: &HostContext, asked: &ResolveOptions) -> De
     desired
 }
 
-/// Nothing counts as approved where the record cannot be read.
+/// The problem of an unreadable record of approvals, with which nothing counts as approved.
 fn unreadable(store: &ApprovalStore, error: &crate::error::Error) -> ConfigProblem {
     let message = format!("nothing counts as approved: {error}");
     ConfigProblem::error(ConfigProblemKind::ApprovalsUnreadable, message).in_file(&store.path())
@@ -105,7 +107,7 @@ fn build_desired(
     desired
 }
 
-/// The file whose servers, where it has any, are the only ones.
+/// The administrator's file that makes its servers, if it has any, the only ones.
 fn managed_servers_file(surroundings: &HostContext) -> SourceLocation {
     SourceOrigin::file(surroundings.managed_dir.join("managed-mcp.json")).start()
 }

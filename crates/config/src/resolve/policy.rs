@@ -1,11 +1,14 @@
-//! Which scopes may limit servers.
+//! The collection of policy rules from the scopes that may set them.
+//!
+//! Used by `resolve`. The rules are applied in `policy`.
 
 use crate::load::LoadedConfig;
 use crate::policy::Policy;
 use crate::scope::Scope;
 
-/// Deny rules count from everywhere, for they only take away. Allow rules count from the user and the administrator,
-/// or from the administrator alone where they say so; an allow list of a project could widen the user's own.
+/// Collects the rules. Deny rules count from every scope, because they only restrict. Allow rules count from
+/// the user and the administrator, or from the administrator alone if their settings say so; an allow list of
+/// a project could widen the user's own.
 pub(super) fn collect_policy(loaded: &LoadedConfig) -> Policy {
     let mut policy = Policy::default();
     if let Some(problem) = &loaded.closed {

@@ -1,12 +1,14 @@
-//! Where `sharePrincipals` counts: principals share what a server remembers only where the user or the administrator says
-//! so. Judging servers uses it; how connections are shared is decided in `core`.
+//! The check of `sharePrincipals`: only the user or the administrator may let principals share one connection
+//! and the server's memory.
+//!
+//! Used by `resolve::servers`. How connections are shared is decided in `core`.
 
 use crate::entry::Entry;
 use crate::load::EntryCandidate;
 use crate::problem::{ConfigProblem, ConfigProblemKind, ProblemHint};
 use crate::scope::Scope;
 
-/// Takes `sharePrincipals` away from an entry of any other scope, with a problem that says so.
+/// Clears `sharePrincipals` in an entry of any other scope, and returns the problem.
 pub(super) fn refuse_sharing(
     entry: &mut Entry,
     candidate: &EntryCandidate,

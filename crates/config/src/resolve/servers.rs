@@ -1,4 +1,7 @@
-//! Judging every candidate, and which of one name counts.
+//! Resolving servers: the state of every candidate, and which of several with one name is used.
+//!
+//! Used by `resolve`. Policy, approvals and settings are checked through `policy`, `approval_gate` and
+//! `settings`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -27,7 +30,7 @@ use crate::source::{Located, SourceLocation};
 /// The variable that lists the folders in which commands are looked up.
 const PATH_VARIABLE: &str = "PATH";
 
-/// The variables that any entry names.
+/// Collects the variables that entries name.
 pub(super) fn collect_variables(loaded: &LoadedConfig) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     let expanded = loaded.candidates.iter().filter(|candidate| candidate.scope.is_expanded());
@@ -35,7 +38,7 @@ pub(super) fn collect_variables(loaded: &LoadedConfig) -> BTreeSet<String> {
     names
 }
 
-/// Everything a candidate is judged by.
+/// The inputs for deciding a candidate's state.
 pub(super) struct ServerResolver<'a> {
     loaded: &'a LoadedConfig,
     policy: &'a Policy,
@@ -43,7 +46,7 @@ pub(super) struct ServerResolver<'a> {
     env: EnvironmentVariables,
 }
 
-/// What is known of a candidate that decodes.
+/// A decoded candidate with its missing variables.
 struct DecodedEntry {
     entry: Entry,
     missing: Vec<MissingVariable>,
@@ -62,7 +65,7 @@ impl<'a> ServerResolver<'a> {
         Self { loaded, policy, inline: choice.inline(), env }
     }
 
-    /// Judges all of them, greatest precedence first.
+    /// Decides all candidates, greatest precedence first.
     pub(super) fn resolve_servers(
         &self,
         gate: &mut ApprovalGate,
@@ -96,7 +99,7 @@ impl<'a> ServerResolver<'a> {
         problems: &mut Vec<ConfigProblem>,
     ) -> DesiredServer {
         let mut env = self.env.clone();
-        // An entry that names `${PATH}` gets the folders that it may look in.
+        // An entry that names `${PATH}` gets only the folders in which it may look.
         if let Some(path) =
             self.search_path(&candidate.start_folder).and_then(|path| path.restricted_value())
         {
@@ -196,7 +199,8 @@ impl<'a> ServerResolver<'a> {
         }
     }
 
-    /// `disabledMcpjsonServers` takes away, so it counts wherever it stands.
+    /// The setting that rejects a server. `disabledMcpjsonServers` only restricts, so it counts in every
+    /// scope.
     fn rejected_by_setting(&self, candidate: &EntryCandidate) -> Option<SourceLocation> {
         if candidate.scope != Scope::Project {
             return None;
@@ -206,7 +210,8 @@ impl<'a> ServerResolver<'a> {
         find_named(lists, &candidate.name)
     }
 
-    /// `enabledMcpjsonServers` and `enableAllProjectMcpServers` permit, so in a project file they are asked about.
+    /// Whether a setting enables a server. `enabledMcpjsonServers` and `enableAllProjectMcpServers` permit,
+    /// so in a project file they need approval.
     fn enabled_by_setting(&self, candidate: &EntryCandidate, gate: &mut ApprovalGate) -> bool {
         if candidate.scope != Scope::Project {
             return false;
@@ -227,7 +232,8 @@ impl<'a> ServerResolver<'a> {
         })
     }
 
-    /// The nearest scope that says something about the name decides; the entry itself comes last.
+    /// The setting that disables a server. The nearest scope that mentions the name decides; the entry's own
+    /// member comes last.
     fn disabled_by(
         &self,
         candidate: &EntryCandidate,
@@ -254,14 +260,14 @@ impl<'a> ServerResolver<'a> {
         entry.disabled.then(at)
     }
 
-    /// The caller's `PATH`, judged for a start folder.
+    /// The caller's `PATH`, checked for a start folder.
     fn search_path(&self, start_folder: &Path) -> Option<SearchPath> {
         let path = self.env.get(PATH_VARIABLE)?;
         Some(SearchPath::new(path.as_ref(), start_folder, &self.loaded.root))
     }
 
-    /// How an entry starts otherwise than before start folders were fixed: then it started in the project's root, and
-    /// its command was looked up in all of `PATH`.
+    /// How an entry starts differently since start folders are fixed: before, it started in the project's
+    /// root, and its command was looked up in all of `PATH`.
     fn start_changes(&self, candidate: &EntryCandidate, entry: &Entry) -> Vec<ApprovalChange> {
         let (before, after) = (&self.loaded.root, &candidate.start_folder);
         let mut changes = Vec::new();
@@ -304,7 +310,8 @@ impl<'a> ServerResolver<'a> {
     }
 }
 
-/// Whether a command is looked up in the caller's `PATH`: an entry may bring another, with or without the caller's in it.
+/// Whether a command is looked up in the caller's `PATH`: an entry may set another, with or without the
+/// caller's in it.
 fn names_callers_path(server: &DesiredServer) -> bool {
     let own = server
         .template
@@ -328,7 +335,7 @@ fn skipped_folder(folder: &Path, reason: SkipReason, servers: &[&str]) -> Config
         .hint(ProblemHint::Other(hint.to_owned()))
 }
 
-/// The item that a setting about a server is.
+/// The approval item of a setting about a server.
 pub(crate) fn setting_item(
     setting: &str,
     server: Option<&str>,
@@ -355,7 +362,8 @@ fn shadowed_entry(candidate: &EntryCandidate, server: &str) -> ShadowedEntry {
     }
 }
 
-/// A bundle or a catalogue often brings what the user has; one of a greater scope that is to run makes it redundant.
+/// Finds an equal server of a greater scope that is ready: bundles and connector catalogs often repeat
+/// servers that the user has.
 fn find_same_server<'a>(server: &DesiredServer, before: &'a [DesiredServer]) -> Option<&'a str> {
     if !matches!(server.scope, Scope::Plugin | Scope::Connectors) || server.entry().is_none() {
         return None;

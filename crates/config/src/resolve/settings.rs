@@ -1,4 +1,6 @@
-//! Settings of all scopes, each only as far as it counts.
+//! The effective settings, rules and hooks of all scopes, each as far as its scope or approval permits.
+//!
+//! Used by `resolve`. Settings files are parsed in `settings`.
 
 use std::time::Duration;
 
@@ -15,9 +17,9 @@ use crate::scope::Scope;
 use crate::settings::{Limits, ToolPattern};
 use crate::source::{Located, SourceLocation};
 
-/// What a project may set once it is trusted; anything else could point a server elsewhere.
+/// The variables that a trusted project may set; others could redirect a server.
 const PROJECT_VARIABLES: [&str; 3] = ["MCP_TIMEOUT", "MCP_TOOL_TIMEOUT", "MAX_MCP_OUTPUT_TOKENS"];
-/// How long a hook may take that does not say so.
+/// The default timeout of a hook.
 const HOOK_TIMEOUT: Duration = Duration::from_mins(1);
 
 pub(super) fn effective_settings(
@@ -36,7 +38,8 @@ pub(super) fn effective_settings(
     effective
 }
 
-/// Settings that only the user and the administrator may have; the administrator's are read last and win.
+/// Applies settings that only the user and the administrator may have; the administrator's are applied last
+/// and win.
 fn apply_owned(layer: &SettingsLayer, effective: &mut EffectiveSettings) {
     let settings = &layer.settings;
     replace(&mut effective.connectors, settings.connectors.as_ref());
@@ -115,7 +118,7 @@ fn environment(
     }
 }
 
-/// Whether something of a layer counts: because of its scope, or because a person approved it.
+/// Whether an item of a layer takes effect: because of its scope, or because a person approved it.
 fn is_honoured(
     layer: &SettingsLayer,
     gate: &mut ApprovalGate,

@@ -1,6 +1,6 @@
-//! What a settings file says besides servers: permissions, hooks, environment, policy, toggles.
+//! Settings files: permissions, hooks, environment, policy and toggles, as written.
 //!
-//! These types are the file as it is written; whether a value counts is decided when scopes are put together.
+//! Used by `load` and `resolve::settings`, which decides which values take effect.
 
 mod parse;
 mod plugins;

@@ -1,4 +1,7 @@
-//! From a tree to [`Settings`]; a member that does not fit costs only itself.
+//! The decoder from a tree to [`Settings`]; a bad member costs only itself.
+//!
+//! Used by `load`. It does not decide whether a member takes effect in its scope (`load`,
+//! `resolve::settings`).
 
 use std::collections::BTreeMap;
 
@@ -13,7 +16,7 @@ use crate::problem::{ConfigProblem, ConfigProblemKind};
 use crate::source::{ConfigNode, ConfigValue, Located, ObjectFields};
 use crate::url_security::is_encrypted_or_local;
 
-/// Decodes a settings file called `what` in messages.
+/// Decodes a settings file, which messages call `what`.
 pub(crate) fn decode_settings(
     node: &ConfigNode,
     what: &str,
@@ -49,7 +52,7 @@ pub(crate) fn decode_settings(
     settings
 }
 
-/// The servers of a file; each is decoded later and by itself, so that a bad one costs no other.
+/// The servers of a file; each is decoded later on its own, so that a bad one costs no other.
 pub(crate) fn decode_servers(fields: &mut ObjectFields<'_>) -> ServerEntries {
     let Some(node) = fields.node("mcpServers") else {
         return ServerEntries::default();
@@ -59,7 +62,7 @@ pub(crate) fn decode_servers(fields: &mut ObjectFields<'_>) -> ServerEntries {
     ServerEntries(last_of_each(node))
 }
 
-/// Where a name stands twice the later one counts, as it does in every other reader of these files.
+/// Of members with one name, keeps the last, as all other readers of these files do.
 pub(crate) fn last_of_each(node: &ConfigNode) -> Vec<crate::source::ConfigMember> {
     let members = node.members();
     let is_last =
@@ -149,7 +152,7 @@ fn rules(
     if !matches!(node.value, ConfigValue::List(_)) {
         let message = format!("`{key}` of {} must be a list, not {}", fields.what(), node.kind());
         fields.reject(ConfigProblemKind::BadPolicy, message, &node.at);
-        // A list of what is allowed that cannot be read allows nothing.
+        // An unreadable allow list allows nothing.
         return Some(Located::new(Vec::new(), node.at.clone()));
     }
     let rules = node.elements().iter().filter_map(|element| match decode_server_rule(element) {
@@ -172,7 +175,7 @@ fn connectors(fields: &mut ObjectFields<'_>) -> Option<ConnectorSource> {
     Some(ConnectorSource { url: url?.value, token_helper, token_origins })
 }
 
-/// A token that others could read on the way is as good as theirs.
+/// Decodes `tokenOrigins`, and refuses origins without TLS, where others could read the token.
 fn token_origins(fields: &mut ObjectFields<'_>) -> Vec<String> {
     let mut origins = fields.texts("tokenOrigins").unwrap_or_default();
     origins.retain(|origin| {

@@ -1,4 +1,6 @@
-//! How native plugins are run.
+//! The settings of native plugins: workers, timeouts, memory and sandbox.
+//!
+//! Used by `cli::plugins`. The documentation of members is published in the JSON schema.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +10,7 @@ use super::parse::last_of_each;
 use crate::problem::ConfigProblemKind;
 use crate::source::ObjectFields;
 
-/// Workers of one plugin that anybody has a use for.
+/// The largest number of workers of one plugin.
 const MAX_WORKERS: u64 = 64;
 
 /// How native plugins are run. User and managed settings only.
@@ -60,8 +62,8 @@ impl PluginSettings {
         Self { all, each: each.collect() }
     }
 
-    /// Takes in what a scope of greater precedence says. What that says of all plugins counts for those, too, that have
-    /// terms of their own here: nobody is let out of what an administrator closed.
+    /// Applies the settings of a scope with greater precedence. Its settings for all plugins also override
+    /// those of single plugins here, so that no plugin escapes a restriction of the administrator.
     pub(crate) fn overlay(&mut self, greater: &Self) {
         for name in greater.each.keys() {
             self.each.entry(name.clone()).or_insert(self.all);
@@ -98,7 +100,7 @@ impl PluginTerms {
     }
 }
 
-/// A number from 1 to `most`.
+/// Decodes a number from 1 to `most`.
 fn decode_count(fields: &mut ObjectFields<'_>, key: &'static str, most: u64) -> Option<u64> {
     let number = fields.integer(key)?;
     if (1..=most).contains(&number.value) {
@@ -110,7 +112,7 @@ fn decode_count(fields: &mut ObjectFields<'_>, key: &'static str, most: u64) -> 
     None
 }
 
-/// Something that cannot be read was meant to close plugins in, or nobody would have written it.
+/// Decodes `sandbox`. An unreadable value counts as true, because its author wanted a restriction.
 fn decode_sandbox(fields: &mut ObjectFields<'_>) -> Option<bool> {
     fields.node("sandbox")?;
     Some(fields.flag("sandbox").is_none_or(|flag| flag.value))

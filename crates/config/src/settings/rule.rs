@@ -1,8 +1,10 @@
-//! The form of a permission rule.
+//! The syntax of permission rules.
+//!
+//! Used by `resolve::settings` and `load::managed`. Calls are matched in `core::permission`.
 
-/// A rule as it was understood: a normalised server, and a glob for its tools.
+/// A parsed permission rule: a normalised server, and a glob for its tools.
 ///
-/// Matching belongs to whoever knows the tools; this only refuses what could never mean anything.
+/// Parsing does not match calls, which needs the catalog; it only refuses texts that could never match.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ToolPattern {
     /// Every tool of every server.
@@ -18,7 +20,7 @@ pub enum ToolPattern {
     },
 }
 
-/// Text that is no rule.
+/// The error for a text that is no rule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is not a rule; rules look like `mcp__server`, `mcp__server__*` or `mcp__server__tool`"
@@ -26,7 +28,7 @@ pub enum ToolPattern {
 pub struct InvalidPermissionRule(String);
 
 impl ToolPattern {
-    /// Reads a rule.
+    /// Parses a rule.
     pub fn parse(text: &str) -> Result<Self, InvalidPermissionRule> {
         let bad = || InvalidPermissionRule(text.to_owned());
         let rest = text.strip_prefix("mcp__").ok_or_else(bad)?;

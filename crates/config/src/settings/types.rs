@@ -1,4 +1,7 @@
-//! The members of a settings file.
+//! The types of a settings file.
+//!
+//! Used by `settings::parse` and `resolve`. The documentation of members is published in the JSON schema and
+//! in the settings reference.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -225,7 +228,7 @@ impl JsonSchema for ServerEntries {
 // === impl Mode ===
 
 impl Mode {
-    /// The mode a word names.
+    /// The mode with this name.
     pub fn from_word(word: &str) -> Option<Self> {
         Some(match word {
             "default" => Self::Default,
@@ -238,7 +241,8 @@ impl Mode {
         })
     }
 
-    /// How much it lets happen: the least first. The stricter of two modes is the one with the smaller rank.
+    /// How permissive the mode is, the strictest first. Of two modes, the one with the smaller rank is
+    /// stricter.
     pub fn rank(self) -> u8 {
         match self {
             Self::DontAsk => 0,
@@ -250,7 +254,7 @@ impl Mode {
         }
     }
 
-    /// The word that names it.
+    /// The mode's name.
     pub fn word(self) -> &'static str {
         match self {
             Self::Default => "default",
@@ -275,7 +279,7 @@ impl HookEvent {
         Self::PermissionRequest,
     ];
 
-    /// The word in the file.
+    /// The event's name in the file.
     pub fn word(self) -> &'static str {
         match self {
             Self::PreToolUse => "PreToolUse",

@@ -1,13 +1,16 @@
-//! Taking an object apart, member by member, with a problem for each one that does not fit.
+//! Decoding of an object member by member, with a problem for each one that does not fit.
+//!
+//! Used by `entry::parse`, `settings::parse` and `agent`.
 
 use std::collections::BTreeMap;
 
 use super::{ConfigMember, ConfigNode, ConfigValue, Located, SourceLocation};
 use crate::problem::{ConfigProblem, ConfigProblemKind};
 
-/// The members of one object while they are being decoded.
+/// The members of one object during decoding.
 ///
-/// A member that was never asked for is unknown: it stays in the file and is mentioned once, by [`ObjectFields::finish`].
+/// A member that was never requested is unknown: it stays in the file and is reported once, by
+/// [`ObjectFields::finish`].
 pub(crate) struct ObjectFields<'a> {
     members: &'a [ConfigMember],
     at: SourceLocation,
@@ -20,13 +23,13 @@ pub(crate) struct ObjectFields<'a> {
 
 #[cfg(test)]
 thread_local! {
-    /// Every member that was asked for, with the name of its object: what the reference has to list.
+    /// Every requested member with the name of its object, for the test of the settings reference.
     pub(crate) static ASKED: std::cell::RefCell<std::collections::BTreeSet<(String, &'static str)>> =
         const { std::cell::RefCell::new(std::collections::BTreeSet::new()) };
 }
 
 impl<'a> ObjectFields<'a> {
-    /// Takes `node` apart; `what` names it in messages.
+    /// Starts decoding `node`; `what` names it in messages.
     pub(crate) fn new(
         node: &'a ConfigNode,
         what: &str,
@@ -49,13 +52,13 @@ impl<'a> ObjectFields<'a> {
         fields
     }
 
-    /// Names the server that problems belong to.
+    /// Sets the server that problems belong to.
     pub(crate) fn of_server(mut self, name: &'a str) -> Self {
         self.server = Some(name);
         self
     }
 
-    /// The member called `key`; null counts as absent.
+    /// The member `key`; null counts as absent.
     pub(crate) fn node(&mut self, key: &'static str) -> Option<&'a ConfigNode> {
         self.asked.push(key);
         #[cfg(test)]
@@ -72,7 +75,7 @@ impl<'a> ObjectFields<'a> {
         }
     }
 
-    /// A string that has to be there, and has to say something.
+    /// A required string that is not empty.
     pub(crate) fn required(&mut self, key: &'static str) -> Option<Located<String>> {
         match (self.text(key), self.members.iter().rev().find(|member| member.key == key)) {
             (Some(text), _) if text.value.trim().is_empty() => {
@@ -118,7 +121,7 @@ impl<'a> ObjectFields<'a> {
         }
     }
 
-    /// A list of strings; elements of another kind are left out with a problem each.
+    /// A list of strings; elements of another type are left out, with a problem each.
     pub(crate) fn texts(&mut self, key: &'static str) -> Option<Vec<Located<String>>> {
         let node = self.node(key)?;
         if !matches!(node.value, ConfigValue::List(_)) {
@@ -138,7 +141,7 @@ impl<'a> ObjectFields<'a> {
         self.texts(key).into_iter().flatten().map(|text| text.value).collect()
     }
 
-    /// An object whose values are all strings.
+    /// An object with only string values.
     pub(crate) fn text_map(&mut self, key: &'static str) -> BTreeMap<String, Located<String>> {
         let Some(node) = self.node(key) else {
             return BTreeMap::new();
@@ -165,7 +168,7 @@ impl<'a> ObjectFields<'a> {
         self.text_map(key).into_iter().map(|(name, text)| (name, text.value)).collect()
     }
 
-    /// A nested object, taken apart by `decode`.
+    /// A nested object, decoded by `decode`.
     pub(crate) fn nested<T>(
         &mut self,
         key: &'static str,
@@ -176,7 +179,7 @@ impl<'a> ObjectFields<'a> {
         Some(self.element(node, &what, decode))
     }
 
-    /// An element of a list, taken apart by `decode`.
+    /// An element of a list, decoded by `decode`.
     pub(crate) fn element<T>(
         &mut self,
         node: &ConfigNode,
@@ -191,13 +194,13 @@ impl<'a> ObjectFields<'a> {
         value
     }
 
-    /// An object whose names are free: only whether it is one, and repeated names, are looked at.
+    /// Checks an object with free names: only its type, and repeated names.
     pub(crate) fn check_names(&mut self, node: &ConfigNode, what: &str) {
         let inner = ObjectFields::new(node, what, self.problems);
         self.sound &= inner.sound;
     }
 
-    /// Records a problem that makes the whole object unsound.
+    /// Records a problem that makes the whole object invalid.
     pub(crate) fn reject(&mut self, kind: ConfigProblemKind, message: String, at: &SourceLocation) {
         self.sound = false;
         self.push(ConfigProblem::error(kind, message).at(at.clone()));
@@ -208,17 +211,17 @@ impl<'a> ObjectFields<'a> {
         self.push(problem);
     }
 
-    /// Takes every member for known: the object has free names.
+    /// Marks members as known.
     pub(crate) fn allow(&mut self, keys: &[&'static str]) {
         self.asked.extend_from_slice(keys);
     }
 
-    /// The name of the object in messages.
+    /// The object's name in messages.
     pub(crate) fn what(&self) -> &str {
         &self.what
     }
 
-    /// Mentions unknown members and tells whether everything asked for was sound.
+    /// Reports unknown members, and returns whether all requested members were valid.
     pub(crate) fn finish(mut self) -> bool {
         let is_unknown = |member: &&ConfigMember| !self.asked.contains(&member.key.as_str());
         let unknown: Vec<_> = self.members.iter().filter(is_unknown).collect();

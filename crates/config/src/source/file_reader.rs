@@ -1,4 +1,6 @@
-//! Reading files, and remembering which ones were looked at.
+//! Reading files and folders, and recording which paths were read.
+//!
+//! Used by `load` and `import`. The recorded paths are watched by `switchboard_sources`.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
@@ -6,30 +8,30 @@ use std::path::{Path, PathBuf};
 
 use crate::problem::{ConfigProblem, ConfigProblemKind};
 
-/// No configuration is larger; a stranger's file must not fill the memory.
+/// Larger than any configuration; a foreign file must not fill the memory.
 const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
 
-/// Whose files are read.
+/// Which owners a file may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileOwnership {
-    /// Anybody's: the user or the administrator chose the place.
+    /// Any: the user or the administrator chose the path.
     Any,
-    /// Only those of this user: a walk up the tree passes through folders that others may write to.
+    /// Only this user: a walk up the tree passes through folders that others may write to.
     Only(u32),
 }
 
-/// What became of reading a file.
+/// The result of reading a file.
 #[derive(Debug)]
 pub(crate) enum FileReadResult {
-    /// It does not exist.
+    /// The file does not exist.
     Nothing,
-    /// Its text.
+    /// The file's text.
     Text(String),
-    /// It exists and cannot be used.
+    /// The file exists and cannot be used.
     Unusable(ConfigProblem),
 }
 
-/// Reads files and keeps the list of every one that was looked at, there or not, so that all can be watched.
+/// Reads files and records every path, existing or not, so that all can be watched.
 #[derive(Debug, Default)]
 pub(crate) struct FileReader {
     looked_at: Vec<PathBuf>,
@@ -42,8 +44,8 @@ impl FileReader {
         read_file(path, ownership).unwrap_or_else(|error| unusable(path, &error))
     }
 
-    /// The entries of a folder in the order of their names. A folder that is not there is empty; one that cannot be
-    /// read is a problem, since what it holds may be a policy.
+    /// The entries of a folder, sorted by name. A missing folder is empty; an unreadable folder is a problem,
+    /// since it may hold a policy.
     pub(crate) fn list(&mut self, folder: &Path) -> Result<Vec<PathBuf>, ConfigProblem> {
         self.note(folder);
         let entries = fs::read_dir(folder).and_then(Iterator::collect::<Result<Vec<_>, _>>);
@@ -60,13 +62,13 @@ impl FileReader {
         }
     }
 
-    /// Whether there is a link at `path`, wherever it leads.
+    /// Whether there is a link at `path`, dangling or not.
     pub(crate) fn is_link(&mut self, path: &Path) -> bool {
         self.note(path);
         fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink())
     }
 
-    /// Everything looked at, in that order.
+    /// All read paths, in order.
     pub(crate) fn into_paths(self) -> Vec<PathBuf> {
         self.looked_at
     }
@@ -84,7 +86,7 @@ fn read_file(path: &Path, ownership: FileOwnership) -> std::io::Result<FileReadR
         Err(error) if is_absent(&error) => return Ok(FileReadResult::Nothing),
         Err(error) => return Err(error),
     };
-    // Asked before opening: opening a pipe would wait for its other end.
+    // Checked before opening, because opening a pipe would block.
     let target = fs::metadata(path)?;
     if !target.is_file() {
         return Ok(FileReadResult::Unusable(problem(path, "it is not a regular file")));
@@ -121,7 +123,7 @@ fn foreign(path: &Path) -> ConfigProblem {
     ConfigProblem::warning(ConfigProblemKind::ForeignOwner, message).in_file(path)
 }
 
-/// Whether a file at `path` (or a link there) may be taken for this user's own.
+/// Whether a file, or a link, at `path` has an accepted owner.
 pub(crate) fn is_owned(path: &Path, ownership: FileOwnership) -> bool {
     fs::symlink_metadata(path).is_ok_and(|metadata| owned(&metadata, ownership))
 }

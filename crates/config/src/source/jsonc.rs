@@ -1,4 +1,6 @@
-//! JSON with comments and trailing commas, and nothing looser than that.
+//! The parser of JSON with comments and trailing commas, and no looser syntax.
+//!
+//! Used by `load`, `import`, `entry_check` and `edit`.
 
 use jsonc_parser::ast;
 use jsonc_parser::common::Ranged;
@@ -8,7 +10,8 @@ use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use super::{ConfigMember, ConfigNode, ConfigValue, LineIndex, SourceOrigin};
 use crate::problem::{ConfigProblem, ConfigProblemKind};
 
-/// What we read: other clients read these files too, and most of them know no single quotes or bare words.
+/// The accepted syntax: other clients read these files too, and most of them accept no single quotes or bare
+/// words.
 pub(crate) const PARSE_OPTIONS: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_trailing_commas: true,
@@ -29,7 +32,7 @@ pub(crate) fn ast(text: &str) -> Result<Option<ast::Value<'_>>, ParseError> {
 
 /// Parses `text`; empty text is an empty object.
 pub(crate) fn parse(origin: &SourceOrigin, text: &str) -> Result<ConfigNode, ConfigProblem> {
-    // Editors of another platform put a byte-order mark in front, which is not JSON.
+    // Some editors write a byte-order mark, which is not JSON.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let lines = LineIndex::new(origin, text);
     match ast(text) {
@@ -76,7 +79,7 @@ fn member(property: &ast::ObjectProp<'_>, lines: &LineIndex<'_>) -> ConfigMember
     }
 }
 
-/// A number too large to hold stays visible as text, and is then refused as being none.
+/// Parses a number; one that is too large stays text, and is then refused by its type.
 fn number(literal: &str) -> ConfigValue {
     literal.parse().map_or_else(|_| ConfigValue::String(literal.to_owned()), ConfigValue::Number)
 }

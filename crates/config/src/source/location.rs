@@ -1,4 +1,6 @@
-//! Where a value was written.
+//! Source locations: the file, line and column of a value.
+//!
+//! Used by every problem and every decoded value.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,12 +10,12 @@ use std::sync::Arc;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// What a text was read from.
+/// The source of a text.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum SourceOrigin {
     /// A file.
     File(Arc<Path>),
-    /// Something that is not a file: an argument, a fetched catalogue.
+    /// A text from elsewhere: an argument, a fetched connector catalog.
     Text(Arc<str>),
 }
 
@@ -23,12 +25,12 @@ impl SourceOrigin {
         Self::File(path.as_ref().into())
     }
 
-    /// Text that came from no file, called `label` in messages.
+    /// Text that came from no file, named `label` in messages.
     pub fn text(label: impl AsRef<str>) -> Self {
         Self::Text(label.as_ref().into())
     }
 
-    /// The file, if it is one.
+    /// The path, if it is a file.
     pub fn path(&self) -> Option<&Path> {
         match self {
             Self::File(path) => Some(path),
@@ -36,7 +38,7 @@ impl SourceOrigin {
         }
     }
 
-    /// The place at the very start.
+    /// The location at the start.
     pub fn start(&self) -> SourceLocation {
         SourceLocation { origin: self.clone(), line: 1, column: 1 }
     }
@@ -58,7 +60,7 @@ impl Serialize for SourceOrigin {
 }
 
 impl<'de> Deserialize<'de> for SourceOrigin {
-    /// What was written down is for people; that a whole path was a file is all that is left to know.
+    /// The serialized form is a label for people: an absolute path was a file, any other label a text.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let label = String::deserialize(deserializer)?;
         let is_file = Path::new(&label).is_absolute();
@@ -66,10 +68,10 @@ impl<'de> Deserialize<'de> for SourceOrigin {
     }
 }
 
-/// A place in a text; lines and columns count from one, columns in characters.
+/// A location in a text; lines and columns count from one, columns in characters.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct SourceLocation {
-    /// The text.
+    /// The source.
     pub origin: SourceOrigin,
     /// The line.
     pub line: u32,
@@ -83,22 +85,22 @@ impl fmt::Display for SourceLocation {
     }
 }
 
-/// A value and the place it was written at.
+/// A value with its location.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Located<T> {
     /// The value.
     pub value: T,
-    /// Where it stands.
+    /// The location.
     pub at: SourceLocation,
 }
 
 impl<T> Located<T> {
-    /// A value written at `at`.
+    /// A value at the location `at`.
     pub fn new(value: T, at: SourceLocation) -> Self {
         Self { value, at }
     }
 
-    /// The same place with another value.
+    /// Maps the value, and keeps the location.
     pub fn map<U>(self, f: impl FnOnce(T) -> U) -> Located<U> {
         Located { value: f(self.value), at: self.at }
     }
@@ -119,7 +121,7 @@ impl<T: JsonSchema> JsonSchema for Located<T> {
     }
 }
 
-/// Turns byte offsets of one text into locations.
+/// Converts byte offsets of one text into locations.
 pub(crate) struct LineIndex<'a> {
     origin: SourceOrigin,
     text: &'a str,
@@ -145,7 +147,7 @@ impl<'a> LineIndex<'a> {
     }
 }
 
-/// Files are far smaller than this; a place beyond it is shown as the last one.
+/// Files are far smaller than this; a location beyond it is shown as the last one.
 pub(crate) fn saturating_u32(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }

@@ -1,7 +1,7 @@
-//! Text from files, and where each value in it stands.
+//! Parsers of JSON with comments, YAML and TOML into one tree with locations.
 //!
-//! Three formats (JSON with comments, YAML, TOML) become one tree of [`ConfigNode`]s, so that whatever decodes
-//! a value can point at the line it came from. This module knows nothing about servers.
+//! Used by every module that reads configuration. All formats become one tree of [`ConfigNode`]s, so that a
+//! decoder can name the line of a value. It knows nothing about servers.
 
 mod fields;
 mod file_reader;

@@ -1,4 +1,6 @@
-//! One tree for every format.
+//! [`ConfigNode`]: one tree for all formats.
+//!
+//! Used by every decoder of this crate.
 
 use std::fmt;
 
@@ -6,21 +8,21 @@ use serde_json::{Map, Number};
 
 use super::SourceLocation;
 
-/// A value of any of the formats, with its place.
+/// A value of any format, with its location.
 #[derive(Clone, PartialEq)]
 pub struct ConfigNode {
     /// The value.
     pub value: ConfigValue,
-    /// Where it starts.
+    /// Where the value starts.
     pub at: SourceLocation,
 }
 
-/// What a [`ConfigNode`] holds.
+/// The value of a [`ConfigNode`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum ConfigValue {
-    /// Nothing.
+    /// Null.
     Null,
-    /// A truth value.
+    /// A boolean.
     Bool(bool),
     /// A number.
     Number(Number),
@@ -28,28 +30,28 @@ pub enum ConfigValue {
     String(String),
     /// A list.
     List(Vec<ConfigNode>),
-    /// Members in the order they are written; a name may stand there twice.
+    /// Members in written order; a name may occur twice.
     Object(Vec<ConfigMember>),
 }
 
 /// One member of an object.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConfigMember {
-    /// Its name.
+    /// The member's name.
     pub key: String,
     /// Where the name stands.
     pub at: SourceLocation,
-    /// Its value.
+    /// The member's value.
     pub value: ConfigNode,
 }
 
 impl ConfigNode {
-    /// The member called `key`. Of two, the later one counts, as everywhere else JSON is read.
+    /// The member `key`. Of two, the later one is used, as in all other JSON readers.
     pub fn get(&self, key: &str) -> Option<&ConfigNode> {
         self.members().iter().rev().find(|member| member.key == key).map(|member| &member.value)
     }
 
-    /// The members, of an object.
+    /// The members of an object; empty for any other value.
     pub fn members(&self) -> &[ConfigMember] {
         match &self.value {
             ConfigValue::Object(members) => members,
@@ -57,7 +59,7 @@ impl ConfigNode {
         }
     }
 
-    /// The elements, of a list.
+    /// The elements of a list; empty for any other value.
     pub fn elements(&self) -> &[ConfigNode] {
         match &self.value {
             ConfigValue::List(elements) => elements,
@@ -65,7 +67,7 @@ impl ConfigNode {
         }
     }
 
-    /// The text, of a string.
+    /// The text of a string.
     pub fn as_str(&self) -> Option<&str> {
         match &self.value {
             ConfigValue::String(text) => Some(text),
@@ -73,7 +75,7 @@ impl ConfigNode {
         }
     }
 
-    /// The truth value, of a boolean.
+    /// The value of a boolean.
     pub fn as_bool(&self) -> Option<bool> {
         match self.value {
             ConfigValue::Bool(value) => Some(value),
@@ -81,7 +83,7 @@ impl ConfigNode {
         }
     }
 
-    /// What kind of value this is, for messages.
+    /// The type of the value, for messages.
     pub fn kind(&self) -> &'static str {
         match self.value {
             ConfigValue::Null => "null",
@@ -93,7 +95,7 @@ impl ConfigNode {
         }
     }
 
-    /// The same value without places.
+    /// The value without locations.
     pub fn to_json(&self) -> serde_json::Value {
         match &self.value {
             ConfigValue::Null => serde_json::Value::Null,
@@ -109,7 +111,7 @@ impl ConfigNode {
         }
     }
 
-    /// A tree made of a JSON value, all of it at one place.
+    /// A tree from a JSON value, with one location for all of its nodes.
     pub fn from_json(json: &serde_json::Value, at: &SourceLocation) -> Self {
         let value = match json {
             serde_json::Value::Null => ConfigValue::Null,
@@ -132,7 +134,7 @@ impl ConfigNode {
     }
 }
 
-// What is printed for debugging ends in logs, so secrets stay out of it.
+// Debug output ends up in logs, so it is redacted.
 impl fmt::Debug for ConfigNode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} at {}", crate::redact::redact_entry(&self.to_json()), self.at)

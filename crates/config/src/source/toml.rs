@@ -1,4 +1,6 @@
-//! TOML, which one other client keeps its servers in.
+//! The parser of TOML, the format of Codex.
+//!
+//! Used by `import`.
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};

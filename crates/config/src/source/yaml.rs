@@ -1,13 +1,14 @@
-//! YAML, as far as configuration needs it: one document, no aliases.
+//! The parser of YAML, as far as configuration needs it: one document, no aliases.
 //!
-//! Aliases are refused because a few lines of them can stand for gigabytes, and these files come from strangers.
+//! Used by `import` and `agent`. Aliases are refused, because a few lines of them can expand to gigabytes and
+//! these files come from strangers.
 
 use saphyr_parser::{Event, Parser, ScalarStyle, Span};
 
 use super::{ConfigMember, ConfigNode, ConfigValue, SourceLocation, SourceOrigin, saturating_u32};
 use crate::problem::{ConfigProblem, ConfigProblemKind};
 
-/// Deeper than any configuration; keeps the recursion below within the stack.
+/// Deeper than any configuration; bounds the recursion.
 const MAX_DEPTH: usize = 64;
 
 /// Parses `text`, whose first line is line `first_line + 1` of `origin`.
@@ -107,7 +108,7 @@ impl<'a> YamlBuilder<'a> {
     }
 }
 
-/// The core schema of YAML 1.2, less its octal and hexadecimal numbers.
+/// Parses a scalar by the core schema of YAML 1.2, without octal and hexadecimal numbers.
 fn plain(text: &str) -> ConfigValue {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => ConfigValue::Null,

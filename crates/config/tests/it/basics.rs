@@ -1,4 +1,4 @@
-//! Names, folders, globs, rules.
+//! Tests of server names, folders, globs and rules.
 
 use std::path::{Path, PathBuf};
 

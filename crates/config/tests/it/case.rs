@@ -1,13 +1,14 @@
-//! Cases as data: files, environment and what was asked, then what is desired.
+//! Test cases as data: files, environment and options, then the expected desired state.
 //!
-//! A case file holds many cases. `=== name` starts one, `--- place` a part of it:
+//! A case file holds many cases. `=== name` starts one, `--- place` a part:
 //!
 //! - `project/…`, `home/…`, `config/…`, `managed/…`: a file with this content,
-//! - `before project/…`: the same, but it is there only while a person approves everything,
+//! - `before project/…`: a file that exists only while a person approves everything,
 //! - `env`: lines `NAME=VALUE`,
-//! - `ask`: lines such as `approve all`, `approve NAME`, `reject NAME`, `agent NAME`, `strict`, `cwd project/sub`,
-//!   `dynamic {…}`, `dynamic-file project/x.json`, `connectors {…}`, `owner other`, `link project/x to project/y`,
-//!   `old approvals` (as the first version kept them), `show start folders`; and `PATH` in `env` has places in it,
+//! - `ask`: lines such as `approve all`, `approve NAME`, `reject NAME`, `agent NAME`, `strict`,
+//!   `cwd project/sub`, `dynamic {…}`, `dynamic-file project/x.json`, `connectors {…}`, `owner other`,
+//!   `link project/x to project/y`, `old approvals` (in the format of the first version),
+//!   `show start folders`; `PATH` in `env` contains places,
 //! - `expect`: the rendering of the result. Run the tests with `UPDATE=1` to write it.
 
 use std::fmt::Write as _;
@@ -42,16 +43,16 @@ pub(crate) fn cases(text: &str) -> Vec<Case> {
     cases
 }
 
-/// A world of its own for one case.
+/// The folders, environment and options of one case.
 pub(crate) struct World {
     root: PathBuf,
-    /// Kept for its end.
+    /// Deletes the folder on drop.
     _folder: Option<tempfile::TempDir>,
     pub(crate) surroundings: HostContext,
     pub(crate) asked: ResolveOptions,
-    /// Whether the rendering says where commands start.
+    /// Whether the rendering shows in which folder commands start.
     shows_start_folders: bool,
-    /// What is found besides what files say.
+    /// The discovered servers.
     found: Vec<DiscoveredServer>,
 }
 
@@ -62,7 +63,7 @@ impl World {
         Self { _folder: Some(folder), ..world }
     }
 
-    /// A world that somebody else made.
+    /// A world in an existing folder.
     pub(crate) fn at(root: &Path) -> Self {
         let root = root.to_owned();
         for name in ["home/project", "config", "state", "managed"] {
@@ -110,7 +111,7 @@ impl World {
         desired
     }
 
-    /// Approves until nothing more comes up: approving one thing may bring up another.
+    /// Approves until no item is pending: one approval may bring up another item.
     pub(crate) fn approve(&self, which: impl Fn(&str) -> bool) {
         let items: Vec<_> =
             self.desired().pending.into_iter().map(|pending| pending.item).collect();
@@ -118,7 +119,7 @@ impl World {
         self.workspace().approve(&items).unwrap();
     }
 
-    /// `PATH` with places such as `/project/bin` in it; what does not start with `/` stays as it is.
+    /// A `PATH` with places such as `/project/bin`; a part that does not start with `/` stays unchanged.
     fn search_path(&self, value: &str) -> String {
         let place = |folder: &str| match folder.strip_prefix('/') {
             Some(place) => self.path(place).display().to_string(),
@@ -127,7 +128,7 @@ impl World {
         value.split(':').map(place).collect::<Vec<_>>().join(":")
     }
 
-    /// Paths as cases write them.
+    /// Rewrites paths as cases write them.
     pub(crate) fn tidy(&self, text: &str) -> String {
         let root = format!("{}/", self.root.display());
         text.replace(&root, "").replace("home/project", "project")
@@ -146,7 +147,7 @@ fn owner(_: &Path) -> Option<u32> {
 }
 
 impl Case {
-    /// What is desired, as text.
+    /// The desired state as text.
     pub(crate) fn outcome(&self) -> String {
         let mut world = World::new();
         self.prepare(&mut world);
@@ -259,7 +260,7 @@ fn ask(world: &mut World, line: &str) {
     }
 }
 
-/// A compact rendering of everything that matters.
+/// A compact rendering of the desired state.
 pub(crate) fn render(desired: &Desired) -> String {
     let mut lines: Vec<String> = desired.servers.iter().map(server).collect();
     lines.extend(

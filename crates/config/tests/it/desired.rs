@@ -1,4 +1,4 @@
-//! Files, environment and policy in; desired state and problems out.
+//! Tests of resolving, as data: files, environment and policy in; desired state and problems out.
 
 use std::fs;
 use std::path::Path;

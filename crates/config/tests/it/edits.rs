@@ -1,4 +1,4 @@
-//! Edits: what they write, and every byte they leave alone.
+//! Tests of edits: the written text, and every byte outside it.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -112,7 +112,7 @@ fn what_cannot_be_read_is_not_changed() {
 
 // === laws ===
 
-/// A document laid out in some way, with comments and trailing commas here and there.
+/// A document in some layout, with comments and trailing commas here and there.
 fn document() -> impl Strategy<Value = String> {
     let trivia = prop_oneof![
         Just(""),
@@ -166,12 +166,12 @@ fn document() -> impl Strategy<Value = String> {
 
 fn bracketed(open: char, items: Vec<String>, trailing: bool, close: char) -> String {
     let comma = if trailing && !items.is_empty() { "," } else { "" };
-    // A line comment must not swallow what follows, so every item is closed by a line break where it has one.
+    // A line comment must not swallow the text after it, so an item with one ends with a line break.
     let text = items.into_iter().map(|item| if item.contains("//") { item + "\n" } else { item });
     format!("{open}{}{comma}{close}", text.collect::<Vec<_>>().join(","))
 }
 
-/// Whether a reader that knows no comments and no trailing commas can still read what it could before.
+/// Whether a strict JSON parser can still read the text if it could before.
 fn stays_strict(before: &str, after: &str) -> bool {
     let is_strict = |text| serde_json::from_str::<Value>(text).is_ok();
     !is_strict(before) || is_strict(after)
@@ -181,7 +181,7 @@ fn root(text: &str) -> Value {
     get_member(text, &[]).unwrap().unwrap()
 }
 
-/// Whether `long` is `short` with something put in.
+/// Whether `long` is `short` with text inserted.
 fn holds_in_order(long: &str, short: &str) -> bool {
     let mut rest = long.chars();
     short.chars().all(|wanted| rest.any(|found| found == wanted))
@@ -211,7 +211,7 @@ proptest! {
         let mut expected = root(&text);
         expected.as_object_mut().unwrap().shift_remove(&key);
         prop_assert_eq!(root(&after), expected);
-        // The members that stay do so in their own bytes.
+        // The bytes of the other members are unchanged.
         for other in (0..5).filter(|other| *other != index) {
             let member = format!("\"m{other}\":");
             prop_assert_eq!(text.contains(&member), after.contains(&member));
@@ -229,7 +229,7 @@ proptest! {
         let mut expected = root(&text);
         expected[&key] = json!("new value");
         prop_assert_eq!(root(&after), expected);
-        // Setting it back gives the same value, and setting what is there gives the same bytes.
+        // Setting the old value gives an equal value, and setting the present value gives equal bytes.
         prop_assert_eq!(root(&set_member(&after, &[&key], &old).unwrap()), root(&text));
         prop_assert_eq!(set_member(&text, &[&key], &old).unwrap(), text);
     }

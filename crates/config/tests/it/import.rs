@@ -1,4 +1,4 @@
-//! Other clients' files, as those clients write them.
+//! Tests of the readers of other clients' files, with files as those clients write them.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Our entry in other clients' files: what is written, where, and that taking it out leaves every byte as it was.
+//! Tests of our entry in other clients' files: where it is written, and that removing it restores every byte.
 
 use std::path::Path;
 
@@ -24,7 +24,7 @@ fn launch() -> LaunchCommand {
     LaunchCommand { program: "/opt/bin/switchboard".into(), args: vec!["connect".to_owned()] }
 }
 
-/// Into `before`, which becomes `after`, and out again.
+/// Installs into `before`, which becomes `after`, and uninstalls again.
 fn check(client: ClientApp, file: &str, before: &str, after: &str) {
     let home = tempfile::tempdir().unwrap();
     let surroundings = surroundings(home.path());
@@ -100,7 +100,7 @@ fn into_a_client_that_was_never_configured() {
         found.write(&found.entry(&launch()), &surroundings).unwrap();
         let again = look(client, &surroundings).unwrap();
         assert!(matches!(again.standing, InstalledEntry::Ours(_)), "{client}");
-        // What we write is what an import would find there.
+        // An import finds the entry that we wrote.
         let text = std::fs::read_to_string(&found.file).unwrap();
         let origin = switchboard_config::SourceOrigin::file(&found.file);
         let read = switchboard_config::import::read_client_file(client, &origin, &text);

@@ -1,4 +1,4 @@
-//! Laws that hold whatever the configuration.
+//! Property tests that hold for every configuration.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -12,7 +12,7 @@ fn at() -> SourceLocation {
     SourceOrigin::text("test").start()
 }
 
-/// Expands one argument the way an entry is.
+/// Expands one argument as in an entry.
 fn expanded(template: &str, env: &[(String, String)]) -> Option<String> {
     let entry = json!({ "command": "x", "args": [template] });
     let checked = check_entry("s", &entry, &at(), &env.iter().cloned().collect());
@@ -32,7 +32,7 @@ fn entry(command: &str, kind: u8) -> Value {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// A value is text: whatever it holds, it arrives as it is.
+    /// A value is text and is not expanded again.
     #[test]
     fn nothing_is_expanded_twice(value in "(\\$\\{[A-C]\\}|\\$\\{[A-C]:-[a-z$]*\\}|[a-z$\\{\\}:-]){0,8}", before in "[a-z]*", after in "[a-z}]*") {
         let env = [("A".to_owned(), value.clone()), ("B".to_owned(), "b".to_owned()), ("C".to_owned(), "${A}".to_owned())];
@@ -40,14 +40,14 @@ proptest! {
         prop_assert_eq!(expanded(&template, &env), Some(format!("{before}{value}{after}")));
     }
 
-    /// Text without a reference is its own expansion.
+    /// Text without a reference stays unchanged.
     #[test]
     fn plain_text_stays(text in "[a-zA-Z$ {}:-]*") {
         prop_assume!(!text.contains("${"));
         prop_assert_eq!(expanded(&text, &[]), Some(text));
     }
 
-    /// A default is used exactly where the variable is not set.
+    /// A default is used exactly if the variable is not set.
     #[test]
     fn defaults(value in proptest::option::of("[a-z]*"), default in "[a-z ${:-]*") {
         let env: Vec<_> = value.clone().map(|value| ("A".to_owned(), value)).into_iter().collect();
@@ -56,10 +56,11 @@ proptest! {
 }
 
 proptest! {
-    // Each of these writes files.
+    // Each case writes files.
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Of every name the greatest scope that is ready, disabled or invalid counts, and nothing below it is started.
+    /// Of each name, the greatest scope that is ready, disabled or invalid is used, and no server below it is
+    /// started.
     #[test]
     fn the_greatest_scope_counts(kinds in prop::collection::vec(proptest::option::of(0_u8..4), 3 * 3), approved in any::<bool>()) {
         let world = World::new();
@@ -73,7 +74,7 @@ proptest! {
         for name in 0..3 {
             let expected = (0..3).rev().find(|index| match kinds[index * 3 + name] {
                 None => false,
-                // Unapproved, only what is disabled or does not decode counts.
+                // Without approval, only a disabled or invalid entry counts.
                 Some(kind) => *index == 0 || approved || kind == 1 || kind == 2,
             });
             let counts = desired.servers.iter().find(|server| {
@@ -85,7 +86,7 @@ proptest! {
         }
     }
 
-    /// Whatever a project holds, without approval it starts nothing, permits nothing and changes no setting.
+    /// Without approval, a project starts nothing, permits nothing and changes no setting, whatever it holds.
     #[test]
     fn an_unapproved_project_only_takes_away(mcp in document(), shared in document(), local in document()) {
         let world = World::new();
@@ -105,14 +106,14 @@ proptest! {
         prop_assert!(before.rules.deny.iter().all(|rule| after.rules.deny.contains(rule)));
     }
 
-    /// A tree keeps its value whatever way it was made.
+    /// A tree keeps its value through conversions.
     #[test]
     fn trees_keep_their_values(value in document()) {
         prop_assert_eq!(ConfigNode::from_json(&value, &at()).to_json(), value);
     }
 }
 
-/// Settings made of what settings are made of, in no sensible way.
+/// Random settings, made of known members.
 fn document() -> impl Strategy<Value = Value> {
     let key = prop::sample::select(vec![
         "mcpServers",
@@ -186,7 +187,7 @@ fn document() -> impl Strategy<Value = Value> {
                 .into()),
         ]
     });
-    // Most of the time a plausible outline, so that the inner parts are reached.
+    // Mostly a plausible outline, so that the inner parts are reached.
     (inner.clone(), inner.clone(), inner.clone(), inner).prop_map(|(servers, permissions, hooks, rest)| {
         let mut whole = json!({
             "mcpServers": { "mine": { "command": "evil" }, "evil": servers },

@@ -1,4 +1,4 @@
-//! What is shown of an entry.
+//! Tests of redaction: the parts of an entry that are shown.
 
 use serde_json::{Value, json};
 use switchboard_config::redact::redact_entry;

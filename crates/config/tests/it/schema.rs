@@ -1,4 +1,4 @@
-//! The published schemas are those of the types.
+//! Tests that the published schemas and the settings reference match the types.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ fn names(schema: &serde_json::Value) -> Vec<String> {
     schema["properties"].as_object().unwrap().keys().cloned().collect()
 }
 
-/// What the schema offers is what the reader knows.
+/// Every member in the schema is known to the reader.
 #[test]
 fn every_published_member_is_read() {
     let schema = switchboard_config::schema::settings_schema();
@@ -54,7 +54,7 @@ fn every_published_member_is_read() {
     assert_eq!(desired.ready_servers().count(), 3);
 }
 
-/// `INSTA_UPDATE=always` writes it anew.
+/// `INSTA_UPDATE=always` rewrites the page.
 #[test]
 fn the_reference_is_current() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/settings.md");

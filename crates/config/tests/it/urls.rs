@@ -1,4 +1,4 @@
-//! Patterns of URLs in a policy, the nasty ones among them.
+//! Tests of URL patterns in a policy, hostile ones included.
 
 use switchboard_config::UrlPattern;
 
@@ -70,7 +70,8 @@ fn dots_in_paths_are_resolved_first() {
     both("https://a.example/private/*", "https://a.example/public/../private/x");
     both("https://a.example/b/../c", "https://a.example/c");
     neither("https://a.example/public/*", r"https://a.example/public\..\private");
-    // A server may take an escaped slash for a slash: allowed only if harmless both ways, denied if harmful either way.
+    // A server may take an escaped slash for a slash: allowed only if harmless both ways, denied if harmful
+    // either way.
     check("https://a.example/public/*", "https://a.example/public/..%2fprivate", false, true);
     check("https://a.example/private/*", "https://a.example/public/..%2Fprivate/x", false, true);
 }
@@ -85,7 +86,7 @@ fn ports() {
     neither("https://a.example:8443/*", "https://a.example/x");
     neither("https://a.example:443/*", "https://a.example:8443/x");
     both("https://a.example:*/*", "https://a.example:8443/x");
-    // What a pattern leaves out is not allowed, and is denied.
+    // A part that the pattern leaves out is not allowed, and is denied.
     check("https://a.example/*", "https://a.example:8443/x", false, true);
     check("https://a.example", "https://a.example/mcp", false, true);
     both("https://a.example", "https://a.example/");

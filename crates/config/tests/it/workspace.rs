@@ -1,4 +1,4 @@
-//! What the commands do to files and to user state.
+//! Tests of the commands' changes to files and to user state.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -130,7 +130,7 @@ fn switching() {
     ));
 }
 
-/// A server is added, switched off, removed and added again.
+/// A server is added, disabled, removed and added again.
 #[test]
 fn a_removed_server_takes_its_switches_along() {
     use Scope::{Local, User};
@@ -152,7 +152,7 @@ fn a_removed_server_takes_its_switches_along() {
     check(User, &[User], "a ready");
     check(User, &[Local], "a ready");
     check(User, &[Local, User], "a ready");
-    // Other projects may have one of this name, which has to stay off.
+    // Other projects may have a server with this name, which must stay disabled.
     check(Local, &[User], "a disabled");
 }
 
@@ -409,7 +409,7 @@ mod unix {
     }
 }
 
-/// Two hundred processes at once, each adding a server to each of two files; none is lost.
+/// Two hundred processes at once add a server to each of two files; none is lost.
 #[test]
 fn concurrent_adds_lose_nothing() {
     let world = World::new();
@@ -434,7 +434,8 @@ fn concurrent_adds_lose_nothing() {
     assert!(text(&world, "project/.mcp.json").starts_with("{\n  // shared\n"));
 }
 
-/// A process that may write nothing is killed with its new file half made; the next one takes that file away, and no other.
+/// A process that cannot finish is killed with a temporary file; the next process removes that file, and no
+/// other.
 #[test]
 fn what_a_killed_process_left_is_removed() {
     let world = World::new();
@@ -463,7 +464,7 @@ fn what_a_killed_process_left_is_removed() {
     assert_eq!(world.desired().ready_servers().count(), 1);
 }
 
-/// One of the two hundred.
+/// One of the two hundred processes.
 #[test]
 #[ignore = "run by the tests above, as processes of their own"]
 fn add_one() {

@@ -1,4 +1,6 @@
-//! The shape of Anthropic's Messages.
+//! Tool definitions and tool results in the format of Anthropic's Messages API.
+//!
+//! Part of [`Toolbox`]; used by agent loops. It sends nothing: the caller posts the messages.
 
 use serde_json::{Value, json};
 use switchboard_wire::json::Raw;
@@ -9,7 +11,7 @@ use super::turn::{ModelToolCall, ModelToolResult};
 // === impl Toolbox ===
 
 impl Toolbox {
-    /// The tools, as the `tools` of a request.
+    /// Returns the tools, for `tools` of a request.
     pub fn anthropic_tools(&self) -> Vec<Value> {
         let tool = |definition: super::ToolDefinition| {
             json!({
@@ -21,8 +23,8 @@ impl Toolbox {
         self.definitions().into_iter().map(tool).collect()
     }
 
-    /// Makes the calls in a message of the model: from its `content`, blocks of `tool_use`, to blocks of
-    /// `tool_result` for the next message. None, if the model calls nothing.
+    /// Makes the calls in a message of the model: takes its `content`, runs each `tool_use` block, and returns the
+    /// `tool_result` blocks for the next message. Empty if the model calls no tool.
     pub async fn anthropic_results(&self, content: &[Value]) -> Vec<Value> {
         let uses: Vec<&Value> =
             content.iter().filter(|block| block["type"] == "tool_use").collect();

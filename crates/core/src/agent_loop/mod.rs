@@ -1,10 +1,11 @@
-//! For agent loops: the catalog as tool definitions, and tool calls in, tool results out.
+//! An API for agent loops: the catalog as tool definitions for a model, and tool calls in, tool results out.
 //!
-//! A [`Toolbox`] speaks the two shapes that model endpoints use, the Messages of Anthropic and the chat completions of `OpenAI`.
-//! Within one turn of a model, tools that only read run side by side and all others in the order the model gave them.
-//! Nothing else in the engine makes calls wait for one another.
+//! Used by programs that embed the engine; see `examples/agent_loop.rs`. A [`Toolbox`] speaks the two formats of
+//! model endpoints, the Messages of Anthropic and the chat completions of `OpenAI`. Within one turn of a model,
+//! tools that only read run side by side and all others in the order the model gave them; nothing else in the
+//! engine makes calls wait for one another.
 //!
-//! This module refuses to know how a model is reached.
+//! It does not talk to models.
 
 mod anthropic;
 mod openai;
@@ -28,9 +29,9 @@ pub struct Toolbox {
     engine: Engine,
     caller: Caller,
     offer: ToolOffer,
-    /// Tools that a search has found, which are shown from then on.
+    /// Deferred tools that a search has found. The model is shown them from then on.
     found: Arc<Mutex<BTreeSet<String>>>,
-    /// The instructions that the model has read.
+    /// Digests of the instructions that the model has read.
     read: Arc<Mutex<InstructionDigests>>,
     ask: Arc<dyn Fn(PendingQuestion) + Send + Sync>,
 }
@@ -38,13 +39,13 @@ pub struct Toolbox {
 /// Which tools a model is shown from the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToolOffer {
-    /// All of them.
+    /// Every tool.
     All,
-    /// Those that ask to be always loaded, and a tool to find the others with.
+    /// The tools that ask to be always loaded, and a search tool to find the others.
     Search,
 }
 
-/// A tool as a model is told of it.
+/// A tool definition for a model.
 #[derive(Debug, Clone)]
 pub(crate) struct ToolDefinition {
     pub(crate) name: String,
@@ -55,7 +56,7 @@ pub(crate) struct ToolDefinition {
 // === impl Toolbox ===
 
 impl Toolbox {
-    /// Every tool that `caller` may see. Questions that come up are cancelled.
+    /// Makes a toolbox of every tool that `caller` may see. It cancels questions, until a handler is set.
     pub fn new(engine: Engine, caller: Caller) -> Self {
         Self {
             engine,
@@ -67,14 +68,14 @@ impl Toolbox {
         }
     }
 
-    /// Shows this many of the tools.
+    /// Sets which tools the model is shown from the start.
     #[must_use]
     pub fn with_offer(mut self, offer: ToolOffer) -> Self {
         self.offer = offer;
         self
     }
 
-    /// Hands questions to `ask`, which answers them whenever it can. It must not block.
+    /// Hands questions to `ask`, which may answer them at any time. `ask` must not block.
     #[must_use]
     pub fn with_question_handler(
         mut self,
@@ -84,8 +85,8 @@ impl Toolbox {
         self
     }
 
-    /// What the model is to know from the start, for a system prompt: the prompt of the workspace's agent, and the advice
-    /// of all servers as a section.
+    /// Returns the instructions for a system prompt: the prompt of the workspace's agent, and the instructions of
+    /// all servers as a section.
     pub fn instructions(&self) -> String {
         let snapshot = self.engine.snapshot_for(self.caller.principal());
         let (section, digests) = match &snapshot {
@@ -100,8 +101,8 @@ impl Toolbox {
         instructions::append_to_prompt(prompt, section).unwrap_or_default()
     }
 
-    /// What of the servers' advice has changed since the model read it last. Told in a message of its own, it leaves a
-    /// system prompt that is cached as it is.
+    /// Returns the servers' instructions that changed since the model read them last. Sent as a message of its own,
+    /// the change leaves a cached system prompt valid.
     pub fn changed_instructions(&self) -> Option<String> {
         let snapshot = self.engine.snapshot_for(self.caller.principal())?;
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
@@ -111,7 +112,7 @@ impl Toolbox {
         text
     }
 
-    /// What the model is told of, in a stable order.
+    /// Returns the definitions of the tools that the model is shown, in a stable order.
     pub(crate) fn definitions(&self) -> Vec<ToolDefinition> {
         let Some(snapshot) = self.engine.snapshot_for(self.caller.principal()) else {
             return Vec::new();
@@ -147,10 +148,10 @@ impl std::fmt::Debug for Toolbox {
     }
 }
 
-// === impl Definition ===
+// === impl ToolDefinition ===
 
 impl ToolDefinition {
-    /// From a tool as a server lists it.
+    /// Reads a tool definition in the form of `tools/list`.
     fn of(tool: &Raw) -> Option<Self> {
         let text = |key| tool.get(key).ok().flatten().and_then(|value| value.to_text());
         Some(Self {

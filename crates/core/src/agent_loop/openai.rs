@@ -1,4 +1,6 @@
-//! The shape of `OpenAI`'s chat completions.
+//! Tool definitions and tool results in the format of `OpenAI`'s chat completions.
+//!
+//! Part of [`Toolbox`]; used by agent loops. It sends nothing: the caller posts the messages.
 
 use serde_json::{Value, json};
 use switchboard_wire::json::Raw;
@@ -9,7 +11,7 @@ use super::turn::{ModelToolCall, ModelToolResult};
 // === impl Toolbox ===
 
 impl Toolbox {
-    /// The tools, as the `tools` of a request.
+    /// Returns the tools, for `tools` of a request.
     pub fn openai_tools(&self) -> Vec<Value> {
         let tool = |definition: super::ToolDefinition| {
             json!({
@@ -24,8 +26,8 @@ impl Toolbox {
         self.definitions().into_iter().map(tool).collect()
     }
 
-    /// Makes the calls of a message's `tool_calls`: a message of the role `tool` for each, and where there are
-    /// images one of the role `user` with them, since a tool's message holds only text.
+    /// Makes the calls in a message's `tool_calls`. Returns one message of the role `tool` for each, and where
+    /// results have images one message of the role `user` with them, since a `tool` message holds only text.
     pub async fn openai_results(&self, tool_calls: &[Value]) -> Vec<Value> {
         let wanted: Vec<ModelToolCall> = tool_calls.iter().map(parse_tool_call).collect();
         let made = self.run_calls(&wanted).await;
@@ -40,7 +42,7 @@ impl Toolbox {
     }
 }
 
-/// Models write the arguments as text, and not always as JSON.
+/// Parses a tool call. Models write the arguments as text, and not always as JSON.
 fn parse_tool_call(call: &Value) -> ModelToolCall {
     let function = &call["function"];
     let written = function["arguments"].as_str().unwrap_or_default();
@@ -66,7 +68,7 @@ fn message(id: &Value, made: &ModelToolResult) -> Value {
     json!({ "role": "tool", "tool_call_id": id, "content": words.join("\n") })
 }
 
-/// A block of content for a model that takes only text.
+/// Renders a content block as text, for messages that hold only text.
 pub(super) fn content_to_text(block: &Raw) -> String {
     let words =
         |path: &[&str]| block.get_path(path).ok().flatten().and_then(|value| value.to_text());

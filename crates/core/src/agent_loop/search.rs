@@ -1,4 +1,7 @@
-//! A tool to find tools with, for models that are not shown all of them.
+//! The search tool of an agent loop, for models that are not shown every tool
+//! ([`ToolOffer::Search`](super::ToolOffer)).
+//!
+//! Used by `agent_loop::turn`, which runs it like any other tool. Ranking is in `catalog::search`.
 
 use std::sync::PoisonError;
 
@@ -9,7 +12,7 @@ use super::turn::ModelToolResult;
 use super::{ToolDefinition, Toolbox};
 use crate::dispatch::{LIST_RESOURCES_TOOL, READ_RESOURCE_TOOL};
 
-/// The tool's name.
+/// The name of the search tool.
 pub const SEARCH_TOOL_NAME: &str = "SearchMcpTools";
 
 /// How many tools one search finds.
@@ -33,7 +36,7 @@ pub(super) fn definition() -> ToolDefinition {
     }
 }
 
-/// Whether a tool is the engine's own; those only read.
+/// Whether a tool is one of the engine's own. Those only read.
 pub(super) fn is_engine_tool(name: &str) -> bool {
     matches!(name, SEARCH_TOOL_NAME | LIST_RESOURCES_TOOL | READ_RESOURCE_TOOL)
 }
@@ -41,7 +44,7 @@ pub(super) fn is_engine_tool(name: &str) -> bool {
 // === impl Toolbox ===
 
 impl Toolbox {
-    /// Finds tools, and shows them from now on.
+    /// Searches tools by the query in `arguments`. The model is shown the tools found from now on.
     pub(super) fn search(&self, arguments: &Raw) -> ModelToolResult {
         let query = arguments.get("query").ok().flatten().and_then(|query| query.to_text());
         let snapshot = self.engine.snapshot_for(self.caller.principal());

@@ -1,4 +1,7 @@
-//! The calls of one turn of a model, in an order that is safe.
+//! Runs the tool calls of one turn of a model, in a safe order.
+//!
+//! Used by `agent_loop::anthropic` and `agent_loop::openai`. Tools that only read run side by side, all others
+//! alone.
 
 use futures_util::future::join_all;
 use switchboard_wire::json::Raw;
@@ -6,21 +9,21 @@ use switchboard_wire::json::Raw;
 use super::{Toolbox, search};
 use crate::dispatch::{CallEvent, Request};
 
-/// One call a model makes.
+/// One tool call of a model.
 #[derive(Debug, Clone)]
 pub(super) struct ModelToolCall {
     pub(super) name: String,
-    /// What the model gave, or why it cannot be used.
+    /// The arguments, or why they cannot be used.
     pub(super) arguments: Result<Raw, String>,
 }
 
-/// What came of it: blocks of content as the protocol has them, or words for the model about what went wrong.
+/// The result of a tool call: content blocks of MCP, or an error text for the model.
 #[derive(Debug, Clone)]
 pub(super) struct ModelToolResult {
     pub(super) content: Vec<Raw>,
     pub(super) structured: Option<Raw>,
     pub(super) is_error: bool,
-    /// What hooks want the model to know.
+    /// Text that hooks add for the model.
     pub(super) context: Vec<String>,
 }
 
@@ -98,7 +101,7 @@ impl ModelToolResult {
     }
 }
 
-/// An error and everything below it, on one line each.
+/// Renders an error and its causes, one on each line.
 fn error_chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();

@@ -1,4 +1,7 @@
-//! One call that has ended.
+//! The record of one call that has ended, with the identity of its caller.
+//!
+//! Made by `dispatch::call_recorder` and `engine::session::local_call`; written by the audit log, kept in memory by
+//! `engine::snapshot::recent_calls`. The JSON form is in `audit::line`.
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -9,73 +12,74 @@ use super::line;
 use crate::dispatch::{CallError, CallOutcome};
 use crate::permission::DecisionReason;
 
-/// A call that has ended, for the record.
+/// A call that has ended, for the audit log.
 #[derive(Debug, Clone)]
 pub struct CallRecord {
-    /// When it began.
+    /// When the call began.
     pub at: SystemTime,
-    /// Who made it.
+    /// The caller.
     pub who: Arc<CallerIdentity>,
-    /// The server it was for, as configured; empty where that was never known.
+    /// The server that the call was for, as configured; empty where it was never known.
     pub server: String,
-    /// The method.
+    /// The MCP method.
     pub method: Cow<'static, str>,
-    /// What was called, by its full name, or the URI that was read.
+    /// The full name of the tool or prompt, or the URI of the resource that was read.
     pub name: String,
-    /// What was decided about it, where anything was.
+    /// The permission decision, if the call got as far as one.
     pub decision: Option<CallDecision>,
-    /// How it ended.
+    /// How the call ended.
     pub ended: CallEnd,
-    /// How long it took, waiting for people included.
+    /// How long the call took, waiting for people included.
     pub took: Duration,
     /// Bytes of the parameters.
     pub sent: usize,
     /// Bytes of the server's result.
     pub received: usize,
-    /// The number under which it is kept what it said, where that is; see [`crate::Engine::recent_call`].
+    /// The number under which the call's arguments and result are kept, if they are; see
+    /// [`crate::Engine::recent_call`].
     pub kept: Option<u64>,
 }
 
-/// Who made a call.
+/// The caller of a call: workspace, session, client, principal and transport.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallerIdentity {
     /// The folder of the workspace.
     pub workspace: PathBuf,
-    /// The session.
+    /// The id of the session.
     pub session: String,
     /// The client's name, as it gives it.
     pub client: String,
-    /// Whom the session speaks for.
+    /// The principal that the session acts for.
     pub principal: String,
     /// How the client is reached, for people.
     pub transport: &'static str,
 }
 
-/// What was decided about a call, and why.
+/// The permission decision about a call, and its reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CallDecision {
-    /// It may happen.
+    /// The call may happen.
     Allowed(DecisionReason),
-    /// It must not happen.
+    /// The call must not happen.
     Denied(DecisionReason),
-    /// Somebody had to decide, and nobody did.
+    /// A person had to decide, and no answer came.
     Unanswered(DecisionReason),
 }
 
 /// How a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallEnd {
-    /// With a result.
+    /// The server gave a result.
     Result,
-    /// With questions: it goes on when its caller makes it again with the answers, if that ever happens.
+    /// The server answered with questions. The call goes on when its caller makes it again with the answers.
     Asked,
-    /// With a result that says it is an error.
+    /// The server gave a result that is marked as an error.
     ToolError,
-    /// It was not allowed.
+    /// Permission refused the call.
     Refused,
-    /// With an error of this kind, one of [`CallError::kind`]'s words.
+    /// The call failed with an error of this kind, one of the words of [`CallError::kind`].
     Failed(&'static str),
-    /// Its caller gave up on it.
+    /// The caller dropped the call.
     Dropped,
 }
 
@@ -85,7 +89,8 @@ impl CallRecord {
     pub(crate) fn set_end(&mut self, ended: Result<&CallOutcome, &CallError>) {
         self.ended = match ended {
             Ok(outcome) => {
-                // Our own tools decide for themselves, past the stage that would have said so.
+                // The engine's own tools bring their decision with the outcome: they do not pass the permission
+                // stage.
                 let own = || outcome.decision.clone().map(CallDecision::Allowed);
                 self.decision = self.decision.take().or_else(own);
                 if outcome.is_error() { CallEnd::ToolError } else { CallEnd::Result }
@@ -106,16 +111,16 @@ impl CallRecord {
 // === impl CallerIdentity ===
 
 impl CallerIdentity {
-    /// Tells its session from others, and opens none.
+    /// Returns a text that tells this session from others. It cannot be used to enter the session.
     pub fn session_mark(&self) -> String {
         line::session_mark(self.transport, &self.session)
     }
 }
 
-// === impl Decision ===
+// === impl CallDecision ===
 
 impl CallDecision {
-    /// `allow`, `deny` or `unanswered`.
+    /// Returns `allow`, `deny` or `unanswered`.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Allowed(_) => "allow",
@@ -124,7 +129,7 @@ impl CallDecision {
         }
     }
 
-    /// Why.
+    /// Returns the reason of the decision.
     pub fn because(&self) -> &DecisionReason {
         let (Self::Allowed(because) | Self::Denied(because) | Self::Unanswered(because)) = self;
         because
@@ -134,7 +139,7 @@ impl CallDecision {
 // === impl CallEnd ===
 
 impl CallEnd {
-    /// `ok`, `asked`, `tool-error`, `refused`, `failed` or `cancelled`.
+    /// Returns `ok`, `asked`, `tool-error`, `refused`, `failed` or `cancelled`.
     pub fn word(self) -> &'static str {
         match self {
             Self::Result => "ok",

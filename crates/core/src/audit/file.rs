@@ -1,7 +1,8 @@
-//! The file: whole lines at its end, and another file in its place when it is large.
+//! The audit log's file: appends whole lines and rotates the file when it is full.
 //!
-//! Several programs of one user write it at once: a hub, a `serve`, a command. Each write is of whole lines and goes to
-//! the end, wherever that is by then; who finds that the file was put away opens the one that took its place.
+//! Used by the writer thread in `audit::log`. Several processes of one user append to the file at once: a hub, a
+//! `serve`, a command. Each write is of whole lines and goes to the end of the file; a process that finds the file
+//! rotated opens the new one. It does not know the content of lines.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
@@ -10,17 +11,17 @@ use std::path::{Path, PathBuf};
 
 use crate::logs::{FILES_PER_LOG, rotated_path};
 
-/// The file written to.
+/// The audit file that is open for appending.
 #[derive(Debug)]
 pub(super) struct AuditFile {
     path: PathBuf,
     most_bytes: u64,
     open: Option<File>,
-    /// Its last line has no end, so that the next one must not begin there.
+    /// The last line of the file has no line break, so the next write begins with one.
     is_torn: bool,
 }
 
-/// A write that did not come to its end.
+/// A write that stopped before its end.
 #[derive(Debug)]
 pub(super) struct PartialWrite {
     /// How many lines were written whole.
@@ -35,13 +36,13 @@ impl AuditFile {
         Self { path, most_bytes, open: None, is_torn: false }
     }
 
-    /// Adds lines.
+    /// Appends lines, each with its line break.
     pub(super) fn append(&mut self, lines: &[u8]) -> Result<(), PartialWrite> {
         let mut done = 0;
         let Err(why) = self.write(lines, &mut done) else {
             return Ok(());
         };
-        // Whatever became of it, the next write finds out afresh.
+        // The next write opens the file anew, in whichever state this error left it.
         self.open = None;
         Err(PartialWrite { lines: memchr::memchr_iter(b'\n', &lines[..done]).count(), why })
     }
@@ -64,7 +65,7 @@ impl AuditFile {
         Ok(())
     }
 
-    /// Finds the file that is written to now.
+    /// Opens the current file if it was rotated, and rotates it if it is full.
     fn find(&mut self) -> io::Result<()> {
         let is_current = self.open.as_ref().is_some_and(|file| is_same_file(file, &self.path));
         if !is_current {
@@ -88,7 +89,7 @@ impl AuditFile {
         Ok(())
     }
 
-    /// Puts the file away, unless somebody else does so at this moment.
+    /// Rotates the file, unless another process does so at this moment.
     fn rotate(&mut self) -> io::Result<()> {
         let mut options = OpenOptions::new();
         options.create(true).truncate(false).write(true).mode(0o600);
@@ -98,7 +99,7 @@ impl AuditFile {
             Err(TryLockError::WouldBlock) => return Ok(()),
             Err(TryLockError::Error(error)) => return Err(error),
         }
-        // Whoever had the lock before may have done it.
+        // The process that held the lock before may have rotated the file already.
         if self.open.as_ref().is_some_and(|file| is_same_file(file, &self.path)) {
             for age in (1..FILES_PER_LOG).rev() {
                 match fs::rename(rotated_path(&self.path, age - 1), rotated_path(&self.path, age)) {
@@ -111,7 +112,7 @@ impl AuditFile {
     }
 }
 
-/// Whether an open file is the one of this name.
+/// Whether `path` still names the open file.
 fn is_same_file(file: &File, path: &Path) -> bool {
     let inode = |facts: fs::Metadata| (facts.dev(), facts.ino());
     let ours = file.metadata().map(inode);

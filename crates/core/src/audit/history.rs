@@ -1,4 +1,7 @@
-//! The audit log, read again.
+//! Reading and following the audit log, with a filter.
+//!
+//! Used by `switchboard audit` and the hub's admin page (`hub::admin::activity`). It does not write the log
+//! (`audit::log`).
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -9,32 +12,32 @@ use std::time::SystemTime;
 use super::{AuditEntry, AuditLog};
 use crate::logs::{FILES_PER_LOG, LogFollower, format_timestamp, off_the_runtime, rotated_path};
 
-/// Which calls are wanted.
+/// Selects entries of the audit log.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AuditFilter {
-    /// Those of this server.
+    /// Only calls to this server.
     server: Option<String>,
-    /// Those from then on, as a log writes it.
+    /// Only entries from this timestamp on, in the form that the log uses.
     since: Option<String>,
 }
 
-/// What was found.
+/// The entries that a read of the audit log found.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AuditHistory {
-    /// The last entries that were wanted, oldest first.
+    /// The last entries that match the filter, oldest first.
     pub entries: Vec<AuditEntry>,
-    /// Lines that nobody understands.
+    /// The number of lines that could not be parsed.
     pub unreadable: usize,
 }
 
-/// The log as it grows.
+/// Follows the audit log as it grows.
 #[derive(Debug)]
 pub struct AuditFollower {
     lines: LogFollower,
     filter: AuditFilter,
 }
 
-/// The last `most` entries of the log in a folder of logs.
+/// Reads the last `most` matching entries of the audit log in the log folder `dir`.
 pub async fn read_audit_log(
     dir: &Path,
     filter: AuditFilter,
@@ -66,7 +69,7 @@ pub async fn read_audit_log(
     .await
 }
 
-/// Follows the log in a folder of logs from its end on.
+/// Follows the audit log in the log folder `dir` from its end on.
 pub async fn follow_audit_log(dir: &Path, filter: AuditFilter) -> io::Result<AuditFollower> {
     Ok(AuditFollower { lines: LogFollower::open(AuditLog::path(dir)).await?, filter })
 }
@@ -74,7 +77,7 @@ pub async fn follow_audit_log(dir: &Path, filter: AuditFilter) -> io::Result<Aud
 // === impl AuditFollower ===
 
 impl AuditFollower {
-    /// Waits for entries that are wanted; may be none of those that came. May be dropped while it waits.
+    /// Waits for new entries and returns those that match, which may be none. Cancel-safe.
     pub async fn next(&mut self) -> io::Result<Vec<AuditEntry>> {
         let lines = self.lines.next_lines().await?;
         let read = lines.iter().map(|line| self.filter.read(line.as_bytes()));
@@ -83,24 +86,24 @@ impl AuditFollower {
     }
 }
 
-/// What a line is.
+/// How a line of the log relates to a filter.
 enum LineMatch {
     Wanted(AuditEntry),
     Unwanted,
     Unreadable,
 }
 
-// === impl Filter ===
+// === impl AuditFilter ===
 
 impl AuditFilter {
-    /// Only calls of this server.
+    /// Selects only calls to this server.
     #[must_use]
     pub fn of_server(mut self, server: impl Into<String>) -> Self {
         self.server = Some(server.into());
         self
     }
 
-    /// Only what began at `since` or later.
+    /// Selects only calls that began at `since` or later.
     #[must_use]
     pub fn since(mut self, since: SystemTime) -> Self {
         self.since = Some(format_timestamp(since));
@@ -118,13 +121,13 @@ impl AuditFilter {
         }
     }
 
-    /// What is missing may have been anything, and is told to everybody.
+    /// A gap matches every filter of servers: the missing calls may have been to any server.
     fn wants(&self, entry: &AuditEntry) -> bool {
         let (time, server) = match entry {
             AuditEntry::Call(line) => (&line.time, Some(&line.server)),
             AuditEntry::Lost(lost) => (&lost.time, None),
         };
-        // Times of one form are in the order of their text.
+        // Timestamps of one format sort as text.
         let is_in_time = self.since.as_ref().is_none_or(|since| time >= since);
         let is_of_server = match (&self.server, server) {
             (Some(wanted), Some(server)) => wanted == server,

@@ -1,7 +1,9 @@
-//! A call as a line of JSON. Nothing gets into one that could be a secret: no values of arguments, no words of hooks,
-//! no ids that open a session, and of addresses neither user nor query.
+//! One line of the audit log: its JSON members, and the redaction of texts that go into it.
+//!
+//! Read by `switchboard audit`, the terminal UI and the hub's admin page; written by `audit::line_writer` and
+//! `audit::log`. A line holds no secret: no values of arguments, no output of hooks, no session ids that a client
+//! could use, and of URLs neither user nor query.
 
-use std::borrow::Cow;
 use std::time::{Duration, SystemTime};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -14,8 +16,8 @@ use super::{CallDecision, CallEnd, CallRecord};
 use crate::logs::format_timestamp;
 use crate::permission::DecisionReason;
 
-/// How much of a name is kept; peers choose them.
-pub(super) const MAX_NAME_CHARS: usize = 256;
+/// Names are cut to this many characters: servers and clients choose them.
+const MAX_NAME_CHARS: usize = 256;
 
 /// One line of the audit log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,7 +25,7 @@ pub(super) const MAX_NAME_CHARS: usize = 256;
 pub enum AuditEntry {
     /// A call.
     Call(Box<AuditCallLine>),
-    /// Calls that are missing.
+    /// Calls that are missing from the log.
     Lost(AuditGap),
 }
 
@@ -31,46 +33,46 @@ pub enum AuditEntry {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AuditCallLine {
-    /// When it began, RFC 3339 in UTC.
+    /// When the call began, RFC 3339 in UTC.
     pub time: String,
-    /// Whom it was made for.
+    /// The principal that the call was made for.
     pub principal: String,
     /// The client's name, as it gives it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub client: String,
-    /// How the client is reached.
+    /// The transport that the client uses.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub transport: String,
-    /// Tells sessions apart; it opens none.
+    /// Tells sessions apart; it cannot be used to enter one.
     pub session: String,
     /// The folder of the workspace.
     pub workspace: String,
     /// The server, where it was known.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub server: String,
-    /// The method.
+    /// The MCP method.
     pub method: String,
-    /// What was called or read.
+    /// The name of the tool or prompt, or the URI of the resource.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
     /// `allow`, `deny` or `unanswered`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<String>,
-    /// What decided: `rule`, `hook`, `mode`, `client`, `person`, …
+    /// The kind of reason: `rule`, `hook`, `mode`, `client`, `person`, …
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// The rule, or the mode.
+    /// The text of the rule, or the mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
-    /// Where the rule stands.
+    /// The file, line and column of the rule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<String>,
     /// `ok`, `asked`, `tool-error`, `refused`, `failed` or `cancelled`.
     pub outcome: String,
-    /// What kind of failure it was.
+    /// The kind of failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// How long it took, in microseconds.
+    /// How long the call took, in microseconds.
     pub micros: u64,
     /// Bytes of the parameters.
     pub sent: u64,
@@ -78,21 +80,21 @@ pub struct AuditCallLine {
     pub received: u64,
 }
 
-/// Calls that could not be written down.
+/// Calls that could not be written to the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditGap {
-    /// When that was noticed to be over.
+    /// When the writer could write again.
     pub time: String,
-    /// How many.
+    /// How many calls are missing.
     pub lost: u64,
-    /// Why.
+    /// Why they could not be written.
     pub why: String,
 }
 
-// === impl Line ===
+// === impl AuditCallLine ===
 
 impl AuditCallLine {
-    /// What may be told of a call.
+    /// Makes the line of a call, with redacted texts.
     pub fn from_record(called: &CallRecord) -> Self {
         let who = &called.who;
         let because = called.decision.as_ref().map(CallDecision::because);
@@ -132,8 +134,9 @@ impl AuditGap {
     }
 }
 
-/// What decided, in a word. What hooks and classifiers said may hold anything, and is not kept.
-pub(super) fn reason_word(because: &DecisionReason) -> &'static str {
+/// The kind of reason as one word. The words of hooks and classifiers may hold anything, so the log leaves them
+/// out.
+fn reason_word(because: &DecisionReason) -> &'static str {
     match because {
         DecisionReason::Rule(_) => "rule",
         DecisionReason::Hook { .. } => "hook",
@@ -149,15 +152,15 @@ pub(super) fn reason_word(because: &DecisionReason) -> &'static str {
     }
 }
 
-/// What was wanted to be asked about, where nobody was asked.
-pub(super) fn underlying_reason(because: &DecisionReason) -> &DecisionReason {
+/// The reason to ask, of a decision that was made because the mode asks no one.
+fn underlying_reason(because: &DecisionReason) -> &DecisionReason {
     match because {
         DecisionReason::NobodyAsked { ask } => underlying_reason(ask),
         because => because,
     }
 }
 
-/// The rule or the mode, and where a rule stands.
+/// The rule or the mode, and the location of a rule.
 fn rule(because: &DecisionReason) -> (Option<String>, Option<String>) {
     match underlying_reason(because) {
         DecisionReason::Rule(rule) => {
@@ -168,38 +171,12 @@ fn rule(because: &DecisionReason) -> (Option<String>, Option<String>) {
     }
 }
 
-pub(super) fn micros(took: Duration) -> u64 {
+fn micros(took: Duration) -> u64 {
     u64::try_from(took.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// Text of a peer or a file: one line, not long, without what could be a secret.
+/// Redacts text of a peer or a file: one line, cut to [`MAX_NAME_CHARS`], without parts that could be secrets.
 fn to_safe_text(text: &str) -> String {
-    sanitize_text(text).into_owned()
-}
-
-/// The same; borrowed where nothing has to be done to it, not even to be JSON.
-pub(super) fn sanitize_text(text: &str) -> Cow<'_, str> {
-    if is_plain(text) { Cow::Borrowed(text) } else { Cow::Owned(clean_text(text)) }
-}
-
-/// Whether that is seen at a glance, as it is of nearly all text.
-pub(super) fn is_plain(text: &str) -> bool {
-    text.len() <= MAX_NAME_CHARS
-        && text.bytes().all(|byte| PLAIN_BYTES[usize::from(byte)])
-        && !redact::is_token(text)
-}
-
-/// Bytes of text that is told as it is. Secrets of a URL stand before an `@` or after a `?`.
-const PLAIN_BYTES: [bool; 256] = {
-    let (mut plain, mut byte) = ([false; 256], b' ');
-    while byte <= b'~' {
-        plain[byte as usize] = !matches!(byte, b'"' | b'\\' | b'?' | b'#' | b'@');
-        byte += 1;
-    }
-    plain
-};
-
-fn clean_text(text: &str) -> String {
     let line = sanitize::sanitize_line(text);
     let (plain, rest) = line.split_at(line.find(['?', '#']).unwrap_or(line.len()));
     let mut shown = redact::redact_text(plain);
@@ -209,14 +186,14 @@ fn clean_text(text: &str) -> String {
         shown.truncate(cut);
         shown.push('…');
     } else if !rest.is_empty() {
-        // What stands there is data.
+        // The query and the fragment of a URL may hold secrets.
         shown.push_str(&rest[..1]);
         shown.push('…');
     }
     shown
 }
 
-/// Over the network a session's id is what its client comes in with; only its hash is written down.
+/// Hashes the id of a session that is reached over the network, since the client authenticates with that id.
 pub(super) fn session_mark(transport: &str, session: &str) -> String {
     match transport {
         "http" | "sse" | "ws" => URL_SAFE_NO_PAD.encode(&Sha256::digest(session)[..9]),
@@ -226,22 +203,7 @@ pub(super) fn session_mark(transport: &str, session: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-    use serde_json::json;
-
     use super::*;
-
-    proptest! {
-        #[test]
-        fn plain_text_has_nothing_to_clean_or_escape(
-            text in "(sk-|ghp_|eyJ)?[a-z]{0,3}(://)?[ab:@?#\"\\\\]{0,4}[ -~]{0,4}[a-z0-9_.:/-]{0,300}\\PC{0,2}"
-        ) {
-            if is_plain(&text) {
-                prop_assert_eq!(clean_text(&text), &*text);
-                prop_assert_eq!(json!(text).to_string(), format!("\"{text}\""));
-            }
-        }
-    }
 
     #[test]
     fn what_is_shown_of_a_name() {

@@ -1,4 +1,7 @@
-//! The audit log that comes with the engine.
+//! The audit log of the engine: a queue, a writer thread and a rotated file of JSON lines.
+//!
+//! Opened by `engine::storage`; `switchboard audit` asks it for the path of the file. Reading the log is in
+//! `audit::history`.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,56 +13,55 @@ use futures_util::future::BoxFuture;
 use serde::Serialize;
 
 use super::file::{AuditFile, PartialWrite};
-use super::line::AuditGap;
-use super::line_writer::Pen;
+use super::line::{AuditCallLine, AuditGap};
 use super::queue::{AuditBatch, AuditQueue, WriteFailure};
 use super::{AuditSink, CallRecord};
 use crate::problem::{EngineProblem, EngineProblemKind};
 
-/// The name of the file that is written to; older ones stand beside it as `.1`, `.2` and `.3`.
+/// The name of the current file; older files stand beside it as `.1`, `.2` and `.3`.
 const AUDIT_FILE_NAME: &str = "audit.jsonl";
-/// How large a file becomes.
+/// The size at which a file is rotated.
 const MAX_FILE_BYTES: u64 = 16 << 20;
-/// How long whoever settles waits for the disk.
+/// How long [`AuditSink::settle`] waits for the disk.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(2);
-/// How much of the memory that a batch took is kept for the next.
+/// How many bytes of the write buffer are kept between batches.
 const MAX_KEPT_BUFFER_BYTES: usize = 256 << 10;
 const QUEUE_FULL_MESSAGE: &str = "calls ended faster than they could be written";
 
-/// Lines of JSON in a rotated, private file, written by a thread of their own. When the disk cannot follow, or fails,
-/// calls go on; what is missing is counted, told as a problem, and written down as soon as it can be.
+/// Writes JSON lines to a rotated, private file, on a thread of its own. When the disk is too slow, or fails, calls
+/// go on: the log counts the missing calls, reports them as a problem, and writes the count as soon as the disk
+/// works again.
 #[derive(Debug)]
 pub struct AuditLog {
     queue: Arc<AuditQueue>,
 }
 
-/// The thread's side.
+/// The state of the writer thread.
 struct AuditWriter {
     queue: Arc<AuditQueue>,
     file: AuditFile,
-    /// What is missing and not written down yet.
+    /// Calls that are missing from the file, as long as no line says so.
     missing: Option<WriteFailure>,
-    pen: Pen,
-    /// What is written next.
+    /// The lines that are written next.
     page: Vec<u8>,
 }
 
 // === impl AuditLog ===
 
 impl AuditLog {
-    /// The log in a folder of logs. Nothing is written before there is something to write.
+    /// Opens the log in the log folder `dir`. The file is created with the first line.
     pub fn open(dir: &Path) -> io::Result<Self> {
         Self::with_size(dir, MAX_FILE_BYTES)
     }
 
-    /// The same, with files of another size.
+    /// Like [`AuditLog::open`], with another maximum file size.
     pub fn with_size(dir: &Path, most_bytes: u64) -> io::Result<Self> {
         let queue = Arc::new(AuditQueue::default());
         let file = AuditFile::new(Self::path(dir), most_bytes);
         let taken = Arc::clone(&queue);
         let write = move || {
-            let (pen, page) = (Pen::default(), Vec::new());
-            let mut writer = AuditWriter { queue: taken, file, missing: None, pen, page };
+            let page = Vec::new();
+            let mut writer = AuditWriter { queue: taken, file, missing: None, page };
             let mut batch = AuditBatch::default();
             while writer.queue.take(&mut batch) {
                 writer.write(&batch);
@@ -69,7 +71,7 @@ impl AuditLog {
         Ok(Self { queue })
     }
 
-    /// The file that is written to in a folder of logs.
+    /// The path of the current audit file in the log folder `dir`.
     pub fn path(dir: &Path) -> PathBuf {
         dir.join(AUDIT_FILE_NAME)
     }
@@ -104,7 +106,7 @@ impl Drop for AuditLog {
     }
 }
 
-// === impl Writer ===
+// === impl AuditWriter ===
 
 impl AuditWriter {
     fn write(&mut self, batch: &AuditBatch) {
@@ -118,7 +120,7 @@ impl AuditWriter {
             push(&mut self.page, &AuditGap::new(*lost, why));
         }
         for called in &batch.calls {
-            self.pen.write(&mut self.page, called);
+            push(&mut self.page, &AuditCallLine::from_record(called));
         }
         if let Err(PartialWrite { lines, why }) = self.file.append(&self.page) {
             let calls = match told {
@@ -145,7 +147,7 @@ impl AuditWriter {
 
 fn push(page: &mut Vec<u8>, line: &impl Serialize) {
     let before = page.len();
-    // Strings and numbers: there is nothing in them that could fail.
+    // A line holds strings and numbers only, so serialization does not fail.
     if serde_json::to_writer(&mut *page, line).is_err() {
         page.truncate(before);
         return;

@@ -1,15 +1,16 @@
-//! A record of every call: who called what, what was decided and why, how it ended, how long it took.
+//! The audit record of every call: caller, server, tool, permission decision with its reason, outcome and duration.
 //!
-//! A call makes one [`CallRecord`], however it ends, and hands it to an [`AuditSink`], which must not hold the call up. The one
-//! that comes with the engine is [`AuditLog`]: lines of JSON in a rotated file that only its owner can read.
+//! A call makes one [`CallRecord`], however it ends. `dispatch` hands the record to an [`AuditSink`], which must
+//! not hold the call up. The engine comes with [`AuditLog`]: lines of JSON in a rotated file that only its owner
+//! can read. `switchboard audit` and the hub's admin page read that file.
 //!
-//! Values of arguments and results are never part of it (`engine::Said` has them, in memory). This module refuses to know who reads it.
+//! The audit log never holds values of arguments or results (`engine::snapshot::recent_calls` keeps them, in
+//! memory).
 
 mod call_record;
 mod file;
 mod history;
 mod line;
-mod line_writer;
 mod log;
 mod queue;
 
@@ -24,14 +25,14 @@ pub use log::AuditLog;
 
 use crate::problem::EngineProblem;
 
-/// Where records go. Another machine's store would implement it too.
+/// Where the records of calls go. A store on another machine would implement this trait too.
 pub trait AuditSink: Send + Sync + 'static {
-    /// Takes the record of a call that has ended. It never waits; what it cannot take it counts.
+    /// Takes the record of a call that has ended. Never waits; counts the records that it cannot take.
     fn record_call(&self, called: &Arc<CallRecord>);
 
-    /// What is wrong with it, if anything: what was lost is told, never passed over.
+    /// The sink's current problem, if any. It also reports records that were lost.
     fn problem(&self) -> Option<EngineProblem>;
 
-    /// Waits, for a moment at most, until what was taken is kept.
+    /// Waits, for a moment at most, until the records taken so far are stored.
     fn settle(&self) -> BoxFuture<'_, ()>;
 }

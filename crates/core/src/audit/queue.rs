@@ -1,31 +1,34 @@
-//! Records on their way to the disk: so many and no more.
+//! The bounded queue of call records between calls and the writer thread of the audit log.
+//!
+//! Used by `audit::log`. It holds at most `MAX_WAITING_RECORDS` and counts the records beyond. It does not touch
+//! the disk.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::CallRecord;
 
-/// How many may wait. Past that they are counted, and the count is written down.
+/// How many records may wait. Records beyond are counted, and the count is written to the log.
 const MAX_WAITING_RECORDS: usize = 8192;
-/// For how long records are gathered before they are written together.
+/// How long the writer gathers records before it writes them together.
 const BATCH_INTERVAL: Duration = Duration::from_millis(20);
 
-/// What waits. Pushing takes a lock for as long as one push takes, and wakes the writer only when it sleeps.
+/// The queue. `push` holds the lock only for the push, and wakes the writer only when the writer sleeps.
 #[derive(Debug, Default)]
 pub(super) struct AuditQueue {
     state: Mutex<AuditQueueState>,
-    /// Something waits, or nothing more will.
+    /// Signals that a record waits, or that the queue is closed.
     filled: Condvar,
-    /// More is written, or lost.
+    /// Signals that more records are written or lost.
     written: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct AuditQueueState {
     batch: AuditBatch,
-    /// The writer is about something, and looks by itself for more.
+    /// The writer is at work, and takes new records when it has finished.
     is_awake: bool,
-    /// How many records ever came, how many of them are written or lost, and up to which somebody waits for that.
+    /// How many records ever came, how many are written or lost, and up to which record a settling caller waits.
     came: u64,
     over: u64,
     wanted: u64,
@@ -33,22 +36,22 @@ struct AuditQueueState {
     trouble: Option<WriteFailure>,
 }
 
-/// What is written together.
+/// Records that are written together.
 #[derive(Debug, Default)]
 pub(super) struct AuditBatch {
     pub(super) calls: Vec<Arc<CallRecord>>,
-    /// How many there was no room for.
+    /// How many records did not fit into the queue.
     pub(super) lost: u64,
 }
 
-/// What the disk said, and what that cost.
+/// The error of the disk, and how many records it cost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct WriteFailure {
     pub(super) why: String,
     pub(super) lost: u64,
 }
 
-// === impl Queue ===
+// === impl AuditQueue ===
 
 impl AuditQueue {
     pub(super) fn push(&self, called: &Arc<CallRecord>) {
@@ -59,7 +62,7 @@ impl AuditQueue {
         } else {
             state.batch.lost += 1;
         }
-        // Those who push before it is awake need not wake it too.
+        // Callers that push before the writer is awake need not wake it too.
         let was_awake = std::mem::replace(&mut state.is_awake, true);
         drop(state);
         if !was_awake {
@@ -67,8 +70,7 @@ impl AuditQueue {
         }
     }
 
-    /// Waits for something to write, and exchanges it for what was written before; `false` once all is written and
-    /// nothing more will come.
+    /// Waits for records and swaps them for the written batch; `false` once the queue is closed and empty.
     pub(super) fn take(&self, batch: &mut AuditBatch) -> bool {
         let mut state = self.state();
         state.over += batch.count();
@@ -89,7 +91,8 @@ impl AuditQueue {
         true
     }
 
-    /// Waits until all that has come is written or lost, whatever comes meanwhile; `false` if that takes longer.
+    /// Waits until all records that have come so far are written or lost; `false` if that takes longer than
+    /// `patience`.
     pub(super) fn wait_written(&self, patience: Duration) -> bool {
         let mut state = self.state();
         let all = state.came;
@@ -100,7 +103,7 @@ impl AuditQueue {
         !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 
-    /// Nothing more will come.
+    /// Closes the queue: no more records will come.
     pub(super) fn close(&self) {
         self.state().is_closed = true;
         self.filled.notify_one();
@@ -119,10 +122,10 @@ impl AuditQueue {
     }
 }
 
-// === impl Batch ===
+// === impl AuditBatch ===
 
 impl AuditBatch {
-    /// The room is kept: the next ones need it at once.
+    /// Keeps the capacity: the next batch needs it at once.
     fn clear(&mut self) {
         self.calls.clear();
         self.lost = 0;
@@ -166,7 +169,7 @@ mod tests {
         })
     }
 
-    /// Whoever waits need not see the end of what others do.
+    /// `wait_written` returns once the records that came before it are written, even while others push.
     #[test]
     fn what_came_before_is_waited_for_and_no_more() {
         let queue = AuditQueue::default();
@@ -175,7 +178,7 @@ mod tests {
         queue.push(&called());
         assert!(queue.take(&mut batch));
         assert!(!queue.wait_written(Duration::ZERO), "it is only being written");
-        // One comes while that one is written.
+        // Another record comes while the first is written.
         queue.push(&called());
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| queue.wait_written(Duration::from_mins(1)));
@@ -185,7 +188,7 @@ mod tests {
             queue.push(&called());
             assert!(queue.take(&mut batch));
             queue.push(&called());
-            // The writer comes back for more: what was waited for is written.
+            // The writer comes back for more: the awaited records are written.
             scope.spawn(|| queue.take(&mut batch));
             assert!(waiting.join().unwrap());
         });

@@ -1,32 +1,34 @@
-//! What a tool says about its effects. It is the server's word: it may make a call easier to allow, never override a
-//! rule.
+//! The annotations of a tool: the server's hints about its effects.
+//!
+//! Used by `permission` (modes and classifier) and by the fronts. They are the server's claim: they may make a call
+//! easier to allow, but never override a rule.
 
 use serde::{Deserialize, Serialize};
 use switchboard_wire::json::Raw;
 
-/// The hints of a tool. An absent hint means what the protocol says it means.
+/// The hints of a tool. An absent hint has the default of the protocol.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolAnnotations {
-    /// It changes nothing.
+    /// The tool changes nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_only_hint: Option<bool>,
-    /// It may destroy something.
+    /// The tool may destroy something.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub destructive_hint: Option<bool>,
-    /// Calling it twice is the same as calling it once.
+    /// A repeated call has no further effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotent_hint: Option<bool>,
-    /// It reaches beyond a closed world, such as the web.
+    /// The tool reaches beyond a closed world, for example the web.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_world_hint: Option<bool>,
 }
 
-// === impl Annotations ===
+// === impl ToolAnnotations ===
 
 impl ToolAnnotations {
-    /// The hints in a tool's definition. One that is not a boolean counts as absent, which is the more
-    /// careful reading of each.
+    /// Reads the hints from a tool's definition. A hint that is not a boolean counts as absent, which is the more
+    /// careful reading.
     pub fn from_tool(tool: &Raw) -> Self {
         let hint = |name| flag(tool, &["annotations", name]);
         Self {
@@ -37,28 +39,28 @@ impl ToolAnnotations {
         }
     }
 
-    /// Whether it changes nothing; assumed not.
+    /// Whether the tool changes nothing; by default no.
     pub fn is_read_only(self) -> bool {
         self.read_only_hint.unwrap_or(false)
     }
 
-    /// Whether it may destroy something; assumed so, unless it only reads.
+    /// Whether the tool may destroy something; by default yes, unless it only reads.
     pub fn is_destructive(self) -> bool {
         !self.is_read_only() && self.destructive_hint.unwrap_or(true)
     }
 
-    /// Whether calling it twice is the same as calling it once; assumed not.
+    /// Whether a repeated call has no further effect; by default no.
     pub fn is_idempotent(self) -> bool {
         self.idempotent_hint.unwrap_or(false)
     }
 
-    /// Whether it reaches beyond a closed world; assumed so.
+    /// Whether the tool reaches beyond a closed world; by default yes.
     pub fn is_open_world(self) -> bool {
         self.open_world_hint.unwrap_or(true)
     }
 }
 
-/// A key that stands twice counts as absent.
+/// Reads a boolean. A key that occurs twice counts as absent.
 fn flag(tool: &Raw, path: &[&str]) -> Option<bool> {
     tool.get_path(path).ok().flatten()?.decode().ok()
 }

@@ -1,4 +1,7 @@
-//! The one tool of a server that somebody has to sign in to first. It is ours, under the server's name.
+//! The `authenticate` tool that stands in for the tools of a server that needs a sign-in.
+//!
+//! Used by `engine::snapshot::build`, which lists it under the server's name, and by `dispatch::tool`, which
+//! answers its calls. Signing in itself is in `connection::sign_in`.
 
 use std::sync::{Arc, LazyLock};
 
@@ -12,7 +15,7 @@ const DESCRIPTION: &str = "Somebody has to sign in before this server can be use
     once with the address of a page. Show that address to the user, who signs in there in their browser. The tools of \
     the server take the place of this one as soon as they have.";
 
-/// Nothing in it comes from a server, so there is nothing in it that could fail to be read.
+/// The tool. Its definition is constant, so parsing does not fail.
 static TOOL: LazyLock<Option<Arc<Tool>>> = LazyLock::new(|| {
     let item = json!({
         "name": AUTHENTICATE_TOOL_NAME,
@@ -26,12 +29,12 @@ static TOOL: LazyLock<Option<Arc<Tool>>> = LazyLock::new(|| {
     Some(Arc::new(tool))
 });
 
-/// What a server offers that somebody has to sign in to.
+/// The lists of a server that needs a sign-in: its former lists, with this tool as the only one.
 pub(crate) fn sign_in_lists(before: &ServerLists) -> ServerLists {
     before.with_tools(ParsedList { items: TOOL.iter().cloned().collect(), problems: Vec::new() })
 }
 
-/// Whether it is that tool, and not one that a server calls the same.
+/// Whether `tool` is this tool, and not a server's tool of an equal name.
 pub(crate) fn is_authenticate_tool(tool: &Tool) -> bool {
     TOOL.as_ref().is_some_and(|ours| std::ptr::eq(&raw const **ours, tool))
 }

@@ -1,4 +1,6 @@
-//! The catalog under names of one style.
+//! Lookup of tools and prompts by name, in one name style.
+//!
+//! Used by `catalog::contents`, `dispatch::find` and the gateway. Building the names is in `catalog::names`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,13 +25,14 @@ pub(super) struct Lookups {
 
 #[derive(Debug)]
 struct Lookup {
-    /// One for each item; none where two items would share it.
+    /// The name of each item; `None` where two items would share it.
     names: Vec<Option<String>>,
-    /// Where an item of a name stands. Bare names that had to be reduced are here as their server wrote them too.
+    /// The index of the item with each name. Bare names that had to be reduced are here in the server's spelling
+    /// too.
     places: HashMap<String, usize>,
 }
 
-/// One name for each label; none where two would share it, since the name could mean either.
+/// Returns one name for each label; `None` where two labels would share it, since the name could mean either.
 pub(super) fn unique_names<'l>(
     labels: impl Iterator<Item = &'l ItemLabel>,
     style: NameStyle,
@@ -50,30 +53,30 @@ impl<'c> CatalogNames<'c> {
         Self { catalog, lookups }
     }
 
-    /// The tools and their names. A tool whose name would be another's too is not there.
+    /// Returns the tools with their names. A tool that would share its name with another is left out.
     pub fn tools(self) -> impl Iterator<Item = (&'c str, &'c Arc<ListedTool>)> {
         self.lookups.tools.names().zip(&self.catalog.tools).filter_map(named_pair)
     }
 
-    /// Tools that have no name of this style, since it would be another's too.
+    /// Returns the tools that have no name of this style, because another tool would share it.
     pub fn unnamed_tools(self) -> impl Iterator<Item = &'c Arc<ListedTool>> {
         let tools = self.lookups.tools.names().zip(&self.catalog.tools);
         tools.filter(|(name, _)| name.is_none()).map(|(_, listed)| listed)
     }
 
-    /// The tool of this name, exactly. Among bare names, also the one that its server calls so.
+    /// Returns the tool of exactly this name. Among bare names, the server's own spelling counts too.
     pub fn tool(self, name: &str) -> Option<&'c Arc<ListedTool>> {
         self.lookups.tools.places.get(name).map(|place| &self.catalog.tools[*place])
     }
 
-    /// The name of this style of the tool that has this full name.
+    /// Returns the name in this style of the tool with the full name `full`.
     pub fn tool_name(self, full: &str) -> Option<&'c str> {
         let place = self.catalog.names(NameStyle::Full).lookups.tools.places.get(full)?;
         self.lookups.tools.names[*place].as_deref()
     }
 
-    /// Up to three tools that the mistyped `name` may mean, closest first. Where `server` is given, only its tools: a
-    /// client that sees one server is not told what others offer.
+    /// Returns up to three tools that the mistyped `name` may mean, closest first. With `server`, only tools of
+    /// that server: a client that sees one server must not learn the tools of others.
     pub fn suggest_tools(self, name: &str, server: Option<&str>) -> Vec<String> {
         let seen = self.tools().filter(|(_, tool)| server.is_none_or(|only| only == tool.server()));
         let candidate = |(shown, tool): (&'c str, &'c Arc<ListedTool>)| {
@@ -83,7 +86,7 @@ impl<'c> CatalogNames<'c> {
         suggest::closest(&seen.map(candidate).collect::<Vec<_>>(), name)
     }
 
-    /// The same among prompts.
+    /// Like [`Self::suggest_tools`], among prompts.
     pub fn suggest_prompts(self, name: &str, server: Option<&str>) -> Vec<String> {
         let is_seen = |prompt: &ListedPrompt| server.is_none_or(|only| only == prompt.server());
         let seen = self.prompts().filter(|(_, prompt)| is_seen(prompt));
@@ -95,12 +98,12 @@ impl<'c> CatalogNames<'c> {
         suggest::closest(&seen.map(candidate).collect::<Vec<_>>(), name)
     }
 
-    /// The prompts and their names.
+    /// Returns the prompts with their names.
     pub fn prompts(self) -> impl Iterator<Item = (&'c str, &'c ListedPrompt)> {
         self.lookups.prompts.names().zip(&self.catalog.prompts).filter_map(named_pair)
     }
 
-    /// The prompt of this name, exactly.
+    /// Returns the prompt of exactly this name.
     pub fn prompt(self, name: &str) -> Option<&'c ListedPrompt> {
         self.lookups.prompts.places.get(name).map(|place| &self.catalog.prompts[*place])
     }
@@ -134,7 +137,7 @@ impl Lookup {
         Self { places: names.iter().enumerate().filter_map(place).collect(), names }
     }
 
-    /// Has items found by the names that their servers gave them too, where such a name means one item.
+    /// Adds the names that servers gave their items, where a name means one item.
     fn add_own_names<'n>(&mut self, own: impl Iterator<Item = &'n str>) {
         let mut by_name: HashMap<&str, Vec<usize>> = HashMap::new();
         for (place, name) in own.enumerate() {

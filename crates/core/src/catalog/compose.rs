@@ -1,4 +1,7 @@
-//! Putting the lists of all servers together.
+//! Composes a catalog from the lists of all servers, for one view.
+//!
+//! Used by `engine::snapshot::build` and `catalog::remote`. It does not parse lists (`catalog::parsed_list`) and
+//! does not decide which items are hidden: a [`CatalogView`] says so.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -13,33 +16,34 @@ use super::{
 };
 use crate::problem::{EngineProblem, EngineProblemKind};
 
-/// A server that has lists, whatever state it is in.
+/// A server with its lists, in any state.
 #[derive(Debug, Clone)]
 pub struct CatalogMember<'m> {
-    /// Its name.
+    /// The server's name.
     pub server: &'m str,
-    /// Where it comes from.
+    /// The scope of the server's entry.
     pub scope: Scope,
-    /// What it offers.
+    /// The server's lists.
     pub lists: Arc<ServerLists>,
-    /// Which of its tools its entry shows.
+    /// Which of its tools the entry shows.
     pub filter: &'m ToolFilter,
-    /// Whether its entry says that its tools are always loaded.
+    /// Whether the entry says that its tools are always loaded.
     pub always_load: bool,
 }
 
-/// Who is looking.
+/// Which servers and tools are shown.
 #[derive(Clone, Copy)]
 pub struct CatalogView<'v> {
-    /// Which tools the agent sees: globs of full names, of the names servers give, or `mcp__<server>` for all of one.
+    /// Which tools the agent sees: globs of full names, of the servers' own tool names, or `mcp__<server>` for a
+    /// whole server.
     pub agent: Option<&'v ToolFilter>,
     /// Whether a tool is hidden, by the normalised names of server and tool.
     pub hides_tool: &'v dyn Fn(&str, &str) -> bool,
-    /// Whether everything of a server is hidden, by its normalised name.
+    /// Whether a whole server is hidden, by its normalised name.
     pub hides_server: &'v dyn Fn(&str) -> bool,
 }
 
-/// A member whose names are worked out.
+/// A member with the names of its items.
 struct NamedMember<'a> {
     member: &'a CatalogMember<'a>,
     name: Arc<ServerName>,
@@ -48,10 +52,10 @@ struct NamedMember<'a> {
 // === impl Catalog ===
 
 impl Catalog {
-    /// What `view` shows of `members`, in their order, greatest precedence first.
+    /// Composes what `view` shows of `members`, in their order, highest precedence first.
     ///
-    /// Names depend on everything that is `configured`, connected or not, and on whole lists, before anything is
-    /// hidden: neither a lost connection nor a rule renames a tool.
+    /// Names depend on all `configured` servers, connected or not, and on whole lists, before anything is hidden:
+    /// neither a lost connection nor a rule renames a tool.
     pub fn compose(
         configured: &[ConfiguredServer<'_>],
         members: &[CatalogMember<'_>],
@@ -90,14 +94,14 @@ impl Catalog {
                 template: template.clone(),
             }),
         );
-        // Entries that share a connection share what was read from it, under the name of one of them.
+        // Entries that share a connection share its lists, so the problems carry the name of one entry.
         let problems = lists.problems_within(member.filter).cloned();
         self.problems.extend(problems.map(|problem| problem.of_server(member.server)));
         let instructions = lists.instructions.clone();
         self.servers.push(VisibleServer { name: name.clone(), instructions });
     }
 
-    /// Takes out what shares a full name with something else: the hash of two names was the same.
+    /// Removes items with equal full names, which happens when the hashes of two names are equal.
     fn withhold_clashes(&mut self) {
         let tools = withhold(&mut self.tools, |listed| &listed.label);
         let tools =
@@ -111,7 +115,7 @@ impl Catalog {
     }
 }
 
-/// Takes out of `items` those that share a full name with another one, and returns them.
+/// Removes the items that share a full name with another from `items`, and returns them.
 fn withhold<T>(items: &mut Vec<T>, label: impl Fn(&T) -> &ItemLabel) -> Vec<T> {
     let mut names = unique_names(items.iter().map(label), NameStyle::Full).into_iter();
     items.extract_if(.., |_| names.next().flatten().is_none()).collect()
@@ -158,7 +162,8 @@ fn shows(
         && view.agent.is_none_or(|agent| agent_sees(agent, tool, label))
 }
 
-/// A tool goes by several names here; one that is denied hides it, one that is allowed shows it.
+/// Whether an agent sees a tool. A tool has several names here: one denied name hides it, one allowed name shows
+/// it.
 fn agent_sees(agent: &ToolFilter, tool: &Tool, label: &ItemLabel) -> bool {
     let server = format!("mcp__{}", label.server().normal());
     let names = [&label.uncut(), &label.name(NameStyle::Full), &tool.name, &server];
@@ -184,7 +189,7 @@ impl CatalogIndex {
     }
 }
 
-// === impl Member ===
+// === impl CatalogMember ===
 
 impl<'m> CatalogMember<'m> {
     fn configured(&self) -> ConfiguredServer<'m> {
@@ -192,7 +197,7 @@ impl<'m> CatalogMember<'m> {
     }
 }
 
-// === impl View ===
+// === impl CatalogView ===
 
 impl CatalogView<'_> {
     /// A view that hides nothing.

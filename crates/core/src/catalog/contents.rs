@@ -1,4 +1,6 @@
-//! A catalog: what is in it, and how to find it.
+//! The contents of a catalog, and lookup by name, address and words.
+//!
+//! Used by `dispatch`, the gateway, the commands and the terminal UI. Composing a catalog is in `catalog::compose`.
 
 use std::{
     collections::HashMap,
@@ -12,7 +14,8 @@ use super::{
 use crate::dispatch::builtin_tools;
 use crate::problem::EngineProblem;
 
-/// What one view shows of all servers. It never changes; when something does, another one takes its place.
+/// The tools, prompts and resources of all servers, as one view shows them. Immutable: a change makes a new
+/// catalog.
 #[derive(Debug, Default)]
 pub struct Catalog {
     pub(super) tools: Vec<Arc<ListedTool>>,
@@ -26,30 +29,30 @@ pub struct Catalog {
     pub(super) index: OnceLock<(Vec<Arc<ListedTool>>, SearchIndex)>,
 }
 
-/// A tool, under the name it is shown by.
+/// A tool under its full name.
 #[derive(Debug, Clone)]
 pub struct ListedTool {
-    /// Its full name.
+    /// The full name.
     pub name: String,
-    /// The same, neither cut nor marked: what matchers of hooks are written for.
+    /// The full name, neither cut nor marked: matchers of hooks are written against it.
     pub uncut: String,
-    /// What its names are made of.
+    /// The parts that its names are made of.
     pub label: ItemLabel,
     /// The tool.
     pub tool: Arc<Tool>,
-    /// Whether it may stay out of a list until it is searched for.
+    /// Whether the tool may be left out of a list until a search finds it.
     ///
-    /// Every tool may, unless its server's entry or the tool itself says that it is always loaded, or the tool says
-    /// that it is not to be deferred.
+    /// Every tool may, unless the server's entry or the tool itself says that it is always loaded, or the tool says
+    /// that it must not be deferred.
     pub deferred: bool,
 }
 
-/// A prompt, under the name it is shown by.
+/// A prompt under its full name.
 #[derive(Debug, Clone)]
 pub struct ListedPrompt {
-    /// Its full name.
+    /// The full name.
     pub name: String,
-    /// What its names are made of.
+    /// The parts that its names are made of.
     pub label: ItemLabel,
     /// The prompt.
     pub prompt: Arc<Prompt>,
@@ -64,7 +67,7 @@ pub struct ListedResource {
     pub resource: Arc<Resource>,
 }
 
-/// A template and its server.
+/// A resource template and its server.
 #[derive(Debug, Clone)]
 pub struct ListedTemplate {
     /// The server.
@@ -80,61 +83,61 @@ pub(super) struct VisibleServer {
     pub(super) instructions: Option<String>,
 }
 
-/// Where things stand that are looked for by what their servers call them.
+/// The indexes of tools and resources by the names that their servers gave them.
 #[derive(Debug, Default)]
 pub(super) struct CatalogIndex {
     /// Tools, by server and then by name.
     pub(super) tools: HashMap<String, HashMap<String, usize>>,
-    /// Resources, by address; the first server that lists one owns it.
+    /// Resources, by URI; the first server that lists a URI owns it.
     pub(super) resources: HashMap<String, usize>,
 }
 
 // === impl Catalog ===
 
 impl Catalog {
-    /// The tools, in the order of the servers and of their lists.
+    /// Returns the tools, in the order of the servers and of their lists.
     pub fn tools(&self) -> &[Arc<ListedTool>] {
         &self.tools
     }
 
-    /// The tool of this full name, exactly.
+    /// Returns the tool of exactly this full name.
     pub fn tool(&self, name: &str) -> Option<&Arc<ListedTool>> {
         self.names(NameStyle::Full).tool(name)
     }
 
-    /// A server's tool, by the name that server gave it.
+    /// Returns a server's tool by the name that the server gave it.
     pub fn tool_of(&self, server: &str, tool: &str) -> Option<&Arc<ListedTool>> {
         self.places.tools.get(server)?.get(tool).map(|place| &self.tools[*place])
     }
 
-    /// The prompts, in the order of the servers and of their lists.
+    /// Returns the prompts, in the order of the servers and of their lists.
     pub fn prompts(&self) -> &[ListedPrompt] {
         &self.prompts
     }
 
-    /// The prompt of this full name, exactly.
+    /// Returns the prompt of exactly this full name.
     pub fn prompt(&self, name: &str) -> Option<&ListedPrompt> {
         self.names(NameStyle::Full).prompt(name)
     }
 
-    /// The resources, in the order of the servers and of their lists.
+    /// Returns the resources, in the order of the servers and of their lists.
     pub fn resources(&self) -> &[ListedResource] {
         &self.resources
     }
 
-    /// The templates, in the order of the servers and of their lists.
+    /// Returns the templates, in the order of the servers and of their lists.
     pub fn templates(&self) -> &[ListedTemplate] {
         &self.templates
     }
 
-    /// The same tools and prompts under names of another style.
+    /// Returns the tools and prompts under names of another style.
     pub fn names(&self, style: NameStyle) -> CatalogNames<'_> {
         let lookups = self.styles[style as usize].get_or_init(|| Lookups::of(self, style));
         CatalogNames::new(self, lookups)
     }
 
-    /// Whose resource this is: of the first server that lists it, else of the first with a template it fits, else of
-    /// the one that last mentioned it, if that one is shown.
+    /// Returns the server of a resource: the first that lists it, else the first with a matching template, else the
+    /// server that last mentioned it, if that server is shown.
     pub fn owner(&self, uri: &str, mentioned_by: Option<&str>) -> Option<&str> {
         let listed = self.places.resources.get(uri).map(|place| &self.resources[*place].server);
         let fits = |listed: &&ListedTemplate| listed.template.uri_template.matches(uri);
@@ -144,7 +147,7 @@ impl Catalog {
         owner.map(|server| server.as_str()).or_else(mentioned)
     }
 
-    /// The servers that list a resource, else those with a template that it fits. Reading it reads that of the first.
+    /// Returns the servers that list a resource, else those with a matching template. A read goes to the first.
     pub fn owners(&self, uri: &str) -> Vec<&str> {
         let listing = self.resources.iter().filter(|listed| listed.resource.uri == uri);
         let mut owners: Vec<&str> = listing.map(|listed| listed.server.as_str()).collect();
@@ -164,12 +167,12 @@ impl Catalog {
         resources.chain(templates).any(|owner| owner.as_str() == server)
     }
 
-    /// The servers that are not hidden, in order.
+    /// Returns the servers that are not hidden, in order.
     pub fn servers(&self) -> impl Iterator<Item = &str> {
         self.servers.iter().map(|server| server.name.as_str())
     }
 
-    /// What servers say about using them, in order.
+    /// Returns the instructions of servers, in order.
     pub fn instructions(&self) -> Vec<(&str, &str)> {
         let servers = self.servers.iter();
         servers
@@ -177,7 +180,7 @@ impl Catalog {
             .collect()
     }
 
-    /// About how many tokens each server's tools take in a list of all.
+    /// Returns the estimated number of tokens that each server's tools take in a full list.
     pub fn cost(&self) -> Vec<(&str, usize)> {
         let mut costs: HashMap<&str, usize> = HashMap::new();
         for listed in &self.tools {
@@ -186,17 +189,18 @@ impl Catalog {
         self.servers().map(|server| (server, costs.get(server).copied().unwrap_or(0))).collect()
     }
 
-    /// What is wrong with the items of servers that are not hidden.
+    /// Returns the problems with items of servers that are not hidden.
     pub fn problems(&self) -> &[EngineProblem] {
         &self.problems
     }
 
-    /// The full names of up to three tools that the mistyped `name` may mean, closest first.
+    /// Returns the full names of up to three tools that the mistyped `name` may mean, closest first.
     pub fn suggest(&self, name: &str) -> Vec<String> {
         self.names(NameStyle::Full).suggest_tools(name, None)
     }
 
-    /// The `limit` tools that fit `query` best, best first, our own among them. [`Self::tool_or_builtin`] has them by name.
+    /// Returns the `limit` tools that match `query` best, best first, built-in tools included.
+    /// [`Self::tool_or_builtin`] finds them by name.
     pub fn search(&self, query: &str, limit: usize) -> Vec<ToolHit> {
         let (tools, index) = self.index.get_or_init(|| {
             let tools: Vec<_> = self.tools.iter().chain(self.builtin_tools()).cloned().collect();
@@ -206,31 +210,32 @@ impl Catalog {
         index.search(tools, query, limit)
     }
 
-    /// The tool of this full name, or one of our own.
+    /// Returns the tool of this full name, or a built-in tool.
     pub fn tool_or_builtin(&self, name: &str) -> Option<&Arc<ListedTool>> {
         let own = || self.builtin_tools().iter().find(|listed| listed.name == name);
         self.tool(name).or_else(own)
     }
 
-    /// Our own tools to list and read resources with, where there are any. They are no part of the list, but found.
+    /// Returns the built-in tools to list and read resources, where there are resources. They are not part of the
+    /// list, but found by a search.
     pub fn builtin_tools(&self) -> &'static [Arc<ListedTool>] {
         if self.resources.is_empty() && self.templates.is_empty() { &[] } else { builtin_tools() }
     }
 }
 
-// === impl Listed ===
+// === impl ListedTool ===
 
 impl ListedTool {
     pub(super) fn new(label: ItemLabel, tool: Arc<Tool>, deferred: bool) -> Self {
         Self { name: label.name(NameStyle::Full), uncut: label.uncut(), label, tool, deferred }
     }
 
-    /// A tool of our own, which goes by its name alone.
+    /// Makes a built-in tool, which has its name alone in every style.
     pub(crate) fn built_in(label: ItemLabel, tool: Arc<Tool>) -> Self {
         Self { name: tool.name.clone(), uncut: tool.name.clone(), label, tool, deferred: true }
     }
 
-    /// Its server, as configured.
+    /// The tool's server, as configured.
     pub fn server(&self) -> &str {
         self.label.server().as_str()
     }
@@ -239,7 +244,7 @@ impl ListedTool {
 // === impl ListedPrompt ===
 
 impl ListedPrompt {
-    /// Its server, as configured.
+    /// The prompt's server, as configured.
     pub fn server(&self) -> &str {
         self.label.server().as_str()
     }

@@ -1,6 +1,7 @@
-//! What servers say about using them, as a section of a prompt.
+//! The instructions of servers as a section of a system prompt, and their changes.
 //!
-//! A server's text stands under its own heading and cannot open another server's: its headings are moved below.
+//! Used by agent loops (`agent_loop`) and by the gateway's view. The text of a server stands under its own heading
+//! and cannot open another server's section: its headings are moved to lower levels.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -14,18 +15,18 @@ const SECTION_TITLE: &str = "# MCP server instructions";
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct InstructionDigests(BTreeMap<String, [u8; 32]>);
 
-/// How instructions differ from those that a model has read.
+/// The difference between the current instructions and those that a model has read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InstructionChanges {
-    /// What is new or has changed; absent where nothing is.
+    /// The new and changed instructions; `None` where there are none.
     pub section: Option<String>,
-    /// Servers whose instructions hold no longer, in alphabetical order.
+    /// Servers that no longer have instructions, in alphabetical order.
     pub gone: Vec<String>,
     /// The digests once the model has read the changes.
     pub digests: InstructionDigests,
 }
 
-/// All instructions as one section; nothing where there are none.
+/// Returns all instructions as one section; `None` where there are none.
 pub fn instructions_section(instructions: &[(&str, &str)]) -> Option<String> {
     if instructions.is_empty() {
         return None;
@@ -44,7 +45,7 @@ pub fn instructions_section(instructions: &[(&str, &str)]) -> Option<String> {
     Some(section)
 }
 
-/// The prompt of an agent and the instructions of servers below it.
+/// Returns the prompt of an agent with the instructions of servers below it.
 pub fn append_to_prompt(prompt: Option<String>, section: Option<String>) -> Option<String> {
     match (prompt, section) {
         (Some(prompt), Some(section)) => Some(format!("{}\n\n{section}", prompt.trim_end())),
@@ -52,7 +53,7 @@ pub fn append_to_prompt(prompt: Option<String>, section: Option<String>) -> Opti
     }
 }
 
-/// How `instructions` differ from those that a model has read.
+/// Compares `instructions` with those that a model has read.
 pub fn changes_since(
     before: &InstructionDigests,
     instructions: &[(&str, &str)],
@@ -64,7 +65,7 @@ pub fn changes_since(
     InstructionChanges { section: instructions_section(&changed), gone, digests }
 }
 
-/// The text with its headings of the first two levels two levels lower.
+/// Moves the headings of the first two levels two levels down.
 fn demote_headings(text: &str) -> String {
     let lines = text.lines().map(|line| {
         let level = line.trim_start().bytes().take_while(|byte| *byte == b'#').count();
@@ -77,7 +78,7 @@ fn demote_headings(text: &str) -> String {
 // === impl InstructionChanges ===
 
 impl InstructionChanges {
-    /// The changes as text for a model; nothing where nothing changed.
+    /// Returns the changes as text for a model; `None` where there are none.
     pub fn to_text(&self) -> Option<String> {
         let gone = self.gone.iter().map(|server| {
             format!("The instructions of `{}` hold no longer.\n", sanitize::sanitize_line(server))
@@ -90,7 +91,7 @@ impl InstructionChanges {
 // === impl InstructionDigests ===
 
 impl InstructionDigests {
-    /// The digests of these instructions.
+    /// Computes the digests of these instructions.
     pub fn of(instructions: &[(&str, &str)]) -> Self {
         let hash =
             |(server, text): &(&str, &str)| ((*server).to_owned(), Sha256::digest(text).into());

@@ -1,4 +1,6 @@
-//! What is wrong with an item of a list: so much that it cannot be used, or only a part of it.
+//! Faults in items of a list: those that make an item unusable, and those that concern only a part.
+//!
+//! Used by the parsers of `catalog` (`tool`, `prompt`, `resource`), which turn them into problems.
 
 use switchboard_wire::json::{JsonMemberError, SpliceError};
 
@@ -6,82 +8,82 @@ use switchboard_wire::json::{JsonMemberError, SpliceError};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ItemFault {
-    /// It is something else altogether.
+    /// The item is not an object.
     #[error("it is not an object")]
     NotAnObject,
-    /// Two readers could disagree about which one counts.
+    /// A key occurs twice, and clients could disagree about which one counts.
     #[error("member `{0}` stands more than once")]
     Duplicate(String),
-    /// What every such item has.
+    /// A required member is missing.
     #[error("`{0}` is missing")]
     Missing(&'static str),
-    /// A member that is to be text.
+    /// A member should be text.
     #[error("`{0}` is not a text")]
     NotText(&'static str),
-    /// A member that is to be an object.
+    /// A member should be an object.
     #[error("`{0}` is not an object")]
     MemberNotAnObject(&'static str),
-    /// A member that is to be `true` or `false`.
+    /// A member should be `true` or `false`.
     #[error("`{0}` is not a boolean")]
     NotABoolean(&'static str),
-    /// A member that the protocol describes, and that is something else.
+    /// A member does not have the form that the protocol describes.
     #[error("`{0}` is not what the protocol says")]
     NotAsDescribed(&'static str),
-    /// A member that is to be a list.
+    /// A member should be a list.
     #[error("`{0}` is not a list")]
     NotAList(&'static str),
-    /// Nothing can be checked against this schema.
+    /// The schema cannot be used.
     #[error("`{member}` cannot be used: {reason}")]
     Schema {
         /// Which of the two schemas.
         member: &'static str,
-        /// What is wrong with it.
+        /// The error of the schema.
         reason: String,
     },
-    /// Text that nobody could type or compare stands where an address belongs.
+    /// An address contains invisible characters, which a person could neither type nor compare.
     #[error("`{0}` holds characters that cannot be seen")]
     Hidden(&'static str),
-    /// A template that matches nothing.
+    /// The URI template is not valid.
     #[error("`uriTemplate` cannot be used: {0}")]
     Template(#[from] super::TemplateError),
-    /// Another item has the same name; the first one counts.
+    /// An earlier item of the list has an equal name; the first one counts.
     #[error("another one of the same name comes before it")]
     Repeated,
-    /// It was left out before it came here.
+    /// The item was left out before it came here.
     #[error("{0}")]
     Excluded(String),
 }
 
-/// What is wrong with an item that is listed all the same.
+/// A fault of an item that is still listed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ItemWarning {
-    /// Its arguments cannot be checked here.
+    /// The arguments of the tool cannot be checked here.
     #[error("`inputSchema` cannot be used, so only the server checks arguments: {0}")]
     Unchecked(String),
-    /// It has no schema for its arguments, or none that can be read.
+    /// The tool has no schema for its arguments, or an unreadable one.
     #[error("it is listed with a schema that takes any arguments: {0}")]
     AnyArguments(ItemFault),
-    /// Arguments are an object, and its schema does not say so.
+    /// The schema does not say that arguments are an object.
     #[error("`type: object` was added to its `inputSchema`")]
     TypeAdded,
-    /// A member that a client would refuse the whole list for.
+    /// A member was left out because clients would refuse the whole list for it.
     #[error("it is listed without `{member}`: {fault}")]
     Dropped {
         /// The member.
         member: &'static str,
-        /// What is wrong with it.
+        /// The fault of the member.
         fault: ItemFault,
     },
-    /// A member of `inputSchema` that a client before 2026-07-28 would refuse the whole list for.
+    /// A member of `inputSchema` for which clients before 2026-07-28 would refuse the whole list.
     #[error("clients before 2026-07-28 get `{0}` of its `inputSchema` left out or rewritten")]
     LegacyInput(&'static str),
-    /// An `outputSchema` that a client before 2026-07-28 would refuse the whole list for.
+    /// An `outputSchema` for which clients before 2026-07-28 would refuse the whole list.
     #[error("clients before 2026-07-28 get it without `outputSchema`, which is not one of objects")]
     LegacyOutput,
 }
 
-// === impl Fault ===
+// === impl ItemFault ===
 
 impl From<JsonMemberError> for ItemFault {
     fn from(error: JsonMemberError) -> Self {

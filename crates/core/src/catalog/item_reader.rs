@@ -1,7 +1,8 @@
-//! Reading one item of a list, and noting what of it must not be shown as it is.
+//! Reads one item of a list, and collects the edits that it needs before it is shown.
 //!
-//! An item is passed on as it was sent. Only words that a person or a model will read are put right in it, and a
-//! `null` where the protocol knows no null is taken out: one such member makes strict clients refuse the whole list.
+//! Used by `catalog::tool`, `prompt`, `resource` and `item_shape`. An item is passed on as the server sent it. The
+//! reader sanitizes texts that a person or a model will read, and removes a `null` where the protocol allows none:
+//! one `null` makes strict clients refuse the whole list.
 
 use std::{borrow::Cow, collections::HashSet};
 
@@ -15,19 +16,19 @@ use super::{
     text,
 };
 
-/// Where in an item something stands.
+/// The path of a member in an item.
 pub(super) type MemberPath = &'static [&'static str];
 
-/// One item, being read.
+/// An item that is being read.
 pub(super) struct ItemReader<'a> {
     item: &'a Raw,
-    /// What stands there from now on; `None` for nothing.
+    /// The edits: a new value, or `None` to remove the member.
     changes: Vec<(MemberPath, Option<String>)>,
-    /// What is wrong with it, though it can be used.
+    /// The faults of an item that stays usable.
     imperfections: Vec<ItemWarning>,
 }
 
-// === impl Reader ===
+// === impl ItemReader ===
 
 impl<'a> ItemReader<'a> {
     pub(super) fn of(item: &'a Raw) -> Result<Self, ItemFault> {
@@ -38,25 +39,25 @@ impl<'a> ItemReader<'a> {
         Ok(Self { item, changes: Vec::new(), imperfections: Vec::new() })
     }
 
-    /// Text that tells items apart; it is never changed.
+    /// Reads text that identifies the item; it is never changed.
     pub(super) fn identity(&self, key: &'static str) -> Result<String, ItemFault> {
         let value = self.item.get(key)?.ok_or(ItemFault::Missing(key))?;
         let text = value.to_text().ok_or(ItemFault::NotText(key))?;
         if text.is_empty() { Err(ItemFault::Missing(key)) } else { Ok(text) }
     }
 
-    /// Such text that is an address.
+    /// Reads text that is an address.
     pub(super) fn address(&self, key: &'static str) -> Result<String, ItemFault> {
         let text = self.identity(key)?;
         if sanitize::sanitize_line(&text) == text { Ok(text) } else { Err(ItemFault::Hidden(key)) }
     }
 
-    /// A word or a few to show.
+    /// Reads one line to show.
     pub(super) fn line(&mut self, path: MemberPath) -> Result<Option<String>, ItemFault> {
         self.words(path, text::line)
     }
 
-    /// Some lines to show.
+    /// Reads several lines to show.
     pub(super) fn block(&mut self, path: MemberPath) -> Result<Option<String>, ItemFault> {
         self.words(path, text::block)
     }
@@ -75,7 +76,7 @@ impl<'a> ItemReader<'a> {
         Ok(shown)
     }
 
-    /// A member that is an object.
+    /// Reads a member that is an object.
     pub(super) fn object(&mut self, path: MemberPath) -> Result<Option<Raw>, ItemFault> {
         let Some(value) = self.present(path)? else { return Ok(None) };
         if value.kind() != JsonKind::Object {
@@ -85,7 +86,7 @@ impl<'a> ItemReader<'a> {
         Ok(Some(value))
     }
 
-    /// The elements of a member that is a list.
+    /// Reads the elements of a member that is a list.
     pub(super) fn list(&mut self, path: MemberPath) -> Result<Vec<Raw>, ItemFault> {
         let Some(value) = self.present(path)? else { return Ok(Vec::new()) };
         if value.kind() != JsonKind::Array {
@@ -94,7 +95,7 @@ impl<'a> ItemReader<'a> {
         Ok(value.elements().collect())
     }
 
-    /// A member of any kind; a `null` counts as none and is taken out.
+    /// Reads a member of any kind; a `null` counts as absent and is removed.
     pub(super) fn present(&mut self, path: MemberPath) -> Result<Option<Raw>, ItemFault> {
         let value = self.item.get_path(path)?;
         if value.as_ref().is_some_and(|value| value.kind() == JsonKind::Null) {
@@ -104,7 +105,7 @@ impl<'a> ItemReader<'a> {
         Ok(value)
     }
 
-    /// Reads a member that the item can do without. One that cannot be read is taken out, with a note.
+    /// Reads an optional member. A member with a fault is removed, with a warning.
     pub(super) fn optional<T>(
         &mut self,
         path: MemberPath,
@@ -117,13 +118,13 @@ impl<'a> ItemReader<'a> {
         })
     }
 
-    /// A member that is `true` or `false`.
+    /// Reads a member that is `true` or `false`.
     pub(super) fn flag(&mut self, path: MemberPath) -> Result<Option<bool>, ItemFault> {
         let Some(value) = self.present(path)? else { return Ok(None) };
         value.decode().map(Some).map_err(|_| ItemFault::NotABoolean(last(path)))
     }
 
-    /// A member for which `is_fit` holds.
+    /// Reads a member for which `is_fit` holds.
     pub(super) fn fit(
         &mut self,
         path: MemberPath,
@@ -133,17 +134,17 @@ impl<'a> ItemReader<'a> {
         if is_fit(&value) { Ok(Some(value)) } else { Err(ItemFault::NotAsDescribed(last(path))) }
     }
 
-    /// What is wrong with the item, though it can be used.
+    /// Returns the faults of the item, to add more.
     pub(super) fn imperfections(&mut self) -> &mut Vec<ItemWarning> {
         &mut self.imperfections
     }
 
-    /// Puts `json` where `path` leads.
+    /// Replaces the member at `path` by `json`.
     pub(super) fn replace(&mut self, path: MemberPath, json: String) {
         self.changes.push((path, Some(json)));
     }
 
-    /// The item, with what had to change.
+    /// Returns the item with all edits.
     pub(super) fn finish(self) -> Result<Raw, ItemFault> {
         let edits: Vec<_> = self.changes.iter().map(edit).collect();
         Ok(self.item.with_edits(&edits)?)
@@ -161,7 +162,7 @@ fn last(path: MemberPath) -> &'static str {
     path.last().copied().unwrap_or_default()
 }
 
-/// Refuses an object in which a key stands twice, however it is escaped.
+/// Refuses an object in which a key occurs twice, in any escaping.
 pub(super) fn no_key_twice(object: &Raw) -> Result<(), ItemFault> {
     let mut seen = HashSet::new();
     for member in JsonMembers::of(object.as_str()) {

@@ -1,7 +1,8 @@
-//! The shape that clients demand of the members that tools, prompts and resources have in common.
+//! Removes invalid members that tools, prompts and resources have in common: icons, `_meta`, annotations, size.
 //!
-//! A client on an SDK checks every item of a list, and one bad member costs the client the whole list, good servers
-//! included. An item can do without each of these members, so a bad one is left out.
+//! Used by `catalog::tool`, `prompt` and `resource`. A client on an SDK checks every item of a list, and one bad
+//! member costs the client the whole list, good servers included. These members are optional, so a bad one is left
+//! out.
 
 use std::sync::LazyLock;
 
@@ -10,16 +11,16 @@ use switchboard_wire::json::{JsonKind, Raw};
 
 use super::item_reader::{ItemReader, MemberPath};
 
-/// A member, and whether its value is what the protocol says.
+/// A member, and a check that its value has the form of the protocol.
 type MemberRule = (MemberPath, fn(&Raw) -> bool);
 
-/// Takes out `icons` and `_meta` where they are not what the protocol says. Returns `_meta`.
+/// Removes `icons` and `_meta` where they do not have the form of the protocol. Returns `_meta`.
 pub(super) fn common_members(reader: &mut ItemReader<'_>) -> Option<Raw> {
     reader.optional(&["icons"], |reader, path| reader.fit(path, is_icons));
     reader.optional(&["_meta"], ItemReader::object)
 }
 
-/// Takes out annotations of a resource that are not what the protocol says.
+/// Removes annotations of a resource that do not have the form of the protocol.
 pub(super) fn resource_annotations(reader: &mut ItemReader<'_>) {
     const MEMBERS: [MemberRule; 3] = [
         (&["annotations", "audience"], is_audience),
@@ -34,7 +35,7 @@ pub(super) fn resource_annotations(reader: &mut ItemReader<'_>) {
     }
 }
 
-/// Whether `size` is a number of bytes. The Python SDK takes no fraction.
+/// Whether `size` is a number of bytes. The Python SDK refuses fractions.
 pub(super) fn is_size(value: &Raw) -> bool {
     value.decode::<f64>().is_ok_and(|size| size >= 0.0 && size.fract() == 0.0)
 }
@@ -81,7 +82,7 @@ static TIMESTAMP: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(&format!(r"\A{date}T{time}(?:Z|[+-]{minute})\z")).ok()
 });
 
-/// A member of an object. A key that stands twice counts as absent.
+/// Reads a member of an object. A key that occurs twice counts as absent.
 fn member(object: &Raw, key: &str) -> Option<Raw> {
     object.get(key).ok().flatten()
 }

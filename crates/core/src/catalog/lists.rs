@@ -1,6 +1,7 @@
-//! Everything one server offers, at one moment.
+//! All lists of one server, parsed, as an immutable value.
 //!
-//! A value: when one list is read again, a new value takes its place that shares the other lists.
+//! Made by `engine::supervisor::parse`; used by `catalog::compose`. When one list is read again, a new value
+//! replaces the old one and shares the other lists. The lists as the server sent them are in `connection::lists`.
 
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use switchboard_config::ToolFilter;
 use super::{ParsedList, Prompt, Resource, ResourceTemplate, Tool, text};
 use crate::problem::EngineProblem;
 
-/// Everything one server offers.
+/// The lists of one server.
 #[derive(Debug, Clone, Default)]
 pub struct ServerLists {
     /// Tools, in the order sent.
@@ -20,12 +21,12 @@ pub struct ServerLists {
     pub resources: Vec<Arc<Resource>>,
     /// Templates of resources, in the order sent.
     pub templates: Vec<Arc<ResourceTemplate>>,
-    /// What the server says about using it, at most 2,048 characters.
+    /// The server's instructions, at most 2,048 characters.
     pub instructions: Option<String>,
     problems: ListProblems,
 }
 
-/// What is wrong with each list, so that a new list brings its own.
+/// The problems of each list, so that a new list replaces only its own.
 #[derive(Debug, Clone, Default)]
 struct ListProblems {
     tools: Vec<EngineProblem>,
@@ -34,10 +35,10 @@ struct ListProblems {
     templates: Vec<EngineProblem>,
 }
 
-// === impl Lists ===
+// === impl ServerLists ===
 
 impl ServerLists {
-    /// The same with other tools.
+    /// Returns these lists with other tools.
     #[must_use]
     pub fn with_tools(&self, tools: ParsedList<Tool>) -> Self {
         let mut lists = self.clone();
@@ -45,7 +46,7 @@ impl ServerLists {
         lists
     }
 
-    /// The same with other prompts.
+    /// Returns these lists with other prompts.
     #[must_use]
     pub fn with_prompts(&self, prompts: ParsedList<Prompt>) -> Self {
         let mut lists = self.clone();
@@ -53,7 +54,7 @@ impl ServerLists {
         lists
     }
 
-    /// The same with other resources.
+    /// Returns these lists with other resources.
     #[must_use]
     pub fn with_resources(&self, resources: ParsedList<Resource>) -> Self {
         let mut lists = self.clone();
@@ -61,7 +62,7 @@ impl ServerLists {
         lists
     }
 
-    /// The same with other templates.
+    /// Returns these lists with other templates.
     #[must_use]
     pub fn with_templates(&self, templates: ParsedList<ResourceTemplate>) -> Self {
         let mut lists = self.clone();
@@ -69,20 +70,20 @@ impl ServerLists {
         lists
     }
 
-    /// The same with other instructions, cleaned and cut.
+    /// Returns these lists with other instructions, sanitized and cut.
     #[must_use]
     pub fn with_instructions(&self, instructions: Option<&str>) -> Self {
         let shown = instructions.map(text::block).filter(|text| !text.is_empty());
         Self { instructions: shown, ..self.clone() }
     }
 
-    /// What is wrong with any of the lists.
+    /// Returns the problems of all lists.
     pub fn problems(&self) -> impl Iterator<Item = &EngineProblem> {
         let ListProblems { tools, prompts, resources, templates } = &self.problems;
         [tools, prompts, resources, templates].into_iter().flatten()
     }
 
-    /// The same for an entry that shows only the tools of `filter`: what is wrong with others is no concern of its.
+    /// Returns the problems for an entry that shows only the tools of `filter`, without those of other tools.
     pub(super) fn problems_within<'l>(
         &'l self,
         filter: &'l ToolFilter,
@@ -95,7 +96,7 @@ impl ServerLists {
         tools.iter().filter(is_shown).chain(others)
     }
 
-    /// About how many tokens a model spends on all the tools.
+    /// Returns the estimated number of tokens that a model spends on all the tools.
     pub fn cost(&self) -> usize {
         self.tools.iter().map(|tool| tool.cost).sum()
     }

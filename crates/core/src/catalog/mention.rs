@@ -1,12 +1,15 @@
-//! `@server:uri` in a line that a person types.
+//! Mentions of resources, `@server:uri`, in a line that a person types.
 //!
-//! The server is one of the configured names, exactly; the longest that fits counts. The address goes up to the next
-//! blank, without the punctuation of the sentence around it. One with blanks in it is quoted, `@docs:"file:///a b"`,
-//! or has a `\` before each blank. An `@` inside a word, as in a mail address, mentions nothing.
+//! Used by the terminal UI's input. The server is one of the configured names, exactly; the longest match counts.
+//! The URI goes up to the next blank, without the punctuation of the sentence around it. A URI with blanks is
+//! quoted, `@docs:"file:///a b"`, or has a `\` before each blank. An `@` inside a word, as in a mail address, is no
+//! mention.
+//!
+//! It does not read the resource.
 
 use std::ops::Range;
 
-/// Brackets that may stand around a mention or inside an address.
+/// Brackets that may stand around a mention or inside a URI.
 const BRACKETS: [(char, char); 4] = [('(', ')'), ('[', ']'), ('{', '}'), ('<', '>')];
 
 /// A resource that a line mentions.
@@ -14,29 +17,29 @@ const BRACKETS: [(char, char); 4] = [('(', ')'), ('[', ']'), ('{', '}'), ('<', '
 pub struct ResourceMention {
     /// The server, as configured.
     pub server: String,
-    /// The address, without quotes and escapes.
+    /// The URI, without quotes and escapes.
     pub uri: String,
-    /// Where it stands in the line, in bytes, from the `@` on.
+    /// The bytes of the mention in the line, from the `@` on.
     pub range: Range<usize>,
 }
 
-/// Ways to go on with a mention that is being typed.
+/// Completions of a mention that is being typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MentionCompletion {
-    /// What of the line is replaced, in bytes.
+    /// The bytes of the line that a candidate replaces.
     pub range: Range<usize>,
-    /// By what, in the order given.
+    /// The candidates, in the order given.
     pub candidates: Vec<String>,
 }
 
-/// One letter of an address, and where it ends in the text.
+/// One character of a URI, and where it ends in the text.
 struct Letter {
     c: char,
     end: usize,
     is_escaped: bool,
 }
 
-/// Everything that `line` mentions of `servers`, in order.
+/// Returns all mentions of `servers` in `line`, in order.
 pub fn find_mentions(line: &str, servers: &[&str]) -> Vec<ResourceMention> {
     let mut mentions = Vec::new();
     let mut from = 0;
@@ -50,7 +53,8 @@ pub fn find_mentions(line: &str, servers: &[&str]) -> Vec<ResourceMention> {
     mentions
 }
 
-/// How to go on where `line` ends: `@ser` with servers, `@server:` with what `uris` says that server has.
+/// Completes the mention at the end of `line`: `@ser` with servers, `@server:` with the URIs that `uris` returns
+/// for that server.
 pub fn complete_mention(
     line: &str,
     servers: &[&str],
@@ -72,7 +76,7 @@ pub fn complete_mention(
     if candidates.is_empty() { None } else { completion(at + 1, candidates) }
 }
 
-/// An address as it has to be typed.
+/// Returns a URI as it has to be typed.
 pub fn quote_uri(uri: &str) -> String {
     let plain = bare(uri);
     if !uri.starts_with('"') && (&*plain.0, plain.1) == (uri, uri.len()) {
@@ -81,7 +85,7 @@ pub fn quote_uri(uri: &str) -> String {
     format!("\"{}\"", uri.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// The mention whose `@` stands at `at`.
+/// Parses the mention that begins with the `@` at `at`.
 fn at_sign(line: &str, at: usize, servers: &[&str]) -> Option<ResourceMention> {
     let server = opens(line, at).then(|| server_of(&line[at + 1..], servers))??;
     let from = at + 1 + server.len() + 1;
@@ -104,7 +108,7 @@ fn server_of<'s>(text: &str, servers: &[&'s str]) -> Option<&'s str> {
     servers.iter().filter(stands).max_by_key(|server| server.len()).copied()
 }
 
-/// A quoted address, and how much of `text` it takes; nothing if no quote opens and closes it.
+/// Parses a quoted URI, and returns how many bytes of `text` it takes; `None` without both quotes.
 fn quoted(text: &str) -> Option<(String, usize)> {
     let mut letters = text.strip_prefix('"')?.char_indices();
     let mut uri = String::new();
@@ -117,7 +121,7 @@ fn quoted(text: &str) -> Option<(String, usize)> {
     }
 }
 
-/// An address without quotes, and how much of `text` it takes.
+/// Parses a URI without quotes, and returns how many bytes of `text` it takes.
 fn bare(text: &str) -> (String, usize) {
     let mut letters = letters(text);
     let mut excess = BRACKETS.map(|(open, close)| count(&letters, close) - count(&letters, open));
@@ -128,7 +132,7 @@ fn bare(text: &str) -> (String, usize) {
     (letters.into_iter().map(|letter| letter.c).collect(), length)
 }
 
-/// The address that goes up to the end of `text`, as far as it is typed; nothing if it has ended before.
+/// The URI that goes up to the end of `text`, as far as it is typed; `None` if it has ended before.
 fn unfinished(text: &str) -> Option<String> {
     if text.starts_with('"') {
         let is_open = quoted(text).is_none();
@@ -139,7 +143,7 @@ fn unfinished(text: &str) -> Option<String> {
     (length == text.len()).then(|| letters.into_iter().map(|letter| letter.c).collect())
 }
 
-/// The letters of `text` up to a blank that is not escaped.
+/// The characters of `text` up to a blank that is not escaped.
 fn letters(text: &str) -> Vec<Letter> {
     let mut letters = Vec::new();
     let mut rest = text.char_indices().peekable();
@@ -159,7 +163,7 @@ fn count(letters: &[Letter], wanted: char) -> isize {
     letters.iter().filter(|letter| letter.c == wanted).map(|_| 1).sum()
 }
 
-/// Whether the last letter belongs to the sentence: punctuation, or a bracket that was opened before the address.
+/// Whether the last character belongs to the sentence: punctuation, or a bracket that was opened before the URI.
 /// `excess` is how many more brackets of each kind are closed than opened.
 fn is_around(last: Option<&Letter>, excess: &mut [isize; BRACKETS.len()]) -> bool {
     let Some(&Letter { c, is_escaped: false, .. }) = last else { return false };

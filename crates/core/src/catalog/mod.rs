@@ -1,10 +1,12 @@
-//! One list of tools, prompts and resources out of many servers, with names that are exact both ways.
+//! The catalog: tools, prompts and resources of many servers in one list, with names that are exact both ways.
 //!
-//! What a server sent becomes [`ServerLists`]: items that can be used, and problems beside them ([`parse_tools`], [`parse_prompts`],
-//! [`parse_resources`], [`parse_templates`]). [`Catalog::compose`] puts the lists of all servers together for one view.
+//! Used by `engine::snapshot::build`, which composes it; by `dispatch`, which looks names up; and by the gateway,
+//! the commands and the terminal UI, which show it. [`parse_tools`], [`parse_prompts`], [`parse_resources`] and
+//! [`parse_templates`] turn the lists of a server into usable items and problems ([`ServerLists`]).
+//! [`Catalog::compose`] merges the lists of all servers for one view.
 //!
-//! Everything here is a value made from values. This module refuses to know connections, clocks and permissions: what
-//! a view hides is asked of whoever made the view.
+//! Everything in it is a value made from values. It does not know connections, clocks or permissions: the caller
+//! passes in which servers and tools a view hides.
 
 mod annotations;
 pub(crate) mod authenticate;

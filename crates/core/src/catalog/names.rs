@@ -1,21 +1,20 @@
-//! Names that are exact both ways.
+//! Names of tools and prompts that are exact both ways: each name means one item, in every session.
 //!
-//! A tool is shown as `mcp__<server>__<tool>`, both parts reduced to `[A-Za-z0-9_-]`. Two different tools could so
-//! get one name. Whoever could be mistaken for another ends in `_` and eight digits of a hash of its true names
-//! instead:
+//! Used by `catalog::compose`, `dispatch::find`, `permission` and the gateway. A tool is shown as
+//! `mcp__<server>__<tool>`, both parts reduced to `[A-Za-z0-9_-]`. Two tools could get one name that way, so a name
+//! that could be mistaken for another ends in `_` and eight hex digits of a hash of the original names:
 //!
-//! - every item of servers whose names could be confused: equal, or one `__` before the other, as `a` with tool
-//!   `b__c` and `a__b` with tool `c`;
-//! - every item of one list that is reduced to the same text as another of that list;
+//! - every item of two servers with names that could be confused: equal, or one followed by `__` begins the other,
+//!   as `a` with tool `b__c` and `a__b` with tool `c`;
+//! - every item of one list that is reduced to the text of another item of that list;
 //! - every name that is too long, after it is cut;
-//! - every name that *looks* as if it ended so. What is left plain therefore never equals what is not.
+//! - every name that *looks* as if it ended in a hash. So a name without a hash never equals one with a hash.
 //!
-//! A bare name has no server in it, and keeps the `.` that the protocol allows in names too. One that stands as its server
-//! gave it is never mistaken for another of its list, so that only names that had to be reduced are marked.
+//! A bare name has no server in it, and keeps the `.` that the protocol allows in names. Bare names that are
+//! unchanged never collide within their list, so only reduced ones get a hash.
 //!
-//! All of it follows from the configured names and the one list an item stands in, never from who is connected, so a
-//! name means the same thing tomorrow. What remains is two items with the same hash; whoever puts names together
-//! shows neither of them.
+//! Names follow from the configured server names and the one list of an item, never from which servers are
+//! connected, so a name keeps its meaning. Two items with equal hashes remain; `catalog::compose` shows neither.
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -37,29 +36,30 @@ const HASH_SUFFIX_CHARS: usize = 9;
 pub enum NameStyle {
     /// `mcp__<server>__<tool>`, at most 64 characters.
     Full,
-    /// `<server>__<tool>`, at most 46: clients put a prefix of their own before it.
+    /// `<server>__<tool>`, at most 46 characters: clients add a prefix of their own.
     Gateway,
-    /// `<tool>`, at most the 128 that the protocol allows, reduced to `[A-Za-z0-9_.-]`; for a view of one server.
+    /// `<tool>`, at most the 128 characters that the protocol allows, reduced to `[A-Za-z0-9_.-]`; for a view of
+    /// one server.
     Bare,
 }
 
-/// A server that is configured, whether or not anything is connected to it.
+/// A configured server, connected or not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConfiguredServer<'a> {
-    /// Its name.
+    /// The server's name.
     pub name: &'a str,
-    /// Where it comes from.
+    /// The scope of the server's entry.
     pub scope: Scope,
 }
 
-/// Which configured servers could be mistaken for one another.
+/// The configured servers that could be mistaken for one another.
 #[derive(Debug, Clone, Default)]
 pub struct NameCollisions {
-    /// Normalised names.
+    /// The normalised names of those servers.
     crowded: HashSet<String>,
 }
 
-/// One server, as far as names go.
+/// The names of one server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerName {
     raw: String,
@@ -67,21 +67,21 @@ pub struct ServerName {
     is_crowded: bool,
 }
 
-/// What the names of one item are made of.
+/// The parts that the names of one item are made of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ItemLabel {
     server: Arc<ServerName>,
     normal: String,
-    /// The name without its server, where it is not `normal`.
+    /// The bare name, where it differs from `normal`.
     bare: Option<String>,
-    /// Whether the bare name is not what the server calls the item.
+    /// Whether the bare name differs from the server's name for the item.
     is_reduced: bool,
-    /// The list has another item that is reduced to the same text.
+    /// Whether another item of the list is reduced to an equal text.
     has_twin: bool,
     hash: [u8; 4],
 }
 
-/// A server's name as it stands in tool names and rules.
+/// Normalises a server's name for tool names and rules.
 pub fn normalize_configured_server(configured: ConfiguredServer<'_>) -> String {
     match configured.scope {
         Scope::Connectors => normalize_connector_name(configured.name),
@@ -92,14 +92,14 @@ pub fn normalize_configured_server(configured: ConfiguredServer<'_>) -> String {
 // === impl NameCollisions ===
 
 impl NameCollisions {
-    /// Looks at all configured servers, in any order; naming one twice changes nothing.
+    /// Compares all configured servers, in any order. Duplicates change nothing.
     pub fn among_servers<'a>(configured: impl IntoIterator<Item = ConfiguredServer<'a>>) -> Self {
         let heads: BTreeSet<_> = configured
             .into_iter()
             .map(|server| (format!("{}__", normalize_configured_server(server)), server.name))
             .collect();
         let mut crowded = HashSet::new();
-        // Sorted, everything that begins with a head directly follows it.
+        // In sorted order, every name that begins with a head directly follows that head.
         let mut first: Option<&str> = None;
         for (head, _) in &heads {
             match first {
@@ -112,7 +112,7 @@ impl NameCollisions {
         Self { crowded }
     }
 
-    /// One of the servers.
+    /// Returns the names of one server.
     pub fn server(&self, configured: ConfiguredServer<'_>) -> Arc<ServerName> {
         let normal = normalize_configured_server(configured);
         let is_crowded = self.crowded.contains(&normal);
@@ -123,27 +123,27 @@ impl NameCollisions {
 // === impl ServerName ===
 
 impl ServerName {
-    /// Whether another configured server could be mistaken for it.
+    /// Whether another configured server could be mistaken for this one.
     pub(super) fn is_crowded(&self) -> bool {
         self.is_crowded
     }
 
-    /// A server of a catalog that was put together elsewhere.
+    /// Restores a server of a catalog from another process.
     pub(super) fn from_remote(raw: String, normal: String, is_crowded: bool) -> Arc<Self> {
         Arc::new(Self { raw, normal, is_crowded })
     }
 
-    /// The name as configured.
+    /// Returns the name as configured.
     pub fn as_str(&self) -> &str {
         &self.raw
     }
 
-    /// The name as it stands in tool names and rules.
+    /// Returns the name as it stands in tool names and rules.
     pub fn normal(&self) -> &str {
         &self.normal
     }
 
-    /// Labels for all items of one list, in the list's order.
+    /// Makes the labels of all items of one list, in the list's order.
     pub fn labels<'i>(
         self: &Arc<Self>,
         items: impl IntoIterator<Item = &'i str>,
@@ -171,35 +171,35 @@ impl ServerName {
     }
 }
 
-// === impl Label ===
+// === impl ItemLabel ===
 
 impl ItemLabel {
-    /// The server.
+    /// Returns the item's server.
     pub fn server(&self) -> &ServerName {
         &self.server
     }
 
-    /// The item's name as it stands in rules.
+    /// Returns the item's name as it stands in rules.
     pub fn normal(&self) -> &str {
         &self.normal
     }
 
-    /// Whether the list has another item that is reduced to the same text.
+    /// Whether another item of the list is reduced to an equal text.
     pub(super) fn has_twin(&self) -> bool {
         self.has_twin
     }
 
-    /// The label of one item of a list that is not at hand.
+    /// Makes the label of one item without its whole list.
     pub(super) fn for_single_item(server: &Arc<ServerName>, item: &str, has_twin: bool) -> Self {
         Self { has_twin, ..server.label(item) }
     }
 
-    /// `mcp__<server>__<tool>`, neither cut nor marked: what rules and globs are written for.
+    /// Returns `mcp__<server>__<tool>`, neither cut nor marked: rules and globs are written against it.
     pub fn uncut(&self) -> String {
         self.plain(NameStyle::Full)
     }
 
-    /// The name to show.
+    /// Returns the name to show.
     pub fn name(&self, style: NameStyle) -> String {
         let mut name = self.plain(style);
         let is_mistakable = match style {
@@ -224,13 +224,13 @@ impl ItemLabel {
     }
 }
 
-/// The name of an item without its server's.
+/// Reduces an item's name to the characters of bare names.
 fn reduce_bare(item: &str) -> String {
     let is_kept = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
     item.chars().map(|c| if is_kept(c) { c } else { '_' }).collect()
 }
 
-/// Whether a name ends as if a hash had been put there.
+/// Whether a name ends as if a hash had been appended.
 fn looks_marked(name: &str) -> bool {
     let Some((_, [b'_', digits @ ..])) = name.as_bytes().split_last_chunk::<HASH_SUFFIX_CHARS>()
     else {
@@ -239,13 +239,13 @@ fn looks_marked(name: &str) -> bool {
     digits.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-// === impl Style ===
+// === impl NameStyle ===
 
 impl NameStyle {
-    /// All of them.
+    /// Every style.
     pub const ALL: [Self; 3] = [Self::Full, Self::Gateway, Self::Bare];
 
-    /// The most characters a name has.
+    /// The maximum length of a name in characters.
     pub fn limit(self) -> usize {
         match self {
             Self::Full => 64,

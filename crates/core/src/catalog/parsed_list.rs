@@ -1,4 +1,6 @@
-//! A list as it came, turned into items and problems: what is wrong with one item costs no other.
+//! Parses a list of a server into usable items and problems. A faulty item costs no other item.
+//!
+//! Used by `catalog::tool`, `prompt` and `resource`, which parse single items.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -10,32 +12,32 @@ use super::{
 };
 use crate::problem::{EngineProblem, EngineProblemKind};
 
-/// The items of one list that can be used, and what is wrong with the others.
+/// The usable items of one list, and the problems of the others.
 #[derive(Debug, Clone)]
 pub struct ParsedList<T> {
-    /// What can be used, in the order sent.
+    /// The usable items, in the order sent.
     pub items: Vec<Arc<T>>,
-    /// What is wrong.
+    /// The problems.
     pub problems: Vec<EngineProblem>,
 }
 
-/// What lists are made of.
+/// An item that lists are made of.
 pub(super) trait ListItem {
-    /// What one is called.
+    /// The noun for an item.
     const NOUN: &'static str;
-    /// The member that tells items apart.
+    /// The member that identifies items.
     const KEY: &'static str;
 
-    /// What stands in that member.
+    /// The value of that member.
     fn key(&self) -> &str;
 
-    /// What is wrong with it although it is listed.
+    /// The faults of an item that is still listed.
     fn imperfections(&self) -> &[ItemWarning] {
         &[]
     }
 }
 
-/// Reads every item of a list by itself.
+/// Parses each item of a list on its own.
 pub(super) fn parse_list<T: ListItem>(
     server: &str,
     listing: &FetchedList,
@@ -79,7 +81,7 @@ fn warning_problem(server: &str, noun: &str, item: &str, why: &ItemWarning) -> E
     problem.of_item(text::line(item))
 }
 
-// === impl Parsed ===
+// === impl ParsedList ===
 
 impl<T> Default for ParsedList<T> {
     fn default() -> Self {
@@ -87,7 +89,7 @@ impl<T> Default for ParsedList<T> {
     }
 }
 
-/// What to call an item that may have no name.
+/// A label for an item that may have no name.
 fn label<T: ListItem>(raw: &Raw, index: usize) -> String {
     let named = raw.get(T::KEY).ok().flatten().and_then(|name| name.to_text());
     named.filter(|name| !name.is_empty()).unwrap_or_else(|| format!("number {}", index + 1))

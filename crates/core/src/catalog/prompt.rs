@@ -1,4 +1,7 @@
-//! A prompt: a text a server has ready, with blanks to fill in.
+//! A prompt of a server: its definition, checked and sanitized.
+//!
+//! Made from `prompts/list` by `engine::supervisor::parse`; listed by `catalog::compose`. Getting a prompt's text
+//! is in `dispatch::prompts_and_resources`.
 
 use switchboard_wire::{client::FetchedList, json::Raw};
 
@@ -9,37 +12,37 @@ use super::{
     parsed_list::{self, ListItem, ParsedList},
 };
 
-/// A prompt that can be asked for.
+/// A prompt.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prompt {
-    /// Its name as the server knows it; never shown without cleaning.
+    /// The server's name for the prompt; not sanitized, so never shown as it is.
     pub name: String,
-    /// What a person calls it.
+    /// The title for people.
     pub title: Option<String>,
-    /// What it is for, at most 2,048 characters.
+    /// The description, at most 2,048 characters.
     pub description: Option<String>,
-    /// The blanks to fill in, in order.
+    /// The arguments, in order.
     pub arguments: Vec<PromptArgument>,
-    /// The item as sent, with clean words, and without what makes clients refuse a whole list.
+    /// The item as sent, with sanitized texts, and without members for which clients refuse a whole list.
     pub item: Raw,
-    /// What is wrong with it; it is listed all the same.
+    /// Faults of the prompt; it is still listed.
     pub imperfections: Vec<ItemWarning>,
 }
 
-/// A blank of a prompt.
+/// An argument of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromptArgument {
-    /// Its name as the server knows it.
+    /// The server's name for the argument.
     pub name: String,
-    /// What a person calls it.
+    /// The title for people.
     pub title: Option<String>,
-    /// What belongs there.
+    /// The description.
     pub description: Option<String>,
-    /// Whether it may be left out.
+    /// Whether the argument is required.
     pub required: bool,
 }
 
-/// The prompts of a list.
+/// Parses the prompts of a list.
 pub fn parse_prompts(server: &str, listing: &FetchedList) -> ParsedList<Prompt> {
     parsed_list::parse_list(server, listing, Prompt::parse)
 }
@@ -47,7 +50,7 @@ pub fn parse_prompts(server: &str, listing: &FetchedList) -> ParsedList<Prompt> 
 // === impl Prompt ===
 
 impl Prompt {
-    /// Reads one prompt.
+    /// Parses one prompt.
     pub fn parse(item: &Raw) -> Result<Self, ItemFault> {
         let mut reader = ItemReader::of(item)?;
         let sent = reader.list(&["arguments"])?;
@@ -86,10 +89,11 @@ impl ListItem for Prompt {
     }
 }
 
-// === impl Argument ===
+// === impl PromptArgument ===
 
 impl PromptArgument {
-    /// Reads one, and gives it back with clean words. Adds what had to be left out to `imperfections`.
+    /// Parses one argument, and returns it with sanitized texts. Adds warnings about removed members to
+    /// `imperfections`.
     fn parse(item: &Raw, imperfections: &mut Vec<ItemWarning>) -> Result<(Self, Raw), ItemFault> {
         let mut reader = ItemReader::of(item)?;
         let argument = Self {

@@ -1,4 +1,6 @@
-//! A catalog as JSON for another process, and back. Names mean the same on both sides.
+//! A catalog as JSON for another process, and back. Each name means one item on both sides.
+//!
+//! Used by `remote::snapshot`, the hub's admin interface and the terminal UI.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -13,7 +15,7 @@ use super::{
 };
 use crate::schema;
 
-/// A catalog, told.
+/// A [`Catalog`] as JSON.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RemoteCatalog {
@@ -25,7 +27,7 @@ pub struct RemoteCatalog {
     pub prompts: Vec<RemoteCatalogItem>,
     /// Their resources.
     pub resources: Vec<RemoteCatalogItem>,
-    /// Their templates of resources.
+    /// Their resource templates.
     pub templates: Vec<RemoteCatalogItem>,
 }
 
@@ -33,41 +35,41 @@ pub struct RemoteCatalog {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RemoteCatalogServer {
-    /// Its name, as configured.
+    /// The server's name, as configured.
     pub name: String,
     /// The name as it stands in tool names and rules.
     pub normal: String,
-    /// Whether another server could be mistaken for it.
+    /// Whether another server could be mistaken for this one.
     #[serde(default, skip_serializing_if = "is_false")]
     pub crowded: bool,
-    /// What it says about using it.
+    /// The server's instructions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
 }
 
-/// One item of a list.
+/// A tool, prompt, resource or template.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RemoteCatalogItem {
-    /// Its full name; absent of what goes by its address.
+    /// The full name; absent for resources and templates, which have a URI.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Its server.
+    /// The server's name.
     pub server: String,
-    /// About how many tokens a model spends on it, of tools.
+    /// The estimated number of tokens that a model spends on a tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<usize>,
-    /// Whether it may stay out of a list until it is searched for, of tools.
+    /// Whether a tool may be left out of a list until a search finds it.
     #[serde(default, skip_serializing_if = "is_false")]
     pub deferred: bool,
-    /// Whether its list has another item that is reduced to the same text.
+    /// Whether another item of the list is reduced to an equal text.
     #[serde(default, skip_serializing_if = "is_false")]
     pub twin: bool,
-    /// The item as its server sent it, with clean words.
+    /// The item as its server sent it, with sanitized texts.
     pub item: Raw,
 }
 
-/// What `serde` asks a reference for.
+/// `serde` passes a reference.
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_false(flag: &bool) -> bool {
     !flag
@@ -76,7 +78,7 @@ fn is_false(flag: &bool) -> bool {
 // === impl RemoteCatalog ===
 
 impl RemoteCatalog {
-    /// Tells a catalog.
+    /// Converts a catalog.
     pub fn from_catalog(catalog: &Catalog) -> Self {
         let server = |shown: &VisibleServer| RemoteCatalogServer {
             name: shown.name.as_str().to_owned(),
@@ -104,7 +106,7 @@ impl RemoteCatalog {
         }
     }
 
-    /// The catalog that was told. What cannot be read is left out: it was readable where it was told.
+    /// Converts to a catalog. Items that cannot be parsed are left out; they were parsed before they were sent.
     pub fn into_catalog(self) -> Catalog {
         let name = |told: &RemoteCatalogServer| {
             ServerName::from_remote(told.name.clone(), told.normal.clone(), told.crowded)
@@ -172,7 +174,7 @@ impl RemoteCatalogItem {
         }
     }
 
-    /// A list of this item alone, for whoever reads lists.
+    /// A list of this item alone, for the parsers of lists.
     fn listing(&self) -> FetchedList {
         FetchedList { items: vec![self.item.clone()], ..FetchedList::default() }
     }
@@ -212,7 +214,7 @@ mod tests {
             ))
             .with_instructions(Some("Ask nicely."));
         let scope = Scope::User;
-        // One that is hidden still decides how its twin is called.
+        // A hidden tool still decides the name of its twin.
         let filter = ToolFilter { allow: None, deny: vec!["a.b".into()] };
         let member = CatalogMember {
             server: "one",

@@ -1,6 +1,8 @@
-//! Resources, and templates of their addresses.
+//! Resources and resource templates of a server: their definitions, checked and sanitized.
 //!
-//! An address belongs to the server that made it up: it is compared as text and never changed.
+//! Made from `resources/list` and `resources/templates/list` by `engine::supervisor::parse`; listed by
+//! `catalog::compose`. A URI belongs to its server: it is compared as text and never changed. Reading a resource is
+//! in `dispatch::prompts_and_resources`.
 
 use switchboard_wire::{client::FetchedList, json::Raw};
 
@@ -12,52 +14,52 @@ use super::{
     template::UriTemplate,
 };
 
-/// Something that can be read.
+/// A resource.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Resource {
-    /// Its address.
+    /// The URI.
     pub uri: String,
-    /// What it is called.
+    /// The server's name for the resource.
     pub name: String,
-    /// What a person calls it.
+    /// The title for people.
     pub title: Option<String>,
-    /// What it holds, at most 2,048 characters.
+    /// The description, at most 2,048 characters.
     pub description: Option<String>,
-    /// What kind of content it has.
+    /// The MIME type.
     pub mime_type: Option<String>,
-    /// How long it is, in bytes.
+    /// The size in bytes.
     pub size: Option<u64>,
-    /// The item as sent, with clean words, and without what makes clients refuse a whole list.
+    /// The item as sent, with sanitized texts, and without members for which clients refuse a whole list.
     pub item: Raw,
-    /// What is wrong with it; it is listed all the same.
+    /// Faults of the resource; it is still listed.
     pub imperfections: Vec<ItemWarning>,
 }
 
-/// A family of things that can be read.
+/// A resource template.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ResourceTemplate {
-    /// What their addresses look like.
+    /// The template of the URIs.
     pub uri_template: UriTemplate,
-    /// What they are called.
+    /// The server's name for the template.
     pub name: String,
-    /// What a person calls them.
+    /// The title for people.
     pub title: Option<String>,
-    /// What they hold, at most 2,048 characters.
+    /// The description, at most 2,048 characters.
     pub description: Option<String>,
-    /// What kind of content they all have.
+    /// The MIME type of all resources of the template.
     pub mime_type: Option<String>,
-    /// The item as sent, with clean words, and without what makes clients refuse a whole list.
+    /// The item as sent, with sanitized texts, and without members for which clients refuse a whole list.
     pub item: Raw,
-    /// What is wrong with it; it is listed all the same.
+    /// Faults of the template; it is still listed.
     pub imperfections: Vec<ItemWarning>,
 }
 
-/// The resources of a list.
+/// Parses the resources of a list.
 pub fn parse_resources(server: &str, listing: &FetchedList) -> ParsedList<Resource> {
     parsed_list::parse_list(server, listing, Resource::parse)
 }
 
-/// The templates of a list.
+/// Parses the templates of a list.
 pub fn parse_templates(server: &str, listing: &FetchedList) -> ParsedList<ResourceTemplate> {
     parsed_list::parse_list(server, listing, ResourceTemplate::parse)
 }
@@ -65,7 +67,7 @@ pub fn parse_templates(server: &str, listing: &FetchedList) -> ParsedList<Resour
 // === impl Resource ===
 
 impl Resource {
-    /// Reads one resource.
+    /// Parses one resource.
     pub fn parse(item: &Raw) -> Result<Self, ItemFault> {
         let mut reader = ItemReader::of(item)?;
         let size = reader.optional(&["size"], |reader, path| reader.fit(path, item_shape::is_size));
@@ -97,10 +99,10 @@ impl ListItem for Resource {
     }
 }
 
-// === impl Template ===
+// === impl ResourceTemplate ===
 
 impl ResourceTemplate {
-    /// Reads one template.
+    /// Parses one template.
     pub fn parse(item: &Raw) -> Result<Self, ItemFault> {
         let mut reader = ItemReader::of(item)?;
         item_shape::resource_annotations(&mut reader);

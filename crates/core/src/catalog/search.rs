@@ -1,40 +1,40 @@
-//! Finding tools by words (BM25 over weighted fields).
+//! Search for tools by words (BM25 over weighted fields).
 //!
-//! The same catalog and the same query give the same answer: words are summed up in one order, and tools that fit
-//! equally well are ordered by name.
+//! Used by `Catalog::search`, for the gateway's search tool, agent loops and the commands. Results are
+//! deterministic: words are summed up in a fixed order, and tools with equal scores are ordered by name.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::{ListedTool, NameStyle, word_split::words};
 
-/// How much a repeated word adds.
+/// BM25's k1: how much a repeated word adds.
 const SATURATION: f64 = 1.2;
 
-/// How much a long text is held against its words.
+/// BM25's b: how much a long text lowers the weight of its words.
 const LENGTH_WEIGHT: f64 = 0.75;
 
-/// A tool that fits a query.
+/// A tool that matches a query.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolHit {
-    /// Its full name.
+    /// The full name.
     pub name: String,
-    /// How well it fits; comparable within one answer only.
+    /// The score; comparable within one result only.
     pub score: f64,
 }
 
-/// What words stand where.
+/// The inverted index of a catalog's tools.
 #[derive(Debug)]
 pub(super) struct SearchIndex {
-    /// For each word the tools that have it, and its weight there.
+    /// For each word, the tools that contain it and its weight there.
     postings: HashMap<String, Vec<(usize, f64)>>,
-    /// How long each tool's text is, compared with all.
+    /// The length of each tool's text, relative to the average.
     lengths: Vec<f64>,
-    /// The names by which a tool is meant exactly.
+    /// The names that mean a tool exactly.
     exact: HashMap<String, Vec<usize>>,
 }
 
-// === impl Index ===
+// === impl SearchIndex ===
 
 impl SearchIndex {
     pub(super) fn of(tools: &[Arc<ListedTool>]) -> Self {
@@ -64,7 +64,7 @@ impl SearchIndex {
     ) -> Vec<ToolHit> {
         let mut scores = self.scores(query);
         let best = scores.values().copied().fold(0.0, f64::max);
-        // Who knows a tool's name wants that tool.
+        // A query that is a tool's exact name ranks that tool first.
         for place in self.exact.get(query.trim()).into_iter().flatten() {
             *scores.entry(*place).or_default() += best + 1.0;
         }
@@ -90,14 +90,14 @@ impl SearchIndex {
         scores
     }
 
-    /// A word that few tools have says more.
+    /// The inverse document frequency: a word that few tools have counts more.
     fn rarity(&self, having: usize) -> f64 {
         let (all, having) = (count(self.lengths.len()), count(having));
         ((all - having + 0.5) / (having + 0.5)).ln_1p()
     }
 }
 
-/// The words of a tool, and how much each counts.
+/// The words of a tool, and their weights.
 fn weights(listed: &ListedTool) -> BTreeMap<String, f64> {
     let tool = &*listed.tool;
     let parameters = tool.parameters().join(" ");

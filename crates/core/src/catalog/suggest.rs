@@ -1,26 +1,28 @@
-//! The tools or prompts that a mistyped name may mean.
+//! Suggests tools or prompts that a mistyped name may mean.
+//!
+//! Used by `catalog::catalog_names`, for error messages.
 
 use std::collections::HashSet;
 
 use super::{ItemLabel, NameStyle, word_split::words};
 
-/// How many are suggested.
+/// How many names are suggested.
 const MAX_SUGGESTIONS: usize = 3;
 
-/// Names longer than this are not compared letter by letter; nobody mistypes one.
+/// Names longer than this are not compared by letters; people do not type them.
 const MAX_COMPARED_CHARS: usize = 128;
 
 /// A tool or prompt that may be suggested.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SuggestionCandidate<'c> {
     pub(super) label: &'c ItemLabel,
-    /// Its full name.
+    /// The full name.
     pub(super) full: &'c str,
     /// The name to suggest.
     pub(super) shown: &'c str,
 }
 
-/// Up to three names, closest first: by letters, and where no letters are close, by words in common.
+/// Returns up to three names, closest first: by edit distance, or if none is close, by words in common.
 pub(super) fn closest(candidates: &[SuggestionCandidate<'_>], name: &str) -> Vec<String> {
     let by_letters = ranked(candidates, |candidate| by_letters(candidate, name));
     if !by_letters.is_empty() {
@@ -48,20 +50,20 @@ fn by_letters(candidate: &SuggestionCandidate<'_>, name: &str) -> Option<usize> 
     [full, &gateway, label.normal()].into_iter().filter_map(|known| distance(known, name)).min()
 }
 
-/// How many words there are that only one of the two has, if they share half of those typed.
+/// The number of words that only one of the two names has, if they share half of the words typed.
 fn by_words(candidate: &SuggestionCandidate<'_>, typed: &HashSet<String>) -> Option<usize> {
     let known: HashSet<_> = words(strip(candidate.full)).into_iter().collect();
     let shared = known.intersection(typed).count();
     (shared > 0 && shared * 2 >= typed.len()).then(|| known.len() + typed.len() - 2 * shared)
 }
 
-/// `mcp` stands in every name and tells nothing.
+/// Removes `mcp__`, which stands in every name.
 fn strip(name: &str) -> &str {
     name.strip_prefix("mcp__").unwrap_or(name)
 }
 
-/// How many letters have to be changed, added, left out or exchanged with their neighbour to get from one to the
-/// other, capital or not; nothing if that is more than a fourth of what was typed.
+/// The edit distance of two names, ignoring case: letters changed, added, removed or swapped with a neighbour.
+/// `None` if it exceeds a fourth of the typed name.
 fn distance(known: &str, typed: &str) -> Option<usize> {
     let letters = |text: &str| text.chars().flat_map(char::to_lowercase).collect::<Vec<_>>();
     if typed.len() > MAX_COMPARED_CHARS {

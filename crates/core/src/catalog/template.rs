@@ -1,33 +1,33 @@
-//! Templates of addresses (RFC 6570), matched backwards: could this address have come from that template?
+//! URI templates (RFC 6570), matched backwards: could this URI have come from that template?
 //!
-//! A template is literal text and expressions. The RFC says what an expression expands to; here each one is taken for
-//! a run of characters that its operator could have written. Servers do not encode as strictly as the RFC, so a plain
-//! `{name}` takes everything up to the next `/`, `?` or `#`, which is what their own routers do.
+//! Used by `catalog::resource`, to find the server of a URI. A template is literal text and expressions. Each
+//! expression matches a run of characters that its operator could have written. Servers do not encode as strictly
+//! as the RFC, so a plain `{name}` takes everything up to the next `/`, `?` or `#`, like the routers of servers.
 //!
-//! Both texts come from strangers. Which places of an address can be reached is worked out part by part, each part in
-//! one pass, and the number of parts is bounded: no template makes matching slow.
+//! Both texts are untrusted. The matcher computes the reachable positions of a URI part by part, each part in one
+//! pass, and the number of parts is limited: no template makes matching slow. It does not expand templates.
 
-/// The most expressions a template may have.
+/// The maximum number of expressions in a template.
 const MAX_EXPRESSIONS: usize = 32;
 
-/// A template of addresses.
+/// A URI template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UriTemplate {
     text: String,
     parts: Vec<TemplatePart>,
 }
 
-/// Why a text is no template.
+/// Why a text is not a template.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TemplateError {
     /// `{` without `}`, or the other way round.
     #[error("a brace has no partner")]
     Brace,
-    /// Something other than names between braces.
+    /// Braces with other characters than those of names between them.
     #[error("`{{{0}}}` is not an expression")]
     Expression(String),
-    /// More than anybody needs.
+    /// The template has too many expressions.
     #[error("it has more than {MAX_EXPRESSIONS} expressions")]
     TooMany,
 }
@@ -38,18 +38,19 @@ enum TemplatePart {
     Run(ExpressionRun),
 }
 
-/// What an expression can become: nothing, or its first character and then any that it takes.
+/// The texts that an expression can expand to: empty, or its first character and then any number of allowed
+/// characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct ExpressionRun {
     first: Option<u8>,
-    /// Characters that end it.
+    /// Characters that end the run.
     stops: &'static [u8],
 }
 
 // === impl UriTemplate ===
 
 impl UriTemplate {
-    /// Reads a template.
+    /// Parses a template.
     pub fn parse(text: &str) -> Result<Self, TemplateError> {
         let mut parts = Vec::new();
         let mut rest = text;
@@ -70,7 +71,7 @@ impl UriTemplate {
         Ok(Self { text: text.to_owned(), parts })
     }
 
-    /// The template as written.
+    /// Returns the template as written.
     pub fn as_str(&self) -> &str {
         &self.text
     }
@@ -78,7 +79,7 @@ impl UriTemplate {
     /// Whether `uri` could have come from this template.
     pub fn matches(&self, uri: &str) -> bool {
         let uri = uri.as_bytes();
-        // Most templates are told apart by how they start.
+        // Most templates differ in how they start.
         if let Some(TemplatePart::Literal(start)) = self.parts.first()
             && !uri.starts_with(start.as_bytes())
         {
@@ -104,8 +105,7 @@ fn push_literal(parts: &mut Vec<TemplatePart>, literal: &str) {
     }
 }
 
-/// Moves every reached place past `literal`, where it stands there. One pass: at each byte it is known how much of
-/// the literal the text so far ends with.
+/// Moves every reached position past `literal`, where the URI contains it. One pass (Knuth–Morris–Pratt).
 fn pass_literal(literal: &[u8], uri: &[u8], reached: &mut [bool]) {
     let fallback = fallbacks(literal);
     let mut ends = vec![false; reached.len()];
@@ -121,7 +121,7 @@ fn pass_literal(literal: &[u8], uri: &[u8], reached: &mut [bool]) {
     reached.copy_from_slice(&ends);
 }
 
-/// For each prefix of `literal`, how long its longest proper prefix is that is also its end.
+/// For each prefix of `literal`, the length of its longest proper prefix that is also its suffix.
 fn fallbacks(literal: &[u8]) -> Vec<usize> {
     let mut fallback = vec![0; literal.len()];
     let mut matched = 0;
@@ -139,7 +139,7 @@ fn advance(literal: &[u8], fallback: &[usize], mut matched: usize, byte: u8) -> 
     matched + usize::from(literal[matched] == byte)
 }
 
-// === impl Run ===
+// === impl ExpressionRun ===
 
 impl ExpressionRun {
     fn parse(expression: &str) -> Result<Self, TemplateError> {
@@ -157,7 +157,7 @@ impl ExpressionRun {
         Ok(Self { first: operator.filter(|operator| *operator != b'+'), stops })
     }
 
-    /// Moves every reached place on to all places this run leads to from there.
+    /// Moves every reached position on to all positions that this run leads to.
     fn pass(self, uri: &[u8], reached: &mut [bool]) {
         let mut inside = false;
         for (at, byte) in uri.iter().enumerate() {
@@ -171,7 +171,7 @@ impl ExpressionRun {
     }
 }
 
-/// A variable, with or without a modifier of level 4.
+/// Whether a name is a variable, with or without a modifier of level 4.
 fn is_name(name: &str) -> bool {
     let name = name.strip_suffix('*').unwrap_or(name);
     let (name, length) = name.split_once(':').unwrap_or((name, "1"));

@@ -1,31 +1,31 @@
-//! A server's words, made fit to be shown, and what they cost.
+//! Sanitizes and cuts texts of servers, and estimates their cost in tokens.
 //!
-//! Nothing here knows what the words are about.
+//! Used by `catalog::item_reader`, `lists`, `tool` and `parsed_list`.
 
 use switchboard_wire::{json::Raw, sanitize};
 
 /// How many characters of a description, a title or instructions are shown.
 pub(super) const MAX_TEXT_CHARS: usize = 2_048;
 
-/// Stands at the end of what was cut, inside the limit.
+/// The mark at the end of a cut text, counted in the limit.
 const CUT_MARK: &str = "… [cut]";
 
-/// Several lines, cleaned and cut.
+/// Several lines, sanitized and cut.
 pub(super) fn block(text: &str) -> String {
     cut(sanitize::sanitize_block(text).trim())
 }
 
-/// One line, cleaned and cut.
+/// One line, sanitized and cut.
 pub(super) fn line(text: &str) -> String {
     cut(sanitize::sanitize_line(text).trim())
 }
 
-/// About how many tokens so many characters are.
+/// Estimates the number of tokens of so many characters.
 pub(super) fn tokens(characters: usize) -> usize {
     characters.div_ceil(4)
 }
 
-/// How many characters a value has without the white space between its tokens.
+/// The length of a JSON value in characters, without the white space between its tokens.
 pub(super) fn compact_length(json: &Raw) -> usize {
     let (mut length, mut in_string, mut escaped) = (0, false, false);
     for c in json.as_str().chars() {

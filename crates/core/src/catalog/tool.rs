@@ -1,6 +1,7 @@
-//! A tool: what a server says of it, checked and made fit to show.
+//! A tool of a server: its definition, checked and sanitized.
 //!
-//! Whether it may be called, and under which name it is shown, is decided elsewhere.
+//! Made from `tools/list` by `engine::supervisor::parse`; used by `catalog::compose`, `dispatch` and the fronts.
+//! Whether a tool may be called is decided in `permission`, its shown name in `catalog::names`.
 
 use std::sync::OnceLock;
 
@@ -20,57 +21,58 @@ use super::{
 };
 use crate::schema::{self, SchemaError, SchemaValidator};
 
-/// The most characters of a result that a tool may claim for itself.
+/// How many characters of a result a tool may ask for.
 const MAX_RESULT_CHARS: usize = 500_000;
 
-/// Whether arguments can be checked against a schema, and if not, why.
+/// Checks whether a schema can be used; the error says why not.
 pub type SchemaCheck<'a> = &'a dyn Fn(&Raw) -> Result<(), String>;
 
-/// A tool that can be called.
+/// A tool.
 #[derive(Debug)]
 pub struct Tool {
-    /// Its name as the server knows it; never shown without cleaning.
+    /// The server's name for the tool; not sanitized, so never shown as it is.
     pub name: String,
-    /// What a person calls it.
+    /// The title for people.
     pub title: Option<String>,
-    /// What it does, at most 2,048 characters.
+    /// The description, at most 2,048 characters.
     pub description: Option<String>,
-    /// What its arguments must be.
+    /// The schema of the arguments.
     pub input_schema: Raw,
-    /// What its structured results are.
+    /// The schema of structured results.
     pub output_schema: Option<Raw>,
-    /// What the server says of its effects.
+    /// The server's hints about the effects of the tool.
     pub annotations: ToolAnnotations,
-    /// How the server would like it treated.
+    /// The server's wishes on how to treat the tool.
     pub meta: ToolMeta,
-    /// The item as sent, with clean words, and without what makes clients of the newest version refuse a whole list.
+    /// The item as sent, with sanitized texts, and without members for which clients of the newest version refuse a
+    /// whole list.
     pub item: Raw,
-    /// The same for clients before 2026-07-28, where it has to differ.
+    /// The item for clients before 2026-07-28, where it has to differ.
     legacy_item: Option<Raw>,
-    /// What is wrong with it; it is listed all the same.
+    /// Faults of the tool; it is still listed.
     pub imperfections: Vec<ItemWarning>,
-    /// About how many tokens a model spends on it.
+    /// The estimated number of tokens that a model spends on the definition.
     pub cost: usize,
-    /// What its arguments are checked with, compiled when it is first called.
+    /// The validator of the arguments, compiled at the first call.
     validator: OnceLock<Result<SchemaValidator, SchemaError>>,
 }
 
-/// How a server would like a tool treated.
+/// A server's wishes on how to treat a tool.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ToolMeta {
-    /// Words to find it by.
+    /// Words for searches.
     pub search_hint: Option<String>,
-    /// Whether it may be left out of the list until it is looked for.
+    /// Whether the tool may be left out of the list until a search finds it.
     pub defer_loading: Option<bool>,
-    /// It is always in the list.
+    /// The tool is always in the list.
     pub always_load: bool,
-    /// How long its results may be, at most 500,000 characters.
+    /// How long results may be, at most 500,000 characters.
     pub max_result_chars: Option<usize>,
     /// A person has to agree to every call.
     pub requires_user_interaction: bool,
 }
 
-/// The tools of a list. `check` says whether arguments can be checked against a schema.
+/// Parses the tools of a list. `check` says whether a schema can be used.
 pub fn parse_tools(
     server: &str,
     listing: &FetchedList,
@@ -82,7 +84,7 @@ pub fn parse_tools(
 // === impl Tool ===
 
 impl Tool {
-    /// Reads one tool. Only one without a usable name is refused; `check` says whether its schemas can be used.
+    /// Parses one tool. Only a tool without a usable name is refused; `check` says whether a schema can be used.
     pub fn parse(item: &Raw, check: SchemaCheck<'_>) -> Result<Self, ItemFault> {
         let mut reader = ItemReader::of(item)?;
         let name = reader.identity("name")?;
@@ -113,7 +115,7 @@ impl Tool {
         })
     }
 
-    /// The definition for clients of this version.
+    /// Returns the definition for clients of this version.
     pub fn item_for(&self, version: Version) -> &Raw {
         match (version.era(), &self.legacy_item) {
             (Era::Legacy, Some(item)) => item,
@@ -121,12 +123,12 @@ impl Tool {
         }
     }
 
-    /// What its arguments are checked with.
+    /// Returns the validator of the arguments.
     pub fn validator(&self) -> Result<&SchemaValidator, &SchemaError> {
         self.validator.get_or_init(|| SchemaValidator::compile(&self.input_schema)).as_ref()
     }
 
-    /// The names of its parameters, in the order written.
+    /// Returns the names of the parameters, in the order written.
     pub fn parameters(&self) -> Vec<String> {
         let properties = self.input_schema.get("properties").ok().flatten();
         let keys = |properties: Raw| {
@@ -170,7 +172,7 @@ fn input_schema(
 }
 
 fn output_schema(reader: &mut ItemReader<'_>, check: SchemaCheck<'_>) -> Option<Raw> {
-    // SDKs compile it when they read the list, with validators of their own.
+    // SDKs compile the schema when they read the list, with validators of their own.
     let compile = |schema: &Raw| check(schema).and_then(|()| schema::check_portable(schema));
     reader.optional(&["outputSchema"], |reader, path| {
         let sent = reader.present(path)?;
@@ -178,7 +180,7 @@ fn output_schema(reader: &mut ItemReader<'_>, check: SchemaCheck<'_>) -> Option<
     })
 }
 
-/// Takes out annotations that are not what the protocol says, and gives the title among them.
+/// Removes annotations that do not have the form of the protocol, and returns their title.
 fn annotations(reader: &mut ItemReader<'_>) -> Option<String> {
     const HINTS: [MemberPath; 4] = [
         &["annotations", "readOnlyHint"],
@@ -240,7 +242,7 @@ fn flag(object: Option<&Raw>, key: &str) -> Option<bool> {
     member(object, key).and_then(|value| value.decode().ok())
 }
 
-/// A member of an object that was already found to have every key once.
+/// Reads a member of an object that has no key twice.
 fn member(object: Option<&Raw>, key: &str) -> Option<Raw> {
     object.and_then(|object| object.get(key).ok().flatten())
 }

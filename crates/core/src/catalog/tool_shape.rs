@@ -1,18 +1,20 @@
-//! The shape that clients demand of a tool's definition.
+//! Repairs a tool's definition so that clients on SDKs accept it: `inputSchema`, `outputSchema`, `execution`.
 //!
-//! A client on an SDK checks every tool of a list against the MCP schema of its version, and one tool that breaks it costs
-//! the client the whole list, good servers included. Those schemas speak of few members, all at the top level of the
-//! definition and of its two JSON schemas. Only these are repaired; everything below passes as it came.
+//! Used by `catalog::tool`. A client on an SDK checks every tool of a list against the MCP schema of its version,
+//! and one invalid tool costs the client the whole list, good servers included. Those schemas concern few members,
+//! all at the top level of the definition and of its two JSON schemas. Only these are repaired; everything below
+//! passes unchanged.
 
 use switchboard_wire::json::{JsonEdit, JsonKind, JsonMembers, Raw};
 
 use super::item_fault::{ItemFault, ItemWarning};
 use super::item_reader::no_key_twice;
 
-/// A schema that takes any arguments.
+/// A schema that allows any arguments.
 const ANY_ARGUMENTS: &str = r#"{"type":"object"}"#;
 
-/// `inputSchema` as every version demands it: an object whose `type` is `object`. Says what had to change.
+/// Returns `inputSchema` in the form that every version requires: an object with the `type` `object`. Adds a
+/// warning for each change.
 pub(super) fn input_schema(sent: Option<&Raw>, changed: &mut Vec<ItemWarning>) -> Raw {
     let any = || Raw::parse(ANY_ARGUMENTS).unwrap_or_else(|_| Raw::empty_object());
     let schema = match object_schema(sent, "inputSchema") {
@@ -35,8 +37,8 @@ pub(super) fn input_schema(sent: Option<&Raw>, changed: &mut Vec<ItemWarning>) -
     schema.with_edits(&edits).unwrap_or_else(|_| any())
 }
 
-/// The same as versions before 2026-07-28 demand it, where that differs: `properties` are schemas that are objects, and
-/// `required` is a list of names.
+/// Returns `inputSchema` in the form that versions before 2026-07-28 require, where it differs: `properties` are
+/// schemas that are objects, and `required` is a list of names.
 pub(super) fn legacy_input_schema(schema: &Raw, changed: &mut Vec<ItemWarning>) -> Option<Raw> {
     let (properties, required) = (legacy_properties(schema), legacy_required(schema));
     let mut edits = Vec::new();
@@ -54,7 +56,7 @@ pub(super) fn legacy_input_schema(schema: &Raw, changed: &mut Vec<ItemWarning>) 
     if edits.is_empty() { None } else { schema.with_edits(&edits).ok() }
 }
 
-/// `outputSchema`, if clients of 2026-07-28 can use it: an object that compiles.
+/// Returns `outputSchema`, if clients of 2026-07-28 can use it: an object that compiles.
 pub(super) fn output_schema(
     sent: &Raw,
     compile: impl Fn(&Raw) -> Result<(), String>,
@@ -75,7 +77,7 @@ pub(super) fn is_legacy_output_schema(schema: &Raw) -> bool {
         && legacy_required(schema) == Demand::Met
 }
 
-/// Whether `execution` says how tasks are supported, or nothing.
+/// Whether `execution` has a valid `taskSupport`, or none.
 pub(super) fn is_execution(value: &Raw) -> bool {
     let support = value.get("taskSupport");
     let known =
@@ -83,13 +85,13 @@ pub(super) fn is_execution(value: &Raw) -> bool {
     value.kind() == JsonKind::Object && support.is_ok_and(|found| found.as_ref().is_none_or(known))
 }
 
-/// How a member of a schema stands to what a version demands.
+/// Whether a member of a schema meets the requirements of a version.
 #[derive(Debug, PartialEq, Eq)]
 enum Demand {
     Met,
-    /// It means nothing, and is to be left out.
+    /// The member has no meaning, and is left out.
     Broken,
-    /// It means the same as this.
+    /// The member is replaced by this equivalent.
     Rewritten(String),
 }
 
@@ -123,7 +125,7 @@ fn legacy_properties(schema: &Raw) -> Demand {
         let schema = match property.value {
             object if object.starts_with('{') => object,
             "false" => r#"{"not":{}}"#,
-            // `true` admits everything, and so does what is no schema at all.
+            // `true` allows every value, and so does a value that is no schema.
             _ => "{}",
         };
         format!("{}:{schema}", property.key)
@@ -138,7 +140,7 @@ fn legacy_required(schema: &Raw) -> Demand {
     if is_met { Demand::Met } else { Demand::Broken }
 }
 
-/// A member of an object in which keys that stand twice were refused, or do not matter.
+/// Reads a member of an object. Duplicate keys were refused before, or do not matter.
 fn member(object: &Raw, key: &str) -> Option<Raw> {
     object.get(key).ok().flatten()
 }

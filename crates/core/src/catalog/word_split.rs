@@ -1,12 +1,15 @@
-//! Text taken apart into the words people search for.
+//! Splits text into the words that people search for.
+//!
+//! Used by `catalog::search` and `catalog::suggest`.
 
-/// The words of `text`, in lower case: split where it is neither letter nor digit, and inside `camelCase`.
+/// Returns the words of `text`, in lower case: split at characters that are neither letter nor digit, and inside
+/// `camelCase`.
 pub(super) fn words(text: &str) -> Vec<String> {
     let parts = text.split(|c: char| !c.is_alphanumeric()).flat_map(humps);
     parts.map(|part| singular(part.to_lowercase())).collect()
 }
 
-/// `parseJSONFile` → `parse`, `JSON`, `SkillFile`.
+/// `parseJSONFile` → `parse`, `JSON`, `File`.
 fn humps(word: &str) -> Vec<&str> {
     let letters: Vec<_> = word.char_indices().collect();
     let mut starts = vec![0];
@@ -23,7 +26,7 @@ fn humps(word: &str) -> Vec<&str> {
     parts.filter(|part| !part.is_empty()).collect()
 }
 
-/// `issues` and `issue` are one word; `class` and `status` are what they are.
+/// Makes a plural singular: `issues` becomes `issue`; `class` and `status` stay.
 fn singular(mut word: String) -> String {
     let is_plural = word.len() > 3
         && word.ends_with('s')

@@ -1,4 +1,6 @@
-//! How many calls are in flight, and whose.
+//! Counts the calls in flight on one connection, by session, and limits them.
+//!
+//! Used by `dispatch::upstream` through `Connection::admit`. The limit is in `connection::timing`.
 
 use std::{
     collections::BTreeMap,
@@ -9,7 +11,7 @@ use slab::Slab;
 
 use super::{Connection, error::ConnectionBusy};
 
-/// Calls in flight on one connection, each with whose it is.
+/// The calls in flight on one connection, each with the id of its session.
 #[derive(Debug, Default)]
 pub(super) struct InFlight(Mutex<Slab<Arc<str>>>);
 
@@ -35,7 +37,7 @@ impl InFlight {
         self.lock().len()
     }
 
-    /// The sessions whose calls they are, each with how many.
+    /// The sessions with calls in flight, and how many each has.
     pub(super) fn sessions(&self) -> Vec<(String, usize)> {
         let calls = self.lock();
         let mut sessions = BTreeMap::<&str, usize>::new();
@@ -50,7 +52,7 @@ impl InFlight {
     }
 }
 
-// === impl Admission ===
+// === impl CallAdmission ===
 
 impl CallAdmission {
     pub(super) fn new(

@@ -1,29 +1,31 @@
-//! What a connection declares that its client can do.
+//! The capabilities that a connection declares on behalf of its clients.
 //!
-//! A legacy server learns it once, in the handshake, and may show other tools or take another way accordingly. So
-//! sessions share a connection only if their classes are equal. A modern server learns it with each request.
+//! Used by `connection::spec` and by the engine, which picks a class for each session. A legacy server learns them
+//! once, in the handshake, and may list other tools or behave differently. So sessions share a
+//! connection only if their classes are equal. A modern server learns them with each request.
 
 use switchboard_wire::json::{JsonEdit, Raw};
 
-/// What is declared of elicitation and sampling. Roots are declared for entries of a project, in every class.
+/// The declared capabilities of elicitation and sampling. Roots are declared for entries of a project, in every
+/// class.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CapabilityClass {
-    /// Forms can be filled in.
+    /// The client can show forms.
     pub form: bool,
-    /// Pages can be opened.
+    /// The client can open pages.
     pub url: bool,
-    /// A model can be asked.
+    /// The client can ask a model.
     pub sampling: bool,
-    /// That model can be given tools.
+    /// The client can give that model tools.
     pub sampling_tools: bool,
-    /// That model can be given context of servers.
+    /// The client can give that model context of servers.
     pub sampling_context: bool,
 }
 
 // === impl CapabilityClass ===
 
 impl CapabilityClass {
-    /// What the queue of questions can answer: forms and pages.
+    /// The capabilities of the question queue: forms and pages.
     pub const QUEUE: Self = Self {
         form: true,
         url: true,
@@ -32,12 +34,12 @@ impl CapabilityClass {
         sampling_context: false,
     };
 
-    /// The class of a client that declares these capabilities.
+    /// Returns the class of a client that declares these capabilities.
     pub fn from_capabilities(capabilities: &Raw) -> Self {
         let declares = |path: &[&str]| declares(capabilities, path);
         let url = declares(&["elicitation", "url"]);
         Self {
-            // Before there were pages, `{}` meant forms, and still does.
+            // Before URL elicitation existed, `{}` meant forms, and still does.
             form: declares(&["elicitation"]) && (declares(&["elicitation", "form"]) || !url),
             url,
             sampling: declares(&["sampling"]),
@@ -46,7 +48,7 @@ impl CapabilityClass {
         }
     }
 
-    /// Everything that either promises.
+    /// Returns the class with the capabilities of both.
     #[must_use]
     pub fn union(self, other: Self) -> Self {
         Self {
@@ -58,23 +60,23 @@ impl CapabilityClass {
         }
     }
 
-    /// Whether it promises nothing that `other` lacks.
+    /// Whether `other` has all capabilities of this class.
     pub fn is_within(self, other: Self) -> bool {
         self.union(other) == other
     }
 
-    /// How much it promises.
+    /// Returns the number of capabilities.
     pub fn size(self) -> u32 {
         self.bits().count_ones()
     }
 
-    /// A number that differs from class to class.
+    /// Returns a number that differs between classes.
     pub(super) fn bits(self) -> u8 {
         let all = [self.form, self.url, self.sampling, self.sampling_tools, self.sampling_context];
         all.iter().fold(0, |bits, promised| bits << 1 | u8::from(*promised))
     }
 
-    /// `capabilities`, as they are declared to a server.
+    /// Returns the `capabilities` to declare to a server.
     pub fn capabilities(self) -> Raw {
         let elicitation = match (self.form, self.url) {
             (true, true) => Some(r#"{"form":{},"url":{}}"#),

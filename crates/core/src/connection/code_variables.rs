@@ -1,10 +1,11 @@
-//! Variables that decide which code a process runs: where programs and libraries are found, what an interpreter loads
-//! first, which helper a tool calls.
+//! Environment variables that decide which code a process runs: paths of programs and libraries, preloads of
+//! interpreters, helpers of tools.
 //!
-//! A project's `envFile` may not set them. Its content is no part of what a person approves, so a changed file would
-//! choose the program. In the entry's `env` they stand where the person reads them.
+//! Used by `connection::env_file`. A project's `envFile` must not set them: a person approves the entry, not the
+//! file's content, so a changed file would choose the program. In the entry's `env` they are allowed, where the
+//! person reads them.
 
-/// Prefixes of such names.
+/// Prefixes of these names.
 const CODE_VARIABLE_PREFIXES: [&str; 9] = [
     "LD_",
     "DYLD_",
@@ -17,7 +18,7 @@ const CODE_VARIABLE_PREFIXES: [&str; 9] = [
     "COR_",
 ];
 
-/// Such names, in alphabetical order.
+/// These names, in alphabetical order.
 const CODE_VARIABLE_NAMES: [&str; 70] = [
     "AR",
     "BASHOPTS",
@@ -91,7 +92,7 @@ const CODE_VARIABLE_NAMES: [&str; 70] = [
     "_JAVA_OPTIONS",
 ];
 
-/// Whether a variable decides which code runs. Some tools read theirs in any case of letters.
+/// Whether a variable decides which code runs, in any case of letters: some tools ignore case.
 pub(super) fn chooses_code(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     CODE_VARIABLE_PREFIXES.iter().any(|prefix| name.starts_with(prefix))

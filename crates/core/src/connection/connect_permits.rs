@@ -1,4 +1,6 @@
-//! Turns: a machine that starts two hundred servers at once starts none of them well.
+//! Limits how many servers connect at once: hundreds of processes that start together slow one another down.
+//!
+//! Used by `connection::task` before each attempt. Local and remote servers have separate limits.
 
 use std::sync::Arc;
 
@@ -6,26 +8,26 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::{spec::ConnectGroup, timing::ConnectionTiming};
 
-/// Who may connect now.
+/// The free slots for local and for remote servers.
 #[derive(Debug)]
 pub(super) struct ConnectPermits {
     local: Arc<Semaphore>,
     remote: Arc<Semaphore>,
 }
 
-/// A turn, until it is dropped.
+/// A slot, until it is dropped.
 pub(super) type ConnectPermit = OwnedSemaphorePermit;
 
 // === impl ConnectPermits ===
 
 impl ConnectPermits {
     pub(super) fn new(timing: &ConnectionTiming) -> Self {
-        // None at all would mean that nothing ever connects.
+        // With zero slots no server would ever connect.
         let slots = |count: usize| Arc::new(Semaphore::new(count.clamp(1, Semaphore::MAX_PERMITS)));
         Self { local: slots(timing.local_slots), remote: slots(timing.remote_slots) }
     }
 
-    /// Waits for a turn, first come, first served. Nothing only if there will never be one.
+    /// Waits for a slot, first come, first served. `None` only if the semaphore is closed.
     pub(super) async fn acquire(&self, place: ConnectGroup) -> Option<ConnectPermit> {
         let slots = match place {
             ConnectGroup::Local => &self.local,

@@ -1,4 +1,6 @@
-//! What all connections of a hub have in common.
+//! The state that all connections of an engine share: client name, process guard, era cache, HTTP pools, timing.
+//!
+//! Made by `engine`; used by `connection::task` and `connection::target`.
 
 use std::{
     fmt, io,
@@ -17,33 +19,33 @@ use super::{
     timing::ConnectionTiming,
 };
 
-/// Lists kept of servers that are no longer configured.
+/// How many lists of servers are kept that are no longer configured.
 const MAX_FORMER_LISTS: usize = 20;
-/// Pools kept, each for other proxies: as many as there are kinds of environments, which are few.
+/// How many HTTP pools are kept, one for each set of proxies; clients' environments differ little in these.
 const MAX_POOLS: usize = 16;
 
-/// What all connections of a hub have in common.
+/// The state that all connections of an engine share.
 pub struct ConnectionContext {
-    /// Who we say we are.
+    /// The name and version that are sent to servers.
     pub client: Implementation,
-    /// Who sees to it that no process outlives us.
+    /// Ends the processes of servers together with this process.
     pub guard: ProcessGuard,
-    /// This program's own file, to tell that a server is us.
+    /// The file of this program, to detect a server that would start it again.
     pub program: Option<PathBuf>,
-    /// Which era each server was last reached in.
+    /// The era in which each server was last reached.
     pub eras: Arc<EraCache>,
     /// Where a server's standard error goes.
     pub stderr: Arc<dyn Fn(&ConnectionSpec) -> StderrOptions + Send + Sync>,
-    /// How connections over HTTP are made. Proxies of the system stand for those that each caller's environment names.
+    /// The options of HTTP connections. System proxies stand for the proxies in each caller's environment.
     pub http: HttpPoolOptions,
-    /// Every number.
+    /// Timeouts and limits.
     pub timing: ConnectionTiming,
     pub(super) slots: ConnectPermits,
     pub(super) former: FormerLists,
     pools: Mutex<Vec<(ProxyVariables, HttpPool)>>,
 }
 
-/// The lists of servers that were taken out of the configuration, should they come back: the most recent
+/// The lists of servers that were removed from the configuration, in case they come back; only the most recent
 /// ones.
 #[derive(Debug, Default)]
 pub(super) struct FormerLists(Mutex<Vec<(ConnectionKey, Arc<RawLists>)>>);
@@ -51,7 +53,7 @@ pub(super) struct FormerLists(Mutex<Vec<(ConnectionKey, Arc<RawLists>)>>);
 // === impl ConnectionContext ===
 
 impl ConnectionContext {
-    /// For a client of this name; processes are under `guard`.
+    /// Makes the context of a client of this name; `guard` ends its processes.
     pub fn new(client: Implementation, guard: ProcessGuard, timing: ConnectionTiming) -> Self {
         Self {
             client,
@@ -67,15 +69,15 @@ impl ConnectionContext {
         }
     }
 
-    /// For a client of this name whose program is also its guard.
+    /// Makes the context of a client that is its own guard program.
     pub fn of_this_program(client: Implementation, timing: ConnectionTiming) -> io::Result<Self> {
         let mut shared = Self::new(client, ProcessGuard::this_program()?, timing);
         shared.program = Some(std::env::current_exe()?);
         Ok(shared)
     }
 
-    /// The pool of all connections that go through these proxies; its certificates take a moment to load, so it is made
-    /// when first needed.
+    /// Returns the HTTP pool for these proxies. Loading certificates takes a moment, so the pool is made when first
+    /// needed.
     pub(super) fn pool(
         &self,
         proxies: &ProxyVariables,
@@ -86,14 +88,14 @@ impl ConnectionContext {
         }
         let pool = HttpPool::new(&self.network(proxies))?;
         if pools.len() >= MAX_POOLS {
-            // Connections that use it keep it.
+            // Connections that use the pool keep it alive.
             pools.remove(0);
         }
         pools.push((proxies.clone(), pool.clone()));
         Ok(pool)
     }
 
-    /// How connections through these proxies are made.
+    /// Returns the options of HTTP connections through these proxies.
     pub(super) fn network(&self, proxies: &ProxyVariables) -> HttpPoolOptions {
         let proxies = match &self.http.proxies {
             ProxySettings::System => ProxySettings::Given(proxies.clone()),

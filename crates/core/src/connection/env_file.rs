@@ -1,4 +1,6 @@
-//! Files of variables: `KEY=VALUE` on each line, as shells and containers read them.
+//! Reads `envFile`: files of environment variables, `KEY=VALUE` on each line.
+//!
+//! Used by `connection::target`. Which variables a project's file must not set is in `connection::code_variables`.
 
 use std::{ffi::OsString, path::Path, sync::Arc};
 
@@ -6,10 +8,10 @@ use switchboard_config::Scope;
 
 use super::{ConnectionError, code_variables::chooses_code};
 
-/// The largest file that is read; a longer one is not of this kind.
+/// The largest file that is read; a longer file is not an env file.
 const MAX_ENV_FILE_BYTES: u64 = 1 << 20;
 
-/// Reads a file of variables. One of a project may not decide which code runs.
+/// Reads an env file. A project's file must not set variables that decide which code runs.
 pub(super) fn read(
     path: &Path,
     scope: Scope,
@@ -30,7 +32,7 @@ pub(super) fn read(
     }
 }
 
-/// Only plain files: a pipe would be waited for.
+/// Reads plain files only: opening a pipe would block.
 fn text(path: &Path) -> std::io::Result<String> {
     let about = std::fs::metadata(path)?;
     if !about.is_file() || about.len() > MAX_ENV_FILE_BYTES {
@@ -39,7 +41,7 @@ fn text(path: &Path) -> std::io::Result<String> {
     std::fs::read_to_string(path)
 }
 
-/// The variables, or the number of the line that is none.
+/// Parses the variables; the error is the number of the invalid line.
 fn parse(text: &str) -> Result<Vec<(OsString, OsString)>, usize> {
     let lines = text.lines().map(str::trim).enumerate();
     lines
@@ -57,7 +59,7 @@ fn variable(line: &str) -> Option<(OsString, OsString)> {
     sound.then(|| (name.into(), unquote(value.trim()).into()))
 }
 
-/// A value in quotes is what stands between them; elsewhere ` #` begins a comment.
+/// Removes quotes from a value; without quotes ` #` begins a comment.
 fn unquote(value: &str) -> &str {
     for quote in ['"', '\''] {
         if let Some((inside, _)) = value.strip_prefix(quote).and_then(|rest| rest.split_once(quote))

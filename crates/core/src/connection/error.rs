@@ -1,4 +1,6 @@
-//! Why a server is not connected.
+//! Errors of connections: why a server is not connected, and why a call gets no session.
+//!
+//! Used by `connection`, `dispatch`, the snapshot and the commands. The errors of calls are in `dispatch::error`.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -10,59 +12,59 @@ use super::state::{ConnectionFailure, SignInNeeded};
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectionError {
-    /// Something on the wire.
+    /// An error of the transport or the protocol.
     #[error(transparent)]
     Wire(#[from] wire::Error),
     /// The entry starts this program again, beneath itself.
     #[error("the server is this program itself, started beneath itself")]
     Loop,
-    /// A server inside this process that has no link to it.
+    /// The server should run inside this process, which has no link to it.
     #[error("the server is not in this process")]
     NotInProcess,
-    /// The file of variables cannot be read.
+    /// The `envFile` cannot be read.
     #[error("cannot read its `envFile` {}", path.display())]
     EnvFile {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The error of the system.
         #[source]
         source: Arc<std::io::Error>,
     },
-    /// A line of the file of variables is none.
+    /// A line of the `envFile` is not a variable.
     #[error("line {line} of its `envFile` {} is not `KEY=VALUE`", path.display())]
     EnvLine {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Which line, from 1.
+        /// The line, from 1.
         line: usize,
     },
-    /// The file of variables, of a project, sets one that decides which code runs.
+    /// The `envFile` of a project sets a variable that decides which code runs.
     #[error(
         "its `envFile` {} sets `{name}`, which decides what code runs; set it in `env` of the entry instead, \
          where it is approved",
         path.display()
     )]
     EnvVariable {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Which variable.
+        /// The variable.
         name: String,
     },
-    /// The URL is none. It may hold a secret, so it is not shown.
+    /// The URL is invalid. It may hold a secret, so it is not shown.
     #[error("its `url` is not a URL")]
     Url(#[source] url::ParseError),
-    /// A header cannot be sent. Its value may be a secret, so it is not shown.
+    /// A header is invalid. Its value may be a secret, so it is not shown.
     #[error("its header `{name}` cannot be sent")]
     Header {
         /// The header's name.
         name: String,
     },
-    /// Looking for what to connect to broke off.
+    /// The background task that prepares the target failed.
     #[error("the connection could not be prepared")]
     Preparing(#[source] Arc<tokio::task::JoinError>),
 }
 
-/// Why [`ready`](super::Connection::ready) gives no session.
+/// Why [`ready`](super::Connection::ready) returns no session.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ConnectionNotReady {
     /// The connection was stopped.
@@ -71,55 +73,55 @@ pub enum ConnectionNotReady {
     /// Connecting failed.
     #[error("the server is not connected")]
     Failed(#[source] Arc<ConnectionFailure>),
-    /// Somebody has to sign in.
+    /// A person has to sign in.
     #[error("the server needs authentication")]
     NeedsAuth(#[source] Arc<SignInNeeded>),
-    /// It took too long.
+    /// Connecting took too long.
     #[error("the server did not connect within {after:?}")]
     Timeout {
-        /// How long was waited.
+        /// The timeout.
         after: Duration,
     },
-    /// A connection for it would be one too many.
+    /// Another connection would exceed a limit.
     #[error("no further connection is made to the server")]
     Limit(#[source] ConnectionLimit),
 }
 
-/// A further connection would be one too many. None was made, and it may be tried again.
+/// Another connection would exceed a limit. None was made; a retry may succeed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ConnectionLimit {
-    /// One principal has as many as it may have.
+    /// The limit of one principal is reached.
     #[error(
         "{limit} connections are open for this user, the most that `limits.connectionsPerPrincipal` allows; \
          try again when another session of this user has ended"
     )]
     PerPrincipal {
-        /// How many it may have.
+        /// The limit.
         limit: usize,
     },
-    /// All principals together have as many as they may have.
+    /// The limit of all principals together is reached.
     #[error(
         "{limit} connections are open for all users, the most that `limits.connections` allows; \
          try again when another session has ended"
     )]
     InAll {
-        /// How many there may be.
+        /// The limit.
         limit: usize,
     },
 }
 
-/// As many calls are in flight as may be; the call was not sent and may be tried again.
+/// Too many calls are in flight. The call was not sent and may be retried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{limit} calls are in flight already")]
 pub struct ConnectionBusy {
-    /// How many there may be.
+    /// The limit.
     pub limit: usize,
 }
 
-// === impl Error ===
+// === impl ConnectionError ===
 
 impl ConnectionError {
-    /// What would help.
+    /// Returns the class of the next step.
     pub fn remedy(&self) -> Remedy {
         match self {
             Self::Wire(error) => error.remedy(),
@@ -135,10 +137,10 @@ impl ConnectionError {
     }
 }
 
-// === impl NotReady ===
+// === impl ConnectionNotReady ===
 
 impl ConnectionNotReady {
-    /// What would help.
+    /// Returns the class of the next step.
     pub fn remedy(&self) -> Remedy {
         match self {
             Self::Stopped | Self::Timeout { .. } | Self::Limit(_) => Remedy::Retry,

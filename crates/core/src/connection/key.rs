@@ -1,11 +1,12 @@
-//! When two connections are one.
+//! Connection keys: which connections can be shared.
 //!
-//! A key is a digest, since what it is made of holds secrets. What changes nothing on the wire (which
-//! tools are shown, how long a call may take, the server's name) is no part of it.
+//! Used by `engine::supervisor::pool` and `engine::session`, which look connections up by key. A key is a digest,
+//! since its parts hold secrets. Settings that change nothing on the wire (shown tools, call timeouts, the server's
+//! name) are not part of a key.
 //!
-//! Keys are made in three steps. The [`EntryKey`] says which server it is, and with which credential it is reached; the
-//! [`ServerKey`] adds the era that is spoken and the capabilities that are declared; the [`Key`] adds whose the connection
-//! is: a principal, a session. Only the first step looks at files.
+//! Keys are made in three steps. The [`EntryKey`] identifies the server and the credential; the [`ServerKey`] adds
+//! the era and the declared capabilities; the [`ConnectionKey`] adds the principal and the session, where a
+//! connection is not shared. Only the first step reads files.
 
 use std::{collections::BTreeMap, ffi::OsStr, fmt};
 
@@ -17,19 +18,19 @@ use super::{
     target,
 };
 
-/// Names a connection. Specs with equal keys share one.
+/// The key of a connection. Specs with equal keys share one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ConnectionKey([u8; 32]);
 
-/// Names a server and what is declared to it, for all principals and sessions alike.
+/// The key of a server and the capabilities declared to it, equal for all principals and sessions.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ServerKey([u8; 32]);
 
-/// Names a server, whatever is declared to it.
+/// The key of a server, equal for all declared capabilities.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct EntryKey([u8; 32]);
 
-/// Variables that differ between the clients of one person and do not make a server another one.
+/// Variables that differ between the clients of one person and do not make another server.
 const LOGIN_VARIABLES: [&str; 15] = [
     "PATH",
     "TERM",
@@ -48,18 +49,18 @@ const LOGIN_VARIABLES: [&str; 15] = [
     "DESKTOP_SESSION",
 ];
 
-/// Takes in fields so that no two sequences of them look alike.
+/// Hashes fields so that two different sequences of fields never give equal bytes.
 struct Fields(Sha256);
 
-// === impl Spec ===
+// === impl ConnectionSpec ===
 
 impl ConnectionSpec {
-    /// The key of a connection to this. May block, as [`ConnectionSpec::entry_key`] may.
+    /// Returns the key of a connection to this spec. May block, as [`ConnectionSpec::entry_key`] may.
     pub fn key(&self) -> ConnectionKey {
         self.key_at(self.entry_key())
     }
 
-    /// The key of a connection to this, where [`ConnectionSpec::entry_key`] is known.
+    /// Returns the key of a connection to this spec, with a known entry key.
     pub(crate) fn key_at(&self, entry: EntryKey) -> ConnectionKey {
         let mut fields = Fields(Sha256::new());
         fields.add(self.server_key_at(entry).0);
@@ -71,7 +72,7 @@ impl ConnectionSpec {
         ConnectionKey(fields.0.finalize().into())
     }
 
-    /// Names what it connects to and what is declared there, for all principals and sessions alike.
+    /// Returns the key of the server and the capabilities declared to it, equal for all principals and sessions.
     pub(crate) fn server_key_at(&self, entry: EntryKey) -> ServerKey {
         let mut fields = Fields(Sha256::new());
         fields.add(entry.0);
@@ -80,20 +81,20 @@ impl ConnectionSpec {
             Some(Era::Legacy) => "legacy",
             Some(Era::Modern) => "modern",
         });
-        // A modern server is told with each request.
+        // A modern server learns the capabilities with each request.
         let class = if self.era == Some(Era::Modern) { 0 } else { self.class.bits() };
         fields.add([class]);
         ServerKey(fields.0.finalize().into())
     }
 
-    /// Names what it connects to. Looks for the command, and reads the entry's file of variables, as starting the
+    /// Returns the key of the server. Looks for the command, and reads the entry's `envFile`, as starting the
     /// server would: it may block.
     pub fn entry_key(&self) -> EntryKey {
         let mut fields = Fields(Sha256::new());
         match &self.reach {
             ConnectionTarget::InProcess(server) => fields.add("in process").add(&server.id),
             ConnectionTarget::Entry(entry) => {
-                // Maps with string keys and sorted members: there is nothing in it that could fail.
+                // Maps with string keys and sorted members: serialization does not fail.
                 let transport = serde_json::to_vec(&entry.transport).unwrap_or_default();
                 fields.add("entry").add(transport);
                 self.add_process(&mut fields)
@@ -105,7 +106,7 @@ impl ConnectionSpec {
         EntryKey(fields.0.finalize().into())
     }
 
-    /// The proxies that a server elsewhere is reached through.
+    /// Adds the proxies through which a remote server is reached.
     fn add_proxies<'a>(&self, fields: &'a mut Fields) -> &'a mut Fields {
         let ProxyVariables { http, https, all, no_proxy } = self.proxies();
         for proxy in [http, https, all, no_proxy] {
@@ -114,7 +115,7 @@ impl ConnectionSpec {
         fields.add("no process")
     }
 
-    /// What a process of it would be. An entry that cannot be started has a key too, if a lonely one.
+    /// Adds the process of the server. An entry that cannot be started has a key too, which no other entry shares.
     fn add_process<'a>(&self, fields: &'a mut Fields) -> &'a mut Fields {
         let Some(command) = target::command(self) else {
             return self.add_proxies(fields);
@@ -129,7 +130,7 @@ impl ConnectionSpec {
         };
         let cwd = command.cwd.as_deref().map(|cwd| cwd.as_os_str().as_encoded_bytes());
         fields.add_optional(cwd);
-        // The order does not matter, and where a name comes twice the last one counts.
+        // Sorted, since the order does not matter; of a duplicate name the last value counts.
         let variables: BTreeMap<_, _> = command.env.iter().map(|(n, v)| (n, v)).collect();
         for (name, value) in variables {
             if is_of_login(name) && !target::names_variable(self, &command, name) {
@@ -141,8 +142,8 @@ impl ConnectionSpec {
     }
 }
 
-/// Whether a variable says where a client was started, a dock or a terminal, and nothing of the server. `PATH` counts
-/// through the program that is found there.
+/// Whether a variable only tells where a client was started, for example in a dock or a terminal. `PATH` counts
+/// through the program that is found in it.
 fn is_of_login(name: &OsStr) -> bool {
     let is_one = |name: &str| LOGIN_VARIABLES.contains(&name) || name.starts_with("XDG_SESSION_");
     name.to_str().is_some_and(is_one)
@@ -166,10 +167,10 @@ impl Fields {
     }
 }
 
-// === impl Key ===
+// === impl ConnectionKey ===
 
 impl ConnectionKey {
-    /// A number that differs from key to key, for what should differ between connections.
+    /// Returns a number that differs between keys, as a seed.
     pub fn number(&self) -> u64 {
         self.0.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
     }

@@ -1,7 +1,8 @@
-//! Which lists are being read just now. A list is read once at a time; asked for meanwhile, once more.
+//! Reads the lists of one session, each list at most once at a time.
 //!
-//! A server may say that its tools have changed each time it is asked for them. So a list that changes
-//! all the time is read only so often.
+//! Used by `connection::session`. A request that arrives while a list is read makes it read once more. A server may
+//! announce changed tools each time it is asked for them, so a list that changes all the time is read at a limited
+//! rate.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -14,28 +15,28 @@ use tokio::time::Instant;
 
 use super::task_requests::ReadUrgency;
 
-/// How often in a row a list is read at once, however short a while ago it was read before.
+/// How many reads in a row may happen without the minimum interval.
 const MAX_HASTY_READS: u32 = 3;
 
-/// Lists being read from one session.
+/// The list reads of one session.
 pub(super) struct ListReader {
     client: Client,
     under_way: FuturesUnordered<BoxFuture<'static, ListReadResult>>,
     progress: HashMap<ListKind, ListReadProgress>,
-    /// The least time between two readings of a list that is merely old, or that changes all the time.
+    /// The minimum interval between two reads of a list that is merely old, or that changes all the time.
     between: Duration,
 }
 
-/// What came of reading a list.
+/// The result of reading a list.
 pub(super) type ListReadResult = (ListKind, Result<FetchedList, wire::Error>);
 
 struct ListReadProgress {
     began: Instant,
-    /// Whether it is being read.
+    /// Whether the list is being read.
     under_way: bool,
-    /// Whether it is to be read once more after that.
+    /// Whether the list is to be read once more after that.
     again: bool,
-    /// How often in a row it was read sooner than is good.
+    /// How many reads in a row came within the minimum interval.
     haste: u32,
 }
 
@@ -79,7 +80,7 @@ impl ListReader {
         }));
     }
 
-    /// The next list that was read; never if none is being read. Safe to cancel.
+    /// Returns the next list that was read; waits forever if none is being read. Cancel-safe.
     pub(super) async fn next(&mut self) -> ListReadResult {
         let Some((list, read)) = self.under_way.next().await else {
             return std::future::pending().await;

@@ -1,4 +1,6 @@
-//! What a connection tells whoever runs it.
+//! Events of a connection, and the trait that receives them.
+//!
+//! Implemented by `engine::supervisor::listener`; called by the connection's task.
 
 use std::sync::Arc;
 
@@ -10,57 +12,57 @@ use switchboard_wire::{
 
 use super::{Connection, ConnectionError};
 
-/// Something that happened on a connection.
+/// An event of a connection.
 #[derive(Debug)]
 pub enum ConnectionEvent {
-    /// Its state is not what it was.
+    /// The state changed.
     StateChanged,
-    /// A server that is connected has become silent, or answers again.
+    /// A connected server has become silent, or answers again.
     SilenceChanged,
-    /// A list was read, is not what it was, and is published.
+    /// A list was read, has changed, and is published.
     ListsChanged(ListKind),
-    /// A list was read again, and has the same items.
+    /// A list was read again, and is unchanged.
     ListUnchanged {
-        /// Which.
+        /// The list.
         list: ListKind,
-        /// Whether the server had said that it changed.
+        /// Whether the server had announced a change.
         was_announced: bool,
     },
-    /// The server offers no list, so none will be read.
+    /// The server has no lists, so none will be read.
     NoLists,
-    /// A list could not be read; what was read before still stands.
+    /// A list could not be read; the former list stays.
     ListProblem {
-        /// Which.
+        /// The list.
         list: ListKind,
-        /// Why not.
+        /// The error.
         error: ConnectionError,
     },
     /// A log message that belongs to no call.
     Log(Raw),
-    /// A resource is not what it was.
+    /// A resource changed.
     ResourceUpdated {
-        /// Which.
+        /// The URI of the resource.
         uri: String,
         /// The notification's parameters.
         params: Raw,
     },
-    /// A person has done what a URL asked of them.
+    /// A person has finished a URL elicitation.
     ElicitationComplete(Raw),
-    /// The server asks something that belongs to no call. Dropped, it is answered *cancel*.
+    /// A request of the server that belongs to no call. Dropping it answers *cancel*.
     Question(ServerQuestion),
-    /// The server takes back a question.
+    /// The server cancels a question.
     Withdrawn {
         /// The question's key.
         key: String,
     },
-    /// A notification without a meaning of its own here.
+    /// Any other notification.
     Other(Notification),
-    /// Something came that could not be read; the session goes on.
+    /// A message could not be parsed; the session goes on.
     Unreadable(ConnectionError),
 }
 
-/// Hears what happens on connections.
+/// Receives the events of connections.
 pub trait ConnectionListener: Send + Sync {
-    /// Takes a notice. Called from the connection's task, so it must not block.
+    /// Handles an event. Called from the connection's task, so it must not block.
     fn handle_event(&self, connection: &Arc<Connection>, notice: ConnectionEvent);
 }

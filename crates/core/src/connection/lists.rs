@@ -1,6 +1,7 @@
-//! A server's lists as they were sent, and how far they can be relied on.
+//! The lists of a server as it sent them, with their freshness.
 //!
-//! Nothing is decoded here: the catalog reads the items.
+//! Written by the connection's task; read by `engine::supervisor::parse` and the snapshot. Nothing is decoded here:
+//! the catalog parses the items.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,7 +11,7 @@ use tokio::time::Instant;
 
 use super::ConnectionError;
 
-/// Every list there is.
+/// Every kind of list.
 pub const ALL_LISTS: [ListKind; 4] =
     [ListKind::Tools, ListKind::Prompts, ListKind::Resources, ListKind::Templates];
 
@@ -19,7 +20,7 @@ pub const ALL_LISTS: [ListKind; 4] =
 pub struct RawLists {
     /// Grows with every change.
     pub generation: u64,
-    /// What the server last said of itself.
+    /// The server's facts from its last handshake.
     pub facts: Option<Arc<ServerFacts>>,
     /// Its tools.
     pub tools: RawList,
@@ -34,24 +35,24 @@ pub struct RawLists {
 /// One list.
 #[derive(Debug, Clone, Default)]
 pub struct RawList {
-    /// What was read last; nothing if nothing ever was. Of a server that offers no such list, empty.
+    /// The list as last read; `None` before the first read. Empty where the server has no list of this kind.
     pub listing: Option<Arc<FetchedList>>,
-    /// When.
+    /// When the list was read.
     pub fetched_at: Option<Instant>,
-    /// Until when it may be taken for fresh; always if absent.
+    /// When the list expires; `None` if it does not.
     pub fresh_until: Option<Instant>,
-    /// Why it could not be read again. What was read before still stands.
+    /// Why the list could not be read again. The former list stays.
     pub problem: Option<ConnectionError>,
-    /// Whether the server, or the end of its session, has made it doubtful.
+    /// Whether the server announced a change, or its session has ended.
     pub outdated: bool,
-    /// Whether the server has said since that it changed.
+    /// Whether the server has announced a change since.
     pub announced: bool,
 }
 
 // === impl RawLists ===
 
 impl RawLists {
-    /// One of them.
+    /// Returns a list.
     pub fn get(&self, list: ListKind) -> &RawList {
         match list {
             ListKind::Tools => &self.tools,
@@ -61,12 +62,12 @@ impl RawLists {
         }
     }
 
-    /// Whether nothing is waited for any more: each list was read, or could not be.
+    /// Whether each list was read, or could not be.
     pub fn is_known(&self) -> bool {
         ALL_LISTS.iter().all(|list| self.get(*list).is_known())
     }
 
-    /// Those whose time is up.
+    /// Returns the lists that have expired.
     pub(super) fn expired_lists(&self) -> impl Iterator<Item = ListKind> + '_ {
         let now = Instant::now();
         ALL_LISTS
@@ -83,7 +84,7 @@ impl RawLists {
         }
     }
 
-    /// Makes all of them doubtful: they are of a session that is no more.
+    /// Marks all lists as outdated, because their session has ended.
     pub(super) fn mark_stale(&mut self) {
         for list in ALL_LISTS {
             let list = self.get_mut(list);
@@ -95,18 +96,18 @@ impl RawLists {
 // === impl RawList ===
 
 impl RawList {
-    /// Whether it was read, or could not be.
+    /// Whether the list was read, or could not be.
     pub fn is_known(&self) -> bool {
         self.listing.is_some() || self.problem.is_some()
     }
 
-    /// Whether the server may by now say something else.
+    /// Whether the list has expired or is outdated.
     pub fn is_stale(&self) -> bool {
         let expired = self.fresh_until.is_some_and(|until| until <= Instant::now());
         self.outdated || self.problem.is_some() || expired
     }
 
-    /// Whether a listing has the same items.
+    /// Whether the list has exactly these items.
     pub(super) fn equals(&self, listing: &FetchedList) -> bool {
         let is_same = |before: &Arc<FetchedList>| {
             before.items.iter().map(Raw::as_str).eq(listing.items.iter().map(Raw::as_str))
@@ -118,7 +119,7 @@ impl RawList {
         let now = Instant::now();
         Self {
             fetched_at: Some(now),
-            // What nobody will live to see needs no date.
+            // An expiry beyond the clock's range counts as none.
             fresh_until: listing.ttl.and_then(|ttl: Duration| now.checked_add(ttl)),
             listing: Some(Arc::new(listing)),
             problem: None,

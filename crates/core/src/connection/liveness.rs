@@ -1,6 +1,8 @@
-//! Whether a connected server still answers. A connection's task asks the server while requests wait for it, and
-//! when a person looks at it. A server that answers nothing is shown as silent; its session is not ended for that,
-//! since a server may be busy with one long call.
+//! Liveness probes: whether a connected server still answers.
+//!
+//! Used by `connection::session`. The task sends a probe while requests wait for an answer, and when a person asks
+//! for the status. A server that does not answer is shown as silent; its session is not ended, since it may be busy
+//! with one long call.
 
 use std::time::Duration;
 
@@ -14,16 +16,16 @@ use tokio::{sync::watch, time::Instant};
 
 use super::{lists::ALL_LISTS, timing::ConnectionTiming};
 
-/// What is known of a session's answers.
+/// The result of the probes of a session.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Liveness {
-    /// Counts the questions that were answered or went unanswered for too long.
+    /// Counts the probes that were answered or timed out.
     pub(super) count: u64,
     /// Since when the server has answered nothing.
     pub(super) silent_since: Option<Instant>,
 }
 
-/// The question that a server is asked to find out whether it answers: one at a time.
+/// The probe of a session: one at a time.
 pub(super) struct Probe {
     client: Client,
     patience: Duration,
@@ -34,18 +36,18 @@ pub(super) struct Probe {
 
 struct PendingProbe {
     asked_at: Instant,
-    /// Whether it has been unanswered for too long.
+    /// Whether the probe has timed out.
     is_late: bool,
     answer: BoxFuture<'static, Result<(), wire::Error>>,
 }
 
-/// What a probe has to say.
+/// An event of a probe.
 pub(super) enum ProbeEvent {
-    /// It is time to see whether the server has to be asked.
+    /// It is time to decide whether to send a probe.
     Due,
-    /// What came of the question.
+    /// The result of the probe.
     Answered(Result<(), wire::Error>),
-    /// The question of this moment has been unanswered for too long.
+    /// The probe that was sent at this time has timed out.
     Late(Instant),
 }
 
@@ -65,7 +67,7 @@ impl Probe {
         Self { client, patience, interval, due: Instant::now() + interval, question: None }
     }
 
-    /// Asks the server, unless it is being asked.
+    /// Sends a probe, unless one is under way.
     pub(super) fn ask(&mut self) {
         if self.question.is_none() {
             let answer = Box::pin(ask(self.client.clone(), self.patience / 2));
@@ -73,17 +75,17 @@ impl Probe {
         }
     }
 
-    /// When the question was asked that has been unanswered for too long.
+    /// When the probe was sent that has timed out.
     pub(super) fn late_since(&self) -> Option<Instant> {
         self.question.as_ref().filter(|question| question.is_late).map(|question| question.asked_at)
     }
 
-    /// Takes the question back: the server has answered something else.
+    /// Drops the probe: the server has answered another request.
     pub(super) fn forget(&mut self) {
         self.question = None;
     }
 
-    /// The next thing to know. Safe to cancel.
+    /// Waits for the next event. Cancel-safe.
     pub(super) async fn next(&mut self) -> ProbeEvent {
         let Self { question, patience, due, interval, .. } = self;
         let probed = tokio::select! {
@@ -101,7 +103,7 @@ impl Probe {
     }
 }
 
-/// What becomes of a question; never, if none was asked.
+/// Waits for the result of a probe; forever, if none was sent.
 async fn probe_outcome(question: Option<&mut PendingProbe>, patience: Duration) -> ProbeEvent {
     let Some(question) = question else { return std::future::pending().await };
     let asked_at = question.asked_at;
@@ -115,8 +117,8 @@ async fn probe_outcome(question: Option<&mut PendingProbe>, patience: Duration) 
     }
 }
 
-/// Asks a small question. Some servers never answer `ping`: after `patience` one that they have to know is asked too,
-/// and the first answer counts.
+/// Sends a small request. Some servers never answer `ping`: after `patience` a request that they must support is
+/// sent too, and the first answer counts.
 async fn ask(client: Client, patience: Duration) -> Result<(), wire::Error> {
     let facts = client.server_facts();
     let small = match facts.era() {

@@ -1,11 +1,13 @@
-//! One connection to one server: a task that keeps it up, and a handle for everyone else.
+//! One connection to one server: a task that keeps it up, and a handle for all users.
 //!
-//! A [`ConnectionSpec`] says what to connect to; specs with equal [`ConnectionKey`]s may share a connection. The task alone
-//! writes the connection's [`ConnectionState`] and its [`RawLists`]; everyone else reads. It connects, reads the
-//! lists, takes what the server says by itself, and when the session is lost tries again with growing
-//! pauses, for as long as trying can help.
+//! Used by `engine::supervisor` (starts and stops connections), by `dispatch` (sends calls on their sessions) and
+//! by the snapshot. A [`ConnectionSpec`] says what to connect to; specs with equal [`ConnectionKey`]s may share a
+//! connection. Only the task writes the connection's [`ConnectionState`] and its [`RawLists`]. The task connects,
+//! reads the lists, handles notifications and requests of the server, and after a lost session reconnects with
+//! growing pauses, for as long as that can help.
 //!
-//! This module refuses to know what a call is for, what is in a list, and which servers are desired.
+//! It does not know what calls do, does not parse lists (`catalog`), and does not decide which servers run
+//! (`engine::supervisor`).
 
 mod call_admission;
 mod capability_class;
@@ -70,8 +72,8 @@ pub(crate) use capability_class::declares;
 
 use task_requests::{ReadUrgency, TaskRequests};
 
-/// A handle on one connection. When the last one is dropped the connection ends, without anybody
-/// waiting for that; [`Connection::stop`] waits.
+/// A handle on one connection. When the last handle is dropped the connection ends in the background;
+/// [`Connection::stop`] waits for that.
 pub struct Connection {
     core: Arc<ConnectionCore>,
     state: watch::Receiver<ConnectionState>,
@@ -79,20 +81,21 @@ pub struct Connection {
     _stop: DropGuard,
 }
 
-/// What the handle and the task have in common.
+/// The state that the handle and the task share.
 struct ConnectionCore {
     key: ConnectionKey,
     server_key: ServerKey,
     entry_key: EntryKey,
     spec: ConnectionSpec,
-    /// What it connects to, as eras are remembered, once that was found out.
+    /// The key of the server's address in the era cache, once it is known.
     target: OnceLock<String>,
     shared: Arc<ConnectionContext>,
     requests: TaskRequests,
     strikes: strikes::Strikes,
     in_flight: call_admission::InFlight,
     tally: stats::StatsRecorder,
-    /// Whether a first list has waited in vain for what the server offers, since it was last connected.
+    /// Whether a client's first list has waited in vain for this server's lists since the server was last
+    /// connected.
     is_overdue: AtomicBool,
     stop: CancellationToken,
 }
@@ -100,8 +103,8 @@ struct ConnectionCore {
 // === impl Connection ===
 
 impl Connection {
-    /// Begins to connect. Must be called within a runtime. The key is computed here, which may block
-    /// for as long as looking for a file does; see [`Connection::start_keyed`].
+    /// Starts the connection. Must be called within a runtime. Computes the key, which may block for as long as
+    /// looking for a file does; see [`Connection::start_keyed`].
     pub fn start(
         spec: ConnectionSpec,
         shared: Arc<ConnectionContext>,
@@ -111,7 +114,7 @@ impl Connection {
         Self::start_keyed(entry_key, spec, shared, listener)
     }
 
-    /// The same for a spec whose entry's key is known.
+    /// Like [`Connection::start`], for a spec with a known entry key.
     pub fn start_keyed(
         entry_key: EntryKey,
         spec: ConnectionSpec,
@@ -139,66 +142,66 @@ impl Connection {
             task = Some(made);
             Self { _stop: core.stop.clone().drop_guard(), core, state, lists }
         });
-        // Only now is there a connection for the task to speak of.
+        // The task needs the connection's handle, which exists only now.
         task.map(|task| tokio::spawn(task.run()));
         connection
     }
 
-    /// Names it.
+    /// Returns the key of the connection.
     pub fn key(&self) -> ConnectionKey {
         self.core.key
     }
 
-    /// Names its server, for all principals and sessions alike.
+    /// Returns the key of its server, equal for all principals and sessions.
     pub fn server_key(&self) -> ServerKey {
         self.core.server_key
     }
 
-    /// Names its server, whatever is declared to it.
+    /// Returns the key of its entry, equal for all eras and declared capabilities.
     pub fn entry_key(&self) -> EntryKey {
         self.core.entry_key
     }
 
-    /// What its server said of itself, now or when it was last up.
+    /// Returns the server's facts from the handshake, of this session or the last one.
     pub fn facts(&self) -> Option<Arc<ServerFacts>> {
         self.lists.borrow().facts.clone()
     }
 
-    /// The era of its server: as it is spoken, or as it was spoken before this connection was made.
+    /// Returns the era of the server: of the current session, or of the era cache.
     pub fn known_era(&self) -> Option<Era> {
         let spoken = self.facts().map(|facts| facts.era());
         let before = || self.core.shared.eras.get(self.core.target.get()?).map(Version::era);
         spoken.or_else(before)
     }
 
-    /// Whether its server, which was reached in the modern era, has the legacy one too, if that is known.
+    /// Whether the server, which was reached in the modern era, supports the legacy era too; `None` if not known.
     pub(crate) fn has_legacy_too(&self) -> Option<bool> {
         self.core.shared.eras.legacy_too(self.core.target.get()?)
     }
 
-    /// Remembers whether it has.
+    /// Stores whether the server supports the legacy era too.
     pub(crate) fn note_legacy_too(&self, has_it: bool) {
         if let Some(target) = self.core.target.get() {
             self.core.shared.eras.put_legacy_too(target, has_it);
         }
     }
 
-    /// What it is to.
+    /// Returns the spec of the connection.
     pub fn spec(&self) -> &ConnectionSpec {
         &self.core.spec
     }
 
-    /// What it is doing.
+    /// Returns the state.
     pub fn state(&self) -> ConnectionState {
         self.state.borrow().clone()
     }
 
-    /// What it is doing, and will be.
+    /// Returns a watch on the state.
     pub fn watch(&self) -> watch::Receiver<ConnectionState> {
         self.state.clone()
     }
 
-    /// The server's lists, as last read. Those whose time is up are read again meanwhile.
+    /// Returns the server's lists, as last read. Expired lists are read again in the background.
     pub fn lists(&self) -> Arc<RawLists> {
         let lists = self.lists.borrow().clone();
         for list in lists.expired_lists() {
@@ -207,7 +210,7 @@ impl Connection {
         lists
     }
 
-    /// The server's lists, and what they will be.
+    /// Returns a watch on the server's lists.
     pub fn watch_lists(&self) -> watch::Receiver<Arc<RawLists>> {
         self.lists.clone()
     }
@@ -219,11 +222,12 @@ impl Connection {
 
     /// Waits for a session, for as long as connecting may take.
     ///
-    /// A server that is waited for does not queue, and an attempt that lies ahead is made now, though
-    /// not within a second of the one before. Where no attempt lies ahead one is made if the last is
-    /// long ago, and its error is given again if not. Returns as soon as one attempt has failed.
+    /// A server that a call waits for skips the queue of connects, and its next planned attempt is made now, though
+    /// not within a second of the one before. Without a planned attempt, a new one is made if the last was long
+    /// ago; otherwise its error is returned again. Returns as soon as one attempt has failed.
     ///
-    /// A session that was opened before a person signed in or out is never given: it ends, and another is waited for.
+    /// A session that was opened before a person signed in or out is never returned: it ends, and the next one is
+    /// waited for.
     pub async fn ready(&self) -> Result<Arc<LiveSession>, ConnectionNotReady> {
         let after = self.core.spec.connect_timeout(self.core.shared.timing.connect);
         let mut waiting = match self.outdated_attempt().await {
@@ -247,13 +251,13 @@ impl Connection {
         }
     }
 
-    /// Has a server that is down tried again, though not within a second of the attempt before.
+    /// Tries a server that is down again, though not within a second of the attempt before.
     pub fn retry(&self) {
         self.core.requests.ask(|asked| asked.looked_at = true);
     }
 
-    /// The same for one whose last attempt failed at least `ago`. Says whether it is tried again, and returns when the
-    /// attempt has begun.
+    /// Tries a server again if its last attempt failed at least `ago`. Returns whether it does, once the attempt
+    /// has begun.
     pub async fn retry_if_failed(&self, ago: Duration) -> bool {
         let number = match &*self.state.borrow() {
             ConnectionState::Failed(failed) if failed.since.elapsed() >= ago => failed.number,
@@ -269,16 +273,17 @@ impl Connection {
         timeout(longest, begun).await.is_ok_and(|begun| begun.is_ok())
     }
 
-    /// The same as [`Connection::check`], and waits for what comes of a new attempt for as long as for an answer.
+    /// Like [`Connection::check`], but also waits for the result of a new attempt, for as long as for an answer.
     pub(crate) async fn check_to_the_end(&self) {
         self.check().await;
         let mut state = self.state.clone();
         let attempted = state.wait_for(|state| !matches!(state, ConnectionState::Pending(_)));
-        // An attempt that takes longer is shown as one that is under way.
+        // An attempt that takes longer is shown as pending.
         let _ = timeout(self.core.shared.timing.ping_patience, attempted).await;
     }
 
-    /// Asks a connected server whether it still answers, and waits until that is known; one that is down is tried again.
+    /// Asks a connected server whether it still answers, and waits for the result; a server that is down is tried
+    /// again.
     pub async fn check(&self) {
         if self.retry_if_failed(Duration::ZERO).await {
             return;
@@ -301,7 +306,7 @@ impl Connection {
         let _ = timeout(patience + patience / 2, judged).await;
     }
 
-    /// What comes of the next attempt after `number`, which is made as soon as may be.
+    /// Returns the result of the next attempt after `number`, which is made as soon as possible.
     async fn next_attempt_result(
         &self,
         number: u64,
@@ -310,13 +315,13 @@ impl Connection {
         let mut state = self.state.clone();
         match state.wait_for(|state| attempt_result(state, number).is_some()).await {
             Ok(state) => attempt_result(&state, number).unwrap_or(Err(ConnectionNotReady::Stopped)),
-            // The task is gone, which it is only together with its runtime.
+            // The task is gone, which happens only when its runtime shuts down.
             Err(_) => Err(ConnectionNotReady::Stopped),
         }
     }
 
-    /// The attempt that led to the present session, or to its refusal, if a person has signed in or out since: another
-    /// one is made then.
+    /// Returns the attempt that led to the current session, or to its refusal, if a person has signed in or out
+    /// since. Another attempt is made then.
     async fn outdated_attempt(&self) -> Option<u64> {
         let (number, sign_in) = match &*self.state.borrow() {
             ConnectionState::Connected(live) => (live.number, live.sign_in),
@@ -330,7 +335,7 @@ impl Connection {
         Some(number)
     }
 
-    /// Whether there is anything to wait for.
+    /// Decides whether there is an attempt to wait for.
     fn begin_waiting(&self, state: &ConnectionState) -> ReadyWait {
         let timing = &self.core.shared.timing;
         match state {
@@ -351,11 +356,11 @@ impl Connection {
         }
     }
 
-    /// Whether nothing can be done before somebody signs in, and there is a page where they can.
+    /// Whether the server is unusable before a person signs in, and there is a page to sign in on.
     pub fn awaits_sign_in(&self) -> bool {
         let is_missing = match &*self.state.borrow() {
             ConnectionState::NeedsAuth(_) => true,
-            // Nothing is known yet that would be better.
+            // No later result is known yet.
             ConnectionState::Pending(pending) => {
                 pending.last.as_ref().is_some_and(|error| error.remedy() == Remedy::SignIn)
             }
@@ -364,17 +369,17 @@ impl Connection {
         is_missing && self.core.spec.credentials.sign_in_page().is_some()
     }
 
-    /// Lets a call of `session` in, if there are not too many in flight.
+    /// Admits a call of `session`, unless too many are in flight.
     pub fn admit(self: &Arc<Self>, session: Arc<str>) -> Result<CallAdmission, ConnectionBusy> {
         CallAdmission::new(self.clone(), session)
     }
 
-    /// Which sessions have calls in flight, and how many.
+    /// Returns the sessions with calls in flight, and how many each has.
     pub fn sessions_in_flight(&self) -> Vec<(String, usize)> {
         self.core.in_flight.sessions()
     }
 
-    /// A call on `live` was answered, after `took`.
+    /// Records that a call on `live` was answered, after `took`.
     pub fn record_success(&self, live: &LiveSession, took: Duration) {
         if self.is_current(live) {
             self.core.strikes.clear(live.number);
@@ -382,8 +387,8 @@ impl Connection {
         self.core.tally.record_call(took);
     }
 
-    /// A call on `live` failed. Failures that say the session is no good end it: some at once, some
-    /// when they come in a row.
+    /// Records that a call on `live` failed. Some failures end the session at once, others when several come in a
+    /// row.
     pub fn record_failure(&self, live: &LiveSession, error: &wire::Error) {
         if self.is_current(live) {
             self.core.strike(live.number, error);
@@ -394,18 +399,18 @@ impl Connection {
         matches!(&*self.state.borrow(), ConnectionState::Connected(current) if current.number == live.number)
     }
 
-    /// Notes that a first list has waited in vain for what the server offers. Later lists do not wait for it until it
-    /// has answered, or is connected again.
+    /// Marks that a client's first list has waited in vain for this server's lists. Later lists do not wait for the
+    /// server until it has answered, or is connected again.
     pub(crate) fn mark_overdue(&self) {
         self.core.is_overdue.store(true, Ordering::Relaxed);
     }
 
-    /// Whether a first list has waited in vain for what the server offers.
+    /// Whether a client's first list has waited in vain for this server's lists.
     pub(crate) fn is_overdue(&self) -> bool {
         self.core.is_overdue.load(Ordering::Relaxed)
     }
 
-    /// Begins anew, by hand: everything remembered of the server is forgotten, and it is connected now.
+    /// Reconnects by hand: forgets everything learnt about the server, and connects now.
     pub fn reconnect(&self) {
         self.core.is_overdue.store(false, Ordering::Relaxed);
         self.core.requests.ask(|asked| asked.reconnect = true);
@@ -416,21 +421,21 @@ impl Connection {
         self.core.requests.refresh(list, ReadUrgency::Now);
     }
 
-    /// Ends it and waits until nothing is left: calls fail, the process is gone, the session is deleted
-    /// at the server, the task has ended. May be called by many and again.
+    /// Ends the connection and waits until it is gone: calls have failed, the process has exited, the session is
+    /// deleted at the server, the task has ended. May be called several times and concurrently.
     pub async fn stop(&self) {
         self.core.stop.cancel();
         let mut state = self.state.clone();
-        // It fails only if the task is gone already.
+        // Fails only if the task is gone already.
         let _ = state.wait_for(|state| matches!(state, ConnectionState::Stopped)).await;
     }
 
-    /// Numbers about it.
+    /// Returns the statistics of the connection.
     pub fn stats(&self) -> ConnectionStats {
         ConnectionStats::merge([self.stats_sample()])
     }
 
-    /// The same, to be merged with those of other connections.
+    /// Returns the statistics of the connection, to be merged with those of others.
     pub(crate) fn stats_sample(&self) -> StatsSample {
         let pid = match &*self.state.borrow() {
             ConnectionState::Connected(live) => {
@@ -452,15 +457,15 @@ impl fmt::Debug for Connection {
     }
 }
 
-/// What whoever asks for a session has to do.
+/// The next step of a caller that wants a session.
 enum ReadyWait {
-    /// Nothing: this is the answer.
+    /// The result is known.
     Over(Result<Arc<LiveSession>, ConnectionNotReady>),
-    /// Wait for what comes of an attempt after this one.
+    /// Wait for the result of an attempt after this one.
     After(u64),
 }
 
-/// What came of an attempt after the one `seen`, if anything did.
+/// The result of an attempt after `seen`, if there is one.
 fn attempt_result(
     state: &ConnectionState,
     seen: u64,
@@ -478,15 +483,15 @@ fn attempt_result(
     }
 }
 
-// === impl Core ===
+// === impl ConnectionCore ===
 
 impl ConnectionCore {
-    /// Notes a failure of something asked of a session. Whether the session is no good.
+    /// Notes a failed request on a session. Returns whether the session is broken.
     fn note_failure(&self, session: u64, error: &wire::Error) -> bool {
         self.strikes.note(session, error, self.shared.timing.strikes)
     }
 
-    /// Notes a failure of a call; the task gives up a session that is no good.
+    /// Notes a failed call; the task ends a broken session.
     fn strike(&self, session: u64, error: &wire::Error) {
         if self.note_failure(session, error) {
             let lost = (session, ConnectionError::from(error.clone()));

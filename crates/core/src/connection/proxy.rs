@@ -1,5 +1,7 @@
-//! The proxies that a workspace's connections go through: those that its own environment names, never those of the
-//! process that happens to run the engine. Connections and credentials are made with them.
+//! The HTTP proxies that a workspace's environment names.
+//!
+//! Used for connections and for credentials. The environment of the engine's own process does not count: it may
+//! belong to another client.
 
 use std::ffi::OsString;
 
@@ -7,7 +9,7 @@ use switchboard_wire::http::{ProxySettings, ProxyVariables};
 
 use super::spec::ConnectionSpec;
 
-/// The proxies that an environment names. Where a name comes twice, the last one counts.
+/// Returns the proxies that an environment names. Of a duplicate name the last value counts.
 pub fn proxies_from_environment(environment: &[(OsString, OsString)]) -> ProxySettings {
     ProxySettings::Given(proxy_variables(environment))
 }
@@ -19,10 +21,10 @@ fn proxy_variables(environment: &[(OsString, OsString)]) -> ProxyVariables {
     })
 }
 
-// === impl Spec ===
+// === impl ConnectionSpec ===
 
 impl ConnectionSpec {
-    /// The proxies that its environment names.
+    /// Returns the proxies that the spec's environment names.
     pub(super) fn proxies(&self) -> ProxyVariables {
         proxy_variables(&self.environment)
     }

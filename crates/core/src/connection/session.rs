@@ -1,5 +1,6 @@
-//! One session of a connection: what the server says by itself is passed on, its lists are read and kept
-//! up to date, and what others ask of the session is done.
+//! One session of a connection: handles messages of the server, keeps the lists up to date and does requested work.
+//!
+//! Part of [`ConnectionTask`]. Connecting and reconnecting are in `connection::task`.
 
 use std::sync::{Arc, atomic::Ordering};
 
@@ -22,10 +23,10 @@ use super::{
     task_requests::ReadUrgency,
 };
 
-// === impl Task ===
+// === impl ConnectionTask ===
 
 impl ConnectionTask {
-    /// Stays until the session is over, and sees it to its end.
+    /// Runs the session until it ends, and closes it.
     pub(super) async fn session(
         &mut self,
         live: &Arc<LiveSession>,
@@ -88,7 +89,7 @@ impl ConnectionTask {
         }
     }
 
-    /// Does what was asked; a reason to end the session, if that was.
+    /// Does the requested work. Returns a reason to end the session, if one was requested.
     fn handle_requests(&self, live: &LiveSession, reading: &mut ListReader) -> Option<EndReason> {
         let mut asked = self.core.requests.lock();
         (asked.wanted, asked.looked_at) = (false, false);
@@ -103,7 +104,7 @@ impl ConnectionTask {
                 reading.ask(list, urgency);
             }
         }
-        // What was said of an earlier session is no longer of interest.
+        // Failures of an earlier session do not count.
         let (_, error) = asked.lost.take().filter(|(number, _)| *number == live.number)?;
         Some(EndReason::Failed(error))
     }
@@ -129,7 +130,7 @@ impl ConnectionTask {
         self.tell(notice);
     }
 
-    // --- whether the server answers
+    // --- liveness
 
     fn check_if_asked(&self, live: &LiveSession, probe: &mut Probe) {
         if !std::mem::take(&mut self.core.requests.lock().checked) {
@@ -164,7 +165,7 @@ impl ConnectionTask {
             ProbeEvent::Answered(Err(error)) => match strikes::failure_weight(&error) {
                 FailureWeight::Answered => self.mark_answering(live, probe),
                 FailureWeight::Out => return Some(EndReason::Failed(error.into())),
-                // A server that is busy may not have answered; no call is to be lost for that.
+                // A busy server may not have answered; its calls must not be lost.
                 FailureWeight::Strike | FailureWeight::None => {
                     self.publish_liveness(live, live.silent_since());
                 }
@@ -173,7 +174,7 @@ impl ConnectionTask {
         None
     }
 
-    /// Asks a server that something waits for, if nothing was heard of it for a while, and a silent one once more.
+    /// Sends a probe if requests wait and the server has been quiet for a while, or if it is silent.
     fn probe_if_due(&self, live: &LiveSession, probe: &mut Probe, reading: &ListReader) {
         if let Some(since) = probe.late_since() {
             if self.has_answered_since(live, since) {
@@ -235,14 +236,14 @@ impl ConnectionTask {
         }
     }
 
-    /// Whether there is anything in a list.
+    /// Whether a list has items.
     pub(super) fn has_items(&self, list: ListKind) -> bool {
         let lists = self.lists.borrow();
         lists.get(list).listing.as_ref().is_some_and(|listing| !listing.items.is_empty())
     }
 
     fn list_changed(&mut self, live: &LiveSession, list: ListKind, reading: &mut ListReader) {
-        // No server says that its templates have changed; those that have any say it of resources.
+        // No notification announces changed templates; servers announce changed resources instead.
         let also = (list == ListKind::Resources).then_some(ListKind::Templates);
         for list in std::iter::once(list).chain(also) {
             if live.facts.has_capability(&[list.capability()]) {
@@ -265,7 +266,7 @@ impl ConnectionTask {
         }
     }
 
-    /// Publishes what was read. What could not be read leaves what was there before, unless the session is no good.
+    /// Publishes a list. After a failed read the former list stays, unless the session is broken.
     fn publish_list(
         &mut self,
         live: &LiveSession,
@@ -278,7 +279,7 @@ impl ConnectionTask {
                 self.change_lists(|lists| *lists.get_mut(list) = RawList::from_listing(listing));
                 notice
             }
-            // Many servers that have resources have never heard of templates.
+            // Many servers with resources do not know the method for templates.
             Err(wire::Error::Rpc(error))
                 if list == ListKind::Templates && error.code == code::METHOD_NOT_FOUND =>
             {
@@ -286,7 +287,7 @@ impl ConnectionTask {
                 ConnectionEvent::ListsChanged(list)
             }
             Err(error) => {
-                // Before anybody is told: a list that nobody may read without signing in is no problem of the list.
+                // Before the event: a list that needs a sign-in is no problem of the list.
                 if self.core.note_failure(live.number, &error) {
                     return Some(EndReason::Failed(error.into()));
                 }

@@ -1,4 +1,7 @@
-//! Signing in to a server and out of it, by hand. What that means is the credentials' affair.
+//! Signing in to and out of a connection's server, on a person's request.
+//!
+//! Used by `engine::operate` and `dispatch::sign_in`. The steps of a sign-in are in the connection's credentials
+//! (`auth`).
 
 use std::time::Duration;
 
@@ -8,29 +11,29 @@ use tokio::time::timeout;
 
 use super::{Connection, ConnectionState};
 
-/// How long signing out may take at least: a server that is not waited for long to connect may have to be told.
+/// The minimum timeout of a sign-out, which may have to reach the authorization server.
 const MIN_SIGN_OUT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long a connection may take to let go of a session.
+/// How long a connection may take to end its session.
 const FOLLOW_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Why nobody signed in or out.
+/// Why a sign-in or sign-out failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SignInError {
-    /// It is not signed in to on a page.
+    /// The server has no sign-in page.
     #[error("there is no page to sign in on")]
     NoPage,
-    /// What it is signed in with said no.
+    /// The credentials refused.
     #[error("{why}")]
     Failed {
-        /// Why, in words for a person.
+        /// The reason, for a person.
         why: String,
     },
-    /// Nothing came of it in time.
+    /// The sign-in took too long.
     #[error("nobody answered within {} seconds", after.as_secs())]
     Silent {
-        /// How long was waited.
+        /// The timeout.
         after: Duration,
     },
 }
@@ -38,8 +41,8 @@ pub enum SignInError {
 // === impl Connection ===
 
 impl Connection {
-    /// Begins to sign in, and gives the address of the page where somebody goes on. Once they are done the connection
-    /// is made by itself.
+    /// Begins a sign-in, and returns the address of the page where a person goes on. After that the connection is
+    /// made automatically.
     pub async fn sign_in(&self) -> Result<String, SignInError> {
         let challenges = match self.state() {
             ConnectionState::NeedsAuth(needs) => needs.challenges.clone(),
@@ -49,8 +52,8 @@ impl Connection {
         in_time(self.core.shared.timing.connect, page.open(&challenges)).await
     }
 
-    /// Has the connection begin anew if a person has signed in or out since its session began, and waits until that
-    /// shows. Whether it is so.
+    /// Reconnects if a person has signed in or out since the session began, and waits until the state shows it.
+    /// Returns whether it did.
     pub async fn follow_sign_in(&self) -> bool {
         let Some(number) = self.outdated_attempt().await else { return false };
         let is_other = |state: &ConnectionState| match state {
@@ -58,12 +61,12 @@ impl Connection {
             ConnectionState::NeedsAuth(needs) => needs.number > number,
             _ => true,
         };
-        // A task that is busy for longer, or gone, has nothing to show yet.
+        // A task that is busy for longer, or gone, has no new state yet.
         let _ = timeout(FOLLOW_TIMEOUT, self.watch().wait_for(is_other)).await;
         true
     }
 
-    /// Signs out, and connects anew without what was signed in to.
+    /// Signs out, and reconnects without the credential.
     pub async fn sign_out(&self) -> Result<SignOutOutcome, SignInError> {
         let after = self.core.shared.timing.connect.max(MIN_SIGN_OUT_TIMEOUT);
         let ended = in_time(after, self.spec().credentials.sign_out()).await?;

@@ -1,4 +1,6 @@
-//! What a connection is to: everything that makes it this one and no other.
+//! The specification of a connection: server, environment, root, capabilities, era, principal, credentials.
+//!
+//! Made by `engine::supervisor::apply`; used by `connection` to connect and to compute its key.
 
 use std::{ffi::OsString, fmt, path::PathBuf, sync::Arc, time::Duration};
 
@@ -10,77 +12,76 @@ use super::CapabilityClass;
 /// The variable that changes how long connecting may take, in milliseconds.
 const CONNECT_TIMEOUT_VARIABLE: &str = "MCP_TIMEOUT";
 
-/// What to connect to, for whom.
+/// The server to connect to, and the client's side of the connection.
 #[derive(Clone)]
 pub struct ConnectionSpec {
     /// The server's name as configured.
     pub server: String,
-    /// Where it is configured.
+    /// The scope of the server's entry.
     pub scope: Scope,
-    /// How it is reached.
+    /// The transport, and the address or command.
     pub reach: ConnectionTarget,
-    /// Where a process of it starts, unless its entry says otherwise.
+    /// The folder in which the server's process starts, unless its entry names another.
     pub working_dir: PathBuf,
-    /// The caller's environment, with the settings' variables on top. Where a name comes twice, the
-    /// last one counts.
+    /// The caller's environment, with the settings' variables on top. Of a duplicate name the last value counts.
     pub environment: Arc<[(OsString, OsString)]>,
-    /// The folder offered as a root, of entries that belong to a project.
+    /// The folder offered as a root, for entries that belong to a project.
     pub root: Option<PathBuf>,
-    /// What is declared in a legacy handshake.
+    /// The capabilities declared in a legacy handshake.
     pub class: CapabilityClass,
-    /// The only era that is spoken; `None`: the modern one where the server has it.
+    /// The only era to use; `None`: the modern one where the server supports it.
     pub era: Option<Era>,
-    /// The principal that it serves; `None`: every principal.
+    /// The principal that the connection serves; `None`: every principal.
     pub principal: Option<Arc<str>>,
-    /// Whether one session has it to itself.
+    /// Whether one session has the connection for itself.
     pub variant: ConnectionSharing,
-    /// Who speaks for the user.
+    /// Provides the credentials.
     pub credentials: Arc<dyn CredentialProvider>,
-    /// Names those credentials; no secret.
+    /// Identifies the credentials; no secret.
     pub credential_id: String,
 }
 
 /// How a server is reached.
 #[derive(Debug, Clone)]
 pub enum ConnectionTarget {
-    /// As a configured entry says, its variables replaced by their values.
+    /// By a configured entry, with its variables replaced by their values.
     Entry(Box<Entry>),
-    /// It runs in this process.
+    /// Through a link within this process.
     InProcess(InProcessLink),
 }
 
 /// A server in this process.
 #[derive(Clone)]
 pub struct InProcessLink {
-    /// Names it among all servers in this process.
+    /// Identifies the server among all servers in this process.
     pub id: String,
-    /// Hands out the near end of a new link to it, once for each attempt.
+    /// Opens a new link to the server, once for each attempt.
     pub open: Arc<dyn Fn() -> Result<pair::LinkEnd, wire::Error> + Send + Sync>,
 }
 
-/// Whose a connection is.
+/// Whether a connection is shared between sessions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub enum ConnectionSharing {
-    /// Everybody's.
+    /// All sessions share the connection.
     #[default]
     Shared,
-    /// One session's own.
+    /// One session has the connection for itself.
     Session(String),
 }
 
-/// Which servers take turns with which when many are connected at once.
+/// The group of servers that share connect slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConnectGroup {
-    /// On this machine: it costs processor time.
+    /// Local servers: connecting costs processor time.
     Local,
-    /// Elsewhere: it costs a socket.
+    /// Remote servers: connecting costs a socket.
     Remote,
 }
 
-// === impl Spec ===
+// === impl ConnectionSpec ===
 
 impl ConnectionSpec {
-    /// Which servers it takes turns with.
+    /// Returns the group of connect slots that this spec uses.
     pub fn connect_group(&self) -> ConnectGroup {
         match &self.reach {
             ConnectionTarget::InProcess(_) => ConnectGroup::Local,
@@ -91,13 +92,13 @@ impl ConnectionSpec {
         }
     }
 
-    /// The value a variable has for the caller.
+    /// Returns the value of a variable in the caller's environment.
     pub fn variable(&self, name: &str) -> Option<&OsString> {
         let mut found = self.environment.iter().rev().filter(|(key, _)| key == name);
         found.next().map(|(_, value)| value)
     }
 
-    /// How long connecting may take: what the caller's environment says, if it says anything usable.
+    /// Returns how long connecting may take: `MCP_TIMEOUT` of the caller's environment, if it is valid.
     pub(super) fn connect_timeout(&self, usual: Duration) -> Duration {
         let millis = self
             .variable(CONNECT_TIMEOUT_VARIABLE)
@@ -107,7 +108,7 @@ impl ConnectionSpec {
 }
 
 impl fmt::Debug for ConnectionSpec {
-    // Neither the environment nor the credentials belong in a log.
+    // Leaves out the environment and the credentials: they must not be logged.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Spec")
             .field("server", &self.server)
@@ -124,7 +125,7 @@ impl fmt::Debug for ConnectionSpec {
     }
 }
 
-// === impl InProcess ===
+// === impl InProcessLink ===
 
 impl fmt::Debug for InProcessLink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,4 +1,6 @@
-//! What a connection is doing. Written by its task alone, read by everyone.
+//! The state of a connection: pending, connected, failed, sign-in needed or stopped.
+//!
+//! Written only by the connection's task; read by `dispatch`, the snapshot and the supervisor.
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,93 +14,93 @@ use tokio::{sync::watch, time::Instant};
 
 use super::{ConnectionError, liveness::Liveness};
 
-/// What a connection is doing.
+/// The state of a connection.
 #[derive(Debug, Clone)]
 pub enum ConnectionState {
-    /// It is being made, or waits for its turn to be.
+    /// The connection is being made, or waits for a slot.
     Pending(ConnectionAttempt),
-    /// It is up.
+    /// The connection is up.
     Connected(Arc<LiveSession>),
-    /// It could not be made, or was lost.
+    /// The connection could not be made, or was lost.
     Failed(Arc<ConnectionFailure>),
-    /// Somebody has to sign in first.
+    /// A person has to sign in first.
     NeedsAuth(Arc<SignInNeeded>),
-    /// It was ended, for good.
+    /// The connection was ended for good.
     Stopped,
 }
 
-/// A connection in the making.
+/// An attempt to connect.
 #[derive(Debug, Clone)]
 pub struct ConnectionAttempt {
-    /// Which attempt this is, from 1, counted over the whole life of the connection.
+    /// The number of the attempt, from 1, counted over the whole life of the connection.
     pub number: u64,
-    /// How many attempts in a row went before it without a session that lasted.
+    /// How many attempts in a row came before it without a lasting session.
     pub retries: u32,
-    /// How the one before ended.
+    /// The error of the attempt before.
     pub last: Option<ConnectionError>,
 }
 
 /// A session with a server.
 #[derive(Debug)]
 pub struct LiveSession {
-    /// The session itself.
+    /// The MCP client of the session.
     pub client: Client,
-    /// What the server said of itself.
+    /// The server's facts from the handshake.
     pub facts: Arc<ServerFacts>,
-    /// When it was connected.
+    /// When the session began.
     pub since: Instant,
     /// How long connecting took.
     pub connect_took: Duration,
-    /// Which attempt made it. Names this session among those of its connection.
+    /// The number of the attempt that made the session. It identifies the session within its connection.
     pub(super) number: u64,
-    /// The sign-in that it was opened with.
+    /// The sign-in with which the session was opened.
     pub(super) sign_in: SignInRevision,
-    /// Whether the server answers, as far as it was asked.
+    /// Whether the server answers, by the probes so far.
     pub(super) verdict: watch::Sender<Liveness>,
 }
 
-/// A connection that is not up.
+/// A failed connection.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{}", if *was_connected { "the connection was lost" } else { "cannot connect" })]
 pub struct ConnectionFailure {
-    /// Why.
+    /// The error.
     #[source]
     pub error: ConnectionError,
-    /// Whether it had been up.
+    /// Whether the connection had been up.
     pub was_connected: bool,
-    /// When it is tried again; never by itself if absent.
+    /// When the next attempt is made; `None` if none is planned.
     pub retry_at: Option<Instant>,
-    /// Attempts used up in a row.
+    /// How many attempts in a row have failed.
     pub retries: u32,
-    /// Which attempt it was.
+    /// The number of the attempt.
     pub number: u64,
-    /// Since when.
+    /// When the connection failed.
     pub since: Instant,
 }
 
-/// A connection that waits for somebody to sign in.
+/// A connection that waits for a sign-in.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("sign-in is needed")]
 pub struct SignInNeeded {
-    /// Why, as far as is known. Part of it may be the server's words: clean it before it is shown.
+    /// The reason, as far as known. Part of the text may come from the server: sanitize it before showing it.
     pub reason: String,
-    /// What the server's `WWW-Authenticate` says.
+    /// The `WWW-Authenticate` headers of the server.
     pub challenges: Vec<String>,
-    /// What happened.
+    /// The error.
     #[source]
     pub error: ConnectionError,
-    /// Which attempt it was.
+    /// The number of the attempt.
     pub number: u64,
-    /// Since when.
+    /// When the sign-in became necessary.
     pub since: Instant,
-    /// The sign-in that was not good enough.
+    /// The sign-in that the server refused.
     pub(super) sign_in: SignInRevision,
 }
 
-// === impl State ===
+// === impl ConnectionState ===
 
 impl ConnectionState {
-    /// A stable word for it.
+    /// Returns a stable word for the state.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Pending(_) => "pending",
@@ -109,7 +111,7 @@ impl ConnectionState {
         }
     }
 
-    /// The session, of one that is up.
+    /// Returns the session of a connection that is up.
     pub fn live(&self) -> Option<&Arc<LiveSession>> {
         match self {
             Self::Connected(live) => Some(live),
@@ -118,15 +120,15 @@ impl ConnectionState {
     }
 }
 
-// === impl Live ===
+// === impl LiveSession ===
 
 impl LiveSession {
-    /// Which session of its connection it is.
+    /// Returns the number of the session within its connection.
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// Since when the server has answered nothing, although it was asked; `None` while it answers.
+    /// Returns since when the server has answered no probe; `None` while it answers.
     pub fn silent_since(&self) -> Option<Instant> {
         self.verdict.borrow().silent_since
     }

@@ -1,4 +1,7 @@
-//! Numbers about a connection, for people.
+//! Statistics of a connection: sessions, errors, calls in flight, latency, processes.
+//!
+//! Used by the snapshot, for `switchboard status`, the terminal UI and the console. Latency is of the latest
+//! `MAX_LATENCY_SAMPLES` calls.
 
 use std::{
     collections::VecDeque,
@@ -10,29 +13,29 @@ use tokio::time::Instant;
 
 use super::ConnectionError;
 
-/// Calls whose time is remembered.
+/// How many calls the latency is computed from.
 const MAX_LATENCY_SAMPLES: usize = 1024;
 
-/// Numbers about a connection, or about all connections of a server.
+/// Statistics of a connection, or of all connections of a server.
 #[derive(Debug, Clone, Default)]
 pub struct ConnectionStats {
-    /// Sessions there were.
+    /// How many sessions there were.
     pub connects: u64,
-    /// Sessions after the first.
+    /// How many sessions there were after the first.
     pub restarts: u64,
-    /// The last thing that went wrong with it.
+    /// The last error.
     pub last_error: Option<ConnectionError>,
     /// Calls in flight now.
     pub calls_in_flight: usize,
-    /// How the latest calls went.
+    /// The latency of the latest calls.
     pub latency: Option<CallLatency>,
-    /// The server's process, if it is one of ours and runs.
+    /// The id of the server's process, if this process started it and it runs.
     pub pid: Option<u32>,
-    /// Its processes, one for each connection that has one.
+    /// The ids of its processes, one for each connection that has one.
     pub pids: Vec<u32>,
 }
 
-/// What was counted on one connection. Samples of several connections can be merged.
+/// The counters of one connection. Samples of several connections can be merged.
 #[derive(Debug)]
 pub(crate) struct StatsSample {
     connects: u64,
@@ -42,18 +45,18 @@ pub(crate) struct StatsSample {
     pid: Option<u32>,
 }
 
-/// How long the latest calls took.
+/// The latency of the latest calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallLatency {
-    /// How many there are.
+    /// How many calls were measured.
     pub calls: usize,
-    /// Half were faster.
+    /// The median.
     pub p50: Duration,
-    /// One of a hundred was slower.
+    /// The 99th percentile.
     pub p99: Duration,
 }
 
-/// What is counted as it happens.
+/// Counts events as they happen.
 #[derive(Debug, Default)]
 pub(super) struct StatsRecorder(Mutex<Counters>);
 
@@ -102,7 +105,7 @@ impl StatsRecorder {
 // === impl ConnectionStats ===
 
 impl ConnectionStats {
-    /// The numbers of several connections as one: counts are summed, latencies are those of all their calls.
+    /// Merges the statistics of several connections: counts are summed, latencies are those of all their calls.
     pub(crate) fn merge(samples: impl IntoIterator<Item = StatsSample>) -> Self {
         let (mut merged, mut took, mut error_at) = (Self::default(), Vec::new(), None);
         for sample in samples {
@@ -123,7 +126,7 @@ impl ConnectionStats {
     }
 }
 
-// === impl Latency ===
+// === impl CallLatency ===
 
 impl CallLatency {
     fn of(mut took: Vec<Duration>) -> Option<Self> {

@@ -1,6 +1,6 @@
-//! Which failures of calls say that the connection itself is no good, and whether a session ever answered.
+//! Counts failed calls, to decide when a session is broken, and records whether a session ever answered.
 //!
-//! Told by the kind of error, never by its text.
+//! Used by `connection` and `connection::session`. It judges by the kind of error, never by its text.
 
 use std::{
     io,
@@ -26,28 +26,28 @@ struct StrikeCount {
     answered_at: Option<Instant>,
 }
 
-/// What a failure says of the connection.
+/// How a failure counts against the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FailureWeight {
-    /// It works: the server answered, if with a refusal.
+    /// The session works: the server answered, if with a refusal.
     Answered,
-    /// Nothing.
+    /// The failure says nothing about the session.
     None,
-    /// It may be broken.
+    /// The session may be broken.
     Strike,
-    /// It is.
+    /// The session is broken.
     Out,
 }
 
 // === impl Strikes ===
 
 impl Strikes {
-    /// A session begins.
+    /// Begins to count for a new session.
     pub(super) fn begin(&self, session: u64) {
         *self.lock() = StrikeCount { session, strikes: 0, answered_at: None };
     }
 
-    /// The session works: the server has answered.
+    /// Records that the server has answered.
     pub(super) fn clear(&self, session: u64) {
         *self.lock() = StrikeCount { session, strikes: 0, answered_at: Some(Instant::now()) };
     }
@@ -67,7 +67,7 @@ impl Strikes {
         count.answered_at.filter(|_| count.session == session)
     }
 
-    /// Notes a failure on a session; `true` if the session is to be given up, at `limit` in a row.
+    /// Notes a failure on a session; `true` if the session is to be ended, after `limit` failures in a row.
     pub(super) fn note(&self, session: u64, error: &wire::Error, limit: u32) -> bool {
         let mut count = self.lock();
         if count.session != session {
@@ -91,7 +91,7 @@ impl Strikes {
 }
 
 pub(super) fn failure_weight(error: &wire::Error) -> FailureWeight {
-    // No call can work until somebody has signed in, so the session is of no more use.
+    // No call can work before a person has signed in, so the session ends.
     if error.remedy() == Remedy::SignIn {
         return FailureWeight::Out;
     }

@@ -1,5 +1,6 @@
-//! From a spec to something on the wire: which process with which environment, which URL with which
-//! headers, and what we say of ourselves.
+//! Turns a spec into a target of the wire: the process with its environment, or the URL with its headers.
+//!
+//! Used by `connection::task` for each attempt and by `connection::key`. It starts nothing; `wire` connects.
 
 use std::{
     collections::BTreeMap,
@@ -29,13 +30,13 @@ use super::{
     tls::entry_pool_options,
 };
 
-/// Set for every process we start, so that one beneath us can tell that it is.
+/// Set for every process that Switchboard starts, so that a Switchboard beneath it detects the loop.
 pub const PARENT_MARKER_VARIABLE: &str = "SWITCHBOARD_PARENT";
 
-/// What an editor's own server asks for, as the clients it was made for send it.
+/// The header with which an editor's server expects its token.
 const IDE_AUTHORIZATION_HEADER: &str = "x-claude-code-ide-authorization";
 
-/// Commands of ours that serve what is configured, and so would serve themselves.
+/// Commands of Switchboard that serve the configured servers, and so would serve themselves.
 const SERVING_COMMANDS: [&str; 2] = ["connect", "serve"];
 
 #[derive(Clone, Copy)]
@@ -45,7 +46,7 @@ enum RemoteTransportKind {
     Ws,
 }
 
-/// What to connect to. Looks at files, so it may block.
+/// Builds the target. Reads files, so it may block.
 pub(super) fn build(
     spec: &ConnectionSpec,
     shared: &ConnectionContext,
@@ -63,19 +64,19 @@ pub(super) fn build(
         Transport::Ws(entry) => remote(RemoteTransportKind::Ws, entry, spec, shared),
         Transport::SseIde(ide) => editor(RemoteTransportKind::Sse, ide, spec, shared),
         Transport::WsIde(ide) => editor(RemoteTransportKind::Ws, ide, spec, shared),
-        // The engine has a link for it, or does not start it.
+        // The engine has an in-process link for it, or does not start it.
         Transport::Sdk => Err(ConnectionError::NotInProcess),
     }
 }
 
-/// How we present ourselves.
+/// Returns the options of the MCP client: name, eras, capabilities, roots.
 pub(super) fn options(spec: &ConnectionSpec, shared: &ConnectionContext) -> ClientOptions {
     let mut options = ClientOptions::new(&shared.client.name, &shared.client.version);
     options.capabilities = spec.class.capabilities();
     options.roots = spec.root.as_deref().and_then(root).map(|root| vec![root]);
     options.connect_timeout = spec.connect_timeout(shared.timing.connect);
     options.eras = match (&spec.reach, spec.era) {
-        // All servers in this process look alike from there; and what is not probed is not found out.
+        // All in-process servers look alike to the era cache, and with a fixed era nothing is probed.
         (ConnectionTarget::InProcess(_), _) | (_, Some(_)) => None,
         (ConnectionTarget::Entry(_), None) => Some(shared.eras.clone()),
     };
@@ -84,7 +85,7 @@ pub(super) fn options(spec: &ConnectionSpec, shared: &ConnectionContext) -> Clie
         Some(Era::Legacy) => VersionNegotiation::Only(Version::LATEST_LEGACY),
         Some(Era::Modern) => VersionNegotiation::Only(Version::LATEST),
     };
-    // Where more than one call is under way only the engine knows whose they are.
+    // With several calls in flight, only the engine knows which call a message belongs to.
     options.attribution = CallAttribution::SoleCall;
     options.legacy_logs = CallAttribution::SoleCall;
     options
@@ -96,7 +97,7 @@ fn root(folder: &Path) -> Option<RootFolder> {
     Some(RootFolder { uri, name })
 }
 
-/// The process a spec means, if it means one.
+/// The process of a spec, if it has one.
 pub(super) fn command(spec: &ConnectionSpec) -> Option<Result<ProcessCommand, ConnectionError>> {
     match &spec.reach {
         ConnectionTarget::Entry(entry) => match &entry.transport {
@@ -107,8 +108,8 @@ pub(super) fn command(spec: &ConnectionSpec) -> Option<Result<ProcessCommand, Co
     }
 }
 
-/// Whether a variable of a process comes from its entry, and not only from the caller's environment: `env`, the file of
-/// variables, or a name in `inheritEnv`.
+/// Whether a variable of a process comes from its entry, and not only from the caller's environment: from `env`,
+/// the `envFile`, or a name in `inheritEnv`.
 pub(super) fn names_variable(
     spec: &ConnectionSpec,
     command: &ProcessCommand,
@@ -158,7 +159,7 @@ fn command_of(spec: &ConnectionSpec, entry: &Stdio) -> Result<ProcessCommand, Co
     Ok(command)
 }
 
-/// The usual few of the caller's variables, and those that the entry asks for.
+/// The default few of the caller's variables, and those that the entry asks for.
 fn inherited_variables(spec: &ConnectionSpec, wanted: &InheritEnv) -> Vec<(OsString, OsString)> {
     let is_wanted = |name: &str| match wanted {
         InheritEnv::All(all) => *all,
@@ -176,8 +177,8 @@ fn inherited_variables(spec: &ConnectionSpec, wanted: &InheritEnv) -> Vec<(OsStr
     spec.environment.iter().filter_map(passed).collect()
 }
 
-/// Whether starting it would start us beneath ourselves. What hides us behind a script of its own is found out by
-/// the marker, when it starts.
+/// Whether the command would start this program beneath itself. A loop through a script is detected by the marker
+/// variable when the program starts.
 fn is_loop(command: &ProcessCommand, shared: &ConnectionContext) -> bool {
     let serves = || command.args.iter().any(|arg| SERVING_COMMANDS.iter().any(|word| arg == word));
     let is_ours = || {
@@ -199,7 +200,7 @@ fn remote(
     reach(kind, &entry.url, headers, spec.credentials.clone(), pool, shared)
 }
 
-/// Connections that an entry has certificates for are nobody else's.
+/// The HTTP pool of an entry. An entry with certificates of its own gets a pool of its own.
 fn pool(
     entry: &Remote,
     spec: &ConnectionSpec,

@@ -1,7 +1,8 @@
-//! The task: connects, stays, and comes back.
+//! The task of a connection: connects, runs the session, and reconnects.
 //!
-//! An attempt ends in a session or in a reason; a session ends in a reason; and every reason but *stop*
-//! ends in a rest, after which comes the next attempt. What happens during a session is in `session`.
+//! Started by `Connection::start`. An attempt ends in a session or an error; a session ends in a reason; and after
+//! every reason but *stop* comes a pause, then the next attempt. The work during a session is in
+//! `connection::session`.
 
 use std::{
     future::Future,
@@ -27,24 +28,24 @@ use super::{
     target,
 };
 
-/// The task behind a connection.
+/// The task of a connection.
 pub(super) struct ConnectionTask {
     pub(super) core: Arc<ConnectionCore>,
     connection: Weak<Connection>,
     listener: Arc<dyn ConnectionListener>,
     state: watch::Sender<ConnectionState>,
     pub(super) lists: watch::Sender<Arc<RawLists>>,
-    /// Attempts ever.
+    /// How many attempts were made in all.
     number: u64,
-    /// Attempts since the server was last in service, the first one not counted.
+    /// How many attempts were made since the server last answered, the first one not counted.
     retries: u32,
-    /// When the server was lost after it had been in service, as far as that still counts.
+    /// When the server was lost after it had answered, as far as that still counts.
     losses: Vec<Instant>,
     /// When the last attempt began.
     began: Instant,
-    /// How it ended.
+    /// The error of the last attempt.
     last: Option<ConnectionError>,
-    /// What it was to, as eras are remembered.
+    /// The key of the server's address in the era cache.
     target: Option<String>,
     /// The sign-in that the last attempt was made with.
     sign_in: Option<SignInRevision>,
@@ -52,13 +53,13 @@ pub(super) struct ConnectionTask {
 
 /// Why an attempt or a session is over.
 pub(super) enum EndReason {
-    /// Nobody wants the connection any more.
+    /// The connection was stopped.
     Stopped,
-    /// Somebody wants it anew.
+    /// A reconnect was requested.
     Asked,
     /// A person has signed in or out.
     SignInChanged,
-    /// It cannot be made, or is gone.
+    /// Connecting failed, or the session was lost.
     Failed(ConnectionError),
 }
 
@@ -73,7 +74,7 @@ pub(super) enum AttemptProgress {
     Service,
 }
 
-// === impl Task ===
+// === impl ConnectionTask ===
 
 impl ConnectionTask {
     pub(super) fn new(
@@ -123,7 +124,7 @@ impl ConnectionTask {
     // --- one attempt
 
     async fn attempt(&mut self) -> Result<(Arc<LiveSession>, ServerInbox), EndReason> {
-        // From before the first request: a person who signs in or out meanwhile is noticed afterwards.
+        // Read before the first request, so that a sign-in during the attempt is noticed afterwards.
         let sign_in = self.core.spec.credentials.sign_in_revision();
         let sign_in = self.unless_stopped(sign_in).await?;
         self.follow_sign_in(sign_in);
@@ -135,7 +136,7 @@ impl ConnectionTask {
         let connected = self.connect(slot).await;
         let asked_anew = {
             let mut asked = self.core.requests.lock();
-            // Whoever waited has an answer now.
+            // Callers that waited for this attempt have their answer.
             (asked.wanted, asked.looked_at) = (false, false);
             asked.reconnect
         };
@@ -147,7 +148,7 @@ impl ConnectionTask {
         }
     }
 
-    /// A turn, or none for a server that somebody waits for.
+    /// Waits for a connect slot. A server that a call waits for needs none.
     async fn acquire_permit(&self) -> Option<ConnectPermit> {
         tokio::select! {
             biased;
@@ -156,14 +157,14 @@ impl ConnectionTask {
         }
     }
 
-    /// Connects; the slot goes to the next when this takes long.
+    /// Connects. An attempt that takes long gives its slot to the next server.
     async fn connect(
         &mut self,
         slot: Option<ConnectPermit>,
     ) -> Result<(Client, ServerInbox), ConnectionError> {
         let target = self.prepare().await?;
         let key = target.key();
-        // It stays the same for as long as the connection does.
+        // The address never changes during the connection's life.
         let _ = self.core.target.set(key.clone());
         self.target = Some(key);
         let options = target::options(&self.core.spec, &self.core.shared);
@@ -183,7 +184,7 @@ impl ConnectionTask {
         Ok(connecting.await?)
     }
 
-    /// What to connect to. Files are looked at where that holds nobody up.
+    /// Builds the target off the runtime's threads, since that reads files.
     async fn prepare(&self) -> Result<wire::client::ServerTarget, ConnectionError> {
         let core = self.core.clone();
         if let ConnectionTarget::InProcess(_) = core.spec.reach {
@@ -213,7 +214,7 @@ impl ConnectionTask {
 
     // --- between sessions
 
-    /// Decides what a failure leads to, and publishes it.
+    /// Decides the next state after a failure, and publishes it.
     pub(super) fn publish_failure(&mut self, error: ConnectionError, reached: AttemptProgress) {
         self.core.tally.record_failure(&error);
         self.last = Some(error.clone());
@@ -223,7 +224,7 @@ impl ConnectionTask {
             let needs = SignInNeeded::new(error, self.number, sign_in);
             return self.publish(ConnectionState::NeedsAuth(Arc::new(needs)));
         }
-        // What worked once may work again, whatever ended it.
+        // A server that worked once may work again, after any error.
         let hopeful = reached != AttemptProgress::Nothing || remedy == Remedy::Retry;
         let since = Instant::now();
         let retry_at = hopeful.then(|| since + self.pause(since, reached));
@@ -237,8 +238,8 @@ impl ConnectionTask {
         })));
     }
 
-    /// How long to wait before the next attempt. A server that was in service works once it is started, however short
-    /// its sessions are: what counts is how often it was lost lately. Any other is tried less and less often.
+    /// Returns how long to wait before the next attempt. A server that has answered works once it is started, so
+    /// only the number of recent losses counts. Others are tried less and less often.
     fn pause(&mut self, now: Instant, reached: AttemptProgress) -> Duration {
         let (timing, salt) = (&self.core.shared.timing, self.core.key.number());
         if reached == AttemptProgress::Service {
@@ -253,7 +254,7 @@ impl ConnectionTask {
         pause
     }
 
-    /// Waits until it is time for the next attempt; nothing if there is to be none.
+    /// Waits until it is time for the next attempt; `None` if there is to be none.
     async fn wait_for_next_attempt(&self) -> Option<()> {
         loop {
             let due = self.next_attempt_at();
@@ -273,7 +274,7 @@ impl ConnectionTask {
         }
     }
 
-    /// Ends when a person has signed in, where that is what is missing.
+    /// Waits until a person has signed in, where a sign-in is needed.
     async fn sign_in_changed(&self) {
         let since = match &*self.state.borrow() {
             ConnectionState::NeedsAuth(needs) => Some(needs.sign_in),
@@ -285,7 +286,7 @@ impl ConnectionTask {
         }
     }
 
-    /// When the next attempt is to be made, as things stand.
+    /// Returns when the next attempt is due.
     fn next_attempt_at(&self) -> Option<Instant> {
         let timing = &self.core.shared.timing;
         let asked = self.core.requests.lock();
@@ -316,7 +317,7 @@ impl ConnectionTask {
         }
     }
 
-    /// What was learnt under one sign-in is not shown under another.
+    /// Forgets the lists and facts of another sign-in: they must not be shown under this one.
     pub(super) fn forget_session(&mut self) {
         self.retries = 0;
         self.losses.clear();
@@ -328,7 +329,7 @@ impl ConnectionTask {
         }
     }
 
-    /// Somebody wants to begin anew: what was learnt of the server does not count.
+    /// On a requested reconnect, forgets everything learnt about the server.
     fn forget_if_asked(&mut self) {
         if !std::mem::take(&mut self.core.requests.lock().reconnect) {
             return;
@@ -360,14 +361,14 @@ impl ConnectionTask {
         self.tell(ConnectionEvent::StateChanged);
     }
 
-    /// Tells whoever listens, while there is anybody to whom the connection means something.
+    /// Sends an event to the listener, while a handle on the connection exists.
     pub(super) fn tell(&self, notice: ConnectionEvent) {
         if let Some(connection) = self.connection.upgrade() {
             self.listener.handle_event(&connection, notice);
         }
     }
 
-    /// The last thing it does.
+    /// Publishes the end of the connection, and keeps its lists for a later one.
     fn retire(self) {
         let lists = self.lists.borrow().clone();
         if lists.facts.is_some() {

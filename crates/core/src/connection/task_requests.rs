@@ -1,4 +1,7 @@
-//! What others ask of a connection's task. Asking twice is asking once, so nothing here can pile up.
+//! Requests to a connection's task: reconnect, probe, read a list.
+//!
+//! Written by the handle (`Connection`), done by `connection::task` and `connection::session`. Repeated requests
+//! are merged, so that they cannot pile up.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -7,27 +10,27 @@ use tokio::sync::Notify;
 
 use super::ConnectionError;
 
-/// Things asked of a task and not yet done.
+/// The requests that the task has not done yet.
 #[derive(Debug, Default)]
 pub(super) struct TaskRequests {
     asked: Mutex<RequestedWork>,
     changed: Notify,
 }
 
-/// What is asked just now.
+/// The open requests.
 #[derive(Debug, Default)]
 pub(super) struct RequestedWork {
-    /// Begin anew, by hand.
+    /// Reconnect, requested by hand.
     pub(super) reconnect: bool,
     /// A call waits for the connection.
     pub(super) wanted: bool,
-    /// A person or a client looks at the server: one that is down is tried now.
+    /// A person or a client looks at the server: a server that is down is tried now.
     pub(super) looked_at: bool,
     /// A person wants to know whether a connected server answers.
     pub(super) checked: bool,
     /// A person has signed in or out since the attempt of this number.
     pub(super) sign_in_changed: Option<u64>,
-    /// This session is no good, and why.
+    /// The session of this number is broken, and why.
     pub(super) lost: Option<(u64, ConnectionError)>,
     /// Lists to read again.
     pub(super) refresh: Vec<(ListKind, ReadUrgency)>,
@@ -36,23 +39,23 @@ pub(super) struct RequestedWork {
 /// How soon a list is to be read again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReadUrgency {
-    /// It has changed, or somebody asks by hand.
+    /// At once: the list has changed, or a person asks.
     Now,
-    /// It is old: soon enough, and not too often.
+    /// Within the minimum interval: the list is old.
     WhenOld,
 }
 
-// === impl Requests ===
+// === impl TaskRequests ===
 
 impl TaskRequests {
-    /// Asks for something.
+    /// Adds a request.
     pub(super) fn ask(&self, what: impl FnOnce(&mut RequestedWork)) {
         what(&mut self.lock());
-        // The only one who waits is the task; a permit is kept for it if it does not just now.
+        // Only the task waits; `Notify` stores a permit if the task is busy.
         self.changed.notify_one();
     }
 
-    /// Asks for a list to be read again.
+    /// Requests that a list is read again.
     pub(super) fn refresh(&self, list: ListKind, urgency: ReadUrgency) {
         self.ask(|asked| {
             if !asked.refresh.contains(&(list, urgency)) {
@@ -61,19 +64,19 @@ impl TaskRequests {
         });
     }
 
-    /// Waits until something was asked since the last time. Safe to cancel.
+    /// Waits for a new request. Cancel-safe.
     pub(super) async fn changed(&self) {
         self.changed.notified().await;
     }
 
-    /// Waits until `so` holds of what is asked.
+    /// Waits until `so` holds for the open requests.
     pub(super) async fn wait_until(&self, so: impl Fn(&RequestedWork) -> bool) {
         while !so(&self.lock()) {
             self.changed.notified().await;
         }
     }
 
-    /// What is asked, to be looked at and taken out.
+    /// Locks the open requests, to read and remove them.
     pub(super) fn lock(&self) -> MutexGuard<'_, RequestedWork> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }

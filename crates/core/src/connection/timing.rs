@@ -1,4 +1,6 @@
-//! Every number a connection goes by.
+//! Timeouts, pauses and limits of connections.
+//!
+//! Used by all of `connection`; `engine::options` and the commands set them from settings and the environment.
 
 use std::{
     hash::{BuildHasher, Hasher, RandomState},
@@ -10,20 +12,20 @@ use switchboard_config::Limits;
 const LOCAL_BATCH_SIZE_VARIABLE: &str = "MCP_SERVER_CONNECTION_BATCH_SIZE";
 const REMOTE_BATCH_SIZE_VARIABLE: &str = "MCP_REMOTE_SERVER_CONNECTION_BATCH_SIZE";
 
-/// How patient connections are, and how many things may be.
+/// Timeouts, pauses and limits of connections.
 #[derive(Debug, Clone)]
 pub struct ConnectionTiming {
     /// How long connecting may take (30 s), unless the caller's `MCP_TIMEOUT` says otherwise.
     pub connect: Duration,
-    /// How long an HTTP answer may take to begin (60 s).
+    /// How long an HTTP response may take to begin (60 s).
     pub first_byte: Duration,
-    /// Local servers connected at once (3).
+    /// How many local servers connect at once (3).
     pub local_slots: usize,
-    /// Remote servers connected at once (20).
+    /// How many remote servers connect at once (20).
     pub remote_slots: usize,
-    /// How long a server that connects keeps its slot from the next (1 s).
+    /// How long a connecting server keeps its slot (1 s).
     pub slot_kept: Duration,
-    /// Quick attempts to connect again (5). Slow ones follow, for good.
+    /// How many quick attempts to reconnect are made (5). Slow ones follow, forever.
     pub retries: u32,
     /// The pause before the first quick attempt (1 s); each next one is twice as long.
     pub first_pause: Duration,
@@ -31,42 +33,42 @@ pub struct ConnectionTiming {
     pub longest_pause: Duration,
     /// The longest pause between slow attempts (2 min).
     pub longest_slow_pause: Duration,
-    /// The time over which the losses of a server that works are counted (1 min): the more, the longer the pause
-    /// before it is started again by itself.
+    /// The time over which the losses of a working server are counted (1 min): the more losses, the longer the
+    /// pause before its restart.
     pub losses_counted_for: Duration,
-    /// What keeps many servers from coming back at the same moment.
+    /// Spreads the attempts of many servers over time.
     pub jitter: RetryJitter,
-    /// The least time between the beginnings of two attempts, however urgent the second (1 s).
+    /// The minimum time between the beginnings of two attempts, even for an urgent one (1 s).
     pub between_attempts: Duration,
-    /// How long ago an attempt must have failed before a client's list makes the next one (2 s): a failure may be what
-    /// made the client list again.
+    /// How long ago an attempt must have failed before a client's list request makes the next one (2 s): the
+    /// failure may be the reason why the client lists again.
     pub between_listed: Duration,
-    /// How long a server may answer nothing while requests wait for it before it is asked whether it is there (10 s).
+    /// How long a server may answer nothing while requests wait before a probe is sent (10 s).
     pub ping_after: Duration,
-    /// How long a server may take to say that it is there before it is shown as silent (5 s).
+    /// How long a server may take to answer a probe before it is shown as silent (5 s).
     pub ping_patience: Duration,
-    /// Failures in a row that end a session (3).
+    /// How many failures in a row end a session (3).
     pub strikes: u32,
-    /// How long it is remembered that somebody has to sign in (15 min).
+    /// How long a needed sign-in is remembered (15 min).
     pub needs_auth: Duration,
-    /// The least time between two readings of a list that went stale (1 s).
+    /// The minimum time between two reads of a list that went stale (1 s).
     pub between_lists: Duration,
-    /// Calls in flight on one connection (256).
+    /// How many calls may be in flight on one connection (256).
     pub calls_in_flight: usize,
-    /// How long the end of a session may take before it is no longer waited for (5 s).
+    /// How long closing a session may take before it is abandoned (5 s).
     pub goodbye: Duration,
 }
 
-/// Moves each pause by a part of itself, up or down.
+/// Moves each pause by a random part, up or down.
 #[derive(Debug, Clone, Copy)]
 pub struct RetryJitter {
-    /// By how much at most, in percent.
+    /// The largest part, in percent.
     pub percent: u32,
-    /// What it is computed from: the same seed gives the same pauses.
+    /// The seed: equal seeds give equal pauses.
     pub seed: u64,
 }
 
-// === impl Timing ===
+// === impl ConnectionTiming ===
 
 impl Default for ConnectionTiming {
     fn default() -> Self {
@@ -96,8 +98,8 @@ impl Default for ConnectionTiming {
 }
 
 impl ConnectionTiming {
-    /// The numbers that settings and the hub's own environment change. Only the environment says how many
-    /// servers are connected at once; what cannot be read as a number changes nothing.
+    /// Applies the values of settings and of the hub's own environment. Only the environment sets how many servers
+    /// connect at once; invalid numbers change nothing.
     #[must_use]
     pub fn with_settings(
         mut self,
@@ -119,7 +121,7 @@ impl ConnectionTiming {
         self
     }
 
-    /// The pause before retry number `retry`, counted from 0, of the connection `salt` names.
+    /// The pause before retry number `retry`, counted from 0, of the connection with the seed `salt`.
     pub(super) fn pause(&self, retry: u32, salt: u64) -> Duration {
         let pause = match retry.checked_sub(self.retries) {
             None => double_pause(self.first_pause, retry).min(self.longest_pause),
@@ -128,7 +130,7 @@ impl ConnectionTiming {
         self.jitter.apply(pause, salt.wrapping_add(u64::from(retry)))
     }
 
-    /// The pause before a server that worked is started again, after so many losses in a short time.
+    /// The pause before a working server is restarted, after so many losses in a short time.
     pub(super) fn restart_pause(&self, losses: u32, salt: u64) -> Duration {
         let pause =
             double_pause(self.first_pause, losses.saturating_sub(1)).min(self.longest_pause);
@@ -136,10 +138,10 @@ impl ConnectionTiming {
     }
 }
 
-// === impl Jitter ===
+// === impl RetryJitter ===
 
 impl RetryJitter {
-    /// None at all.
+    /// No jitter.
     pub const NONE: Self = Self { percent: 0, seed: 0 };
 
     fn apply(self, pause: Duration, salt: u64) -> Duration {
@@ -151,7 +153,7 @@ impl RetryJitter {
 }
 
 impl Default for RetryJitter {
-    /// A fifth, from a seed of this process's own.
+    /// Twenty percent, with a random seed.
     fn default() -> Self {
         Self { percent: 20, seed: RandomState::new().build_hasher().finish() }
     }
@@ -161,7 +163,7 @@ fn double_pause(pause: Duration, times: u32) -> Duration {
     pause.saturating_mul(1 << times.min(20))
 }
 
-/// Spreads a number over all numbers (the finalizer of `SplitMix64`).
+/// Mixes the bits of a number (the finalizer of `SplitMix64`).
 fn mix_bits(number: u64) -> u64 {
     let number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let number = (number ^ number >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,4 +1,7 @@
-//! The certificates of an entry: as whom we appear to its server, and whom we trust to say who it is.
+//! TLS options of an entry: its client certificate, and the certificate authorities that it trusts.
+//!
+//! Used by `connection::target` and for the credentials of the entry. Entries without TLS options use the shared
+//! pool.
 
 use std::io;
 use std::path::Path;
@@ -6,8 +9,8 @@ use std::path::Path;
 use switchboard_config::{Remote, Tls};
 use switchboard_wire::http::{HttpError, HttpPoolOptions, TlsClientIdentity};
 
-/// How the server of an entry is reached over the network, where `usual` is how others are. Files are named relative to
-/// `folder`, and read here: it may block.
+/// Returns the HTTP options of an entry, based on `usual`. File names are relative to `folder`. Reads files: it may
+/// block.
 pub fn entry_pool_options(
     entry: &Remote,
     folder: &Path,

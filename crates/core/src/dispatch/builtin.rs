@@ -1,4 +1,8 @@
-//! The engine's own tools: resources of all servers, for models that have no other way to them.
+//! The engine's built-in tools: list and read the resources of all servers, for models that have no other way to
+//! them.
+//!
+//! Used by `dispatch::tool`; the gateway, agent loops and searches list them. Reading goes through
+//! `dispatch::prompts_and_resources`.
 
 use std::sync::{Arc, LazyLock};
 
@@ -15,12 +19,12 @@ use crate::catalog::{ConfiguredServer, ListedTool, NameCollisions, NameStyle, To
 use crate::permission::DecisionReason;
 use crate::schema::ArgumentMistake;
 
-/// Lists the resources of all servers, or of one.
+/// The tool that lists the resources of all servers, or of one.
 pub const LIST_RESOURCES_TOOL: &str = "ListMcpResources";
-/// Reads one of them.
+/// The tool that reads a resource.
 pub const READ_RESOURCE_TOOL: &str = "ReadMcpResource";
 
-/// The definitions of the engine's own tools, as a server would list them.
+/// Returns the definitions of the built-in tools, in the form of `tools/list`.
 pub fn definitions() -> [Raw; 2] {
     let list = json!({
         "name": LIST_RESOURCES_TOOL,
@@ -47,11 +51,11 @@ pub fn definitions() -> [Raw; 2] {
         },
         "annotations": { "readOnlyHint": true }
     });
-    // Plain values of ours: there is nothing in them that could fail.
+    // Constant values, so that serialization does not fail.
     [list, read].map(|tool| Raw::from_value(&tool).unwrap_or_else(|_| Raw::null()))
 }
 
-/// The same as items of a catalog: deferred, of a server that is none.
+/// Returns the built-in tools as items of a catalog: deferred, and of no server.
 pub(crate) fn tools() -> &'static [Arc<ListedTool>] {
     static TOOLS: LazyLock<Vec<Arc<ListedTool>>> = LazyLock::new(|| {
         let ours = ConfiguredServer { name: "switchboard", scope: Scope::User };
@@ -66,7 +70,8 @@ pub(crate) fn tools() -> &'static [Arc<ListedTool>] {
     &TOOLS
 }
 
-/// Calls one of the engine's own tools, for a client that sees `only` one server or all. `None`: `name` is none of them.
+/// Calls a built-in tool, for a client that sees `only` one server or all. Returns `None` if `name` is not a
+/// built-in tool.
 pub(super) async fn call(
     stage: &Stage,
     name: &str,
@@ -85,8 +90,8 @@ pub(super) async fn call(
     Some(called.or_else(|error| mistake_outcome(stage, error, only)))
 }
 
-/// A wrong server or URI is a mistake that a model can correct, as a result that says which servers there are. A client
-/// that sees `only` one server is told of no other.
+/// The outcome for a wrong server or URI: a result with the valid servers, since a model can correct the mistake. A
+/// client that sees `only` one server is told of no other.
 fn mistake_outcome(
     stage: &Stage,
     error: CallError,
@@ -110,7 +115,8 @@ fn mistake_outcome(
     Ok(outcome(&json!({ "content": content, "isError": true }), None))
 }
 
-/// Whether a server has a tool that this session calls so: ours gives way, since resources can be had otherwise.
+/// Whether a server has a tool of this name in the session's style. The server's tool wins, since resources can be
+/// read in other ways.
 fn is_shadowed(stage: &Stage, name: &str) -> bool {
     let style = stage.caller.session().names;
     style == NameStyle::Bare && stage.snapshot().catalog.names(style).tool(name).is_some()
@@ -122,7 +128,7 @@ async fn list(stage: &Stage, params: &Raw, only: Option<&str>) -> Result<CallOut
     if let Some(server) = &server {
         stage.applied_server(server)?;
     }
-    // It may be the first that a client asks.
+    // This call may be the first request of a client.
     stage.await_first_lists(server.as_deref()).await;
     let snapshot = stage.snapshot();
     let wanted = |owner: &str| server.as_deref().is_none_or(|server| server == owner);
@@ -146,7 +152,7 @@ async fn list(stage: &Stage, params: &Raw, only: Option<&str>) -> Result<CallOut
     Ok(outcome(&json!({ "content": [{ "type": "text", "text": text }] }), None))
 }
 
-/// Goes the way of every other read; only its result takes the shape of a tool's.
+/// Reads like any other read of a resource; the result takes the form of a tool's.
 async fn read(
     stage: &Stage,
     params: &Raw,
@@ -174,7 +180,7 @@ async fn read(
     Ok(outcome(&json!({ "content": content }), read.server))
 }
 
-/// Says which server was read, where others list the same URI.
+/// A note on which server was read, where others list an equal URI.
 fn other_owners_note(stage: &Stage, uri: &str, server: &str) -> Option<String> {
     let snapshot = stage.snapshot();
     let listed = snapshot.catalog.resources().iter().filter(|listed| listed.resource.uri == uri);
@@ -187,7 +193,7 @@ fn other_owners_note(stage: &Stage, uri: &str, server: &str) -> Option<String> {
     Some(format!("Read from `{server}`. {others} has this URI too: give `server` to read that."))
 }
 
-/// The server that is asked for, if the client sees it. One that sees only one server means that one.
+/// The requested server, if the client sees it. A client that sees only one server means that one.
 fn seen_server(asked: Option<String>, only: Option<&str>) -> Result<Option<String>, CallError> {
     match (asked, only) {
         (Some(name), Some(only)) if name != only => {
@@ -197,7 +203,7 @@ fn seen_server(asked: Option<String>, only: Option<&str>) -> Result<Option<Strin
     }
 }
 
-/// Whether an argument has to be there.
+/// Whether an argument is required.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ArgumentNeed {
     Yes,

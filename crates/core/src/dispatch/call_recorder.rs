@@ -1,4 +1,6 @@
-//! One record for every call, however it ends; even one that its caller dropped.
+//! Records every call for the audit log, however it ends, even one that its caller dropped.
+//!
+//! Used by all methods of `dispatch`. The record is in `audit::call_record`.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -9,21 +11,21 @@ use crate::audit::{CallDecision, CallEnd, CallRecord};
 use crate::engine::{CallObservation, Caller, Inner, RecentCallResult, WorkspaceState};
 use crate::permission::DecisionReason;
 
-/// What is known of a call so far. Told when the call ends.
+/// The record of a call so far. Dropping it hands the record to the engine.
 pub(super) struct CallRecorder {
     engine: Arc<Inner>,
     standing: Arc<WorkspaceState>,
-    /// There until it is told.
+    /// The record, until it is handed over.
     called: Option<CallRecord>,
-    /// What it says, where somebody looks.
+    /// The parameters and the result, while a person watches calls.
     heard: Option<Box<CallObservation>>,
     began: Instant,
     since: u64,
-    /// How long it was away, with whoever it was handed to.
+    /// How long the call was with its caller, for answers.
     away: Duration,
 }
 
-// === impl Record ===
+// === impl CallRecorder ===
 
 impl CallRecorder {
     pub(super) fn new(engine: Arc<Inner>, caller: &Caller, request: &Request) -> Self {
@@ -56,7 +58,7 @@ impl CallRecorder {
         }
     }
 
-    /// Whose it is, as soon as that is known.
+    /// Sets the server of the call, as soon as it is known.
     pub(super) fn set_server(&mut self, server: &str) {
         if let Some(called) = &mut self.called {
             server.clone_into(&mut called.server);
@@ -64,7 +66,7 @@ impl CallRecorder {
         }
     }
 
-    /// The full name of the tool or prompt, as soon as that is known.
+    /// Sets the full name of the tool or prompt, as soon as it is known.
     pub(super) fn set_item(&mut self, full_name: &str) {
         if let Some(called) = &mut self.called {
             full_name.clone_into(&mut called.name);
@@ -77,7 +79,7 @@ impl CallRecorder {
         }
     }
 
-    /// When it was first made, in milliseconds since 1970.
+    /// Returns when the call was first made, in milliseconds since 1970.
     pub(super) fn since(&self) -> u64 {
         self.since
     }
@@ -97,10 +99,10 @@ impl CallRecorder {
             };
         }
         match (ended, &mut self.called) {
-            // It may never be made again, and its server was called.
+            // The call may never be made again, and its server was called.
             (Ok(CallFinish::Handed(_)), Some(called)) => called.ended = CallEnd::Asked,
             (Ok(CallFinish::Done(outcome)), Some(called)) => called.set_end(Ok(outcome)),
-            // What comes of the task is asked for by calls of their own.
+            // The caller asks for the result of the task with calls of their own.
             (Ok(CallFinish::Tasked(_)), Some(called)) => called.ended = CallEnd::Result,
             (Err(error), Some(called)) => called.set_end(Err(error)),
             (_, None) => {}

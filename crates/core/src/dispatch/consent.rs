@@ -1,4 +1,7 @@
-//! Whether a tool may be called, and whom to ask where nobody has said yet.
+//! The permission stage: decides whether a tool may be called, and asks a person where no rule or answer decides.
+//!
+//! Used by `dispatch::tool`. The decision is in `permission::judge`; this module collects its inputs, runs hooks,
+//! asks and remembers.
 
 use std::sync::Arc;
 
@@ -21,7 +24,7 @@ use crate::permission::{
 // === impl Stage ===
 
 impl Stage {
-    /// Lets the call pass, with the reason, or says why not.
+    /// Allows the call, with the reason, or returns why not.
     pub(super) async fn permit(
         &self,
         call: &mut ToolCall,
@@ -53,7 +56,7 @@ impl Stage {
                 let allow = allow(&because);
                 Err(denied_error(&call.name, because, allow))
             }
-            // A classifier that passes the question on has said that a person should decide.
+            // A classifier that decides nothing leaves the decision to a person.
             PermissionVerdict::Classify => {
                 let because = DecisionReason::Mode { mode: Mode::Auto };
                 let allow = allow(&because);
@@ -66,12 +69,12 @@ impl Stage {
         }
     }
 
-    /// The mode that holds for this call.
+    /// Returns the permission mode of this call.
     pub(super) fn mode(&self) -> Mode {
         self.applied.mode(self.caller.session())
     }
 
-    /// Refuses what belongs to a server that rules hide as a whole.
+    /// Refuses items of a server that rules hide as a whole.
     pub(super) fn check_visible(
         &self,
         placed: &AppliedServer,
@@ -83,7 +86,7 @@ impl Stage {
         Ok(())
     }
 
-    /// Why a tool that is not listed is not.
+    /// Returns the error for a tool that is not listed because a rule denies it.
     pub(super) fn denied_by_rule_error(&self, name: &str, server: &str, tool: &str) -> CallError {
         let ruling = self.applied.permissions.ruling(server, tool);
         match ruling.deny {
@@ -112,7 +115,7 @@ impl Stage {
         classifier.classify(&inquiry).await
     }
 
-    /// Hooks first, then whoever can answer. An answer is remembered as long as it says.
+    /// Asks hooks first, then the session's answerer. The answer is remembered for its lifetime.
     async fn ask_consent(
         &self,
         call: &mut ToolCall,
@@ -123,7 +126,7 @@ impl Stage {
             return decision.map_err(|because| denied_error(&call.name, because, None));
         }
         let question = because.question();
-        // The queue is shared by sessions that call the tool by other names.
+        // Sessions that share the queue call the tool by different names, so the queue shows the full name.
         let tool = match self.caller.session().answers {
             QuestionAnswerer::Caller => &call.name,
             QuestionAnswerer::Queue => &call.found.item.name,
@@ -183,7 +186,7 @@ impl Stage {
         }
     }
 
-    /// Asks whoever answers this session's questions. `None`: nobody is there.
+    /// Asks the session's answerer: its caller or the queue. `None` if there is no one to answer.
     pub(super) async fn ask(
         &self,
         placed: &AppliedServer,
@@ -197,7 +200,7 @@ impl Stage {
                 self.emit.send(CallEvent::Question(question)).await;
                 match timeout(self.engine.question_timeout(), answer).await {
                     Ok(Ok(reply)) => Some(reply),
-                    // Dropped, or not answered in time.
+                    // The question was dropped, or not answered in time.
                     Ok(Err(_)) | Err(_) => Some(QuestionAnswer::Cancel),
                 }
             }
@@ -211,7 +214,7 @@ impl Stage {
         yes: bool,
         remember: AnswerLifetime,
     ) {
-        // A no counts once, unless it is for good; what cannot be answered in advance is not remembered.
+        // A no counts once, unless it is for good; questions that cannot be answered in advance are not remembered.
         let (Some(question), true) = (question, yes != (remember == AnswerLifetime::Never)) else {
             return;
         };

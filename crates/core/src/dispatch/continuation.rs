@@ -1,11 +1,13 @@
-//! A call that its server ended with questions, handed to whoever made it.
+//! Continuations: a call that its server ended with questions goes to its caller, and goes on when the caller makes
+//! it again with the answers.
 //!
-//! A modern server keeps nothing of a call that asks: it wants it made again, with the answers. Neither does the engine,
-//! where its caller does not either. What the call has been through (hooks, permission) goes along with the caller, and
-//! when the call is made again it goes on after that: nothing runs, and nothing is decided, twice.
+//! Used by `dispatch::upstream` and `dispatch::tool`; the gateway seals a [`CallContinuation`] into a handle for
+//! modern clients. A modern server keeps no state of a call that asks: it wants the call made again, with the
+//! answers. Neither does the engine then. The finished stages (hooks, permission) travel with the caller, so that
+//! no hook runs and no decision is made twice.
 //!
-//! What is carried decides what happens then, so it is for the caller to see that it comes back unchanged, for the same
-//! request and principal.
+//! It does not protect the continuation: the caller must ensure that it comes back unchanged, for an equal request
+//! and principal.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -20,58 +22,58 @@ use super::{CallError, Stage};
 use crate::engine::{AppliedServer, QuestionAnswerer};
 use crate::permission::DecisionReason;
 
-/// What to do with a call that its server wants made again.
+/// What happens to a call that its server wants made again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum QuestionHandling {
-    /// Hold it until everything is answered.
+    /// The engine holds the call until every question is answered.
     Hold,
-    /// Hand it to whoever made it.
+    /// The engine hands the call to its caller.
     HandOut,
 }
 
 /// A call that is to be made again, with answers to these questions.
 #[derive(Debug)]
 pub struct InputRequired {
-    /// What is asked of the caller, under the server's own keys. There may be nothing: then the server only wants to
-    /// be called again.
+    /// The questions for the caller, under the server's own keys. May be empty: then the server only wants to be
+    /// called again.
     pub questions: Vec<InputRequest>,
-    /// What has to come along then.
+    /// The continuation that has to come back with the answers.
     pub carried: CallContinuation,
 }
 
-/// What a call has been through. Opaque: only the engine that made it, or another of the same workspace, has a use for
-/// it.
+/// The state of a call between two requests. Opaque: only the engine that made it, or another of that workspace,
+/// can use it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct CallContinuation {
     server: String,
-    /// Tells the server from another that is configured under its name meanwhile.
+    /// Tells the server from another that got its name in the meantime.
     signature: String,
-    /// What the server wants to see again.
+    /// The server's `requestState`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     state: Option<Raw>,
-    /// What was answered without the caller.
+    /// Answers that were given without the caller.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     answered: Vec<(String, Raw)>,
-    /// Questions whose answers hooks want to see, by key.
+    /// Questions with answers that hooks want to see, by key.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     overheard: Vec<(String, Raw)>,
     /// When the call was first made, in milliseconds since 1970.
     since: u64,
-    /// Tells the call from others.
+    /// The id of the call.
     pub(super) id: String,
     pub(super) passed: FinishedStages,
 }
 
-/// The stages that are over.
+/// The results of the stages that are finished.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct FinishedStages {
-    /// What decided that it may happen.
+    /// The reason why the call was allowed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) decision: Option<DecisionReason>,
     /// The arguments, where hooks changed them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) arguments: Option<Raw>,
-    /// What hooks want the model to know.
+    /// Text that hooks add for the model.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) context: Vec<String>,
 }
@@ -83,7 +85,7 @@ pub(super) struct ResumedCall {
     pub(super) answers: Vec<InputResponse>,
 }
 
-/// What a server asked, as far as the caller has to answer it.
+/// The questions of a server that the caller has to answer.
 pub(super) struct UnansweredQuestions {
     pub(super) questions: Vec<InputRequest>,
     pub(super) state: Option<Raw>,
@@ -94,13 +96,13 @@ pub(super) struct UnansweredQuestions {
 // === impl UnansweredQuestions ===
 
 impl UnansweredQuestions {
-    /// The answers, if the caller has nothing to say.
+    /// Takes the answers, if no question is left for the caller.
     pub(super) fn take_if_complete(&mut self) -> Option<Vec<InputResponse>> {
         let is_settled = self.questions.is_empty() && !self.answered.is_empty();
         is_settled.then(|| std::mem::take(&mut self.answered))
     }
 
-    /// The answers that were given here, as `inputResponses`, if there are any.
+    /// Returns the answers that were given here, as `inputResponses`, if there are any.
     pub(super) fn responses(&self) -> Option<Raw> {
         (!self.answered.is_empty()).then(|| InputResponse::to_input_responses(&self.answered))
     }
@@ -111,7 +113,7 @@ impl UnansweredQuestions {
         (id, passed): (String, FinishedStages),
         since: u64,
     ) -> InputRequired {
-        // A refusal is told by leaving it out.
+        // A refused question is left out of the answers.
         let given = |answer: InputResponse| Some((answer.key, answer.outcome.ok()?));
         let carried = CallContinuation {
             server: placed.name.clone(),
@@ -130,7 +132,7 @@ impl UnansweredQuestions {
 // === impl CallContinuation ===
 
 impl CallContinuation {
-    /// The server that asks.
+    /// Returns the server that asks.
     pub fn server(&self) -> &str {
         &self.server
     }
@@ -139,7 +141,7 @@ impl CallContinuation {
         self.state.as_ref()
     }
 
-    /// Refuses to go on at a server that is another one now.
+    /// Refuses to go on at a server that has been replaced.
     pub(super) fn check_server(&self, placed: &AppliedServer) -> Result<(), CallError> {
         if self.server == placed.name && self.signature == placed.signature {
             return Ok(());
@@ -151,12 +153,12 @@ impl CallContinuation {
 // === impl ResumedCall ===
 
 impl ResumedCall {
-    /// When the call was first made.
+    /// Returns when the call was first made.
     pub(super) fn since(&self) -> u64 {
         self.carried.since
     }
 
-    /// How long ago that is.
+    /// Returns how long ago the call was first made.
     pub(super) fn elapsed(&self) -> Duration {
         Duration::from_millis(unix_millis().saturating_sub(self.carried.since))
     }
@@ -165,13 +167,13 @@ impl ResumedCall {
 // === impl Stage ===
 
 impl Stage {
-    /// Whether questions that end a call go out with it.
+    /// Whether questions that end a call go to its caller.
     pub(super) fn returns_questions(&self, how: QuestionHandling, asked: &[InputRequest]) -> bool {
         let is_callers = self.caller.session().answers == QuestionAnswerer::Caller;
         how == QuestionHandling::HandOut && (is_callers || asked.is_empty())
     }
 
-    /// Answers what can be answered without the caller: by hooks, by us, or because the caller cannot be asked it.
+    /// Answers the questions that need no caller: by hooks, by the engine, or because the caller cannot show them.
     pub(super) async fn answer_without_caller(
         &self,
         placed: &AppliedServer,
@@ -217,7 +219,8 @@ impl Stage {
         .map(|result| question.answer(result))
     }
 
-    /// All answers to a call that is made again: those from before, and the caller's once hooks have seen them.
+    /// Returns all answers for a call that is made again: those from before, and the caller's once hooks have seen
+    /// them.
     pub(super) async fn collect_answers(
         &self,
         placed: &AppliedServer,

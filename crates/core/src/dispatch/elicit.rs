@@ -1,4 +1,7 @@
-//! What a server wants to know before it answers: hooks first, then whoever answers for this session, then hooks again.
+//! Answers the requests of a server during a call: elicitation, sampling and roots.
+//!
+//! Used by `dispatch::upstream`, `continuation` and `page_visits`. Hooks answer first, then the session's answerer,
+//! then hooks see the answer. Questions outside of calls go through `engine::supervisor::listener`.
 
 use futures_util::future::join_all;
 use switchboard_config::{HookEvent, Mode};
@@ -11,13 +14,13 @@ use super::{PendingQuestion, QuestionAnswer, QuestionKind, Stage};
 use crate::engine::AppliedServer;
 use crate::hooks::{ElicitationAction, ElicitationAnswer, HookElicitation, HookElicitationKind};
 
-/// What a client declares that can show pages.
+/// The capability of clients that can show pages.
 const URL_CAPABILITY: &[&str] = &["elicitation", "url"];
 
 // === impl Stage ===
 
 impl Stage {
-    /// Has every question answered, side by side.
+    /// Answers all questions, side by side.
     pub(super) async fn answer_all(
         &self,
         placed: &AppliedServer,
@@ -39,7 +42,7 @@ impl Stage {
         }
     }
 
-    /// The result of `elicitation/create`: accept, decline or cancel.
+    /// Returns the result of `elicitation/create`: accept, decline or cancel.
     pub(super) async fn elicit(&self, placed: &AppliedServer, params: &Raw) -> Raw {
         if let Some(answer) = self.ask_hooks_first(placed, params).await {
             return answer;
@@ -51,8 +54,8 @@ impl Stage {
         answer
     }
 
-    /// What comes of a question before its caller is asked: a hook's answer; or where the caller cannot show it, the
-    /// answer of the queue, *cancel* while nobody watches that.
+    /// Returns the answer to an elicitation before its caller is asked: a hook's, or where the caller cannot show
+    /// the question, the queue's, which is *cancel* while no one watches the queue.
     pub(super) async fn elicit_without_caller(
         &self,
         placed: &AppliedServer,
@@ -76,7 +79,7 @@ impl Stage {
         Some(answer)
     }
 
-    /// Notes a page that was cancelled since the caller cannot show it.
+    /// Notes a page that was cancelled because the caller cannot show it.
     fn note_unseen_page(&self, params: &Raw, answer: &Raw) {
         let asked = ElicitationParams::of(params);
         let is_cancelled = answer_from_json(answer).action == ElicitationAction::Cancel;
@@ -87,7 +90,7 @@ impl Stage {
         }
     }
 
-    /// The answer of a hook that has one before anybody is asked.
+    /// Returns the answer of a hook before a person is asked.
     async fn ask_hooks_first(&self, placed: &AppliedServer, params: &Raw) -> Option<Raw> {
         let hooks = &self.applied.hooks;
         if !hooks.has(HookEvent::Elicitation, &placed.name) {
@@ -100,7 +103,7 @@ impl Stage {
         said.answer.map(|answer| answer_to_json(&answer))
     }
 
-    /// Shows an answer to hooks, which may put another in its place.
+    /// Shows an answer to hooks, which may replace it.
     pub(super) async fn show_answer_to_hooks(
         &self,
         placed: &AppliedServer,
@@ -118,7 +121,7 @@ impl Stage {
         said.answer.map_or(given, |answer| answer_to_json(&answer))
     }
 
-    /// Only the caller's own model can be asked; nobody stands in for it.
+    /// Only the caller's own model can be asked; the queue has none.
     async fn sample(&self, placed: &AppliedServer, question: &InputRequest) -> InputResponse {
         if !self.caller.declares_capability(&["sampling"]) {
             return question.refuse_method();
@@ -132,7 +135,7 @@ impl Stage {
         }
     }
 
-    /// The project's folder, for a server of the project; else what the caller offers.
+    /// Returns the project's folder, for a server of the project; else the roots of the caller.
     async fn list_roots(&self, placed: &AppliedServer, question: &InputRequest) -> InputResponse {
         if let Some(roots) = roots(placed) {
             return question.answer(roots);
@@ -149,7 +152,7 @@ impl Stage {
     }
 }
 
-/// The result of an elicitation that was replied to, or that nobody took.
+/// Returns the result for a reply to an elicitation; *cancel* where there was none.
 fn elicitation_result(reply: Option<QuestionAnswer>) -> Raw {
     match reply {
         Some(QuestionAnswer::Result(Ok(result))) => result,
@@ -158,7 +161,7 @@ fn elicitation_result(reply: Option<QuestionAnswer>) -> Raw {
     }
 }
 
-/// What a server asks, taken apart.
+/// The parameters of `elicitation/create`.
 struct ElicitationParams {
     message: String,
     url: Option<String>,
@@ -205,7 +208,7 @@ fn bare_answer(action: ElicitationAction) -> ElicitationAnswer {
     ElicitationAnswer { action, content: None }
 }
 
-/// An answer as the protocol has it.
+/// Encodes an answer in the form of MCP.
 fn answer_to_json(answer: &ElicitationAnswer) -> Raw {
     let mut result = serde_json::json!({ "action": answer.action });
     if let Some(content) = &answer.content {
@@ -214,7 +217,7 @@ fn answer_to_json(answer: &ElicitationAnswer) -> Raw {
     Raw::from_value(&result).unwrap_or_else(|_| Raw::empty_object())
 }
 
-/// The protocol's answer as hooks see it. A word nobody knows is no consent.
+/// Decodes an answer for hooks. An unknown action is no consent.
 fn answer_from_json(result: &Raw) -> ElicitationAnswer {
     let member = |key| result.get(key).ok().flatten();
     ElicitationAnswer {
@@ -225,7 +228,7 @@ fn answer_from_json(result: &Raw) -> ElicitationAnswer {
     }
 }
 
-/// The project's folder, for servers that the project configures.
+/// Returns the project's folder, for servers that the project configures.
 fn roots(placed: &AppliedServer) -> Option<Raw> {
     let root = placed.spec.root.as_ref()?;
     let uri = Url::from_file_path(root).ok()?;

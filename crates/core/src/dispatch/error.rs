@@ -1,4 +1,6 @@
-//! Why a call came to nothing, and what would help.
+//! Errors of calls: what failed, why, and which remedy there is.
+//!
+//! Used by `dispatch`, the gateway, the commands and the audit log. The JSON form is in `remote::call_error`.
 
 use std::sync::Arc;
 
@@ -12,82 +14,82 @@ use crate::engine::QueueAccess;
 use crate::permission::DecisionReason;
 use crate::schema::ArgumentMistake;
 
-/// Why a call came to nothing. `Display` says what was being done, the source why it failed.
+/// Why a call failed. `Display` says which step failed, the source says why.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
-    /// Nothing is called that.
+    /// No tool, prompt or resource has this name.
     #[error("nothing is called `{name}`{}", alternatives_text(.similar))]
     NotFound {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// What may have been meant.
+        /// Similar names that may have been meant.
         similar: Vec<String>,
     },
-    /// The arguments are not what the tool takes. Nothing was sent.
+    /// The arguments do not match the tool's schema. Nothing was sent.
     #[error("the arguments of `{name}` are not what it takes{}", mistakes_text(.mistakes))]
     Arguments {
         /// The tool.
         name: String,
-        /// Where, and what was expected there.
+        /// The place and the expected value of each mistake.
         mistakes: Vec<ArgumentMistake>,
     },
-    /// The request itself cannot be understood.
+    /// The request is malformed.
     #[error("the request cannot be understood: {reason}")]
     Request {
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// The method is none of ours, and does not say which server it is for.
+    /// The method is unknown, and its server cannot be determined.
     #[error("method not found: {method}{}", candidates_text(.servers))]
     UnknownMethod {
         /// The method.
         method: String,
-        /// The servers that it could be for.
+        /// The servers that the request could be for.
         servers: Vec<String>,
     },
-    /// No server mentions the resource, and several have resources.
+    /// No server mentions the resource, and several servers have resources.
     #[error("no server mentions {uri}; the servers with resources are `{}`", .servers.join("`, `"))]
     UnmentionedResource {
         /// The resource.
         uri: String,
-        /// The servers that may have it.
+        /// The servers that may have the resource.
         servers: Vec<String>,
     },
-    /// A rule, a hook, a mode or a person said no.
+    /// A rule, a hook, a mode or a person denied the call.
     #[error("`{name}` may not be called: {because}")]
     Denied {
         /// The tool.
         name: String,
-        /// Who says so.
+        /// The reason.
         because: Box<DecisionReason>,
-        /// The rule that would allow it, where one could.
+        /// The rule that would allow the call, if there is one.
         allow: Option<String>,
-        /// Where what forbids it stands.
+        /// The location of the setting that forbids the call.
         at: Option<SourceLocation>,
     },
-    /// Somebody has to decide, and nobody is there to.
+    /// A person has to decide, and none can be asked.
     #[error("`{name}` needs somebody's consent ({because}), and nobody is there to give it")]
     Unanswered {
         /// The tool.
         name: String,
-        /// What asks for consent.
+        /// The reason to ask.
         because: Box<DecisionReason>,
-        /// The rule that would allow it.
+        /// The rule that would allow the call.
         allow: Option<String>,
         /// Whether a person could have opened the queue of questions.
         queue: QueueAccess,
     },
-    /// The server is not there.
+    /// The server is not connected.
     #[error("`{server}` is not connected")]
     NotConnected {
         /// The server.
         server: String,
-        /// Why not.
+        /// The reason.
         #[source]
         error: Box<ConnectionNotReady>,
     },
-    /// The server is not to be started at all.
+    /// The server is not started.
     #[error("`{server}` is {state}")]
     NotStarted {
         /// The server.
@@ -95,7 +97,7 @@ pub enum CallError {
         /// `disabled`, `awaiting-approval`, …
         state: &'static str,
     },
-    /// Too many calls of this server are under way; nothing was sent.
+    /// Too many calls of this server are in flight; nothing was sent.
     #[error("`{server}` has too many calls under way; try again")]
     Busy {
         /// The server.
@@ -106,43 +108,43 @@ pub enum CallError {
     Server {
         /// The server.
         server: String,
-        /// How.
+        /// The error of the server.
         #[source]
         error: Arc<WireError>,
-        /// What it would mean to make the request again.
+        /// Whether the request may be repeated.
         repeat: RepeatSafety,
     },
-    /// The server wanted something done first, and whoever was asked would not.
+    /// The server required an action of a person, who refused or cancelled.
     #[error("`{server}` asked for something first, and it was {}", .how.word())]
     NotDone {
         /// The server.
         server: String,
-        /// What was said.
+        /// How the action was refused.
         how: ElicitationRefusal,
     },
-    /// The server wants pages visited first, and the client showed them to nobody.
+    /// The server requires visits to pages, which the client could not show.
     #[error("`{server}` wants {} in a browser, then call again", page_request(.pages))]
     PageNeeded {
         /// The server.
         server: String,
-        /// What it says of each page, and the address.
+        /// The message and the address of each page.
         pages: Vec<String>,
     },
-    /// The server kept asking for the same thing to be done first.
+    /// The server kept requiring an action that was done.
     #[error("`{server}` still asks for a visit to a page after {times} of them")]
     AskedTooOften {
         /// The server.
         server: String,
-        /// How often it was done.
+        /// How often the action was done.
         times: u32,
     },
-    /// A call cannot go on: the server that asked is gone, or another one under its name.
+    /// The call cannot go on: the server that asked is gone, or replaced.
     #[error("`{server}` is no longer the server that asked; make the call again")]
     Changed {
         /// The server.
         server: String,
     },
-    /// The server asked something, and was to be handed to its caller, who does not take it.
+    /// The server asked a question that should go to the caller, which takes none.
     #[error("`{server}` asks for something before it answers")]
     InputNeeded {
         /// The server.
@@ -151,34 +153,34 @@ pub enum CallError {
     /// The workspace has ended.
     #[error("the workspace has ended")]
     Ended,
-    /// The process that made the call for us is gone.
+    /// The process that made the call for this one is gone.
     #[error("the hub ended before the answer came; whether the call was carried out is not known")]
     Lost,
 }
 
-/// The two ways not to do what a server asks.
+/// How a person refused an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ElicitationRefusal {
-    /// A person said no.
+    /// The person declined.
     Declined,
-    /// Nobody said anything, or the question was put away.
+    /// The question was cancelled, or not answered.
     Cancelled,
 }
 
-/// What it means to make a request a second time.
+/// Whether a request may be repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RepeatSafety {
-    /// It only reads, so nothing is done twice.
+    /// The request only reads, so a repetition does no harm.
     Harmless,
-    /// It may act, so that something may be done twice.
+    /// The request may act, so a repetition may act twice.
     MayActTwice,
 }
 
-// === impl Repeat ===
+// === impl RepeatSafety ===
 
 impl RepeatSafety {
-    /// Of a request with this method. One that is not known may act.
+    /// Returns the safety of a request with this method. An unknown method may act.
     pub fn from_method(asked: &str) -> Self {
         match asked {
             method::RESOURCES_READ
@@ -203,13 +205,13 @@ impl RepeatSafety {
 // === impl CallError ===
 
 impl CallError {
-    /// What would have let a call pass that was refused, or that nobody was there to allow.
+    /// Advice on how to allow a call that was refused, or that no person could be asked about.
     pub fn permission_advice(&self) -> Option<String> {
         match self {
             Self::Denied { allow: Some(rule), .. } | Self::Unanswered { allow: Some(rule), .. } => {
                 Some(format!("the rule `{rule}` under `permissions.allow` would allow it"))
             }
-            // The reason names a rule that denies, and the place it stands at.
+            // The reason names the deny rule and its location.
             Self::Denied { because, .. } if matches!(**because, DecisionReason::Rule(_)) => None,
             Self::Denied { because, .. } => because.advice(QueueAccess::Open),
             Self::Unanswered { because, queue, .. } => because.advice(*queue),
@@ -217,7 +219,7 @@ impl CallError {
         }
     }
 
-    /// What would help.
+    /// Returns the class of the next step.
     pub fn remedy(&self) -> Remedy {
         match self {
             Self::NotConnected { error, .. } => error.remedy(),
@@ -238,7 +240,7 @@ impl CallError {
         }
     }
 
-    /// What kind of error it is, in a word that stays.
+    /// Returns the kind of the error as a stable word.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::NotFound { .. } => "not-found",
@@ -271,7 +273,7 @@ impl CallError {
     }
 }
 
-// === impl Refusal ===
+// === impl ElicitationRefusal ===
 
 impl ElicitationRefusal {
     fn word(self) -> &'static str {

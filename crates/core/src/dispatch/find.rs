@@ -1,7 +1,8 @@
-//! From a name to a tool or prompt of a server, waiting for a server that may still bring it.
+//! Resolves the name of a tool or prompt to its server, and waits for servers with lists that are still coming.
 //!
-//! A request that is meant for one server (`Request::of_server`) comes from a client that sees only that one. Other
-//! servers are then neither waited for nor spoken of: not found is all that is said.
+//! Used by `dispatch::tool`, `prompts_and_resources` and `tasks`. The names are in `catalog::catalog_names`. A
+//! request for one server (`Request::of_server`) comes from a client that sees only that server. Other servers are
+//! then neither waited for nor mentioned: the answer is only *not found*.
 
 use std::sync::Arc;
 
@@ -16,10 +17,10 @@ use crate::catalog::{
 use crate::connection::{Connection, ConnectionState};
 use crate::engine::{AppliedServer, WorkspaceSnapshot};
 
-/// How often a connection that is waited for may become another one.
+/// How often a connection may be replaced while it is waited for.
 const MAX_REPLACEMENTS: usize = 4;
 
-/// Something found under a name, and whose it is.
+/// A tool or prompt, and its server.
 pub(super) struct ResolvedItem<T> {
     pub(super) item: T,
     pub(super) placed: Arc<AppliedServer>,
@@ -61,8 +62,8 @@ impl Stage {
         self.engine.session_snapshot(&self.caller)
     }
 
-    /// The tool or prompt that this session calls `name`, of `server` where one is meant. A server whose lists are not
-    /// there yet is waited for if the name could belong to it.
+    /// Finds the tool or prompt `name` in the session's style, of `server` if given. Waits for the lists of servers
+    /// that the name could belong to.
     pub(super) async fn find<T: NamedItem>(
         &self,
         name: &str,
@@ -72,7 +73,7 @@ impl Stage {
         self.find_in(style, name, server).await
     }
 
-    /// The same by a name of another style than the session's.
+    /// Like [`Self::find`], by a name of another style than the session's.
     pub(super) async fn find_in<T: NamedItem>(
         &self,
         style: NameStyle,
@@ -96,7 +97,7 @@ impl Stage {
         Err(missing.unwrap_or_else(|| self.not_found_error::<T>(style, name, server)))
     }
 
-    /// Waits for the lists of every server that could have `name`. The error is that of a server that has none.
+    /// Waits for the lists of every server that could have `name`. Returns the error of a server that has no lists.
     async fn await_owners(
         &self,
         style: NameStyle,
@@ -119,7 +120,7 @@ impl Stage {
         })
     }
 
-    /// Whether nothing more is to be learnt of what a server offers.
+    /// Whether the lists of a server are known.
     fn is_known(&self, placed: &AppliedServer) -> bool {
         let connection = self.caller.bound_connection(placed);
         let is_coming = matches!(
@@ -143,7 +144,7 @@ impl Stage {
         Ok(Some(ResolvedItem { item, placed }))
     }
 
-    /// The server of that name, if it is to be started.
+    /// Returns the server of this name, if it is started.
     pub(super) fn applied_server(&self, server: &str) -> Result<Arc<AppliedServer>, CallError> {
         if let Some(placed) = self.applied.server(server) {
             return Ok(placed.clone());
@@ -156,10 +157,10 @@ impl Stage {
         }
     }
 
-    /// Waits until it is known what a server offers.
+    /// Waits until the lists of a server are known.
     pub(super) async fn await_lists(&self, placed: &AppliedServer) -> Result<(), CallError> {
         let mut waited = Ok(());
-        // A connection that is waited for may be replaced by one of another kind.
+        // A connection may be replaced by one of another kind while it is waited for.
         for _ in 0..MAX_REPLACEMENTS {
             let connection = self.caller.bound_connection(placed);
             waited = self.await_lists_of(placed, &connection).await;
@@ -175,7 +176,7 @@ impl Stage {
         placed: &AppliedServer,
         connection: &Connection,
     ) -> Result<(), CallError> {
-        // What it offered before somebody had to sign in again is of no use to anybody.
+        // Lists from before a needed sign-in cannot be used.
         if self.engine.knows_lists_of(connection) && !connection.awaits_sign_in() {
             return Ok(());
         }
@@ -192,7 +193,7 @@ impl Stage {
                 }
             }
         };
-        // A server that does not list is one that has nothing of that name.
+        // A server without lists has no item of that name.
         let _ = timeout_at(deadline, known).await;
         Ok(())
     }
@@ -223,12 +224,12 @@ impl Stage {
     }
 }
 
-/// Whether something of `owner` is what a request for `server`, or for any, can mean.
+/// Whether an item of `owner` can be meant by a request for `server`, or for any server.
 pub(super) fn is_meant(server: Option<&str>, owner: &str) -> bool {
     server.is_none_or(|server| server == owner)
 }
 
-/// Whether a name as shown could belong to a server. A bare name could belong to any.
+/// Whether a shown name could belong to a server. A bare name could belong to any.
 fn could_be_of(style: NameStyle, name: &str, normal: &str) -> bool {
     let shown = match style {
         NameStyle::Full => name.strip_prefix("mcp__").unwrap_or(name),
@@ -239,8 +240,8 @@ fn could_be_of(style: NameStyle, name: &str, normal: &str) -> bool {
     whole || left_of_cut(shown).is_some_and(|beginning| normal.starts_with(beginning))
 }
 
-/// What is left of a name that was cut so far that its server's is no longer whole: the beginning, before the mark
-/// that tells it apart. The shortest names that are cut are the gateway's, at 46.
+/// The beginning of a name that was cut within its server's part, before the hash. The shortest cut names are the
+/// gateway's, at 46 characters.
 fn left_of_cut(shown: &str) -> Option<&str> {
     const MARK: usize = "_01234567".len();
     let at = shown.len().checked_sub(MARK).filter(|at| *at >= 46 - MARK)?;

@@ -1,5 +1,7 @@
-//! Methods that the engine does not know. Such a request is forwarded where it says which server it is for: by a tool,
-//! a prompt or a resource of it, because only one server declares the extension, or because there is only one server.
+//! Forwards requests with methods that the engine does not know.
+//!
+//! Used by `dispatch`. It determines the server by a tool, prompt or resource in the parameters, by the only server
+//! that declares the extension, or by the only server there is.
 
 use std::sync::Arc;
 
@@ -11,10 +13,10 @@ use super::tool::text;
 use super::{CallError, CallFinish, Request, Stage};
 use crate::engine::{AppliedServer, ServerSnapshot};
 
-/// Where a server lists what it can do beyond the protocol.
+/// The members in which a server declares its extensions.
 const EXTENSION_MEMBERS: [&str; 2] = ["extensions", "experimental"];
 
-/// Forwards a request to the server that it is for.
+/// Forwards a request to its server.
 pub(super) async fn forward(
     stage: &Stage,
     request: Request,
@@ -79,7 +81,7 @@ fn declares(view: &ServerSnapshot, method: &str) -> bool {
     })
 }
 
-/// The item that alone satisfies `so`.
+/// Returns the only item that satisfies `so`.
 fn only_one<T>(items: impl Iterator<Item = T>, so: impl Fn(&T) -> bool) -> Option<T> {
     let mut found = items.filter(so);
     let first = found.next();

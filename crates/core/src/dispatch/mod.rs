@@ -1,8 +1,11 @@
-//! One way to call.
+//! Dispatch: the pipeline that every call takes.
 //!
-//! find → validate → hooks before → permission → connection → call → questions → result limits → hooks after. Each
-//! stage is a small piece; `tool.rs` is the sentence they form. Prompts, resources and completions take the same way
-//! without the stages that are about tools.
+//! Used by `Engine::call`. The stages are: find → validate → hooks before → permission → connection → call →
+//! questions → result limits → hooks after. `tool` runs them in order for a tool call. Prompts, resources and
+//! completions skip the stages that concern tools.
+//!
+//! It does not show questions (`engine::questions` and the fronts do), and does not open connections
+//! (`engine::session`).
 
 mod builtin;
 mod call_recorder;
@@ -28,7 +31,6 @@ use std::sync::Arc;
 
 use switchboard_wire::json::Raw;
 use switchboard_wire::meta::method;
-use switchboard_wire::placed;
 
 pub(crate) use builtin::tools as builtin_tools;
 pub use builtin::{LIST_RESOURCES_TOOL, READ_RESOURCE_TOOL, definitions as builtin_definitions};
@@ -47,19 +49,19 @@ use crate::engine::{Caller, Inner};
 use crate::permission::DecisionReason;
 use crate::results::LimitedResult;
 
-/// How a call ended.
+/// The outcome of a call.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct CallOutcome {
-    /// The result, kept to its limits.
+    /// The result, within its limits.
     pub result: Raw,
-    /// The server that gave it; absent for the engine's own tools.
+    /// The server that gave the result; absent for the engine's own tools.
     pub server: Option<String>,
-    /// What decided that the call may happen, for tools.
+    /// The reason why a tool call was allowed.
     pub decision: Option<DecisionReason>,
-    /// What hooks want the model to know.
+    /// Text that hooks add for the model.
     pub context: Vec<String>,
-    /// What became of it on the way, where something did.
+    /// How the result was limited, where it was.
     pub kept: Option<LimitedResult>,
 }
 
@@ -68,16 +70,16 @@ pub struct CallOutcome {
 pub(crate) enum CallFinish {
     /// With an outcome.
     Done(Box<CallOutcome>),
-    /// With questions for whoever made it.
+    /// With questions for the caller.
     Handed(Box<InputRequired>),
-    /// With a task for whoever made it.
+    /// With a task for the caller.
     Tasked(Box<StartedTask>),
 }
 
 /// Starts a call; it runs while it is polled.
 pub(crate) fn start(engine: Arc<Inner>, caller: Caller, request: Request) -> RunningCall {
     RunningCall::with_finish(move |emit| {
-        placed(|| async move {
+        Box::pin(async move {
             let applied = caller.applied();
             let mut record = CallRecorder::new(engine.clone(), &caller, &request);
             let unseen_pages = UnseenPages::default();
@@ -100,7 +102,7 @@ impl Stage {
         if let Some(task) = request.task.take() {
             return Box::pin(tasks::call_task(self, request, *task, record)).await;
         }
-        // What is rare lies apart, so that a tool's call is not larger for it.
+        // Rare methods are boxed, so that the future of a tool call stays small.
         match &*request.method {
             method::TOOLS_CALL => tool::call(self, request, record).await,
             method::PROMPTS_GET => {
@@ -135,14 +137,14 @@ impl Stage {
     }
 }
 
-// === impl Finish ===
+// === impl CallFinish ===
 
 impl CallFinish {
     fn done(outcome: CallOutcome) -> Self {
         Self::Done(Box::new(outcome))
     }
 
-    /// The outcome, for those who take nothing else.
+    /// Returns the outcome, for callers that take neither questions nor tasks.
     fn outcome(self) -> Result<CallOutcome, CallError> {
         match self {
             Self::Done(outcome) => Ok(*outcome),
@@ -160,10 +162,10 @@ impl CallFinish {
     }
 }
 
-// === impl Outcome ===
+// === impl CallOutcome ===
 
 impl CallOutcome {
-    /// Whether the tool itself says that it failed.
+    /// Whether the tool itself reports an error.
     pub fn is_error(&self) -> bool {
         matches!(self.result.peek_path(&["isError"]), Ok(Some("true")))
     }

@@ -1,6 +1,8 @@
-//! A server that wants a page visited before it does what it is asked (-32042): the page is shown, and the call is made
-//! again once the server tells that it was visited. Servers need not tell. So the call is made again after a short wait
-//! anyway, and a page that is still wanted then is shown again: accepting it that time says that the visit is over.
+//! URL elicitation by error (-32042): shows the pages that a server requires, then makes the call again.
+//!
+//! Used by `dispatch::upstream`. The call is repeated once the server reports the visit as complete. Servers need
+//! not report it, so the call is also repeated after a short wait; a page that is still required then is shown
+//! again, and accepting it says that the visit is over.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -15,18 +17,18 @@ use super::{CallError, ElicitationRefusal, RepeatSafety, Stage};
 use crate::connection::{Connection, ConnectionKey};
 use crate::engine::AppliedServer;
 
-/// How often a call is made again for this.
+/// How often a call is repeated for page visits.
 const MAX_VISIT_ROUNDS: u32 = 3;
-/// How long the server has, after a page was shown, to tell that it was visited.
+/// How long the server has, after a page was shown, to report the visit.
 const COMPLETION_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The visits of one call.
+/// The page visits of one call.
 pub(super) struct PageVisits<'a> {
     stage: &'a Stage,
     key: ConnectionKey,
-    /// Listening since before the call was made: the server may tell before we have asked.
+    /// Subscribed before the call is made: the server may report a visit before the page was shown.
     completed: broadcast::Receiver<(ConnectionKey, String)>,
-    /// Pages that are known to have been visited, by id.
+    /// Pages with a reported visit, by id.
     done: BTreeSet<String>,
     /// Addresses that were shown.
     shown: BTreeSet<String>,
@@ -40,7 +42,7 @@ struct VisitPage {
     params: Raw,
 }
 
-// === impl Visits ===
+// === impl PageVisits ===
 
 impl<'a> PageVisits<'a> {
     pub(super) fn new(stage: &'a Stage, connection: &Connection) -> Self {
@@ -54,7 +56,7 @@ impl<'a> PageVisits<'a> {
         }
     }
 
-    /// Has every page visited that the error names. `Ok`: the call is to be made again.
+    /// Shows every page that the error names. `Ok`: the call is to be repeated.
     pub(super) async fn visit_pages(
         &mut self,
         placed: &AppliedServer,
@@ -75,7 +77,7 @@ impl<'a> PageVisits<'a> {
         for page in &pages {
             self.visit(placed, page).await.map_err(|how| match how {
                 ElicitationRefusal::Declined => CallError::NotDone { server: server.clone(), how },
-                // Nobody saw it, perhaps: the caller may show it.
+                // The page may not have been seen: the caller may show it.
                 ElicitationRefusal::Cancelled => CallError::PageNeeded {
                     server: server.clone(),
                     pages: pages.iter().map(VisitPage::to_line).collect(),
@@ -85,7 +87,7 @@ impl<'a> PageVisits<'a> {
         Ok(())
     }
 
-    /// Shows a page, and waits a while for the server to tell that it was visited.
+    /// Shows a page, and waits a while for the server to report the visit.
     async fn visit(
         &mut self,
         placed: &AppliedServer,
@@ -100,29 +102,29 @@ impl<'a> PageVisits<'a> {
             _ => return Err(ElicitationRefusal::Cancelled),
         }
         if let (false, Some(id)) = (is_repeated, &page.id) {
-            // Making the call again will tell whether the visit is over.
+            // The repeated call shows whether the visit is over.
             let _ = timeout(COMPLETION_TIMEOUT, self.wait_for_completion(id)).await;
         }
         Ok(())
     }
 
-    /// Waits until the server tells that a page was visited.
+    /// Waits until the server reports the visit of a page.
     async fn wait_for_completion(&mut self, id: &str) {
         while !self.done.contains(id) {
             match self.completed.recv().await {
                 Ok((key, done)) if key == self.key => drop(self.done.insert(done)),
                 Ok(_) => {}
-                // Whether it was among those missed is not known; making the call again will tell.
+                // The report may be among the missed ones; the repeated call shows it.
                 Err(RecvError::Lagged(_) | RecvError::Closed) => return,
             }
         }
     }
 }
 
-// === impl Page ===
+// === impl VisitPage ===
 
 impl VisitPage {
-    /// What the person sees the second time.
+    /// The parameters for showing the page a second time.
     fn params_when_repeated(&self) -> Raw {
         let message = text(&self.params, "message").unwrap_or_default();
         let message = format!("{message}\n\nAccept once you have finished on that page.");
@@ -132,14 +134,14 @@ impl VisitPage {
             .unwrap_or_else(|_| self.params.clone())
     }
 
-    /// Its message and its address, safe to show.
+    /// The message and the address of the page, safe to show.
     fn to_line(&self) -> String {
         let message = text(&self.params, "message").unwrap_or_default();
         page_line(&message, &self.url)
     }
 }
 
-/// The pages an error names, as `elicitation/create` would ask for them.
+/// The pages that an error names, as parameters of `elicitation/create`.
 fn pages(error: &WireError) -> Vec<VisitPage> {
     let WireError::Rpc(error) = error else { return Vec::new() };
     let data = error.data.as_ref();

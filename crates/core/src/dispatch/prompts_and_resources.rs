@@ -1,4 +1,8 @@
-//! Prompts, resources and completions.
+//! Calls for prompts, resources and completions: `prompts/get`, `resources/read`, `completion/complete`,
+//! subscriptions.
+//!
+//! Used by `dispatch` and `dispatch::builtin`. They need no permission question; only rules that hide a server
+//! apply.
 
 use switchboard_wire::json::{JsonEdit, Raw, quote};
 
@@ -11,7 +15,7 @@ use crate::catalog::ListedPrompt;
 use crate::engine::AppliedServer;
 use crate::results::ResultShape;
 
-/// Fills in a prompt.
+/// Gets a prompt.
 pub(super) async fn get_prompt(
     stage: &Stage,
     request: Request,
@@ -26,7 +30,7 @@ pub(super) async fn get_prompt(
     send_through(stage, &found.placed, &name, request, record).await
 }
 
-/// Reads a resource, and keeps it to its limits.
+/// Reads a resource, and limits the result.
 pub(super) async fn read_resource(
     stage: &Stage,
     request: Request,
@@ -70,14 +74,14 @@ pub(super) async fn complete(
     send_through(stage, &placed, &uri, request, record).await
 }
 
-/// Whether changes of a resource are to be heard of.
+/// Whether to subscribe to a resource or to unsubscribe.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum ResourceWatch {
     On,
     Off,
 }
 
-/// Begins or ends to hear of changes to a resource; they come as events of the engine.
+/// Subscribes to a resource or unsubscribes; updates come as events of the engine.
 pub(super) async fn watch_resource(
     stage: &Stage,
     request: Request,

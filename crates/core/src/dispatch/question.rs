@@ -1,4 +1,7 @@
-//! Questions that come up during a call, and who answers them.
+//! Questions that come up during a call, and their answers.
+//!
+//! Made by `dispatch::consent`, `dispatch::elicit` and `engine::supervisor::listener`; answered by callers, the
+//! gateway's clients, or the queue (`engine::questions`). The JSON form of an answer is in `remote::answer`.
 
 use serde::{Deserialize, Serialize};
 use switchboard_wire::{envelope::RpcError, json::Raw};
@@ -6,70 +9,70 @@ use tokio::sync::oneshot;
 
 use crate::permission::{AnswerLifetime, DecisionReason, ToolAnnotations};
 
-/// Something somebody has to decide before a call goes on. Dropped, it counts as cancelled.
+/// A question that must be answered before a call goes on. Dropping it cancels it.
 #[derive(Debug)]
 pub struct PendingQuestion {
-    /// The server whose call it is about.
+    /// The server that the call is for.
     pub server: String,
-    /// The client whose call it is, as it calls itself; `None` where that is not known.
+    /// The client that made the call, by its own name; `None` where it is not known.
     pub client: Option<String>,
-    /// What is asked.
+    /// The question itself.
     pub about: QuestionKind,
     reply: oneshot::Sender<QuestionAnswer>,
 }
 
-/// What is asked.
+/// The kind of a question, with its content.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum QuestionKind {
     /// Whether a tool may be called.
     Permission(Box<PermissionQuestion>),
-    /// What a server wants to know or have done: the parameters of `elicitation/create`.
+    /// A form or a page: the parameters of `elicitation/create`.
     Elicitation {
-        /// As the server sent them.
+        /// The parameters as the server sent them.
         params: Raw,
     },
-    /// What a model would say: the parameters of `sampling/createMessage`.
+    /// A request to the client's model: the parameters of `sampling/createMessage`.
     Sampling {
-        /// As the server sent them.
+        /// The parameters as the server sent them.
         params: Raw,
     },
-    /// Which folders the client works in: `roots/list`.
+    /// The folders that the client works in: `roots/list`.
     Roots,
 }
 
-/// A call that waits for consent.
+/// A call that needs permission.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct PermissionQuestion {
-    /// The tool's name: as the session calls it, or the full one where the queue answers.
+    /// The tool's name: in the session's style, or the full one where the queue answers.
     pub tool: String,
-    /// What it would be called with.
+    /// The arguments of the call.
     pub arguments: Raw,
-    /// What the server says of the tool.
+    /// The server's annotations of the tool.
     pub annotations: ToolAnnotations,
-    /// What asks for consent.
+    /// The reason to ask.
     pub because: DecisionReason,
     /// The rule that would make the question unnecessary.
     pub allow: String,
 }
 
-/// What was decided.
+/// An answer to a question.
 #[derive(Debug, Clone)]
 pub enum QuestionAnswer {
     /// The call may happen.
     Allow(AnswerLifetime),
-    /// It may not.
+    /// The call may not happen.
     Deny(AnswerLifetime),
-    /// The result of an elicitation or of sampling, as the protocol has it; an error is a refusal to give one.
+    /// The result of an elicitation or of sampling, in the form of MCP; an error refuses it.
     Result(Result<Raw, RpcError>),
-    /// Nobody decided.
+    /// The question is cancelled without a decision.
     Cancel,
 }
 
 // === impl QuestionKind ===
 
 impl QuestionKind {
-    /// Reads what was written by [`Serialize`]; `None` where it is of a kind that is not known here.
+    /// Parses the JSON that [`Serialize`] wrote; `None` for a kind that this version does not know.
     pub fn from_json(text: &Raw) -> Option<Self> {
         let kind = text.get("kind").ok()??.to_text()?;
         let params = || text.get("params").ok().flatten();
@@ -83,28 +86,28 @@ impl QuestionKind {
     }
 }
 
-// === impl Question ===
+// === impl PendingQuestion ===
 
 impl PendingQuestion {
-    /// A question, and where its answer comes out.
+    /// Makes a question, and the receiver of its answer.
     pub fn new(server: &str, about: QuestionKind) -> (Self, oneshot::Receiver<QuestionAnswer>) {
         let (reply, answer) = oneshot::channel();
         (Self { server: server.to_owned(), client: None, about, reply }, answer)
     }
 
-    /// The same of a client's call.
+    /// Sets the client that made the call.
     #[must_use]
     pub fn of_client(mut self, client: &str) -> Self {
         self.client = (!client.is_empty()).then(|| client.to_owned());
         self
     }
 
-    /// Decides. A call that has ended meanwhile does not hear it.
+    /// Answers the question. Does nothing if the call has ended.
     pub fn answer(self, reply: QuestionAnswer) {
         let _ = self.reply.send(reply);
     }
 
-    /// Whether the call that asks has ended meanwhile.
+    /// Whether the call that asks has ended.
     pub fn is_moot(&self) -> bool {
         self.reply.is_closed()
     }

@@ -1,4 +1,6 @@
-//! What a caller wants, before anybody knows which server it is for.
+//! A request of a caller, before its server is known.
+//!
+//! Made by the commands, the gateway and agent loops; consumed by `dispatch`. The JSON form is in `remote::call`.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -12,7 +14,7 @@ use super::continuation::{CallContinuation, QuestionHandling, ResumedCall};
 use super::tasks::ServerTask;
 use crate::remote::RemoteRequest;
 
-/// A request of a caller. What it does not understand goes through as it is.
+/// A request of a caller. Members that the engine does not know pass unchanged.
 #[derive(Debug, Clone)]
 pub struct Request {
     pub(super) method: Cow<'static, str>,
@@ -24,20 +26,20 @@ pub struct Request {
     pub(super) tasks: TaskHandling,
     pub(super) questions: QuestionHandling,
     pub(super) again: Option<Box<ResumedCall>>,
-    /// Answers that nobody has asked for yet.
+    /// Answers to questions that the server has not asked yet.
     pub(super) unasked: Vec<InputResponse>,
     pub(super) as_task: Option<Raw>,
     pub(super) task: Option<Box<ServerTask>>,
 }
 
-/// Whether a caller wants to hear how far its call is.
+/// Whether the caller wants progress events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ProgressReports {
     Wanted,
     Ignored,
 }
 
-/// What a completion is for.
+/// The target of a completion.
 #[derive(Debug, Clone, Copy)]
 pub enum CompletionReference<'a> {
     /// An argument of a prompt, by its full name.
@@ -55,7 +57,7 @@ impl Request {
         Self::of(method::TOOLS_CALL, &params)
     }
 
-    /// Fills in a prompt by its full name.
+    /// Gets a prompt by its full name.
     pub fn prompt(name: &str, arguments: &Raw) -> Self {
         let params = format!(r#"{{"name":{},"arguments":{arguments}}}"#, quote(name));
         Self::of(method::PROMPTS_GET, &params)
@@ -66,17 +68,17 @@ impl Request {
         Self::of(method::RESOURCES_READ, &format!(r#"{{"uri":{}}}"#, quote(uri)))
     }
 
-    /// Asks to hear of changes to a resource, which come as events of the engine.
+    /// Subscribes to changes of a resource, which come as events of the engine.
     pub fn subscribe(uri: &str) -> Self {
         Self::of(method::RESOURCES_SUBSCRIBE, &format!(r#"{{"uri":{}}}"#, quote(uri)))
     }
 
-    /// Asks no longer to.
+    /// Unsubscribes from changes of a resource.
     pub fn unsubscribe(uri: &str) -> Self {
         Self::of(method::RESOURCES_UNSUBSCRIBE, &format!(r#"{{"uri":{}}}"#, quote(uri)))
     }
 
-    /// Asks what a value could become. `known` holds the other values, as an object.
+    /// Asks for completions of a value. `known` holds the other values, as an object.
     pub fn complete(
         reference: CompletionReference<'_>,
         argument: &str,
@@ -101,7 +103,7 @@ impl Request {
         Self::of(method::COMPLETE, &params)
     }
 
-    /// A request as a client made it, with names in the style of its session.
+    /// Makes a request as a client sent it, with names in the style of its session.
     pub fn forward(method: impl Into<Cow<'static, str>>, params: Option<Raw>) -> Self {
         Self {
             method: method.into(),
@@ -119,76 +121,76 @@ impl Request {
         }
     }
 
-    /// Means this server and no other.
+    /// Restricts the request to this server.
     #[must_use]
     pub fn of_server(mut self, server: impl Into<String>) -> Self {
         self.server = Some(server.into());
         self
     }
 
-    /// Asks to hear of progress.
+    /// Asks for progress events.
     #[must_use]
     pub fn with_progress(mut self) -> Self {
         self.progress = ProgressReports::Wanted;
         self
     }
 
-    /// Gives up after this long without an answer or progress, whatever the server's entry says.
+    /// Sets the timeout without an answer or progress, in place of the one in the server's entry.
     #[must_use]
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
     }
 
-    /// Asks for log messages of this call, from `level` up, where the server's era can say so.
+    /// Asks for log messages of this call, from `level` up, where the server's era supports that.
     #[must_use]
     pub fn with_log_level(mut self, level: impl Into<Cow<'static, str>>) -> Self {
         self.log_level = Some(level.into());
         self
     }
 
-    /// What to do when the server makes a task of it. Only tasks of modern servers are handed over, and only where no hook
-    /// wants to see what comes of them; all others are followed.
+    /// Sets what to do when the server makes a task of the call. Only tasks of modern servers are handed over, and
+    /// only where no hook wants to see their result; the engine follows all others.
     #[must_use]
     pub fn with_tasks(mut self, tasks: TaskHandling) -> Self {
         self.tasks = tasks;
         self
     }
 
-    /// Asks a 2025-11-25 server to make a task of it, with this `task` member; the task is followed.
+    /// Asks a 2025-11-25 server to make a task of the call, with this `task` member; the engine follows the task.
     #[must_use]
     pub fn as_task(mut self, task: Raw) -> Self {
         self.as_task = Some(task);
         self
     }
 
-    /// Asks something of a task that was handed over: `tasks/get`, `tasks/update` or `tasks/cancel`. The task's id in
-    /// the parameters is the server's, whatever stands there.
+    /// Addresses a task that was handed over: `tasks/get`, `tasks/update` or `tasks/cancel`. The task's id in the
+    /// parameters is replaced by the server's.
     #[must_use]
     pub fn of_task(mut self, task: ServerTask) -> Self {
         self.task = Some(Box::new(task));
         self
     }
 
-    /// Hands the call out where its server wants it made again with answers: it ends then, with
-    /// [`super::CallEvent::Handed`], and nothing of it is kept here. What asks on the way without ending it is still
-    /// held, and so are our own questions.
+    /// Returns the call to its caller where its server wants it made again with answers: it ends then, with
+    /// [`super::CallEvent::Handed`], and the engine keeps no state. The engine still holds calls for questions that
+    /// do not end them, and for its own questions.
     #[must_use]
     pub fn returning_questions(mut self) -> Self {
         self.questions = QuestionHandling::HandOut;
         self
     }
 
-    /// Makes the call again after it was handed out, with answers under the keys they were asked by. It goes on after
-    /// the stages that are over.
+    /// Makes a call again that was returned, with answers under the keys of their questions. It goes on after the
+    /// finished stages.
     #[must_use]
     pub fn resuming(mut self, carried: CallContinuation, answers: Vec<InputResponse>) -> Self {
         self.again = Some(Box::new(ResumedCall { carried, answers }));
         self
     }
 
-    /// Answers what a server that keeps nothing would ask first. Who asks while a call is under way does not take
-    /// answers in advance.
+    /// Adds answers to questions that a modern server would ask first. A legacy server, which asks during the call,
+    /// does not take answers in advance.
     #[must_use]
     pub fn with_answers(mut self, answers: Vec<InputResponse>) -> Self {
         self.unasked = answers;
@@ -205,7 +207,7 @@ impl Request {
         self.params.clone().unwrap_or_else(Raw::empty_object)
     }
 
-    /// The same with parameters changed.
+    /// Returns the request with edited parameters.
     pub(super) fn with_edits(
         self,
         params: &Raw,

@@ -1,4 +1,7 @@
-//! One call, as its caller sees it.
+//! A running call, as its caller sees it: a stream of events that ends with the outcome.
+//!
+//! Used by the commands, the gateway, agent loops and the hub's admin interface. The work is done by
+//! `dispatch::tool` and its neighbours.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -8,7 +11,7 @@ use switchboard_wire::{envelope::Notification, json::Raw, queue};
 
 use super::{CallError, CallFinish, CallOutcome, InputRequired, PendingQuestion, StartedTask};
 
-/// What happens to a call.
+/// An event of a call.
 #[derive(Debug)]
 pub enum CallEvent {
     /// The parameters of a progress notification.
@@ -19,19 +22,19 @@ pub enum CallEvent {
     Notification(Notification),
     /// The state of the task that the server made of the call.
     Task(Raw),
-    /// Somebody has to decide something; the call waits.
+    /// A question; the call waits for its answer.
     Question(PendingQuestion),
-    /// It is to be made again, with answers. Nothing comes after it. Only where [`super::Request::returning_questions`] asks for
-    /// it.
+    /// The call is to be made again, with answers. The last event. Only with
+    /// [`super::Request::returning_questions`].
     Handed(Box<InputRequired>),
-    /// The server made a task of it, which is the caller's to follow. Nothing comes after it. Only where
-    /// [`super::Request::with_tasks`] asks for it.
+    /// The server made a task of the call, which the caller follows. The last event. Only with
+    /// [`super::Request::with_tasks`].
     Tasked(Box<StartedTask>),
-    /// How it ended. Nothing comes after it.
+    /// The outcome. The last event.
     Done(Box<CallOutcome>),
 }
 
-/// A call under way. It makes progress only while [`RunningCall::next`] is polled; dropped before it is done, it is
+/// A running call. It makes progress only while [`RunningCall::next`] is polled; dropped before it is done, it is
 /// cancelled at the server.
 pub struct RunningCall {
     driver: Option<CallFuture>,
@@ -39,13 +42,13 @@ pub struct RunningCall {
     ended: Option<Result<CallFinish, CallError>>,
 }
 
-/// Events that may wait for a caller that is busy with another.
+/// How many events may wait for a caller.
 const EVENT_QUEUE_CAPACITY: usize = 16;
 
-/// Large, so it is put where it stays as soon as there is one.
+/// Boxed once: a call's future is several KB.
 pub(super) type CallFuture = Pin<Box<dyn Future<Output = Result<CallFinish, CallError>> + Send>>;
 
-/// Where a call says what happens to it.
+/// Sends the events of a call to its caller.
 #[derive(Debug, Clone)]
 pub struct CallEventSender(queue::QueueSender<CallEvent>);
 
@@ -56,17 +59,17 @@ impl CallEventSender {
         self.0.clone()
     }
 
-    /// Something happens; waits while the caller is busy with what came before.
+    /// Sends an event; waits while the queue is full.
     pub async fn send(&self, event: CallEvent) {
         // The receiver lives as long as the driver is polled.
         let _ = self.0.send(event).await;
     }
 }
 
-// === impl Running ===
+// === impl RunningCall ===
 
 impl RunningCall {
-    /// A call that `drive` carries out, in this process or through another.
+    /// Makes a call that `drive` carries out, in this process or through another.
     pub fn new<F>(drive: impl FnOnce(CallEventSender) -> F) -> Self
     where
         F: Future<Output = Result<CallOutcome, CallError>> + Send + 'static,
@@ -77,19 +80,20 @@ impl RunningCall {
         })
     }
 
-    /// The same of a call that may be handed out.
+    /// Like [`Self::new`], for a call that may be handed to its caller.
     pub(super) fn with_finish(drive: impl FnOnce(CallEventSender) -> CallFuture) -> Self {
         let (emit, events) = queue::bounded_queue(EVENT_QUEUE_CAPACITY);
         Self { driver: Some(drive(CallEventSender(emit))), events, ended: None }
     }
 
-    /// What happens next. Safe to cancel. An error is final.
+    /// Waits for the next event. Cancel-safe. An error is final.
     pub async fn next(&mut self) -> Result<CallEvent, CallError> {
         poll_fn(|cx| self.poll_next(cx)).await
     }
 
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<CallEvent, CallError>> {
-        // Looked at before the driver is polled and waited for after it: the driver need not wake whom it is polled by.
+        // The queue is read before the driver is polled and registered with after it: the driver need not wake the
+        // task that polls it.
         if let Some(event) = self.events.try_recv() {
             return Poll::Ready(Ok(event));
         }
@@ -99,7 +103,7 @@ impl RunningCall {
             self.ended = Some(ended);
             self.driver = None;
         }
-        // What was said before the end comes first.
+        // Events from before the end come first.
         match ready!(self.events.poll_recv(cx)) {
             Some(event) => Poll::Ready(Ok(event)),
             None if self.driver.is_some() => Poll::Pending,
@@ -110,7 +114,7 @@ impl RunningCall {
         }
     }
 
-    /// How it ended. Questions on the way are cancelled, everything else is ignored.
+    /// Waits for the outcome. Cancels questions, and ignores all other events.
     pub async fn outcome(mut self) -> Result<CallOutcome, CallError> {
         loop {
             match self.next().await? {

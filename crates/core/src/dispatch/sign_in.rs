@@ -1,5 +1,7 @@
-//! `authenticate`: begins to sign in to a server, and answers with the page at once. Whoever called it need not wait;
-//! the connection notices by itself when somebody has been there.
+//! The `authenticate` tool: begins a sign-in to a server, and answers at once with the address of the page.
+//!
+//! Used by `dispatch::tool`. The caller need not wait: the connection notices the finished sign-in. The sign-in
+//! itself is in `connection::sign_in`.
 
 use serde_json::json;
 use switchboard_wire::json::Raw;
@@ -9,7 +11,7 @@ use super::{CallOutcome, Stage};
 use crate::connection::SignInError;
 use crate::engine::AppliedServer;
 
-/// Calls it for a server.
+/// Calls the tool for a server.
 pub(super) async fn call(stage: &Stage, placed: &AppliedServer) -> CallOutcome {
     let server = &placed.name;
     match placed.connection.sign_in().await {
@@ -33,8 +35,8 @@ fn failed(server: &str, why: &SignInError) -> CallOutcome {
 // === impl Stage ===
 
 impl Stage {
-    /// Shows the page to whoever called, if their client can show pages. Whatever they say to it, the text that follows
-    /// names it too.
+    /// Shows the page in the caller's client, if the client can show pages. The text of the result names the page
+    /// in any case.
     async fn show(&self, placed: &AppliedServer, url: &str) {
         if !self.caller.declares_capability(&["elicitation", "url"]) {
             return;

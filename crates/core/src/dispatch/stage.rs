@@ -1,4 +1,7 @@
-//! Everything a stage may need, and the small things that several of them do.
+//! The context of a call that all stages share, and helpers that several stages use: owners of resources, limits,
+//! notes.
+//!
+//! Used by every module of `dispatch`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,25 +17,25 @@ use crate::engine::{AppliedServer, AppliedState, Caller, Inner, log_name_of_spec
 use crate::hooks::HookNote;
 use crate::results::{LimitedResult, ResultPolicy, ResultShape, SpillTarget, limit_result};
 
-/// Everything a stage may need.
+/// The context of a call: engine, caller, applied state and event sender.
 pub(super) struct Stage {
     pub(super) engine: Arc<Inner>,
     pub(super) caller: Caller,
-    /// What was desired when the call began.
+    /// The state that was applied when the call began.
     pub(super) applied: Arc<AppliedState>,
     pub(super) emit: CallEventSender,
     pub(super) unseen_pages: UnseenPages,
 }
 
-/// How long servers that are starting are waited for, unless the settings say.
+/// How long starting servers are waited for, unless the settings say otherwise.
 const FIRST_LIST_WAIT: Duration = Duration::from_secs(5);
-/// Resources that one result is searched for.
+/// How many resources of one result are remembered.
 const MAX_MENTIONS_PER_RESULT: usize = 256;
 
 // === impl Stage ===
 
 impl Stage {
-    /// The server that a resource is read from: the one that is known to have it, else the only one with resources.
+    /// Returns the server to read a resource from: the known owner, else the only server with resources.
     pub(super) async fn owner(
         &self,
         request: &Request,
@@ -44,8 +47,8 @@ impl Stage {
         }
     }
 
-    /// The server that is known to have a resource: the one that is named, else the one that listed it, else the one
-    /// whose template fits, else the one that mentioned it last to this session.
+    /// Returns the known owner of a resource: the named server, else the one that listed the URI, else the one with
+    /// a matching template, else the one that mentioned the URI last to this session.
     pub(super) async fn known_owner(
         &self,
         request: &Request,
@@ -59,12 +62,14 @@ impl Stage {
         let deadline = Instant::now() + self.first_list_wait();
         let mut revisions = self.engine.revisions();
         loop {
-            // One snapshot for both questions: what is no longer coming in the next one is in its catalog.
+            // One snapshot for both questions: a server that is no longer coming in a later snapshot is in its
+            // catalog.
             let snapshot = self.snapshot();
             if let Some(owner) = snapshot.catalog.owner(uri, mentioned.as_deref()) {
                 return self.applied_server(owner).map(Some);
             }
-            // Whose it is may not be known yet. All are waited for at once: those that hang would add up.
+            // The owner may not be known yet. Waits for all servers at once, since waits for servers that hang
+            // would add up.
             let may_come = snapshot.servers_awaited().next().is_some();
             if !may_come || !matches!(timeout_at(deadline, revisions.changed()).await, Ok(Ok(()))) {
                 return Ok(None);
@@ -72,7 +77,7 @@ impl Stage {
         }
     }
 
-    /// Waits for servers that have not said yet what they offer, or for one of them, as long as a first list does.
+    /// Waits for servers with unknown lists, or for one server, as long as a client's first list does.
     pub(super) async fn await_first_lists(&self, server: Option<&str>) {
         let mut revisions = self.engine.revisions();
         let is_awaited = || {
@@ -80,19 +85,19 @@ impl Stage {
             snapshot.servers_awaited().any(|awaited| is_meant(server, &awaited.name))
         };
         let coming = async { while is_awaited() && revisions.changed().await.is_ok() {} };
-        // What is not there by then is left out.
+        // Servers that are late are left out.
         let _ = timeout(self.first_list_wait(), coming).await;
     }
 
-    /// How long a client's first list waits for servers that are starting; so long, and no longer, something is waited
-    /// for that any of them may have.
+    /// How long a client's first list waits for starting servers. Lookups that any server could answer wait equally
+    /// long.
     fn first_list_wait(&self) -> Duration {
         let millis = self.applied.desired.settings.limits.first_list_wait_ms;
         millis.map_or(FIRST_LIST_WAIT, Duration::from_millis).min(self.engine.connect_timeout())
     }
 
-    /// The server of a resource that no server mentions: the only one with resources. Servers need not list what they
-    /// have.
+    /// Returns the server of a resource that no server mentions: the only one with resources. Servers need not list
+    /// all their resources.
     fn presumed_owner(&self, uri: &str) -> Result<Arc<AppliedServer>, CallError> {
         let (uri, snapshot) = (uri.to_owned(), self.snapshot());
         let with_resources: Vec<String> =
@@ -104,9 +109,9 @@ impl Stage {
         }
     }
 
-    /// Remembers which resources a result speaks of, so that they can be read from the same server.
+    /// Remembers which resources a result mentions, so that they are read from this server.
     pub(super) fn mention(&self, placed: &AppliedServer, result: &Raw) {
-        // Most results speak of none, and a large one is not to be walked through to learn it.
+        // Most results mention none, and a large result should not be parsed to find that out.
         if memchr::memmem::find(result.as_str().as_bytes(), b"uri").is_none() {
             return;
         }
@@ -114,7 +119,7 @@ impl Stage {
             .into_iter()
             .filter_map(|key| result.get(key).ok().flatten())
             .flat_map(|list| list.elements().collect::<Vec<_>>())
-            // A prompt's messages hold a content each.
+            // The messages of a prompt hold one content each.
             .map(|item| item.get("content").ok().flatten().unwrap_or(item));
         let uri = |item: &Raw| {
             let nested = item.get_path(&["resource", "uri"]).ok().flatten();
@@ -125,7 +130,7 @@ impl Stage {
         }
     }
 
-    /// A result, kept to its limits. Where nothing is kept on disk, what is too long is cut.
+    /// Limits a result. Without a store for spilled results, long text is cut.
     pub(super) async fn limit(
         &self,
         shape: ResultShape,
@@ -139,7 +144,7 @@ impl Stage {
         limit_result(result, shape, &policy, place).await
     }
 
-    /// What becomes of large results: what the session says, with the limits that settings and environment change.
+    /// Returns the result policy: the session's, with the limits of settings and environment.
     pub(super) fn policy(&self) -> ResultPolicy {
         let limits = &self.applied.desired.settings.limits;
         let policy = self.caller.session().results;
@@ -150,7 +155,7 @@ impl Stage {
         }
     }
 
-    /// What went wrong with hooks goes to the server's log.
+    /// Writes the notes of hooks to the server's log.
     pub(super) fn note(&self, placed: &AppliedServer, notes: &[HookNote]) {
         for note in notes {
             tracing::warn!(server = %placed.name, at = %note.at, "a hook: {}", note.message);

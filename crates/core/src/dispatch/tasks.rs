@@ -1,8 +1,8 @@
-//! Tasks that a modern server made of a call, handed to a caller who follows them itself.
+//! Tasks that a modern server made of a call, handed to a caller that follows them.
 //!
-//! What comes of such a task is shown to its caller as it would have been of the call: only where the rules let the tool
-//! be seen, and kept to its limits. Hooks that want to see a result or a question see none of a task that somebody else
-//! follows, so where there are any the engine follows it itself.
+//! Used by `dispatch::tool`; the gateway keeps a [`ServerTask`] for its client. The result of a task is treated
+//! like the result of a call: shown only where rules show the tool, and limited. Hooks cannot see results or
+//! questions of a task that a client follows, so with hooks the engine follows the task itself.
 
 use std::sync::Arc;
 
@@ -23,9 +23,9 @@ use crate::results::ResultShape;
 /// A call that its server made a task of.
 #[derive(Debug)]
 pub struct StartedTask {
-    /// The task, as the server told of it, under the server's own id.
+    /// The state of the task as the server sent it, under the server's own id.
     pub state: Raw,
-    /// What it is known by from then on.
+    /// The handle of the task for later requests.
     pub task: ServerTask,
 }
 
@@ -34,18 +34,18 @@ pub struct StartedTask {
 pub struct ServerTask {
     /// The server.
     pub server: String,
-    /// Tells the server from another that is configured under its name meanwhile.
+    /// Tells the server from another that got its name in the meantime.
     signature: String,
-    /// What the server calls it.
+    /// The server's id of the task.
     pub id: String,
     /// The tool that was called, by its full name.
     tool: String,
 }
 
-// === impl Task ===
+// === impl ServerTask ===
 
 impl ServerTask {
-    /// The task that a result tells of, if it does.
+    /// Returns the task in a result, if there is one.
     pub(super) fn of(call: &ToolCall, result: &Raw) -> Option<Self> {
         let kind = result.get("resultType").ok().flatten()?;
         let placed = &call.found.placed;
@@ -62,7 +62,7 @@ impl ServerTask {
 // === impl Stage ===
 
 impl Stage {
-    /// Whether somebody else may follow what becomes of a call.
+    /// Returns whether the caller may follow a task of this call.
     pub(super) fn task_handling(&self, call: &ToolCall, wanted: TaskHandling) -> TaskHandling {
         let hooks = &self.applied.hooks;
         let server = &call.found.placed.name;
@@ -72,7 +72,7 @@ impl Stage {
         if is_watched { TaskHandling::Follow } else { wanted }
     }
 
-    /// A task's state, with its result kept to limits and without questions that are answered here.
+    /// Returns a task's state with a limited result, and without questions that the engine answers.
     async fn limit_task_state(
         &self,
         placed: &AppliedServer,
@@ -104,7 +104,7 @@ impl Stage {
     }
 }
 
-/// Asks something of a task.
+/// Makes a request about a task.
 pub(super) async fn call_task(
     stage: &Stage,
     request: Request,
@@ -116,7 +116,7 @@ pub(super) async fn call_task(
     if placed.signature != task.signature {
         return Err(CallError::Changed { server: task.server });
     }
-    // A rule may have come since that hides the tool.
+    // A rule may hide the tool by now.
     stage.find_in::<Arc<ListedTool>>(NameStyle::Full, &task.tool, Some(&task.server)).await?;
     let id = quote(&task.id);
     let params = request.params();

@@ -1,4 +1,7 @@
-//! A tool's call, stage by stage.
+//! A tool call, stage by stage.
+//!
+//! Used by `dispatch` for `tools/call`. Each stage is in a module of its own: `find`, `consent`, `upstream`; hooks
+//! and validation are called from here.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -20,21 +23,21 @@ use crate::hooks::ToolUse;
 use crate::results::{LimitedResult, ResultShape};
 use crate::schema::ArgumentMistake;
 
-/// A tool's call on its way.
+/// A tool call on its way.
 pub(super) struct ToolCall {
-    /// The tool's name, as the session calls it.
+    /// The tool's name in the session's style.
     pub(super) name: String,
     pub(super) found: ResolvedItem<Arc<ListedTool>>,
     pub(super) params: Raw,
-    /// The arguments that came with it, if any did.
+    /// The arguments of the request, if it had any.
     given: Option<Raw>,
-    /// Those it is made with.
+    /// The arguments that are sent.
     pub(super) arguments: Raw,
-    /// Tells this call from others.
+    /// The id of the call.
     id: String,
 }
 
-/// Takes a tool's call through every stage.
+/// Runs a tool call through every stage.
 pub(super) async fn call(
     stage: &Stage,
     mut request: Request,
@@ -110,13 +113,13 @@ pub(super) async fn call(
     Ok(CallFinish::done(CallOutcome { result, server, decision, context, kept: Some(kept) }))
 }
 
-/// What hooks said before a call.
+/// The results of the hooks before a call.
 pub(super) struct BeforeHooks {
     pub(super) verdict: crate::permission::HookVerdict,
     pub(super) context: Vec<String>,
 }
 
-/// What hooks said after it.
+/// The results of the hooks after a call.
 struct AfterHooks {
     context: Vec<String>,
     result: Option<Raw>,
@@ -125,7 +128,7 @@ struct AfterHooks {
 // === impl ToolCall ===
 
 impl ToolCall {
-    /// Takes the call to where it was when it was handed out.
+    /// Restores the results of the stages that finished before the call was returned to its caller.
     fn restore_stages(&mut self, again: &ResumedCall) -> Result<FinishedStages, CallError> {
         again.carried.check_server(&self.found.placed)?;
         let passed = again.carried.passed.clone();
@@ -137,7 +140,7 @@ impl ToolCall {
     }
 
     fn validate(&self) -> Result<(), CallError> {
-        // A schema that cannot be used was noted when the tool was listed; the server judges its arguments.
+        // An unusable schema was reported when the tool was listed; the server checks its arguments.
         let Ok(validator) = self.found.item.tool.validator() else { return Ok(()) };
         validator
             .validate(&self.arguments)
@@ -148,7 +151,7 @@ impl ToolCall {
         CallError::Arguments { name: self.name.clone(), mistakes }
     }
 
-    /// An argument that no header can carry is the caller's mistake, not the server's failure.
+    /// Turns the error for an argument that no header can carry into the caller's mistake.
     fn unsent_argument_error(&self, error: CallError) -> CallError {
         let CallError::Server { error: cause, .. } = &error else { return error };
         let WireError::HeaderArgument { path } = &**cause else { return error };
@@ -159,12 +162,12 @@ impl ToolCall {
         }])
     }
 
-    /// The full name before it was cut.
+    /// Returns the full name before it was cut.
     pub(super) fn uncut(&self) -> &str {
         &self.found.item.uncut
     }
 
-    /// The request as its server is to see it.
+    /// Returns the request in the form that the server gets.
     fn request(&self, request: Request) -> Result<Request, CallError> {
         let name = quote(&self.found.item.tool.name);
         let named = JsonEdit::set(&["name"], &name);
@@ -190,7 +193,7 @@ impl ToolCall {
 // === impl Stage ===
 
 impl Stage {
-    /// Everything that comes before the server.
+    /// Runs every stage before the server is called.
     async fn run_early_stages(&self, call: &mut ToolCall) -> Result<FinishedStages, CallError> {
         self.check_arguments(call)?;
         let given = call.arguments.clone();
@@ -203,8 +206,8 @@ impl Stage {
         })
     }
 
-    /// Refuses arguments that are no object, and, where this session's arguments are checked, those that break the
-    /// tool's schema.
+    /// Refuses arguments that are not an object, and, where this session's arguments are checked, those that do not
+    /// match the tool's schema.
     pub(super) fn check_arguments(&self, call: &ToolCall) -> Result<(), CallError> {
         must_be_object(&call.arguments)?;
         let is_checked = match self.caller.session().argument_check {
@@ -216,7 +219,7 @@ impl Stage {
         if is_checked { call.validate() } else { Ok(()) }
     }
 
-    /// Hooks before the call; input that one changed is validated again.
+    /// Runs the hooks before the call; arguments that a hook changed are validated again.
     async fn run_hooks_before(&self, call: &mut ToolCall) -> Result<BeforeHooks, CallError> {
         let hooks = &self.applied.hooks;
         if !hooks.has(HookEvent::PreToolUse, call.uncut()) {
@@ -249,7 +252,7 @@ impl Stage {
         AfterHooks { context, result: said.updated_output }
     }
 
-    /// A tool that a rule hides is not unknown; saying so helps whoever wrote the rule.
+    /// Returns the error for a tool that a rule hides: it names the rule, to help its author.
     fn hidden_tool_error(
         &self,
         name: String,
@@ -267,7 +270,7 @@ impl Stage {
     }
 }
 
-/// Refuses `arguments` that no server could read by name.
+/// Refuses `arguments` that are not an object.
 pub(super) fn must_be_object(arguments: &Raw) -> Result<(), CallError> {
     if arguments.kind() == JsonKind::Object {
         return Ok(());
@@ -275,7 +278,7 @@ pub(super) fn must_be_object(arguments: &Raw) -> Result<(), CallError> {
     Err(CallError::Request { reason: "`arguments` is not an object".to_owned() })
 }
 
-/// A member that has to be text.
+/// Returns a member that must be text.
 pub(super) fn text(params: &Raw, key: &str) -> Result<String, CallError> {
     let found = params.peek_path(&[key]);
     let found = found.map_err(|error| CallError::Request { reason: error.to_string() })?;
@@ -285,7 +288,7 @@ pub(super) fn text(params: &Raw, key: &str) -> Result<String, CallError> {
         .ok_or_else(|| CallError::Request { reason: format!("`{key}` is missing, or not text") })
 }
 
-/// A member, which must not stand there twice.
+/// Returns a member, which must not occur twice.
 pub(super) fn member(params: &Raw, key: &str) -> Result<Option<Raw>, CallError> {
     params.get(key).map_err(|error| CallError::Request { reason: error.to_string() })
 }

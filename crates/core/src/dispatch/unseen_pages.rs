@@ -1,5 +1,7 @@
-//! Pages that a server asked a person to visit during a call, and that the call's client could show to nobody. The server
-//! hears *cancel*; the result names the pages, so that a person can still open them.
+//! Pages that a server asked a person to visit during a call, and that the call's client could not show.
+//!
+//! Used by `dispatch::elicit` (adds pages) and `dispatch::tool` (names them in the result). The server gets
+//! *cancel*; a person can still open the pages.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -8,14 +10,14 @@ use switchboard_wire::sanitize;
 
 use super::CallError;
 
-/// The most pages that one result names.
+/// How many pages one result names.
 const MAX_PAGES_NAMED: usize = 5;
 
 /// The pages of one call.
 #[derive(Debug, Default)]
 pub(super) struct UnseenPages(Mutex<Vec<String>>);
 
-/// What a server says of a page, and its address, safe to show.
+/// The server's message for a page, and its address, safe to show.
 pub(super) fn page_line(message: &str, url: &str) -> String {
     sanitize::sanitize_line(format!("{message} {url}").trim_start()).into_owned()
 }
@@ -31,7 +33,7 @@ impl UnseenPages {
         }
     }
 
-    /// The result of a tool, with a line that names the pages.
+    /// Adds a line that names the pages to a tool's result.
     pub(super) fn add_to_result(&self, server: &str, result: Raw) -> Raw {
         let pages = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         if pages.is_empty() {

@@ -1,4 +1,8 @@
-//! To the server and back: a connection, a place among its calls, one exchange.
+//! Sends a request to its server: chooses the connection, waits for a session, runs one exchange and answers its
+//! questions.
+//!
+//! Used by `dispatch::tool`, `prompts_and_resources` and `tasks`. Which connection a session uses is decided in
+//! `engine::session::choose_connection`.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -19,20 +23,20 @@ use super::{CallError, CallEvent, RepeatSafety, Request, Stage};
 use crate::connection::{Connection, ConnectionNotReady, ConnectionState, LiveSession};
 use crate::engine::{AppliedServer, CallInFlightLease, OnProgress};
 
-/// What sending a request came to.
+/// The result of sending a request.
 pub(super) enum SendResult {
     Result(Raw),
-    /// The server wants it made again, and whoever made it is to do so.
+    /// The server wants the request made again, by the caller.
     Asked(UnansweredQuestions),
 }
 
-/// What a request that is made again takes along.
+/// The state and the answers of a request that is made again.
 struct ResumeInput {
     state: Option<Raw>,
     answers: Vec<InputResponse>,
 }
 
-/// Where a call is in flight.
+/// The connection of a call in flight, and its lease there.
 #[derive(Clone, Copy)]
 struct CallPlace<'a> {
     connection: &'a Connection,
@@ -86,7 +90,7 @@ impl Stage {
                 }
                 Err(error) if error.code() == Some(code::URL_ELICITATION_REQUIRED) => {
                     connection.record_success(&live, began.elapsed());
-                    // The server has ended the call, and asks nothing because of it.
+                    // The server has ended this call, so its questions are not for this call until it is repeated.
                     let _open = in_flight.open_question();
                     Box::pin(visits.visit_pages(placed, error)).await?;
                 }
@@ -98,7 +102,7 @@ impl Stage {
         }
     }
 
-    /// The connection for this session's calls.
+    /// Returns the connection for this session's calls.
     pub(super) async fn connection(
         &self,
         placed: &AppliedServer,
@@ -107,7 +111,7 @@ impl Stage {
         chosen.map_err(|error| CallError::not_connected(&placed.name, error))
     }
 
-    /// Its session with the server, waited for if need be.
+    /// Returns the session of a connection, waiting for it if necessary.
     pub(super) async fn ready(
         &self,
         placed: &AppliedServer,
@@ -117,7 +121,7 @@ impl Stage {
         ready.map_err(|error| CallError::not_connected(&placed.name, error))
     }
 
-    /// What a modern server may ask with this call.
+    /// The capabilities that a modern server may use with this call.
     fn askable(&self, placed: &AppliedServer) -> &Raw {
         let is_queue = placed.elicitation == ElicitationAnswerer::Queue;
         self.caller.askable_capabilities(|| is_queue || self.engine.queue().is_watched())
@@ -183,8 +187,8 @@ impl Stage {
         }
     }
 
-    /// The call as it is made first. Answers that come along unasked mean something to a server that keeps nothing,
-    /// and would get past hooks that want to see answers.
+    /// Starts the exchange. Answers in advance are only for a modern server, and are left out where hooks want to
+    /// see answers.
     fn start_exchange(
         &self,
         placed: &AppliedServer,
@@ -194,7 +198,7 @@ impl Stage {
     ) -> Exchange {
         let hears = self.applied.hooks.has(HookEvent::ElicitationResult, &placed.name);
         match live.client.server_facts().era() {
-            // Nobody but the connection it was made on can ask for a task.
+            // A legacy task belongs to its connection, so the engine follows it.
             Era::Legacy => live.client.call(call.clone().with_task_handling(TaskHandling::Follow)),
             Era::Modern if unasked.is_empty() || hears => live.client.call(call.clone()),
             Era::Modern => {
@@ -216,7 +220,7 @@ impl Stage {
         self.emit.send(event).await;
     }
 
-    /// Has the questions answered. Where the call is still under way meanwhile, it may end, go on or take them back.
+    /// Answers the questions. While the exchange is open, it may end, go on or cancel them.
     async fn answer(
         &self,
         placed: &AppliedServer,
@@ -241,14 +245,14 @@ impl Stage {
     }
 }
 
-/// The call, made again with what was asked for.
+/// Makes the call again with the requested answers.
 fn resume(
     placed: &AppliedServer,
     live: &LiveSession,
     call: &CallRequest,
     told: &ResumeInput,
 ) -> Result<Exchange, CallError> {
-    // One that became a server of the other era knows nothing of what it asked.
+    // A server that changed to the legacy era does not know the questions that it asked.
     if live.client.server_facts().era() == Era::Legacy {
         return Err(CallError::Changed { server: placed.name.clone() });
     }
@@ -262,7 +266,7 @@ async fn set_log_level(live: &LiveSession, level: &str) {
     }
 }
 
-/// What a failure means to the caller, and to the connection.
+/// Converts a failure for the caller, and records it for the connection.
 fn to_call_error(
     placed: &AppliedServer,
     connection: &Connection,

@@ -1,4 +1,6 @@
-//! What happens, for whoever wants to show it.
+//! Events of the engine: state changes, list changes, logs, resource updates and ended calls.
+//!
+//! Sent by `engine::supervisor::listener`; received by the gateway, the hub's admin interface and the commands.
 
 use std::sync::Arc;
 
@@ -9,49 +11,49 @@ use crate::audit::CallRecord;
 use crate::connection::ConnectionKey;
 use crate::engine::workspace::state::WorkspaceId;
 
-/// Something that happened. A slow listener misses the oldest.
+/// An event of the engine. A slow listener misses the oldest ones.
 #[derive(Debug, Clone)]
 pub struct EngineEvent {
-    /// The workspaces it concerns.
+    /// The workspaces that the event concerns.
     pub workspaces: Vec<WorkspaceId>,
-    /// The server, as configured there.
+    /// The server's name, as configured in those workspaces.
     pub server: String,
-    /// The principal whose connection it happened on, or who called; `None`: a connection that all principals share.
+    /// The principal of the connection or the call; `None`: a connection that all principals share.
     pub principal: Option<Arc<str>>,
-    /// The connection it happened on.
+    /// The connection of the event.
     pub connection: Option<ConnectionKey>,
-    /// What.
+    /// The kind of event.
     pub what: EngineEventKind,
 }
 
-// === impl Event ===
+// === impl EngineEvent ===
 
 impl EngineEvent {
-    /// Whether a principal may hear of it.
+    /// Whether a principal may receive the event.
     pub fn concerns(&self, principal: &str) -> bool {
         self.principal.as_deref().is_none_or(|theirs| theirs == principal)
     }
 }
 
-/// What happened.
+/// The kind of an event.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum EngineEventKind {
-    /// The server's state changed; [`crate::Engine::snapshot`] says to what.
+    /// The server's state changed; [`crate::Engine::snapshot`] shows it.
     State,
-    /// A list of it is not what it was, as shown.
+    /// A shown list of the server changed.
     List(ListKind),
-    /// The server says that a list of it changed; read again, it is the same.
+    /// The server announced a changed list; the list is unchanged.
     ListAnnounced(ListKind),
     /// A log message that belongs to no call.
     Log(Raw),
-    /// A resource is not what it was.
+    /// A resource changed.
     ResourceUpdated {
-        /// Which.
+        /// The URI of the resource.
         uri: String,
-        /// The whole notification's parameters.
+        /// The notification's parameters.
         params: Raw,
     },
-    /// A call has ended; only [`crate::Engine::calls`] tells of it.
+    /// A call has ended; only [`crate::Engine::calls`] reports it.
     Called(Arc<CallRecord>),
 }

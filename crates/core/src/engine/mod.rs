@@ -1,8 +1,11 @@
-//! The three verbs: `apply` what is desired, take a `snapshot`, place a `call`.
+//! The engine: `apply` a desired state, take a `snapshot`, make a `call`.
 //!
-//! Nothing but [`Engine::apply`] starts or stops a server, except what a principal or a session has to itself. A workspace
-//! stays for a while after its last session and then ends, as a principal's connections do; what only its agent brought
-//! along ends with the agent's last session.
+//! Used by the hub, the gateway, the commands and embedding programs. Only [`Engine::apply`] starts or stops
+//! servers, except for the connections that a principal or a session has for itself. A workspace stays for a while
+//! after its last session and then ends, as a principal's connections do; servers that only its agent brought end
+//! with the agent's last session.
+//!
+//! It does not read configuration (`switchboard_sources`), and does not serve clients (`switchboard_gateway`).
 
 mod event;
 mod operate;
@@ -65,7 +68,7 @@ use crate::problem::EngineProblem;
 use crate::results::ResultStore;
 use crate::sealing::HandleSealer;
 
-/// Events kept for a slow listener.
+/// How many events are kept for a slow listener.
 const EVENT_CHANNEL_CAPACITY: usize = 1024;
 
 /// The engine. Clones share it.
@@ -77,13 +80,13 @@ pub(crate) struct Inner {
     pool: ConnectionPool,
     listener: Arc<dyn ConnectionListener>,
     standing: Mutex<HashMap<WorkspaceId, Arc<WorkspaceState>>>,
-    /// Held while workspaces change, so that no two changes mix.
+    /// Held while workspaces change, so that two changes do not interleave.
     changing: Mutex<()>,
     claims: Claims,
-    /// Counts up with every change of a state or a list.
+    /// Counts every change of a state or a list.
     revision: watch::Sender<u64>,
     events: broadcast::Sender<EngineEvent>,
-    /// Calls that ended: there are many, and few want to hear of them.
+    /// Ended calls have a channel of their own: there are many, and few listeners.
     calls: broadcast::Sender<EngineEvent>,
     completed: ElicitationCompletions,
     queue: QuestionQueue,
@@ -97,9 +100,9 @@ pub(crate) struct Inner {
     audit: Option<Arc<dyn AuditSink>>,
     eras: EraStore,
     sealer: Arc<dyn HandleSealer>,
-    /// What is wrong with the engine's own files.
+    /// Problems with the engine's own files.
     problems: Vec<EngineProblem>,
-    /// The next number for whatever has to be told from others of its kind: calls, applied states.
+    /// The next number for calls and applied states.
     next: AtomicU64,
     tasks: TaskTracker,
     closing: CancellationToken,
@@ -108,7 +111,8 @@ pub(crate) struct Inner {
 // === impl Engine ===
 
 impl Engine {
-    /// An engine without servers. What it cannot keep on disk is a problem in every snapshot, and nothing worse.
+    /// Starts an engine without servers. Files that cannot be opened are problems in every snapshot, and do not
+    /// stop the engine.
     pub async fn start(options: EngineOptions) -> Self {
         let EngineStorage { logs, store, memory, eras, sealer, audit, problems } =
             EngineStorage::open(&options).await;
@@ -147,62 +151,62 @@ impl Engine {
         }))
     }
 
-    /// Makes connections match what is desired in a workspace. What did not change is not touched; calls of servers
-    /// that are gone, or became others, fail. Servers inside this process are judged by the policy of what is desired,
-    /// like all others.
+    /// Makes connections match the desired state of a workspace. Unchanged servers are not touched; calls of
+    /// servers that are removed or replaced fail. Servers inside this process are judged by the policy of the
+    /// desired state, like all others.
     pub fn apply(&self, workspace: &Workspace, desired: Desired) {
         let desired = supervisor::apply::with_in_process(workspace, desired);
         self.0.apply(workspace, Arc::new(desired));
     }
 
-    /// Changes whenever a snapshot would.
+    /// Returns a watch that changes whenever a snapshot would.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.0.revision.subscribe()
     }
 
-    /// Everything that happens from now on, except calls.
+    /// Returns all events from now on, except calls.
     pub fn events(&self) -> broadcast::Receiver<EngineEvent> {
         self.0.events.subscribe()
     }
 
-    /// Every call that ends from now on: a [`EngineEventKind::Called`].
+    /// Returns every call that ends from now on: a [`EngineEventKind::Called`].
     pub fn calls(&self) -> broadcast::Receiver<EngineEvent> {
         self.0.calls.subscribe()
     }
 
-    /// The questions that wait for whoever watches.
+    /// Returns the queue of questions.
     pub fn queue(&self) -> &QuestionQueue {
         &self.0.queue
     }
 
-    /// What people answered, and for how long it counts.
+    /// Returns the remembered answers to permission questions.
     pub fn memory(&self) -> &PermissionMemory {
         &self.0.memory
     }
 
-    /// Where the output of servers is kept, if anywhere.
+    /// Returns the logs of servers, if they are kept.
     pub fn logs(&self) -> Option<&ServerLogs> {
         self.0.logs.as_ref()
     }
 
-    /// Waits, for a moment at most, until every call that has ended is on record.
+    /// Waits, for a moment at most, until every ended call is in the audit log.
     pub async fn settle_audit(&self) {
         if let Some(audit) = &self.0.audit {
             audit.settle().await;
         }
     }
 
-    /// Where results that were too long are kept, if anywhere.
+    /// Returns the store of spilled results, if there is one.
     pub fn results(&self) -> Option<&ResultStore> {
         self.0.store.as_ref()
     }
 
-    /// What handles for clients are sealed with.
+    /// Returns the sealer of handles for clients.
     pub fn sealer(&self) -> &dyn HandleSealer {
         &*self.0.sealer
     }
 
-    /// A principal's place in a workspace: its servers are started, if they are not yet.
+    /// Leases a principal's place in a workspace, and starts its servers if necessary.
     pub fn lease_principal(
         &self,
         workspace: &WorkspaceId,
@@ -224,24 +228,24 @@ impl Engine {
         }
     }
 
-    /// Questions of servers that belong to a session but to no call of it come out here; without it they go to
-    /// whoever watches the queue.
+    /// Returns the questions of servers that belong to a session but to none of its calls. Without a receiver they
+    /// go to the queue.
     pub fn session_questions(&self, caller: &Caller) -> mpsc::Receiver<PendingQuestion> {
         self.0.strays.subscribe(&caller.session().id)
     }
 
-    /// Places a call. Nothing happens until it is polled.
+    /// Makes a call. It starts when it is polled.
     pub fn call(&self, caller: &Caller, request: Request) -> RunningCall {
         crate::dispatch::start(self.0.clone(), caller.clone(), request)
     }
 
-    /// Which of the logs of a server's name is the one of this workspace; `None` if none of that name is to be started.
+    /// Returns which log of a server's name belongs to this workspace; `None` if no server of that name is started.
     pub fn log_name(&self, workspace: &WorkspaceId, server: &str) -> Option<String> {
         let applied = self.0.workspace_state(workspace)?.applied();
         applied.server(server).map(|placed| log_name_of_spec(&placed.spec))
     }
 
-    /// How many calls are under way at servers, those that wait for somebody's answer among them.
+    /// Returns how many calls are in flight, including those that wait for a person's answer.
     pub fn calls_in_flight(&self) -> usize {
         self.0.pool.calls_in_flight()
     }
@@ -251,7 +255,7 @@ impl Engine {
         self.0.end_workspace(workspace);
     }
 
-    /// Stops everything and waits until nothing is left: calls fail, processes are gone, sessions deleted.
+    /// Stops everything and waits until it is gone: calls have failed, processes have exited, sessions are deleted.
     pub async fn shutdown(&self) {
         self.0.closing.cancel();
         {
@@ -266,7 +270,7 @@ impl Engine {
         }
         self.settle_audit().await;
         let eras = self.0.eras.clone();
-        // A disk may take its time.
+        // Off the runtime, since the disk may be slow.
         let _ = tokio::task::spawn_blocking(move || eras.save()).await;
     }
 }
@@ -292,17 +296,17 @@ impl Inner {
         self.standing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says that a snapshot would look different now.
+    /// Signals that a snapshot would look different now.
     pub(crate) fn mark_changed(&self) {
         self.revision.send_modify(|revision| *revision += 1);
     }
 
     pub(crate) fn send_event(&self, event: EngineEvent) {
-        // Nobody may be listening.
+        // There may be no listener.
         let _ = self.events.send(event);
     }
 
-    /// A call has ended.
+    /// Records that a call has ended.
     pub(crate) fn record_call(&self, workspace: &WorkspaceId, called: Arc<CallRecord>) {
         if let Some(audit) = &self.audit {
             audit.record_call(&called);
@@ -312,7 +316,7 @@ impl Inner {
             let principal = Some(called.who.principal.as_str().into());
             let what = EngineEventKind::Called(called);
             let event = EngineEvent { workspaces, server, principal, connection: None, what };
-            // Whoever listened may have gone in between.
+            // The listener may have gone in between.
             let _ = self.calls.send(event);
         }
     }
@@ -321,7 +325,7 @@ impl Inner {
         &self.queue
     }
 
-    /// Whether a person can open that queue.
+    /// Whether a person can open the queue.
     pub(crate) fn queue_access(&self) -> QueueAccess {
         self.options.queue_access
     }
@@ -330,18 +334,18 @@ impl Inner {
         self.revision.subscribe()
     }
 
-    /// A number that nothing else has.
+    /// Returns a unique number.
     fn next_number(&self) -> u64 {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// A name for a call that no other has.
+    /// Returns a unique id for a call.
     pub(crate) fn call_id(&self) -> String {
         let number = self.next_number();
         ["call-", itoa::Buffer::new().format(number)].concat()
     }
 
-    /// How long somebody is waited for.
+    /// Returns how long a question waits for an answer.
     pub(crate) fn question_timeout(&self) -> Duration {
         self.options.patience
     }
@@ -350,7 +354,7 @@ impl Inner {
         self.options.timing.connect
     }
 
-    /// Whether what a connection offers is known.
+    /// Whether the lists of a connection are known.
     pub(crate) fn knows_lists_of(&self, connection: &Connection) -> bool {
         let raw = self.pool.parsed_lists(&connection.key()).raw;
         raw.is_some_and(|raw| raw.is_known())
@@ -364,7 +368,7 @@ fn limits(options: &EngineOptions) -> ConnectionLimits {
     }
 }
 
-/// What all connections have in common.
+/// Returns the context that all connections share.
 fn shared(options: &EngineOptions, logs: Option<ServerLogs>, eras: &EraStore) -> ConnectionContext {
     let client = Implementation { name: options.name.clone(), version: options.version.clone() };
     let mut shared = ConnectionContext::new(client, options.guard.clone(), options.timing.clone());
@@ -378,7 +382,7 @@ fn shared(options: &EngineOptions, logs: Option<ServerLogs>, eras: &EraStore) ->
     shared
 }
 
-/// Which log of a server's name it is: servers of one name in two folders are two.
+/// Returns which log of a server's name a spec uses: servers of one name in two folders have two logs.
 pub(crate) fn log_name_of_spec(spec: &ConnectionSpec) -> String {
     spec.working_dir.to_string_lossy().into_owned()
 }

@@ -1,4 +1,6 @@
-//! Servers, for the person who looks after them: checked, started anew, signed in to, their processes.
+//! Operations on servers, for the person who runs the engine: reconnect, check, sign in, sign out, list processes.
+//!
+//! Used by the hub's admin interface, the gateway and the commands.
 
 use std::sync::Arc;
 
@@ -13,8 +15,8 @@ use crate::engine::{Engine, PrincipalLease, WorkspaceId};
 // === impl Engine ===
 
 impl Engine {
-    /// Connects to a server anew for every principal and session, with nothing remembered of it. `false` if none of that
-    /// name is to be started.
+    /// Reconnects a server for every principal and session, and forgets everything learnt about it. `false` if no
+    /// server of that name is started.
     pub fn reconnect_server(&self, workspace: &WorkspaceId, server: &str) -> bool {
         let is_started = self.default_connection(workspace, server).is_some();
         let all =
@@ -25,9 +27,9 @@ impl Engine {
         is_started
     }
 
-    /// Looks closely at every server of a workspace, for the local person: one that is down is tried again, and one that
-    /// is connected is asked whether it still answers. Returns when the attempts have begun and the answers are known;
-    /// attempts on connections besides the usual ones are waited for as long as answers are.
+    /// Checks every server of a workspace, for the local principal: tries servers that are down, and asks connected
+    /// ones whether they still answer. Returns when the attempts have begun and the answers are known; attempts on
+    /// connections besides the default ones are waited for as long as answers are.
     pub async fn check_servers(&self, workspace: &WorkspaceId) {
         let Some(standing) = self.0.workspace_state(workspace) else { return };
         let all = self.principal_connections(workspace, standing.local());
@@ -41,7 +43,7 @@ impl Engine {
         join_all(checks).await;
     }
 
-    /// Has the servers of a workspace that are down tried again now, for the local person who looks at it.
+    /// Tries servers of a workspace that are down again, for the local principal.
     pub fn retry_failed(&self, workspace: &WorkspaceId) {
         let Some(standing) = self.0.workspace_state(workspace) else { return };
         for (_, connection) in self.principal_connections(workspace, standing.local()) {
@@ -49,8 +51,8 @@ impl Engine {
         }
     }
 
-    /// Has the servers of a principal that are down tried again now, for a client that lists what they offer. Whether
-    /// there are any; returns when the attempts have begun.
+    /// Tries servers of a principal that are down again, for a client that lists tools. Returns whether there are
+    /// any, when the attempts have begun.
     pub async fn retry_failed_for(&self, principal: &PrincipalLease) -> bool {
         let ago = self.0.options.timing.between_listed;
         let all = self.principal_connections(&principal.workspace().id, principal.view());
@@ -58,7 +60,7 @@ impl Engine {
         join_all(retrying).await.contains(&true)
     }
 
-    /// Every connection of a principal, and whether it is the usual one of its server.
+    /// Every connection of a principal, and whether it is the default one of its server.
     fn principal_connections(
         &self,
         workspace: &WorkspaceId,
@@ -69,8 +71,8 @@ impl Engine {
         all.flatten().map(|(position, connection)| (position == 0, connection)).collect()
     }
 
-    /// Begins to sign in to a server, and gives the address of the page where somebody goes on. The server is connected
-    /// to by itself once they are done. `None` if none of that name is to be started.
+    /// Begins a sign-in to a server, and returns the address of the page where a person goes on. After that the
+    /// server is connected automatically. `None` if no server of that name is started.
     pub async fn sign_in(
         &self,
         workspace: &WorkspaceId,
@@ -79,18 +81,18 @@ impl Engine {
         Some(self.default_connection(workspace, server)?.sign_in().await)
     }
 
-    /// Looks whether a person has signed in to servers of a workspace or out of them, in whichever process, and has
-    /// those connect anew. Whether there are any. Calls need not do so: each looks by itself.
+    /// Checks whether a person has signed in to or out of servers of a workspace, in any process, and reconnects
+    /// those servers. Returns whether there are any. Calls make this check on their own.
     pub async fn follow_sign_ins(&self, workspace: &WorkspaceId) -> bool {
         let Some(standing) = self.0.workspace_state(workspace) else { return false };
-        // Every principal's: the sign-ins are those of the local one.
+        // For every principal: sign-ins belong to the local one.
         let applied: Vec<_> = standing.views().iter().map(|view| view.applied()).collect();
         let placed = applied.iter().flat_map(|applied| applied.placed.iter());
         let following = placed.map(|placed| placed.connection.follow_sign_in());
         join_all(following).await.contains(&true)
     }
 
-    /// Signs out of a server. `None` if none of that name is to be started.
+    /// Signs out of a server. `None` if no server of that name is started.
     pub async fn sign_out(
         &self,
         workspace: &WorkspaceId,
@@ -99,8 +101,8 @@ impl Engine {
         Some(self.default_connection(workspace, server)?.sign_out().await)
     }
 
-    /// Every process of a server in a workspace, those that sessions have to themselves among them. Reads files: not
-    /// for the runtime's own thread. `None` if none of that name is to be started.
+    /// Returns every process of a server in a workspace, including those of single sessions. Reads files, so not
+    /// for the runtime's threads. `None` if no server of that name is started.
     pub fn processes(&self, workspace: &WorkspaceId, server: &str) -> Option<Vec<ProcessInfo>> {
         self.default_connection(workspace, server)?;
         let all = self.0.pool.connections_of(workspace, server);

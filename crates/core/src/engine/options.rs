@@ -1,4 +1,7 @@
-//! What an engine is made with.
+//! The options of an engine.
+//!
+//! Used by the hub, the commands and embedding programs to start an engine. Settings of a workspace are not
+//! options: they come with the desired state.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,61 +16,61 @@ use crate::connection::ConnectionTiming;
 use crate::engine::workspace::state::ProcessEnvironment;
 use crate::sealing::HandleSealer;
 
-/// Seconds of one.
+/// Seconds of one day.
 const SECONDS_PER_DAY: u64 = 24 * 60 * 60;
 
-/// What an engine is made with. Start from [`EngineOptions::new`] and change what differs.
+/// The options of an engine. Start from [`EngineOptions::new`] and change what differs.
 #[derive(Clone)]
 pub struct EngineOptions {
-    /// Who sees to it that nothing is left of a process. Without one only direct children are covered.
+    /// Ends the processes of servers together with this process. Without a guard only direct children are covered.
     pub guard: ProcessGuard,
-    /// Where large results, logs and remembered answers are kept; `None` keeps nothing.
+    /// The folder for large results, logs and remembered answers; `None` stores nothing.
     pub state_dir: Option<PathBuf>,
-    /// This program's own file, so that an entry that starts it again is found out.
+    /// The file of this program, to detect an entry that starts it again.
     pub program: Option<PathBuf>,
-    /// The name given to servers.
+    /// The name sent to servers.
     pub name: String,
-    /// The version given to servers.
+    /// The version sent to servers.
     pub version: String,
-    /// What servers are reached with.
+    /// Provides the credentials of servers.
     pub credentials: Arc<dyn CredentialSource>,
-    /// What handles for clients are sealed with; `None`: a key in `state_dir`, else one that ends with the engine.
+    /// Seals handles for clients; `None`: with a key in `state_dir`, else with one in memory.
     pub sealer: Option<Arc<dyn HandleSealer>>,
-    /// How long connections wait, and how many are made at once.
+    /// Timeouts and limits of connections.
     pub timing: ConnectionTiming,
     /// How long a workspace stays after its last session.
     pub linger: Duration,
     /// How long the connections of a principal other than the local one stay after its last session.
     pub principal_linger: Duration,
-    /// How many connections one principal may have besides those that are configured (256).
+    /// How many connections one principal may have besides the configured ones (256).
     pub connections_per_principal: usize,
-    /// How many all of them may have together (1024).
+    /// How many connections all principals may have together (1024).
     pub connections: usize,
     /// How long a question waits in the queue.
     pub patience: Duration,
     /// Whether a person can open the queue; errors advise to do so only then.
     pub queue_access: QueueAccess,
-    /// How many bytes of results that were too long are kept, in all (1 GiB).
+    /// How many bytes of spilled results are kept, in all (1 GiB).
     pub results_bytes: u64,
-    /// For how long each of them is kept (7 days).
+    /// How long a spilled result is kept (7 days).
     pub results_age: Duration,
-    /// Where the record of every call goes; `None` writes it to `logs/audit.jsonl` in `state_dir`, if there is one.
+    /// Takes the record of every call; `None` writes it to `logs/audit.jsonl` in `state_dir`, if there is one.
     pub audit: Option<Arc<dyn AuditSink>>,
 }
 
-/// Whether the queue of questions has a front, such as the console.
+/// Whether a person can open the queue of questions, for example in the console.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QueueAccess {
     /// A person can open the console or the terminal UI.
     Open,
-    /// No front leads to the queue: the engine is no hub's.
+    /// No front shows the queue: this engine does not belong to a hub.
     None,
 }
 
-/// What a server is reached with, and what tells it apart from what another is reached with.
+/// Provides the credentials of servers, and ids that tell credentials apart.
 pub trait CredentialSource: Send + Sync {
-    /// The credentials for a server of a workspace with that environment, and a name for them that holds no secret: connections with different names
-    /// are never shared.
+    /// Returns the credentials for a server of a workspace with that environment, and an id that holds no secret:
+    /// connections with different ids are never shared.
     fn credentials(
         &self,
         server: &DesiredServer,
@@ -76,7 +79,7 @@ pub trait CredentialSource: Send + Sync {
     ) -> (Arc<dyn CredentialProvider>, String);
 }
 
-/// No credentials but what entries say.
+/// Uses only the credentials in entries.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct EntryCredentials;
 
@@ -96,7 +99,7 @@ impl CredentialSource for EntryCredentials {
 // === impl EngineOptions ===
 
 impl EngineOptions {
-    /// An engine of the host application `name`, with the usual patience, that keeps nothing on disk.
+    /// Makes the options of the host application `name`, with default timeouts and without files.
     pub fn new(name: impl Into<String>, version: impl Into<String>, guard: ProcessGuard) -> Self {
         Self {
             guard,

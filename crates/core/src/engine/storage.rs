@@ -1,4 +1,6 @@
-//! What an engine keeps on disk: logs, large results, remembered answers, how servers were reached, the key of handles.
+//! Opens the files of an engine: logs, spilled results, remembered answers, eras, the sealing key, the audit log.
+//!
+//! Used by `Engine::start`. Each store is in a module of its own; one that cannot be opened becomes a problem.
 
 use std::sync::Arc;
 
@@ -11,7 +13,7 @@ use crate::problem::{EngineProblem, EngineProblemKind};
 use crate::results::ResultStore;
 use crate::sealing::{HandleSealer, LocalSealer};
 
-/// Everything that could be opened, and what could not.
+/// The opened stores, and problems with those that could not be opened.
 pub(in crate::engine) struct EngineStorage {
     pub(in crate::engine) logs: Option<ServerLogs>,
     pub(in crate::engine) store: Option<ResultStore>,
@@ -25,7 +27,7 @@ pub(in crate::engine) struct EngineStorage {
 // === impl EngineStorage ===
 
 impl EngineStorage {
-    /// Opens what lies in the folder for state; without one nothing is kept.
+    /// Opens the stores in the state folder; without one nothing is stored.
     pub(in crate::engine) async fn open(options: &EngineOptions) -> Self {
         let Some(state) = options.state_dir.clone() else { return Self::without_disk() };
         let mut kept = Self::without_disk();

@@ -1,4 +1,6 @@
-//! What a hook said, whichever way it said it. Knows the words; what they lead to is the event's business.
+//! Parses the answer of a hook: exit code, standard error, or a JSON object on standard output.
+//!
+//! Used by `hooks::tool_events` and `hooks::elicitation_events`, which decide what an answer leads to.
 
 use serde::Deserialize;
 use switchboard_config::{Hook, HookEvent};
@@ -9,24 +11,24 @@ use switchboard_wire::sanitize;
 use super::runner::{CommandOutput, HookRunError};
 use super::{HookNote, HookNoteKind};
 
-/// As many characters of a hook's words as are passed on.
+/// How many characters of a hook's text are passed on.
 const MAX_WORDS_CHARS: usize = 10_000;
 
 #[derive(Debug)]
 pub(super) enum HookAnswer {
     /// A JSON object.
     Said(Box<HookOutput>),
-    /// It ended well and had nothing to decide.
+    /// The hook succeeded and decided nothing.
     Nothing,
-    /// It exited with 2; the reason, safe to show.
+    /// The hook exited with 2. Holds the reason, safe to show.
     Blocked(String),
-    /// It gave no answer; why, safe to show.
+    /// The hook gave no answer. Holds why, safe to show.
     Failed(String),
-    /// It gave an answer that cannot be read; what of it, safe to show.
+    /// The hook gave an answer that cannot be parsed. Holds why, safe to show.
     Unreadable(String),
 }
 
-/// The members of an answer, of all events.
+/// The members of an answer, for all events.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct HookOutput {
@@ -34,14 +36,14 @@ pub(super) struct HookOutput {
     goes_on: Option<bool>,
     stop_reason: Option<String>,
     system_message: Option<String>,
-    /// The old form of a decision.
+    /// A decision in the old form.
     pub(super) decision: Option<String>,
     reason: Option<String>,
     #[serde(rename = "hookSpecificOutput")]
     pub(super) specific: HookSpecificOutput,
 }
 
-/// The members that belong to one event.
+/// The members that belong to one event (`hookSpecificOutput`).
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct HookSpecificOutput {
@@ -58,7 +60,7 @@ pub(super) struct HookSpecificOutput {
     pub(super) content: Option<Raw>,
 }
 
-/// What a hook decides in place of a person.
+/// The decision of a hook in place of a person.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct HookDecision {
@@ -74,7 +76,7 @@ pub(super) enum HookBehavior {
     Deny,
 }
 
-// === impl Answer ===
+// === impl HookAnswer ===
 
 impl HookAnswer {
     pub(super) fn of(event: HookEvent, ran: Result<CommandOutput, HookRunError>) -> Self {
@@ -91,7 +93,8 @@ impl HookAnswer {
         }
     }
 
-    /// Text that is no object is for whoever tries the hook out.
+    /// Parses standard output. Text that is no JSON object decides nothing: it is for a person who tries the hook
+    /// out.
     fn read(event: HookEvent, stdout: &[u8]) -> Self {
         if stdout.first() != Some(&b'{') {
             return Self::Nothing;
@@ -117,7 +120,7 @@ impl HookAnswer {
         }
     }
 
-    /// What is worth telling a person besides the decision.
+    /// A note for the person about a failed or unreadable hook, or with the hook's message.
     pub(super) fn note(&self, hook: &Hook) -> Option<HookNote> {
         match self {
             Self::Said(said) => {
@@ -130,8 +133,8 @@ impl HookAnswer {
         }
     }
 
-    /// The reason, if it blocks in one of the ways that all events share: by its exit, by telling us to
-    /// stop, or in the old form.
+    /// The reason, if the hook blocks in one of the ways that all events share: exit code 2, `continue: false`, or
+    /// a decision in the old form.
     pub(super) fn block(&self) -> Option<String> {
         match self {
             Self::Blocked(reason) => Some(reason.clone()),
@@ -143,7 +146,7 @@ impl HookAnswer {
         }
     }
 
-    /// Why it blocks, for the person, where the event has no other place for a reason.
+    /// A note with the reason why the hook blocks, for events that have no other place for a reason.
     pub(super) fn block_note(&self, hook: &Hook) -> Option<HookNote> {
         let reason = self.block().filter(|reason| !reason.is_empty())?;
         Some(HookNote::new(hook, HookNoteKind::Message, reason))
@@ -164,7 +167,7 @@ fn exit_text(exit: ProcessExit, stderr: &str) -> String {
     }
 }
 
-/// Words of a hook, made safe to show.
+/// Makes the text of a hook safe to show, and cuts it.
 pub(super) fn sanitize_words(words: &str) -> String {
     let words = sanitize::sanitize_block(words.trim());
     match words.char_indices().nth(MAX_WORDS_CHARS) {
@@ -188,7 +191,7 @@ impl HookOutput {
         first_sanitized([&self.specific.permission_decision_reason, &self.reason])
     }
 
-    /// For the model, not for a screen: as it was written.
+    /// The context for the model, unchanged: it is not shown on a screen.
     pub(super) fn context(&self) -> Option<&str> {
         self.specific.additional_context.as_deref().filter(|context| !context.is_empty())
     }
@@ -203,7 +206,7 @@ fn first_sanitized(words: [&Option<String>; 2]) -> String {
     words.into_iter().flatten().next().map(|words| sanitize_words(words)).unwrap_or_default()
 }
 
-// === impl Decision ===
+// === impl HookDecision ===
 
 impl HookDecision {
     pub(super) fn message(&self) -> String {

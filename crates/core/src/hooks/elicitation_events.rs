@@ -1,4 +1,6 @@
-//! The events around a server's question: before a person sees it, and before the server sees the answer.
+//! The hook events around an elicitation: before a person is asked, and before the server gets the answer.
+//!
+//! Used by `dispatch::elicit`. Running and parsing hooks is in `hooks::runner` and `hooks::answer`.
 
 use serde::{Deserialize, Serialize};
 use switchboard_config::{Hook, HookEvent};
@@ -8,35 +10,34 @@ use super::answer::HookAnswer;
 use super::input::ElicitationSubject;
 use super::{HookElicitation, HookNote, Hooks};
 
-/// What becomes of a question.
+/// The action of an answer to an elicitation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ElicitationAction {
-    /// It is answered.
+    /// The question is answered.
     Accept,
-    /// It is put aside.
+    /// The question is cancelled.
     Cancel,
-    /// It is refused.
+    /// The question is declined.
     Decline,
 }
 
-/// An answer to a question.
+/// An answer to an elicitation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ElicitationAnswer {
-    /// What becomes of the question.
+    /// Accept, cancel or decline.
     pub action: ElicitationAction,
-    /// What was filled in; only of one that is accepted. Not validated.
+    /// The filled-in form, only of an accepted question. Not validated.
     pub content: Option<Raw>,
 }
 
-/// What the hooks of an event say together.
+/// The combined answer of the hooks of an event.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ElicitationOutcome {
-    /// Before a person is asked: the answer in their place. After: the answer to send instead. None
-    /// leaves things as they are. A decline wins over a cancel, a cancel over an accept; of equals the
-    /// last counts.
+    /// Before a person is asked: the answer in place of the person's. After: the answer to send instead. `None`
+    /// changes nothing. A decline wins over a cancel, a cancel over an accept; of equal actions the last counts.
     pub answer: Option<ElicitationAnswer>,
-    /// Words for the person.
+    /// Notes for the person.
     pub notes: Vec<HookNote>,
 }
 

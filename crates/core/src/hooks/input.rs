@@ -1,4 +1,7 @@
-//! What a hook is told.
+//! The JSON object that a hook gets on standard input.
+//!
+//! Used by `hooks::tool_events` and `hooks::elicitation_events`; `dispatch` fills in [`ToolUse`] and
+//! [`HookElicitation`].
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -15,53 +18,53 @@ use crate::permission::DecisionReason;
 pub struct ToolUse<'a> {
     /// The caller's session.
     pub session: &'a str,
-    /// The mode that counts.
+    /// The permission mode in effect.
     pub mode: Mode,
     /// The tool's full name, `mcp__<server>__<tool>`, not cut: matchers are written against it.
     pub tool: &'a str,
-    /// What it is called with.
+    /// The arguments of the call.
     pub input: &'a Raw,
-    /// Tells this call from others, before it and after it alike.
+    /// The id of the call, equal in the events before and after it.
     pub id: &'a str,
 }
 
-/// A question of a server, as hooks see it.
+/// An elicitation, as hooks see it.
 #[derive(Debug, Clone, Copy)]
 pub struct HookElicitation<'a> {
     /// The session that would be asked.
     pub session: &'a str,
-    /// The mode that counts.
+    /// The permission mode in effect.
     pub mode: Mode,
     /// The server's name, as configured; matchers are written against it.
     pub server: &'a str,
-    /// What it says.
+    /// The message of the server.
     pub message: &'a str,
-    /// What it wants.
+    /// A form, or a page to visit.
     pub kind: HookElicitationKind<'a>,
-    /// Its name for the question, where it gave one.
+    /// The id that the server gave the elicitation, if any.
     pub id: Option<&'a str>,
 }
 
-/// What a question wants.
+/// The kind of an elicitation.
 #[derive(Debug, Clone, Copy)]
 pub enum HookElicitationKind<'a> {
-    /// A form filled in.
+    /// A form to fill in.
     Form {
-        /// Its schema.
+        /// The schema of the form.
         schema: &'a Raw,
     },
-    /// A page visited.
+    /// A page to visit.
     Url {
-        /// The page.
+        /// The address of the page.
         url: &'a str,
     },
 }
 
-/// One JSON object; what does not belong to an event is left out.
+/// The JSON object. Members that do not belong to an event are left out.
 #[derive(Serialize)]
 pub(super) struct HookInput<'a> {
     session_id: &'a str,
-    /// There is no transcript here, but hooks expect the member.
+    /// Switchboard has no transcript, but hooks expect the member.
     transcript_path: &'static str,
     cwd: Cow<'a, str>,
     permission_mode: &'static str,
@@ -110,7 +113,7 @@ pub(super) struct ElicitationSubject<'a> {
 // === impl ToolUse ===
 
 impl<'a> ToolUse<'a> {
-    /// Before the call.
+    /// The input of hooks before the call.
     pub(super) fn before_call(&self) -> ToolSubject<'a> {
         ToolSubject {
             tool_name: self.tool,
@@ -121,12 +124,12 @@ impl<'a> ToolUse<'a> {
         }
     }
 
-    /// After it.
+    /// The input of hooks after the call.
     pub(super) fn after_call(&self, response: &'a Raw) -> ToolSubject<'a> {
         ToolSubject { tool_response: Some(response), ..self.before_call() }
     }
 
-    /// When a person is about to be asked.
+    /// The input of hooks when a person is about to be asked.
     pub(super) fn before_question(&self, because: &DecisionReason) -> ToolSubject<'a> {
         ToolSubject { reason: Some(because.to_string()), ..self.before_call() }
     }
@@ -141,10 +144,10 @@ impl<'a> ToolUse<'a> {
     }
 }
 
-// === impl Elicitation ===
+// === impl HookElicitation ===
 
 impl<'a> HookElicitation<'a> {
-    /// Before anybody was asked.
+    /// The input of hooks before a person is asked.
     pub(super) fn before_answer(&self) -> ElicitationSubject<'a> {
         let (url, requested_schema) = match self.kind {
             HookElicitationKind::Form { schema } => (None, Some(schema)),
@@ -153,7 +156,7 @@ impl<'a> HookElicitation<'a> {
         ElicitationSubject { message: Some(self.message), url, requested_schema, ..self.bare() }
     }
 
-    /// After somebody answered.
+    /// The input of hooks after a person has answered.
     pub(super) fn after_answer(&self, given: &'a ElicitationAnswer) -> ElicitationSubject<'a> {
         let content = given.content.as_ref();
         ElicitationSubject { action: Some(given.action), content, ..self.bare() }
@@ -185,7 +188,7 @@ impl<'a> HookElicitation<'a> {
     }
 }
 
-/// The object, or why there is none.
+/// The encoded input, or why it could not be encoded.
 pub(super) type EncodedInput = Result<Raw, serde_json::Error>;
 
 fn encode_input(
@@ -205,7 +208,7 @@ fn encode_input(
     })
 }
 
-/// Hooks know no mode in which the client decides; to them it is the usual one.
+/// The word for a mode. Hooks know no mode in which the client decides; it is reported as the default mode.
 fn mode_word(mode: Mode) -> &'static str {
     match mode {
         Mode::Client => Mode::Default.word(),

@@ -1,7 +1,8 @@
-//! Which names a hook is for.
+//! Matchers of hooks: which tool or server names a hook is for.
 //!
-//! Absent, empty and `*` match every name. Words alone, separated by `|` or `,`, are names and match
-//! whole. Anything else is a regular expression and matches anywhere in a name, unless it is anchored.
+//! Used by `hooks`, which compiles them once. An absent matcher, an empty one and `*` match every name. Words
+//! separated by `|` or `,` are names and match whole. Any other text is a regular expression and matches anywhere
+//! in a name, unless it is anchored.
 
 use regex::Regex;
 use switchboard_config::HookEvent;
@@ -11,11 +12,11 @@ pub(super) enum HookMatcher {
     All,
     Names(Vec<String>),
     Pattern(Regex),
-    /// Not a regular expression that we know; the text says why.
+    /// The text is not a valid regular expression. Holds the error.
     Unreadable(String),
 }
 
-// === impl Matcher ===
+// === impl HookMatcher ===
 
 impl HookMatcher {
     pub(super) fn read(text: Option<&str>) -> Self {
@@ -42,7 +43,7 @@ impl HookMatcher {
         matches!(self, Self::Unreadable(_))
     }
 
-    /// What is wrong with it, as the end of a sentence about the hook.
+    /// Describes the fault of the matcher, as the end of a sentence about the hook.
     pub(super) fn flaw(&self, event: HookEvent) -> Option<String> {
         match self {
             Self::Unreadable(why) => {
@@ -50,7 +51,7 @@ impl HookMatcher {
                     HookEvent::PreToolUse => "so every call is asked about",
                     _ => "so it never runs",
                 };
-                // The engine draws a picture of the place over several lines; its last line is the reason.
+                // The error of `regex` points at the place over several lines; the last line is the reason.
                 let why = why.lines().last().unwrap_or_default().trim_start_matches("error: ");
                 Some(format!("has a matcher that cannot be read, {outcome}: {why}"))
             }
@@ -79,7 +80,7 @@ fn is_of_tools(event: HookEvent) -> bool {
     !matches!(event, HookEvent::Elicitation | HookEvent::ElicitationResult)
 }
 
-/// `mcp__server` without a tool.
+/// Whether a name is `mcp__server` without a tool.
 fn is_server_alone(name: &str) -> bool {
     name.strip_prefix("mcp__").is_some_and(|rest| !rest.contains("__"))
 }

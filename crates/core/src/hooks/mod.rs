@@ -1,20 +1,21 @@
-//! Commands a person runs around calls.
+//! Hooks: commands of the person that run before and after calls, and around questions.
 //!
-//! A hook is a command line and a matcher. At its event it gets one JSON object on standard input and may
-//! answer with one on standard output, or by how it exits; the names of the members are those that Claude
-//! Code documents for its hooks, so that existing ones work.
+//! Used by `dispatch` (`tool`, `consent`, `elicit`, `tasks`); built by `engine::supervisor::apply`. A hook is a
+//! command line and a matcher. At its event it gets one JSON object on standard input and may answer with one on
+//! standard output, or by its exit code. The members have the names that Claude Code documents for its hooks, so
+//! that existing hooks work.
 //!
-//! | it ends with | and says | which means |
+//! | exit | standard output | meaning |
 //! |---|---|---|
-//! | 0 | a JSON object | what the object says |
+//! | 0 | a JSON object | the members of the object |
 //! | 0 | anything else | nothing |
 //! | 2 | | it blocks; its standard error is the reason |
-//! | anything else, too late, or not at all | | it failed: a note, and nothing is blocked |
+//! | anything else, a timeout, or a failed start | | it failed: a note, and nothing is blocked |
 //!
-//! Where a hook *before* a call cannot be understood, be it its matcher or its answer, the call is asked
-//! about: protection that cannot be read must not be protection that is gone.
+//! Where the matcher or the answer of a hook *before* a call cannot be parsed, a person is asked about the call: a
+//! broken protection must not become no protection.
 //!
-//! This module refuses to know what a verdict leads to, and whether changed input is valid.
+//! It does not decide about calls (`permission::judge`), and does not validate changed input (`dispatch`).
 
 mod answer;
 mod elicitation_events;
@@ -41,12 +42,12 @@ use matcher::HookMatcher;
 /// The hooks of a workspace.
 #[derive(Debug)]
 pub struct Hooks {
-    /// In the order they were configured.
+    /// The hooks in the order of the configuration.
     hooks: Vec<CompiledHook>,
     runner: HookRunner,
 }
 
-/// A hook whose matcher was read, or not.
+/// A hook with its compiled matcher, which may be unreadable.
 #[derive(Debug)]
 struct CompiledHook {
     hook: Hook,
@@ -56,7 +57,7 @@ struct CompiledHook {
 // === impl Hooks ===
 
 impl Hooks {
-    /// Reads the matchers, once.
+    /// Compiles the matchers, once. Returns a problem for each hook that can never run.
     pub fn new(hooks: &[Hook], runner: HookRunner) -> (Self, Vec<EngineProblem>) {
         let mut problems = Vec::new();
         let mut read = |hook: &Hook| {
@@ -68,19 +69,19 @@ impl Hooks {
         (Self { hooks, runner }, problems)
     }
 
-    /// What commands run with.
+    /// Returns the runner of the commands.
     pub fn runner(&self) -> &HookRunner {
         &self.runner
     }
 
-    /// Whether anything happens at this event. `name` is the tool's full name, or the server's for the
-    /// events of elicitation. Meant to be asked first, since most calls have no hook.
+    /// Whether a hook runs at this event. `name` is the tool's full name, or the server's for the events of
+    /// elicitation. Callers ask this first, since most calls have no hook.
     pub fn has(&self, event: HookEvent, name: &str) -> bool {
         self.hooks.iter().any(|ready| ready.hook.event == event && ready.concerns(name))
     }
 
-    /// Runs every hook that matches, all at once, and returns what they say in the order they stand. A
-    /// command that stands twice runs once.
+    /// Runs every matching hook, all at once, and returns their answers in the order of the configuration. A
+    /// command that is configured twice runs once.
     async fn run(
         &self,
         event: HookEvent,
@@ -110,14 +111,15 @@ fn problem(hook: &Hook, flaw: &str) -> EngineProblem {
 // === impl CompiledHook ===
 
 impl CompiledHook {
-    /// A matcher that cannot be read matches everything before a call, where it leads to a question, and
-    /// nothing elsewhere.
+    /// Whether the hook runs for `name`. An unreadable matcher matches every name before a call, where it leads to
+    /// a question, and no name at other events.
     fn concerns(&self, name: &str) -> bool {
         let guards = self.hook.event == HookEvent::PreToolUse;
         self.matcher.matches(name) || (self.matcher.is_unreadable() && guards)
     }
 
-    /// One whose matcher cannot be read runs nothing, and so never in place of another.
+    /// Whether two hooks run an equal command. A hook with an unreadable matcher runs nothing, so it never replaces
+    /// another.
     fn runs_same(&self, other: &Self) -> bool {
         self.hook.command == other.hook.command
             && self.hook.start_folder == other.hook.start_folder

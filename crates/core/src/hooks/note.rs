@@ -1,30 +1,32 @@
-//! What is worth telling about a hook that decided nothing.
+//! Notes for the person about hooks that ran: failures, unreadable answers and messages.
+//!
+//! Made by `hooks::answer`; `dispatch::stage` writes them to the server's log.
 
 use serde::Serialize;
 use switchboard_config::{Hook, HookEvent, SourceLocation};
 
-/// Something a person may want to know about a hook that ran.
+/// A note about a hook that ran.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct HookNote {
-    /// When it ran.
+    /// The event at which the hook ran.
     pub event: HookEvent,
-    /// Where it stands.
+    /// The location of the hook in the configuration.
     pub at: SourceLocation,
-    /// What kind of note this is.
+    /// The kind of the note.
     pub kind: HookNoteKind,
-    /// The words, safe to show.
+    /// The text, safe to show.
     pub message: String,
 }
 
-/// What kind of note it is.
+/// The kind of a note.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HookNoteKind {
-    /// It failed, and so decided nothing.
+    /// The hook failed, and so decided nothing.
     Failed,
-    /// It answered, and the answer cannot be read.
+    /// The hook's answer cannot be parsed.
     Unreadable,
-    /// It has something to say to the person.
+    /// The hook has a message for the person.
     Message,
 }
 

@@ -1,4 +1,8 @@
-//! Running one command: JSON in, bytes out, a deadline, and nothing left behind.
+//! Runs one command in a shell: JSON on standard input, bytes from standard output, a deadline, and no process left
+//! behind.
+//!
+//! Used by hooks and by the classifier command (`permission::classifier`). It does not interpret the output
+//! (`hooks::answer`).
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -15,30 +19,30 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::unix::pipe;
 use tokio::time::{Instant, timeout_at};
 
-/// As much of standard output as is read.
+/// How many bytes of standard output are read.
 const MAX_STDOUT_BYTES: u64 = 1024 * 1024;
-/// Where existing hooks look for the project they are in.
+/// The variable in which existing hooks look for the project.
 const PROJECT_DIR_VARIABLE: &str = "CLAUDE_PROJECT_DIR";
 
-/// What commands run with.
+/// Runs commands of hooks and of the classifier.
 #[derive(Debug, Clone)]
 pub struct HookRunner {
-    /// What keeps them from outliving us.
+    /// Ends the commands' processes together with this process.
     pub guard: ProcessGuard,
-    /// Their whole environment; `CLAUDE_PROJECT_DIR` is added where it is missing.
+    /// The whole environment of the commands; `CLAUDE_PROJECT_DIR` is added where it is missing.
     pub environment: Vec<(OsString, OsString)>,
-    /// The caller's project: what they are told of. Where they start is another thing.
+    /// The caller's project, for `CLAUDE_PROJECT_DIR`. Commands start in a folder of their own.
     pub project: PathBuf,
 }
 
-/// A command that ended by itself.
+/// The output of a command that exited within its deadline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandOutput {
-    /// How.
+    /// The exit status.
     pub exit: ProcessExit,
-    /// All it wrote.
+    /// All bytes of standard output.
     pub stdout: Vec<u8>,
-    /// The end of what it complained about, as it was written.
+    /// The last part of standard error, unchanged.
     pub stderr: String,
 }
 
@@ -46,25 +50,25 @@ pub struct CommandOutput {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HookRunError {
-    /// It could not be started.
+    /// The command could not be started.
     #[error("it could not be started: {0}")]
     Start(#[from] SpawnError),
-    /// It took too long, and was stopped.
+    /// The command took too long, and was stopped.
     #[error("it took longer than {} s and was stopped", .0.as_secs())]
     TooSlow(Duration),
-    /// It wrote too much, and was stopped.
+    /// The command wrote too much, and was stopped.
     #[error("it wrote more than {MAX_STDOUT_BYTES} bytes and was stopped")]
     TooMuch,
-    /// Its pipes failed.
+    /// The pipes of the command failed.
     #[error("its pipes failed: {0}")]
     Pipe(#[from] io::Error),
 }
 
-// === impl Runner ===
+// === impl HookRunner ===
 
 impl HookRunner {
-    /// Runs `command` in a shell that starts in `start_folder`, with `input` and nothing else on its standard input.
-    /// Past the deadline, or when it writes too much, it is stopped with everything it started, which takes a moment
+    /// Runs `command` in a shell that starts in `start_folder`, with only `input` on its standard input. A command
+    /// that passes the deadline or writes too much is stopped with every process it started, which takes a moment
     /// more.
     pub async fn run(
         &self,
@@ -105,7 +109,7 @@ impl HookRunner {
     }
 }
 
-/// Speaks and listens at once: a command may answer before it has read everything.
+/// Writes and reads at once: a command may answer before it has read all of its input.
 async fn talk(
     stdin: pipe::Sender,
     stdout: pipe::Receiver,
@@ -116,7 +120,7 @@ async fn talk(
     Ok((process.wait_exit().await, answer))
 }
 
-/// A command need not listen.
+/// Writes the input. A command need not read it, so a closed pipe is no error.
 async fn tell(mut stdin: pipe::Sender, input: &Raw) -> Result<(), HookRunError> {
     match stdin.write_all(input.as_str().as_bytes()).await {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),

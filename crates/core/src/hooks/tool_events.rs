@@ -1,4 +1,7 @@
-//! The events around a call: before it, after it, and when a person is about to be asked.
+//! The hook events around a tool call: before it, after it, and when a person is about to be asked.
+//!
+//! Used by `dispatch::tool`, `dispatch::tasks` and `dispatch::consent`. Running and parsing hooks is in
+//! `hooks::runner` and `hooks::answer`.
 
 use switchboard_config::HookEvent;
 use switchboard_wire::json::Raw;
@@ -8,50 +11,50 @@ use super::input::ToolSubject;
 use super::{HookNote, Hooks, ToolUse};
 use crate::permission::{DecisionReason, HookVerdict};
 
-/// What the hooks before a call say together.
+/// The combined answer of the hooks before a call.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PreToolUse {
-    /// Whether it may happen: a deny wins over an ask, an ask over an allow.
+    /// Whether the call may happen: a deny wins over an ask, an ask over an allow.
     pub verdict: HookVerdict,
-    /// Input to use instead, of the last hook that gives one. Not validated.
+    /// The arguments to use instead, of the last hook that gives any. Not validated.
     pub updated_input: Option<Raw>,
-    /// Words for the model, in the order of the hooks.
+    /// Text for the model, in the order of the hooks.
     pub context: Vec<String>,
-    /// Words for the person.
+    /// Notes for the person.
     pub notes: Vec<HookNote>,
 }
 
-/// What the hooks after a call say together.
+/// The combined answer of the hooks after a call.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PostToolUse {
     /// Why the result should not be relied on, of the first hook that says so. The call did happen.
     pub blocked: Option<String>,
-    /// A result to show instead, of the last hook that gives one.
+    /// The result to show instead, of the last hook that gives one.
     pub updated_output: Option<Raw>,
-    /// Words for the model, in the order of the hooks.
+    /// Text for the model, in the order of the hooks.
     pub context: Vec<String>,
-    /// Words for the person.
+    /// Notes for the person.
     pub notes: Vec<HookNote>,
 }
 
-/// What the hooks say in place of a person who is about to be asked.
+/// The combined answer of the hooks in place of a person who is about to be asked.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PermissionRequest {
-    /// Their answer; none leaves it to the person. A deny wins over an allow.
+    /// The answer; `None` leaves it to the person. A deny wins over an allow.
     pub answer: Option<PermissionAnswer>,
-    /// Words for the person.
+    /// Notes for the person.
     pub notes: Vec<HookNote>,
 }
 
 /// An answer in place of a person's.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PermissionAnswer {
-    /// It may happen.
+    /// The call may happen.
     Allow {
-        /// Input to use instead. Not validated.
+        /// The arguments to use instead. Not validated.
         updated_input: Option<Raw>,
     },
-    /// It must not happen.
+    /// The call must not happen.
     Deny {
         /// Why, safe to show.
         reason: String,
@@ -91,7 +94,7 @@ impl Hooks {
         outcome
     }
 
-    /// Runs the hooks that may answer in place of a person, who is asked for the reason given.
+    /// Runs the hooks that may answer in place of a person, who would be asked because of `because`.
     pub async fn permission_request(
         &self,
         tool_use: &ToolUse<'_>,
@@ -142,7 +145,7 @@ impl PreToolUse {
     }
 }
 
-/// A deny wins over an ask, an ask over an allow; of equals the first counts.
+/// The rank of a verdict: a deny wins over an ask, an ask over an allow; of equals the first counts.
 fn strength(verdict: &HookVerdict) -> u8 {
     match verdict {
         HookVerdict::None => 0,
@@ -164,7 +167,7 @@ fn verdict(answer: &HookAnswer) -> HookVerdict {
     }
 }
 
-/// A word that is no decision was meant as one.
+/// The decision in a hook's answer. An unknown word was meant as a decision, so it leads to a question.
 fn decision(said: &HookOutput) -> HookVerdict {
     let reason = said.reason();
     let word = said.specific.permission_decision.as_ref().or(said.decision.as_ref());

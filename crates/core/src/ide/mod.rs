@@ -1,9 +1,11 @@
-//! Editors that are open: an extension of each leaves a file that says where it listens and with which token.
+//! Discovery of open editors: reads the lock files in which editor extensions give their port and token.
 //!
-//! The files lie in one folder, named `<port>.lock`. One counts while its process runs and one of its folders holds the
-//! project, or lies in it. Only the tools meant for it are shown of an editor.
+//! Used by `sources` and the commands, which add the editor as a server with [`add_editor`]. The files are in one
+//! folder, named `<port>.lock`. A file counts while its process runs and one of its folders contains the project,
+//! or lies in it. Of an editor's tools the catalog shows `getDiagnostics` and `executeCode`, or those that
+//! `ideTools` names.
 //!
-//! The hub and the commands add the editor to whatever files desire with [`add_editor`]; nothing is connected to here.
+//! It does not connect to editors: the entry that it adds is connected like any other.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,25 +19,25 @@ use switchboard_wire::sanitize;
 
 use crate::problem::{EngineProblem, EngineProblemKind};
 
-/// The largest file that is read; a longer one is not of this kind.
+/// The largest lock file that is read; a longer file is not a lock file.
 const MAX_LOCK_FILE_BYTES: u64 = 64 * 1024;
-/// Files that are looked at.
+/// How many lock files are read.
 const MAX_LOCK_FILES: usize = 256;
 
-/// An editor that is open.
+/// An open editor.
 #[derive(Clone, PartialEq, Eq)]
 pub struct OpenEditor {
-    /// What it calls itself.
+    /// The name that the editor gives itself.
     pub name: String,
-    /// The folders that are open in it.
+    /// The folders that are open in the editor.
     pub folders: Vec<PathBuf>,
     file: PathBuf,
     transport: Transport,
-    /// How well it fits the project; more is better.
+    /// How well its folders fit the project; more is better.
     fits: usize,
 }
 
-/// What such a file says.
+/// The content of a lock file.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct EditorLockFile {
@@ -48,7 +50,7 @@ struct EditorLockFile {
     auth_token: Option<String>,
 }
 
-/// Where extensions of editors say how they are reached.
+/// Returns the folder of the lock files.
 pub fn lock_folder(surroundings: &HostContext) -> PathBuf {
     let named = surroundings.env.get("SWITCHBOARD_IDE_DIR");
     match named.filter(|folder| !folder.trim().is_empty()) {
@@ -57,8 +59,9 @@ pub fn lock_folder(surroundings: &HostContext) -> PathBuf {
     }
 }
 
-/// Adds the editor in which the project is open as a server, unless one of its name is configured or only what was given
-/// for this run counts. Whoever watches files is told of those that editors leave. Gives the files that cannot be read.
+/// Adds the editor in which the project is open as a server, unless a server of that name is configured or only the
+/// configuration of this run counts. Adds the lock folder to the watched files. Returns the lock files that cannot
+/// be read, as problems.
 pub fn add_editor(
     desired: &mut Desired,
     surroundings: &HostContext,
@@ -77,7 +80,7 @@ pub fn add_editor(
     problems
 }
 
-/// The editors in which the project at `root` is open, best fit first, and files that cannot be read.
+/// Returns the editors in which the project at `root` is open, best fit first, and lock files that cannot be read.
 pub fn find_editors(folder: &Path, root: &Path) -> (Vec<OpenEditor>, Vec<EngineProblem>) {
     let (mut editors, mut problems) = (Vec::new(), Vec::new());
     for file in lock_files(folder) {
@@ -90,7 +93,7 @@ pub fn find_editors(folder: &Path, root: &Path) -> (Vec<OpenEditor>, Vec<EngineP
     (editors, problems)
 }
 
-// === impl Editor ===
+// === impl OpenEditor ===
 
 impl OpenEditor {
     fn of(lock: EditorLockFile, file: PathBuf, root: &Path) -> Option<Self> {
@@ -116,7 +119,8 @@ impl OpenEditor {
         Some(Self { name, folders: lock.workspace_folders, file, transport, fits })
     }
 
-    /// The editor as a server, for [`Desired::add_found`](switchboard_config::Desired::add_discovered) to judge.
+    /// Returns the editor as a discovered server, for
+    /// [`Desired::add_discovered`].
     pub fn to_found_server(&self) -> DiscoveredServer {
         let at = SourceOrigin::file(&self.file).start();
         DiscoveredServer {
@@ -128,7 +132,7 @@ impl OpenEditor {
         }
     }
 
-    /// The entry as it would be written, without its token.
+    /// Builds the entry as a person would write it, without the token.
     fn template(&self, at: &SourceLocation) -> ConfigNode {
         let text = |name: &str, text: &str| ConfigMember {
             key: name.to_owned(),
@@ -146,7 +150,7 @@ impl OpenEditor {
 }
 
 impl std::fmt::Debug for OpenEditor {
-    // The token is a secret.
+    // Leaves the token out: it is a secret.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Editor")
             .field("name", &self.name)
@@ -155,7 +159,7 @@ impl std::fmt::Debug for OpenEditor {
     }
 }
 
-/// The files, in a stable order. A folder that is not there holds none.
+/// Returns the lock files in a stable order; empty if the folder does not exist.
 fn lock_files(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let files = entries.flatten().map(|entry| entry.path());
@@ -165,7 +169,7 @@ fn lock_files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Only what this user owns: whoever else could write there would be given our calls.
+/// Reads a lock file that this user owns. Another user's file could direct our calls to that user's server.
 fn read_lock_file(file: &Path) -> Result<EditorLockFile, String> {
     use std::os::unix::fs::MetadataExt as _;
 
@@ -194,7 +198,7 @@ fn lock_file_problem(file: &Path, reason: &str) -> EngineProblem {
 mod tests {
     use super::*;
 
-    /// Looks for the editors of `/work/app` among files with these names and texts.
+    /// Finds the editors of `/work/app` among lock files with these names and texts.
     fn found(files: &[(&str, &str)]) -> (Vec<String>, usize) {
         let folder = tempfile::tempdir().unwrap();
         for (name, text) in files {

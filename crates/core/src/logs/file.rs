@@ -1,4 +1,6 @@
-//! One log file: lines with their time, rotated when it is large.
+//! One log file: writes lines with their time, and rotates the file when it is full.
+//!
+//! Used by `logs::writer`. The queue before it is in `logs::queue`; reading is in `logs::tail` and `logs::follow`.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -14,18 +16,18 @@ use super::{
     timestamp::format_timestamp,
 };
 
-/// How large a file may become.
+/// The size at which a file is rotated.
 const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
-/// How many files a log has, the one written to included.
+/// How many files a log has, the current one included.
 pub(crate) const FILES_PER_LOG: usize = 4;
 
-/// The file written to.
+/// The current file of one log.
 #[derive(Debug)]
 pub(super) struct LogFile {
     path: PathBuf,
     out: BufWriter<File>,
     bytes: u64,
-    /// The last line has not ended.
+    /// The last line has no line break yet.
     in_line: bool,
 }
 
@@ -40,7 +42,7 @@ impl LogFile {
         Ok(Self { path: path.to_owned(), out: BufWriter::new(file), bytes, in_line })
     }
 
-    /// Writes what waited. All of it is in the file when this returns.
+    /// Writes a batch. All of its entries are in the file when this returns.
     pub(super) fn write(&mut self, batch: &LogBatch) -> io::Result<()> {
         let stamp = format_timestamp(SystemTime::now());
         for entry in &batch.entries {
@@ -87,7 +89,7 @@ impl LogFile {
         Ok(())
     }
 
-    /// Files are changed between lines, so that each one can be read alone.
+    /// Begins a line with its time. Rotates only between lines, so that each file can be read alone.
     fn begin(&mut self, stamp: &str) -> io::Result<()> {
         if self.bytes >= MAX_FILE_BYTES {
             self.rotate()?;

@@ -1,4 +1,7 @@
-//! A log read as it grows, over rotations.
+//! Follows a log file as it grows, across rotations.
+//!
+//! Used by `ServerLogs::follow`, by the audit log's follower and by the hub's admin page. It polls; it does not use
+//! file events.
 
 use std::{
     fs::{self, File},
@@ -12,20 +15,20 @@ use tokio::task::JoinHandle;
 
 use super::{READ_TIMEOUT, file::FILES_PER_LOG, off_the_runtime, rotated_path};
 
-/// How often a file is looked at that does not grow.
+/// How often a file is polled that does not grow.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
-/// The most that is read at once.
+/// How many bytes one read takes at most.
 const MAX_READ_BYTES: u64 = 256 * 1024;
-/// A line that is longer is handed out in parts.
+/// A longer line is returned in parts.
 const MAX_LINE_BYTES: usize = 64 * 1024;
 
-/// A reader that waits for more.
+/// Reads new lines of a log and waits for more.
 #[derive(Debug)]
 pub struct LogFollower {
     state: FollowState,
 }
 
-/// Whoever drops a wait and waits again finds the read where it was.
+/// Kept between polls, so that a caller that drops `next_lines` and calls it again loses no lines.
 #[derive(Debug)]
 enum FollowState {
     Resting(LogReader),
@@ -37,14 +40,14 @@ enum FollowState {
 struct LogReader {
     path: PathBuf,
     file: Option<File>,
-    /// The beginning of a line whose end has not been written.
+    /// The beginning of a line that has no line break yet.
     rest: Vec<u8>,
 }
 
-// === impl Follow ===
+// === impl LogFollower ===
 
 impl LogFollower {
-    /// Follows the log at `path` from its end on. It need not be there yet.
+    /// Follows the log at `path` from its end on. The file need not exist yet.
     pub(crate) async fn open(path: PathBuf) -> io::Result<Self> {
         let reader = off_the_runtime(move || {
             let mut file = open_if_present(&path)?;
@@ -56,7 +59,7 @@ impl LogFollower {
         Ok(Self { state: FollowState::Resting(reader.await?) })
     }
 
-    /// Waits for lines and returns them, at least one. May be dropped while it waits.
+    /// Waits for lines and returns at least one. Cancel-safe.
     pub async fn next_lines(&mut self) -> io::Result<Vec<String>> {
         loop {
             let lines = self.read().await?;
@@ -94,10 +97,10 @@ impl LogFollower {
     }
 }
 
-// === impl Reader ===
+// === impl LogReader ===
 
 impl LogReader {
-    /// The lines that are there now.
+    /// Reads the lines that are in the file now.
     fn read(&mut self) -> io::Result<Vec<String>> {
         if self.file.is_none() {
             self.file = open_if_present(&self.path)?;
@@ -110,7 +113,7 @@ impl LogReader {
         Ok(self.lines())
     }
 
-    /// At a file's end: goes on with the one that came after it, if one did.
+    /// At the end of a rotated file, goes on with the file that came after it.
     fn follow_rotation(&mut self) -> io::Result<()> {
         let Some(file) = &mut self.file else { return Ok(()) };
         let ours = file.metadata()?;
@@ -122,7 +125,7 @@ impl LogReader {
         match age {
             Some(0) => {}
             Some(age) => self.file = open_if_present(&rotated_path(&self.path, age - 1))?,
-            // It is gone altogether; the oldest that is left comes next.
+            // The file was deleted by rotation; the oldest remaining file comes next.
             None => {
                 let oldest = (0..FILES_PER_LOG)
                     .rev()
@@ -134,7 +137,7 @@ impl LogReader {
         Ok(())
     }
 
-    /// Takes the whole lines out of what was read.
+    /// Takes the whole lines out of the bytes read.
     fn lines(&mut self) -> Vec<String> {
         let whole = match memchr::memrchr(b'\n', &self.rest) {
             Some(end) => end + 1,

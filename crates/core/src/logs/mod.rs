@@ -1,10 +1,11 @@
-//! What servers write to their standard error, kept in rotated files.
+//! Server logs: the standard error of server processes, kept in rotated files.
 //!
-//! A child's output is taken without waiting: it goes to a bounded queue, and one thread writes it down, each
-//! line with the time. A flood that the disk cannot follow is dropped and counted; it never holds up the child,
-//! the runtime, or another server's log.
+//! Used by the engine, by `switchboard logs`, by plugin workers and by the hub's admin page. A child's output is
+//! taken without waiting: it goes to a bounded queue, and one thread writes it, each line with its time. Output
+//! that the disk cannot keep up with is dropped and counted; it never holds up the child, the runtime, or another
+//! server's log.
 //!
-//! Text is kept as it came. Whoever shows it to a person cleans it first.
+//! It stores text unchanged. Code that shows a log to a person sanitizes it first.
 
 mod file;
 mod follow;
@@ -29,21 +30,21 @@ use crate::{EngineProblem, EngineProblemKind};
 
 pub use follow::LogFollower;
 pub use timestamp::format_timestamp;
-pub(crate) use timestamp::timestamp_bytes;
 
 pub(crate) use file::FILES_PER_LOG;
 
 use queue::LogQueues;
 
-/// How much of a server's name stands in its file's name.
+/// How many characters of a server's name go into its file's name.
 const MAX_NAME_CHARS: usize = 64;
-/// How long a reader waits for lines that are on their way to the disk.
+/// How long a reader waits for lines that are not on the disk yet.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How long a read may take.
+/// How long reading a log may take.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The logs of all servers. Clones share them; the last one to go ends the writing once all is written.
+/// The logs of all servers. Clones share them. When the last clone is dropped, the writer thread writes the rest
+/// and ends.
 #[derive(Debug, Clone)]
 pub struct ServerLogs {
     inner: Arc<LogsInner>,
@@ -55,27 +56,27 @@ struct LogsInner {
     queues: Arc<LogQueues>,
 }
 
-/// One server's way into its log.
+/// Takes the standard error of one server.
 struct LogSink {
     queues: Arc<LogQueues>,
     path: PathBuf,
 }
 
-/// Why logs could not be opened.
+/// The log folder could not be opened.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot open the logs in {}", .dir.display())]
 pub struct LogsError {
     /// The folder.
     pub dir: PathBuf,
-    /// Why not.
+    /// The error of the system.
     #[source]
     pub source: io::Error,
 }
 
-// === impl Logs ===
+// === impl ServerLogs ===
 
 impl ServerLogs {
-    /// Opens the logs in `dir`, which is made, private, if it is not there.
+    /// Opens the logs in the folder `dir`, which is created, private, if it is missing.
     pub fn open(dir: impl Into<PathBuf>) -> Result<Self, LogsError> {
         let dir = dir.into();
         let opened =
@@ -90,24 +91,24 @@ impl ServerLogs {
         }
     }
 
-    /// The folder they are in.
+    /// Returns the folder of the logs.
     pub fn folder(&self) -> &Path {
         &self.inner.dir
     }
 
-    /// Where a server's standard error goes. It takes chunks without waiting.
+    /// Returns the sink for a server's standard error. It takes chunks without waiting.
     pub fn sink(&self, server: &str, workspace: &str) -> Arc<dyn StderrSink> {
         let path = self.path(server, workspace);
         Arc::new(LogSink { queues: Arc::clone(&self.inner.queues), path })
     }
 
-    /// A note of our own in a server's log, on a line of its own.
+    /// Writes a note of Switchboard's own into a server's log, on a line of its own.
     pub fn write_note(&self, server: &str, workspace: &str, text: &str) {
         let text = text.replace(['\n', '\r'], " ");
         self.inner.queues.push_line(&self.path(server, workspace), &text);
     }
 
-    /// The file that a server's log is written to; older parts stand beside it as `.1`, `.2` and `.3`.
+    /// Returns the current file of a server's log; older files stand beside it as `.1`, `.2` and `.3`.
     pub fn path(&self, server: &str, workspace: &str) -> PathBuf {
         let digest = Sha256::digest(format!("{server}\0{workspace}"));
         let hash = digest.first_chunk().map_or(0, |start| u32::from_be_bytes(*start));
@@ -115,7 +116,7 @@ impl ServerLogs {
         self.inner.dir.join(format!("{name}-{hash:08x}.log"))
     }
 
-    /// The last lines of a server's log, oldest first; none if it has none.
+    /// Returns the last lines of a server's log, oldest first; empty if there is no log.
     pub async fn tail(
         &self,
         server: &str,
@@ -133,7 +134,7 @@ impl ServerLogs {
         LogFollower::open(self.path(server, workspace)).await
     }
 
-    /// Waits, for a moment at most, until what was taken so far is in the files.
+    /// Waits, for a moment at most, until the output taken so far is in the files.
     pub async fn settle(&self) {
         let queues = Arc::clone(&self.inner.queues);
         let waited = tokio::task::spawn_blocking(move || queues.wait_written(SETTLE_TIMEOUT)).await;
@@ -142,7 +143,7 @@ impl ServerLogs {
         }
     }
 
-    /// What went wrong with the disk last, if it has not worked since.
+    /// Returns the last error of the disk, unless a write has succeeded since.
     pub fn problem(&self) -> Option<EngineProblem> {
         let message = self.inner.queues.trouble()?;
         Some(EngineProblem::new(
@@ -152,7 +153,7 @@ impl ServerLogs {
     }
 }
 
-// === impl Inner ===
+// === impl LogsInner ===
 
 impl Drop for LogsInner {
     fn drop(&mut self) {
@@ -160,7 +161,7 @@ impl Drop for LogsInner {
     }
 }
 
-// === impl Sink ===
+// === impl LogSink ===
 
 impl StderrSink for LogSink {
     fn write(&self, chunk: &[u8]) {
@@ -168,7 +169,7 @@ impl StderrSink for LogSink {
     }
 }
 
-/// File work that must not hold up a runtime's thread.
+/// Runs blocking file work off the runtime's threads, with a timeout.
 pub(crate) async fn off_the_runtime<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
@@ -178,7 +179,7 @@ pub(crate) async fn off_the_runtime<T: Send + 'static>(
     }
 }
 
-/// The file that is `age` rotations old; the one written to is 0.
+/// Returns the path of the file that is `age` rotations old; the current file has age 0.
 pub(crate) fn rotated_path(path: &Path, age: usize) -> PathBuf {
     if age == 0 {
         return path.to_owned();

@@ -1,4 +1,7 @@
-//! What waits to be written: for each log so many bytes and no more.
+//! The bounded queue of log output between servers and the writer thread.
+//!
+//! Used by `logs` (push) and `logs::writer` (take). Each log may have `MAX_WAITING_BYTES` waiting; bytes beyond are
+//! dropped and counted. It does not touch the disk.
 
 use std::{
     collections::HashMap,
@@ -7,31 +10,32 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How much of one log may wait.
+/// How many bytes of one server's output may wait.
 const MAX_WAITING_BYTES: usize = 1024 * 1024;
-/// How much of our own notes may wait beside it: how a loud server ended must not drown in its output.
+/// How many bytes of notes may wait beside the output: the note on how a noisy server ended must not be dropped
+/// because of its output.
 const MAX_NOTE_BYTES: usize = 64 * 1024;
 
-/// All logs' queues. Pushing takes a lock for as long as copying a chunk takes, and never waits for the disk.
+/// The queues of all logs. `push` holds the lock only while it copies a chunk, and never waits for the disk.
 #[derive(Debug, Default)]
 pub(super) struct LogQueues {
     state: Mutex<LogQueueState>,
-    /// Something waits, or nothing more will.
+    /// Signals that output waits, or that the queues are closed.
     filled: Condvar,
-    /// All that waited is written.
+    /// Signals that all waiting output is written.
     written: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct LogQueueState {
     waiting: HashMap<PathBuf, LogBatch>,
-    /// The writer has something in its hands.
+    /// The writer has taken batches and writes them.
     writing: bool,
     closed: bool,
     trouble: Option<String>,
 }
 
-/// What waits for one log, in order.
+/// The entries that wait for one log, in order.
 #[derive(Debug, Default)]
 pub(super) struct LogBatch {
     pub(super) entries: Vec<LogEntry>,
@@ -39,26 +43,26 @@ pub(super) struct LogBatch {
     notes: usize,
 }
 
-/// Something to write.
+/// An entry of a log.
 #[derive(Debug)]
 pub(super) enum LogEntry {
-    /// Output of the server, cut anywhere.
+    /// Output of the server, cut at any byte.
     Output(Vec<u8>),
-    /// A note of our own.
+    /// A note of Switchboard's own.
     Note(String),
-    /// So many bytes that nobody could write in time.
+    /// How many bytes were dropped because the writer was too slow.
     Dropped(u64),
 }
 
-// === impl Queues ===
+// === impl LogQueues ===
 
 impl LogQueues {
-    /// Adds a chunk of a server's output; what does not fit is counted and dropped.
+    /// Adds a chunk of a server's output; bytes that do not fit are counted and dropped.
     pub(super) fn push(&self, path: &Path, chunk: &[u8]) {
         self.add(path, |batch| batch.push(chunk));
     }
 
-    /// Adds a note of our own.
+    /// Adds a note.
     pub(super) fn push_line(&self, path: &Path, text: &str) {
         self.add(path, |batch| batch.push_note(text));
     }
@@ -76,7 +80,7 @@ impl LogQueues {
         self.filled.notify_one();
     }
 
-    /// Waits for something to write; `None` once all is written and nothing more will come.
+    /// Waits for batches; `None` once the queues are closed and empty.
     pub(super) fn take(&self) -> Option<HashMap<PathBuf, LogBatch>> {
         let mut state = self.state();
         state.writing = false;
@@ -91,7 +95,7 @@ impl LogQueues {
         Some(std::mem::take(&mut state.waiting))
     }
 
-    /// Waits until all is written; `false` if that takes longer.
+    /// Waits until all batches are written; `false` if that takes longer than `patience`.
     pub(super) fn wait_written(&self, patience: Duration) -> bool {
         let deadline = Instant::now() + patience;
         let mut state = self.state();
@@ -106,13 +110,13 @@ impl LogQueues {
         true
     }
 
-    /// Nothing more will come.
+    /// Closes the queues: no more output will come.
     pub(super) fn close(&self) {
         self.state().closed = true;
         self.filled.notify_one();
     }
 
-    /// Remembers what the disk said last; nothing once it works again.
+    /// Stores the last error of the disk; `None` once a write succeeds again.
     pub(super) fn set_trouble(&self, trouble: Option<String>) {
         self.state().trouble = trouble;
     }
@@ -126,7 +130,7 @@ impl LogQueues {
     }
 }
 
-// === impl Batch ===
+// === impl LogBatch ===
 
 impl LogBatch {
     fn push(&mut self, chunk: &[u8]) {

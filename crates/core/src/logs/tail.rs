@@ -1,4 +1,6 @@
-//! The end of a log, read backwards over as many files as it takes.
+//! Reads the last lines of a log, backwards over its rotated files.
+//!
+//! Used by `ServerLogs::tail`, for `switchboard logs` and the hub. It does not follow the log (`logs::follow`).
 
 use std::{
     fs::File,
@@ -8,12 +10,12 @@ use std::{
 
 use super::{file::FILES_PER_LOG, rotated_path};
 
-/// How much is read at a time.
+/// How many bytes are read at a time.
 const BLOCK_BYTES: u64 = 64 * 1024;
-/// How much is read in all; nobody reads more lines than that.
+/// How many bytes are read in all.
 const MAX_TAIL_BYTES: usize = 8 * 1024 * 1024;
 
-/// The last `lines` lines of the log at `path`, oldest first.
+/// Returns the last `lines` lines of the log at `path`, oldest first.
 pub(super) fn tail(path: &Path, lines: usize) -> io::Result<Vec<String>> {
     let mut bytes = Vec::new();
     for age in 0..FILES_PER_LOG {
@@ -47,7 +49,7 @@ fn prepend(mut file: File, lines: usize, bytes: &mut Vec<u8>) -> io::Result<()> 
     Ok(())
 }
 
-/// One break more than lines: the first line has to be whole.
+/// Whether there are enough lines. Needs one line break more than lines: the first line has to be whole.
 fn enough(bytes: &[u8], lines: usize) -> bool {
     bytes.len() >= MAX_TAIL_BYTES || memchr::memchr_iter(b'\n', bytes).count() > lines
 }

@@ -1,15 +1,17 @@
-//! The time of a line, as RFC 3339 in UTC.
+//! Timestamps as RFC 3339 in UTC, with milliseconds.
+//!
+//! Used by the logs, the audit log, the gateway's tasks and the plugin crate. It does not parse timestamps.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// A moment as RFC 3339 has it: `2026-07-28T09:05:07.042Z`.
+/// Formats a time as RFC 3339: `2026-07-28T09:05:07.042Z`.
 pub fn format_timestamp(at: SystemTime) -> String {
     timestamp_bytes(at).into_iter().map(char::from).collect()
 }
 
-/// The bytes of [`stamp`]. There is one for every call.
-pub(crate) fn timestamp_bytes(at: SystemTime) -> [u8; 24] {
-    // Before 1970 only a broken clock is.
+/// The bytes of [`format_timestamp`].
+fn timestamp_bytes(at: SystemTime) -> [u8; 24] {
+    // Only a broken clock is before 1970.
     let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
     let (second, millis) = (since.as_secs() % 86_400, u64::from(since.subsec_millis()));
     let (year, month, day) = date(since.as_secs() / 86_400);
@@ -31,13 +33,14 @@ pub(crate) fn timestamp_bytes(at: SystemTime) -> [u8; 24] {
     text
 }
 
-/// The last two digits of a number.
+/// Returns the last two digits of a number.
 fn digits(number: u64) -> [u8; 2] {
     let digit = |number: u64| b'0' + u8::try_from(number % 10).unwrap_or_default();
     [digit(number / 10), digit(number)]
 }
 
-/// The date that is `days` after 1970-01-01. Years are counted from March, so that a leap day is a year's last.
+/// Returns year, month and day of the date that is `days` after 1970-01-01. Years count from March, so that the
+/// leap day is the last day of a year.
 fn date(days: u64) -> (u64, u64, u64) {
     const DAYS_PER_400_YEARS: u64 = 146_097; // days in 400 years
     let days = days + 719_468; // since 0000-03-01

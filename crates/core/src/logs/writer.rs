@@ -1,4 +1,7 @@
-//! The one thread that writes logs. It ends when nothing more will come.
+//! The one thread that writes all server logs.
+//!
+//! Started by `ServerLogs::open`. It takes batches from `logs::queue`, writes them with `logs::file`, and ends when
+//! the queues are closed.
 
 use std::{
     collections::HashMap,
@@ -13,10 +16,10 @@ use super::{
     queue::{LogBatch, LogQueues},
 };
 
-/// How many files are held open; the rest is opened again when it is written to.
+/// How many files stay open; others are opened again for each batch.
 const MAX_OPEN_FILES: usize = 64;
 
-/// Starts the thread.
+/// Starts the writer thread.
 pub(super) fn start(queues: Arc<LogQueues>) -> io::Result<()> {
     let write = move || {
         let mut files = HashMap::new();
@@ -24,7 +27,7 @@ pub(super) fn start(queues: Arc<LogQueues>) -> io::Result<()> {
             let mut trouble = None;
             for (path, batch) in batches {
                 if let Err(error) = write(&mut files, &path, &batch) {
-                    // Whatever became of the file, the next batch finds out afresh.
+                    // The next batch opens the file anew, in whichever state this error left it.
                     files.remove(&path);
                     trouble = Some(format!("{}: {error}", path.display()));
                 }

@@ -1,8 +1,8 @@
-//! What the `auto` mode makes of a call that nothing else decides.
+//! The classifier: decides about calls in the `auto` mode that no rule, hook or answer decides.
 //!
-//! Where a command is configured it decides. Otherwise the tool's own hints do, and since they are the
-//! server's word, only a tool that neither writes nor reaches out goes unasked. A command that fails
-//! decides nothing: a person is asked, and told why.
+//! Used by `dispatch::consent`. A configured command decides. Without one the tool's annotations do; since they are
+//! the server's claim, only a tool that neither writes nor reaches outside is allowed without a question. Where the
+//! command fails, a person is asked, and told why.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,33 +15,33 @@ use switchboard_wire::sanitize;
 use super::{DecisionReason, PermissionVerdict, ToolAnnotations};
 use crate::hooks::{CommandOutput, HookRunner};
 
-/// How long the command may take.
+/// How long the classifier command may take.
 const CLASSIFIER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Decides what the `auto` mode leaves open.
+/// The classifier of the `auto` mode.
 #[derive(Debug, Clone)]
 pub enum CallClassifier {
-    /// By the tool's own hints.
+    /// Decides by the tool's annotations.
     Hints,
-    /// By a command.
+    /// Decides by a command.
     Command {
         /// The command line, run by a shell.
         command: String,
-        /// Where it starts.
+        /// The folder in which the command starts.
         start_folder: PathBuf,
-        /// What runs it.
+        /// Runs the command.
         runner: HookRunner,
     },
 }
 
-/// One call, as the command sees it.
+/// One call, as the classifier command sees it.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct ClassifierInput<'a> {
-    /// The tool, as the server calls it.
+    /// The tool's name, as the server lists it.
     pub tool: &'a str,
-    /// What it says about itself.
+    /// The tool's annotations.
     pub annotations: &'a ToolAnnotations,
-    /// What it is called with.
+    /// The arguments of the call.
     pub input: &'a Raw,
     /// The server's name, as configured.
     pub server: &'a str,
@@ -64,10 +64,10 @@ enum ClassifierDecision {
     Deny,
 }
 
-// === impl Classifier ===
+// === impl CallClassifier ===
 
 impl CallClassifier {
-    /// Decides about a call; never [`PermissionVerdict::Classify`].
+    /// Decides about a call; never returns [`PermissionVerdict::Classify`].
     pub async fn classify(&self, inquiry: &ClassifierInput<'_>) -> PermissionVerdict {
         match self {
             Self::Hints => classify_by_hints(*inquiry.annotations),

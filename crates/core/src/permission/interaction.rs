@@ -1,23 +1,26 @@
-//! Whether a tool wants a person to look at each call. It is the server's word, and only ever asks for more.
+//! Whether a tool's definition requires that a person looks at each call (`anthropic/requiresUserInteraction`).
+//!
+//! Used by `dispatch::consent` and `permission::judge`. It is the server's claim, and can only add questions, never
+//! remove one.
 
 use switchboard_wire::json::Raw;
 
-/// Whether a tool wants a person to look at each call.
+/// Whether a tool requires that a person looks at each call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ToolInteraction {
-    /// It does.
+    /// The tool requires it.
     Required,
-    /// It does not care.
+    /// The tool does not require it.
     #[default]
     Free,
 }
 
 const INTERACTION_META_KEY: &str = "anthropic/requiresUserInteraction";
 
-// === impl Interaction ===
+// === impl ToolInteraction ===
 
 impl ToolInteraction {
-    /// What a tool's definition asks for.
+    /// Reads the flag from a tool's definition.
     pub fn from_tool(tool: &Raw) -> Self {
         match flag(tool, &["_meta", INTERACTION_META_KEY]) {
             Some(true) => Self::Required,
@@ -26,7 +29,7 @@ impl ToolInteraction {
     }
 }
 
-/// A key that stands twice counts as absent.
+/// Reads a boolean. A key that occurs twice counts as absent.
 fn flag(tool: &Raw, path: &[&str]) -> Option<bool> {
     tool.get_path(path).ok().flatten()?.decode().ok()
 }

@@ -1,8 +1,10 @@
-//! The decision about one call, in one place and without side effects.
+//! The permission decision about one call, as a pure function.
 //!
-//! Deny (rule, hook, remembered) comes before ask, ask before allow, allow before the mode. Three things
-//! cut across: `plan` refuses what is not read-only whatever allows it, a tool that wants a person to look
-//! is always asked about, and what a person typed is not asked about again.
+//! Used by `dispatch::consent`. Deny (rule, hook, remembered) comes before ask, ask before allow, allow before the
+//! mode. Three rules cut across: `plan` refuses every tool that is not read-only, a tool that requires interaction
+//! always leads to a question, and a call that a person typed is not asked about again.
+//!
+//! It does not ask, log or remember.
 
 use std::fmt;
 
@@ -13,52 +15,52 @@ use super::{
     DecisionReason, RuleMatches, ToolAnnotations, ToolInteraction, ToolMemory, WorkspacePermissions,
 };
 
-/// One call, as far as permission cares.
+/// The facts about one call that matter for permission.
 #[derive(Debug, Clone, Copy)]
 pub struct PermissionSubject<'a> {
     /// The rules and the mode.
     pub permissions: &'a WorkspacePermissions,
-    /// The server, normalised and not cut.
+    /// The server's name, normalised and not cut.
     pub server: &'a str,
-    /// The tool, normalised and not cut.
+    /// The tool's name, normalised and not cut.
     pub tool: &'a str,
-    /// What the tool says about itself.
+    /// The tool's annotations.
     pub annotations: ToolAnnotations,
-    /// Whether it wants a person to look.
+    /// Whether the tool requires that a person looks at each call.
     pub interaction: ToolInteraction,
-    /// Whose tool it is.
+    /// Whether the tool is a server's or built in.
     pub origin: ToolOrigin,
-    /// Whether a person stands behind exactly this call.
+    /// Whether a person typed exactly this call.
     pub consent: UserConsent,
 }
 
-/// Whose tool is called.
+/// The origin of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToolOrigin {
-    /// A server's.
+    /// A tool of a server.
     Server,
-    /// Ours: listing resources, signing in.
+    /// A tool of Switchboard: listing resources, signing in.
     BuiltIn,
 }
 
 /// Whether a person stands behind a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UserConsent {
-    /// A person typed it.
+    /// A person typed the call.
     Typed,
-    /// A model made it, or nobody knows.
+    /// A model made the call, or the origin is not known.
     None,
 }
 
-/// What the hooks before a call say together.
+/// The combined verdict of the hooks before a call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum HookVerdict {
-    /// Nothing.
+    /// The hooks decide nothing.
     #[default]
     None,
-    /// It may happen.
+    /// The call may happen.
     Allow,
-    /// It must not happen.
+    /// The call must not happen.
     Deny {
         /// Why, safe to show.
         reason: String,
@@ -70,23 +72,23 @@ pub enum HookVerdict {
     },
 }
 
-/// What becomes of a call.
+/// The decision about a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "verdict", rename_all = "kebab-case")]
 pub enum PermissionVerdict {
-    /// It happens.
+    /// The call happens.
     Allow {
-        /// Why.
+        /// The reason.
         because: DecisionReason,
     },
-    /// It does not happen.
+    /// The call does not happen.
     Deny {
-        /// Why.
+        /// The reason.
         because: DecisionReason,
     },
     /// A person decides.
     Ask {
-        /// Why.
+        /// The reason to ask.
         because: DecisionReason,
     },
     /// The classifier decides.
@@ -139,7 +141,7 @@ fn deny_reason(
     }
 }
 
-/// The strongest reason to ask first: those that no remembered answer settles.
+/// The strongest reason to ask. Reasons that no remembered answer settles come first.
 fn ask_reason(
     subject: &PermissionSubject<'_>,
     ruling: RuleMatches<'_>,
@@ -182,7 +184,7 @@ fn decide_by_mode(subject: &PermissionSubject<'_>) -> PermissionVerdict {
     let because = DecisionReason::mode(mode);
     match (mode, subject.consent) {
         (Mode::Client, _) => PermissionVerdict::Allow { because: DecisionReason::Client },
-        // What plan refuses was refused long before.
+        // Tools that `plan` refuses were refused before this point.
         (Mode::BypassPermissions | Mode::Plan, _) => PermissionVerdict::Allow { because },
         (_, UserConsent::Typed) => PermissionVerdict::Allow { because: DecisionReason::Typed },
         (Mode::Default, UserConsent::None) => PermissionVerdict::Ask { because },
@@ -191,7 +193,7 @@ fn decide_by_mode(subject: &PermissionSubject<'_>) -> PermissionVerdict {
     }
 }
 
-// === impl Verdict ===
+// === impl PermissionVerdict ===
 
 impl fmt::Display for PermissionVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

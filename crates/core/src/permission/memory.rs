@@ -1,13 +1,14 @@
-//! What people answered, and for how long it counts.
+//! Remembered answers to permission questions, and how long each one counts.
 //!
-//! Session answers live in memory and are bounded: the oldest session is forgotten, and asked again. The
-//! others are kept by [`Store`] in user state. Looking an answer up compares the stamp of that file, and reads
-//! it only where another process has changed it, so that an answer taken back anywhere counts from the next
+//! Used by `dispatch::consent` (recall, remember), by `switchboard permissions` and by the hub's admin page (list,
+//! forget). Session answers live in memory and are bounded: the oldest session is forgotten, and asked again. Other
+//! answers are stored in user state (`permission::store`). A lookup compares the stamp of that file, and reads the
+//! file only where another process has changed it, so that an answer taken back in any process counts from the next
 //! call on.
 //!
-//! A yes is for exactly the server that was asked about, told by the digest of its signature, and for
-//! exactly the question. A no holds for whatever bears the server's name: changing a server's command must
-//! not be a way around it.
+//! A yes counts for exactly the server that was asked about, identified by the digest of its signature, and for
+//! exactly the question. A no counts for every server of that name: changing a server's command must not be a way
+//! around it.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -23,9 +24,9 @@ use super::store::{AnswerStore, FileStamp, StoredAnswer, StoredAnswers};
 use crate::EngineProblem;
 use crate::catalog::{ConfiguredServer, NameCollisions, NameStyle};
 
-/// Sessions whose answers are kept.
+/// How many sessions have their answers kept.
 const MAX_SESSIONS: usize = 1024;
-/// Answers kept of one session.
+/// How many answers of one session are kept.
 const MAX_ANSWERS_PER_SESSION: usize = 1024;
 
 /// For how long an answer counts.
@@ -44,48 +45,48 @@ pub enum AnswerLifetime {
     Never,
 }
 
-/// The tool an answer is about.
+/// The tool that an answer is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AnswerTarget<'a> {
     /// The root of the project.
     pub project: &'a Path,
     /// The server's name, as configured.
     pub server: &'a str,
-    /// The digest of what makes it that server: its command, or its URL.
+    /// The digest of the server's command or URL.
     pub signature: &'a str,
-    /// The tool, as the server calls it.
+    /// The tool's name, as the server lists it.
     pub tool: &'a str,
 }
 
-/// What is remembered about one tool.
+/// The remembered answers about one tool.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ToolMemory {
     no: bool,
     yes: Vec<(AskReason, AnswerLifetime)>,
 }
 
-/// An answer that lasts beyond its session, for people to look at and take back.
+/// An answer that lasts beyond its session, for people to inspect and take back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastingAnswer {
-    /// Names this answer; the same in every process.
+    /// The id of this answer, equal in every process.
     pub id: String,
-    /// For how long it counts: for this project, always, or never.
+    /// For how long the answer counts: for this project, always, or never.
     pub answer: AnswerLifetime,
-    /// The root of the only project it counts in.
+    /// The root of the only project in which the answer counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
     /// The server's name, as configured.
     pub server: String,
-    /// The tool, as the server calls it.
+    /// The tool's name, as the server lists it.
     pub tool: String,
     /// The question that was answered.
     pub question: AskReason,
 }
 
-/// Everything that is remembered. A handle: clones share it.
+/// All remembered answers. A handle: clones share them.
 #[derive(Debug, Clone)]
 pub struct PermissionMemory {
-    /// Where the lasting ones are kept; without it they last as long as this does.
+    /// The file of lasting answers; without one they last as long as this value.
     store: Option<AnswerStore>,
     shared: Arc<Mutex<MemoryState>>,
 }
@@ -93,23 +94,23 @@ pub struct PermissionMemory {
 #[derive(Debug)]
 struct MemoryState {
     kept: StoredAnswers,
-    /// The file that `kept` was read from, as it was then.
+    /// The stamp of the file when `kept` was read from it.
     stamp: Option<FileStamp>,
     sessions: SessionAnswers,
 }
 
 #[derive(Debug, Default)]
 struct SessionAnswers {
-    /// Oldest first.
+    /// Session ids, oldest first.
     order: VecDeque<String>,
     answers: HashMap<String, VecDeque<StoredAnswer>>,
 }
 
-// === impl Memory ===
+// === impl PermissionMemory ===
 
 impl PermissionMemory {
-    /// What user state remembers. A file that cannot be read is a problem and counts as empty. Reads a
-    /// small file: call it where blocking is fine.
+    /// Opens the answers in user state. A file that cannot be read is a problem and counts as empty. Reads a small
+    /// file: call it where blocking is fine.
     pub fn open(state_dir: &Path) -> (Self, Vec<EngineProblem>) {
         let store = AnswerStore::new(state_dir);
         let stamp = store.stamp();
@@ -121,7 +122,7 @@ impl PermissionMemory {
         (Self { store: Some(store), shared: Arc::new(Mutex::new(shared)) }, problems)
     }
 
-    /// A memory that keeps nothing on disk: what would last lasts as long as this does.
+    /// Makes a memory without a file: lasting answers last as long as this value.
     pub fn in_memory() -> Self {
         let shared = MemoryState {
             kept: StoredAnswers::default(),
@@ -131,7 +132,7 @@ impl PermissionMemory {
         Self { store: None, shared: Arc::new(Mutex::new(shared)) }
     }
 
-    /// What is remembered about a tool, in this session.
+    /// Returns the remembered answers about a tool, in this session.
     pub fn recall(&self, session: &str, target: &AnswerTarget<'_>) -> ToolMemory {
         self.follow_file();
         let shared = self.shared();
@@ -145,8 +146,8 @@ impl PermissionMemory {
         remembered
     }
 
-    /// Remembers an answer to a question. What is kept on disk is read again first, so that what another
-    /// process wrote meanwhile stays and is known from now on.
+    /// Remembers an answer to a question. Reads the file again first, so that answers of other processes stay in it
+    /// and count from now on.
     pub async fn remember(
         &self,
         session: &str,
@@ -167,19 +168,19 @@ impl PermissionMemory {
         }
     }
 
-    /// Forgets what was answered in a session that ended.
+    /// Forgets the answers of a session that ended.
     pub fn forget_session(&self, session: &str) {
         self.shared().sessions.forget(session);
     }
 
-    /// Every answer that lasts, by server and tool.
+    /// Returns every lasting answer, by server and tool.
     pub fn lasting_answers(&self) -> Vec<LastingAnswer> {
         self.follow_file();
         self.shared().kept.lasting_answers()
     }
 
-    /// Takes lasting answers back: those that `is_meant` picks. Gives the ones that were there. From the next
-    /// call on the question is asked again, in every process of this user.
+    /// Takes back the lasting answers that `is_meant` picks, and returns them. From the next call on the question
+    /// is asked again, in every process of this user.
     pub async fn forget(
         &self,
         is_meant: impl Fn(&LastingAnswer) -> bool + Send + 'static,
@@ -204,8 +205,8 @@ impl PermissionMemory {
         tokio::task::spawn_blocking(keep).await?
     }
 
-    /// Reads the file again where another process has changed it. One that cannot be understood any more
-    /// changes nothing: a *never* must not end because a disk fails.
+    /// Reads the file again where another process has changed it. A file that became unreadable changes nothing: a
+    /// *never* must not end because a disk fails.
     fn follow_file(&self) {
         let Some(store) = &self.store else { return };
         let stamp = store.stamp();
@@ -266,8 +267,8 @@ impl SessionAnswers {
 // === impl LastingAnswer ===
 
 impl LastingAnswer {
-    /// Whether a person means this answer by its id, its server, `server/tool`, or `mcp__server__tool`, as questions and
-    /// rules have it.
+    /// Whether `name` means this answer: its id, its server, `server/tool`, or `mcp__server__tool` as in questions
+    /// and rules.
     pub fn is_named(&self, name: &str) -> bool {
         let of_tool = || name.strip_prefix(&*self.server)?.strip_prefix('/');
         self.id == name
@@ -276,7 +277,7 @@ impl LastingAnswer {
             || self.full_names().any(|full| full == name)
     }
 
-    /// `mcp__server__tool`, for each scope that writes a server's name in its own way.
+    /// `mcp__server__tool`, once for each scope, since scopes normalise a server's name differently.
     fn full_names(&self) -> impl Iterator<Item = String> {
         let name = |scope| {
             let server = ConfiguredServer { name: &self.server, scope };
@@ -291,17 +292,17 @@ impl LastingAnswer {
 // === impl ToolMemory ===
 
 impl ToolMemory {
-    /// Nothing is remembered.
+    /// An empty memory.
     pub fn nothing() -> Self {
         Self::default()
     }
 
-    /// A person said yes to this question.
+    /// A memory in which a person said yes to this question.
     pub fn yes(question: AskReason, answer: AnswerLifetime) -> Self {
         Self { no: false, yes: vec![(question, answer)] }
     }
 
-    /// A person said no for good.
+    /// A memory in which a person said no for good.
     pub fn no() -> Self {
         Self { no: true, yes: Vec::new() }
     }

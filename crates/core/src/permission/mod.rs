@@ -1,10 +1,11 @@
-//! Whether a call may happen: rules, modes, hooks, remembered answers and the classifier, in one order.
+//! Permission: whether a call may happen, from rules, mode, hooks, remembered answers and the classifier, in one
+//! order.
 //!
-//! [`WorkspacePermissions`] are the rules of a workspace and its mode; `judge` is the whole decision, a pure
-//! function of what is known about one call. Where it says [`PermissionVerdict::Classify`] the [`CallClassifier`] has
-//! the word. [`PermissionMemory`] keeps what people answered.
+//! Used by `dispatch::consent`. [`WorkspacePermissions`] holds the rules of a workspace and its mode. `judge` makes
+//! the whole decision, a pure function of its arguments. Where it returns [`PermissionVerdict::Classify`], the
+//! [`CallClassifier`] decides. [`PermissionMemory`] keeps the answers of people.
 //!
-//! This module refuses to know who is asked and how, and it places no call.
+//! It does not ask people (`dispatch::consent`, `dispatch::question`), and makes no call.
 
 mod classifier;
 mod interaction;

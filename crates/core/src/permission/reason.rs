@@ -1,5 +1,7 @@
-//! Why a call was allowed, refused or asked about: a value, so that a log can keep it, a person can read
-//! it, and nobody has to read its text to decide anything.
+//! The reason of a permission decision, as a value that logs keep, people read and code matches on.
+//!
+//! Used by `dispatch`, the audit log, `remote`, the commands and the terminal UI. No code parses the text of a
+//! reason.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,23 +12,23 @@ use switchboard_config::{Mode, PermissionRule, Scope, SourceLocation};
 use super::AnswerLifetime;
 use crate::engine::QueueAccess;
 
-/// Why a verdict is what it is.
+/// The reason of a permission decision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "by", rename_all = "kebab-case")]
 pub enum DecisionReason {
-    /// A rule says so.
+    /// A rule decided.
     Rule(CitedRule),
-    /// A hook says so.
+    /// A hook decided.
     Hook {
-        /// What it said, safe to show; may be empty.
+        /// The hook's reason, safe to show; may be empty.
         reason: String,
     },
-    /// No rule or hook decides, and this is what the mode makes of that; or the mode forbids it.
+    /// No rule or hook decides, so the mode does; or the mode forbids the call.
     Mode {
         /// The mode.
         mode: Mode,
     },
-    /// The client has a prompt of its own, which decides.
+    /// The client asks the person itself.
     Client,
     /// A person answered this question before.
     Remembered {
@@ -37,36 +39,36 @@ pub enum DecisionReason {
     Person,
     /// A person typed the call.
     Typed,
-    /// The tool wants a person to look at each call.
+    /// The tool requires that a person looks at each call.
     Interaction,
-    /// The tool is our own.
+    /// The tool is built into Switchboard.
     BuiltIn,
-    /// The classifier of the `auto` mode says so.
+    /// The classifier of the `auto` mode decided.
     Classifier {
-        /// What it said, safe to show.
+        /// The classifier's reason, safe to show.
         reason: String,
     },
-    /// There was a reason to ask, and the mode asks nobody.
+    /// There was a reason to ask, and the mode asks no one.
     NobodyAsked {
         /// The reason to ask.
         ask: Box<DecisionReason>,
     },
 }
 
-/// A rule, and where it stands.
+/// A permission rule, and its location.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CitedRule {
-    /// As written.
+    /// The rule as written.
     #[serde(with = "shared")]
     pub text: Arc<str>,
-    /// Where it comes from.
+    /// The scope that the rule comes from.
     pub scope: Scope,
-    /// Where it stands.
+    /// The file, line and column of the rule.
     pub at: SourceLocation,
 }
 
-/// What an answer can be remembered for. An answer counts for exactly the question it was given to: a
-/// yes to "nothing decides this" does not silence an ask rule that somebody adds later.
+/// The question that a remembered answer belongs to. An answer counts for exactly one question: a yes to "no rule
+/// decides" does not silence an ask rule that is added later.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AskReason {
@@ -76,7 +78,7 @@ pub enum AskReason {
     Rule(String),
 }
 
-/// Text that many hold, as if each had its own.
+/// Serializes a shared text as a plain string.
 mod shared {
     use std::sync::Arc;
 
@@ -94,8 +96,8 @@ mod shared {
 // === impl DecisionReason ===
 
 impl DecisionReason {
-    /// The question this asks, if an answer to it can be remembered. A hook looks at each call anew, and
-    /// a tool that wants a person to look at each call means each: neither can be answered in advance.
+    /// Returns the question of this reason, if an answer to it can be remembered. A hook judges each call anew, and
+    /// a tool that requires interaction means each call: neither can be answered in advance.
     pub fn question(&self) -> Option<AskReason> {
         match self {
             Self::Rule(rule) => Some(AskReason::Rule(rule.text.to_string())),
@@ -111,8 +113,8 @@ impl DecisionReason {
         }
     }
 
-    /// Whether a rule under `permissions.allow` would have let the call pass. Deny and ask rules, hooks, people, tools
-    /// that want a person to look, and the mode `plan` come before such a rule.
+    /// Whether a rule under `permissions.allow` would have let the call pass. Deny and ask rules, hooks, people,
+    /// tools that require interaction, and the mode `plan` come before an allow rule.
     pub fn yields_to_allow_rule(&self) -> bool {
         match self {
             Self::Mode { mode } => *mode != Mode::Plan,
@@ -129,8 +131,8 @@ impl DecisionReason {
         }
     }
 
-    /// What a person can do about a call that was refused for this reason, where no allow rule would help. `queue`: whether
-    /// a person can open the queue of questions.
+    /// Advice for a person about a call that was refused for this reason, where no allow rule would help. `queue`
+    /// says whether a person can open the queue of questions.
     pub fn advice(&self, queue: QueueAccess) -> Option<String> {
         let asking = "open the console or `switchboard ui` to be asked";
         let can_be_asked = queue == QueueAccess::Open;
@@ -192,7 +194,7 @@ impl fmt::Display for DecisionReason {
     }
 }
 
-// === impl Cited ===
+// === impl CitedRule ===
 
 impl From<&PermissionRule> for CitedRule {
     fn from(rule: &PermissionRule) -> Self {

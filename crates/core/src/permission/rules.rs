@@ -1,8 +1,9 @@
-//! Which rules reach a tool.
+//! The permission rules of a workspace, and which rules match a tool.
 //!
-//! A rule is the text of a tool's name, `mcp__<server>__<tool>`, with `*` in it. Servers may have `__` in
-//! their names, so one text can be read in several ways. A rule that takes away (deny, ask) applies in
-//! every reading; a rule that permits must have exactly one.
+//! Used by `permission::judge`, by `engine::snapshot::build` (hidden servers and tools) and by the commands. A rule
+//! is a tool's name, `mcp__<server>__<tool>`, with `*` as wildcard. Server names may contain `__`, so one rule can
+//! have several readings. A rule that restricts (deny, ask) applies in every reading; a rule that permits must have
+//! exactly one.
 
 use std::sync::Arc;
 
@@ -11,14 +12,14 @@ use switchboard_config::{Mode, PermissionRule, PermissionRules, glob_matches};
 use super::CitedRule;
 use crate::{EngineProblem, EngineProblemKind};
 
-/// The rules of a workspace, and what happens where they are silent. Clones share the rules.
+/// The rules of a workspace, and its mode for calls that no rule decides. Clones share the rules.
 #[derive(Debug, Clone)]
 pub struct WorkspacePermissions {
     mode: Mode,
     written: Arc<CompiledRules>,
 }
 
-/// The rules, whatever the mode.
+/// The compiled rules, for any mode.
 #[derive(Debug)]
 struct CompiledRules {
     deny: Vec<Restriction>,
@@ -27,18 +28,18 @@ struct CompiledRules {
     configured: Vec<String>,
 }
 
-/// The rules that reach one tool, the first of each kind.
+/// The first rule of each kind that matches one tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RuleMatches<'a> {
-    /// One that denies it.
+    /// The first rule that denies the tool.
     pub deny: Option<&'a CitedRule>,
-    /// One that asks about it.
+    /// The first rule that asks about the tool.
     pub ask: Option<&'a CitedRule>,
-    /// One that allows it.
+    /// The first rule that allows the tool.
     pub allow: Option<&'a CitedRule>,
 }
 
-/// A rule that takes away: it reaches every tool whose name it matches as text.
+/// A rule that restricts (deny, ask): it matches tool names as text.
 #[derive(Debug, Clone)]
 struct Restriction {
     pattern: String,
@@ -53,12 +54,12 @@ struct Allowance {
     rule: CitedRule,
 }
 
-// === impl Permissions ===
+// === impl WorkspacePermissions ===
 
 impl WorkspacePermissions {
-    /// The rules as they apply where these servers are configured. `mode` is the one that counts, whoever
-    /// chose it. `configured` holds the normalised name of each configured server once: two equal names
-    /// there are two servers, and no allow rule can tell them apart.
+    /// Compiles the rules for these configured servers. `mode` is the mode in effect. `configured` holds the
+    /// normalised name of each configured server once: two equal names there are two servers, and no allow rule can
+    /// tell them apart.
     pub fn new(
         rules: &PermissionRules,
         mode: Mode,
@@ -82,18 +83,18 @@ impl WorkspacePermissions {
         (Self { mode, written: Arc::new(written) }, problems)
     }
 
-    /// The same rules under another mode.
+    /// Returns these rules under another mode.
     #[must_use]
     pub fn with_mode(&self, mode: Mode) -> Self {
         Self { mode, written: Arc::clone(&self.written) }
     }
 
-    /// What happens where the rules are silent.
+    /// Returns the mode for calls that no rule decides.
     pub fn mode(&self) -> Mode {
         self.mode
     }
 
-    /// The rules that reach a tool. Both names are normalised and not cut.
+    /// Returns the rules that match a tool. Both names are normalised and not cut.
     pub fn ruling(&self, server: &str, tool: &str) -> RuleMatches<'_> {
         let name = [server, "__", tool].concat();
         let written = &*self.written;
@@ -105,7 +106,7 @@ impl WorkspacePermissions {
         }
     }
 
-    /// Whether nothing of a server is shown: every tool it has or may get is denied.
+    /// Whether a server is hidden: a rule denies every tool that it has or may get.
     pub fn hides_server(&self, server: &str) -> bool {
         self.written.deny.iter().any(|rule| rule.covers(server))
     }
@@ -115,7 +116,7 @@ impl WorkspacePermissions {
         first(&self.written.deny, server, &format!("{server}__{tool}")).is_some()
     }
 
-    /// The rule that would allow exactly this tool; none where its name could mean another server's.
+    /// Returns the rule that would allow exactly this tool; `None` where its name could mean another server's tool.
     pub fn allow_rule_for(&self, server: &str, tool: &str) -> Option<String> {
         let name = format!("{server}__{tool}");
         match readings(&name, &self.written.configured).as_slice() {
@@ -129,12 +130,12 @@ fn first<'a>(rules: &'a [Restriction], server: &str, name: &str) -> Option<&'a C
     rules.iter().find(|rule| rule.reaches(server, name)).map(|found| &found.rule)
 }
 
-/// A rule without the prefix that all rules have.
+/// Removes the prefix that all rules have.
 fn pattern(text: &str) -> &str {
     text.strip_prefix("mcp__").unwrap_or(text)
 }
 
-/// Every server and tool glob that a rule can mean; a server that is configured twice is meant twice.
+/// Returns every server and tool glob that a rule can mean. A server that is configured twice occurs twice.
 fn readings<'a>(pattern: &'a str, configured: &'a [String]) -> Vec<(&'a str, &'a str)> {
     let read = |server: &'a String| {
         let rest = pattern.strip_prefix(server.as_str())?;
@@ -167,12 +168,12 @@ impl From<&PermissionRule> for Restriction {
 }
 
 impl Restriction {
-    /// As text, a rule matches whatever any of its readings matches.
+    /// Whether the rule matches a tool. As text, a rule matches every tool that one of its readings matches.
     fn reaches(&self, server: &str, name: &str) -> bool {
         self.pattern == server || glob_matches(&self.pattern, name)
     }
 
-    /// Whether it reaches every tool that could be there.
+    /// Whether the rule matches every possible tool of a server.
     fn covers(&self, server: &str) -> bool {
         let open_ended = self.pattern.ends_with('*');
         self.pattern == server

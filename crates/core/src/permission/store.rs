@@ -1,6 +1,7 @@
-//! The file that keeps answers: private, replaced whole, changed under a lock.
+//! The file of lasting permission answers in user state: private, replaced atomically, changed under a lock.
 //!
-//! A file that cannot be understood is never written over: it is moved aside first.
+//! Used by `permission::memory`. A file that cannot be parsed is never overwritten: it is moved aside first. Which
+//! answer counts for a call is decided in `permission::memory`.
 
 use std::collections::HashMap;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
@@ -15,30 +16,30 @@ use sha2::{Digest as _, Sha256};
 use super::{AnswerLifetime, AnswerTarget, AskReason, LastingAnswer};
 use crate::{EngineProblem, EngineProblemKind};
 
-/// The form of the file.
+/// The version of the file format.
 const FILE_VERSION: u32 = 1;
-/// More answers than a person gives.
+/// How many answers the file may hold; more than a person gives.
 const MAX_ANSWERS: usize = 10_000;
-/// How long another writer may hold the lock.
+/// How long another process may hold the lock.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
-/// How often the lock is tried meanwhile.
+/// How often the lock is tried until then.
 const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Why answers could not be read or kept.
+/// Why answers could not be read or stored.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AnswerStoreError {
-    /// The disk refused.
+    /// Reading or writing failed.
     #[error("cannot {doing} `{}`", path.display())]
     Io {
-        /// What was under way.
+        /// The operation that failed.
         doing: &'static str,
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// The file holds something else than answers.
+    /// The file does not hold answers.
     #[error(
         "`{}` cannot be understood, so no answer in it counts; it is moved aside when the next one is kept",
         path.display()
@@ -46,10 +47,10 @@ pub enum AnswerStoreError {
     Corrupt {
         /// The file.
         path: PathBuf,
-        /// Where it stops making sense.
+        /// The parse error.
         source: serde_json::Error,
     },
-    /// The file is of another version.
+    /// The file has another version.
     #[error(
         "`{}` is of version {found}, not {FILE_VERSION}, so no answer in it counts; it is moved aside when the next \
          one is kept",
@@ -58,33 +59,33 @@ pub enum AnswerStoreError {
     Version {
         /// The file.
         path: PathBuf,
-        /// Its version.
+        /// The version in the file.
         found: u32,
     },
-    /// Somebody else holds the lock.
+    /// Another process holds the lock.
     #[error("`{}` is in use by another process", path.display())]
     Locked {
         /// The file.
         path: PathBuf,
     },
-    /// There are too many.
+    /// The file holds too many answers.
     #[error("`{}` holds {MAX_ANSWERS} answers, which is as many as are kept", path.display())]
     Full {
         /// The file.
         path: PathBuf,
     },
-    /// A project's path that cannot be written down.
+    /// The path of the project is not UTF-8, so it cannot be stored.
     #[error("the project's path `{}` is not text, so nothing is remembered for it", path.display())]
     PathNotText {
         /// The path.
         path: PathBuf,
     },
-    /// The runtime went away.
+    /// The runtime was shut down.
     #[error("keeping an answer was interrupted")]
     Interrupted(#[from] tokio::task::JoinError),
 }
 
-/// One answer.
+/// One stored answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct StoredAnswer {
     #[serde(rename = "answer")]
@@ -97,17 +98,17 @@ pub(super) struct StoredAnswer {
     pub(super) question: AskReason,
 }
 
-/// The answers that are kept, by server.
+/// The stored answers, by server.
 #[derive(Debug, Clone, Default)]
 pub(super) struct StoredAnswers(HashMap<String, Vec<StoredAnswer>>);
 
-/// The place they are kept at.
+/// The folder and file of the answers.
 #[derive(Debug, Clone)]
 pub(super) struct AnswerStore {
     folder: PathBuf,
 }
 
-/// Tells one state of the file from another: it is replaced whole with every change.
+/// The stamp of the file. Each change replaces the file, so that the stamp changes too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FileStamp {
     inode: u64,
@@ -121,26 +122,26 @@ struct AnswerFile {
     answers: Vec<StoredAnswer>,
 }
 
-// === impl Store ===
+// === impl AnswerStore ===
 
 impl AnswerStore {
     pub(super) fn new(state_dir: &Path) -> Self {
         Self { folder: state_dir.to_owned() }
     }
 
-    /// What is kept; no file keeps nothing.
+    /// Returns the stored answers; empty if there is no file.
     pub(super) fn load(&self) -> Result<StoredAnswers, AnswerStoreError> {
         self.read().map(StoredAnswers::from)
     }
 
-    /// The file as it is now; `None` where there is none.
+    /// Returns the stamp of the file; `None` if there is no file.
     pub(super) fn stamp(&self) -> Option<FileStamp> {
         let found = fs::metadata(self.path()).ok()?;
         let modified = (found.mtime(), found.mtime_nsec());
         Some(FileStamp { inode: found.ino(), bytes: found.len(), modified })
     }
 
-    /// Keeps one more. The newest word counts: what contradicts it is dropped.
+    /// Adds an answer, and drops stored answers that contradict it.
     pub(super) fn add(
         &self,
         answer: StoredAnswer,
@@ -153,7 +154,7 @@ impl AnswerStore {
         self.change(edit, publish)
     }
 
-    /// Drops every answer that `is_meant` picks, and gives those.
+    /// Drops every answer that `is_meant` picks, and returns them.
     pub(super) fn remove_matching(
         &self,
         is_meant: impl Fn(&LastingAnswer) -> bool,
@@ -167,8 +168,8 @@ impl AnswerStore {
         Ok(dropped)
     }
 
-    /// Reads, changes and writes under the lock, and publishes before it lets go: of two changes the
-    /// later one is published last. Waits for another writer, so not for async code.
+    /// Reads, changes and writes the file under the lock, and publishes the answers before it unlocks: of two
+    /// changes the later one is published last. Blocks while another process holds the lock, so not for async code.
     fn change(
         &self,
         edit: impl FnOnce(&mut Vec<StoredAnswer>),
@@ -214,7 +215,7 @@ impl AnswerStore {
     }
 
     fn write(&self, content: &AnswerFile) -> io::Result<()> {
-        // Made with mode 0600 by the library.
+        // `tempfile` creates the file with mode 0600.
         let mut staged = tempfile::NamedTempFile::new_in(&self.folder)?;
         serde_json::to_writer_pretty(&mut staged, content)?;
         staged.write_all(b"\n")?;
@@ -223,7 +224,7 @@ impl AnswerStore {
         Ok(())
     }
 
-    /// Under a name that is free, so that what was moved aside before stays too.
+    /// Moves the file to a name that is free, so that files that were moved aside before stay too.
     fn move_aside(&self) -> Result<(), AnswerStoreError> {
         let path = self.path();
         let name = |number: u32| match number {
@@ -243,7 +244,7 @@ impl AnswerStore {
         made.map_err(io_error("create", &self.folder))
     }
 
-    /// A file of its own: a lock on one that is replaced would be lost with it.
+    /// Locks a separate file: a lock on the answers' file would be lost when the file is replaced.
     fn lock(&self) -> Result<File, AnswerStoreError> {
         let path = self.folder.join("answers.lock");
         let mut options = OpenOptions::new();
@@ -284,7 +285,7 @@ fn io_error(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Answe
     move |source| AnswerStoreError::Io { doing, path, source }
 }
 
-// === impl Answer ===
+// === impl StoredAnswer ===
 
 impl StoredAnswer {
     pub(super) fn new(
@@ -309,7 +310,7 @@ impl StoredAnswer {
         })
     }
 
-    /// As a person sees it. Its id is made from all of it, so that every process gives it the same one.
+    /// The answer as people see it. Its id is made from all members, so that every process computes an equal one.
     fn to_lasting(&self) -> LastingAnswer {
         let Self { remember, project, server, signature, tool, question } = self;
         let mut digest = Sha256::new();
@@ -335,13 +336,13 @@ impl StoredAnswer {
         }
     }
 
-    /// Whether one is a no and the other a yes, about the same tool.
+    /// Whether one answer is a no and the other a yes, about one tool.
     fn contradicts(&self, other: &Self) -> bool {
         let is_no = |answer: &Self| answer.remember == AnswerLifetime::Never;
         self.server == other.server && self.tool == other.tool && is_no(self) != is_no(other)
     }
 
-    /// Whether it counts for a tool. A no counts whatever became of the server behind its name.
+    /// Whether the answer counts for a tool. A no counts for every server of that name.
     pub(super) fn is_about(&self, target: &AnswerTarget<'_>) -> bool {
         let same_tool = self.server == target.server && self.tool == target.tool;
         let same_server =
@@ -371,7 +372,7 @@ impl StoredAnswers {
         self.0.values_mut().flat_map(|answers| remove_matching(answers, &is_meant)).collect()
     }
 
-    /// By server and tool.
+    /// Returns the answers, by server and tool.
     pub(super) fn lasting_answers(&self) -> Vec<LastingAnswer> {
         let mut lasting: Vec<_> = self.0.values().flatten().map(StoredAnswer::to_lasting).collect();
         lasting.sort_by(|one, other| {
@@ -388,7 +389,7 @@ impl StoredAnswers {
 impl From<Vec<StoredAnswer>> for StoredAnswers {
     fn from(answers: Vec<StoredAnswer>) -> Self {
         let mut kept: HashMap<String, Vec<StoredAnswer>> = HashMap::new();
-        // A file may say anything; what counts for one call or one session has no place in it.
+        // The file may hold anything; answers for one call or one session do not belong there.
         let lasting = |answer: &StoredAnswer| {
             !matches!(answer.remember, AnswerLifetime::Once | AnswerLifetime::Session)
         };
@@ -402,7 +403,7 @@ impl From<Vec<StoredAnswer>> for StoredAnswers {
 // === impl AnswerStoreError ===
 
 impl AnswerStoreError {
-    /// As something to show beside what works.
+    /// Returns the error as a problem to show.
     pub fn problem(&self) -> EngineProblem {
         let cause = std::error::Error::source(self);
         let message = match cause {

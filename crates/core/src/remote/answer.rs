@@ -1,4 +1,6 @@
-//! An answer to a question, told.
+//! An answer to a question, as JSON ([`QuestionAnswer`]).
+//!
+//! Used by `switchboard answer` and by the hub's admin interface.
 
 use serde::{Deserialize, Serialize};
 use switchboard_wire::envelope::{RpcError, code};
@@ -7,54 +9,54 @@ use switchboard_wire::json::Raw;
 use crate::dispatch::QuestionAnswer;
 use crate::permission::AnswerLifetime;
 
-/// What somebody answered. `action` says what the other members mean.
+/// An answer to a question. `action` says which other members count.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RemoteAnswer {
-    /// What is answered.
+    /// The action.
     pub action: RemoteAnswerAction,
-    /// A form, filled in, of `accept`.
+    /// The filled-in form, with `accept`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<Raw>,
-    /// For how long it counts, of `allow` and `deny`.
+    /// For how long the answer counts, with `allow` and `deny`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remember: Option<AnswerLifetime>,
-    /// The whole result, of `result`.
+    /// The whole result, with `result`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Raw>,
-    /// Why there is no result, of `refuse`.
+    /// Why there is no result, with `refuse`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
 
-/// Ways to answer.
+/// The action of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RemoteAnswerAction {
     /// A form is filled in, or a page visited.
     Accept,
-    /// No.
+    /// The person declines.
     Decline,
-    /// Nobody decided.
+    /// The question is cancelled without a decision.
     Cancel,
     /// The call may happen.
     Allow,
-    /// It may not.
+    /// The call may not happen.
     Deny,
-    /// The result, as the protocol has it.
+    /// The result of the server's request, in the form of MCP.
     Result,
-    /// There is none.
+    /// The server's request is refused.
     Refuse,
 }
 
-// === impl Answer ===
+// === impl RemoteAnswer ===
 
 impl RemoteAnswer {
-    /// An action and nothing else.
+    /// Makes an answer with an action alone.
     pub fn from_action(action: RemoteAnswerAction) -> Self {
         Self { action, content: None, remember: None, result: None, message: None }
     }
 
-    /// Tells a reply.
+    /// Converts an answer of the engine.
     pub fn from_answer(reply: &QuestionAnswer) -> Self {
         match reply {
             QuestionAnswer::Allow(remember) => {
@@ -75,12 +77,12 @@ impl RemoteAnswer {
         }
     }
 
-    /// The reply that was told.
+    /// Converts to an answer of the engine.
     pub fn into_answer(self) -> QuestionAnswer {
         let elicited = |action: &str, content: Option<&Raw>| {
             let content = content.map(|content| format!(r#","content":{content}"#));
             let text = format!(r#"{{"action":"{action}"{}}}"#, content.unwrap_or_default());
-            // Every part is JSON already.
+            // Every part is JSON already, so parsing does not fail.
             QuestionAnswer::Result(Ok(Raw::parse(text).unwrap_or_else(|_| Raw::empty_object())))
         };
         match self.action {

@@ -1,4 +1,7 @@
-//! One call, told: what is asked, what happens, how it ends.
+//! One call as JSON: the request, its events and its outcome.
+//!
+//! Used by the hub's admin interface (`hub::admin::call`) and its client. Questions of a call are in
+//! `remote::answer`; errors are in `remote::call_error`.
 
 use std::time::Duration;
 
@@ -13,30 +16,30 @@ use crate::problem::EngineProblem;
 use crate::results::LimitedResult;
 use crate::{CallOutcome as Ended, Request};
 
-/// A [`Request`], told.
+/// A [`Request`] as JSON.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RemoteRequest {
-    /// The method, such as `tools/call`.
+    /// The MCP method, for example `tools/call`.
     pub method: String,
-    /// Its parameters, with full names.
+    /// The parameters, with full names.
     #[serde(default = "Raw::empty_object")]
     pub params: Raw,
-    /// The server that is meant, and no other.
+    /// The only server that the request may go to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
-    /// Whether to tell of progress.
+    /// Whether to send progress events.
     #[serde(default)]
     pub progress: bool,
     /// How long to wait without an answer or progress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_millis: Option<u64>,
-    /// The least of the log messages to tell of.
+    /// The lowest level of log messages to send.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log_level: Option<String>,
 }
 
-/// What happens to a call, but for questions.
+/// An event of a call, except questions.
 #[derive(Debug, Clone)]
 pub enum RemoteCallEvent {
     /// As [`CallEvent::Progress`].
@@ -52,21 +55,21 @@ pub enum RemoteCallEvent {
 /// An [`crate::CallOutcome`] as JSON.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RemoteOutcome {
-    /// The result, kept to its limits.
+    /// The result, within the limits for results.
     pub result: Raw,
-    /// The server that gave it.
+    /// The server that gave the result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
-    /// What decided that the call may happen.
+    /// The reason why the call was allowed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<DecisionReason>,
-    /// What hooks want known.
+    /// Text that hooks add for the model.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub context: Vec<String>,
-    /// What was put in the place of what is gone.
+    /// The note that stands in the result in place of text that was cut or spilled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// What went wrong with the disk.
+    /// A problem with storing the result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<EngineProblem>,
 }
@@ -74,7 +77,7 @@ pub struct RemoteOutcome {
 // === impl RemoteRequest ===
 
 impl RemoteRequest {
-    /// The request that was told.
+    /// Converts to a request of the engine.
     pub fn into_request(self) -> Request {
         let mut request = Request::forward(self.method, Some(self.params));
         if let Some(server) = self.server {
@@ -93,10 +96,10 @@ impl RemoteRequest {
     }
 }
 
-// === impl Event ===
+// === impl RemoteCallEvent ===
 
 impl RemoteCallEvent {
-    /// The word for it.
+    /// Returns the name of the event.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Progress(_) => "progress",
@@ -106,7 +109,7 @@ impl RemoteCallEvent {
         }
     }
 
-    /// What comes with it.
+    /// Returns the data of the event.
     pub fn data(&self) -> &Raw {
         match self {
             Self::Progress(data)
@@ -116,7 +119,7 @@ impl RemoteCallEvent {
         }
     }
 
-    /// A notification, as an object of its method and parameters.
+    /// Makes the event of a notification: an object of its method and parameters.
     pub fn from_notification(notification: &Notification) -> Self {
         let params = notification.params().unwrap_or_else(Raw::empty_object);
         let method = switchboard_wire::json::quote(&notification.method());
@@ -124,7 +127,7 @@ impl RemoteCallEvent {
         Self::Notification(Raw::parse(text).unwrap_or_else(|_| Raw::empty_object()))
     }
 
-    /// What a word and its data say; `None` for words that are not known here.
+    /// Converts the name and data of an event; `None` for names that this version does not know.
     pub fn to_call_event(word: &str, data: Raw) -> Option<CallEvent> {
         Some(match word {
             "progress" => CallEvent::Progress(data),
@@ -140,10 +143,10 @@ impl RemoteCallEvent {
     }
 }
 
-// === impl Outcome ===
+// === impl RemoteOutcome ===
 
 impl RemoteOutcome {
-    /// Tells how a call ended.
+    /// Converts the outcome of a call.
     pub fn from_outcome(ended: &Ended) -> Self {
         Self {
             result: ended.result.clone(),
@@ -155,7 +158,7 @@ impl RemoteOutcome {
         }
     }
 
-    /// The outcome that was told.
+    /// Converts to an outcome of the engine.
     pub fn into_outcome(self) -> Ended {
         let was_changed = self.note.is_some() || self.problem.is_some();
         let kept = was_changed.then(|| LimitedResult {

@@ -1,4 +1,6 @@
-//! Why a call came to nothing, told.
+//! The error of a call, as JSON ([`CallError`]).
+//!
+//! Used by the hub's admin interface and its client. Advice on the error comes from an [`ErrorAdvice`].
 
 use std::sync::Arc;
 
@@ -15,47 +17,47 @@ use crate::engine::QueueAccess;
 use crate::permission::DecisionReason;
 use crate::schema::ArgumentMistake;
 
-/// A [`CallError`], told. Members are there as far as the kind has them.
+/// A [`CallError`] as JSON. Members that the kind does not have are absent.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RemoteCallError {
-    /// Which kind of error.
+    /// The kind of error.
     pub kind: RemoteErrorKind,
-    /// What was called.
+    /// The name of the tool, prompt or resource that was called.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
-    /// What may have been meant.
+    /// Similar names that may have been meant.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub similar: Vec<String>,
-    /// Where the arguments do not fit.
+    /// Mistakes in the arguments.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mistakes: Vec<ArgumentMistake>,
-    /// Who says no, or asks.
+    /// The reason to deny or to ask.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub because: Option<DecisionReason>,
-    /// The rule that would allow it.
+    /// The rule that would allow the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allow: Option<String>,
-    /// Where what forbids it stands.
+    /// The location of the setting that forbids the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<SourceLocation>,
-    /// The state of a server that is not to be started.
+    /// The state of a server that is not started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
     /// How a request of the server was refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub how: Option<ElicitationRefusal>,
-    /// How often it was asked.
+    /// How often the server asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times: Option<u32>,
-    /// What happened, why, and what to do.
+    /// The message, its causes, a hint and a remedy.
     pub error: RemoteError,
 }
 
-/// Kinds of [`CallError`].
+/// The kinds of [`CallError`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs)] // They are those of the error.
@@ -78,19 +80,19 @@ pub enum RemoteErrorKind {
     InputNeeded,
     Ended,
     Lost,
-    /// One that this version does not know.
+    /// A kind that this version does not know.
     #[serde(other)]
     Other,
 }
 
-/// The states that a server can have without being started.
+/// The states of servers that are not started.
 const UNSTARTED_STATES: [&str; 5] =
     ["disabled", "awaiting-approval", "rejected", "blocked", "invalid"];
 
 // === impl RemoteCallError ===
 
 impl RemoteCallError {
-    /// Tells an error, with advice.
+    /// Converts an error of the engine, with advice.
     pub fn from_call_error(error: &CallError, advice: &dyn ErrorAdvice) -> Self {
         let mut told = RemoteError::from_error(error, error.remedy());
         if let CallError::Server { error, .. } = error {
@@ -141,7 +143,7 @@ impl RemoteCallError {
         failure
     }
 
-    /// Something that went wrong before there was a call.
+    /// Makes an error for a failure before there was a call.
     pub fn without_call(kind: RemoteErrorKind, error: RemoteError) -> Self {
         Self {
             kind,
@@ -159,7 +161,7 @@ impl RemoteCallError {
         }
     }
 
-    /// The error that was told. What is missing of it makes it an error of the server.
+    /// Converts to an error of the engine. An error with missing members becomes an error of the server.
     pub fn into_call_error(self) -> CallError {
         let Self { kind, similar, mistakes, allow, at, error, .. } = self;
         let (name, server) = (self.name.unwrap_or_default(), self.server.unwrap_or_default());
@@ -177,7 +179,7 @@ impl RemoteCallError {
                 CallError::Denied { name, because, allow, at }
             }
             (RemoteErrorKind::Unanswered, Some(because), ..) => {
-                // Only a hub tells its errors to another process.
+                // Only a hub sends its errors to another process, and a hub has a queue of questions.
                 CallError::Unanswered { name, because, allow, queue: QueueAccess::Open }
             }
             (RemoteErrorKind::NotConnected, ..) => {
@@ -196,18 +198,18 @@ impl RemoteCallError {
             (RemoteErrorKind::InputNeeded, ..) => CallError::InputNeeded { server },
             (RemoteErrorKind::Ended, ..) => CallError::Ended,
             (RemoteErrorKind::Lost, ..) => CallError::Lost,
-            // What was told says itself what would help.
+            // The error brings its own hint and remedy.
             _ => CallError::server(&server, server_error(error), RepeatSafety::Harmless),
         }
     }
 }
 
-/// The same word, for good.
+/// The static text of a known state.
 fn known_state(state: &str) -> Option<&'static str> {
     UNSTARTED_STATES.into_iter().find(|known| *known == state)
 }
 
-/// What the server did, without the sentence that says whose error it is: the reader says that itself.
+/// The server's error without the sentence that names the server: `CallError` adds that sentence itself.
 fn server_error(mut told: RemoteError) -> WireError {
     if told.causes.len() > 1 {
         told.causes.remove(0);
@@ -227,7 +229,7 @@ fn not_ready(told: RemoteError) -> ConnectionNotReady {
     }))
 }
 
-// === impl Kind ===
+// === impl RemoteErrorKind ===
 
 impl RemoteErrorKind {
     fn of_call_error(error: &CallError) -> Self {

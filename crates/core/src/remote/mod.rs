@@ -1,10 +1,11 @@
-//! What the engine shows and does, as JSON between two processes of one user, and back.
+//! Snapshots, calls and errors of the engine as JSON, for another process of one user, and back.
 //!
-//! A process that holds an engine tells; another one reads what it was told into the same types it would have had from an
-//! engine of its own: [`RemoteSnapshot`] becomes [`crate::WorkspaceSnapshot`], a [`RemoteRequest`] a [`crate::Request`], an [`RemoteCallEvent`] what
-//! [`crate::RunningCall`] says, a [`RemoteCallError`] a [`crate::CallError`].
+//! Written by the hub's admin interface, read by its client (`hub::admin`) and by the terminal UI. The reading
+//! process gets the types that an engine of its own would give: [`RemoteSnapshot`] becomes
+//! [`crate::WorkspaceSnapshot`], a [`RemoteRequest`] a [`crate::Request`], a [`RemoteCallEvent`] an event of
+//! [`crate::RunningCall`], a [`RemoteCallError`] a [`crate::CallError`].
 //!
-//! What is told is safe to show, and holds no secret. This module refuses to know how it travels.
+//! The JSON is safe to show and holds no secret. The transport is not part of this module.
 
 mod answer;
 mod call;
@@ -21,9 +22,9 @@ pub use snapshot::RemoteSnapshot;
 use crate::CallError;
 use crate::connection::ConnectionError;
 
-/// Says what a person can do about what went wrong.
+/// Gives advice on errors: the next step for a person.
 pub trait ErrorAdvice: Send + Sync {
-    /// About a server that is not connected.
+    /// Advice about a server that is not connected.
     fn on_connection(
         &self,
         server: &str,
@@ -31,11 +32,11 @@ pub trait ErrorAdvice: Send + Sync {
         error: &ConnectionError,
     ) -> Option<String>;
 
-    /// About a call that came to nothing.
+    /// Advice about a call that failed.
     fn on_call(&self, error: &CallError) -> Option<String>;
 }
 
-/// Nothing to say.
+/// Gives no advice.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoAdvice;
 

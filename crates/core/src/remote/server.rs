@@ -1,4 +1,6 @@
-//! One server, told.
+//! The state of one server as JSON ([`ServerSnapshot`]).
+//!
+//! Used by `remote::snapshot`, the hub's admin interface and the terminal UI.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,115 +16,115 @@ use super::ErrorAdvice;
 use crate::connection::{self, ConnectionError};
 use crate::engine::{ConnectionCount, ListsArrival, ServerSnapshot, ServerStatus};
 
-/// A [`ServerSnapshot`], told. Members are there as far as the state has them.
+/// A [`ServerSnapshot`] as JSON. Members that the state does not have are absent.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RemoteServer {
-    /// Its name.
+    /// The server's name.
     pub name: String,
-    /// Where it comes from.
+    /// The scope of its entry.
     pub scope: Scope,
-    /// Where its entry stands.
+    /// The location of its entry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<SourceLocation>,
-    /// How it is reached.
+    /// The transport.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transport: Option<String>,
-    /// Its state, in a word: the worst among its connections.
+    /// The state as one word: the worst state among the server's connections.
     pub state: String,
-    /// How many connections it has; absent for one.
+    /// How many connections the server has; absent for one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connections: Option<usize>,
-    /// How many of them are in that state; absent for all.
+    /// How many connections are in that state; absent if all are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub affected_connections: Option<usize>,
-    /// Why it is not to run, or who has to sign in.
+    /// Why the server is not started, or who has to sign in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// How it failed.
+    /// Why the server failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<RemoteError>,
-    /// When it was last tried, in milliseconds since 1970.
+    /// When connecting was last tried, in milliseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_tried_at: Option<u64>,
-    /// When it is tried again.
+    /// How long until the next attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_in_millis: Option<u64>,
-    /// Since when it has answered nothing although it is connected, in milliseconds since 1970.
+    /// Since when the connected server has answered nothing, in milliseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub silent_since: Option<u64>,
-    /// The name it gives itself.
+    /// The name that the server gives itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_name: Option<String>,
-    /// The version it gives itself.
+    /// The version that the server gives itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_version: Option<String>,
-    /// The version of the protocol that is spoken with it.
+    /// The negotiated version of MCP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol: Option<String>,
     /// The era of that version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub era: Option<String>,
-    /// What it offers: `tools`, `prompts` and so on.
+    /// The server's capabilities: `tools`, `prompts` and so on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub offers: Vec<String>,
     /// How long connecting took.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connect_millis: Option<u64>,
-    /// Whether its lists are there: `there`, `coming`, `never`.
+    /// Whether the server's lists have arrived: `there`, `coming`, `never`.
     pub lists: ListsArrival,
-    /// How many tools are shown of it.
+    /// How many tools of the server are shown.
     pub tool_count: usize,
-    /// What their definitions cost, in estimated tokens.
+    /// The cost of their definitions, in estimated tokens.
     pub cost: usize,
-    /// Counts and times; absent for one that is never started.
+    /// Counts and times; absent for a server that is never started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stats: Option<RemoteStats>,
 }
 
-/// Numbers about a connection.
+/// Counts and times of a connection.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RemoteStats {
-    /// Sessions there were.
+    /// How many sessions there were.
     pub connects: u64,
-    /// Sessions after the first.
+    /// How many sessions there were after the first.
     pub restarts: u64,
     /// Calls in flight now.
     pub calls_in_flight: usize,
-    /// How the latest calls went.
+    /// The latency of the latest calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<RemoteLatency>,
-    /// The server's process.
+    /// The id of the server's process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
-    /// Its processes, if there are several: one for each connection that has one.
+    /// The ids of its processes, if there are several: one for each connection that has one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pids: Vec<u32>,
-    /// The last thing that went wrong with it.
+    /// The last error of the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_error: Option<RemoteError>,
 }
 
-/// How long the latest calls took.
+/// The latency of the latest calls.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RemoteLatency {
-    /// How many there are.
+    /// How many calls were measured.
     pub calls: usize,
-    /// Half were faster.
+    /// The median.
     pub p50_millis: u64,
-    /// One of a hundred was slower.
+    /// The 99th percentile.
     pub p99_millis: u64,
 }
 
-/// How servers are reached.
+/// The words for transports.
 const KNOWN_TRANSPORTS: [&str; 7] = ["stdio", "http", "sse", "ws", "sse-ide", "ws-ide", "sdk"];
 
-// === impl Server ===
+// === impl RemoteServer ===
 
 impl RemoteServer {
-    /// Tells a server, with advice on what went wrong.
+    /// Converts a server of a snapshot, with advice on its error.
     pub fn from_view(view: &ServerSnapshot, advice: &dyn ErrorAdvice) -> Self {
         let tell = |error: &ConnectionError| remote_error(view, error, advice);
         let why = match &view.status {
@@ -167,7 +169,7 @@ impl RemoteServer {
         }
     }
 
-    /// The server that was told. A state that is not known here counts as one that is still to come.
+    /// Converts to a server of a snapshot. A state that this version does not know counts as pending.
     pub fn into_view(self) -> ServerSnapshot {
         let why = self.why.clone();
         let status = match (self.state.as_str(), self.error.clone()) {
@@ -204,7 +206,7 @@ impl RemoteServer {
         }
     }
 
-    /// How many connections it has, and how many are in the state that is shown.
+    /// Returns how many connections the server has, and how many are in the state shown.
     pub fn connection_count(&self) -> ConnectionCount {
         let total = self.connections.unwrap_or(1);
         ConnectionCount { total, in_state: self.affected_connections.unwrap_or(total) }
@@ -224,14 +226,14 @@ impl RemoteServer {
     }
 }
 
-/// The names of what a server offers.
+/// Returns the names of a server's capabilities.
 fn offers(facts: &ServerFacts) -> Vec<String> {
     let capabilities: BTreeMap<String, Raw> = facts.capabilities.decode().unwrap_or_default();
     let names = capabilities.keys().filter(|name| facts.has_capability(&[name.as_str()]));
     names.map(|name| clean(name)).collect()
 }
 
-// === impl Stats ===
+// === impl RemoteStats ===
 
 impl RemoteStats {
     fn from_stats(

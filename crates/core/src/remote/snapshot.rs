@@ -1,4 +1,6 @@
-//! A workspace at one moment, told.
+//! The snapshot of a workspace as JSON ([`crate::WorkspaceSnapshot`]).
+//!
+//! Written by the hub's admin interface, read by its client.
 
 use std::sync::Arc;
 
@@ -11,20 +13,20 @@ use crate::problem::EngineProblem;
 /// A [`crate::WorkspaceSnapshot`] as JSON.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct RemoteSnapshot {
-    /// Every server that is shown, greatest precedence first.
+    /// Every server that is shown, highest precedence first.
     pub servers: Vec<RemoteServer>,
-    /// Their tools, prompts and resources.
+    /// The tools, prompts and resources of the servers.
     pub catalog: Catalog,
-    /// Everything that is wrong.
+    /// All problems of the workspace.
     pub problems: Vec<EngineProblem>,
-    /// The sessions that are there.
+    /// The ids of the attached sessions.
     pub sessions: Vec<String>,
 }
 
-// === impl Snapshot ===
+// === impl RemoteSnapshot ===
 
 impl RemoteSnapshot {
-    /// Tells a snapshot, with advice on what is wrong with servers.
+    /// Converts a snapshot, with advice on the errors of servers.
     pub fn from_snapshot(snapshot: &crate::WorkspaceSnapshot, advice: &dyn ErrorAdvice) -> Self {
         Self {
             servers: snapshot
@@ -38,7 +40,7 @@ impl RemoteSnapshot {
         }
     }
 
-    /// The snapshot that was told.
+    /// Converts to a snapshot of the engine.
     pub fn into_snapshot(self) -> crate::WorkspaceSnapshot {
         let mut snapshot = crate::WorkspaceSnapshot::default();
         snapshot.servers = self.servers.into_iter().map(RemoteServer::into_view).collect();

@@ -1,4 +1,7 @@
-//! How a spilled result is named to someone who has only us: `switchboard://results/<id>`.
+//! The URI of a spilled result, `switchboard://results/<id>`, for clients that cannot read files of this machine.
+//!
+//! Written into results by `results::note`; parsed by `gateway::bridge::gateway_tools`. Reading the file is in
+//! `results::store`.
 
 use std::fmt;
 
@@ -6,40 +9,40 @@ use url::Url;
 
 use super::SearchPattern;
 
-/// A spilled result, or a part of one.
+/// The address of a spilled result, or of a part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResultAddress {
-    /// Which result.
+    /// The id of the result.
     pub id: String,
-    /// What of it.
+    /// The part that is asked for.
     pub want: ResultQuery,
 }
 
-/// What is wanted of a spilled result.
+/// The part of a spilled result that is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ResultQuery {
-    /// All of it, as far as it fits.
+    /// The whole result, as far as it fits.
     Whole,
-    /// A part, in bytes.
+    /// A range of bytes.
     Part {
-        /// Where it begins.
+        /// The first byte.
         offset: u64,
-        /// How long it is.
+        /// The length in bytes.
         length: usize,
     },
-    /// The lines that match.
+    /// The lines that match a pattern.
     Search(SearchPattern),
 }
 
-// === impl Address ===
+// === impl ResultAddress ===
 
 impl ResultAddress {
-    /// All of the result `id`.
+    /// Makes the address of the whole result `id`.
     pub fn whole(id: &str) -> Self {
         Self { id: id.to_owned(), want: ResultQuery::Whole }
     }
 
-    /// Reads a URI; `None` if it names no result.
+    /// Parses a URI; `None` if it does not name a result.
     pub fn parse(uri: &str) -> Option<Self> {
         let url = Url::parse(uri).ok()?;
         if url.scheme() != "switchboard" || url.host_str() != Some("results") {
@@ -73,7 +76,7 @@ impl ResultAddress {
     }
 }
 
-/// Without what is wanted of it.
+/// The URI without the query.
 impl fmt::Display for ResultAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "switchboard://results/{}", self.id)

@@ -1,4 +1,6 @@
-//! Binary blobs that become files.
+//! Writes binary blobs of a result to files, and puts a note in their place.
+//!
+//! Used by `results` where the policy is `BlobPolicy::ToDisk`. Images are handled before, in `results::image`.
 
 use base64::Engine as _;
 use switchboard_wire::sanitize;
@@ -10,7 +12,7 @@ use super::{
     text,
 };
 
-/// The kinds that are named by what their file is called.
+/// File extensions by MIME type.
 const EXTENSIONS_BY_MIME: [(&str, &str); 22] = [
     ("application/pdf", "pdf"),
     ("application/zip", "zip"),
@@ -36,7 +38,7 @@ const EXTENSIONS_BY_MIME: [(&str, &str); 22] = [
     ("video/webm", "webm"),
 ];
 
-/// How files of some kinds begin.
+/// The first bytes of some file formats, with their extension.
 const MAGIC_BYTES: [(&[u8], &str); 9] = [
     (b"%PDF-", "pdf"),
     (b"PK\x03\x04", "zip"),
@@ -49,8 +51,8 @@ const MAGIC_BYTES: [(&[u8], &str); 9] = [
     (b"\0asm", "wasm"),
 ];
 
-/// Writes every blob of `content` to a file and puts a note in its place. One that is no base64 stays. At the
-/// first failure of the disk the rest stays too.
+/// Writes every blob of `content` to a file and puts a note in its place. A blob that is not base64 stays. After
+/// the first write error the remaining blobs stay too.
 pub(super) fn spill_blobs(
     content: &mut ResultContent<'_>,
     place: &SpillTarget,
@@ -77,19 +79,19 @@ fn note(spilled: &SpilledFile, mime: &str, uri: &str) -> String {
     )
 }
 
-/// The bytes of a JSON string that holds base64.
+/// Decodes a JSON string that holds base64.
 pub(super) fn decode_base64(quoted: &str) -> Option<Vec<u8>> {
     let inner = quoted.trim_matches('"');
     if memchr::memchr2(b'\\', b'\n', inner.as_bytes()).is_none() {
         return LENIENT_BASE64.decode(inner).ok();
     }
-    // Line breaks and escaped slashes: rare, and still base64.
+    // Line breaks and escaped slashes are rare, but allowed.
     let mut plain = text::start(quoted, usize::MAX);
     plain.retain(|c| !c.is_ascii_whitespace());
     LENIENT_BASE64.decode(plain).ok()
 }
 
-/// Servers disagree about padding.
+/// Accepts base64 with and without padding: servers differ.
 const LENIENT_BASE64: base64::engine::GeneralPurpose = base64::engine::GeneralPurpose::new(
     &base64::alphabet::STANDARD,
     base64::engine::GeneralPurposeConfig::new()

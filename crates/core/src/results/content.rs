@@ -1,4 +1,6 @@
-//! The parts of a result, found but not decoded.
+//! The content items of a result, located in its JSON but not decoded.
+//!
+//! Used by the other modules of `results`, which replace items. It does not decide which items to replace.
 
 use std::borrow::Cow;
 
@@ -6,11 +8,11 @@ use switchboard_wire::json::{JsonEdit, JsonElements, JsonMembers, Raw, decode_st
 
 use super::{LimitedResult, ResultShape, size::TextSize, text};
 
-/// A result taken apart. A large one is walked over as seldom as can be, and never copied.
+/// The content items of a result. A large result is scanned as few times as possible, and never copied.
 pub(super) struct ResultContent<'r> {
     shape: ResultShape,
     pub(super) parts: Vec<ContentPart<'r>>,
-    /// `structuredContent`, if there is any.
+    /// `structuredContent`, if the result has it.
     pub(super) structured: Option<&'r str>,
     changed: bool,
 }
@@ -22,7 +24,7 @@ pub(super) struct ContentPart<'r> {
     pub(super) kind: PartKind<'r>,
 }
 
-/// What matters of an item here. Texts and data are JSON strings, quotes included.
+/// The kind of an item. Texts and data are JSON strings, quotes included.
 pub(super) enum PartKind<'r> {
     Text { text: Cow<'r, str> },
     Image { data: &'r str, mime: String },
@@ -42,10 +44,10 @@ struct PartMembers<'r> {
     resource: Option<&'r str>,
 }
 
-// === impl Content ===
+// === impl ResultContent ===
 
 impl<'r> ResultContent<'r> {
-    /// The parts of `result`; `None` if it has none that can be told apart.
+    /// Locates the items of `result`; `None` if the result has no list of items.
     pub(super) fn of(result: &'r Raw, shape: ResultShape) -> Option<Self> {
         let (mut items, mut structured) = (None, None);
         for found in result.members() {
@@ -56,7 +58,7 @@ impl<'r> ResultContent<'r> {
             } else {
                 continue;
             };
-            // Of two, nobody can tell which one the reader will take.
+            // Clients disagree on which of two equal members counts.
             if place.replace(found.value).is_some() {
                 return None;
             }
@@ -70,12 +72,12 @@ impl<'r> ResultContent<'r> {
         Some(Self { shape, parts: items.map(part).collect(), structured, changed: false })
     }
 
-    /// Whether it is the result of a tool, and not the contents of a resource.
+    /// Whether this is the result of a tool, and not of reading a resource.
     pub(super) fn is_of_tool(&self) -> bool {
         self.shape == ResultShape::Tool
     }
 
-    /// How much text there is. Images, sound and blobs are none.
+    /// The size of all text. Images, audio and blobs do not count.
     pub(super) fn size(&self) -> TextSize {
         let mut size = TextSize::default();
         for part in &self.parts {
@@ -89,14 +91,14 @@ impl<'r> ResultContent<'r> {
         size
     }
 
-    /// Puts a smaller image in the place of one.
+    /// Replaces an image item by a smaller one.
     pub(super) fn replace(&mut self, at: usize, item: String) {
         let kind = PartKind::Other { kind: "image".to_owned() };
         self.parts[at] = ContentPart { item: Cow::Owned(item), kind };
         self.changed = true;
     }
 
-    /// Puts words in the place of an item.
+    /// Replaces an item by text.
     pub(super) fn replace_by_text(&mut self, at: usize, words: &str, uri: &str) {
         let item = Cow::Owned(self.text_item_of(words, uri).to_string());
         let text = Cow::Owned(Raw::string(words).to_string());
@@ -104,7 +106,7 @@ impl<'r> ResultContent<'r> {
         self.changed = true;
     }
 
-    /// An item that says `text`.
+    /// Makes an item with the given text.
     pub(super) fn text_item(&self, text: &str) -> Raw {
         match self.shape {
             ResultShape::Tool => self.text_item_of(text, ""),
@@ -112,7 +114,7 @@ impl<'r> ResultContent<'r> {
         }
     }
 
-    /// The same, about the resource at `uri`.
+    /// Like [`Self::text_item`], for the resource at `uri`.
     fn text_item_of(&self, text: &str, uri: &str) -> Raw {
         let (text, uri) = (Raw::string(text), Raw::string(uri));
         let edits: &[JsonEdit<'_>] = match self.shape {
@@ -125,17 +127,17 @@ impl<'r> ResultContent<'r> {
                 JsonEdit::set(&["text"], text.as_str()),
             ],
         };
-        // An empty object takes any member; the quoted text alone would be well formed too.
+        // An empty object takes any member, so the fallback is never used.
         Raw::empty_object().with_edits(edits).unwrap_or(text)
     }
 
-    /// A note about a whole resource goes under its name.
+    /// The URI of the first resource, for a note about all of the text.
     fn first_uri(&self) -> String {
         let uri = |part: &ContentPart<'_>| PartMembers::of(&part.item).uri.map(word);
         self.parts.iter().find_map(uri).unwrap_or_default()
     }
 
-    /// The result with the items as they are now; the very same if none was replaced.
+    /// The result with the replaced items; unchanged if none was replaced.
     pub(super) fn with_replacements(&self, kept: LimitedResult) -> LimitedResult {
         if !self.changed {
             return kept;
@@ -167,7 +169,7 @@ impl<'r> ResultContent<'r> {
             StructuredContent::Stays => &[set],
             StructuredContent::Goes => &[set, JsonEdit::remove(&["structuredContent"])],
         };
-        // The members were read before and none stood twice, so nothing is left that could refuse.
+        // The members were read before and none occurred twice, so the edit does not fail.
         if let Ok(result) = kept.result.with_edits(edits) {
             kept.result = compact(result);
         }
@@ -175,14 +177,14 @@ impl<'r> ResultContent<'r> {
     }
 }
 
-/// Whether `structuredContent` is kept.
+/// Whether `structuredContent` stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StructuredContent {
     Stays,
     Goes,
 }
 
-// === impl Part ===
+// === impl ContentPart ===
 
 impl ContentPart<'_> {
     pub(super) fn is_text(&self) -> bool {
@@ -224,7 +226,7 @@ impl<'r> PartKind<'r> {
 // === impl PartMembers ===
 
 impl<'r> PartMembers<'r> {
-    /// One walk over the members. Of a member that stands twice the first counts.
+    /// Reads the members in one pass. Of a member that occurs twice the first counts.
     fn of(item: &'r str) -> Self {
         let mut facts = Self::default();
         for found in JsonMembers::of(item) {
@@ -257,12 +259,12 @@ fn member(shape: ResultShape) -> &'static str {
     }
 }
 
-/// The text of a short JSON string.
+/// Decodes a short JSON string.
 fn word(quoted: &str) -> String {
     decode_string(quoted).map(Cow::into_owned).unwrap_or_default()
 }
 
-/// The splice made room for the old text; what is left may be a thousandth of it.
+/// Copies the result, to free the memory of the large text that was cut out.
 fn compact(result: Raw) -> Raw {
     Raw::parse(result.as_str().to_owned()).unwrap_or(result)
 }

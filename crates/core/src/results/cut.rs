@@ -1,4 +1,6 @@
-//! Text cut at the limit, for when it can go nowhere else.
+//! Cuts the text of a result at the limit, where it cannot be spilled to a file.
+//!
+//! Used by `results` when there is no store, the policy is `SpillMode::Off`, or the disk fails.
 
 use std::borrow::Cow;
 
@@ -10,7 +12,7 @@ use super::{
     text,
 };
 
-/// The result with as much text as the limit allows beside a marker.
+/// Returns the result with as much text as the limit allows, and a marker.
 pub(super) fn cut(
     content: &ResultContent,
     size: TextSize,
@@ -35,7 +37,7 @@ pub(super) fn cut(
         }
         left = left.saturating_sub(chars);
     }
-    // Half a structure is none.
+    // Structured content is kept whole or left out.
     let structured = match content.structured {
         Some(json) if TextSize::of(json).chars > left => StructuredContent::Goes,
         Some(json) => {

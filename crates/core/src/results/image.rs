@@ -1,7 +1,8 @@
-//! Images that a model can look at: not larger than it would see them anyway.
+//! Scales images in results down to the size at which a model sees them.
 //!
-//! An image comes from a server and may be a bomb: its size is read before its pixels, and there are limits to
-//! both. What cannot be read passes if it is small, and is taken out if it is not.
+//! Used by `results`, on worker threads. An image comes from a server and may be a decompression bomb: its
+//! dimensions are read before its pixels, and both are limited. An image that cannot be decoded passes if it is
+//! small, and is removed otherwise.
 
 use std::io::Cursor;
 
@@ -19,36 +20,36 @@ use super::{
     size::group_thousands,
 };
 
-/// The longest side that is decoded.
+/// The longest side of an image that is decoded.
 const MAX_SIDE_PIXELS: u32 = 16_384;
-/// The most memory that decoding may take.
+/// How much memory decoding may take.
 const MAX_DECODE_BYTES: u64 = 256 * 1024 * 1024;
-/// The quality of a JPEG that is written.
+/// The quality of JPEG files that are written.
 const JPEG_QUALITY: u8 = 85;
-/// How often an image is made smaller still, by a quarter each time, if it has too many bytes.
+/// How often an image that has too many bytes is made smaller, by a quarter each time.
 const MAX_SHRINK_ATTEMPTS: u32 = 8;
 
-/// What is to be done with an image.
+/// How an image is made to fit.
 enum ImageFit {
-    /// It passes.
+    /// The image passes.
     Same,
-    /// It is replaced by a smaller one.
+    /// A smaller image replaces it.
     Scaled { data: String, mime: &'static str },
-    /// It is replaced by words.
+    /// A text replaces it.
     Gone(String),
 }
 
-/// Where an item has its image.
+/// The member that holds the image.
 #[derive(Debug, Clone, Copy)]
 enum ImagePlace {
-    /// In `data`.
+    /// `data` of an image item.
     Item,
-    /// In `resource.blob`: a resource that a tool has put into its result.
+    /// `resource.blob`: a resource that a tool has embedded in its result.
     EmbeddedResource,
 }
 
-/// Makes every image of `content` fit; how many did not. Images in embedded resources are among them where blobs stay in
-/// the result.
+/// Makes every image of `content` fit, and returns how many did not. Includes images in embedded resources where
+/// blobs stay in the result.
 pub(super) fn fit_images(
     content: &mut ResultContent<'_>,
     policy: ImagePolicy,
@@ -83,7 +84,7 @@ pub(super) fn fit_images(
     changed
 }
 
-/// The same item with other pixels; its annotations and `_meta` stay.
+/// The item with another image; its annotations and `_meta` stay.
 fn with_data(item: &str, place: ImagePlace, data: &str, mime: &str) -> Option<String> {
     let (data, mime) = (Raw::string(data), Raw::string(mime));
     let (data_path, mime_path): (&[&str], &[&str]) = match place {
@@ -122,7 +123,7 @@ fn fit(data: &str, mime: &str, pixels: u32, bytes: usize) -> ImageFit {
     }
 }
 
-/// What kind of image it is and how large, told from its first bytes.
+/// Reads the format and dimensions from the first bytes.
 fn facts(file: &[u8]) -> Option<(ImageFormat, u32, u32)> {
     let reader = ImageReader::new(Cursor::new(file)).with_guessed_format().ok()?;
     let format = reader.format()?;
@@ -138,7 +139,7 @@ fn decode(file: &[u8], format: ImageFormat) -> Option<DynamicImage> {
     let mut reader = ImageReader::with_format(Cursor::new(file), format);
     reader.limits(limits);
     let image = reader.decode().ok()?;
-    // Two layouts are all that scaling and writing have to know.
+    // Scaling and encoding support these two pixel layouts.
     Some(if image.color().has_alpha() {
         DynamicImage::ImageRgba8(image.into_rgba8())
     } else {
@@ -162,7 +163,7 @@ fn scale_image(image: &DynamicImage, format: ImageFormat, pixels: u32, bytes: us
     ImageFit::Gone("[an image was left out: it could not be made small enough]".to_owned())
 }
 
-/// The image with its long side `side` pixels long.
+/// Scales the image so that its long side has `side` pixels.
 fn resize_image(image: &DynamicImage, side: u32) -> Option<DynamicImage> {
     let long = image.width().max(image.height());
     if side == long {
@@ -177,7 +178,8 @@ fn resize_image(image: &DynamicImage, side: u32) -> Option<DynamicImage> {
     Some(small)
 }
 
-/// The image as base64. Screenshots and drawings stay exact; photographs stay small.
+/// Encodes the image as base64: PNG and images with transparency as PNG, which stays exact, all others as JPEG,
+/// which stays small.
 fn write(image: &DynamicImage, format: ImageFormat) -> Option<(String, &'static str)> {
     let mut file = Vec::new();
     let exact = format == ImageFormat::Png || image.color().has_alpha();

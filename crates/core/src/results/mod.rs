@@ -1,10 +1,10 @@
-//! What becomes of a result that is larger than a model can read.
+//! Limits for results: long text goes to a file, images are scaled, binary blobs become files.
 //!
-//! Results are data: within the limits they pass as the very same bytes. Past them the text goes to a private
-//! file and the result says where; images are scaled; binary blobs become files. Members that nobody here
-//! knows stay where they are.
+//! Used by `dispatch` on every result, and by the gateway, which serves spilled results. Results within the limits
+//! pass byte for byte. Text beyond them goes to a private file ([`ResultStore`]), and the result names the file.
+//! Members of a result that this module does not know stay where they are.
 //!
-//! This module refuses to know who asked, which server answered, and how anything is shown.
+//! It does not know the caller, the server or the client: a [`ResultPolicy`] says what to do.
 
 mod address;
 mod blob;
@@ -35,25 +35,25 @@ use content::ResultContent;
 
 /// How many characters of text a result may have.
 pub const MAX_CHARS: usize = 100_000;
-/// How many tokens.
+/// How many tokens a result may have.
 pub const MAX_TOKENS: usize = 25_000;
 /// How many characters a tool may ask for.
 pub const MAX_TOOL_CHARS: usize = 500_000;
 /// How long an image's long side may be, in pixels.
 pub const MAX_IMAGE_PIXELS: u32 = 1_568;
-/// How many bytes an image may have, encoded as it is in the result.
+/// How many bytes an image may have, encoded as in the result.
 pub const MAX_IMAGE_BYTES: usize = 5_000_000;
 
-/// A token is about four characters.
+/// The estimate of characters for each token.
 const CHARS_PER_TOKEN: usize = 4;
-/// How long files and images may take before the result is cut instead.
+/// How long writing files and scaling images may take before the result is cut instead.
 const WORK_TIMEOUT: Duration = Duration::from_secs(60);
-/// How many bytes earn a second more; the slowest disk writes as many.
+/// Each this many bytes add one second to the timeout: the rate of the slowest disk.
 const MIN_DISK_BYTES_PER_SECOND: u64 = 4 * 1024 * 1024;
-/// Results that are worked on at once; each may be large.
+/// How many results are processed at once; each may be large.
 static WORK_PERMITS: Semaphore = Semaphore::const_new(4);
 
-/// What a result is the answer to.
+/// The kind of a result, by its method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResultShape {
     /// `tools/call`: `content` and `structuredContent`.
@@ -62,88 +62,88 @@ pub enum ResultShape {
     Resource,
 }
 
-/// What is done to results.
+/// The limits for results, and what happens beyond them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResultPolicy {
     /// How many characters of text may stay.
     pub max_chars: usize,
     /// How many tokens may stay.
     pub max_tokens: usize,
-    /// What becomes of large images.
+    /// What happens to large images.
     pub images: ImagePolicy,
-    /// What becomes of binary blobs.
+    /// What happens to binary blobs.
     pub blobs: BlobPolicy,
-    /// Where text goes that is too long.
+    /// Where text beyond the limit goes.
     pub spill: SpillMode,
-    /// Whether the tool promises a structure. A promise that a client checks is not broken by the gateway:
-    /// with [`SpillMode::Uri`] such a result passes whole.
+    /// Whether the tool has an output schema. Clients check results against the schema, so with
+    /// [`SpillMode::Uri`] results of this tool pass whole.
     pub has_output_schema: bool,
 }
 
-/// What becomes of large images.
+/// What happens to large images.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ImagePolicy {
-    /// They are scaled down.
+    /// Large images are scaled down.
     Scale {
         /// The most pixels on the long side.
         pixels: u32,
         /// The most bytes, encoded.
         bytes: usize,
     },
-    /// They pass.
+    /// Images pass unchanged.
     Leave,
 }
 
-/// What becomes of binary blobs.
+/// What happens to binary blobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BlobPolicy {
-    /// They become files, and the result names them.
+    /// Blobs become files, and the result names them.
     ToDisk,
-    /// They pass.
+    /// Blobs pass unchanged.
     Leave,
 }
 
-/// Where text goes that is too long.
+/// Where text beyond the limit goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpillMode {
     /// To a file that the result names by its path, for a reader on this machine.
     Path,
-    /// To a file that the result names by a URI, for a reader who has only us.
+    /// To a file that the result names by a URI, for a client that can only ask Switchboard.
     Uri,
-    /// Nowhere; it is cut.
+    /// Nowhere: the text is cut.
     Off,
 }
 
-/// A result, as it may be passed on.
+/// A result after the limits were applied.
 #[derive(Debug, Clone)]
 pub struct LimitedResult {
-    /// The result. The same bytes as before if nothing had to be done.
+    /// The result; unchanged bytes if it was within the limits.
     pub result: Raw,
-    /// What was put in the place of what is gone.
+    /// The note that stands in the result in place of text that was cut or spilled.
     pub note: Option<String>,
-    /// Where the text went.
+    /// The file of the spilled text.
     pub spilled: Option<SpilledFile>,
-    /// How many images were scaled or taken out.
+    /// How many images were scaled or removed.
     pub images_scaled: usize,
     /// Whether text was lost.
     pub truncated: bool,
-    /// What went wrong with the disk.
+    /// A problem with writing the file.
     pub problem: Option<EngineProblem>,
 }
 
-/// Text that became a file.
+/// A spilled text or blob.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SpilledFile {
-    /// Its name in the store.
+    /// The id of the file in the store.
     pub id: String,
-    /// The file.
+    /// The path of the file.
     pub path: PathBuf,
-    /// Its length.
+    /// The length of the file.
     pub bytes: u64,
 }
 
-/// Applies `policy` to a result. Files and images are worked on off the runtime's threads. Without a place there
-/// are no files: what is too long is cut, and blobs pass.
+/// Applies `policy` to a result. Files and images are processed off the runtime's threads. Without a `place` no
+/// files are written: text beyond the limit is cut, and blobs pass.
 pub async fn limit_result(
     result: Raw,
     shape: ResultShape,
@@ -159,7 +159,8 @@ pub async fn limit_result(
         async move {
             let turn = WORK_PERMITS.acquire().await;
             let work = move || {
-                // Held by the work and not by whoever waits: a disk that hangs must not gather threads.
+                // The worker holds the permit, not the waiting caller: workers that hang on a disk must not pile
+                // up.
                 let _turn = turn;
                 apply_policy(&result, shape, &policy, place.as_ref())
             };
@@ -175,7 +176,7 @@ pub async fn limit_result(
     }
 }
 
-/// The whole of the policy, on this thread.
+/// Applies the whole policy on this thread.
 fn apply_policy(
     result: &Raw,
     shape: ResultShape,
@@ -208,7 +209,7 @@ fn apply_policy(
     }
 }
 
-/// What can be done in memory alone.
+/// Applies the parts of the policy that need no disk.
 fn without_disk(
     result: &Raw,
     shape: ResultShape,
@@ -230,10 +231,10 @@ fn storage_problem(error: &ResultStoreError) -> EngineProblem {
     EngineProblem::new(EngineProblemKind::Storage, format!("{error}{}", cause.unwrap_or_default()))
 }
 
-// === impl Policy ===
+// === impl ResultPolicy ===
 
 impl ResultPolicy {
-    /// For a reader on this machine: everything at its usual limit.
+    /// The policy for a reader on this machine, with the default limits.
     pub fn local() -> Self {
         Self {
             max_chars: MAX_CHARS,
@@ -245,17 +246,17 @@ impl ResultPolicy {
         }
     }
 
-    /// For the gateway's clients: text and images are limited, other data passes.
+    /// The policy for clients of the gateway: text and images are limited, other data passes.
     pub fn gateway() -> Self {
         Self { blobs: BlobPolicy::Leave, spill: SpillMode::Uri, ..Self::local() }
     }
 
-    /// For clients of the gateway that take results of any size.
+    /// The policy for clients of the gateway that take results of any size.
     pub fn unlimited() -> Self {
         Self { images: ImagePolicy::Leave, spill: SpillMode::Off, ..Self::gateway().with_tokens(0) }
     }
 
-    /// The same with `MAX_MCP_OUTPUT_TOKENS` of the environment, unless a client of the gateway chose a limit
+    /// Applies `MAX_MCP_OUTPUT_TOKENS` of the environment, unless a client of the gateway chose a limit
     /// (`--result-limit`).
     #[must_use]
     pub fn with_usual_tokens(self, tokens: usize) -> Self {
@@ -268,8 +269,8 @@ impl ResultPolicy {
         }
     }
 
-    /// The same with other limits of images (`limits.imagePixels`, `limits.imageBytes`), where images are limited at all;
-    /// 0 is none.
+    /// Applies other limits of images (`limits.imagePixels`, `limits.imageBytes`), where images are limited at all;
+    /// 0 means no limit.
     #[must_use]
     pub fn with_image_limits(mut self, pixels: Option<u64>, bytes: Option<u64>) -> Self {
         if let ImagePolicy::Scale { pixels: side, bytes: size } = &mut self.images {
@@ -280,17 +281,16 @@ impl ResultPolicy {
         self
     }
 
-    /// The same with another limit of tokens (`MAX_MCP_OUTPUT_TOKENS`, `--result-limit`); 0 is none.
+    /// Applies another limit of tokens (`MAX_MCP_OUTPUT_TOKENS`, `--result-limit`); 0 means no limit.
     #[must_use]
     pub fn with_tokens(mut self, tokens: usize) -> Self {
         self.max_tokens = if tokens == 0 { usize::MAX } else { tokens };
-        // A person who asks for more than the usual means it.
+        // A token limit above the default raises the limit of characters too.
         self.max_chars = self.max_chars.max(self.max_tokens.saturating_mul(CHARS_PER_TOKEN));
         self
     }
 
-    /// The same for a tool that asks for a size of its own (`anthropic/maxResultSizeChars`), which replaces
-    /// both limits.
+    /// Applies the size that a tool asks for (`anthropic/maxResultSizeChars`), which replaces both limits.
     #[must_use]
     pub fn with_tool_chars(mut self, chars: usize) -> Self {
         self.max_chars = chars.min(MAX_TOOL_CHARS);
@@ -298,7 +298,7 @@ impl ResultPolicy {
         self
     }
 
-    /// The same for a tool as it was listed: what it asks for, and whether it promises a structure.
+    /// Applies the definition of a tool: the size that it asks for, and whether it has an output schema.
     #[must_use]
     pub fn for_tool(mut self, tool: &Tool) -> Self {
         self.has_output_schema = tool.output_schema.is_some();
@@ -308,7 +308,7 @@ impl ResultPolicy {
         }
     }
 
-    /// The limit in characters.
+    /// Returns the limit in characters.
     pub fn limit(&self) -> usize {
         self.max_chars.min(self.max_tokens.saturating_mul(CHARS_PER_TOKEN))
     }
@@ -317,7 +317,8 @@ impl ResultPolicy {
         self.has_output_schema && self.spill == SpillMode::Uri
     }
 
-    /// Whether a look at the whole text is enough: a text has at most as many characters as its JSON has bytes.
+    /// Whether the length of the JSON shows that it is within the limits: a text has at most as many characters as
+    /// its JSON has bytes.
     fn surely_passes(&self, text: &str) -> bool {
         let has = |name: &str| memchr::memmem::find(text.as_bytes(), name.as_bytes()).is_some();
         let has_image = || has("\"data\"") || (has("\"blob\"") && has("image"));

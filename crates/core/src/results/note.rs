@@ -1,4 +1,6 @@
-//! What a result says in the place of what is gone. A model reads it first, a person second.
+//! The notes that stand in a result in place of text that was spilled or cut.
+//!
+//! Used by `results::spill` and `results::cut`. Written for a model first, for a person second.
 
 use super::{
     ResultAddress, SpillMode, SpilledFile,
@@ -7,12 +9,12 @@ use super::{
     text,
 };
 
-/// How many characters of the text are shown at most.
+/// How many characters of the text the note shows at most.
 const MAX_PREVIEW_CHARS: usize = 2_000;
-/// And at least, where any are.
+/// How many characters of the text the note shows at least, if any.
 const MIN_PREVIEW_CHARS: usize = 20;
 
-/// The note for text that became a file, as much of it as `limit` characters hold, and never less than its place.
+/// The note for text that went to a file, cut to `limit` characters, but always with the file's place.
 pub(super) fn spill_note(
     content: &ResultContent,
     size: TextSize,
@@ -49,7 +51,7 @@ pub(super) fn spill_note(
         .unwrap_or(place)
 }
 
-/// The note, and below it as much of the beginning of the text as there is room for.
+/// The note, and below it as much of the beginning of the text as fits.
 fn with_preview(note: &str, content: &ResultContent, limit: usize) -> Option<String> {
     let label = |chars| format!("\n\nThe first {} characters:\n", count(chars));
     let frame = note.chars().count() + label(MAX_PREVIEW_CHARS).chars().count();
@@ -58,7 +60,7 @@ fn with_preview(note: &str, content: &ResultContent, limit: usize) -> Option<Str
     Some(format!("{note}{}{shown}", label(shown.chars().count())))
 }
 
-/// The beginning of the text, cut at the end of a line where that leaves most of it.
+/// The beginning of the text, cut at a line break where most of the text remains.
 fn preview(content: &ResultContent, most: usize) -> String {
     let texts = content.parts.iter().filter_map(|part| match &part.kind {
         PartKind::Text { text } => Some(text),

@@ -1,8 +1,10 @@
-//! JSON laid out for reading, from text to text: nothing is decoded, so that size does not matter.
+//! Formats JSON with indentation, from text to text, without decoding it.
+//!
+//! Used by `results::spill` for `structuredContent`, which may be many megabytes.
 
 use std::io::{self, Write};
 
-/// Writes `json`, one well-formed value, with one member or element to a line.
+/// Writes `json`, one well-formed value, with one member or element on each line.
 pub(super) fn write(json: &str, out: &mut impl Write) -> io::Result<()> {
     let bytes = json.as_bytes();
     let mut depth: usize = 0;
@@ -48,14 +50,14 @@ pub(super) fn write(json: &str, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Where the value ends that opens at `at`, if it holds nothing.
+/// The end of the empty object or array that opens at `at`; `None` if it is not empty.
 fn closed_at_once(bytes: &[u8], at: usize) -> Option<usize> {
     let inner = &bytes[at + 1..];
     let space = inner.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
     matches!(inner.get(space), Some(b'}' | b']')).then_some(at + space + 2)
 }
 
-/// Where the string, number or word ends that starts at `at`.
+/// The end of the string, number or word that starts at `at`.
 fn token_end(bytes: &[u8], at: usize) -> usize {
     if bytes[at] != b'"' {
         let rest = bytes[at..].iter();

@@ -1,15 +1,17 @@
-//! How long a text is, for limits and for people.
+//! The size of a text in characters and lines, and numbers with grouped digits.
+//!
+//! Used by `results` for limits and notes.
 
 use std::ops::AddAssign;
 
-/// The length of a text.
+/// The size of a text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct TextSize {
     pub(super) chars: usize,
     pub(super) breaks: usize,
 }
 
-// === impl Size ===
+// === impl TextSize ===
 
 impl TextSize {
     pub(super) fn of(text: &str) -> Self {
@@ -29,7 +31,7 @@ impl AddAssign for TextSize {
     }
 }
 
-/// A number with its thousands set apart.
+/// Formats a number with grouped thousands.
 pub(super) fn group_thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::with_capacity(digits.len() * 4 / 3);

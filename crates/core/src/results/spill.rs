@@ -1,4 +1,7 @@
-//! Text that goes to a file, whole and in order.
+//! Writes all text of a result to a file, whole and in order.
+//!
+//! Used by `results` when text is beyond the limit. The file is made by `results::store`, the note by
+//! `results::note`.
 
 use std::io::{self, Write};
 
@@ -10,8 +13,8 @@ use super::{
     text,
 };
 
-/// Writes all text of `content`; the note that takes its place, within `limit` characters where they hold one, and where
-/// it went.
+/// Writes all text of `content` to a file. Returns the note that takes its place, within `limit` characters where
+/// they suffice, and the file.
 pub(super) fn spill(
     content: &ResultContent,
     size: TextSize,
@@ -25,7 +28,7 @@ pub(super) fn spill(
     Ok((note::spill_note(content, size, form, &spilled, limit), spilled))
 }
 
-/// One text stands alone, byte for byte; several are set apart and numbered.
+/// Writes one text byte for byte; several texts with a numbered heading each.
 fn write(content: &ResultContent, out: &mut dyn Write) -> io::Result<()> {
     let mut out = out;
     let several = content.parts.len() + usize::from(content.structured.is_some()) > 1;

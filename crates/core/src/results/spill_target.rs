@@ -1,12 +1,14 @@
-//! Where files of results go, and whose they are.
+//! The store of spilled results and the owner of new files, as one value.
+//!
+//! Used by `dispatch::stage`, which passes it to `limit_result`.
 
 use super::ResultStore;
 
-/// A store and the one who may read what is put into it.
+/// Where results are spilled to, and who may read them.
 #[derive(Debug, Clone)]
 pub struct SpillTarget {
-    /// Where files go.
+    /// The store of the files.
     pub store: ResultStore,
-    /// Who may read them again.
+    /// The principal that may read the files.
     pub owner: String,
 }

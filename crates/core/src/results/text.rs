@@ -1,9 +1,11 @@
-//! The text of a JSON string in pieces, so that a large one is never copied whole.
+//! Reads the text of a JSON string in pieces, so that a large text is never copied whole.
+//!
+//! Used by `results::content`, `spill`, `cut`, `note`, `blob` and `image`.
 
 use super::size::TextSize;
 
-/// Calls `take` with the decoded text of `quoted`, a well-formed JSON string with its quotes, piece by piece.
-/// Half a surrogate pair becomes a replacement character.
+/// Calls `take` with each piece of the decoded text of `quoted`, a well-formed JSON string with its quotes. Half a
+/// surrogate pair becomes a replacement character.
 pub(super) fn each_piece<E>(
     quoted: &str,
     mut take: impl FnMut(&str) -> Result<(), E>,
@@ -20,7 +22,7 @@ pub(super) fn each_piece<E>(
     if rest.is_empty() { Ok(()) } else { take(rest) }
 }
 
-/// How long the text of `quoted` is.
+/// The size of the text of `quoted`.
 pub(super) fn size(quoted: &str) -> TextSize {
     let mut size = TextSize::default();
     let Ok(()) = each_piece(quoted, |piece| {
@@ -30,11 +32,11 @@ pub(super) fn size(quoted: &str) -> TextSize {
     size
 }
 
-/// The beginning of the text of `quoted`, at most `chars` characters.
+/// The first `chars` characters of the text of `quoted`.
 pub(super) fn start(quoted: &str, chars: usize) -> String {
     let mut out = String::new();
     let mut left = chars;
-    // The error is only a way to stop.
+    // The error only stops the walk.
     let _stopped = each_piece(quoted, |piece| {
         for c in piece.chars() {
             if left == 0 {
@@ -48,7 +50,7 @@ pub(super) fn start(quoted: &str, chars: usize) -> String {
     out
 }
 
-/// The character that the escape at the start of `text` stands for, and the escape's length.
+/// The character of the escape at the start of `text`, and the escape's length.
 fn escape(text: &str) -> (char, usize) {
     let plain = match text.as_bytes().get(1) {
         Some(b'n') => '\n',

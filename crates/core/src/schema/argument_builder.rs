@@ -1,4 +1,6 @@
-//! An arguments object that is put together word by word. It refuses to know what a schema is.
+//! Builds the JSON object of arguments, one argument at a time.
+//!
+//! Used by `schema::coerce`. It does not know schemas.
 
 use switchboard_wire::json::{JsonMember, JsonMembers, Raw, decode_string};
 
@@ -25,7 +27,7 @@ impl ArgumentBuilder {
         self.members.iter_mut().find(|(name, _)| name == key).map(|(_, slot)| slot)
     }
 
-    /// Puts a value under a name that is not taken.
+    /// Adds a value under `key`; `None` if the key is taken.
     pub(super) fn put(&mut self, key: &str, json: String) -> Option<()> {
         if self.find(key).is_some() {
             return None;
@@ -34,7 +36,7 @@ impl ArgumentBuilder {
         Some(())
     }
 
-    /// Adds to the list under `key`.
+    /// Adds items to the list under `key`.
     pub(super) fn extend(&mut self, key: &str, items: Vec<String>) -> Option<()> {
         match self.find(key) {
             Some(BuilderValue::List(list)) => list.extend(items),
@@ -44,7 +46,7 @@ impl ArgumentBuilder {
         Some(())
     }
 
-    /// The object under `key`, begun if it is not there. One given as JSON can be added to as well.
+    /// Returns the object under `key`, created if it is missing. An object given as JSON can be extended too.
     pub(super) fn object(&mut self, key: &str) -> Option<&mut ArgumentBuilder> {
         if self.find(key).is_none() {
             self.members.push((key.to_owned(), BuilderValue::Object(Self::default())));

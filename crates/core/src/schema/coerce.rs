@@ -1,8 +1,10 @@
-//! Arguments as a person types them, made into JSON by the schema.
+//! Converts arguments that a person types (`key=value`) to JSON by the tool's schema.
 //!
-//! `key=value` is read as the property's type says; `key:=json` is JSON as it stands; `a.b=c` reaches into an
-//! object; a repeated key, or commas, make a list. This module refuses to guess: what the schema does not
-//! explain is a mistake that says how to write it.
+//! Used by `switchboard call`. `key=value` is read by the property's type; `key:=json` is taken as JSON; `a.b=c`
+//! sets a member of an object; a repeated key, or commas, make a list.
+//!
+//! It does not guess: where the schema does not determine the type, the mistake says how to write the argument. It
+//! does not validate the whole (`SchemaValidator`).
 
 use serde_json::Value;
 use switchboard_wire::json::Raw;
@@ -13,28 +15,28 @@ use super::{
     mistake::{MAX_MISTAKES, names, quoted, unknown_name},
 };
 
-/// How far `$ref`s and dots are followed.
+/// How many `$ref`s and dots are followed.
 const MAX_REFERENCE_STEPS: usize = 32;
 
 /// One argument as typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TypedArgument {
-    /// The property; dots reach into objects.
+    /// The name of the property; dots separate nested names.
     pub key: String,
-    /// What it is to be.
+    /// The typed value.
     pub form: ArgumentForm,
 }
 
-/// How a value was written.
+/// The form of a typed value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ArgumentForm {
-    /// `key=value`: the schema says what the text means.
+    /// `key=value`: the schema determines the type of the text.
     Text(String),
     /// `key:=json`: JSON as it stands.
     Json(Raw),
 }
 
-/// What a property is to be made of.
+/// The type of a JSON value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ValueKind {
     Text,
@@ -46,10 +48,10 @@ enum ValueKind {
     Object,
 }
 
-// === impl Argument ===
+// === impl TypedArgument ===
 
 impl TypedArgument {
-    /// Reads `key=value` or `key:=json`.
+    /// Parses `key=value` or `key:=json`.
     pub fn parse(word: &str) -> Result<Self, ArgumentMistake> {
         let Some((key, value)) = word.split_once('=') else {
             let how = "write `key=value`, or `key:=json` for JSON";
@@ -69,8 +71,8 @@ impl TypedArgument {
     }
 }
 
-/// The arguments object that `arguments` describe, by `schema`. Only what has to be known to read them is
-/// checked: names, types, and what is required at the top; the rest is [`super::SchemaValidator`]'s.
+/// Builds the arguments object from typed arguments, by `schema`. Checks only names, types and required members at
+/// the top; [`super::SchemaValidator`] checks the rest.
 pub fn build_arguments(arguments: &[TypedArgument], schema: &Raw) -> Result<Raw, InvalidArguments> {
     let root = super::read(schema).map_err(|bad| InvalidArguments::one("", bad.to_string()))?;
     let mut built = ArgumentBuilder::default();
@@ -101,7 +103,7 @@ fn place(
     for _ in 0..MAX_REFERENCE_STEPS {
         match property(schema, key) {
             Some(found) => return set(built, key, argument, follow_references(found, root), root),
-            // A dot reaches into an object, unless the name itself has it.
+            // A dot separates nested names, unless a property's own name contains it.
             None => match key.split_once('.').and_then(|(outer, inner)| {
                 let found = follow_references(property(schema, outer)?, root);
                 kinds(found, root).contains(&ValueKind::Object).then_some((outer, inner, found))
@@ -145,9 +147,9 @@ fn set(
     built.put(key, json).ok_or_else(|| duplicate_mistake(argument))
 }
 
-/// `text` as the first of `kinds` that it can be; text if the schema does not say.
+/// Reads `text` as the first of `kinds` that it can be; as a string if the schema gives no type.
 fn read(text: &str, kinds: &[ValueKind], key: &str) -> Result<String, ArgumentMistake> {
-    // Text fits anything, so whatever is more particular has its turn before.
+    // Every text can be a string, so the other types are tried first.
     let particular = kinds.iter().filter(|kind| **kind != ValueKind::Text);
     if let Some(json) = particular.into_iter().find_map(|kind| read_as(text, *kind)) {
         return Ok(json);
@@ -175,7 +177,7 @@ fn read_as(text: &str, kind: ValueKind) -> Option<String> {
     fits.then(|| text.to_owned())
 }
 
-/// What the schema says a value may be, in the order it says it; nothing if it does not say.
+/// Returns the types that the schema allows, in its order; empty if it gives none.
 fn kinds(schema: &Value, root: &Value) -> Vec<ValueKind> {
     let mut found = Vec::new();
     match schema.get("type") {
@@ -196,7 +198,7 @@ fn kinds(schema: &Value, root: &Value) -> Vec<ValueKind> {
     if found.is_empty() {
         for keyword in ["anyOf", "oneOf"] {
             let forms = schema.get(keyword).and_then(Value::as_array).into_iter().flatten();
-            // One level is what generators write for optional values.
+            // One level of `anyOf` or `oneOf` is what generators write for optional values.
             found.extend(forms.map(|form| follow_references(form, root)).filter_map(|form| {
                 let name = form.get("type").and_then(Value::as_str);
                 name.and_then(ValueKind::named)
@@ -206,7 +208,7 @@ fn kinds(schema: &Value, root: &Value) -> Vec<ValueKind> {
     found
 }
 
-/// The schema behind local references.
+/// Follows local references.
 fn follow_references<'s>(schema: &'s Value, root: &'s Value) -> &'s Value {
     let mut schema = schema;
     for _ in 0..MAX_REFERENCE_STEPS {
@@ -228,8 +230,8 @@ fn known_properties(schema: &Value) -> Vec<&String> {
     properties.map(|map| map.keys().collect()).unwrap_or_default()
 }
 
-/// Whether a property that is not named may stand in the object: only where the schema says so, or names
-/// none. A person who types a name that is not listed has most likely mistyped it.
+/// Whether an unlisted property is allowed: only where the schema says so, or lists no properties. A person who
+/// types an unlisted name has most likely mistyped it.
 fn is_open(schema: &Value) -> bool {
     match schema.get("additionalProperties") {
         Some(Value::Bool(false)) => false,
@@ -294,14 +296,14 @@ fn is_number(text: &str) -> bool {
     text.starts_with(|c: char| c == '-' || c.is_ascii_digit()) && is_json(text)
 }
 
-/// Whether a number is written as a whole one; `1.0` and `1e3` are whole too.
+/// Whether a number is written as an integer; `1.0` and `1e3` count too.
 fn is_whole(text: &str) -> bool {
     let digits = text.strip_prefix('-').unwrap_or(text);
     digits.bytes().all(|byte| byte.is_ascii_digit())
         || text.parse::<f64>().is_ok_and(|number| number.fract() == 0.0)
 }
 
-// === impl Kind ===
+// === impl ValueKind ===
 
 impl ValueKind {
     fn named(name: &str) -> Option<Self> {
@@ -340,7 +342,7 @@ impl ValueKind {
         }
     }
 
-    /// How such an argument is written, after its name.
+    /// An example of an argument of this type, after its name.
     fn example(self) -> &'static str {
         match self {
             Self::Text => "=text",

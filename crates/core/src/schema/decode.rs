@@ -1,21 +1,21 @@
-//! JSON text as a value to check, whatever its numbers.
+//! Decodes JSON text to a tree for validation, with any numbers and strings.
 //!
-//! The check needs a tree; the text that is sent stays as it is. What no `f64` can hold becomes the nearest
-//! one that it can, and half a surrogate pair becomes a replacement character.
+//! Used by `schema`. A number beyond `f64` becomes the nearest one, and half a surrogate pair becomes a replacement
+//! character. Only the check uses the tree; the text that is sent stays unchanged.
 
 use serde_json::{Map, Number, Value};
 use switchboard_wire::json::{JsonElements, JsonMembers, decode_string};
 
-/// How deep arguments and schemas may nest before nobody looks at them.
+/// How deep arguments and schemas may nest.
 pub(super) const MAX_DEPTH: usize = 128;
 
-/// Nested too deep to be looked at.
+/// The value is nested too deep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct NestingTooDeep;
 
-/// The value of `text`, one well-formed JSON value.
+/// Decodes `text`, one well-formed JSON value.
 pub(super) fn value(text: &str) -> Result<Value, NestingTooDeep> {
-    // The common case is what the library reads; it is also much faster.
+    // `serde_json` reads nearly all values, and is much faster.
     serde_json::from_str(text).or_else(|_| decode_leniently(text, 0))
 }
 
@@ -46,7 +46,7 @@ fn members(text: &str, depth: usize) -> Result<Map<String, Value>, NestingTooDee
 fn string(quoted: &str) -> String {
     match decode_string(quoted) {
         Some(text) => text.into_owned(),
-        // Only its length and kind matter to a check; a lone surrogate is one character.
+        // Only length and kind matter to a check; a lone surrogate counts as one character.
         None => quoted.trim_matches('"').replace('\\', "\u{fffd}"),
     }
 }

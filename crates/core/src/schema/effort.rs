@@ -1,31 +1,31 @@
-//! How much work a check would be, told before it is made.
+//! Estimates the effort of a schema check before it runs.
 //!
-//! Small schemas can be written that take forever: each definition refers twice to the next, or a schema
-//! refers twice to itself one level down. This walk takes the steps the check would take, without the
-//! checking, and gives up early.
+//! Used by `schema`. A small schema can take exponential time: each definition refers twice to the next, or a
+//! schema refers twice to itself one level down. This walk takes the steps of the check, without the checking, and
+//! gives up at a limit.
 
 use serde_json::Value;
 
 use super::graph::{SchemaGraph, SchemaNode};
 
-/// How many times a schema may meet a value in one check; a tenth of a second's work.
+/// How many pairs of schema and value one check may visit; about a tenth of a second.
 const MAX_CHECK_STEPS: usize = 200_000;
-/// How many more for each byte that is checked: long lists are honest work.
+/// How many more pairs for each byte of arguments: long lists are legitimate.
 const STEPS_PER_BYTE: usize = 10;
-/// How deep the check may call itself. Each level costs stack.
+/// How deep the check may recurse. Each level costs stack.
 const MAX_CHECK_LEVELS: usize = 320;
 
 /// The check would take too long or too much stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TooMuchWork;
 
-/// Whether checking `value`, written in `bytes`, is a bounded piece of work.
+/// Checks that validating `value`, written in `bytes`, stays within the limits.
 pub(super) fn check_effort(
     graph: &SchemaGraph,
     value: &Value,
     bytes: usize,
 ) -> Result<(), TooMuchWork> {
-    // A tree of schemas meets each value at most once.
+    // A schema without references visits each value at most once.
     if !graph.unfolds {
         return Ok(());
     }
@@ -37,11 +37,11 @@ struct EffortWalk<'g> {
     graph: &'g SchemaGraph,
     left: usize,
     level: usize,
-    /// The schemas and values on the way here.
+    /// The schemas and values on the current path.
     path: Vec<(usize, usize)>,
 }
 
-// === impl Walk ===
+// === impl EffortWalk ===
 
 impl EffortWalk<'_> {
     fn meet(&mut self, schema: usize, value: &Value) -> Result<(), TooMuchWork> {
@@ -63,7 +63,8 @@ impl EffortWalk<'_> {
     }
 
     fn descend(&mut self, node: &SchemaNode, value: &Value) -> Result<(), TooMuchWork> {
-        // Once to check, once to tell which branches hold, once to collect what they looked at.
+        // The validator visits the schemas once to check, once to find the matching branches, and once to collect
+        // the evaluated members.
         let rounds = if node.asks_again { 3 } else { 1 };
         for _ in 0..rounds {
             self.all(&node.here, value)?;

@@ -1,7 +1,7 @@
-//! A schema as a graph: which schema leads to which, references resolved within the document.
+//! A JSON Schema as a graph: which schema leads to which, with references resolved within the document.
 //!
-//! The graph knows nothing of keywords' meaning. It is there so that the effort of a check can be told before
-//! the check is made: references turn a small document into an unfolding of any size.
+//! Used by `schema::effort` (references make a small document unfold to any size) and `schema::portable`. It does
+//! not know what keywords mean (`schema::keywords` lists those that hold schemas).
 
 use std::collections::HashMap;
 
@@ -13,39 +13,39 @@ use super::{
     keywords::{AppliesTo, subschemas},
 };
 
-/// A document without an id of its own.
+/// The base URL of a document without an id.
 const NAMELESS_BASE_URL: &str = "json-schema:///";
-/// The keywords that lead to another schema by name.
+/// The keywords that refer to another schema.
 const REFERENCE_KEYWORDS: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 
 /// All schemas of a document; the first is the root.
 #[derive(Debug)]
 pub(super) struct SchemaGraph {
     pub(super) nodes: Vec<SchemaNode>,
-    /// Whether a value can meet the same schema more than once.
+    /// Whether the validator can apply one schema to a value more than once.
     pub(super) unfolds: bool,
 }
 
-/// One schema and where it leads.
+/// One schema and its edges.
 #[derive(Debug, Default)]
 pub(super) struct SchemaNode {
     pub(super) here: Vec<usize>,
     pub(super) members: HashMap<String, Vec<usize>>,
     pub(super) every_member: Vec<usize>,
     pub(super) every_item: Vec<usize>,
-    /// It asks what the others have looked at, and so makes them look again.
+    /// The schema has an `unevaluated…` keyword, for which the validator visits its neighbours again.
     pub(super) asks_again: bool,
 }
 
-/// What stands under which name in the document.
+/// The named schemas of the document.
 struct SchemaNames<'s> {
-    /// Schemas that have an id of their own, by that id.
+    /// Schemas with an id, by that id.
     resources: HashMap<String, &'s Value>,
     /// Anchors, by the id of their resource and their name.
     anchors: HashMap<(String, String), &'s Value>,
 }
 
-/// A schema, and the id that its references are relative to.
+/// A schema, and the base URL of its references.
 #[derive(Clone)]
 struct SchemaLocation<'s> {
     schema: &'s Value,
@@ -62,7 +62,7 @@ struct GraphBuilder<'s> {
     schemas: Vec<&'s Value>,
 }
 
-// === impl Graph ===
+// === impl SchemaGraph ===
 
 impl SchemaGraph {
     /// Reads `schema`. A reference that leads out of the document is an error.
@@ -70,7 +70,8 @@ impl SchemaGraph {
         Self::with_schemas(schema).map(|(graph, _)| graph)
     }
 
-    /// The same, with the schema of each node, which is no schema where a reference leads to something else.
+    /// Like [`Self::of`], with the JSON of each node, which is no schema where a reference leads to another kind of
+    /// value.
     pub(super) fn with_schemas(schema: &Value) -> Result<(Self, Vec<&Value>), SchemaError> {
         let root = SchemaLocation { schema, base: nameless()? }.with_own_id();
         let mut names = SchemaNames { resources: HashMap::new(), anchors: HashMap::new() };
@@ -89,13 +90,13 @@ impl SchemaGraph {
         Ok((builder.graph, builder.schemas))
     }
 
-    /// Whether a schema leads back to itself for the same value, so that a check of that value never ends.
+    /// Whether a schema leads back to itself for one value, so that a check of that value never ends.
     pub(super) fn loops(&self) -> bool {
         let mut ways_in = vec![0_usize; self.nodes.len()];
         for target in self.nodes.iter().flat_map(|node| &node.here) {
             ways_in[*target] += 1;
         }
-        // Takes away each node that no other leads to; those on a loop stay.
+        // Removes each node that no other leads to; the nodes on a loop remain.
         let mut free: Vec<_> = (0..ways_in.len()).filter(|at| ways_in[*at] == 0).collect();
         let mut taken = 0;
         while let Some(at) = free.pop() {
@@ -111,7 +112,7 @@ impl SchemaGraph {
     }
 }
 
-// === impl Names ===
+// === impl SchemaNames ===
 
 impl<'s> SchemaNames<'s> {
     fn collect(&mut self, place: &SchemaLocation<'s>) {
@@ -121,7 +122,7 @@ impl<'s> SchemaNames<'s> {
                 self.anchors.insert((plain(&place.base), name.clone()), place.schema);
             }
         }
-        // Draft 7 has no anchors; an id that is only a fragment is one.
+        // Draft 7 has no anchors; an id that is only a fragment serves as one.
         if let Some(name) = id_of(place.schema).and_then(|id| id.strip_prefix('#')) {
             self.anchors.insert((plain(&place.base), name.to_owned()), place.schema);
         }
@@ -135,7 +136,7 @@ impl<'s> SchemaNames<'s> {
         }
     }
 
-    /// What `reference`, written inside `from`, leads to.
+    /// Resolves `reference`, written inside `from`.
     fn resolve(
         &self,
         from: &SchemaLocation<'s>,
@@ -175,7 +176,7 @@ impl<'s> SchemaNames<'s> {
 // === impl SchemaLocation ===
 
 impl SchemaLocation<'_> {
-    /// The same schema, its own id taken into account.
+    /// The location with the schema's own id as base.
     fn with_own_id(mut self) -> Self {
         let id = id_of(self.schema).filter(|id| !id.starts_with('#'));
         if let Some(base) = id.and_then(|id| self.base.join(id).ok()) {
@@ -185,10 +186,10 @@ impl SchemaLocation<'_> {
     }
 }
 
-// === impl Builder ===
+// === impl GraphBuilder ===
 
 impl<'s> GraphBuilder<'s> {
-    /// The number of the schema at `place`; it is read later.
+    /// The number of the node for the schema at `place`; its edges are read later.
     fn node(&mut self, place: SchemaLocation<'s>) -> usize {
         let next = self.graph.nodes.len();
         let at = *self.known.entry(std::ptr::from_ref(place.schema).addr()).or_insert(next);
@@ -226,7 +227,7 @@ impl<'s> GraphBuilder<'s> {
                 }
                 (AppliesTo::Member | AppliesTo::EveryMember, _) => node.every_member.push(inner),
                 (AppliesTo::EveryItem, _) => node.every_item.push(inner),
-                // Read all the same: a broken reference in there is a broken schema.
+                // Still read: a broken reference below makes the schema invalid.
                 (AppliesTo::Nowhere, _) => {}
             }
         }
@@ -238,8 +239,8 @@ fn id_of(schema: &Value) -> Option<&str> {
     schema.get("$id").and_then(Value::as_str)
 }
 
-/// References that depend on how a schema was reached. Within one resource they are plain references;
-/// across several, what they lead to multiplies with every way there.
+/// Whether a schema has references that depend on how it was reached. Within one resource they are plain
+/// references; across several, their targets multiply with every path.
 fn has_dynamic(schema: &Value) -> bool {
     let Value::Object(map) = schema else { return false };
     let here = |map: &Map<String, Value>| {
@@ -285,7 +286,7 @@ fn missing_reference(reference: &str) -> SchemaError {
     SchemaError::Unresolved(shown(reference))
 }
 
-/// A reference as a person may see it.
+/// A reference, shortened for messages.
 fn shown(reference: &str) -> String {
     super::mistake::shortened(reference)
 }

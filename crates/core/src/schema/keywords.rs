@@ -1,35 +1,35 @@
-//! Which keywords of JSON Schema hold schemas, and on what those are applied.
+//! The JSON Schema keywords that hold schemas, and which values those apply to.
 //!
-//! This is all that is known here about the language; what a keyword *means* is the validator's matter.
+//! Used by `schema`, `schema::graph` and `schema::portable`. The meaning of a keyword is left to the validator.
 
 use serde_json::{Map, Value};
 
-/// What the schemas under a keyword are applied to.
+/// The values that the schemas under a keyword apply to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AppliesTo {
-    /// The very value the keyword stands for.
+    /// The value itself.
     Here,
     /// The member of that name.
     Member,
-    /// Any member.
+    /// Every member.
     EveryMember,
-    /// Any element.
+    /// Every element.
     EveryItem,
-    /// Nothing by themselves: they wait for a reference.
+    /// No value: the schemas are there for references.
     Nowhere,
 }
 
-/// How schemas stand under a keyword.
+/// The form of the schemas under a keyword.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum KeywordShape {
     One,
     List,
     Map,
-    /// One schema, or a list of them (`items` before 2020-12).
+    /// One schema, or a list (`items` before 2020-12).
     OneOrList,
 }
 
-/// Every keyword that holds schemas, in any draft that is honoured.
+/// Every keyword that holds schemas, of all supported drafts.
 const KEYWORDS: [(&str, KeywordShape, AppliesTo); 24] = [
     ("allOf", KeywordShape::List, AppliesTo::Here),
     ("anyOf", KeywordShape::List, AppliesTo::Here),
@@ -44,7 +44,7 @@ const KEYWORDS: [(&str, KeywordShape, AppliesTo); 24] = [
     ("patternProperties", KeywordShape::Map, AppliesTo::EveryMember),
     ("additionalProperties", KeywordShape::One, AppliesTo::EveryMember),
     ("unevaluatedProperties", KeywordShape::One, AppliesTo::EveryMember),
-    // It sees names, not values; a member is the nearest thing that is as many.
+    // Applies to names, not values; counted as one visit for each member.
     ("propertyNames", KeywordShape::One, AppliesTo::EveryMember),
     ("prefixItems", KeywordShape::List, AppliesTo::EveryItem),
     ("items", KeywordShape::OneOrList, AppliesTo::EveryItem),
@@ -58,17 +58,17 @@ const KEYWORDS: [(&str, KeywordShape, AppliesTo); 24] = [
     ("disallow", KeywordShape::OneOrList, AppliesTo::Here),
 ];
 
-/// One schema below another.
+/// A schema below another.
 pub(super) struct Subschema<'s> {
-    /// Its name, if the keyword holds several by name.
+    /// The name, where the keyword holds schemas by name.
     pub(super) name: Option<&'s str>,
-    /// On what it is applied.
+    /// The values that the schema applies to.
     pub(super) applies: AppliesTo,
     /// The schema.
     pub(super) schema: &'s Value,
 }
 
-/// The schemas one level below `schema`.
+/// Returns the schemas one level below `schema`.
 pub(super) fn subschemas(schema: &Map<String, Value>) -> Vec<Subschema<'_>> {
     let mut found = Vec::new();
     for (keyword, holds, applies) in KEYWORDS {
@@ -89,7 +89,7 @@ pub(super) fn subschemas(schema: &Map<String, Value>) -> Vec<Subschema<'_>> {
     found
 }
 
-/// Calls `change` on `schema` and on every schema inside it. Depth is bounded by the caller.
+/// Calls `change` on `schema` and on every schema inside. The caller has limited the depth.
 pub(super) fn for_each_mut(schema: &mut Value, change: &mut impl FnMut(&mut Map<String, Value>)) {
     let Value::Object(map) = schema else { return };
     change(map);

@@ -1,7 +1,8 @@
-//! What is wrong with arguments, in words a person or a model can act on.
+//! Mistakes in arguments, as messages that a person or a model can act on.
 //!
-//! A message names the place, what was expected and what *kind* of value was found. It never repeats a value:
-//! arguments carry secrets, and whoever made them has them already.
+//! Used by `schema`, by `dispatch` errors, and by `switchboard call`. A message names the place, the expected type
+//! and the *kind* of value found. It never repeats a value: arguments carry secrets, and the caller has them
+//! already.
 
 use std::fmt;
 
@@ -12,17 +13,17 @@ use switchboard_wire::sanitize;
 
 use super::nearest::nearest;
 
-/// How many mistakes are told at once.
+/// How many mistakes one error reports.
 pub(super) const MAX_MISTAKES: usize = 5;
-/// How many names or allowed values are listed in one message.
+/// How many names or allowed values one message lists.
 const MAX_NAMES_LISTED: usize = 20;
-/// How much of a name or an allowed value is shown.
+/// How many characters of a name or an allowed value are shown.
 const MAX_NAME_CHARS: usize = 80;
 
-/// How much of a path is shown.
+/// How many characters of a path are shown.
 const MAX_PATH_CHARS: usize = 200;
 
-/// Arguments that do not fit.
+/// Arguments that do not match the schema.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
 #[error("{}", MistakeList(.problems))]
 pub struct InvalidArguments {
@@ -30,27 +31,27 @@ pub struct InvalidArguments {
     pub problems: Vec<ArgumentMistake>,
 }
 
-/// One mistake.
+/// One mistake in arguments.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArgumentMistake {
-    /// Where, as a JSON pointer; empty for the arguments as a whole.
+    /// The place as a JSON pointer; empty for the arguments as a whole.
     pub path: String,
-    /// What was expected there and what was found.
+    /// The expected value and the kind of value found.
     pub message: String,
 }
 
 struct MistakeList<'a>(&'a [ArgumentMistake]);
 
-// === impl Invalid ===
+// === impl InvalidArguments ===
 
 impl InvalidArguments {
-    /// One mistake alone.
+    /// Makes an error with one mistake.
     pub(super) fn one(path: &str, message: impl Into<String>) -> Self {
         Self { problems: vec![ArgumentMistake::new(path, message)] }
     }
 }
 
-// === impl Mistake ===
+// === impl ArgumentMistake ===
 
 impl ArgumentMistake {
     pub(super) fn new(path: &str, message: impl Into<String>) -> Self {
@@ -79,7 +80,7 @@ impl fmt::Display for MistakeList<'_> {
     }
 }
 
-/// What `error` says, against `schema`.
+/// Converts an error of the validator to mistakes.
 pub(super) fn mistakes(error: &ValidationError<'_>, schema: &Value) -> Vec<ArgumentMistake> {
     let path = error.instance_path().as_str();
     let got = || kind_of(error.instance());
@@ -105,7 +106,7 @@ pub(super) fn mistakes(error: &ValidationError<'_>, schema: &Value) -> Vec<Argum
     }
 }
 
-/// The messages that need no look at the schema.
+/// Messages that do not need the schema.
 fn simple_message(kind: &Kind, got: &str) -> String {
     let at =
         |relation: &str, limit: &Value| format!("expected a number {relation} {}", value(limit));
@@ -138,7 +139,7 @@ fn required(error: &ValidationError<'_>, property: &Value, schema: &Value) -> St
     let name = property.as_str().unwrap_or_default();
     let given = error.instance().as_object();
     let known = known_beside(error, schema);
-    // A misspelt name shows as one that is missing and one that nobody knows.
+    // A misspelt name shows up as one missing and one unknown name.
     let strangers = given.into_iter().flat_map(Map::keys).filter(|key| !known.contains(key));
     match nearest(name, strangers.map(String::as_str)) {
         Some(meant) => format!("{} is required; is it meant by {}?", quoted(name), quoted(meant)),
@@ -152,7 +153,7 @@ fn unknown(path: &str, name: &str, error: &ValidationError<'_>, schema: &Value) 
     ArgumentMistake::new(&at, unknown_name(name, &known))
 }
 
-/// The sentence for a property that does not exist among `known`.
+/// The message for a property that is not among `known`.
 pub(super) fn unknown_name(name: &str, known: &[&String]) -> String {
     let hint = match nearest(name, known.iter().map(|known| known.as_str())) {
         Some(meant) => format!("; did you mean {}?", quoted(meant)),
@@ -162,7 +163,7 @@ pub(super) fn unknown_name(name: &str, known: &[&String]) -> String {
     format!("unknown property {}{hint}", quoted(name))
 }
 
-/// The properties of the schema whose keyword complains.
+/// The properties that the failing schema lists.
 fn known_beside<'s>(error: &ValidationError<'_>, schema: &'s Value) -> Vec<&'s String> {
     let keyword = error.schema_path().as_str();
     let holder = keyword.rsplit_once('/').map_or("", |(holder, _)| holder);
@@ -170,7 +171,7 @@ fn known_beside<'s>(error: &ValidationError<'_>, schema: &'s Value) -> Vec<&'s S
     properties.and_then(Value::as_object).map(|map| map.keys().collect()).unwrap_or_default()
 }
 
-/// Of several forms that all fail, the one that was most likely meant is explained.
+/// Of several alternatives that all fail, explains the one that was most likely meant.
 fn closest_form_mistakes(
     path: &str,
     forms: &[Vec<ValidationError<'_>>],
@@ -185,7 +186,7 @@ fn closest_form_mistakes(
         let message = format!("expected {}, got {}", wanted.join(" or "), kind_of(instance));
         return vec![ArgumentMistake::new(path, message)];
     }
-    // A form of another type was hardly meant; of the rest, the one with the fewest mistakes.
+    // An alternative of another type was hardly meant; of the rest, the one with the fewest mistakes.
     let candidates = forms.iter().filter(|errors| type_only(errors, path).is_none());
     let Some(meant) = candidates.min_by_key(|errors| errors.len()) else {
         return vec![ArgumentMistake::new(path, "fits none of the allowed forms")];
@@ -201,7 +202,7 @@ fn closest_form_mistakes(
         .collect()
 }
 
-/// The type a form wants, if the type is all that is wrong with the value at `path`.
+/// The expected type, if the type is the only mistake at `path`.
 fn type_only<'e>(errors: &'e [ValidationError<'_>], path: &str) -> Option<&'e TypeKind> {
     errors.iter().find_map(|error| match error.kind() {
         Kind::Type { kind } if error.instance_path().as_str() == path => Some(kind),
@@ -218,7 +219,7 @@ fn types(kind: &TypeKind) -> String {
     }
 }
 
-/// What kind of value it is.
+/// The kind of a value.
 pub(super) fn kind_of(value: &Value) -> String {
     let kind = match value {
         Value::Null => "null",
@@ -236,7 +237,7 @@ fn other(expected: &Value, error: &ValidationError<'_>) -> String {
     if got == kind_of(expected) { format!("another {got}") } else { got }
 }
 
-/// Values that the schema allows.
+/// Lists the values that the schema allows.
 fn values(options: &Value) -> String {
     let options = options.as_array().map(Vec::as_slice).unwrap_or_default();
     listed(options.iter().map(value), options.len())
@@ -246,7 +247,7 @@ fn value(value: &Value) -> String {
     shortened(&value.to_string())
 }
 
-/// Names as a list.
+/// Lists names.
 pub(super) fn names(names: &[&String]) -> String {
     listed(names.iter().map(|name| quoted(name)), names.len())
 }
@@ -262,7 +263,7 @@ pub(super) fn quoted(name: &str) -> String {
     format!("`{}`", shortened(name))
 }
 
-/// Text of a schema, fit to be shown in one line.
+/// Text of a schema, sanitized and cut to one line.
 pub(super) fn shortened(text: &str) -> String {
     cut(text, MAX_NAME_CHARS)
 }

@@ -1,11 +1,12 @@
-//! Arguments checked against schemas that nobody may trust.
+//! JSON Schema validation of tool arguments, safe against hostile schemas.
 //!
-//! A server writes the schema and a model writes the arguments; either may be hostile or merely odd. So the
-//! schema is bounded before it is compiled, references never leave the document, patterns run in linear time,
-//! and a check that would take too long is not begun. What is checked is a copy: the text that is sent is
-//! never touched.
+//! Used by `catalog::tool` (schemas of every tool), by `dispatch::tool` (arguments of every call), by the command
+//! line's forms and by the plugin crate. A server writes the schema and a model writes the arguments; either may be
+//! hostile or odd. So schemas have size limits, references never leave the document, patterns run in linear time,
+//! and a check that would take too long is not begun. The check works on a copy: the arguments that are sent stay
+//! unchanged.
 //!
-//! This module refuses to know which tool a schema belongs to.
+//! It does not know which tool a schema belongs to.
 
 mod argument_builder;
 mod coerce;
@@ -16,7 +17,6 @@ mod keywords;
 mod mistake;
 mod nearest;
 mod portable;
-mod simple;
 
 use jsonschema::{Draft, PatternOptions, ValidationOptions};
 use serde_json::{Map, Value};
@@ -28,15 +28,14 @@ pub use portable::check as check_portable;
 
 use graph::SchemaGraph;
 use mistake::{MAX_MISTAKES, shortened};
-use simple::SimpleSchema;
 
-/// The longest schema that is read.
+/// The longest schema in bytes.
 const MAX_BYTES: usize = 1024 * 1024;
-/// The deepest.
+/// The deepest nesting of a schema.
 const MAX_DEPTH: usize = 64;
-/// The most JSON values in one schema.
+/// How many JSON values a schema may have.
 const MAX_VALUES: usize = 20_000;
-/// The most patterns, each of which costs memory while it is compiled.
+/// How many patterns a schema may have; each costs memory while it is compiled.
 const MAX_PATTERNS: usize = 256;
 /// How large one compiled pattern may be.
 const MAX_PATTERN_BYTES: usize = 512 * 1024;
@@ -45,27 +44,27 @@ const MAX_PATTERN_BYTES: usize = 512 * 1024;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SchemaError {
-    /// It is not an object or a boolean.
+    /// The schema is neither an object nor a boolean.
     #[error("the schema is not an object")]
     NotAnObject,
-    /// It is larger than any schema has to be.
+    /// The schema exceeds a limit.
     #[error("the schema has too many {what} (at most {most})")]
     TooLarge {
-        /// What there is too much of.
+        /// The kind of limit.
         what: &'static str,
-        /// How much there may be.
+        /// The limit.
         most: usize,
     },
-    /// It refers to another document.
+    /// The schema refers to another document.
     #[error("the schema refers to `{0}`, and nothing is fetched")]
     Remote(String),
-    /// It refers to something that is not there.
+    /// A reference of the schema leads nowhere.
     #[error("the schema refers to `{0}`, which is not in it")]
     Unresolved(String),
-    /// It has dynamic references across several documents.
+    /// The schema has dynamic references across several documents.
     #[error("the schema has dynamic references between schemas with ids of their own")]
     Dynamic,
-    /// It is not a valid schema.
+    /// The schema is not valid.
     #[error("the schema is not valid: {0}")]
     Invalid(String),
 }
@@ -73,22 +72,20 @@ pub enum SchemaError {
 /// A compiled schema.
 #[derive(Debug)]
 pub struct SchemaValidator {
-    /// What is checked with.
+    /// The validator.
     compiled: jsonschema::Validator,
-    /// What tells how much work a check is.
+    /// The graph of the schema, to estimate the effort of a check.
     graph: SchemaGraph,
     /// The schema itself, for its property names.
     schema: Value,
-    /// The same, where it asks for little.
-    plain: Option<SimpleSchema>,
 }
 
-/// Whether `schema` can be used at all, and if not, why, in a sentence that is safe to show.
+/// Checks whether `schema` can be used; the error is a sentence that is safe to show.
 pub fn check_schema(schema: &Raw) -> Result<(), String> {
     SchemaValidator::compile(schema).map(|_| ()).map_err(|bad| bad.to_string())
 }
 
-// === impl Validator ===
+// === impl SchemaValidator ===
 
 impl SchemaValidator {
     /// Compiles `schema`: 2020-12 unless its `$schema` names another draft.
@@ -97,7 +94,7 @@ impl SchemaValidator {
         let graph = SchemaGraph::of(&schema)?;
         let draft = draft_of(&schema);
         keywords::for_each_mut(&mut schema, &mut |schema| {
-            // The draft is known; a name nobody has heard of must not be looked up.
+            // The draft was read above; the validator must not look up a `$schema` that it does not know.
             schema.remove("$schema");
             encode_references(schema);
             remove_unsupported_patterns(schema);
@@ -108,19 +105,11 @@ impl SchemaValidator {
                 if at.is_empty() { String::new() } else { format!(" at {}", shortened(at)) };
             SchemaError::Invalid(format!("{}{place}", shortened(&error.masked().to_string())))
         })?;
-        let plain = SimpleSchema::of(&schema);
-        Ok(Self { compiled, graph, schema, plain })
+        Ok(Self { compiled, graph, schema })
     }
 
-    /// Checks `arguments`. Nothing of them is repeated in the mistakes but names of properties.
+    /// Checks `arguments`. The mistakes repeat names of properties, but no values.
     pub fn validate(&self, arguments: &Raw) -> Result<(), InvalidArguments> {
-        match &self.plain {
-            Some(plain) if plain.admits(arguments.as_str()) => Ok(()),
-            _ => self.check_fully(arguments),
-        }
-    }
-
-    fn check_fully(&self, arguments: &Raw) -> Result<(), InvalidArguments> {
         let Ok(value) = decode::value(arguments.as_str()) else {
             return Err(InvalidArguments::one("", "nested too deep to be checked"));
         };
@@ -155,7 +144,7 @@ fn options(draft: Draft) -> ValidationOptions<'static> {
         .with_pattern_options(patterns)
 }
 
-/// The schema as a value, within its bounds.
+/// Decodes the schema and checks the size limits.
 fn read(schema: &Raw) -> Result<Value, SchemaError> {
     if !matches!(schema.kind(), JsonKind::Object | JsonKind::Bool) {
         return Err(SchemaError::NotAnObject);
@@ -176,7 +165,7 @@ fn read(schema: &Raw) -> Result<Value, SchemaError> {
     Ok(value)
 }
 
-/// How many values there are; `None` if they are nested too deep.
+/// Counts the values; `None` if they are nested too deep.
 fn count(value: &Value, levels: usize, patterns: &mut usize) -> Option<usize> {
     let below = levels.checked_sub(1)?;
     let mut values = 1;
@@ -206,8 +195,8 @@ fn draft_of(schema: &Value) -> Draft {
     }
 }
 
-/// Encodes what an address must not hold as it is: generic types are named like `#/$defs/List[Foo]`, which validators of
-/// other languages accept.
+/// Percent-encodes characters in references that a URI must not contain: generators write names like
+/// `#/$defs/List[Foo]`, which validators of other languages accept.
 fn encode_references(schema: &mut Map<String, Value>) {
     for keyword in ["$ref", "$dynamicRef"] {
         if let Some(Value::String(reference)) = schema.get_mut(keyword)
@@ -228,8 +217,8 @@ fn encoded_fragment(fragment: &str) -> String {
     encoded.collect()
 }
 
-/// Takes out patterns that no engine can run in linear time (they look around or back). The server checks
-/// them itself; here a check that is too weak is better than a tool that nobody can call.
+/// Removes patterns that cannot run in linear time (lookarounds and backreferences). The server checks them itself;
+/// a check that is too weak is better than a tool that cannot be called.
 fn remove_unsupported_patterns(schema: &mut Map<String, Value>) {
     if schema.get("pattern").and_then(Value::as_str).is_some_and(looks_around) {
         schema.remove("pattern");
@@ -238,7 +227,7 @@ fn remove_unsupported_patterns(schema: &mut Map<String, Value>) {
     let before = patterns.len();
     patterns.retain(|pattern, _| !looks_around(pattern));
     if patterns.len() < before {
-        // What those patterns allowed would now count as additional.
+        // Members that the removed patterns allowed would now count as additional.
         schema.remove("additionalProperties");
         schema.remove("unevaluatedProperties");
     }

@@ -1,9 +1,11 @@
-//! Which of the known names was meant.
+//! Finds the known name that is closest to a mistyped one.
+//!
+//! Used by `schema::mistake`. Tool names have their own search (`catalog::suggest`).
 
 /// Longer names are not compared.
 const MAX_COMPARED_CHARS: usize = 64;
 
-/// The name in `known` that `typed` differs from by a slip or two.
+/// The name in `known` that differs from `typed` by a slip or two.
 pub(super) fn nearest<'k>(typed: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
     let length = typed.chars().count();
     let allowed = length.div_ceil(3).clamp(1, 3);
@@ -14,7 +16,7 @@ pub(super) fn nearest<'k>(typed: &str, known: impl Iterator<Item = &'k str>) -> 
         .map(|(_, name)| name)
 }
 
-/// How many letters have to change, be added or removed; case and `_` against `-` do not count.
+/// The edit distance of two names; case and `_` against `-` do not count.
 fn distance(a: &str, b: &str) -> Option<usize> {
     let (a, b) = (fold_name(a)?, fold_name(b)?);
     let mut row: Vec<usize> = (0..=b.len()).collect();

@@ -1,45 +1,48 @@
-//! What a handle is for.
+//! The purpose that a sealed handle is bound to: kind, place, principal, method, name and arguments.
+//!
+//! Used by `sealing::sealer` as additional authenticated data, and by `gateway::bridge`, which builds the binding
+//! of each request.
 
 use sha2::{Digest as _, Sha256};
 use switchboard_wire::json::{JsonKind, Raw, decode_string};
 
-/// What a handle is for. It opens for exactly this and nothing else.
+/// The purpose of a handle. A handle opens only with an equal binding.
 ///
-/// The server stands inside a handle, not here: who repeats a request does not say whose it is. Whoever opens one
-/// checks that the request still leads there.
+/// The server is part of the payload, not of the binding: a repeated request does not name its server. The code
+/// that opens a handle checks that the request still leads to that server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HandleBinding<'a> {
-    /// What is sealed.
+    /// The kind of payload.
     pub kind: HandleKind,
-    /// Where it was given: the workspace and what is shown of it.
+    /// The workspace, and the part of its catalog that the client sees.
     pub place: &'a str,
-    /// Whom it was given to.
+    /// The principal that the handle was given to.
     pub principal: &'a str,
-    /// The method of the request it belongs to; empty where it belongs to none.
+    /// The method of the request that the handle belongs to; empty where it belongs to none.
     pub method: &'a str,
-    /// What was called, as the client calls it.
+    /// The tool or prompt that was called, by the name that the client uses.
     pub name: &'a str,
-    /// What it was called with.
+    /// The digest of the call's arguments.
     pub arguments: JsonDigest,
 }
 
-/// What is sealed. The numbers stand in handles that were given out: they never change.
+/// The kind of payload in a handle. The numbers are part of handles that clients hold: they never change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HandleKind {
-    /// The name of a call that waits here.
+    /// The id of a parked call in this process.
     Parked = 1,
-    /// A call that its server wants made again, and everything needed for that.
+    /// A call that its server wants made again, with everything needed for that.
     Again = 2,
-    /// A task of a server.
+    /// The id of a server's task.
     Task = 3,
 }
 
-/// A digest of a JSON value that does not depend on how it is written: white space, the order of members and escapes
-/// make no difference.
+/// A digest of a JSON value that does not depend on how the value is written: white space, the order of members and
+/// escapes make no difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct JsonDigest([u8; 32]);
 
-// === impl Kind ===
+// === impl HandleKind ===
 
 impl HandleKind {
     const ALL: [Self; 3] = [Self::Parked, Self::Again, Self::Task];
@@ -56,7 +59,7 @@ impl HandleKind {
 // === impl HandleBinding ===
 
 impl HandleBinding<'_> {
-    /// All of it as bytes, each part with its length so that none can reach into the next.
+    /// Encodes the binding as bytes. Each part has its length before it, so that no part can run into the next.
     pub(super) fn bytes(&self, version: u8) -> Vec<u8> {
         let mut bytes = vec![version, self.kind.byte()];
         for part in [self.place, self.principal, self.method, self.name] {
@@ -68,10 +71,10 @@ impl HandleBinding<'_> {
     }
 }
 
-// === impl Digest ===
+// === impl JsonDigest ===
 
 impl JsonDigest {
-    /// Of a value.
+    /// Computes the digest of a value.
     pub fn from_json(value: &Raw) -> Self {
         let mut hash = Sha256::new();
         add(&mut hash, value);
@@ -101,12 +104,12 @@ fn add(hash: &mut Sha256, value: &Raw) {
             }
         }
         JsonKind::String => part(hash, b's', text(value.as_str()).as_bytes()),
-        // Numbers and words as they are written.
+        // Numbers, booleans and `null` count as they are written.
         _ => part(hash, b'v', value.as_str().as_bytes()),
     }
 }
 
-/// One that is no text after all is taken as it is written.
+/// Decodes a JSON string; an invalid one counts as it is written.
 fn text(quoted: &str) -> String {
     decode_string(quoted).map_or_else(|| quoted.to_owned(), std::borrow::Cow::into_owned)
 }

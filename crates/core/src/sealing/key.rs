@@ -1,7 +1,8 @@
-//! The key, and the file it is kept in: private, made once under a lock, the same for every process of one user.
+//! The sealing key and its private file in user state, made once under a lock and shared by all processes of one
+//! user.
 //!
-//! A key that others could have read, or that is no key, is not used. Another is made, and what was sealed with the
-//! old one is refused from then on.
+//! Used by `sealing::sealer`. A key that other users could have read, or that is damaged, is replaced; handles that
+//! were sealed with the old key are refused from then on.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Read as _, Write as _};
@@ -15,21 +16,21 @@ use ring::rand::{SecureRandom as _, SystemRandom};
 use super::SealError;
 use crate::problem::{EngineProblem, EngineProblemKind};
 
-/// 256 bits.
+/// A key of 256 bits.
 pub(super) type SealingKey = [u8; 32];
 
-/// How long another process may hold the lock: it makes a key, which takes no time.
+/// How long another process may hold the lock. It only makes a key, which takes milliseconds.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
-/// How often the lock is tried meanwhile.
+/// How often the lock is tried until then.
 const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// A key, and what was wrong with the one before.
+/// The key, and a problem if a damaged key was replaced.
 pub(super) struct LoadedKey {
     pub(super) key: SealingKey,
     pub(super) notice: Option<EngineProblem>,
 }
 
-/// Why no key can be kept.
+/// Why no key can be stored.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum KeyError {
     #[error("cannot {doing} `{}`", path.display())]
@@ -40,15 +41,15 @@ pub(super) enum KeyError {
     Random(#[from] SealError),
 }
 
-/// What lies where the key should.
+/// The state of the key file.
 enum KeyFileState {
     Key(SealingKey),
     Nothing,
-    /// Something that is not to be used, and why.
+    /// The file cannot be used, and why.
     Unusable(&'static str),
 }
 
-/// The key in `state`, made if there is none that can be used.
+/// Loads the key from the folder `state`. Makes a new key if there is none that can be used.
 pub(super) fn open_key(state: &Path) -> Result<LoadedKey, KeyError> {
     let path = state.join("handles.key");
     if let KeyFileState::Key(key) = read_key_file(&path)? {
@@ -57,7 +58,7 @@ pub(super) fn open_key(state: &Path) -> Result<LoadedKey, KeyError> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(state);
     made.map_err(io_error("create", state))?;
     let _lock = lock(&state.join("handles.lock"))?;
-    // Somebody else may have made one meanwhile.
+    // Another process may have made a key before this one got the lock.
     let notice = match read_key_file(&path)? {
         KeyFileState::Key(key) => return Ok(LoadedKey { key, notice: None }),
         KeyFileState::Nothing => None,
@@ -68,7 +69,7 @@ pub(super) fn open_key(state: &Path) -> Result<LoadedKey, KeyError> {
     Ok(LoadedKey { key, notice })
 }
 
-/// A new key.
+/// Makes a new key.
 pub(super) fn random() -> Result<SealingKey, SealError> {
     let mut key = [0; 32];
     SystemRandom::new().fill(&mut key).map_err(|_| SealError)?;
@@ -77,7 +78,7 @@ pub(super) fn random() -> Result<SealingKey, SealError> {
 
 fn read_key_file(path: &Path) -> Result<KeyFileState, KeyError> {
     let read = io_error("read", path);
-    // A link is not followed, and a pipe is not waited for.
+    // Does not follow a symbolic link, and does not wait for a pipe.
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
     let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
         Ok(file) => file,
@@ -109,12 +110,12 @@ fn read_key_file(path: &Path) -> Result<KeyFileState, KeyError> {
         .map_or(KeyFileState::Unusable("it is damaged"), KeyFileState::Key))
 }
 
-/// Whole or not at all: who looks meanwhile sees the old one, or the new one.
+/// Replaces the key file atomically: a reader sees the old key or the new one.
 fn write(state: &Path, path: &Path, key: &SealingKey) -> io::Result<()> {
-    // Made with mode 0600 by the library.
+    // `tempfile` creates the file with mode 0600.
     let mut staged = tempfile::NamedTempFile::new_in(state)?;
-    // Not waited for until it is on the disk, which everybody who starts would wait for: a key that a crash took is
-    // seen to be damaged, and made anew.
+    // No `fsync`: every process that starts would wait for it. A key file that a crash damaged is detected and
+    // replaced.
     staged.write_all(key)?;
     if path.is_dir() {
         fs::remove_dir(path)?;
@@ -123,7 +124,7 @@ fn write(state: &Path, path: &Path, key: &SealingKey) -> io::Result<()> {
     Ok(())
 }
 
-/// A file of its own: a lock on one that is replaced would be lost with it.
+/// Locks a separate file: a lock on the key file would be lost when the file is replaced.
 fn lock(path: &Path) -> Result<File, KeyError> {
     let mut options = OpenOptions::new();
     options.create(true).truncate(false).write(true).mode(0o600);
@@ -159,7 +160,7 @@ fn io_error(doing: &'static str, path: &Path) -> impl Fn(io::Error) -> KeyError 
 // === impl KeyError ===
 
 impl KeyError {
-    /// As something to show beside what works.
+    /// Returns the error as a problem to show.
     pub(super) fn problem(&self) -> EngineProblem {
         let cause = std::error::Error::source(self);
         let cause = cause.map(|cause| format!(": {cause}")).unwrap_or_default();

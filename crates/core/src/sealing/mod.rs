@@ -1,9 +1,9 @@
-//! Handles that leave us for a client and come back: nobody else can read, make or change one, or use it for
-//! something it was not given for.
+//! Sealed handles: encrypted and authenticated tokens that go to a client and come back.
 //!
-//! A handle is a text that holds a payload, encrypted and authenticated. It is bound to what it was given for
-//! ([`HandleBinding`]) and until when. Whether it may come back more than once is not known here: whoever gave it out knows
-//! what it stands for.
+//! Used by `gateway::bridge` for parked calls, repeated calls and tasks. A handle holds a payload, is bound to its
+//! purpose ([`HandleBinding`]) and expires. Only a process with the key can read, make or change one.
+//!
+//! It does not know whether a handle may come back more than once: the code that gave the handle out decides that.
 
 mod handle_binding;
 mod key;
@@ -14,10 +14,10 @@ use std::time::Duration;
 pub use handle_binding::{HandleBinding, HandleKind, JsonDigest};
 pub use sealer::LocalSealer;
 
-/// Seals handles and opens them again. One machine does it with a key in user state ([`LocalSealer`]); replicas that answer
-/// for one another share whatever is behind theirs.
+/// Seals handles and opens them again. On one machine the key lies in user state ([`LocalSealer`]); replicas that
+/// answer for one another share a key through an implementation of their own.
 pub trait HandleSealer: Send + Sync {
-    /// A handle that holds `payload`, for what `bound` says and for so long.
+    /// Makes a handle that holds `payload`, is bound to `bound`, and expires after the given time.
     fn seal(
         &self,
         bound: &HandleBinding<'_>,
@@ -25,22 +25,23 @@ pub trait HandleSealer: Send + Sync {
         lasts: Duration,
     ) -> Result<String, SealError>;
 
-    /// What a handle holds, if it is one of ours, for what `bound` says, and still counts.
+    /// Returns the payload of a handle that this sealer made for `bound` and that has not expired.
     fn open(&self, bound: &HandleBinding<'_>, handle: &str) -> Result<Vec<u8>, HandleRefused>;
 }
 
-/// Why a handle is refused.
+/// Why a handle was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum HandleRefused {
-    /// It was not made here, was changed, or was given for something else; which of them nobody can tell.
+    /// The handle was made with another key, was changed, or was given for another purpose. Authenticated
+    /// encryption cannot tell these apart.
     #[error("it was not given out here, was changed, or belongs to another request")]
     Foreign,
-    /// Its time is over.
+    /// The handle has expired.
     #[error("it has expired")]
     Expired,
 }
 
-/// The system has no randomness to give.
+/// The system has no random numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the system gives no random numbers to seal with")]
 pub struct SealError;

@@ -1,4 +1,6 @@
-//! Sealing with one key.
+//! The sealer of one machine: AEAD encryption of handles with one key.
+//!
+//! Opened by `engine::storage`. Loading and storing the key is in `sealing::key`.
 
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -12,29 +14,30 @@ use super::key::{self, SealingKey};
 use super::{HandleBinding, HandleKind, HandleRefused, HandleSealer, SealError};
 use crate::problem::EngineProblem;
 
-/// The form of a handle.
+/// The version of the handle format.
 const HANDLE_VERSION: u8 = 1;
-/// What stands before the sealed part: version, kind, nonce.
+/// The bytes before the sealed part: version, kind, nonce.
 const HEADER_BYTES: usize = 2 + NONCE_LEN;
-/// What the sealed part begins with: when it expires, in milliseconds since 1970.
+/// The first bytes of the sealed part: the expiry time in milliseconds since 1970.
 const EXPIRY_BYTES: usize = 8;
 
-/// Seals with a key that lies in user state, or that ends with the process.
+/// Seals with a key from user state, or with a key that only this process has.
 pub struct LocalSealer {
     key: Option<LessSafeKey>,
     clock: ExpiryClock,
 }
 
-/// The time of day, which goes on even if somebody sets it back.
+/// The time of day, as a clock that never runs backwards.
 struct ExpiryClock {
     then: SystemTime,
     since: Instant,
 }
 
-// === impl Sealer ===
+// === impl LocalSealer ===
 
 impl LocalSealer {
-    /// With the key that lies in `state`, made if there is none. What is wrong with it is told beside it.
+    /// Opens the sealer with the key in the folder `state`, made if there is none. Returns problems with the key
+    /// file beside it.
     pub fn open(state: &Path) -> (Self, Vec<EngineProblem>) {
         match key::open_key(state) {
             Ok(found) => (Self::with(Some(found.key)), found.notice.into_iter().collect()),
@@ -42,7 +45,7 @@ impl LocalSealer {
         }
     }
 
-    /// With a key that nobody keeps: what it seals ends with the process.
+    /// Makes a sealer with a key in memory only: its handles become invalid when the process ends.
     pub fn ephemeral() -> Self {
         Self::with(key::random().ok())
     }
@@ -99,9 +102,9 @@ impl HandleSealer for LocalSealer {
 }
 
 impl HandleKind {
-    /// What a handle says it is. Only opening it tells whether that is true.
+    /// Reads the kind that a handle claims. Only opening the handle shows whether the claim is true.
     pub fn from_handle(handle: &str) -> Option<Self> {
-        // Four letters are three bytes: version and kind are the first two.
+        // Four Base64 letters are three bytes: version and kind are the first two.
         let start = URL_SAFE_NO_PAD.decode(handle.get(..4)?).ok()?;
         (start[0] == HANDLE_VERSION).then(|| Self::from_byte(start[1])).flatten()
     }
@@ -113,15 +116,15 @@ impl std::fmt::Debug for LocalSealer {
     }
 }
 
-// === impl Clock ===
+// === impl ExpiryClock ===
 
 impl ExpiryClock {
     fn new() -> Self {
         Self { then: SystemTime::now(), since: Instant::now() }
     }
 
-    /// Milliseconds since 1970. The later of two clocks: one stands still while the machine sleeps, the other can be
-    /// set back, and neither may make a handle last longer.
+    /// Returns milliseconds since 1970, from the later of two clocks: the monotonic one stands still while the
+    /// machine sleeps, the wall clock can be set back, and neither may make a handle last longer.
     fn now(&self) -> u64 {
         let counted = self.then + self.since.elapsed();
         let told = SystemTime::now();

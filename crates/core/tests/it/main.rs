@@ -1,4 +1,4 @@
-//! The engine at its boundaries.
+//! Integration tests of `core`: catalog, connections, engine, permissions, hooks, results, logs.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test that cannot go on fails.
 

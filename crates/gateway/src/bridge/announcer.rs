@@ -1,7 +1,7 @@
-//! Word of changes, from the engine to the clients of a bridge.
+//! The announcer: turns events of the engine into change notifications for the clients of a bridge.
 //!
-//! Changes of one moment are told together: a server that comes up brings four lists, one after the other. Which lists
-//! changed is for the audiences to find out.
+//! Used by `bridge`, one task for each bridge. It combines changes that come close together, since a starting server
+//! brings four lists, one after the other. It does not find out which lists changed (`audience`).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,23 +15,23 @@ use tokio::time::Instant;
 
 use super::audience::Audiences;
 
-/// Clients are told once nothing has changed for this long.
+/// Clients are told after this long without a change.
 const QUIET_INTERVAL: Duration = Duration::from_millis(50);
-/// Clients are told this long after the first change, whatever else changes.
+/// Clients are told at the latest this long after the first change.
 const MAX_ANNOUNCE_DELAY: Duration = Duration::from_millis(500);
-/// Announcements that are remembered until clients are told. Each is of one server and list.
+/// The most announcements kept until clients are told. Each is one list of one server.
 const MAX_REMEMBERED_CHANGES: usize = 1024;
 
-/// What the engine tells one bridge. It ends with the bridge.
+/// The events of the engine for one bridge. It ends with the bridge.
 pub(super) struct ChangeAnnouncer {
     workspace: WorkspaceId,
     audiences: Arc<Audiences>,
     events: broadcast::Receiver<EngineEvent>,
-    /// Moves whenever a list could have changed.
+    /// Changes whenever a list may have changed.
     revisions: watch::Receiver<u64>,
 }
 
-/// The engine is gone.
+/// The engine has ended.
 struct EngineGone;
 
 // === impl ChangeAnnouncer ===
@@ -41,7 +41,7 @@ impl ChangeAnnouncer {
         Self { events: engine.events(), revisions: engine.changes(), workspace, audiences }
     }
 
-    /// Announces changes until the engine is gone.
+    /// Announces changes until the engine ends.
     pub(super) async fn announce(mut self) {
         let mut said = Vec::new();
         while self.next(&mut said).await.is_ok() {
@@ -59,7 +59,7 @@ impl ChangeAnnouncer {
         }
     }
 
-    /// Waits until a list may have changed. Safe to cancel.
+    /// Waits until a list may have changed. Cancel-safe.
     async fn next(&mut self, said: &mut Vec<(EngineEvent, ListKind)>) -> Result<(), EngineGone> {
         loop {
             let event = tokio::select! {
@@ -78,10 +78,10 @@ impl ChangeAnnouncer {
                     EngineEventKind::ResourceUpdated { ref uri, .. } => {
                         self.audiences.announce_resource(&event, uri);
                     }
-                    // Of a state, lists are what a client sees; logs of no call are the hub's own.
+                    // Other events do not change a list, and logs outside calls are the hub's.
                     _ => {}
                 },
-                // Lists are compared, so that no change of one is missed with its event.
+                // Lists are compared, so that a lost event loses no change.
                 Err(RecvError::Lagged(_)) => return Ok(()),
                 Err(RecvError::Closed) => return Err(EngineGone),
             }

@@ -1,9 +1,9 @@
-//! What all clients of one principal that see the same part have in common: word of changes, and lists that were made
-//! already.
+//! Audiences: the clients of one principal that see one part of a workspace, with their change notifications and
+//! cached lists.
 //!
-//! A bridge has one [`Audience`] for each principal and part, so that nothing that happens on one principal's
-//! connections is told to another, and a client that sees one server hears nothing of the others. A client is told once
-//! of one change: an audience compares what each client sees with what it was told of last.
+//! Used by `view` and `announcer`. A bridge has one [`Audience`] for each principal and selection, so that events on
+//! one principal's connections are not told to another, and a client of one server hears nothing of the others. An
+//! audience compares the lists of each client with those last announced, so that a client is told once of a change.
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher as _};
@@ -20,14 +20,14 @@ use super::lists::ListCache;
 use super::view::BridgeView;
 use crate::view_provider::ViewSelection;
 
-/// A server's word that a list changed is not passed on this soon after clients were told of that list, if the list is
-/// the same: each connection to the server brings that word.
+/// A server's notification that an unchanged list changed is dropped this soon after the clients were told of the
+/// list: each connection to the server brings one.
 const ECHO_INTERVAL: Duration = Duration::from_millis(250);
 
-/// The lists that clients are told of. Templates are told of as resources.
+/// The lists that clients are told of. Templates are announced as resources.
 const ANNOUNCED_LISTS: [ListKind; 3] = [ListKind::Tools, ListKind::Prompts, ListKind::Resources];
 
-/// The clients of one principal that see one part. Their views hold it.
+/// The clients of one principal that see one selection. Their views hold it.
 pub(super) struct Audience {
     pub(super) changes: ChangeBroadcaster,
     pub(super) made: ListCache,
@@ -36,27 +36,27 @@ pub(super) struct Audience {
     views: Mutex<Vec<Weak<BridgeView>>>,
 }
 
-/// What one client was told of its lists.
+/// The lists that one client was last told of.
 #[derive(Debug, Default)]
 pub(super) struct AnnouncedLists(Mutex<HashMap<ListKind, AnnouncedList>>);
 
-/// What a client was found to see, each with when that was last.
+/// The view numbers of a client, each with the time of its last use.
 #[derive(Debug, Default)]
 pub(super) struct RecentViewNumbers(Mutex<Vec<(u64, Instant)>>);
 
-/// For so long a client hears of changes to what it saw before.
+/// How long a client still hears of changes to an earlier view number.
 const RECENT_VIEW_WINDOW: Duration = Duration::from_secs(2);
 
-/// What a client was told of one list.
+/// The last announcement of one list to a client.
 #[derive(Debug, Clone, Copy)]
 struct AnnouncedList {
-    /// Of the items that it was last told of, or has listed first.
+    /// The digest of the items at the last announcement, or at the first listing.
     digest: u64,
     was_listed: bool,
     announced_at: Option<Instant>,
 }
 
-/// Every audience that has a view, by principal and part.
+/// All audiences with a view, by principal and selection.
 pub(super) struct Audiences {
     names: NameStyle,
     known: Mutex<HashMap<(String, ViewSelection), Weak<Audience>>>,
@@ -82,7 +82,7 @@ impl Audience {
         views.push(Arc::downgrade(view));
     }
 
-    /// Begins to compare the lists of a client, from what is shown now.
+    /// Starts to compare the lists of a client, beginning with the current catalog.
     pub(super) fn begin(&self, told: &AnnouncedLists, catalog: &Catalog) {
         let mut told = told.lock();
         for list in ANNOUNCED_LISTS {
@@ -92,7 +92,7 @@ impl Audience {
         }
     }
 
-    /// Notes that a client got this list. What came before it need not be told of.
+    /// Records that a client got this list, so that earlier changes need no announcement.
     pub(super) fn note_listed(&self, told: &AnnouncedLists, list: ListKind, catalog: &Catalog) {
         if let Some(told) = told.lock().get_mut(&announced_as(list))
             && !told.was_listed
@@ -102,8 +102,8 @@ impl Audience {
         }
     }
 
-    /// Tells clients of the lists that are not what they were told of, and passes on what servers say of the others.
-    /// Clients that see the same hear of it together.
+    /// Announces lists that differ from the last announcement, and passes on the notifications of servers for the
+    /// others. Clients with equal view numbers are told together.
     fn announce_changes(&self, said: &[&(EngineEvent, ListKind)]) {
         let views = self.views();
         for list in ANNOUNCED_LISTS {
@@ -133,7 +133,7 @@ impl Audience {
         }
     }
 
-    /// Announces that a resource changed, to the clients whose connection an event happened on.
+    /// Announces a changed resource to the clients that use the event's connection.
     fn announce_resource(&self, event: &EngineEvent, uri: &str) {
         let change = ChangeNotification::Resource(uri.to_owned());
         if event.connection.is_none() {
@@ -152,7 +152,7 @@ impl Audience {
         views.iter().filter_map(Weak::upgrade).collect()
     }
 
-    /// A digest of a list as clients see it.
+    /// The digest of a list as clients see it.
     fn digest(&self, catalog: &Catalog, list: ListKind) -> u64 {
         let mut hasher = DefaultHasher::new();
         let named = catalog.names(self.names);
@@ -221,7 +221,7 @@ impl AnnouncedLists {
     }
 }
 
-/// The list that clients hear of when this one changes.
+/// The list that is announced when this one changes.
 fn announced_as(list: ListKind) -> ListKind {
     match list {
         ListKind::Templates => ListKind::Resources,
@@ -236,7 +236,7 @@ impl Audiences {
         Self { names, known: Mutex::default() }
     }
 
-    /// The audience of a principal and a part.
+    /// The audience of a principal and a selection.
     pub(super) fn of(&self, principal: &str, part: &ViewSelection) -> Arc<Audience> {
         let key = (principal.to_owned(), part.clone());
         let mut known = self.lock();
@@ -249,7 +249,7 @@ impl Audiences {
         new
     }
 
-    /// Announces that a resource changed, to the audiences that an event concerns.
+    /// Announces a changed resource to the audiences that an event concerns.
     pub(super) fn announce_resource(&self, event: &EngineEvent, uri: &str) {
         for (_, audience) in self.all().iter().filter(|(principal, audience)| {
             event.concerns(principal) && audience.part.has(&event.server)
@@ -258,7 +258,7 @@ impl Audiences {
         }
     }
 
-    /// Announces the lists that changed. `said` are the events of servers that say so of a list that is the same.
+    /// Announces the lists that changed. `said` are notifications of servers for lists that may be unchanged.
     pub(super) fn announce_changes(&self, said: &[(EngineEvent, ListKind)]) {
         for (principal, audience) in self.all() {
             let said = said.iter().filter(|(event, _)| {

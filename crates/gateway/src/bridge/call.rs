@@ -1,4 +1,7 @@
-//! A client's request on its way through the engine, and back.
+//! Forwarding of a client's request to the engine, and of its events and result to the client.
+//!
+//! Used by `view`. It does not decide permissions (`core::dispatch`) and does not answer the gateway's own tools
+//! (`gateway_tools`).
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -23,10 +26,10 @@ use super::tasks::{TaskMode, hide_task, hide_task_in, hide_task_of};
 use super::view::BridgeView;
 use super::{consent, refusal, skills};
 
-// === impl View ===
+// === impl BridgeView ===
 
 impl BridgeView {
-    /// Forwards a request, or goes on with one that asked something.
+    /// Forwards a request, or continues one that asked a question.
     pub(super) async fn forward(
         &self,
         mut asked: HandlerRequest,
@@ -39,7 +42,8 @@ impl BridgeView {
         };
         let carried = match held {
             Some(HandleContent::Call(call, ticket)) => {
-                // A legacy client has answered for good: asked again, it could say the same for ever.
+                // A legacy client's answer is final: if it were asked again, it could repeat an unusable answer
+                // forever.
                 let is_usable = |answer: &InputResponse| {
                     context.version.era() == Era::Legacy
                         || consent::is_usable(&call.question.about, answer)
@@ -78,7 +82,7 @@ impl BridgeView {
         asked: &HandlerRequest,
         context: &RequestContext,
     ) -> Result<HandlerReply, RpcError> {
-        // Questions that this client cannot be asked, with whoever watches the queue.
+        // Questions that this client cannot show, waiting in the question queue.
         let mut elsewhere: Option<FuturesUnordered<_>> = None;
         loop {
             let event = match &mut elsewhere {
@@ -129,7 +133,7 @@ impl BridgeView {
         Ok(HandlerReply::NeedsInput { questions, state: Some(handle) })
     }
 
-    /// Asks a client once more that came back for a call without an answer to its question, or with an unusable one.
+    /// Repeats the question to a client that returned without an answer, or with an unusable one.
     fn ask_again(
         &self,
         call: ParkedCall,
@@ -142,7 +146,7 @@ impl BridgeView {
         Ok(HandlerReply::NeedsInput { questions, state: Some(handle) })
     }
 
-    /// Gives the client everything: nothing of the call is kept here.
+    /// Gives the client a handle to the whole call; the bridge keeps nothing.
     fn hand_out(
         &self,
         handed: InputRequired,
@@ -153,7 +157,7 @@ impl BridgeView {
         Ok(HandlerReply::NeedsInput { questions, state: Some(handle) })
     }
 
-    /// The client's request, for the engine.
+    /// Converts the client's request for the engine.
     pub(super) fn request(
         &self,
         asked: &HandlerRequest,
@@ -181,7 +185,7 @@ impl BridgeView {
         })
     }
 
-    /// The tool that the client calls `name`, if it is known yet.
+    /// The tool that the client calls `name`, if it is known.
     pub(super) fn find_tool(
         &self,
         name: &str,
@@ -193,7 +197,7 @@ impl BridgeView {
     }
 }
 
-/// Where a request says what it asks for by name, if it does.
+/// The path of the member that names the tool, prompt or resource of a request.
 fn name_path(asked: &str) -> Option<&'static [&'static str]> {
     match asked {
         method::TOOLS_CALL | method::PROMPTS_GET => Some(&["name"]),
@@ -202,7 +206,7 @@ fn name_path(asked: &str) -> Option<&'static [&'static str]> {
     }
 }
 
-/// What a request asks for, as its client calls it: the name of a tool or prompt, the address of a resource.
+/// The name of the requested tool or prompt, or the URI of the resource, as the client calls it.
 pub(super) fn requested_name(asked: &HandlerRequest) -> Result<Option<String>, RpcError> {
     let path = match &*asked.method {
         method::RESOURCES_READ => Some(["uri"].as_slice()),
@@ -213,12 +217,12 @@ pub(super) fn requested_name(asked: &HandlerRequest) -> Result<Option<String>, R
     Ok(found.and_then(decode_string).map(Cow::into_owned))
 }
 
-/// Has somebody else answer a question. Apart, since it is rare and would make every call larger.
+/// Puts a question into the question queue. Boxed, since it is rare and would make the future of every call larger.
 fn relay_question(queue: QuestionQueue, question: PendingQuestion) -> BoxFuture<'static, ()> {
     Box::pin(async move { queue.relay(question).await })
 }
 
-/// Whether the client can be asked it.
+/// Whether the client can show the question.
 fn is_askable(question: &PendingQuestion, context: &RequestContext) -> bool {
     consent::can_be_asked(&question.about, |path| context.has_capability(path))
 }
@@ -231,7 +235,7 @@ fn failure_reply(error: &CallError, asked: &HandlerRequest) -> Result<Raw, RpcEr
         CallError::UnmentionedResource { uri, servers } => {
             Err(refusal::unmentioned_resource(error, uri, servers))
         }
-        // Only the result of a tool can say it to a model.
+        // Only a tool result reaches the model.
         CallError::PageNeeded { .. } if asked.method != method::TOOLS_CALL => {
             Err(refusal::to_rpc_error(error))
         }

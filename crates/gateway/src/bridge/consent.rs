@@ -1,4 +1,6 @@
-//! A question about permission, as a form that a client can show.
+//! Permission questions as form elicitations, and the conversion of a client's answers.
+//!
+//! Used by `call` and `local_tasks`. It does not decide about calls (`core::dispatch`).
 
 use serde_json::json;
 use switchboard_core::dispatch::{
@@ -11,12 +13,12 @@ use switchboard_wire::meta::method;
 
 use super::tasks::hide_task_of;
 
-/// The key of the one question that is asked at a time.
+/// The key of the question; one is asked at a time.
 const QUESTION_KEY: &str = "question";
-/// How much of the arguments is shown.
+/// How many characters of the arguments are shown.
 const MAX_SHOWN_CHARS: usize = 500;
 
-/// A question in the form of the protocol.
+/// Converts a question to the form of the protocol.
 pub(super) fn to_input_request(about: &QuestionKind) -> InputRequest {
     let (method, params) = match about {
         QuestionKind::Permission(consent) => (method::ELICIT, consent_form(consent)),
@@ -27,7 +29,7 @@ pub(super) fn to_input_request(about: &QuestionKind) -> InputRequest {
     hide_task_of(InputRequest { key: QUESTION_KEY.to_owned(), method: method.to_owned(), params })
 }
 
-/// Whether a client that declared these capabilities can be asked.
+/// Whether a client with these capabilities can show the question.
 pub(super) fn can_be_asked(about: &QuestionKind, has: impl Fn(&[&str]) -> bool) -> bool {
     match about {
         QuestionKind::Permission(_) => has(&["elicitation"]),
@@ -40,15 +42,15 @@ pub(super) fn can_be_asked(about: &QuestionKind, has: impl Fn(&[&str]) -> bool) 
     }
 }
 
-/// The answer to the one question that is asked at a time.
+/// The answer to the one open question.
 pub(super) fn find_answer(answers: Vec<InputResponse>) -> Option<InputResponse> {
     answers.into_iter().find(|answer| answer.key == QUESTION_KEY)
 }
 
-/// Whether a response of a modern client answers a question: an object, and of a form one with an action that the
-/// protocol knows. A server would take anything else for the result.
+/// Whether a modern client's response is a valid answer: an object, and for a form one with a known action. A server
+/// would take any other response for the result.
 pub(super) fn is_usable(about: &QuestionKind, answer: &InputResponse) -> bool {
-    // A refusal is an answer.
+    // A refusal is a valid answer.
     let Ok(result) = &answer.outcome else { return true };
     match about {
         QuestionKind::Permission(_) | QuestionKind::Elicitation { .. } => {
@@ -59,7 +61,7 @@ pub(super) fn is_usable(about: &QuestionKind, answer: &InputResponse) -> bool {
     }
 }
 
-/// Passes on the answer to a question, whatever key it was asked under.
+/// Passes the answer on to its question, under any key.
 pub(super) fn answer_with(question: PendingQuestion, answer: InputResponse) {
     match question.about {
         QuestionKind::Permission(_) => {
@@ -70,7 +72,7 @@ pub(super) fn answer_with(question: PendingQuestion, answer: InputResponse) {
     }
 }
 
-/// Through a client an answer lasts for the session at most.
+/// Converts a form result. An answer through a client lasts for the session at most.
 fn to_reply(result: &Raw) -> QuestionAnswer {
     let text = |path: &[&str]| {
         result.get_path(path).ok().flatten().and_then(|value| value.to_text()).unwrap_or_default()
@@ -83,7 +85,8 @@ fn to_reply(result: &Raw) -> QuestionAnswer {
     }
 }
 
-/// The form has no default: some clients fill defaults in without showing the form, and consent must come from a person.
+/// The form has no default: some clients fill in defaults without showing the form, and consent must come from a
+/// person.
 fn consent_form(consent: &PermissionQuestion) -> Raw {
     let arguments = consent.arguments.as_str();
     let shown: String = arguments.chars().take(MAX_SHOWN_CHARS).collect();

@@ -1,11 +1,9 @@
-//! The gateway's own tools: finding and calling tools that are not listed, and reading on in results that were too
-//! long.
+//! The gateway's own tools: find and call unlisted tools, and read the rest of results that were too long.
 //!
-//! Their names have no `__` in them, which every name of a server's tool has but for bare ones. A tool of ours whose name
-//! a server has is shown as `switchboard_<name>`, with as many prefixes as it takes.
-//!
-//! Resources can be listed and read with tools too, for clients that show nothing else. Those tools are the engine's; they
-//! are listed where all tools are, and found where tools are looked for.
+//! Used by `view` and `lists`. Their names contain no `__`, unlike the prefixed names of servers' tools. If a server
+//! has a tool of that name, the gateway's tool is shown as `switchboard_<name>`, with as many prefixes as needed. The
+//! tools that list and read resources, for clients that show tools only, belong to the engine; they are listed with
+//! all tools, and found by a search.
 
 use serde_json::{Value, json};
 use switchboard_core::WorkspaceSnapshot;
@@ -21,65 +19,65 @@ use switchboard_wire::server::HandlerRequest;
 use super::refusal;
 use super::view::BridgeView;
 
-/// Finds tools.
+/// The tool that finds tools.
 pub(super) const FIND_TOOLS: &str = "find_tools";
-/// Calls one that was found.
+/// The tool that calls a found tool.
 pub(super) const CALL_TOOL: &str = "call_tool";
-/// Reads on in a result.
+/// The tool that reads more of a result.
 pub(super) const READ_RESULT: &str = "read_result";
 
 const GATEWAY_TOOLS: [&str; 3] = [FIND_TOOLS, CALL_TOOL, READ_RESULT];
-/// Stands before the name of a tool of ours where a server has a tool of that name.
+/// The prefix for a gateway tool if a server has a tool of its name.
 const GATEWAY_TOOL_PREFIX: &str = "switchboard_";
 
-/// How many tools one search finds unless it asks for another number.
+/// The default number of tools in a search result.
 const DEFAULT_FOUND_TOOLS: usize = 10;
-/// The most it may ask for.
+/// The most tools in a search result.
 const MAX_FOUND_TOOLS: usize = 50;
-/// How much of a result is read at once unless less is asked for: well within what a model takes.
+/// The default number of bytes in a slice of a result, well within the context of a model.
 const DEFAULT_SLICE_BYTES: usize = 40_000;
-/// And at least, however small the limit for results: reading on has to come to an end.
+/// The least number of bytes in a slice, even if the limit for results is smaller: reading must make progress.
 const MIN_SLICE_BYTES: usize = 200;
-/// The bytes of the line that says where a result goes on.
+/// The size in bytes of the line that says where a result continues.
 const CONTINUATION_LINE_BYTES: usize = 80;
-/// The lines that one search of a result finds.
+/// The most lines in the result of a text search.
 const MAX_SEARCH_HITS: usize = 100;
 
-/// What the gateway answers itself.
+/// A request that the gateway answers itself.
 pub(super) enum GatewayRequest {
     Find,
     Read,
-    /// A result, as a resource.
+    /// A stored result, as a resource.
     Result(ResultAddress),
 }
 
-/// Why one of the gateway's own tools gave no result.
+/// Why one of the gateway's own tools failed.
 pub(super) enum GatewayToolError {
-    /// Its arguments are wrong: the model reads how, and corrects them.
+    /// The arguments are wrong: the text tells the model how to correct them.
     Arguments(String),
-    /// Anything else, which its client hears as an error of the protocol.
+    /// Any other failure, which the client gets as a protocol error.
     Rpc(RpcError),
 }
 
-/// Whether tools are listed, or looked for.
+/// Whether clients list all tools or search for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ToolSearch {
-    /// All are listed.
+    /// All tools are listed.
     #[default]
     Off,
-    /// Looked for where the list of all would cost more than 10,000 tokens.
+    /// Search if the list of all tools would cost more than 10,000 tokens.
     Auto,
-    /// Looked for.
+    /// Search always.
     On,
 }
 
-/// What the list of all tools may cost before `auto` has them looked for.
+/// The cost in tokens of the tool list above which `auto` uses search.
 const MAX_LISTED_TOOLS_COST: usize = 10_000;
 
 // === impl GatewayRequest ===
 
 impl GatewayRequest {
-    /// What is asked for under this name, if it is the gateway's. `call_tool` is not: it is the call of another.
+    /// The gateway request with this name, if it is one. `call_tool` is not: it becomes the call of another tool.
     pub(super) fn of(
         asked: &HandlerRequest,
         name: Option<&str>,
@@ -100,7 +98,7 @@ impl GatewayRequest {
 // === impl ToolSearch ===
 
 impl ToolSearch {
-    /// What it comes to, before this catalog.
+    /// Decides whether this catalog is searched.
     pub(super) fn decide(self, snapshot: &WorkspaceSnapshot) -> bool {
         match self {
             Self::Off => false,
@@ -113,7 +111,7 @@ impl ToolSearch {
     }
 }
 
-/// The name under which a tool of ours is shown beside the tools of servers.
+/// The name under which a gateway tool is shown beside the tools of servers.
 pub(super) fn gateway_tool_name(tool: &str, servers: CatalogNames<'_>) -> String {
     let mut name = tool.to_owned();
     while servers.tool(&name).is_some() {
@@ -122,12 +120,12 @@ pub(super) fn gateway_tool_name(tool: &str, servers: CatalogNames<'_>) -> String
     name
 }
 
-/// Whether a tool could be one of ours by its name.
+/// Whether a name could be that of a gateway tool.
 pub(super) fn could_be_gateway_tool(name: &str) -> bool {
     GATEWAY_TOOLS.contains(&name.trim_start_matches(GATEWAY_TOOL_PREFIX))
 }
 
-/// The definitions of those that are there.
+/// The definitions of the available gateway tools.
 pub(super) fn definitions(
     is_searched: bool,
     spill: SpillMode,
@@ -188,13 +186,13 @@ pub(super) fn definitions(
     there.iter().filter_map(|tool| Raw::from_value(tool).ok()).collect()
 }
 
-/// Whether it is the call of another tool that it holds.
+/// Whether the request is `call_tool`, which contains the call of another tool.
 pub(super) fn is_inner(asked: &HandlerRequest, name: Option<&str>, view: &BridgeView) -> bool {
     asked.method == method::TOOLS_CALL
         && name.and_then(|name| view.gateway_tool(name)) == Some(CALL_TOOL)
 }
 
-/// The inner call, of `call_tool`: from here on it is that tool's call, for rules and hooks too.
+/// The inner request of `call_tool`: from here on it is that tool's call, for rules and hooks too.
 pub(super) fn inner_of(asked: &HandlerRequest) -> Result<HandlerRequest, GatewayToolError> {
     must_be_object(asked)?;
     let member = |path: &[&str]| asked.params.get_path(path).ok().flatten();
@@ -212,10 +210,10 @@ pub(super) fn inner_of(asked: &HandlerRequest) -> Result<HandlerRequest, Gateway
     Ok(HandlerRequest { params, ..asked.clone() })
 }
 
-// === impl View ===
+// === impl BridgeView ===
 
 impl BridgeView {
-    /// The tool of ours that a client calls `name`.
+    /// The gateway tool that a client calls `name`.
     pub(super) fn gateway_tool(&self, name: &str) -> Option<&'static str> {
         let bare = name.trim_start_matches(GATEWAY_TOOL_PREFIX);
         let own = GATEWAY_TOOLS.into_iter().find(|own| *own == bare)?;
@@ -224,7 +222,7 @@ impl BridgeView {
         (gateway_tool_name(own, catalog.names(bridge.options.names)) == name).then_some(own)
     }
 
-    /// Finds tools, under the names this client calls them by.
+    /// Finds tools and returns them under the client's names.
     pub(super) fn find(
         &self,
         asked: &HandlerRequest,
@@ -244,9 +242,9 @@ impl BridgeView {
                     Some(describe_tool(listed, named.tool_name(&listed.name)?))
                 }
                 Some(_) => None,
-                // One of our own whose name a server has: the name means the server's.
+                // A gateway tool with the name of a server's tool: the name means the server's tool.
                 None if named.tool(&hit.name).is_some() => None,
-                // One of our own.
+                // A gateway tool.
                 None => {
                     Some(describe_tool(snapshot.catalog.tool_or_builtin(&hit.name)?, &hit.name))
                 }
@@ -257,7 +255,7 @@ impl BridgeView {
         Ok(text_result(&text))
     }
 
-    /// Reads on in a result, or searches it, as a tool.
+    /// Reads a slice of a result, or searches the result, for the tool `read_result`.
     pub(super) async fn read_on(&self, asked: &HandlerRequest) -> Result<Raw, GatewayToolError> {
         must_be_object(asked)?;
         let uri = argument(asked, "uri").and_then(|uri| uri.to_text()).unwrap_or_default();
@@ -278,7 +276,7 @@ impl BridgeView {
         Ok(text_result(&self.read_part(&address).await?))
     }
 
-    /// The same as a resource.
+    /// Reads a result as a resource.
     pub(super) async fn read_result(
         &self,
         uri: &str,
@@ -313,7 +311,7 @@ impl From<RpcError> for GatewayToolError {
 }
 
 impl GatewayToolError {
-    /// The same for a request that calls no tool.
+    /// Converts the failure for a request that calls no tool.
     fn into_rpc(self) -> RpcError {
         match self {
             Self::Arguments(mistake) => invalid(&mistake),
@@ -321,7 +319,7 @@ impl GatewayToolError {
         }
     }
 
-    /// What the client of the tool gets.
+    /// Converts the failure to the reply for the tool's client.
     pub(super) fn reply(self) -> Result<Raw, RpcError> {
         match self {
             Self::Arguments(mistake) => Ok(refusal::invalid_arguments(&[mistake])),
@@ -329,7 +327,7 @@ impl GatewayToolError {
         }
     }
 
-    /// What kind of failure the record of calls names.
+    /// The kind of failure for the log of calls.
     pub(super) fn kind(&self) -> &'static str {
         match self {
             Self::Arguments(_) => "arguments",
@@ -338,7 +336,7 @@ impl GatewayToolError {
     }
 }
 
-/// A part of a result, or the lines that were searched for: at most `most` bytes.
+/// Reads a slice of a result, or the lines that match a search: at most `most` bytes.
 async fn read_stored_part(
     store: &ResultStore,
     owner: &str,
@@ -363,7 +361,7 @@ async fn read_stored_part(
         ResultQuery::Whole => (0, DEFAULT_SLICE_BYTES),
         ResultQuery::Part { offset, length } => (*offset, *length),
     };
-    // Where it goes on is said below it.
+    // The continuation line follows the slice, so its size is subtracted.
     let length = length.min(most.saturating_sub(CONTINUATION_LINE_BYTES)).max(1);
     let slice = store.read(owner, &address.id, offset, length).await?;
     Ok(match slice.next {
@@ -372,7 +370,7 @@ async fn read_stored_part(
     })
 }
 
-/// A tool as a model is told of it when it looks for one.
+/// The description of a tool in a search result.
 fn describe_tool(listed: &ListedTool, name: &str) -> Value {
     json!({
         "name": name,
@@ -389,7 +387,7 @@ fn argument_error(text: &str) -> GatewayToolError {
     GatewayToolError::Arguments(text.to_owned())
 }
 
-/// Refuses `arguments` that are no object; they may be absent.
+/// Refuses `arguments` that are present and no object.
 pub(super) fn must_be_object(asked: &HandlerRequest) -> Result<(), RpcError> {
     let arguments = asked.params.get("arguments").ok().flatten();
     if arguments.is_none_or(|arguments| arguments.kind() == JsonKind::Object) {

@@ -1,8 +1,9 @@
-//! What a client is given to bring back with its answers, and what it may be used for.
+//! Handles: sealed tokens that a client returns with its answers to continue a call.
 //!
-//! A handle is sealed. It is for one principal, at one endpoint of one workspace, and for one request: the same method,
-//! name and arguments. What it stands for is either a call that waits here, which is taken once, or everything needed to
-//! make a call again at a server that keeps nothing: how often that may happen is for its server to judge.
+//! Used by `call` and `view`. A handle is valid for one principal, at one endpoint of one workspace, and for one
+//! request: equal method, name and arguments. It refers to a parked call, which can be taken once, or contains
+//! everything needed to repeat a call at a stateless server: that server judges how often that may happen. It does
+//! not park calls (`parked`).
 
 use std::borrow::Cow;
 
@@ -20,18 +21,18 @@ use super::parked::{CallTicket, ParkedCall, TicketError};
 use super::view::BridgeView;
 use crate::view_provider::ViewSelection;
 
-/// The request a handle is for: the same for a request and for its repetition with answers.
+/// The request that a handle is for; equal for a request and for its repetition with answers.
 pub(super) struct HandleSubject {
     method: Cow<'static, str>,
     name: String,
     arguments: JsonDigest,
 }
 
-/// What a handle stands for.
+/// The content of a handle.
 pub(super) enum HandleContent {
-    /// A call that waits here, and its ticket.
+    /// A parked call, and its ticket.
     Call(Box<ParkedCall>, CallTicket),
-    /// A call that is to be made again.
+    /// A call to be repeated.
     Again(Box<CallContinuation>),
 }
 
@@ -51,10 +52,10 @@ impl HandleSubject {
     }
 }
 
-// === impl View ===
+// === impl BridgeView ===
 
 impl BridgeView {
-    /// The handle of a call that waits here, as a JSON string.
+    /// The handle of a parked call, as a JSON string.
     pub(super) fn seal_ticket(
         &self,
         wanted: &HandleSubject,
@@ -63,7 +64,7 @@ impl BridgeView {
         self.seal(HandleKind::Parked, wanted, ticket)
     }
 
-    /// The handle of a call that is to be made again, as a JSON string.
+    /// The handle of a call to be repeated, as a JSON string.
     pub(super) fn seal_again(
         &self,
         wanted: &HandleSubject,
@@ -72,7 +73,7 @@ impl BridgeView {
         self.seal(HandleKind::Again, wanted, carried)
     }
 
-    /// What a handle stands for, if this request may use it.
+    /// Opens a handle, if this request may use it.
     pub(super) fn unseal(
         &self,
         wanted: &HandleSubject,
@@ -119,11 +120,11 @@ impl BridgeView {
         let place = self.place();
         let payload = self.sealer().open(&self.handle_bound(kind, &place, wanted), handle);
         let payload = payload.map_err(|why| match (why, kind) {
-            // What waited under it was cancelled then, at a server that may have begun.
+            // The parked call was cancelled on expiry; its server may have started it.
             (HandleRefused::Expired, HandleKind::Parked) => lost("expired", EXPIRED),
             (why, _) => refused_error(why),
         })?;
-        // Ours, but of a version that wrote it differently.
+        // The seal is ours, but a version with another payload format wrote it.
         serde_json::from_slice(&payload).map_err(|_| gone_error(TicketError::Restarted))
     }
 
@@ -143,7 +144,7 @@ impl BridgeView {
         }
     }
 
-    /// The workspace, and what is shown of it.
+    /// The workspace and the selection, which a handle is bound to.
     pub(super) fn place(&self) -> String {
         let workspace = &self.bridge().workspace;
         match &self.opening.part {
@@ -180,18 +181,18 @@ fn gone_error(why: TicketError) -> RpcError {
     }
 }
 
-/// A call that has not been carried out.
+/// The error for a call that was not carried out.
 fn invalid(reason: &str, text: &str) -> RpcError {
     refusal(reason, "retry", &format!("{text}; make the call again without it"))
 }
 
-/// A call that was under way, and may have been carried out.
+/// The error for a call that was running, and may have been carried out.
 fn lost(reason: &str, text: &str) -> RpcError {
     let advice = "whether the call was carried out is not known: check before you make it again";
     refusal(reason, "unknown", &format!("{text}; {advice}"))
 }
 
-/// In words for people, and in those that programs may go by.
+/// An error with text for people, and a reason and remedy for programs.
 fn refusal(reason: &str, remedy: &str, text: &str) -> RpcError {
     let error = RpcError::new(code::INVALID_PARAMS, text);
     match Raw::from_value(&json!({ "reason": reason, "remedy": remedy })) {

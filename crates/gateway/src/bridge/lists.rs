@@ -1,4 +1,6 @@
-//! The lists a client sees.
+//! The lists that a client sees: tools, prompts, resources and templates, under the names of the client.
+//!
+//! Used by `view` through the cache of an `audience`. It does not compose the catalog (`core::catalog`).
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,29 +15,28 @@ use switchboard_wire::{Era, Version};
 use super::{gateway_tools, owners};
 use crate::view_provider::ViewSelection;
 
-/// What a list is made of.
+/// The facts that a list depends on.
 pub(super) struct ListContext<'a> {
     pub(super) catalog: &'a Arc<Catalog>,
     pub(super) names: NameStyle,
     pub(super) part: &'a ViewSelection,
-    /// The client's.
+    /// The client's version.
     pub(super) version: Version,
     /// Whether any call of a server may become a task.
     pub(super) makes_tasks: &'a dyn Fn(&str) -> bool,
-    /// Whether tools are looked for, so that only those that are always loaded are listed.
+    /// Whether tools are searched for, so that only tools that are always loaded are listed.
     pub(super) is_searched: bool,
     pub(super) spill: SpillMode,
 }
 
-/// The most catalogs whose lists are kept: clients of different kinds take turns.
+/// The most catalogs with cached lists: clients of different kinds take turns.
 const MAX_CATALOGS: usize = 4;
 
-/// Lists that were made already, of the catalogs that were asked for last. Many clients ask for the same one, and it may
-/// be long.
+/// Rendered lists of the last requested catalogs. Many clients ask for one list, and it may be long.
 #[derive(Default)]
 pub(super) struct ListCache(Mutex<VecDeque<CachedLists>>);
 
-/// Tells apart the lists of one catalog; names and limits are the same for all clients of a bridge.
+/// The key of a list within one catalog; names and limits are equal for all clients of a bridge.
 #[derive(PartialEq, Eq, Hash)]
 struct ListKey {
     list: ListKind,
@@ -53,7 +54,7 @@ struct CachedLists {
 // === impl ListCache ===
 
 impl ListCache {
-    /// The list, made if need be.
+    /// Returns the list from the cache, or builds it.
     pub(super) fn list(&self, seen: &ListContext<'_>, list: ListKind) -> PrerenderedResult {
         let which = ListKey {
             list,
@@ -100,7 +101,8 @@ impl ListContext<'_> {
         list_result("tools", shown.chain(self.resource_tools()).chain(own))
     }
 
-    /// The engine's tools for resources, where there are any and all tools are listed. Those of servers come first.
+    /// The engine's tools for resources, if there are resources and all tools are listed. They follow the servers'
+    /// tools.
     fn resource_tools(&self) -> impl Iterator<Item = Raw> {
         let resources = self.catalog.resources().iter().map(|listed| &listed.server);
         let templates = self.catalog.templates().iter().map(|listed| &listed.server);
@@ -137,8 +139,8 @@ impl ListContext<'_> {
         list_result("resourceTemplates", shown.map(|listed| listed.template.item.clone()))
     }
 
-    /// Clients of the version that has tasks in its own words call only what says so as one. Of a modern server any
-    /// call may become a task.
+    /// Adds `taskSupport` for 2025-11-25 clients, which call only tools with that member as tasks. Any call of a
+    /// modern server may become a task.
     fn with_tasks(&self, server: &str, tool: Raw) -> Raw {
         if !self.shows_task_support() || !(self.makes_tasks)(server) {
             return tool;
@@ -156,7 +158,7 @@ impl ListContext<'_> {
     }
 }
 
-/// An item under the name it is shown by; everything else as its server sent it.
+/// An item under its displayed name; all other members stay unchanged.
 fn renamed_item(item: &Raw, name: &str) -> Raw {
     let name = quote(name);
     item.with_edits(&[JsonEdit::set(&["name"], &name)]).unwrap_or_else(|_| item.clone())
@@ -171,6 +173,6 @@ fn list_result(member: &str, items: impl Iterator<Item = Raw>) -> Raw {
         text.push_str(item.as_str());
     }
     text.push_str("]}");
-    // Items are JSON that was checked when it came in.
+    // Items are valid JSON, checked on arrival.
     Raw::parse(text).unwrap_or_else(|_| Raw::empty_object())
 }

@@ -1,11 +1,10 @@
-//! The bridge: one engine, shown to any client as one server, in whichever era the client speaks.
+//! The bridge: shows one engine to any client as one server, in the client's era.
 //!
-//! A [`Bridge`] is a front for the faces: it opens a [`BridgeView`] for each client. Lists come from the engine's snapshot;
-//! calls go through its one pipeline. What comes up during a call (a form, a page, a model to ask, consent) is put to the
-//! client in the neutral form of `wire`, with a sealed handle that only this client can use, for the same request. Either
-//! the call waits here meanwhile, or, where its server and its client both keep nothing, neither does the bridge.
-//!
-//! This module refuses to know transports, and decides no permission.
+//! Used by the faces and by `switchboard connect` as a view provider: a [`Bridge`] opens a [`BridgeView`] for each
+//! client. Lists come from the engine's snapshot; calls go through its one pipeline. Questions during a call (a form,
+//! a page, sampling, permission) go to the client in the neutral form of `wire`, with a sealed handle that only this
+//! client can use, for this request. The call is parked here meanwhile, unless its server and its client are both
+//! stateless. It does not know transports, and decides no permission.
 
 mod announcer;
 mod audience;
@@ -40,15 +39,15 @@ use audience::Audiences;
 use parked::ParkedCalls;
 use tasks::LocalTasks;
 
-/// Shows one workspace of an engine to clients. Clones share everything.
+/// Shows one workspace of an engine to clients. Clones share it.
 #[derive(Clone)]
 pub struct Bridge(Arc<Inner>);
 
-/// A bridge that others keep alive.
+/// A weak reference to a bridge.
 pub struct WeakBridge(Weak<Inner>);
 
-/// Tells the name of the agent that a workspace is for, while it has one. It owns what keeps the workspace current, which
-/// ends with the bridge.
+/// Returns the name of the workspace's agent, while it has one. The closure owns the task that keeps the workspace
+/// current, which ends with the bridge.
 pub type AgentName = Box<dyn Fn() -> Option<String> + Send + Sync>;
 
 struct Inner {
@@ -59,25 +58,26 @@ struct Inner {
     parked: ParkedCalls,
     tasks: LocalTasks,
     agent: Option<AgentName>,
-    /// Keeps the workspace while it is shown, clients or none.
+    /// Keeps the workspace alive while it is shown, even without clients.
     _lease: Option<Caller>,
     _news: DropGuard,
 }
 
-/// How things are shown.
+/// Options of a bridge.
 #[derive(Debug, Clone)]
 pub struct BridgeOptions {
-    /// What tools are called.
+    /// The style of tool names.
     pub names: NameStyle,
-    /// Whether tools are listed, or looked for.
+    /// Whether clients list all tools or search for them.
     pub tool_search: ToolSearch,
-    /// What happens to calls that no rule decides; `None`: what the settings say, else the client's own prompt decides.
+    /// The permission mode for calls that no rule decides. `None`: the mode of the settings, else the client's own
+    /// prompt decides.
     pub mode: Option<Mode>,
-    /// What becomes of large results.
+    /// The policy for large results.
     pub results: ResultPolicy,
-    /// The numbers of the client's environment; `None`: those of the workspace's environment.
+    /// The limits from the client's environment; `None`: those of the workspace's environment.
     pub variables: Option<CallVariables>,
-    /// How long the first list waits for servers that have none yet.
+    /// How long the first list waits for servers without lists.
     pub first_list: Duration,
     /// How long a parked call waits for its client.
     pub patience: Duration,
@@ -100,12 +100,12 @@ impl Default for BridgeOptions {
 // === impl Bridge ===
 
 impl Bridge {
-    /// Shows `workspace`, to which something was applied.
+    /// A bridge to `workspace`, which must have a desired state.
     pub fn new(engine: Engine, workspace: WorkspaceId, options: BridgeOptions) -> Self {
         Self::with(engine, workspace, options, None)
     }
 
-    /// Shows the workspace of an agent.
+    /// A bridge to the workspace of an agent.
     pub fn for_agent(
         engine: Engine,
         workspace: WorkspaceId,
@@ -115,7 +115,7 @@ impl Bridge {
         Self::with(engine, workspace, options, Some(agent))
     }
 
-    /// The same bridge, for a cache that does not keep it alive.
+    /// A weak reference, for a cache that does not keep the bridge alive.
     pub fn downgrade(&self) -> WeakBridge {
         WeakBridge(Arc::downgrade(&self.0))
     }
@@ -150,7 +150,7 @@ impl Bridge {
 // === impl WeakBridge ===
 
 impl WeakBridge {
-    /// The bridge, if it is still kept.
+    /// The bridge, if it still exists.
     pub fn upgrade(&self) -> Option<Bridge> {
         self.0.upgrade().map(Bridge)
     }
@@ -173,7 +173,7 @@ impl ViewProvider for Bridge {
         match &opening.part {
             ViewSelection::Everything => {}
             ViewSelection::Server(name) if snapshot.server(name).is_some() => {}
-            // An agent is a workspace of its own.
+            // An agent has a workspace of its own.
             ViewSelection::Agent(name) if self.0.shows_agent(name) => {}
             ViewSelection::Server(_) | ViewSelection::Agent(_) => {
                 return Err(ViewError::NoSuchView);
@@ -183,17 +183,17 @@ impl ViewProvider for Bridge {
         let changes = audience.changes.clone();
         let view = Arc::new(BridgeView::new(self.clone(), opening, Arc::clone(&audience)));
         audience.add(&view);
-        // Whoever hears of changes may outlive the view.
+        // Weak: the filter of a change receiver may outlive the view.
         let shown = Arc::downgrade(&view);
         let changes = changes.with_source_filter(move |seen| {
             shown.upgrade().is_some_and(|view| view.has_seen(seen))
         });
         if view.opening.principal == LOCAL_PRINCIPAL {
-            // Its clients hear of changes from here on.
+            // Attaches the principal, so that its clients hear of changes from here on.
             let _ = view.principal();
         } else {
-            // Servers of another principal may start only now. What they say of themselves is told to a client once, when
-            // it is greeted. Where there is no room for them, each request is told so.
+            // Servers of another principal may start only now. Their instructions reach a client once, in the
+            // handshake, so it waits for them. If there is no room for the servers, each request reports that.
             let _ = view.await_servers().await;
         }
         Ok(OpenView { view, changes })

@@ -1,8 +1,8 @@
-//! Resources that several servers have under one URI.
+//! Resources with one URI at several servers.
 //!
-//! URIs pass as servers give them, so that two servers may list the same one. Reading it reads that of the first. Such a
-//! resource is tagged with its server where it is listed and where it was read, and a client that sends the tag along
-//! reaches any of them.
+//! Used by `lists`, `call` and `refusal`. URIs pass unchanged, so two servers may list one URI; a read goes to the
+//! first. Lists and results tag these resources with their server, and a client that sends the tag along reaches any
+//! of the servers.
 
 use switchboard_core::dispatch::CallOutcome;
 use switchboard_wire::envelope::RpcError;
@@ -12,20 +12,20 @@ use switchboard_wire::server::HandlerRequest;
 use super::call;
 use super::view::BridgeView;
 
-/// The key in `_meta` of the server that a resource is of.
+/// The `_meta` key for the server of a resource.
 pub(super) const SERVER_KEY: &str = "switchboard/server";
-/// The key in `_meta` of the other servers that have the URI.
+/// The `_meta` key for the other servers with the URI.
 const OTHER_SERVERS_KEY: &str = "switchboard/otherServers";
 
-/// An item with the tag of its server.
+/// Adds the tag of its server to an item.
 pub(super) fn tag_server(item: Raw, server: &str) -> Raw {
     item.with_edits(&[JsonEdit::set(&["_meta", SERVER_KEY], &quote(server))]).unwrap_or(item)
 }
 
-// === impl View ===
+// === impl BridgeView ===
 
 impl BridgeView {
-    /// The server that a request for a resource names, if it names one.
+    /// The server that a request for a resource names, if any.
     pub(super) fn named_server(&self, asked: &HandlerRequest) -> Result<Option<String>, RpcError> {
         let named = asked.params.get_path(&["_meta", SERVER_KEY]).ok().flatten();
         let Some(server) = named.and_then(|named| named.to_text()) else { return Ok(None) };
@@ -38,7 +38,7 @@ impl BridgeView {
         )))
     }
 
-    /// What was read, with its server and the others where several have the URI.
+    /// The result of a read, tagged with its server and the others if several have the URI.
     pub(super) fn with_owner(&self, outcome: CallOutcome, asked: &HandlerRequest) -> Raw {
         let result = outcome.result;
         let uri = asked.params.get("uri").ok().flatten().and_then(|uri| uri.to_text());

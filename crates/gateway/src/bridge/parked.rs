@@ -1,7 +1,7 @@
-//! Calls that wait here for their client to answer something.
+//! Parked calls, which wait for their client's answer.
 //!
-//! A ticket names one of them, once: who takes the call back has it alone. After a while nobody has come, and it is
-//! dropped, which cancels it at its server. Whether whoever brings a ticket may use it is not known here.
+//! Used by `call` and `handle`. A ticket names a parked call and can be redeemed once. A call that no client
+//! continues in time is dropped, which cancels it at its server. It does not check who may use a ticket (`handle`).
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,14 +13,14 @@ use switchboard_core::dispatch::PendingQuestion;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
-/// Calls that may wait at once; the oldest go first.
+/// The most parked calls; the oldest are dropped first.
 const MAX_PARKED_CALLS: usize = 1024;
 
-/// Calls that wait. Clones share them.
+/// Parked calls. Clones share them.
 #[derive(Clone)]
 pub(super) struct ParkedCalls {
     patience: Duration,
-    /// Tells tickets of this run from those of another.
+    /// A random number that tells tickets of this process from those of an earlier one.
     run: u64,
     calls: Arc<Mutex<ParkedTable>>,
 }
@@ -34,50 +34,50 @@ struct ParkedTable {
 struct ParkedEntry {
     since: Instant,
     call: ParkedCall,
-    /// Ends it when its time is up, and ends with it.
+    /// Drops the call when its time is up; aborted with the entry.
     _expiry: AbortOnDropHandle<()>,
 }
 
-/// A call, and what it waits for.
+/// A call, and its open question.
 pub(super) struct ParkedCall {
     pub(super) running: RunningCall,
     pub(super) question: PendingQuestion,
 }
 
-/// Names a call that waits.
+/// The name of a parked call.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct CallTicket {
     run: u64,
     call: u64,
-    /// Whose call it is.
+    /// The server of the call.
     server: String,
 }
 
-/// Why there is no call for a ticket.
+/// Why a ticket has no call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TicketError {
-    /// It was taken before, or given up for others.
+    /// The call was taken before, or dropped to make room.
     Taken,
-    /// It waited in a process that has ended.
+    /// The call was parked in a process that has ended.
     Restarted,
 }
 
-// === impl Parked ===
+// === impl ParkedCalls ===
 
 impl ParkedCalls {
     pub(super) fn new(patience: Duration) -> Self {
         let mut run = [0; 8];
-        // Without randomness runs cannot be told apart; but then nothing can be sealed either.
+        // Without random numbers, runs cannot be told apart; but then no handle can be sealed either.
         let _ = getrandom::fill(&mut run);
         Self { patience, run: u64::from_le_bytes(run), calls: Arc::default() }
     }
 
-    /// Tells this run from others.
+    /// The random number of this process.
     pub(super) fn run(&self) -> u64 {
         self.run
     }
 
-    /// Puts a call away.
+    /// Parks a call.
     pub(super) fn put(&self, call: ParkedCall) -> CallTicket {
         let server = call.question.server.clone();
         let mut calls = self.lock();
@@ -95,14 +95,14 @@ impl ParkedCalls {
         CallTicket { run: self.run, call: number, server }
     }
 
-    /// Puts a call back that was taken and not answered: its ticket counts again.
+    /// Parks a call again that was taken and not answered: its ticket is valid again.
     pub(super) fn put_back(&self, ticket: &CallTicket, call: ParkedCall) {
         let expiry = self.expiry(ticket.call);
         let waiting = ParkedEntry { since: Instant::now(), call, _expiry: expiry };
         self.lock().waiting.insert(ticket.call, waiting);
     }
 
-    /// Takes a call back.
+    /// Takes a call out.
     pub(super) fn take(&self, ticket: &CallTicket) -> Result<ParkedCall, TicketError> {
         if ticket.run != self.run {
             return Err(TicketError::Restarted);
@@ -118,7 +118,7 @@ impl ParkedCalls {
             let Some(calls) = calls.upgrade() else { return };
             let expired =
                 calls.lock().unwrap_or_else(PoisonError::into_inner).waiting.remove(&number);
-            // Not under the lock: it may say goodbye to its server.
+            // Dropped after the lock is released: the drop may send a cancellation.
             drop(expired);
         }))
     }

@@ -1,4 +1,6 @@
-//! Why a call came to nothing, as a client hears it.
+//! Conversion of call errors to JSON-RPC errors and tool results.
+//!
+//! Used by `call`, `view`, `consent` and `tasks`. HTTP refusals of a face are in `face::refusal`.
 
 use std::error::Error as _;
 
@@ -11,7 +13,7 @@ use switchboard_wire::{Error as WireError, Remedy};
 
 use super::owners::SERVER_KEY;
 
-/// The error for a client. What the server itself answered goes through as it is.
+/// The error for a client. An error that the server sent passes unchanged.
 pub(super) fn to_rpc_error(error: &CallError) -> RpcError {
     if let CallError::Server { error: cause, .. } = error
         && let WireError::Rpc(refused) = &**cause
@@ -34,8 +36,8 @@ pub(super) fn to_rpc_error(error: &CallError) -> RpcError {
     }
 }
 
-/// A call that failed, as the reply that its client gets: a mistake in the arguments, or a page that has to be
-/// visited first, is a tool result, which the model reads; SDKs throw errors of the protocol away.
+/// The reply for a failed call. Wrong arguments, and a page that has to be visited first, become a tool result, which
+/// the model reads; SDKs do not show protocol errors to it.
 pub(super) fn to_reply(error: &CallError) -> Result<Raw, RpcError> {
     match error {
         CallError::Arguments { mistakes, .. } => {
@@ -47,7 +49,7 @@ pub(super) fn to_reply(error: &CallError) -> Result<Raw, RpcError> {
     }
 }
 
-/// The tool result that says what is wrong with the arguments.
+/// The tool result that lists the mistakes in the arguments.
 pub(super) fn invalid_arguments(mistakes: &[String]) -> Raw {
     let mut text = "Invalid arguments, so the tool was not called:".to_owned();
     for mistake in mistakes {
@@ -58,13 +60,13 @@ pub(super) fn invalid_arguments(mistakes: &[String]) -> Raw {
     tool_error(&text)
 }
 
-/// The result of a tool that failed, in words.
+/// A tool result for a failure, with this text.
 fn tool_error(text: &str) -> Raw {
     let result = json!({ "content": [{ "type": "text", "text": text }], "isError": true });
     Raw::from_value(&result).unwrap_or_else(|_| Raw::empty_object())
 }
 
-/// A session that the engine does not take.
+/// The error for a session that the engine refuses.
 pub(super) fn not_attached(error: &AttachError) -> RpcError {
     let remedy = json!({ "remedy": remedy_word(Remedy::Retry) });
     let refused = RpcError::new(code::INTERNAL_ERROR, error.to_string());
@@ -74,7 +76,7 @@ pub(super) fn not_attached(error: &AttachError) -> RpcError {
     }
 }
 
-/// A resource that nobody has, under the code that both eras know how to show.
+/// The error for an unknown resource, with the code that both eras display.
 pub(super) fn no_resource(uri: &str) -> RpcError {
     let error = RpcError::new(code::RESOURCE_NOT_FOUND, format!("no server has {uri}"));
     match Raw::from_value(&json!({ "uri": uri })) {
@@ -83,7 +85,7 @@ pub(super) fn no_resource(uri: &str) -> RpcError {
     }
 }
 
-/// A resource that no server mentions, where several could have it.
+/// The error for a resource that no server lists, while several could have it.
 pub(super) fn unmentioned_resource(error: &CallError, uri: &str, servers: &[String]) -> RpcError {
     let text = format!(
         "{error}. Name one of them as `_meta[\"{SERVER_KEY}\"]`, or read it where only that server is shown, at \
@@ -96,7 +98,7 @@ pub(super) fn unmentioned_resource(error: &CallError, uri: &str, servers: &[Stri
     }
 }
 
-/// An error and everything below it, each once.
+/// The messages of an error and its sources, each once.
 fn error_chain(error: &CallError) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
@@ -109,7 +111,7 @@ fn error_chain(error: &CallError) -> String {
         next = cause.source();
     }
     if error.remedy() == Remedy::Unknown {
-        // A lost hub says the first half itself.
+        // `CallError::Lost` includes this part in its own text.
         if !matches!(error, CallError::Lost) {
             text.push_str("; whether the call was carried out is not known");
         }

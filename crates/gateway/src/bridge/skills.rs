@@ -1,7 +1,8 @@
 //! The skills of a server, for clients that know the extension.
 //!
-//! One server's skills are shown as they are. Those of several are not shown: the address of a skill does not say whose
-//! it is, and a list put together of several could not be read from. A client that wants them asks for one server.
+//! Used by `view` and `call`. The skills of one server are shown unchanged. If several servers have skills, none are
+//! shown: the URI of a skill does not name its server, so a merged list could not be read from. A client that wants
+//! them opens a view of one server.
 
 use std::sync::Arc;
 
@@ -13,16 +14,16 @@ use switchboard_wire::server::HandlerRequest;
 
 use super::view::BridgeView;
 
-// === impl View ===
+// === impl BridgeView ===
 
 impl BridgeView {
-    /// The one server that has skills.
+    /// The only server with skills.
     pub(super) fn skills_server(&self) -> Option<String> {
         let snapshot = self.snapshot()?;
         self.only_skills_server(&snapshot).map(|(server, _)| server.name.clone())
     }
 
-    /// What it says of them.
+    /// That server's skills capability.
     pub(super) fn skills(&self) -> Option<Value> {
         let snapshot = self.snapshot()?;
         self.only_skills_server(&snapshot).map(|(_, settings)| settings)
@@ -39,7 +40,7 @@ impl BridgeView {
     }
 }
 
-/// Whether a resource is a file of a skill. Those need not be on any list.
+/// Whether a resource is a file of a skill, which need not be in a list.
 pub(super) fn is_file(asked: &HandlerRequest) -> bool {
     let uri = asked.params.get("uri").ok().flatten().and_then(|uri| uri.to_text());
     uri.is_some_and(|uri| uri.starts_with("skill://"))

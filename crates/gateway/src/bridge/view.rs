@@ -1,4 +1,7 @@
-//! One client's view.
+//! The view of one client: a `ServerHandler` over one workspace of an engine.
+//!
+//! Used by the faces and `switchboard connect`, opened by [`Bridge`]. It answers lists, subscriptions
+//! and the gateway's own requests; `call` forwards calls. It decides no permission.
 
 use std::cell::LazyCell;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -17,7 +20,6 @@ use switchboard_wire::client::ListKind;
 use switchboard_wire::envelope::RpcError;
 use switchboard_wire::json::Raw;
 use switchboard_wire::meta::{SKILLS_EXTENSION, TASKS_EXTENSION, method};
-use switchboard_wire::placed;
 use switchboard_wire::server::{
     ClientFacts, HandlerReply, HandlerRequest, RequestContext, ServerDescription, ServerHandler,
 };
@@ -30,9 +32,9 @@ use super::lists::ListContext;
 use super::{Bridge, Inner, call, gateway_tools, refusal};
 use crate::view_provider::{ViewRequest, ViewSelection};
 
-/// Sets of capabilities that one view keeps sessions for; a client has one, or very few.
+/// The most capability sets with a session in one view; a client has one, or very few.
 const MAX_CALLERS: usize = 8;
-/// How long a list waits for servers that were down and are tried again because of it.
+/// How long a list waits for failed servers that are retried because of the request.
 const RETRIED_LIST_WAIT: Duration = Duration::from_secs(1);
 
 const IMPLEMENTATION_INFO: &str = concat!(
@@ -41,29 +43,29 @@ const IMPLEMENTATION_INFO: &str = concat!(
     r#""}"#
 );
 
-/// What one client sees.
+/// The view of one client.
 pub struct BridgeView {
     bridge: Bridge,
     pub(super) opening: ViewRequest,
-    /// What its client was told of its lists.
+    /// The lists that its client was last told of.
     pub(super) told: AnnouncedLists,
-    /// What it was found to see, lately.
+    /// The recent view numbers of its client.
     seen_numbers: RecentViewNumbers,
-    /// What all clients of its principal have in common.
+    /// The audience that its client belongs to.
     audience: Arc<Audience>,
-    /// Its principal's place in the workspace, once there was room for it.
+    /// Its principal's lease of the workspace, once there was room for it.
     principal: OnceLock<PrincipalLease>,
-    /// Its sessions with the engine, by what its client can do: a modern one says so anew with each request.
+    /// Its sessions with the engine, by client capabilities: a modern client declares them with each request.
     callers: Mutex<Vec<Caller>>,
-    /// A session that its subscriptions are made in; they are heard of as long as it is held here.
+    /// The session of its subscriptions, which last as long as it is held.
     watcher: OnceLock<Caller>,
     /// Set once its servers were waited for.
     settled: tokio::sync::OnceCell<()>,
-    /// Whether its tools are looked for, decided when it first asks for a list.
+    /// Whether its tools are searched for, decided at its first list.
     searched: OnceLock<bool>,
 }
 
-// === impl View ===
+// === impl BridgeView ===
 
 impl BridgeView {
     pub(super) fn new(bridge: Bridge, opening: ViewRequest, audience: Arc<Audience>) -> Self {
@@ -81,7 +83,7 @@ impl BridgeView {
         }
     }
 
-    /// Waits, once, for servers of its principal that have not said yet what they offer: some clients never ask again.
+    /// Waits, once, for servers of its principal without lists: some clients never list again.
     pub(super) async fn await_servers(&self) -> Result<(), RpcError> {
         self.await_servers_until(Instant::now() + self.bridge().options.first_list).await
     }
@@ -96,7 +98,7 @@ impl BridgeView {
         Ok(())
     }
 
-    /// Its principal's place in the workspace.
+    /// Its principal's lease of the workspace.
     pub(super) fn principal(&self) -> Result<&PrincipalLease, RpcError> {
         if let Some(principal) = self.principal.get() {
             return Ok(principal);
@@ -118,18 +120,18 @@ impl BridgeView {
         self.bridge().engine.snapshot_for(self.principal().ok()?)
     }
 
-    /// What the client of a request sees.
+    /// The snapshot that the client of a request sees.
     pub(super) fn snapshot_for(&self, context: &RequestContext) -> Option<Arc<WorkspaceSnapshot>> {
         self.bridge().engine.snapshot_of(&self.caller(context).ok()?)
     }
 
-    /// The session that calls are made in.
+    /// The session for calls of this request.
     pub(super) fn caller(&self, context: &RequestContext) -> Result<Caller, RpcError> {
         let (version, info) = (context.version, context.client_info.as_ref());
         self.caller_of(version, info, &context.capabilities)
     }
 
-    /// The session of a client that says this of itself.
+    /// The session for a client with these facts.
     fn caller_of(
         &self,
         version: Version,
@@ -159,7 +161,7 @@ impl BridgeView {
         Ok(caller)
     }
 
-    /// A session of this view, of a client that says nothing of itself.
+    /// A session of this view, for a client without facts.
     fn session(&self) -> Session {
         let options = &self.bridge().options;
         Session {
@@ -182,20 +184,20 @@ impl BridgeView {
         attached.map_err(|error| refusal::not_attached(&error))
     }
 
-    /// Names what its client sees: clients of one audience with equal numbers see the same lists.
+    /// The view number of its client: clients of one audience with equal numbers see equal lists.
     pub(super) fn seen_number(&self) -> u64 {
         let number = self.last_caller().map_or(0, |caller| self.number_of(&caller));
         self.seen_numbers.note(number);
         number
     }
 
-    /// Whether it sees what this number names, or did a moment ago: what was announced then is still on its way.
+    /// Whether its client has this view number, or had it a moment ago: announcements may still be on their way.
     pub(super) fn has_seen(&self, number: u64) -> bool {
         self.seen_numbers.has(number)
             || self.callers().iter().any(|caller| self.number_of(caller) == number)
     }
 
-    /// What the sessions see whose calls take the connection that an event happened on.
+    /// The view numbers of the sessions that use the event's connection.
     pub(super) fn numbers_hearing(&self, event: &EngineEvent) -> Vec<u64> {
         let callers = self.callers();
         let Some(connection) = event.connection.map(|key| key.number()) else { return Vec::new() };
@@ -219,7 +221,7 @@ impl BridgeView {
         self.callers.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What its client sees now.
+    /// The catalog that its client sees now.
     pub(super) fn catalog(&self) -> Option<Arc<Catalog>> {
         let engine = &self.bridge().engine;
         match self.last_caller() {
@@ -228,7 +230,7 @@ impl BridgeView {
         }
     }
 
-    /// Whether an event happened on a connection that its client's calls take.
+    /// Whether its client's calls use the event's connection.
     pub(super) fn hears_event(&self, event: &EngineEvent) -> bool {
         let engine = &self.bridge().engine;
         let Some(number) = event.connection.map(|key| key.number()) else { return true };
@@ -244,8 +246,8 @@ impl BridgeView {
         self.callers.lock().unwrap_or_else(PoisonError::into_inner).last().cloned()
     }
 
-    /// The first list waits for servers that have not said yet what they offer: some clients never ask again. However
-    /// often it waits, it is over at one deadline.
+    /// Answers a list request. The first list waits for servers without lists, since some clients never list again.
+    /// All waits together end at one deadline.
     async fn list(
         &self,
         list: ListKind,
@@ -254,7 +256,7 @@ impl BridgeView {
         let (bridge, principal) = (self.bridge(), self.principal()?);
         let caller = self.caller(context)?;
         let deadline = Instant::now() + bridge.options.first_list;
-        // Before servers are waited for, where their era is known; after it, where it was not.
+        // Bound before the wait for servers of a known era, and after it for the others.
         bridge.engine.bind_session(&caller, time_left(deadline)).await;
         self.await_servers_until(deadline).await?;
         bridge.engine.bind_session(&caller, time_left(deadline)).await;
@@ -301,7 +303,7 @@ impl BridgeView {
         instructions::append_to_prompt(prompt, instructions::instructions_section(&told))
     }
 
-    /// Subscriptions are made where the calls of the client go.
+    /// Subscribes or unsubscribes in the session of the client's calls.
     async fn watch(&self, uri: &str, on: bool, client: &ClientFacts) -> Result<(), RpcError> {
         let request = if on { Request::subscribe(uri) } else { Request::unsubscribe(uri) };
         let ClientFacts { version, client_info, capabilities } = client;
@@ -315,7 +317,7 @@ impl BridgeView {
         self.opening.part.has(server)
     }
 
-    /// Answers what is the gateway's own, on record.
+    /// Answers a request for the gateway itself, and logs it.
     async fn answer(
         &self,
         own: GatewayRequest,
@@ -333,7 +335,7 @@ impl BridgeView {
         );
         let answer = match own {
             GatewayRequest::Find => {
-                // It may be the first that a client asks.
+                // This may be the first request of the client.
                 self.await_servers().await?;
                 let snapshot = self
                     .snapshot_for(context)
@@ -352,7 +354,7 @@ impl BridgeView {
         answer.or_else(GatewayToolError::reply).map(HandlerReply::Complete)
     }
 
-    /// A request for the one server that is shown, if it is one.
+    /// Directs a request to the one server of the view, if it shows one only.
     pub(super) fn aim_at_server(&self, request: Request) -> Request {
         match &self.opening.part {
             ViewSelection::Server(only) => request.of_server(only.clone()),
@@ -369,14 +371,14 @@ impl ServerHandler for BridgeView {
             "resources": { "subscribe": true, "listChanged": true },
             "logging": {},
             "completions": {},
-            // Each version is told of the one that it knows.
+            // Each version reads the member that it knows.
             "tasks": { "list": {}, "cancel": {}, "requests": { "tools": { "call": {} } } },
             "extensions": { TASKS_EXTENSION: {} },
         });
         if let Some(skills) = self.skills() {
             capabilities["extensions"][SKILLS_EXTENSION] = skills;
         }
-        // Plain values of ours: there is nothing in them that could fail.
+        // Plain values without any that cannot be serialized.
         let raw = |value| Raw::from_value(&value).unwrap_or_else(|_| Raw::empty_object());
         ServerDescription {
             info: self.info(),
@@ -394,7 +396,7 @@ impl ServerHandler for BridgeView {
         asked: HandlerRequest,
         context: &'a RequestContext,
     ) -> BoxFuture<'a, Result<HandlerReply, RpcError>> {
-        placed(|| async move {
+        Box::pin(async move {
             match &*asked.method {
                 method::TOOLS_LIST => self.list(ListKind::Tools, context).await,
                 method::PROMPTS_LIST => self.list(ListKind::Prompts, context).await,
@@ -410,11 +412,11 @@ impl ServerHandler for BridgeView {
                     if self.bridge().options.names == NameStyle::Bare
                         && name.as_deref().is_some_and(gateway_tools::could_be_gateway_tool)
                     {
-                        // Whether a server has a tool of that name has to be known.
+                        // The gateway must know whether a server has a tool of that name.
                         self.await_servers().await?;
                     }
                     if let Some(own) = GatewayRequest::of(&asked, name.as_deref(), self) {
-                        // Apart, since nearly everything is somebody else's.
+                        // Boxed, since nearly all requests go to servers.
                         return Box::pin(self.answer(own, name, &asked, context)).await;
                     }
                     if gateway_tools::is_inner(&asked, name.as_deref(), self) {
@@ -448,7 +450,7 @@ impl ServerHandler for BridgeView {
             Ok(HandleSubject::of(asked))
         };
         if let Ok(wanted) = wanted {
-            // A call that waits under it is cancelled by being taken out and dropped.
+            // Taking the parked call out and dropping it cancels it.
             drop(self.unseal(&wanted, handle));
         }
     }
@@ -458,7 +460,7 @@ fn time_left(deadline: Instant) -> Duration {
     deadline.saturating_duration_since(Instant::now())
 }
 
-/// The session of a client that can do this.
+/// The session for a client with these capabilities.
 fn find_caller<'a>(callers: &'a [Caller], capabilities: &Raw) -> Option<&'a Caller> {
     callers.iter().find(|caller| caller.session().capabilities.as_str() == capabilities.as_str())
 }

@@ -1,4 +1,6 @@
-//! The doors: connections are accepted up to a number, served, and drained at the end.
+//! The acceptor: accepts connections up to a limit, serves them, and drains them at the end.
+//!
+//! Used by `face::serve` and `serve_beside`. It does not check requests (`access_control`) or route them (`routes`).
 
 use std::{
     convert::Infallible,
@@ -12,7 +14,6 @@ use axum::response::Response;
 use http::StatusCode;
 use hyper::{server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use switchboard_wire::placed;
 use tokio::{
     io::{AsyncRead, AsyncWrite, AsyncWriteExt},
     net::{TcpListener, TcpStream},
@@ -29,34 +30,33 @@ use super::{
     options::FaceTimeouts,
     routes::ConnectionService,
     stall::StallTimeoutStream,
-    woken::only_when_woken,
 };
 
-/// How long accepting rests when the system has no sockets left.
+/// How long accepting pauses when the system has no sockets left.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
-/// How long a connection that is one too many may take to be told so.
+/// How long the refusal of a connection over the limit may take.
 const TURN_AWAY_TIMEOUT: Duration = Duration::from_secs(1);
-/// Bytes of a head, and of a body that are read before somebody wants them. hyper's own 400 KB would be taken by clients
-/// that nobody has let in.
+/// The most bytes of a head, and of a body before a handler reads it. hyper's default of 400 KB would also be granted
+/// to clients that are not admitted yet.
 const MAX_BUFFERED_BYTES: usize = 64 << 10;
 const TOO_MANY_CONNECTIONS_RESPONSE: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/plain\r\n\
     content-length: 49\r\nretry-after: 1\r\nconnection: close\r\n\r\n\
     too many connections are open; try again later.\n\n";
 
-/// What every connection is served with.
+/// The configuration of every connection.
 pub(super) struct Acceptor<A> {
     pub(super) answers: Arc<A>,
     pub(super) tls: Option<TlsAcceptor>,
     pub(super) times: FaceTimeouts,
     pub(super) metrics: Arc<Metrics>,
     pub(super) closing: CancellationToken,
-    /// Answers under way have had their time.
+    /// Cancelled when the drain time is over.
     pub(super) over: CancellationToken,
     pub(super) tasks: TaskTracker,
 }
 
-/// A stream of either kind.
+/// A plain or a TLS stream.
 trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Io for T {}
 
@@ -77,7 +77,7 @@ impl<A> Clone for Acceptor<A> {
 }
 
 impl<A: ConnectionService> Acceptor<A> {
-    /// Accepts until closing.
+    /// Accepts connections until closing.
     pub(super) async fn accept(&self, listener: &TcpListener, most: usize) {
         let slots = ConnectionSlots::new(most);
         while let Some(accepted) = self.closing.run_until_cancelled(listener.accept()).await {
@@ -129,14 +129,14 @@ impl<A: ConnectionService> Acceptor<A> {
         stream: TcpStream,
         peer: Peer,
     ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-        // Without this an event waits 40 ms for the acknowledgement of the one before.
+        // With Nagle's algorithm, an event waits 40 ms for the acknowledgement of the previous one.
         stream.set_nodelay(true)?;
         let peer = Arc::new(peer);
         let stream: Box<dyn Io> = match &self.tls {
             None => Box::new(stream),
             Some(tls) => {
                 let greeting = tokio::time::timeout(self.times.handshake, tls.accept(stream));
-                // Apart, since it is large, and every connection would carry room for it.
+                // Boxed: the TLS handshake is large, and every connection would carry room for it.
                 let greeting = Box::pin(greeting);
                 tokio::select! {
                     greeted = greeting => Box::new(greeted??),
@@ -150,8 +150,8 @@ impl<A: ConnectionService> Acceptor<A> {
         let service = service_fn(|request| {
             let (answers, peer) = (Arc::clone(&self.answers), Arc::clone(&peer));
             let gauge = gauge.clone();
-            // Apart, since it is large and would be moved about.
-            placed(|| async move {
+            // Boxed: the future of an answer is large, and would be moved.
+            Box::pin(async move {
                 gauge.begin();
                 let (request, lender) = lent_body::lend(request);
                 let mut response = answers.answer(request, &peer).await;
@@ -175,9 +175,9 @@ impl<A: ConnectionService> Acceptor<A> {
         tokio::select! {
             biased;
             served = connection.as_mut() => return Ok(served?),
-            () = only_when_woken(closing) => connection.as_mut().graceful_shutdown(),
+            () = closing => connection.as_mut().graceful_shutdown(),
         }
-        // Nothing is over before it is closing, so only now is there a reason to look.
+        // `over` is cancelled only after `closing`, so it is polled only now.
         tokio::select! {
             served = connection => Ok(served?),
             () = self.over.cancelled() => Ok(()),
@@ -185,7 +185,7 @@ impl<A: ConnectionService> Acceptor<A> {
     }
 }
 
-/// Whether what the client sends next may be something else than a request: a WebSocket, or nothing for long.
+/// Whether the client may next send something other than a request (a WebSocket), or nothing for long.
 fn is_open_ended(response: &Response) -> bool {
     response.status() == StatusCode::SWITCHING_PROTOCOLS || is_stream(response)
 }

@@ -1,4 +1,7 @@
-//! How much memory the requests of each principal may take: one budget for all its sessions and connections.
+//! The memory budget of each principal, shared by all its sessions and connections.
+//!
+//! Used by the faces through `face`. The accounting is in `wire::server::ByteBudget`; it does not limit the rate
+//! (`access_control::rate`).
 
 use std::{
     collections::HashMap,
@@ -7,7 +10,7 @@ use std::{
 
 use switchboard_wire::server::ByteBudget;
 
-/// Budgets that nobody uses are forgotten when there are more than this.
+/// Unused budgets are dropped when there are more than this.
 const MAX_REMEMBERED: usize = 4096;
 
 /// The budgets of all principals.

@@ -1,7 +1,8 @@
-//! How many connections may be open, in all and to one peer.
+//! The limit of open connections, in total and for each peer.
 //!
-//! A peer that opens connections and says nothing on them takes its own share and no more. The user who runs this hub is
-//! not held to a share: that user can end the hub anyway. The door asks here for every connection it accepts.
+//! Used by `accept` for every connection. A peer that opens connections and stays silent takes its own share and no
+//! more. The user who runs this hub has no share limit: that user can end the hub anyway. It does not limit sessions
+//! (`sessions`).
 
 use std::{
     collections::HashMap,
@@ -9,18 +10,18 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// Who is at the other end of a connection, as far as it can be told before anything was said on it.
+/// The peer of a connection, as far as it is known before a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum PeerKey {
     /// The user who runs this hub, on this machine.
     OwnUser,
-    /// Another user of this machine; `None`, where the kernel does not tell which.
+    /// Another user of this machine; `None` if the kernel does not say which.
     OtherUser(Option<u32>),
-    /// Another machine. One machine has many addresses of the newer kind, so those are told apart by network.
+    /// Another machine. One machine has many IPv6 addresses, so those count by network.
     Address(IpAddr),
 }
 
-/// The connections there may be. Clones share them.
+/// The slots for connections. Clones share them.
 #[derive(Debug, Clone)]
 pub(super) struct ConnectionSlots(Arc<Shared>);
 
@@ -37,7 +38,7 @@ struct SlotCounts {
     by_peer: HashMap<PeerKey, usize>,
 }
 
-/// One connection, of a peer that need not be known yet.
+/// One connection's slot; its peer need not be known yet.
 #[derive(Debug)]
 pub(super) struct ConnectionSlot {
     slots: ConnectionSlots,
@@ -47,7 +48,7 @@ pub(super) struct ConnectionSlot {
 // === impl PeerKey ===
 
 impl PeerKey {
-    /// The machine at an address.
+    /// The peer at an address.
     pub(super) fn of_address(address: IpAddr) -> Self {
         Self::Address(match address.to_canonical() {
             IpAddr::V4(address) => address.into(),
@@ -62,13 +63,13 @@ impl PeerKey {
 // === impl ConnectionSlots ===
 
 impl ConnectionSlots {
-    /// So many in all; a peer may have a fourth of them.
+    /// Slots for `max` connections; a peer may take a fourth.
     pub(super) fn new(max: usize) -> Self {
         let max_per_peer = (max / 4).max(1);
         Self(Arc::new(Shared { max, max_per_peer, held: Mutex::default() }))
     }
 
-    /// Room for one more connection. `None`: there are as many as there may be.
+    /// Takes a slot. Returns `None` if all are taken.
     pub(super) fn take(&self) -> Option<ConnectionSlot> {
         let mut held = self.lock();
         if held.all >= self.0.max {
@@ -86,7 +87,7 @@ impl ConnectionSlots {
 // === impl ConnectionSlot ===
 
 impl ConnectionSlot {
-    /// Counts it as this peer's; `false` if the peer has its share already.
+    /// Counts the slot for this peer. Returns `false` if the peer has its share already.
     pub(super) fn assign(&mut self, peer: PeerKey) -> bool {
         if peer == PeerKey::OwnUser {
             return true;

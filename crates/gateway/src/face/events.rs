@@ -1,6 +1,7 @@
-//! Server-sent events as they are written: one event, a queue of them, and the body that carries them.
+//! Outgoing server-sent events: one event, a queue of events, and the response body that carries them.
 //!
-//! A large message is not copied into its event; it is sent between a head and a tail.
+//! Used by `streamable` and `sse`. A large message is not copied into its event; it is sent between a head and a
+//! tail. It does not keep events for resumption (`streamable::stream_log`).
 
 use std::{
     collections::VecDeque,
@@ -32,25 +33,25 @@ use super::metrics::{GaugeLease, Metrics, Transport};
 /// Messages up to this size are copied into their event, which is then one write.
 const MAX_COPIED_BYTES: usize = 4096;
 const EVENT_END: Bytes = Bytes::from_static(b"\n\n");
-/// A comment, which clients skip.
+/// A comment, which clients ignore.
 const KEEP_ALIVE_COMMENT: Bytes = Bytes::from_static(b":\n\n");
 
 /// One event, ready to be written.
 #[derive(Debug, Clone)]
 pub(super) struct OutgoingEvent {
     head: Bytes,
-    /// A large message, which `head` leads up to.
+    /// A large message, sent after `head`.
     payload: Option<Bytes>,
 }
 
-/// Where an event stands: its stream, and its number there.
+/// The position of an event: its stream, and its number there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct EventPosition {
     pub(super) stream: u64,
     pub(super) event: u64,
 }
 
-/// The writing end of a stream that somebody reads.
+/// The writing end of an event queue.
 #[derive(Debug)]
 pub(super) struct EventSender {
     queue: mpsc::Sender<OutgoingEvent>,
@@ -58,7 +59,7 @@ pub(super) struct EventSender {
     max_bytes: usize,
 }
 
-/// The reading end.
+/// The reading end of an event queue.
 #[derive(Debug)]
 pub(super) struct EventReceiver {
     queue: mpsc::Receiver<OutgoingEvent>,
@@ -85,17 +86,17 @@ struct EventBody {
 // === impl EventPosition ===
 
 impl EventPosition {
-    /// Reads what was written as an event's id.
+    /// Parses the id of an event.
     pub(super) fn parse(id: &str) -> Option<Self> {
         let (stream, event) = id.split_once('-')?;
         Some(Self { stream: stream.parse().ok()?, event: event.parse().ok()? })
     }
 }
 
-// === impl Event ===
+// === impl OutgoingEvent ===
 
 impl OutgoingEvent {
-    /// A message.
+    /// An event with a message.
     pub(super) fn message(place: Option<EventPosition>, text: &ByteString) -> Self {
         let mut head = BytesMut::with_capacity(64 + text.len().min(MAX_COPIED_BYTES));
         if let Some(EventPosition { stream, event }) = place {
@@ -105,14 +106,14 @@ impl OutgoingEvent {
         Self::with_data(head, text)
     }
 
-    /// Nothing yet; but from here the stream can be taken up again.
+    /// An event without data, with an id from which the stream can be resumed.
     pub(super) fn priming(EventPosition { stream, event }: EventPosition, retry: Duration) -> Self {
         let retry = retry.as_millis();
         let text = format!("id: {stream}-{event}\nretry: {retry}\ndata:\n\n");
         Self { head: text.into(), payload: None }
     }
 
-    /// Where a client of the oldest transport has to POST to.
+    /// The event that tells an HTTP+SSE client where to POST.
     pub(super) fn endpoint(place: &str) -> Self {
         let text = format!("event: endpoint\ndata: {place}\n\n");
         Self { head: text.into(), payload: None }
@@ -126,7 +127,7 @@ impl OutgoingEvent {
         }
         head.reserve(bytes.len() + EVENT_END.len());
         let mut copied = 0;
-        // Line breaks of a message stand between tokens, where a space means the same.
+        // Line breaks of a message stand between tokens, so a space replaces them.
         for at in memchr::memchr2_iter(b'\n', b'\r', bytes) {
             head.put_slice(&bytes[copied..at]);
             head.put_u8(b' ');
@@ -144,7 +145,7 @@ impl OutgoingEvent {
 
 // === impl EventSender ===
 
-/// A queue of at most so many events and so many bytes.
+/// A queue of at most `max_events` events and `max_bytes` bytes.
 pub(super) fn event_queue(max_events: usize, max_bytes: usize) -> (EventSender, EventReceiver) {
     let (sender, receiver) = mpsc::channel(max_events);
     let bytes = Arc::new(AtomicUsize::new(0));
@@ -157,7 +158,7 @@ pub(super) fn event_queue(max_events: usize, max_bytes: usize) -> (EventSender, 
 impl EventSender {
     pub(super) fn offer(&self, event: OutgoingEvent) -> Result<(), EventSendError> {
         let (length, waiting) = (event.len(), self.bytes.load(Relaxed));
-        // One event alone may be as large as it is.
+        // A single event may have any size.
         if waiting > 0 && waiting + length > self.max_bytes {
             return Err(EventSendError::Full);
         }
@@ -177,7 +178,7 @@ impl EventSender {
 }
 
 impl EventReceiver {
-    /// The events, after those of `backlog`.
+    /// The events of the queue, after those of `backlog`.
     pub(super) fn after(
         self,
         backlog: Vec<OutgoingEvent>,
@@ -193,7 +194,7 @@ impl EventReceiver {
 
 // === impl EventBody ===
 
-/// An answer that is a stream of events, counted while it is open.
+/// A response with a stream of events, counted in the metrics while it is open.
 pub(super) fn response(
     events: impl Stream<Item = OutgoingEvent> + Send + 'static,
     metrics: &Arc<Metrics>,
@@ -214,7 +215,7 @@ pub(super) fn response(
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
-    // Proxies that gather what they pass on would hold events back.
+    // Tells nginx and similar proxies not to buffer events.
     let unbuffered = HeaderName::from_static("x-accel-buffering");
     headers.insert(unbuffered, HeaderValue::from_static("no"));
     response

@@ -1,8 +1,9 @@
-//! How long a client may take over the head of a request.
+//! The timeout for the head of a request.
 //!
-//! hyper has one timeout for the head of the next request and for the pause before it, and clients may keep a connection
-//! idle for minutes. So the connection's stream keeps this clock as well: it runs from the beginning of the connection, and
-//! later from the first byte of a head, and stops when the request is there. Bodies and answers have timeouts of their own.
+//! Used by `stall`, which reads the connection, and by `accept`. hyper has one timeout for the head of the next
+//! request and for the pause before it, and clients may keep a connection idle for minutes. This clock runs from the
+//! start of the connection, later from the first byte of a head, and stops when the request is complete. Bodies and
+//! answers have other timeouts.
 
 use std::{
     future::Future as _,
@@ -17,7 +18,7 @@ use std::{
 
 use tokio::time::{Instant, Sleep};
 
-/// How often a request has begun or ended: odd while one is being answered. Clones share it.
+/// Counts the begins and ends of requests: odd while a request is being answered. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RequestGauge(Arc<AtomicUsize>);
 
@@ -25,19 +26,19 @@ pub(super) struct RequestGauge(Arc<AtomicUsize>);
 #[derive(Debug)]
 pub(super) struct HeadClock {
     gauge: RequestGauge,
-    /// What the gauge said when it was last looked at.
+    /// The gauge's value at the last check.
     seen: usize,
     timeout: Duration,
-    /// Since when part of a head is missing.
+    /// When the wait for the rest of a head began.
     began: Option<Instant>,
-    /// Made when a head does not come in one piece, which it usually does.
+    /// Created when a head does not arrive in one piece, which is rare.
     timer: Option<Pin<Box<Sleep>>>,
 }
 
 // === impl RequestGauge ===
 
 impl RequestGauge {
-    /// The head of a request is there.
+    /// The head of a request is complete.
     pub(super) fn begin(&self) {
         self.0.fetch_or(1, Relaxed);
     }
@@ -52,16 +53,16 @@ impl RequestGauge {
 // === impl HeadClock ===
 
 impl HeadClock {
-    /// A clock that runs: the first head is waited for from now on.
+    /// A running clock: it waits for the first head.
     pub(super) fn new(gauge: RequestGauge, timeout: Duration) -> Self {
         Self { gauge, seen: 0, timeout, began: Some(Instant::now()), timer: None }
     }
 
-    /// Whether the head took too long; to be asked after every read, with whether it brought something.
+    /// Whether the head took too long. Called after every read; `has_read` says whether bytes came.
     pub(super) fn is_over(&mut self, cx: &mut Context<'_>, has_read: bool) -> bool {
         let gauged = self.gauge.0.load(Relaxed);
         if gauged != self.seen {
-            // A head has come since, and its request may be answered already.
+            // A head arrived since the last check, and its request may be answered already.
             (self.seen, self.began, self.timer) = (gauged, None, None);
         }
         if gauged % 2 == 1 {

@@ -1,8 +1,8 @@
-//! A request's body, lent to whoever answers the request.
+//! A request body that returns to the connection if a handler does not read it.
 //!
-//! A handler that refuses a request drops its body unread, and a connection whose next bytes are the rest of a body cannot
-//! carry another request. What comes back unread is read to its end if it is short; otherwise the answer says
-//! `Connection: close`, since the connection will be. A handler knows nothing of this.
+//! Used by `accept` and `routes`. A handler that refuses a request drops its body, and the connection cannot carry
+//! another request while unread bytes of the body remain. A short remainder is read to its end; otherwise the
+//! response says `Connection: close`. Handlers need not know this.
 
 use std::{
     pin::{Pin, pin},
@@ -17,23 +17,23 @@ use http::{HeaderValue, Request, header};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 
-/// The longest rest that is read for the sake of the connection.
+/// The longest remainder that is read to keep the connection.
 const MAX_DRAINED_BYTES: u64 = 256 << 10;
-/// How long that may take.
+/// How long reading the remainder may take.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A body that goes back to its lender when it is dropped before its end.
+/// A body that returns to its lender when it is dropped before its end.
 pub(super) struct LentBody {
-    /// Absent once it has ended.
+    /// `None` once the body has ended.
     body: Option<Incoming>,
     lender: Option<Lender>,
 }
 
-/// Where an unread body comes back to.
+/// Receives the unread body.
 #[derive(Clone, Default)]
 pub(super) struct Lender(Arc<Mutex<Option<Incoming>>>);
 
-/// Lends the body of a request. No lender: there is no body.
+/// Lends the body of a request. Returns no lender if there is no body.
 pub(super) fn lend(request: Request<Incoming>) -> (Request<LentBody>, Option<Lender>) {
     let lender = (!request.body().is_end_stream()).then(Lender::default);
     let kept = lender.clone();
@@ -80,7 +80,7 @@ impl Drop for LentBody {
 // === impl Lender ===
 
 impl Lender {
-    /// Reads what came back, or has the answer say that the connection ends with it.
+    /// Reads the unread body, or marks the response with `Connection: close`.
     pub(super) async fn settle(self, response: &mut Response) {
         let returned = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(body) = returned else { return };
@@ -91,7 +91,7 @@ impl Lender {
     }
 }
 
-/// Reads to the end; `false` if that is too far away.
+/// Reads to the end. Returns `false` if the body is too long or too slow.
 async fn drain(body: Incoming) -> bool {
     if body.size_hint().lower() > MAX_DRAINED_BYTES {
         return false;

@@ -1,4 +1,7 @@
-//! What a client sends and takes: content types, and bodies up to a size and a deadline.
+//! Content negotiation and request bodies: `Accept`, `Content-Type`, and reading within size and
+//! time limits.
+//!
+//! Used by `streamable`, `sse` and `ws`. It does not parse messages (`wire::envelope`).
 
 use std::{future::poll_fn, pin::pin};
 
@@ -16,7 +19,7 @@ use super::{
     refusal::{HttpRefusal, RefusalReason},
 };
 
-/// The forms of an answer that a client takes.
+/// The response types that a client accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AcceptedMedia {
     Json,
@@ -24,11 +27,11 @@ pub(super) enum AcceptedMedia {
     Both,
 }
 
-/// What nearly every client says.
+/// The `Accept` value of nearly every client.
 const USUAL_ACCEPT: &[u8] = b"application/json, text/event-stream";
 const JSON_ACCEPT: &[u8] = b"application/json";
 
-/// What `Accept` says. Nothing said means anything goes.
+/// Parses `Accept`. A missing header accepts all types.
 pub(super) fn parse_accept(headers: &HeaderMap) -> Result<AcceptedMedia, HttpRefusal> {
     let mut values = headers.get_all(header::ACCEPT).iter();
     if let (Some(value), None) = (values.next(), values.next())
@@ -58,7 +61,7 @@ pub(super) fn parse_accept(headers: &HeaderMap) -> Result<AcceptedMedia, HttpRef
     }
 }
 
-/// A stream of events is the only answer.
+/// Requires that the client accepts an event stream.
 pub(super) fn require_event_stream(headers: &HeaderMap) -> Result<(), HttpRefusal> {
     match parse_accept(headers) {
         Ok(AcceptedMedia::Events | AcceptedMedia::Both) => Ok(()),
@@ -70,7 +73,7 @@ pub(super) fn require_event_stream(headers: &HeaderMap) -> Result<(), HttpRefusa
     }
 }
 
-/// The kind, and whether a quality of nothing refuses it.
+/// The media type of a range, and whether `q=0` refuses it.
 fn media_range(range: &str) -> (&str, bool) {
     let mut parts = range.split(';').map(str::trim);
     let kind = parts.next().unwrap_or_default();
@@ -80,7 +83,7 @@ fn media_range(range: &str) -> (&str, bool) {
     (kind, refused)
 }
 
-/// A message has to say that it is JSON.
+/// Requires a JSON content type.
 pub(super) fn require_json(headers: &HeaderMap) -> Result<(), HttpRefusal> {
     let said = headers.get(header::CONTENT_TYPE);
     if said.is_some_and(|value| value.as_bytes() == JSON_ACCEPT) {
@@ -98,14 +101,14 @@ pub(super) fn require_json(headers: &HeaderMap) -> Result<(), HttpRefusal> {
     ))
 }
 
-/// The whole body as text, and what it takes of its principal's budget.
+/// Reads the whole body as text, and charges it to the principal's budget.
 pub(super) async fn read_text(
     body: impl Body<Data = Bytes>,
     limits: &FaceLimits,
     times: &FaceTimeouts,
     budget: &ByteBudget,
 ) -> Result<(ByteString, ByteCharge), HttpRefusal> {
-    // What it says of itself; nothing of it is read then.
+    // Refused by the announced length, before a byte is read.
     if body.size_hint().lower() > limits.body as u64 {
         return Err(too_large(limits.body));
     }
@@ -120,12 +123,12 @@ pub(super) async fn read_text(
     Ok((text, charge))
 }
 
-/// The requests of one principal take too much memory.
+/// The refusal for a principal over its memory budget.
 pub(super) fn over_budget() -> HttpRefusal {
     HttpRefusal::full("your requests that are under way are too large together; try again")
 }
 
-/// Most bodies come in one piece, which is then not copied.
+/// Reads a body. A body in one chunk, the usual case, is not copied.
 async fn read_body(
     body: impl Body<Data = Bytes>,
     limit: usize,

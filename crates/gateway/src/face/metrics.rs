@@ -1,4 +1,7 @@
-//! Counts of what the faces did, and their page for Prometheus.
+//! Counters of the faces, and their page in Prometheus' text format.
+//!
+//! Used by all faces and by `GET /metrics`. Statistics of calls are kept in
+//! `core::engine::snapshot`.
 
 use std::{
     fmt::Write,
@@ -10,7 +13,7 @@ use std::{
 
 use super::refusal::RefusalReason;
 
-/// How a client is reached.
+/// The transport of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Transport {
     Http,
@@ -18,7 +21,7 @@ pub(super) enum Transport {
     WebSocket,
 }
 
-/// All counts of one server.
+/// The counters of one server.
 #[derive(Debug, Default)]
 pub(super) struct Metrics {
     requests: [AtomicU64; 3],
@@ -31,7 +34,7 @@ pub(super) struct Metrics {
     pub(super) connections: AtomicU64,
 }
 
-/// One of something that is counted while it lasts.
+/// Counts something while it exists; dropping it decrements the gauge.
 #[derive(Debug)]
 pub(super) struct GaugeLease {
     metrics: Arc<Metrics>,
@@ -100,7 +103,7 @@ impl Metrics {
         counted
     }
 
-    /// The page, in Prometheus' text format.
+    /// The metrics page.
     pub(super) fn prometheus_page(&self) -> String {
         let mut page = String::new();
         family(&mut page, "requests_total", "counter", "Messages and streams asked for.");

@@ -1,11 +1,9 @@
-//! The faces that clients reach over the network: Streamable HTTP of both eras, HTTP+SSE, WebSocket.
+//! The faces: Streamable HTTP of both eras, HTTP+SSE and WebSocket, served over the network.
 //!
-//! [`serve`] accepts connections, lets in whom the guard lets in, and answers from what the
-//! [`ViewProvider`] opens. Everything is bounded: bodies, sessions, streams, queues, and how long anybody is
-//! waited for.
-//!
-//! A face knows transports, sessions and who is asking. It refuses to know what is served and who may
-//! use which part of it.
+//! Used by `switchboard serve` and the hub. [`serve`] accepts connections, admits requests through `access_control`,
+//! and answers them with the views of the [`ViewProvider`]. Bodies, sessions, streams, queues and waits are all
+//! bounded. A face knows transports, sessions and principals; it does not know servers and tools, or who may use
+//! them.
 
 mod accept;
 mod access_control;
@@ -25,7 +23,6 @@ mod sse;
 mod stall;
 mod streamable;
 mod tls;
-mod woken;
 mod ws;
 
 use std::{io, sync::Arc, time::Duration};
@@ -50,28 +47,28 @@ use refusal::HttpRefusal;
 use routes::{ControlledRoutes, FaceRoutes};
 use sessions::{SessionOwner, SessionSlot, SessionSlots, SessionTable};
 
-/// How often sessions are looked at that nobody uses, at the least.
+/// The longest interval between searches for idle sessions.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(30);
 
 /// Why faces cannot be served.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FaceError {
-    /// The listener is of no use.
+    /// The listener cannot be used.
     #[error("the address to listen at cannot be used")]
     Listener(#[source] io::Error),
-    /// The certificate is of no use.
+    /// The certificate cannot be used.
     #[error("{what}")]
     Tls {
-        /// What is wrong.
+        /// The part at fault.
         what: &'static str,
-        /// Why.
+        /// The cause.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
 }
 
-/// What all requests share.
+/// The state that all requests share.
 struct Face<F: ViewProvider> {
     front: Arc<F>,
     options: FaceOptions,
@@ -81,14 +78,14 @@ struct Face<F: ViewProvider> {
     slots: SessionSlots,
     sessions: SessionTable<Arc<streamable::StreamableSession<F::View>>>,
     views: streamable::SharedViews<F::View>,
-    /// Where the oldest transport's messages are posted to.
+    /// The writers of HTTP+SSE sessions, which POSTed messages go to.
     posts: SessionTable<LinkWriter>,
     tasks: TaskTracker,
-    /// The end has been called for.
+    /// Cancelled at shutdown.
     closing: CancellationToken,
 }
 
-/// Serves until `shutdown`, and then as long as answers under way take, up to a deadline.
+/// Serves until `shutdown`, then until running answers end or the drain timeout passes.
 pub async fn serve<F: ViewProvider>(
     listener: TcpListener,
     front: Arc<F>,
@@ -147,7 +144,7 @@ pub async fn serve<F: ViewProvider>(
     Ok(())
 }
 
-/// Serves what stands beside the faces and none of the faces, until `shutdown`.
+/// Serves only the routes beside the faces, until `shutdown`.
 pub async fn serve_beside(
     listener: TcpListener,
     mut options: FaceOptions,
@@ -174,7 +171,7 @@ pub async fn serve_beside(
     door.accept(&listener, limits.connections).await;
     drop((listener, door));
     connections.close();
-    // Streams of events end when they are told to, and not by themselves.
+    // Event streams end only when they are cancelled.
     over.cancel();
     connections.wait().await;
     Ok(())
@@ -191,7 +188,7 @@ impl FaceError {
 // === impl Face ===
 
 impl<F: ViewProvider> Face<F> {
-    /// Room for one more session, made by ending one that is idle if need be.
+    /// A slot for one more session. An idle session is ended if necessary.
     fn slot(&self, owner: &SessionOwner) -> Result<SessionSlot, HttpRefusal> {
         let principal = &owner.principal;
         self.slots.take(principal).or_else(|refusal| {
@@ -206,13 +203,13 @@ impl<F: ViewProvider> Face<F> {
         })
     }
 
-    /// Bounds on a session of this owner.
+    /// The limits for a session of this owner.
     fn serve_options(&self, owner: &SessionOwner) -> ServeOptions {
         let budget = self.budgets.of(&owner.principal);
         ServeOptions { max_in_flight: self.options.limits.streams, budget }
     }
 
-    /// Takes the messages of a batch out of its principal's rate, but for the first: its request was taken already.
+    /// Counts the messages of a batch for the rate limit, except the first, which access control has counted.
     fn take_rest(&self, owner: &SessionOwner, asked: &MessageOrBatch) -> Result<(), HttpRefusal> {
         match asked {
             MessageOrBatch::One(_) => Ok(()),

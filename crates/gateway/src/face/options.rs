@@ -1,4 +1,6 @@
-//! What a face is told: whom it lets in, how much it takes, how long it waits.
+//! Options of the faces: access, limits and timeouts, with their defaults.
+//!
+//! Used by `switchboard serve`, `cli::access` and the hub to start faces. It reads no configuration.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -7,113 +9,113 @@ use tokio::sync::watch;
 
 use super::{access_control::TokenVerifier, sessions::OpenSessionCount, tls::TlsIdentity};
 
-/// How faces are served.
+/// The options of faces.
 pub struct FaceOptions {
-    /// Who may come in.
+    /// The clients that are admitted.
     pub access: FaceAccess,
-    /// Host names that are taken besides those of this machine, as in `--allow-host`. With one that other machines can
-    /// use, every client needs a token, whatever `access` says of this machine's user.
+    /// Allowed host names besides those of this machine, as in `--allow-host`. If other machines can use one of the
+    /// names, every client needs a token, even one of this machine's user.
     pub hosts: Vec<String>,
-    /// Origins of web pages that are taken besides our own pages, as in `--allow-origin`.
+    /// Allowed origins of web pages besides our own pages, as in `--allow-origin`.
     pub origins: Vec<String>,
-    /// How much is taken.
+    /// The limits.
     pub limits: FaceLimits,
-    /// How long is waited.
+    /// The timeouts.
     pub times: FaceTimeouts,
-    /// Whether `/readyz` says yes.
+    /// Whether `/readyz` reports ready.
     pub ready: watch::Receiver<bool>,
     /// The certificate to serve with; without one the faces speak plain HTTP.
     pub tls: Option<TlsIdentity>,
-    /// Routes to be served beside the faces. They stand at `/` and under `/api/` and
-    /// `/console/`, and ask themselves who comes; the guard looks at `Host` and `RequestOrigin`.
+    /// Routes beside the faces: `/`, `/api/` and `/console/`. They identify callers themselves; access control checks
+    /// only `Host` and `Origin`.
     pub beside: axum::Router,
-    /// Counts the sessions that are open.
+    /// The number of open sessions.
     pub open_sessions: OpenSessionCount,
 }
 
-/// Who may come in.
+/// The clients that are admitted.
 #[derive(Clone)]
 pub struct FaceAccess {
-    /// Who stands for whom. Without it no bearer token is accepted.
+    /// The verifier of bearer tokens. Without one, no token is accepted.
     pub tokens: Option<Arc<dyn TokenVerifier>>,
-    /// What a client without a token has to be.
+    /// The treatment of clients without a token.
     pub without_token: AnonymousAccess,
 }
 
-/// What becomes of a client without a token.
+/// The treatment of a client without a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnonymousAccess {
-    /// It is let in if it runs on this machine, as the same user as we do, and no proxy speaks for it.
+    /// Admitted if the client runs on this machine as the hub's own user, and not through a proxy.
     SameUser,
-    /// It is asked for one.
+    /// Refused, with a challenge for a token.
     Refused,
-    /// It is let in. Only for a network where everybody is trusted.
+    /// Admitted. Only for a network where every client is trusted.
     Anyone,
 }
 
-/// How much is taken. Past a limit a client is refused, and told so.
+/// The limits of faces. A client over a limit is refused, with the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FaceLimits {
     /// Bytes of one message (16 MiB).
     pub body: usize,
-    /// Sessions that are open at once, of all transports (1,024). A token may hold no more of them than are still
-    /// free, so that there is room for another. Past that, the idle session goes that was not used for the longest time.
+    /// Open sessions of all transports (1,024). A token may hold no more sessions than are still free, so that
+    /// another token always finds one. At the limit, the idle session with the oldest last use is ended.
     pub sessions: usize,
-    /// Connections that are open at once (4,096). Another user or another machine may have a fourth of them.
+    /// Open connections (4,096). Another user or machine may have a fourth.
     pub connections: usize,
-    /// Calls and streams of one session at once (256). Each request of a batch is a call.
+    /// Concurrent calls and streams of one session (256). Each request of a batch is a call.
     pub streams: usize,
-    /// Events that a session keeps for streams that are taken up again (1,000).
+    /// Events that a session keeps for resumed streams (1,000).
     pub kept_events: usize,
     /// Bytes of those events (4 MiB).
     pub kept_bytes: usize,
-    /// Events that may wait for a client that reads slowly (256).
+    /// Events that may wait for a slow client (256).
     pub queued_events: usize,
-    /// Bytes of those events (1 MiB); one event alone may be larger.
+    /// Bytes of those events (1 MiB); a single event may be larger.
     pub queued_bytes: usize,
-    /// Bytes of the requests of one principal that are read or answered, and of the large answers to them (256 MiB).
+    /// Bytes of one principal's requests while they are read or answered, and of their large answers (256 MiB).
     pub in_flight_bytes: usize,
-    /// Requests of one principal.
+    /// The request rate of one principal.
     pub rate: RequestRate,
 }
 
-/// How often a principal may ask.
+/// The request rate of a principal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestRate {
-    /// As often as it likes; a hub that serves one person has nobody to protect.
+    /// No limit: a hub that serves one person need not protect others.
     Unlimited,
-    /// This often a second, with as many again in a burst.
+    /// This number of requests per second, with as many again in a burst.
     PerSecond(u32),
 }
 
-/// How long is waited.
+/// The timeouts of faces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FaceTimeouts {
-    /// For a TLS handshake (10 s).
+    /// The TLS handshake (10 s).
     pub handshake: Duration,
-    /// For the head of a request, from its first byte on, and for the first one on a connection (10 s).
+    /// The head of a request, from its first byte; also the first head on a connection (10 s).
     pub head: Duration,
-    /// Until a connection ends that nobody asks anything on (2 min). Clients keep idle connections for
-    /// a minute and a half; one that ends first makes no request fail.
+    /// An idle connection (2 min). Clients keep idle connections for a minute and a half; if they close first, no
+    /// request fails.
     pub idle_connection: Duration,
-    /// For the body of a request (60 s).
+    /// The body of a request (60 s).
     pub body: Duration,
-    /// For a client that does not read what is written to it (30 s).
+    /// A client that does not read its response (30 s).
     pub stalled: Duration,
-    /// Until a session that nobody uses is over (30 min).
+    /// An idle session (30 min).
     pub idle: Duration,
-    /// Between signs of life on a stream that has nothing to say (15 s).
+    /// The interval between keep-alive comments on a silent stream (15 s).
     pub keep_alive: Duration,
-    /// For an answer before its stream is opened without it (500 ms).
+    /// How long an answer may take before its stream is opened without it (500 ms).
     pub first_word: Duration,
-    /// For answers under way once the end was called for (10 s).
+    /// Running answers after a shutdown (10 s).
     pub drain: Duration,
 }
 
 // === impl FaceOptions ===
 
 impl FaceOptions {
-    /// Faces for this machine's own user, ready from the start.
+    /// Options for this machine's own user, ready from the start.
     pub fn local() -> Self {
         Self {
             access: FaceAccess { tokens: None, without_token: AnonymousAccess::SameUser },
@@ -151,7 +153,7 @@ impl fmt::Debug for FaceAccess {
     }
 }
 
-// === impl Limits ===
+// === impl FaceLimits ===
 
 impl Default for FaceLimits {
     fn default() -> Self {

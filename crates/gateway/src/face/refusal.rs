@@ -1,4 +1,6 @@
-//! How a client is told no: a status, and a body that says what is wrong and what to do.
+//! HTTP refusals: a status, and a JSON-RPC error with the reason and a hint.
+//!
+//! Used by all faces and by `access_control`. Errors of calls are in `bridge::refusal`.
 
 use axum::{
     body::Body,
@@ -16,22 +18,22 @@ use switchboard_wire::{
 use super::{media::over_budget, rope_body};
 use crate::view_provider::{ViewError, ViewSelection};
 
-/// The longest answer that is not charged.
+/// The longest answer that is not charged to a budget.
 const UNCHARGED_BYTES: usize = 64 << 10;
-/// JSON-RPC leaves this code to servers; other servers use it for the same thing.
+/// A code that JSON-RPC reserves for servers; other MCP servers use it for refusals, too.
 const REFUSED_CODE: i64 = -32000;
-/// What other servers say of a session that is over.
+/// The code that other MCP servers use for an expired session.
 const NO_SESSION_CODE: i64 = -32001;
 
-/// A request that is not served.
+/// A refused request.
 #[derive(Debug)]
 pub(super) struct HttpRefusal {
     pub(super) reason: RefusalReason,
-    /// Apart, since most results carry none.
+    /// Boxed, since most results carry no refusal.
     told: Box<RefusalBody>,
 }
 
-/// What the client is told.
+/// The body of a refusal.
 #[derive(Debug)]
 struct RefusalBody {
     status: StatusCode,
@@ -40,7 +42,7 @@ struct RefusalBody {
     header: Option<(HeaderName, HeaderValue)>,
 }
 
-/// Why, in one word. Refusals are counted by it.
+/// The reason in one word, under which refusals are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RefusalReason {
     Host,
@@ -58,11 +60,11 @@ pub(super) enum RefusalReason {
     Part,
 }
 
-/// Every refusal there has been is remembered with its answer, so that it can be counted.
+/// Marks a response with its reason, so that access control can count it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RefusalMark(pub(super) RefusalReason);
 
-// === impl Reason ===
+// === impl RefusalReason ===
 
 impl RefusalReason {
     pub(super) const ALL: [Self; 13] = [
@@ -100,7 +102,7 @@ impl RefusalReason {
     }
 }
 
-// === impl Refusal ===
+// === impl HttpRefusal ===
 
 impl HttpRefusal {
     pub(super) fn new(reason: RefusalReason, status: StatusCode, text: impl Into<String>) -> Self {
@@ -108,20 +110,20 @@ impl HttpRefusal {
         Self { reason, told: Box::new(RefusalBody { status, id: None, error, header: None }) }
     }
 
-    /// The body cannot be read as a message.
+    /// The body is not a valid message.
     pub(super) fn malformed(malformed: &MalformedMessage) -> Self {
         Self::new(RefusalReason::Body, StatusCode::BAD_REQUEST, "")
             .with_id(malformed.id.as_ref())
             .with_error(malformed.to_rpc_error())
     }
 
-    /// The session is over, or was never one of this client.
+    /// The session has ended, or belongs to another client.
     pub(super) fn no_session() -> Self {
         let text = "there is no such session; it may have expired. Send `initialize` again";
         Self::new(RefusalReason::Session, StatusCode::NOT_FOUND, text).with_code(NO_SESSION_CODE)
     }
 
-    /// Neither a session nor the metadata of a request that needs none.
+    /// The request has neither a session nor the metadata of a modern request.
     pub(super) fn session_missing() -> Self {
         let text = "send `initialize` first and name its session in `Mcp-Session-Id`, or put the \
                     protocol version and the client's capabilities into `_meta`";
@@ -129,7 +131,7 @@ impl HttpRefusal {
             .with_code(code::INVALID_PARAMS)
     }
 
-    /// The part cannot be opened: it does not exist, or the agent lacks something that it needs.
+    /// The view cannot be opened: the server or agent does not exist, or the agent lacks something.
     pub(super) fn no_view(part: &ViewSelection, error: &ViewError) -> Self {
         let what = match (error, part) {
             (ViewError::AgentNotReady(reason), _) => sanitize::sanitize_line(reason).into_owned(),
@@ -153,7 +155,7 @@ impl HttpRefusal {
         Self::new(RefusalReason::Method, StatusCode::METHOD_NOT_ALLOWED, text).with_header(header)
     }
 
-    /// Something is full now and may not be later.
+    /// A limit is reached now; the client may retry.
     pub(super) fn full(text: impl Into<String>) -> Self {
         let header = (header::RETRY_AFTER, HeaderValue::from_static("1"));
         Self::new(RefusalReason::Limit, StatusCode::SERVICE_UNAVAILABLE, text).with_header(header)
@@ -190,7 +192,7 @@ impl HttpRefusal {
 }
 
 impl HttpRefusal {
-    /// The JSON-RPC error alone, for a transport that has no status.
+    /// The JSON-RPC error alone, for a transport without statuses.
     pub(super) fn into_text(self) -> ByteString {
         let RefusalBody { id, error, .. } = *self.told;
         Answer::error(id.as_ref(), &error).text().clone()
@@ -211,7 +213,7 @@ impl IntoResponse for HttpRefusal {
     }
 }
 
-/// An answer that is one JSON text.
+/// A response with one JSON text.
 pub(super) fn json_response(status: StatusCode, text: impl Into<Rope>) -> Response {
     let mut response = Response::new(rope_body::body(text.into()));
     *response.status_mut() = status;
@@ -220,8 +222,8 @@ pub(super) fn json_response(status: StatusCode, text: impl Into<Rope>) -> Respon
     response
 }
 
-/// The same, and what it takes of its principal's budget until it is sent. Small answers are counted by the number of
-/// requests alone.
+/// A response with one JSON text, charged to its principal's budget until it is sent. Small answers are not charged:
+/// the number of requests limits them.
 pub(super) fn json_charged(
     status: StatusCode,
     text: Rope,
@@ -240,7 +242,7 @@ pub(super) fn json_charged(
     }
 }
 
-/// An answer without a body.
+/// A response without a body.
 pub(super) fn empty_response(status: StatusCode) -> Response {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = status;

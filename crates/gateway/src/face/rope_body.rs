@@ -1,4 +1,6 @@
-//! A body in pieces, which leave as they are: a large answer is not copied to be sent.
+//! A response body made of the pieces of a rope, so that a large answer is not copied.
+//!
+//! Used by `refusal`. Ropes are built in `wire::json::rope`.
 
 use std::{
     collections::VecDeque,
@@ -13,7 +15,7 @@ use bytestring::ByteString;
 use http_body::{Frame, SizeHint};
 use switchboard_wire::{json::Rope, server::ByteCharge};
 
-/// What is left of a text.
+/// The pieces that are still to be sent.
 struct RopeBody(VecDeque<Bytes>);
 
 /// A body of `text`.
@@ -24,13 +26,13 @@ pub(super) fn body(text: Rope) -> Body {
     Body::new(RopeBody(text.into_pieces().map(ByteString::into_bytes).collect()))
 }
 
-/// A body that holds a charge until it is sent or given up.
+/// A body that holds its charge until it is sent or dropped.
 struct ChargedBody {
     body: Body,
     _charge: ByteCharge,
 }
 
-/// The same body, which holds `charge` while it lasts.
+/// Wraps a body so that it holds `charge` until its end.
 pub(super) fn charge_body(body: Body, charge: ByteCharge) -> Body {
     Body::new(ChargedBody { body, _charge: charge })
 }

@@ -1,6 +1,7 @@
-//! Which address is which face.
+//! The routes of the faces: which path belongs to which face.
 //!
-//! Nearly every request is for [`MCP`], which is answered without looking at the table of the others.
+//! Used by `accept` for every request. Nearly all requests are for [`MCP_PATH`], which is checked
+//! before the router. It does not answer requests itself, apart from health, metrics and metadata.
 
 use std::sync::Arc;
 
@@ -26,10 +27,10 @@ use super::{
 };
 use crate::view_provider::{ViewProvider, ViewSelection};
 
-/// The address that clients are given.
+/// The path that clients are told to use.
 const MCP_PATH: &str = "/mcp";
 
-/// Answers every request of a connection.
+/// Answers the requests of a connection.
 pub(super) trait ConnectionService: Send + Sync + 'static {
     fn answer(
         &self,
@@ -38,13 +39,13 @@ pub(super) trait ConnectionService: Send + Sync + 'static {
     ) -> impl Future<Output = Response> + Send;
 }
 
-/// The faces and what stands beside them, behind the guard.
+/// The faces and the routes beside them, behind access control.
 pub(super) struct FaceRoutes<F: ViewProvider> {
     face: Arc<Face<F>>,
     others: ControlledRoutes,
 }
 
-/// Routes that only whom the guard lets in can reach.
+/// Routes behind access control.
 pub(super) struct ControlledRoutes {
     guard: Arc<AccessControl>,
     routes: TowerToHyperService<Router>,
@@ -66,7 +67,7 @@ impl<F: ViewProvider> ConnectionService for FaceRoutes<F> {
         }
         let (parts, body) = request.into_parts();
         let answering = |parts, caller: Option<FaceCaller>| async {
-            // Whoever comes here has been asked who it is.
+            // Access control has identified the caller of every other path.
             let Some(FaceCaller { principal }) = caller else { return not_found().into_response() };
             let owner = SessionOwner { principal, part: ViewSelection::Everything };
             let answered = streamable::answer(&self.face, owner, parts, body).await;
@@ -136,7 +137,7 @@ fn not_found() -> HttpRefusal {
     HttpRefusal::new(RefusalReason::Part, StatusCode::NOT_FOUND, text)
 }
 
-/// Who asks for which part.
+/// The owner of a session: the caller and the selection.
 fn session_owner(caller: FaceCaller, params: &RawPathParams) -> SessionOwner {
     let part = match params.iter().next() {
         Some(("server", name)) => ViewSelection::Server(name.to_owned()),
@@ -190,7 +191,7 @@ async fn socket<F: ViewProvider>(
     upgraded.unwrap_or_else(IntoResponse::into_response)
 }
 
-/// How one gets in at an address.
+/// Returns the resource metadata (RFC 9728) for a path.
 async fn description<F: ViewProvider>(
     State(face): State<Arc<Face<F>>>,
     request: Request<Body>,

@@ -1,5 +1,7 @@
-//! Which sessions are open, whose they are, and how many there may be. Where there is room for no more, the session goes
-//! first that its client has not used for the longest time.
+//! The open sessions of the faces, with their owners and limits.
+//!
+//! Used by `streamable`, `sse` and `ws`. When no slot is free, the idle session with the oldest last use is ended. It
+//! does not run sessions (`streamable::session`, `wire::server`).
 
 use std::{
     collections::HashMap,
@@ -15,21 +17,21 @@ use tokio::time::Instant;
 use super::{access_control::is_token, refusal::HttpRefusal};
 use crate::view_provider::ViewSelection;
 
-/// Whose a session is. Nobody else may use it, even knowing its id.
+/// The owner of a session. Other callers cannot use the session, even if they know its id.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct SessionOwner {
     pub(super) principal: Arc<str>,
     pub(super) part: ViewSelection,
 }
 
-/// One of the sessions there may be, of its principal.
+/// A session's slot, counted for its principal.
 #[derive(Debug)]
 pub(super) struct SessionSlot {
     slots: SessionSlots,
     principal: Arc<str>,
 }
 
-/// How many sessions there may be, of all transports. Clones share them.
+/// The slots for sessions of all transports. Clones share them.
 #[derive(Debug, Clone)]
 pub(super) struct SessionSlots(Arc<SharedSlots>);
 
@@ -40,7 +42,7 @@ struct SharedSlots {
     open: OpenSessionCount,
 }
 
-/// How many sessions faces have open, for whoever shows it. Clones share the count.
+/// The number of open sessions, for status displays. Clones share the count.
 #[derive(Debug, Clone, Default)]
 pub struct OpenSessionCount(Arc<AtomicUsize>);
 
@@ -54,15 +56,15 @@ struct HeldSlots {
 #[derive(Debug)]
 pub(super) struct SessionTable<S>(Mutex<HashMap<String, (SessionOwner, S)>>);
 
-// === impl Slots ===
+// === impl SessionSlots ===
 
 impl SessionSlots {
     pub(super) fn new(limit: usize, open: OpenSessionCount) -> Self {
         Self(Arc::new(SharedSlots { limit, held: Mutex::default(), open }))
     }
 
-    /// A session for a principal. A token may hold no more sessions than are still free: half of all if it is the only
-    /// one, and another one always finds some.
+    /// Takes a slot for a principal. A token may hold no more slots than are free: half of all if it is the only one,
+    /// so that another token always finds some.
     pub(super) fn take(&self, principal: &Arc<str>) -> Result<SessionSlot, HttpRefusal> {
         let held = self.lock();
         let (own, free) = (held.of(principal), self.free(&held));
@@ -74,7 +76,7 @@ impl SessionSlots {
         self.take_from(held, principal)
     }
 
-    /// A session for a principal in the place of one that it has given up: it has no more than before.
+    /// Takes a slot in place of one that the principal has given up.
     pub(super) fn take_instead(&self, principal: &Arc<str>) -> Result<SessionSlot, HttpRefusal> {
         self.take_from(self.lock(), principal)
     }
@@ -95,13 +97,13 @@ impl SessionSlots {
         Ok(SessionSlot { slots: self.clone(), principal: Arc::clone(principal) })
     }
 
-    /// The principal that has to give up a session before this one gets another: itself where it has used up its own
-    /// share, else the one that holds the most.
+    /// The principal that must give up a session so that this one gets a slot: itself if it has used up its share,
+    /// else the one that holds the most.
     pub(super) fn giver(&self, principal: &Arc<str>) -> Arc<str> {
         let held = self.lock();
         let (own, free) = (held.of(principal), self.free(&held));
         let most = held.by_principal.iter().max_by_key(|(_, held)| **held);
-        // One more that is free is of no use to a token that has its share.
+        // A free slot does not help a token that has used up its share.
         let is_helped = free == 0 && (!is_token(principal) || own == 0);
         match most {
             Some((other, most)) if is_helped && *most > own => Arc::clone(other),
@@ -126,7 +128,7 @@ impl HeldSlots {
     }
 }
 
-// === impl Slot ===
+// === impl SessionSlot ===
 
 impl Drop for SessionSlot {
     fn drop(&mut self) {
@@ -145,7 +147,7 @@ impl Drop for SessionSlot {
 // === impl OpenSessionCount ===
 
 impl OpenSessionCount {
-    /// How many there are now.
+    /// The current number.
     pub fn count(&self) -> usize {
         self.0.load(Ordering::Relaxed)
     }
@@ -168,7 +170,7 @@ impl<S: Clone> SessionTable<S> {
         self.lock().insert(id, (owner, session));
     }
 
-    /// The session, if it is this owner's. A stranger learns no more than that there is none.
+    /// The session, if it belongs to this owner. Another caller only learns that there is none.
     pub(super) fn get(&self, id: &str, owner: &SessionOwner) -> Result<S, HttpRefusal> {
         match self.lock().get(id) {
             Some((bound, session)) if bound == owner => Ok(session.clone()),
@@ -180,8 +182,8 @@ impl<S: Clone> SessionTable<S> {
         self.lock().remove(id).map(|(_, session)| session)
     }
 
-    /// Takes out the session of a principal that was used the longest time ago, among those that `idle_since` says are
-    /// idle, and since when.
+    /// Takes out the principal's session with the oldest last use, among those that `idle_since` reports as idle.
+    /// Returns the time of that use, too.
     pub(super) fn take_least_recent(
         &self,
         principal: &str,
@@ -197,7 +199,7 @@ impl<S: Clone> SessionTable<S> {
         sessions.remove(&id).map(|(_, session)| session)
     }
 
-    /// Takes out those that are so.
+    /// Takes out the sessions that satisfy `so`.
     pub(super) fn take_if(&self, so: impl Fn(&S) -> bool) -> Vec<S> {
         let mut taken = Vec::new();
         self.lock().retain(|_, (_, session)| {
@@ -211,7 +213,7 @@ impl<S: Clone> SessionTable<S> {
     }
 }
 
-/// An id that nobody can guess, in visible ASCII.
+/// A random session id in visible ASCII, which cannot be guessed.
 pub(super) fn random_session_id() -> Result<String, HttpRefusal> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).map_err(|error| {
@@ -268,7 +270,7 @@ mod tests {
         let held: Vec<_> =
             std::iter::repeat_with(|| slots.take(&ann).ok()).map_while(|slot| slot).collect();
         assert_eq!(held.len(), 4);
-        // There is room, but not for a token that has its share.
+        // A slot is free, but not for a token that has its share.
         assert_eq!(slots.giver(&ann), ann);
         let rest: Vec<_> = std::iter::repeat_with(|| slots.take(&local).ok())
             .map_while(|slot| slot)

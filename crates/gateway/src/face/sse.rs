@@ -1,6 +1,7 @@
-//! HTTP+SSE, the oldest transport: a stream that is opened with GET, and an address to POST to.
+//! The HTTP+SSE face of 2024-11-05: a GET stream with the answers, and a path to POST messages to.
 //!
-//! The session lives in its stream and ends with it.
+//! Used by `routes`. The session ends with its stream; it cannot be resumed. The client side is in
+//! `wire::link::sse`.
 
 use std::sync::Arc;
 
@@ -36,7 +37,7 @@ struct SseSession {
     _counted: GaugeLease,
 }
 
-/// A place to post to, for as long as the session lasts.
+/// Registers the session for POSTs, until it is dropped.
 struct SessionRegistration {
     id: String,
     forget: Box<dyn Fn(&str) + Send>,
@@ -85,7 +86,7 @@ pub(super) async fn open<F: ViewProvider>(
     Ok(events::response(events, &face.metrics, Transport::Sse, face.options.times.keep_alive))
 }
 
-/// Relative to the origin, which is all a client may trust.
+/// The path to POST to. It has no origin, since clients must not trust another one.
 fn post_path(part: &ViewSelection) -> String {
     let encoded = |name: &str| {
         url::form_urlencoded::byte_serialize(name.as_bytes())
@@ -125,7 +126,7 @@ pub(super) async fn post<F: ViewProvider>(
     let writer = face.posts.get(&id, &owner)?;
     let options = &face.options;
     let budget = face.budgets.of(&owner.principal);
-    // From here to its session it is held by a queue, which has bounds of its own.
+    // The charge ends here: the message goes to a bounded queue.
     let (text, _charge) = media::read_text(body, &options.limits, &options.times, &budget).await?;
     face.metrics.count_request(Transport::Sse, text.len());
     let asked = parse(text.clone()).map_err(|malformed| HttpRefusal::malformed(&malformed))?;
@@ -143,10 +144,10 @@ fn session_id(parts: &Parts) -> Option<String> {
     pairs.find(|(key, _)| key == "sessionId").map(|(_, id)| id.into_owned())
 }
 
-// === impl Session ===
+// === impl SseSession ===
 
 impl SseSession {
-    /// What it says, for as long as it lasts.
+    /// The events of the session until its end.
     fn events(self) -> impl Stream<Item = OutgoingEvent> + Send + 'static {
         stream::unfold(self, |mut session| async move {
             let text = session.next().await?;
@@ -162,7 +163,8 @@ impl SseSession {
                     Ok(Some(LinkFrame::Broken(_))) => {}
                     Ok(None) | Err(_) => return None,
                 },
-                // Without a place to post to the session comes to its end, and says what is ready.
+                // After the shutdown, POSTs are refused, and the answers that are ready are still
+                // sent.
                 () = self.closing.cancelled(), if self.registered.is_some() => {
                     self.registered = None;
                 }
@@ -172,7 +174,7 @@ impl SseSession {
     }
 }
 
-/// Waits for the end of what is left to serve.
+/// Waits until the serve loop has ended.
 async fn wait_until_served(serving: &mut Option<BoxFuture<'static, ()>>) {
     match serving {
         Some(serving) => serving.await,

@@ -1,6 +1,7 @@
-//! A connection that fails when its peer does not read for too long, or takes too long over the head of a request.
+//! A connection stream that fails if its peer does not read for too long, or sends the head of a request too slowly.
 //!
-//! Everything a slow client is owed waits in bounded queues; this is what ends the waiting.
+//! Used by `accept` for every connection. Answers to a slow client wait in bounded queues; this timeout ends the
+//! wait. It does not limit bodies (`media`).
 
 use std::{
     future::Future,
@@ -17,7 +18,7 @@ use tokio::{
 
 use super::head_clock::HeadClock;
 
-/// A stream whose writes have a deadline, and its reads of heads.
+/// A stream with a deadline for writes, and for reads of heads.
 #[derive(Debug)]
 pub(super) struct StallTimeoutStream<S> {
     stream: S,
@@ -138,7 +139,7 @@ mod tests {
         let mut near = StallTimeoutStream::new(near, Duration::from_secs(30), head);
         far.write_all(b"request").await.unwrap();
         near.read_exact(&mut [0; 7]).await.unwrap();
-        // While a request is answered, and before the next one begins, time does not count.
+        // The clock stops while a request is answered, and before the next one begins.
         gauge.begin();
         let reading = |near: &mut StallTimeoutStream<_>| near.read_u8().now_or_never();
         assert!(reading(&mut near).is_none());

@@ -1,4 +1,7 @@
-//! The certificate that faces are served with.
+//! The TLS certificate of the faces.
+//!
+//! Used by `face::serve` and checked by `cli::access` at start. The TLS of clients is in
+//! `wire::http::tls`.
 
 use std::{fmt, sync::Arc};
 
@@ -21,12 +24,12 @@ pub struct TlsIdentity {
 // === impl TlsIdentity ===
 
 impl TlsIdentity {
-    /// From PEM texts: the chain (leaf first) and the private key. Both may be the same text.
+    /// Takes PEM texts: the chain (leaf first) and the private key. One text may hold both.
     pub fn from_pem(chain: impl Into<Vec<u8>>, key: impl Into<Vec<u8>>) -> Self {
         Self { chain: chain.into(), key: key.into() }
     }
 
-    /// Says what is wrong with it, before anything is served with it.
+    /// Checks that the certificate can be used, before a face is served with it.
     pub fn check(&self) -> Result<(), FaceError> {
         self.acceptor().map(drop)
     }

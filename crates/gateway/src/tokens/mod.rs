@@ -1,10 +1,9 @@
-//! Bearer tokens that people make for clients of other machines and users.
+//! Bearer tokens that people create for clients on other machines and of other users.
 //!
-//! A token is 256 random bits, shown once. What is kept, in one private file in user state, is its hash and what a
-//! person wants to know of it. [`TokenStore`] changes the file; [`StoredTokenVerifier`] answers for a face, and looks at the file
-//! before every answer, so that a token that was revoked opens nothing from then on.
-//!
-//! This module refuses to know who may call what: a token says who somebody is, and nothing else.
+//! Used by `switchboard token` and by `serve` for its access control. A token is 256 random bits, shown once. One
+//! private file in user state holds its hash and its description. [`TokenStore`] changes the file;
+//! [`StoredTokenVerifier`] verifies tokens for a face, and checks the file each time, so that a revoked token is
+//! refused at once. A token identifies a client; it does not say which calls the client may make.
 
 mod secret;
 mod store;

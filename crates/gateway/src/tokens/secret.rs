@@ -1,4 +1,6 @@
-//! What a client sends, and what is kept of it.
+//! The secret of a token, and the digest that is stored instead.
+//!
+//! Used by `store` and `verifier`. It does not store tokens.
 
 use std::fmt;
 
@@ -6,21 +8,22 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-/// What every token begins with, so that people and scanners know one when they see it.
+/// The prefix of every token, so that people and scanners recognise one.
 const TOKEN_PREFIX: &str = "sb_";
-/// As many bytes as nobody can guess; a hash of so many needs no salt and no slowness.
+/// The number of random bytes. They cannot be guessed, so the hash needs no salt and no slow
+/// function.
 const TOKEN_BYTES: usize = 32;
 
 /// A token as its client sends it. `Debug` does not show it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct TokenSecret(String);
 
-/// What is kept of a token.
+/// The stored hash of a token.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(super) struct TokenDigest(String);
 
-// === impl Secret ===
+// === impl TokenSecret ===
 
 impl TokenSecret {
     pub(super) fn new() -> Result<Self, getrandom::Error> {
@@ -29,7 +32,7 @@ impl TokenSecret {
         Ok(Self(format!("{TOKEN_PREFIX}{}", URL_SAFE_NO_PAD.encode(random))))
     }
 
-    /// The token itself, to be shown once.
+    /// The token's text, to be shown once.
     pub fn reveal(&self) -> &str {
         &self.0
     }

@@ -1,4 +1,7 @@
-//! The tokens that were made, in user state.
+//! The file of tokens in user state.
+//!
+//! Used by `switchboard token` to create, list and revoke, and by `verifier` to read. It does not
+//! verify requests (`verifier`).
 
 use std::path::Path;
 
@@ -7,68 +10,68 @@ use switchboard_config::edit::StateFile;
 
 use super::secret::{TokenDigest, TokenSecret};
 
-/// The form of the file.
+/// The version of the file format.
 const FILE_VERSION: u32 = 1;
-/// More than a person makes.
+/// The most tokens in the file, more than a person creates.
 const MAX_TOKENS: usize = 1000;
-/// The longest name.
+/// The longest name, in bytes.
 const MAX_TOKEN_NAME_BYTES: usize = 64;
 
-/// The file that keeps tokens. Its waits are for the disk, so not for async code.
+/// The token file. Its methods block on the disk, so async code must not call them.
 #[derive(Debug, Clone)]
 pub struct TokenStore {
     file: StateFile,
 }
 
-/// What is known of a token.
+/// The description of a token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientToken {
-    /// Tells it from every other, those that were revoked included.
+    /// The id, unique among all tokens, including revoked ones.
     pub id: String,
-    /// What its maker calls it.
+    /// The name that its creator chose.
     pub name: String,
-    /// When it was made, in seconds since 1970.
+    /// The time of creation, in seconds since 1970.
     pub created: u64,
-    /// From when on it is not good any more.
+    /// The time of expiry, in seconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires: Option<u64>,
-    /// When it was used last, to the minute.
+    /// The time of the last use, to the minute.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used: Option<u64>,
 }
 
-/// A token to be made.
+/// A token to be created.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NewToken {
-    /// What to call it; without a name it is called by its id.
+    /// The name; without one, the id is the name.
     pub name: Option<String>,
-    /// From when on it is not good any more, in seconds since 1970.
+    /// The time of expiry, in seconds since 1970.
     pub expires: Option<u64>,
 }
 
-/// A token that was made. The secret is nowhere else.
+/// A created token. The secret is stored nowhere else.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CreatedToken {
-    /// What is known of it.
+    /// The description.
     pub token: ClientToken,
-    /// What its client sends.
+    /// The secret that the client sends.
     pub secret: TokenSecret,
 }
 
-/// Why something could not be done with tokens. Nothing was changed.
+/// Why a token operation failed. The file is unchanged.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TokenStoreError {
-    /// The file could not be read, or not be written.
+    /// The file could not be read or written.
     #[error(transparent)]
     File(#[from] switchboard_config::Error),
-    /// The file is of a later version.
+    /// The file has a later version.
     #[error("the tokens are kept in a form of a later version ({found})")]
     Version {
-        /// Its version.
+        /// The version of the file.
         found: u32,
     },
-    /// The name cannot be used.
+    /// The name is not allowed.
     #[error(
         "`{name}` cannot be a token's name; it takes up to {MAX_TOKEN_NAME_BYTES} of A-Z, a-z, 0-9, `.`, `_` and `-`"
     )]
@@ -76,7 +79,7 @@ pub enum TokenStoreError {
         /// The name.
         name: String,
     },
-    /// Another token has the name.
+    /// Another token has this name.
     #[error("there is a token `{name}` already")]
     Exists {
         /// The name.
@@ -85,18 +88,18 @@ pub enum TokenStoreError {
     /// No token has that id or name.
     #[error("there is no token `{which}`")]
     NoSuch {
-        /// What was asked for.
+        /// The id or name that was looked up.
         which: String,
     },
-    /// There are too many.
+    /// The file holds too many tokens.
     #[error("there are {MAX_TOKENS} tokens, which is as many as are kept")]
     Full,
-    /// The system has no random numbers.
+    /// The system's random number generator failed.
     #[error("the system gives no random numbers")]
     Random(#[from] getrandom::Error),
 }
 
-/// What the file holds.
+/// The contents of the file.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct TokenFile {
     version: u32,
@@ -119,17 +122,17 @@ impl TokenStore {
         Self { file: StateFile::new(state_dir, "tokens.json") }
     }
 
-    /// Where the tokens are kept.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         self.file.path()
     }
 
-    /// All that were made and not revoked, in that order; those that have expired too.
+    /// All tokens that are not revoked, in order of creation, including expired ones.
     pub fn list(&self) -> Result<Vec<ClientToken>, TokenStoreError> {
         Ok(self.load()?.tokens.into_iter().map(|entry| entry.token).collect())
     }
 
-    /// Makes one. `now` is in seconds since 1970.
+    /// Creates a token. `now` is in seconds since 1970.
     pub fn create(&self, new: NewToken, now: u64) -> Result<CreatedToken, TokenStoreError> {
         let secret = TokenSecret::new()?;
         let id = new_id()?;
@@ -155,7 +158,7 @@ impl TokenStore {
         Ok(CreatedToken { token, secret })
     }
 
-    /// Takes back the one of this id or name: it opens nothing from now on.
+    /// Revokes the token with this id or name: it is refused from now on.
     pub fn revoke(&self, which: &str) -> Result<ClientToken, TokenStoreError> {
         self.change(|tokens| {
             let at = tokens.iter().position(|entry| entry.token.is_named(which));
@@ -164,7 +167,7 @@ impl TokenStore {
         })
     }
 
-    /// Notes when a token was used; one that is gone meanwhile stays so.
+    /// Records the last use of a token. A token revoked meanwhile stays revoked.
     pub(super) fn note_use(&self, id: &str, now: u64) -> Result<(), TokenStoreError> {
         self.change(|tokens| {
             if let Some(entry) = tokens.iter_mut().find(|entry| entry.token.id == id) {
@@ -192,15 +195,16 @@ impl TokenStore {
     }
 }
 
-// === impl Token ===
+// === impl ClientToken ===
 
 impl ClientToken {
-    /// Whether it is good at `now`, in seconds since 1970.
+    /// Whether the token is valid at `now`, in seconds since 1970.
     pub fn is_good(&self, now: u64) -> bool {
         self.expires.is_none_or(|expires| now < expires)
     }
 
-    /// Whom its client speaks for. No other token, before or after it, speaks for the same.
+    /// The principal of the token's client. Principals of different tokens differ, even if a name
+    /// is reused.
     pub fn principal(&self) -> String {
         format!("{}@{}", self.name, self.id)
     }
@@ -221,12 +225,12 @@ impl TokenFile {
     }
 }
 
-/// Short enough to type; that it is new is checked when it is kept.
+/// A new id, short enough to type. The caller checks that it is unused.
 fn new_id() -> Result<String, getrandom::Error> {
     Ok(format!("{:08x}", getrandom::u32()?))
 }
 
-/// Names stand in principals and in tables, where nothing else may be mistaken for them.
+/// Whether a name is allowed. Names appear in principals and tables, so only a few characters are.
 fn is_name(name: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     (1..=MAX_TOKEN_NAME_BYTES).contains(&name.len())

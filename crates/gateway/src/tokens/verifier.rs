@@ -1,4 +1,7 @@
-//! Tokens as a face asks for them.
+//! The verifier of stored tokens, as a face calls it.
+//!
+//! Used by `serve` for its access control. It does not change tokens (`store`), apart from the time of their last
+//! use.
 
 use std::collections::HashMap;
 use std::fs;
@@ -13,27 +16,26 @@ use super::secret::TokenDigest;
 use super::store::{ClientToken, TokenEntry, TokenStore, TokenStoreError};
 use crate::face::{TokenDenial, TokenVerifier};
 
-/// How many seconds old a note of a token's last use becomes before it is written anew.
+/// The age in seconds at which the recorded last use of a token is written again.
 const USE_NOTE_INTERVAL_SECONDS: u64 = 60;
 
-/// Answers whom a token speaks for, by the file as it is at that moment. Where the file cannot be understood, nobody
-/// is let in.
+/// Verifies tokens against the current file. If the file cannot be parsed, every token is refused.
 #[derive(Debug)]
 pub struct StoredTokenVerifier {
     store: TokenStore,
     known: Mutex<LoadedTokens>,
-    /// A note of a use is being written.
+    /// Whether a write of the last use is running.
     noting: Arc<AtomicBool>,
 }
 
-/// What the file said when it was read last.
+/// The file's contents at the last read.
 #[derive(Debug, Default)]
 struct LoadedTokens {
     stamp: Option<TokenFileStamp>,
     tokens: HashMap<TokenDigest, ClientToken>,
 }
 
-/// What differs between one file and the one that takes its place.
+/// The facts that differ between a file and its replacement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TokenFileStamp {
     Missing,
@@ -43,7 +45,7 @@ enum TokenFileStamp {
 // === impl StoredTokenVerifier ===
 
 impl StoredTokenVerifier {
-    /// Answers from a store.
+    /// A verifier for a store.
     pub fn new(store: TokenStore) -> Self {
         Self { store, known: Mutex::default(), noting: Arc::default() }
     }
@@ -57,7 +59,7 @@ impl StoredTokenVerifier {
         known.tokens.get(&TokenDigest::of(secret)).filter(|token| token.is_good(now)).cloned()
     }
 
-    /// Writes down that a token was used, now and then, and never in anybody's way.
+    /// Records the last use of a token in the background, at most once a minute.
     fn note_use(&self, token: &ClientToken, now: u64) {
         let is_noted =
             token.used.is_some_and(|used| now.saturating_sub(used) < USE_NOTE_INTERVAL_SECONDS);
@@ -97,13 +99,13 @@ impl TokenVerifier for StoredTokenVerifier {
 // === impl LoadedTokens ===
 
 impl LoadedTokens {
-    /// Reads the file again if it is another one. One look at its entry in its folder is all that usually costs.
+    /// Reads the file again if it was replaced. Usually this costs one `stat`.
     fn refresh(&mut self, store: &TokenStore) -> Result<(), TokenStoreError> {
         let stamp = file_stamp(store);
         if self.stamp == Some(stamp) {
             return Ok(());
         }
-        // What cannot be read leaves nothing behind of what it said before.
+        // An unreadable file leaves no tokens of the earlier read valid.
         *self = Self::default();
         let by_hash = |entry: TokenEntry| (entry.sha256, entry.token);
         self.tokens = store.load()?.tokens.into_iter().map(by_hash).collect();
@@ -112,7 +114,7 @@ impl LoadedTokens {
     }
 }
 
-/// Taken before the file is read: a change in between is found at the next look.
+/// Taken before the file is read: a change in between is found at the next check.
 fn file_stamp(store: &TokenStore) -> TokenFileStamp {
     match fs::metadata(store.path()) {
         Ok(facts) => TokenFileStamp::Of {

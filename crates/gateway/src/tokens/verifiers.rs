@@ -1,4 +1,7 @@
-//! Tokens of several kinds at one door: any of them opens it.
+//! A verifier that accepts the tokens of several verifiers.
+//!
+//! Used by `serve`, which may accept stored tokens and tokens of an identity provider. It verifies
+//! no token itself.
 
 use std::sync::Arc;
 
@@ -6,13 +9,13 @@ use futures_util::future::BoxFuture;
 
 use crate::face::{TokenDenial, TokenVerifier};
 
-/// Asks one after the other. Nobody is in it twice, so each token is good with one of them at most.
+/// Asks the verifiers in order. A token is valid for at most one verifier.
 pub struct TokenVerifiers(pub Vec<Arc<dyn TokenVerifier>>);
 
 // === impl TokenVerifiers ===
 
 impl TokenVerifiers {
-    /// The one that can tell clients how to get a token by themselves.
+    /// The verifier with metadata that tells clients how to obtain a token.
     fn find_describing(&self, path: &str) -> Option<&Arc<dyn TokenVerifier>> {
         self.0.iter().find(|tokens| tokens.metadata(path).is_some())
     }
@@ -22,7 +25,8 @@ impl TokenVerifiers {
         for tokens in &self.0 {
             match tokens.admit(token, path).await {
                 Ok(principal) => return Ok(principal),
-                // One that says more than that it does not know the token is the one it is of.
+                // `NotGood` means an unknown token; any other denial comes from the verifier that
+                // the token belongs to.
                 Err(TokenDenial::NotGood) => {}
                 Err(why) => denied = why,
             }

@@ -1,4 +1,4 @@
-//! Tokens: how they are kept, and what becomes of who uses one that is taken back.
+//! Tests of tokens: their storage, and the effect of revoking one in use.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -73,7 +73,7 @@ fn names_that_can_be_told_apart() {
     ] {
         assert_eq!(store.create(named(name), 1).is_ok(), is_good, "{name:?}");
     }
-    // Whoever comes after one that is gone is somebody else.
+    // A token created after a revoked one of this name has another principal.
     store.revoke(&first.id).unwrap();
     let second = store.create(named("laptop"), 2).unwrap().token;
     assert_ne!(first.principal(), second.principal());
@@ -140,7 +140,7 @@ async fn its_last_use_is_known() {
     assert!(checked.admit(made.secret.reveal(), "/mcp").await.ok().is_some());
 }
 
-/// Faces that only tokens open.
+/// Faces that require a token.
 async fn guarded(store: &TokenStore) -> Served {
     let tokens = Arc::new(StoredTokenVerifier::new(store.clone()));
     let access = FaceAccess { tokens: Some(tokens), without_token: AnonymousAccess::Refused };

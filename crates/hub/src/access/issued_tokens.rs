@@ -6,21 +6,21 @@ use switchboard_auth::{AccessTokenVerifier, TokenRejection, TrustedIssuer};
 use switchboard_gateway::face::{TokenDenial, TokenVerifier};
 use switchboard_wire::http::HttpPoolOptions;
 
-/// The addresses that clients come in at; what lies beneath them too.
+/// The paths of the faces; paths below them belong to the face too.
 const FACE_PATHS: [&str; 3] = ["/mcp", "/sse", "/ws"];
 const RESOURCE_METADATA_PATH: &str = "/.well-known/oauth-protected-resource";
 
-/// The hub as a protected resource.
+/// Verifies tokens for the hub as a protected resource.
 pub(super) struct IssuedTokenVerifier {
     verifier: AccessTokenVerifier,
-    /// The origin that clients know the hub by.
+    /// The origin under which clients know the hub.
     base: String,
 }
 
 // === impl IssuedTokenVerifier ===
 
 impl IssuedTokenVerifier {
-    /// Where `base` is the hub's own URL, without a path.
+    /// `base` is the hub's own URL, without a path.
     pub(super) fn new(trust: TrustedIssuer, base: String) -> Self {
         Self { verifier: AccessTokenVerifier::new(trust, HttpPoolOptions::default()), base }
     }
@@ -28,7 +28,7 @@ impl IssuedTokenVerifier {
     async fn principal(&self, token: &str, path: &str) -> Result<String, TokenDenial> {
         let resource = format!("{}{}", self.base, resource(path).unwrap_or_default());
         match self.verifier.verify(token, &resource).await {
-            // No issuer has a space in it: nobody can be taken for somebody of another one.
+            // No issuer contains a space, so subjects of two issuers cannot collide.
             Ok(verified) => Ok(format!("{} {}", verified.issuer, verified.subject)),
             Err(rejected) => Err(to_token_denial(&rejected)),
         }
@@ -74,8 +74,8 @@ impl TokenVerifier for IssuedTokenVerifier {
     }
 }
 
-/// The resource that a path is of: a face, or a part of one. What is posted to a session of server-sent events belongs
-/// to where the session was opened. Anything else is the hub as a whole, and is not repeated to anybody.
+/// The resource of a path: a face, or a part of one. A message to an HTTP+SSE session belongs to the path that opened
+/// the session. Other paths mean the hub as a whole and are not echoed to the client.
 fn resource(path: &str) -> Option<String> {
     let path = match path.strip_prefix("/messages") {
         Some(rest) => format!("/sse{rest}"),

@@ -37,7 +37,7 @@ pub struct AccessSetup {
 // === impl AccessSetup ===
 
 impl AccessSetup {
-    /// Refuses what would let strangers in.
+    /// Refuses flags that would let strangers in.
     pub fn new(
         options: AccessOptions,
         listen: SocketAddr,

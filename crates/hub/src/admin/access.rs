@@ -1,4 +1,7 @@
-//! Who may use the API on this machine: whoever has the token, and a page of ours that was let in.
+//! Access control of the loopback port: a bearer token for programs, a console pass for pages.
+//!
+//! Used by `loopback` around the routes of the API. It does not store tokens or passes (`token` and `passes` do), and
+//! is not used on the private socket.
 
 use std::sync::Arc;
 
@@ -15,25 +18,26 @@ use super::problem::{AdminProblem, AdminProblemKind};
 use super::routes::{self, JsonBody, json};
 use super::{AdminApi, AdminToken, console};
 
-/// The half of a pass that a page sends itself.
+/// The header with the half of a pass that the page keeps.
 const PASS_PROOF_HEADER: HeaderName = HeaderName::from_static("x-switchboard-pass");
 
-/// The longest body that may hold an invitation: anybody on this machine may send one.
+/// The largest body with an invitation: every process of this machine may send one.
 const MAX_INVITATION_BYTES: usize = 512;
 
-/// Who is let in.
+/// The state of the access check.
 struct AdminAccess {
     admin: AdminApi,
     token: AdminToken,
 }
 
-/// What a page shows that wants to be let in.
+/// The body of `POST /console/enter`.
 #[derive(Deserialize)]
 struct EnterRequest {
     invitation: String,
 }
 
-/// The API behind the door, and the console before it: its files hold nothing that is not in every copy of this program.
+/// The API behind the access check, and the console files without one: they hold nothing that is not in every copy of
+/// this program.
 pub(super) fn routes(admin: &AdminApi, token: AdminToken) -> Router {
     let door = Arc::new(AdminAccess { admin: admin.clone(), token });
     let entering = Router::new().route("/console/enter", post(enter)).with_state(admin.clone());
@@ -58,7 +62,8 @@ async fn check_access(
     response
 }
 
-/// `POST /console/enter`: an invitation for a pass. Half of it is a cookie, the other half the answer.
+/// `POST /console/enter`: exchanges an invitation for a pass. One half is set as a cookie, the other is in the
+/// response.
 async fn enter(
     State(admin): State<AdminApi>,
     headers: HeaderMap,
@@ -83,7 +88,7 @@ async fn enter(
     Ok(response)
 }
 
-/// `POST /console`: where the console is, for one page.
+/// `POST /console`: the console's URL with a new one-time invitation.
 pub(super) async fn invite(State(admin): State<AdminApi>) -> Result<Response, AdminProblem> {
     let url = admin.console_url().ok_or_else(|| {
         AdminProblem::new(AdminProblemKind::Failed, "the hub is on no port of this machine")
@@ -98,7 +103,7 @@ fn broken(error: &std::io::Error) -> AdminProblem {
         .with_detail(error.to_string())
 }
 
-/// Cookies of one host are shared by all its ports, so each port has a name of its own.
+/// The name of the cookie. Browsers share the cookies of one host between all its ports, so each port has its own name.
 fn cookie_name(headers: &HeaderMap) -> String {
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     let port = host.rsplit(':').next().unwrap_or_default();

@@ -1,7 +1,9 @@
-//! What was called: read back from the audit log, and of the latest calls what they said.
+//! Routes under `/activity`: past calls from the audit log, and parameters and results of the latest calls.
 //!
-//! What they said is kept by the engine while somebody follows the events, in memory and nowhere else. It leaves here
-//! without what looks like a secret, by the same rules as everything else that is shown.
+//! Parameters and results are kept by the engine in memory, while a client follows the events, and in no file. They
+//! leave here redacted, by the rules for every entry that is shown.
+//!
+//! Used by `routes`, `events` and `call` (to repeat a call). It does not write the audit log (`core::audit` does).
 
 use std::sync::Arc;
 
@@ -21,13 +23,13 @@ use super::files::restore_redacted;
 use super::problem::{AdminProblem, AdminProblemKind};
 use super::routes::{json, query_param};
 
-/// Calls that are told unless asked otherwise, and at most.
+/// Calls that are listed by default, and at most.
 const DEFAULT_CALLS_LISTED: usize = 200;
 const MAX_CALLS_LISTED: usize = 10_000;
-/// Parameters that are not the caller's own words: what a call that is made again brings along.
+/// Parameters that the protocol adds to a repeated call; they are not shown.
 const HIDDEN_PARAMS: [&str; 3] = ["_meta", "inputResponses", "requestState"];
 
-/// A record, with the name under which it is found what the call said.
+/// A line of the audit log, with the id of the kept call if its parameters and result are kept.
 #[derive(Serialize)]
 struct ActivityEntry<'a> {
     #[serde(flatten)]
@@ -36,7 +38,7 @@ struct ActivityEntry<'a> {
     id: Option<String>,
 }
 
-/// `POST /activity/settle`: has written down what has ended. Whoever reads the log then finds it there.
+/// `POST /activity/settle`: waits until ended calls are written to the audit log, so that a reader finds them there.
 pub(super) async fn settle(State(admin): State<AdminApi>) -> StatusCode {
     admin.0.engine.settle_audit().await;
     StatusCode::NO_CONTENT
@@ -73,23 +75,24 @@ pub(super) async fn list(
     Ok(json(StatusCode::OK, &told))
 }
 
-/// A call as the log has it, and its name here.
+/// A call as the audit log has it, and its id.
 fn record_with_id(called: &CallRecord) -> Option<(AuditCallLine, String)> {
     Some((AuditCallLine::from_record(called), call_id(called)?))
 }
 
-/// The log knows no names; two calls whose records are the same to the last byte are the same to whoever reads them.
+/// Finds the id of a line of the audit log, which stores no ids. Lines are compared as a whole: if two calls have equal
+/// lines, either id will do.
 fn find_kept_id(kept: &[(AuditCallLine, String)], entry: &AuditEntry) -> Option<String> {
     let AuditEntry::Call(line) = entry else { return None };
     kept.iter().rev().find(|(kept, _)| *kept == **line).map(|(_, id)| id.clone())
 }
 
-/// The name under which it is found what a call said.
+/// The id of a call with kept parameters and result.
 pub(super) fn call_id(called: &CallRecord) -> Option<String> {
     called.kept.map(|number| number.to_string())
 }
 
-/// `GET /activity/{id}`: what a call said, and what came of it.
+/// `GET /activity/{id}`: parameters and result of a call.
 pub(super) async fn show(
     State(admin): State<AdminApi>,
     Path(id): Path<String>,
@@ -123,7 +126,7 @@ fn find_kept_call(admin: &AdminApi, id: &str) -> Result<Arc<RecentCall>, AdminPr
     })
 }
 
-/// Parameters as they were shown, with what was hidden in them as it was.
+/// Parameters that a client sends back after they were shown redacted, with the redacted values restored.
 pub(super) fn restore_params(
     admin: &AdminApi,
     id: &str,
@@ -141,19 +144,19 @@ fn params(said: &RecentCall) -> Option<Value> {
     Some(params)
 }
 
-/// What a call carries is JSON, or it would not have been one.
+/// Parses parameters or a result; both were valid JSON when they were kept.
 fn parse_json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_default()
 }
 
-/// Without what looks like a secret, in clean words.
+/// Hides secrets and sanitizes all texts.
 fn redact(value: &Value) -> Value {
     let mut shown = redact::redact_entry(value);
     sanitize_value(&mut shown);
     shown
 }
 
-/// Words of others, without what acts on whoever reads them.
+/// Removes control characters from every text, so that it cannot act on a terminal.
 fn sanitize_value(value: &mut Value) {
     match value {
         Value::String(text) => {

@@ -1,6 +1,7 @@
-//! Remembered answers to permission questions, as people look at them and take them back.
+//! Routes under `/answers`: remembered answers to permission questions, listed and forgotten.
 //!
-//! The command line works on the same file without the hub; the engine notices what it changed.
+//! Used by `routes`. The command `permissions` edits the file of answers without a hub; the engine notices the change.
+//! It does not decide calls (`core::permission` does).
 
 use axum::extract::{Path, State};
 use axum::response::Response;
@@ -20,7 +21,7 @@ pub(super) async fn list(State(admin): State<AdminApi>) -> Response {
     json(StatusCode::OK, &value!({ "answers": answers }))
 }
 
-/// `DELETE /answers/{id}`: the id of one, a server's name, or `server/tool`.
+/// `DELETE /answers/{id}`: forgets answers by id, by server name, or by `server/tool`.
 pub(super) async fn forget(
     State(admin): State<AdminApi>,
     Path(name): Path<String>,
@@ -51,7 +52,7 @@ fn not_forgotten(error: &AnswerStoreError) -> AdminProblem {
         .with_detail(error.problem().message)
 }
 
-/// Servers and their tools choose these names.
+/// Sanitizes the names of server and tool, which the server chooses.
 fn sanitize_answer(answer: LastingAnswer) -> LastingAnswer {
     let line = |text: &str| sanitize::sanitize_line(text).into_owned();
     LastingAnswer { server: line(&answer.server), tool: line(&answer.tool), ..answer }

@@ -1,7 +1,10 @@
-//! What a project wants and nobody agreed to yet, and what a person says to it.
+//! Routes under `/workspaces/{id}/approvals`: entries of a project that await approval, and the decision about them.
 //!
-//! A decision names the digest of what was shown, so that nobody agrees to something else than what they read. What is
-//! shown is the text of the project's file, unexpanded and unmasked: masking could be made to cover a part of a command.
+//! A decision names the digest of the text that was shown, so that a person cannot approve a text that has changed
+//! since. The text is shown as it stands in the project's file, unexpanded and not redacted: a project could make the
+//! redaction cover a part of a command.
+//!
+//! Used by `routes`. It does not store decisions (`config::ConfigWorkspace` does).
 
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
@@ -15,22 +18,22 @@ use super::files::{ChangeError, WorkspaceFiles};
 use super::problem::{AdminProblem, AdminProblemKind};
 use super::routes::{JsonBody, json};
 
-/// Something to decide about.
+/// An item that awaits approval.
 #[derive(Serialize)]
 struct PendingApproval {
     kind: ApprovalItemKind,
     name: String,
     at: SourceLocation,
-    /// What it says, as it stands in the file.
+    /// The item's content, as it stands in the file.
     content: Value,
-    /// What differs from what was agreed to last.
+    /// The differences from the content that was approved last.
     #[serde(skip_serializing_if = "Option::is_none")]
     changes: Option<Vec<ApprovalChange>>,
-    /// Names exactly this.
+    /// The digest of this content.
     digest: String,
 }
 
-/// What a person says.
+/// A person's decision.
 #[derive(Deserialize)]
 pub(super) struct ApprovalDecision {
     name: String,
@@ -73,7 +76,7 @@ pub(super) async fn decide(
         ApprovalVerdict::Reject => format!("cannot reject `{name}`"),
     };
     let deciding = files.change(doing, move |files| {
-        // As the files are now, not as they were when somebody looked.
+        // Reads the files again: they may have changed since the item was shown.
         let item = find_item(&files.desired(), &name, &digest)?;
         match verdict {
             ApprovalVerdict::Approve => files.approve(&[item])?,
@@ -85,7 +88,7 @@ pub(super) async fn decide(
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-/// The very thing that was shown.
+/// Finds the item with this name and digest.
 fn find_item(desired: &Desired, name: &str, digest: &str) -> Result<ApprovalItem, AdminProblem> {
     let pending = desired.pending.iter().map(|pending| &pending.item);
     let decided = desired.servers.iter().filter_map(|server| server.item.as_ref());

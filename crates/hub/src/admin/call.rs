@@ -1,4 +1,6 @@
-//! One call: what happens to it comes as events, and closing the request cancels it.
+//! `POST /workspaces/{id}/call`: one call, with its progress, logs, questions and result as server-sent events.
+//!
+//! Used by `routes`. Closing the response cancels the call. It does not check permissions (`core::dispatch` does).
 
 use axum::extract::{Path, State};
 use axum::response::Response;
@@ -16,13 +18,13 @@ use super::waiting_questions::QuestionHolder;
 use super::{AdminApi, WorkspaceRequest, activity, sse};
 use crate::socket::UsageLease;
 
-/// A call under way. Dropped, it is cancelled.
+/// A running call; dropped, it is cancelled.
 struct FollowedCall {
     admin: AdminApi,
     running: RunningCall,
     asker: QuestionHolder,
     is_over: bool,
-    /// The session may be the call's own.
+    /// Held, because the session may exist only for this call.
     _caller: Caller,
     _counted: UsageLease,
 }
@@ -58,7 +60,7 @@ pub(super) async fn place_call(
     })))
 }
 
-/// A call that was shown to somebody, with what was hidden from them.
+/// Restores the values of a repeated call that were redacted when the call was shown.
 fn restore_call(
     admin: &AdminApi,
     of: &str,
@@ -76,7 +78,7 @@ fn restore_call(
 // === impl FollowedCall ===
 
 impl FollowedCall {
-    /// The next thing that happens; `None` after the end.
+    /// The next event; `None` after the result or error.
     async fn next(&mut self) -> Option<Event> {
         while !self.is_over {
             let event = match self.running.next().await {
@@ -90,7 +92,7 @@ impl FollowedCall {
                 }
                 Ok(CallEvent::Question(question)) => {
                     let asking = QuestionInfo::from_question(String::new(), &question);
-                    // One too many is dropped, which cancels it.
+                    // Beyond the limit the question is dropped, which cancels it.
                     let Some(id) = self.asker.hold(question) else { continue };
                     sse::event("question", &QuestionInfo { id, ..asking })
                 }
@@ -98,7 +100,7 @@ impl FollowedCall {
                     self.is_over = true;
                     sse::event("done", &RemoteOutcome::from_outcome(&outcome))
                 }
-                // Nobody asks for these over this API.
+                // This API never asks for tasks or handles, so these two cannot occur.
                 Ok(CallEvent::Tasked(tasked)) => {
                     let server = tasked.task.server.clone();
                     self.failure_event(&CallError::InputNeeded { server })

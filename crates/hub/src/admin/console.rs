@@ -1,18 +1,19 @@
-//! The console's files, as they are in this program.
+//! The console's files, embedded in the program, and the headers that they are served with.
 //!
-//! They ask for nothing that does not come from here, and run nothing that is not one of these files.
+//! Used by `access`. The page loads nothing from other hosts and runs no script but these files. It does not serve
+//! data: the page fetches that from the API.
 
 use axum::Router;
 use axum::response::Response;
 use axum::routing::get;
 use http::{HeaderName, HeaderValue, header};
 
-/// Scripts, styles and pictures come from here; nothing is inline, nothing is framed, and no text becomes markup.
+/// Scripts, styles and images only from this origin; nothing inline, no frames, no text parsed as markup.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; \
     media-src data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
     require-trusted-types-for 'script'; trusted-types 'none'";
 
-/// What every file is sent with.
+/// The headers of every file.
 const FILE_HEADERS: [(HeaderName, &str); 6] = [
     (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY),
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
@@ -34,7 +35,7 @@ macro_rules! file {
     };
 }
 
-/// Every file: where it is found, what it is, what it says.
+/// Every file: path, media type, content.
 const CONSOLE_FILES: &[(&str, &str, &[u8])] = &[
     ("/", HTML_TYPE, file!("index.html")),
     ("/console/icon.svg", SVG_TYPE, file!("icon.svg")),

@@ -1,7 +1,9 @@
-//! Everything that happens in the hub, as it happens.
+//! `GET /events`: all events of the hub as one stream, with the question queue.
 //!
-//! Events have ids, and the latest are kept: whoever comes back with `Last-Event-ID` gets what they missed, or is told to
-//! look at everything anew, as is a reader that was too slow.
+//! Events have ids, and the latest are kept (`ring`): a client that returns with `Last-Event-ID` gets the missed
+//! events, or `resync` if they are gone. A client that reads too slowly gets `resync` too.
+//!
+//! Used by `routes`; `ring` uses `event_json`. It does not send snapshots: clients fetch them after an event.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -25,22 +27,22 @@ use super::ring::{RecordedEvent, RingReader};
 use super::routes::{query_param, query_params};
 use super::{AdminApi, activity, lease, sse};
 
-/// What one reader knows and is told.
+/// The stream of one client.
 struct EventFeed {
     admin: AdminApi,
     events: broadcast::Receiver<Arc<RecordedEvent>>,
     queue: watch::Receiver<u64>,
-    /// The questions that the reader knows of.
+    /// The questions that this client knows.
     known: BTreeMap<String, QuestionInfo>,
-    /// What is to be told next.
+    /// Events to send next.
     ready: VecDeque<Event>,
-    /// Whoever attends the queue may be asked.
+    /// Held by a client that answers questions of the queue.
     _attendance: Option<QueueWatcher>,
-    /// Whoever follows may want to see what calls said.
+    /// Makes the engine keep parameters and results of calls while a client follows.
     _looking: CallWatcher,
 }
 
-/// Workspaces that may be held open along with the events.
+/// The most workspaces that one event stream may hold open.
 const MAX_HELD_WORKSPACES: usize = 16;
 
 /// `GET /events`.
@@ -81,7 +83,7 @@ pub(super) async fn follow(
     sse::response(stream::select(all, stream::select_all(held)))
 }
 
-// === impl Feed ===
+// === impl EventFeed ===
 
 impl EventFeed {
     async fn next(&mut self) -> Option<Event> {
@@ -105,7 +107,7 @@ impl EventFeed {
         }
     }
 
-    /// Tells which questions are new, and which no longer wait.
+    /// Compares the queue with the known questions, and adds events for new and for answered ones.
     fn compare_queue(&mut self) {
         let now: BTreeMap<String, QuestionInfo> = questions::list_queue(&self.admin)
             .into_iter()
@@ -121,7 +123,7 @@ impl EventFeed {
     }
 }
 
-/// The word for an event, and what comes with it.
+/// Name and data of an engine event; `None` for events that clients do not get.
 pub(super) fn event_json(event: &Happening) -> Option<(&'static str, Value)> {
     let (name, mut data) = match &event.what {
         EngineEventKind::State => ("state", json!({})),

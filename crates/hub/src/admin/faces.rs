@@ -1,4 +1,7 @@
-//! Faces for a workspace, served by the hub for as long as whoever asked for them stays.
+//! `POST /faces`: network faces of a workspace, served by the hub while the response is open.
+//!
+//! Used by `routes`, for `switchboard serve` beside a running hub. It does not open listeners
+//! ([`WorkspaceHost`](super::WorkspaceHost) does).
 
 use axum::extract::State;
 use axum::response::Response;
@@ -11,7 +14,7 @@ use super::problem::AdminProblem;
 use super::routes::JsonBody;
 use super::{AdminApi, ReadyFaces, ServedFaces, WorkspaceRequest, sse};
 
-/// What is wanted.
+/// The workspace, and the options of its faces.
 #[derive(Deserialize)]
 pub(super) struct FacesRequest {
     whose: WorkspaceRequest,

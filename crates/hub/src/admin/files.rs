@@ -1,8 +1,10 @@
-//! The files of a workspace, changed: servers added, edited, removed, switched.
+//! Routes under `/workspaces/{id}/servers`: entries in configuration files, shown, added, edited, removed, switched.
 //!
-//! Every change goes through [`config::Workspace`], so that it obeys the administrator and keeps what it does not mean.
-//! When an answer is sent, the engine has what the files say. Secrets do not leave: an entry is shown without them, and
-//! one that comes back with them still hidden keeps them.
+//! Every change goes through [`config::ConfigWorkspace`], so that it obeys the administrator's policy and leaves the
+//! rest of the file alone. When a response is sent, the engine has the new configuration. Entries are shown redacted; a
+//! value that comes back still redacted keeps its secret.
+//!
+//! Used by `routes`, `approval` and `activity`. It does not show the state of servers (`servers` does).
 
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
@@ -23,21 +25,21 @@ use super::routes::{JsonBody, json, query_param};
 use super::snippet;
 use switchboard_sources::SyncedWorkspace;
 
-/// The files of one workspace.
+/// The configuration files of one open workspace.
 pub(super) struct WorkspaceFiles {
     admin: AdminApi,
     pub(super) served: Arc<SyncedWorkspace>,
 }
 
-/// Why nothing was changed.
+/// Why a change failed.
 pub(super) enum ChangeError {
-    /// The files cannot be so.
+    /// The configuration cannot be changed like this.
     Config(config::Error),
-    /// Something else.
+    /// The request is wrong.
     Problem(AdminProblem),
 }
 
-/// What is to be added: one of `entry`, `url` and `snippet`.
+/// The body of `POST /servers`: one of `entry`, `url` and `snippet`.
 #[derive(Deserialize)]
 pub(super) struct AddServerRequest {
     name: Option<String>,
@@ -47,13 +49,13 @@ pub(super) struct AddServerRequest {
     snippet: Option<String>,
 }
 
-/// What an entry is to be.
+/// The body of `PUT /servers/{name}`.
 #[derive(Deserialize)]
 pub(super) struct EditServerRequest {
     entry: Value,
 }
 
-// === impl Files ===
+// === impl WorkspaceFiles ===
 
 impl WorkspaceFiles {
     pub(super) fn of(admin: &AdminApi, id: &str) -> Result<Self, AdminProblem> {
@@ -62,7 +64,7 @@ impl WorkspaceFiles {
         Ok(Self { admin: admin.clone(), served })
     }
 
-    /// Changes files, off the runtime; when it returns, what they say is in force.
+    /// Changes files on a blocking thread; when it returns, the new configuration is in force.
     pub(super) async fn change<T: Send + 'static>(
         &self,
         doing: String,
@@ -82,7 +84,7 @@ impl WorkspaceFiles {
         Ok(done)
     }
 
-    /// What there is to say of a server after a change.
+    /// Name, scope, file and state of a server after a change.
     fn server_json(&self, name: &str, scope: Scope, file: &FilePath) -> Value {
         let snapshot = self.served.snapshot();
         let state = snapshot.desired.servers_named(name).next().map(|server| server.state.name());
@@ -104,7 +106,7 @@ impl From<AdminProblem> for ChangeError {
     }
 }
 
-/// `GET /workspaces/{id}/servers/{name}`: its entry, without secrets.
+/// `GET /workspaces/{id}/servers/{name}`: the entry, redacted.
 pub(super) async fn show(
     State(admin): State<AdminApi>,
     Path((id, name)): Path<(String, String)>,
@@ -227,13 +229,13 @@ async fn switch(
     Ok(json(StatusCode::OK, &files.server_json(&name, scope, &path)))
 }
 
-/// The scope behind `?`.
+/// The `scope` of the query.
 fn scope_param(uri: &Uri) -> Result<Option<Scope>, AdminProblem> {
     let scope = query_param(uri, "scope").map(|scope| scope.parse::<Scope>());
     scope.transpose().map_err(|error| AdminProblem::malformed(error.to_string()))
 }
 
-/// The entry as it stands in its file.
+/// Reads the entry from its file.
 fn entry_in_file(name: &str, path: &FilePath) -> Result<Value, ChangeError> {
     let text = std::fs::read_to_string(path)
         .map_err(|source| config::Error::Read { path: path.to_owned(), source })?;
@@ -242,7 +244,7 @@ fn entry_in_file(name: &str, path: &FilePath) -> Result<Value, ChangeError> {
     Ok(entry.ok_or_else(|| config::Error::NoServer { name: name.to_owned() })?)
 }
 
-/// What was sent, with everything that is as it was `shown` as it was `written`.
+/// Returns `sent`, with every value that equals the `shown` (redacted) one replaced by the `written` one.
 pub(super) fn restore_redacted(sent: &Value, shown: &Value, written: &Value) -> Value {
     if sent == shown {
         return written.clone();
@@ -278,7 +280,7 @@ fn still_redacted_problem() -> AdminProblem {
     .with_hint("write it anew, or leave it where it was")
 }
 
-/// A client's secret is not for a plain file.
+/// Refuses an OAuth client secret in plain text: it does not belong in a configuration file.
 fn refuse_client_secret(entry: &Value) -> Result<(), AdminProblem> {
     match entry["oauth"]["clientSecret"].as_str() {
         Some(secret) if redact::is_secret("clientSecret", secret) => Err(AdminProblem::new(
@@ -328,7 +330,7 @@ mod tests {
         assert_eq!(entry["headers"], written["headers"]);
         assert_eq!(entry["args"], value!(["--token", "s3cret", "y"]));
         assert_eq!(entry["url"], "https://other/mcp");
-        // Moved, it is nobody's any more.
+        // A redacted value at another place cannot be matched with its secret.
         sent["args"] = value!(["y", "--token", redact::REDACTED]);
         assert!(restore_redacted(&sent, &shown, &written).to_string().contains(redact::REDACTED));
     }

@@ -1,4 +1,6 @@
-//! What stands behind the API: whoever makes workspaces.
+//! [`WorkspaceHost`], the interface through which the admin API opens workspaces and serves faces.
+//!
+//! Used by `lease`, `files`, `faces` and `routes`; `cli` implements it. It does not hold state.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -22,25 +24,25 @@ use switchboard_wire::json::Raw;
 use super::{AdminApi, AdminProblem};
 use switchboard_sources::SyncedWorkspace;
 
-/// Makes workspaces, and the faces they are served by.
+/// Opens workspaces, and serves their faces.
 pub trait WorkspaceHost: Send + Sync + 'static {
-    /// Opens a workspace, with its files as they are now, and keeps it current while what is returned lives.
+    /// Opens a workspace with its files as they are now, and keeps it current while the returned value lives.
     fn open<'a>(
         &'a self,
         whose: &'a WorkspaceRequest,
     ) -> BoxFuture<'a, Result<OpenWorkspace, AdminProblem>>;
 
-    /// Every workspace that is open.
+    /// All open workspaces.
     fn workspaces(&self) -> Vec<WorkspaceSummary>;
 
-    /// One of them, with the files it is made of.
+    /// An open workspace, with its configuration files.
     fn find_workspace(&self, id: &WorkspaceId) -> Option<Arc<SyncedWorkspace>>;
 
-    /// How to tell somebody that their files could not be changed, and what they can do.
+    /// The problem for a failed change of files, with a hint.
     fn change_problem(&self, doing: &str, error: &config::Error) -> AdminProblem;
 
-    /// Serves a workspace over the network as `wanted` says, while what is returned lives. Where the address is the
-    /// API's own, that makes way.
+    /// Serves a workspace over the network as `wanted` says, while the returned value lives. If the address is the
+    /// API's own, the API moves to another port.
     fn serve_faces<'a>(
         &'a self,
         admin: &'a AdminApi,
@@ -49,52 +51,52 @@ pub trait WorkspaceHost: Send + Sync + 'static {
     ) -> BoxFuture<'a, Result<ServedFaces, AdminProblem>>;
 }
 
-/// Whose workspace is wanted.
+/// The workspace that a client asks for.
 #[derive(Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkspaceRequest {
     /// The working directory.
     pub cwd: PathBuf,
-    /// The environment. Variables that are not text stay behind.
+    /// The environment. Variables that are not UTF-8 are left out.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
     /// The agent, if one is named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// Who asks, for people.
+    /// The name of the client, for people.
     #[serde(default)]
     pub client: String,
-    /// How much room a result has.
+    /// The limit on the size of results.
     #[serde(default)]
     pub results: ResultLimit,
 }
 
-/// How large a result may be.
+/// The limit on the size of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ResultLimit {
-    /// Somebody reads it from a screen.
+    /// A person reads it on a screen: cut as for a local client.
     #[default]
     Screen,
-    /// It goes on to another program, whole.
+    /// Another program reads it: no limit.
     Pipe,
 }
 
-/// A workspace that is open.
+/// An open workspace.
 pub struct OpenWorkspace {
-    /// Names it to the engine.
+    /// The id of the workspace in the engine.
     pub id: WorkspaceId,
-    /// Keeps it current.
+    /// Keeps the workspace open and current.
     pub held: Box<dyn Any + Send + Sync>,
 }
 
-/// Faces that are served.
+/// Faces that are being served.
 pub struct ServedFaces {
-    /// Where.
+    /// The address of the listener.
     pub address: SocketAddr,
     /// The console beside them.
     pub facts: FacesInfo,
-    /// Ends when they do; dropped, they end.
+    /// Completes when the faces have ended; dropped, it ends them.
     pub serving: BoxFuture<'static, Result<(), AdminProblem>>,
 }
 
@@ -119,10 +121,10 @@ pub struct ReadyFaces {
     pub facts: FacesInfo,
 }
 
-/// A workspace, for a list of them.
+/// An open workspace, as an element of a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkspaceSummary {
-    /// Names it.
+    /// The id of the workspace.
     pub id: String,
     /// The project's root.
     pub root: PathBuf,
@@ -134,7 +136,7 @@ pub struct WorkspaceSummary {
 // === impl WorkspaceRequest ===
 
 impl WorkspaceRequest {
-    /// The session of whoever opened the workspace. A person typed what it calls.
+    /// The session of the client that opened the workspace. Its calls count as typed by a person.
     pub(super) fn to_session(&self, id: String) -> Session {
         let mut session = Session::new(id);
         session.client.clone_from(&self.client);
@@ -148,7 +150,7 @@ impl WorkspaceRequest {
     }
 }
 
-/// The environment may hold secrets.
+/// Without the environment, which may hold secrets.
 impl fmt::Debug for WorkspaceRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Whose")
@@ -162,7 +164,7 @@ impl fmt::Debug for WorkspaceRequest {
 // === impl ResultLimit ===
 
 impl ResultLimit {
-    /// What becomes of results. Blobs are for the person, who gets them as they are; a pipe gets all text.
+    /// The result policy. Blobs stay in the result, because the person saves them; a pipe gets all text.
     pub fn to_policy(self) -> ResultPolicy {
         let local = ResultPolicy { blobs: BlobPolicy::Leave, ..ResultPolicy::local() };
         match self {

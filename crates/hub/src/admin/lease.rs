@@ -1,4 +1,7 @@
-//! A workspace held open, for as long as its stream is.
+//! Leases of workspaces: `POST /workspaces` and `/workspaces/{id}/hold` keep one open while their stream is read.
+//!
+//! Used by `routes`, by `events` (streams that hold workspaces) and by `call` (the session of a lease). It does not
+//! load configuration ([`WorkspaceHost`](super::WorkspaceHost) does).
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,28 +25,28 @@ use super::routes::JsonBody;
 use super::waiting_questions::QuestionHolder;
 use super::{AdminApi, OpenWorkspace, WorkspaceRequest, sse};
 
-/// Workspaces that are held open at once.
+/// The most leases at once.
 const MAX_LEASES: usize = 256;
-/// What a client is called that did not open its workspace itself.
+/// The client name of a lease that names no client: the console's.
 const CONSOLE_CLIENT_NAME: &str = "console";
-/// How long opening one may take: files are read.
+/// How long opening a workspace may take: files are read.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Everybody who holds a workspace open.
+/// All leases, by session.
 #[derive(Debug, Default)]
 pub(super) struct WorkspaceLeases {
     open: Mutex<HashMap<String, (WorkspaceId, Caller)>>,
     last: AtomicU64,
 }
 
-/// One of them. Dropped, it is let go.
+/// One lease; dropped, the workspace is released.
 struct WorkspaceLease {
     admin: AdminApi,
     session: String,
     _opened: OpenWorkspace,
 }
 
-/// What whoever holds a workspace is told.
+/// The event stream of one lease.
 pub(super) struct LeaseFeed {
     id: WorkspaceId,
     first: Option<Event>,
@@ -55,27 +58,27 @@ pub(super) struct LeaseFeed {
     _lease: WorkspaceLease,
 }
 
-/// Whether log messages come with it.
+/// Whether the stream carries log messages.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum LogDelivery {
     Told,
-    /// Whoever reads it has them already.
+    /// The client gets log messages from `GET /events`.
     Elsewhere,
 }
 
-// === impl Leases ===
+// === impl WorkspaceLeases ===
 
 impl WorkspaceLeases {
     pub(super) fn count(&self) -> usize {
         self.lock().len()
     }
 
-    /// A name that no other session has.
+    /// A new session name.
     pub(super) fn new_session_name(&self) -> String {
         format!("admin-{}", self.last.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
-    /// The session of somebody who holds this workspace.
+    /// The caller behind a session, if it leases this workspace.
     pub(super) fn caller(&self, session: &str, workspace: &WorkspaceId) -> Option<Caller> {
         let open = self.lock();
         let (id, caller) = open.get(session)?;
@@ -87,12 +90,12 @@ impl WorkspaceLeases {
     }
 }
 
-// === impl Lease ===
+// === impl WorkspaceLease ===
 
 impl Drop for WorkspaceLease {
     fn drop(&mut self) {
         let left = self.admin.0.leases.lock().remove(&self.session);
-        // Outside the lock: a session that ends tells the engine.
+        // Dropped outside the lock: the end of a session calls into the engine.
         drop(left);
     }
 }
@@ -113,7 +116,8 @@ pub(super) async fn open(
     Ok(sse::response(hold(admin, opened, &whose, LogDelivery::Told)?.events()))
 }
 
-/// `POST /workspaces/{id}/hold`: one that is open already, for somebody who knows neither folder nor environment.
+/// `POST /workspaces/{id}/hold`: leases an open workspace, for a client that knows neither its folder nor its
+/// environment.
 pub(super) async fn hold_open(
     State(admin): State<AdminApi>,
     Path(id): Path<String>,
@@ -121,7 +125,7 @@ pub(super) async fn hold_open(
     Ok(sse::response(hold_existing(&admin, &id, LogDelivery::Told)?.events()))
 }
 
-/// The same for somebody who follows all that happens.
+/// A lease for a client of `GET /events`.
 pub(super) fn hold_with_events(admin: &AdminApi, id: &str) -> Result<LeaseFeed, AdminProblem> {
     hold_existing(admin, id, LogDelivery::Elsewhere)
 }
@@ -146,13 +150,13 @@ fn hold(
 ) -> Result<LeaseFeed, AdminProblem> {
     let id = opened.id.clone();
     let engine = &admin.0.engine;
-    // Before the session is there, so that nothing is missed.
+    // Subscribed before the session exists, so that no event is missed.
     let (changes, events) = (engine.changes(), engine.events());
     let session = admin.0.leases.new_session_name();
     let caller = engine.attach(&id, whose.to_session(session.clone()));
-    // The local principal's own connections are configured: nothing but the end of the workspace is in the way.
+    // Attaching the local principal fails only if the workspace has ended.
     let caller = caller.map_err(|_| AdminProblem::no_workspace(&id.to_string()))?;
-    // A person has come to look.
+    // A person is looking, so failed servers are retried at once.
     engine.retry_failed(&id);
     let strays = engine.session_questions(&caller);
     admin.0.leases.lock().insert(session.clone(), (id.clone(), caller));
@@ -162,7 +166,7 @@ fn hold(
     Ok(LeaseFeed { id, first: Some(first), changes, events, strays, asker, logs, _lease: lease })
 }
 
-// === impl Feed ===
+// === impl LeaseFeed ===
 
 impl LeaseFeed {
     pub(super) fn events(self) -> impl Stream<Item = Event> + Send + 'static {
@@ -172,7 +176,7 @@ impl LeaseFeed {
         })
     }
 
-    /// The next thing to tell; `None` once the engine has ended.
+    /// The next event; `None` once the engine has ended.
     async fn next(&mut self) -> Option<Event> {
         if let Some(first) = self.first.take() {
             return Some(first);
@@ -186,7 +190,7 @@ impl LeaseFeed {
                 Some(question) = self.strays.recv() => self.ask(question),
                 event = self.events.recv() => match event {
                     Ok(event) => self.log(&event),
-                    // What was missed may have been a log message; the snapshot is fetched on `changed`.
+                    // The lost events may have been log messages; the snapshot is fetched on `changed`.
                     Err(broadcast::error::RecvError::Lagged(_)) => {
                         Some(sse::event("resync", &json!({})))
                     }

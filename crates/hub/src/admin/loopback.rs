@@ -1,4 +1,7 @@
-//! The API on a port of this machine, to whoever has the token.
+//! The admin API and the console on a loopback port of this machine.
+//!
+//! Used by the hub command (port 7420, or a free one) and by `serve` (beside its faces). It does not check access
+//! itself (`access` does).
 
 use std::fmt;
 use std::io;
@@ -13,23 +16,23 @@ use tokio_util::sync::CancellationToken;
 use super::{AdminApi, AdminToken, AdminTokenError, access, routes};
 use switchboard_gateway::face::{self, FaceError, FaceOptions};
 
-/// The port that people know.
+/// The port that the documentation names.
 pub const DEFAULT_ADMIN_PORT: u16 = 7420;
 
-/// Where the API is now.
+/// The current address of the API, and the token that makes it leave that address.
 #[derive(Debug, Default)]
 pub(super) struct AdminAddress(Mutex<Option<(SocketAddr, CancellationToken)>>);
 
-/// Why the API is on no port.
+/// Why the API is not served on a port.
 #[derive(Debug, thiserror::Error)]
 pub enum LoopbackError {
-    /// There is no token.
+    /// The token cannot be read or created.
     #[error(transparent)]
     Token(#[from] AdminTokenError),
-    /// There is no port.
+    /// No port can be bound, or the system gave no randomness.
     #[error("cannot listen on this machine")]
     Listen(#[source] io::Error),
-    /// It cannot be served there.
+    /// The listener failed.
     #[error(transparent)]
     Face(#[from] FaceError),
 }
@@ -38,15 +41,15 @@ pub enum LoopbackError {
 pub struct AdminRoutes {
     routes: Router,
     shown: ConsoleAddressLease,
-    /// What to append to the address so that it lets one page in, once.
+    /// The suffix of the URL that lets one page in, once.
     pub invitation: String,
 }
 
-/// Where the console is besides its own port: what people were told first is what they are told again.
+/// Console addresses beside faces, oldest first: people get the one that was announced first.
 #[derive(Debug, Default)]
 pub(super) struct ConsoleAddresses(Mutex<Vec<Arc<str>>>);
 
-/// While it is held, the console is said to be at this place.
+/// Keeps a console address announced while held.
 #[derive(Debug)]
 #[must_use = "dropped, the console is not there any more"]
 pub struct ConsoleAddressLease {
@@ -57,13 +60,13 @@ pub struct ConsoleAddressLease {
 // === impl AdminRoutes ===
 
 impl AdminRoutes {
-    /// Faces with it beside them, and what is to be held while they are served.
+    /// Adds the routes to the options of faces; the returned lease is to be held while the faces are served.
     pub fn add_to_faces(self, options: FaceOptions) -> (FaceOptions, ConsoleAddressLease) {
         (FaceOptions { beside: self.routes, ..options }, self.shown)
     }
 }
 
-/// The invitation is not for logs.
+/// Without the invitation, which does not belong in logs.
 impl fmt::Debug for AdminRoutes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Beside").finish_non_exhaustive()
@@ -73,7 +76,7 @@ impl fmt::Debug for AdminRoutes {
 // === impl ConsoleAddresses ===
 
 impl ConsoleAddresses {
-    /// The place that is longest there.
+    /// The address that was announced first.
     pub(super) fn first(&self) -> Option<Arc<str>> {
         self.lock().first().cloned()
     }
@@ -111,10 +114,10 @@ impl AdminAddress {
     }
 }
 
-// === impl Admin ===
+// === impl AdminApi ===
 
 impl AdminApi {
-    /// Has the API leave this address for another; `false` if it is not there.
+    /// Makes the API leave `wanted` for another port; `false` if the API is not there.
     pub fn leave_address(&self, wanted: SocketAddr) -> bool {
         match &*self.0.port.lock() {
             Some((address, leave)) if *address == wanted => {
@@ -125,7 +128,7 @@ impl AdminApi {
         }
     }
 
-    /// Serves the API on `port`, else on a free one, until `stop`. The token is kept in `state`.
+    /// Serves the API on `port`, or on a free one, until `stop`. The token is stored in `state`.
     pub async fn serve(
         &self,
         port: u16,
@@ -137,14 +140,14 @@ impl AdminApi {
         while !stop.is_cancelled() {
             let listener = bind(port).await.map_err(LoopbackError::Listen)?;
             self.serve_at(listener, routes.clone(), stop.child_token()).await?;
-            // Somebody else wants the port.
+            // `leave_address` freed the port for a face, so take any other.
             port = 0;
         }
         Ok(())
     }
 
-    /// The same beside something else that is served at this address, where people of this machine find it at `url`;
-    /// absent where it is not for this machine alone.
+    /// Routes to serve beside a face at `address`, with the console at `url`; `None` if the address is not a loopback
+    /// one.
     pub async fn routes_for_address(
         &self,
         address: SocketAddr,
@@ -159,8 +162,8 @@ impl AdminApi {
         Ok(Some(AdminRoutes { routes, shown: ConsoleAddressLease::at(self, url), invitation }))
     }
 
-    /// Everything that is served to whoever has the token, and to our own pages: the API and the console. It has no
-    /// answer for other addresses, so that it may stand beside something else.
+    /// The API and the console behind the access check. Without a fallback route, so that the routes can be merged with
+    /// others.
     async fn routes_with_access(&self, state: &Path) -> Result<Router, LoopbackError> {
         let state = state.to_owned();
         let keeping = tokio::task::spawn_blocking(move || AdminToken::load_or_create(&state)).await;
@@ -184,7 +187,7 @@ impl AdminApi {
     }
 }
 
-/// The port, or any that is free.
+/// Binds `port`, or any free port if it is in use.
 async fn bind(port: u16) -> io::Result<TcpListener> {
     let at = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     match TcpListener::bind(at(port)).await {

@@ -1,12 +1,12 @@
-//! The admin API: the hub itself, as the command line, the terminal UI and the console see it.
+//! The admin API of a hub: HTTP/1.1 with JSON and server-sent events under `/api/v1`.
 //!
-//! HTTP/1.1 with JSON and server-sent events under `/api/v1`, served in two places: on the hub's private socket, after a
-//! [`ClientHello`](crate::socket::ClientHello) that wants it, and on a loopback port to whoever has the token that is kept in user
-//! state. `docs/reference/admin.md` lists every address.
+//! Served in two places: on the hub's private socket, after a [`ClientHello`](crate::socket::ClientHello) with purpose
+//! `admin`, and on a loopback port to requests with the token from user state. `docs/reference/admin.md` lists every
+//! address. A workspace, a call and an attendance of the question queue each live as long as the response that stands
+//! for them, and their number is bounded. No response holds a secret, and all texts of servers are sanitized.
 //!
-//! What is open here is bounded and ends with whoever opened it: a workspace, a call, a place at the queue of questions
-//! each live as long as the response that stands for them. Nothing here holds a secret, and all words of servers are
-//! cleaned. This module refuses to know how workspaces are made ([`WorkspaceHost`] does), and decides no permission.
+//! Used by the command line (through [`client`]), the terminal UI and the console. It does not create workspaces
+//! ([`WorkspaceHost`] does) and decides no permission (`core::permission` does).
 
 #![cfg(unix)]
 
@@ -70,22 +70,22 @@ struct Inner {
     host: Arc<dyn WorkspaceHost>,
     advice: Arc<dyn ErrorAdvice>,
     pulse: HubUsage,
-    /// Ends the hub.
+    /// Cancelled to stop the hub.
     stop: CancellationToken,
     leases: WorkspaceLeases,
     asked: WaitingQuestions,
     ring: EventRing,
     passes: ConsolePasses,
-    /// Where it is reached on this machine.
+    /// The loopback address of the API, while it is served.
     port: AdminAddress,
-    /// Where its console is besides.
+    /// Further addresses of the console, beside faces.
     places: ConsoleAddresses,
 }
 
-// === impl Admin ===
+// === impl AdminApi ===
 
 impl AdminApi {
-    /// The API of the hub whose `pulse` it is and which `stop` ends.
+    /// The API of the hub that `pulse` counts for and that `stop` ends.
     pub fn new(
         engine: Engine,
         host: Arc<dyn WorkspaceHost>,
@@ -108,33 +108,33 @@ impl AdminApi {
         }))
     }
 
-    /// Whether somebody has a workspace open through it.
+    /// Whether a client has a workspace open through the API.
     pub fn is_used(&self) -> bool {
         self.0.leases.count() > 0
     }
 
-    /// Counts the sessions of faces that are served beside it.
+    /// The counter for sessions of faces that are served beside the API.
     pub fn open_sessions(&self) -> OpenSessionCount {
         self.0.pulse.open_sessions.clone()
     }
 
-    /// Where it is reached on this machine, if it is.
+    /// The loopback address of the API, if it is served there.
     pub fn address(&self) -> Option<SocketAddr> {
         self.0.port.address()
     }
 
-    /// Where people find its console: where it is served to them, else where the API is.
+    /// The URL of the console: beside a face if it is served there, else at the loopback address.
     fn console_url(&self) -> Option<String> {
         let own = || self.address().map(|address| format!("http://{address}"));
         self.0.places.first().map(|url| url.to_string()).or_else(own)
     }
 
-    /// What to append to the address of the API so that it lets one page of the console in, once.
+    /// A new one-time invitation, as the suffix of the console's URL.
     fn new_invitation(&self) -> std::io::Result<String> {
         Ok(format!("/#{}", self.0.passes.invite()?))
     }
 
-    /// Every address of the API.
+    /// The routes of the API, without an access check.
     pub fn routes(&self) -> axum::Router {
         routes::routes(self.clone())
     }

@@ -1,8 +1,10 @@
-//! How a page of ours is let in: an invitation, good once, becomes a pass.
+//! Sign-in of console pages: a one-time invitation is exchanged for a pass.
 //!
-//! A pass has two halves. The browser keeps one as a cookie that no script reads; the page keeps the other and sends it
-//! in a header. A cookie alone opens nothing: browsers show those of one host to all its ports, and send them along with
-//! what other pages ask for. Only digests are kept.
+//! A pass has two halves. The browser keeps one as an `HttpOnly` cookie; the page keeps the other and sends it in a
+//! header. The cookie alone opens nothing: browsers send the cookies of a host to all its ports, and with requests of
+//! other pages. Only digests are stored, in memory.
+//!
+//! Used by `access`. It does not survive a restart of the hub.
 
 use std::collections::VecDeque;
 use std::io;
@@ -14,16 +16,16 @@ use tokio::time::Instant;
 
 use super::token::random_word;
 
-/// How long an invitation is good.
+/// How long an invitation is valid.
 const INVITATION_LIFETIME: Duration = Duration::from_secs(15 * 60);
-/// How long a pass is good that nobody uses.
+/// How long an unused pass is valid.
 const UNUSED_PASS_LIFETIME: Duration = Duration::from_secs(24 * 3600);
-/// Of each there are so many at most; the oldest make room.
+/// The most invitations, and the most passes; the oldest are dropped.
 const MAX_PASSES: usize = 64;
 
 type PassDigest = [u8; 32];
 
-/// Everybody who was invited or let in.
+/// All valid invitations and passes.
 #[derive(Debug, Default)]
 pub(super) struct ConsolePasses(Mutex<PassTables>);
 
@@ -40,16 +42,16 @@ struct StoredPass {
     used: Instant,
 }
 
-/// Both halves. `Debug` is not for it.
+/// Both halves of a pass. Has no `Debug`, so that it cannot be logged.
 pub(super) struct ConsolePass {
     pub(super) cookie: String,
     pub(super) proof: String,
 }
 
-// === impl Passes ===
+// === impl ConsolePasses ===
 
 impl ConsolePasses {
-    /// A word that lets one page in, once.
+    /// Creates an invitation that lets one page in, once.
     pub(super) fn invite(&self) -> io::Result<String> {
         let word = random_word()?;
         let mut books = self.lock();
@@ -57,7 +59,7 @@ impl ConsolePasses {
         Ok(word)
     }
 
-    /// Takes an invitation; `None` if it is none, or not any more.
+    /// Exchanges an invitation for a pass; `None` if the invitation is unknown, used or expired.
     pub(super) fn redeem_invitation(&self, word: &str) -> io::Result<Option<ConsolePass>> {
         let pass = ConsolePass { cookie: random_word()?, proof: random_word()? };
         let mut books = self.lock();
@@ -71,7 +73,7 @@ impl ConsolePasses {
         Ok(Some(pass))
     }
 
-    /// Whether these halves belong together.
+    /// Whether these two halves belong to one valid pass.
     pub(super) fn is_valid(&self, cookie: &str, proof: &str) -> bool {
         let (cookie, proof) = (digest(cookie), digest(proof));
         let mut books = self.lock();
@@ -98,7 +100,7 @@ fn push_bounded<T>(kept: &mut VecDeque<T>, one: T) {
     kept.push_back(one);
 }
 
-/// Digests are compared, whose bytes tell nothing about how much was right.
+/// Digests are stored and compared: the time of the comparison says nothing about the secret.
 fn digest(text: &str) -> PassDigest {
     Sha256::digest(text).into()
 }

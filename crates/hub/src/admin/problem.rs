@@ -1,4 +1,7 @@
-//! How a request is told no: what, where, and what to do.
+//! Error responses of the admin API, as `application/problem+json` with kind, title, detail and hint.
+//!
+//! Used by every route, by [`client`](super::client) and by `cli`. It does not cover failed calls (`core::remote`
+//! does).
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
@@ -10,74 +13,74 @@ use switchboard_wire::sanitize;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{title}")]
 pub struct AdminProblem {
-    /// Which kind; stable.
+    /// The kind; stable.
     pub kind: AdminProblemKind,
-    /// What went wrong, in a sentence.
+    /// The error, as a sentence.
     pub title: String,
     /// The HTTP status.
     pub status: u16,
-    /// Where, or why.
+    /// The cause, or the place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
-    /// What to do.
+    /// The next step for a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }
 
-/// Kinds of problem.
+/// Kinds of [`AdminProblem`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AdminProblemKind {
-    /// There is no such address.
+    /// The address does not exist.
     NoSuchAddress,
-    /// There is no such workspace.
+    /// The workspace does not exist.
     NoSuchWorkspace,
-    /// There is no such server.
+    /// The server does not exist.
     NoSuchServer,
-    /// There is no such question, or it was answered.
+    /// The question does not exist, or was answered.
     NoSuchQuestion,
-    /// There is no such remembered answer.
+    /// The remembered answer does not exist.
     NoSuchAnswer,
-    /// There is no such call, or it is not kept what it said.
+    /// The call does not exist, or its parameters and result are not kept.
     NoSuchCall,
-    /// The request cannot be understood.
+    /// The request cannot be parsed.
     Malformed,
-    /// The workspace, or its faces, cannot be opened as asked for, or files cannot be changed so.
+    /// The workspace or its faces cannot be opened as requested, or the files cannot be changed like this.
     Refused,
-    /// What is decided about is not what was shown.
+    /// The item has changed since it was shown.
     Changed,
-    /// Whoever asks shows nothing that lets them in.
+    /// The request has no valid token or pass.
     Unauthorized,
-    /// As many are open as may be.
+    /// A limit on open workspaces, questions or calls is reached.
     TooMany,
-    /// The page that asks is not one of ours.
+    /// `Origin` is not the hub's own address.
     Foreign,
-    /// Something took too long.
+    /// An operation timed out.
     TooSlow,
-    /// Something of ours failed.
+    /// The hub failed.
     Failed,
-    /// One that this version does not know.
+    /// A kind that this version does not know.
     #[serde(other)]
     Other,
 }
 
-// === impl Problem ===
+// === impl AdminProblem ===
 
 impl AdminProblem {
-    /// A problem of this kind.
+    /// Creates a problem with a sanitized title.
     pub fn new(kind: AdminProblemKind, title: impl Into<String>) -> Self {
         let title = sanitize::sanitize_line(&title.into()).into_owned();
         Self { kind, title, status: kind.status().as_u16(), detail: None, hint: None }
     }
 
-    /// With where, or why.
+    /// Adds the cause or the place.
     #[must_use]
     pub fn with_detail(mut self, detail: impl Into<String>) -> Self {
         self.detail = Some(sanitize::sanitize_line(&detail.into()).into_owned());
         self
     }
 
-    /// With what to do.
+    /// Adds the next step for a person.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(sanitize::sanitize_line(&hint.into()).into_owned());
@@ -117,7 +120,7 @@ impl AdminProblem {
 impl IntoResponse for AdminProblem {
     fn into_response(self) -> Response {
         let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::BAD_REQUEST);
-        // Strings and numbers: there is nothing in it that could fail.
+        // Strings and numbers only, so serializing cannot fail.
         let text = serde_json::to_vec(&self).unwrap_or_default();
         let mut response = Response::new(Body::from(text));
         *response.status_mut() = status;
@@ -127,7 +130,7 @@ impl IntoResponse for AdminProblem {
     }
 }
 
-// === impl Kind ===
+// === impl AdminProblemKind ===
 
 impl AdminProblemKind {
     fn status(self) -> StatusCode {

@@ -1,4 +1,7 @@
-//! Questions, as whoever may answer them sees them.
+//! Routes under `/questions`, and [`QuestionInfo`], the JSON form of a question.
+//!
+//! Used by `routes`, `events`, `lease` and `call`, and by `cli` to show questions. It does not keep questions: the
+//! queue is in `core::engine`, those of a call or a lease are in `waiting_questions`.
 
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
@@ -15,28 +18,28 @@ use super::AdminApi;
 use super::problem::{AdminProblem, AdminProblemKind};
 use super::routes::{JsonBody, json};
 
-/// What the names of questions in the queue begin with.
+/// The prefix of ids of questions in the queue.
 const QUEUE_ID_PREFIX: &str = "q";
-/// Members that are words for people.
+/// Members with text for people, which are sanitized.
 const TEXT_MEMBERS: [&str; 3] = ["message", "title", "description"];
 
-/// A question.
+/// A question that waits for an answer.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct QuestionInfo {
-    /// Names it.
+    /// The id of the question.
     pub id: String,
-    /// The server it comes from.
+    /// The server that asks.
     pub server: String,
-    /// The client whose call it is, as it calls itself, where that is known.
+    /// The name of the client that made the call, where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
-    /// What is asked: `kind` is `permission`, `elicitation` or `sampling`.
+    /// The question: `kind` is `permission`, `elicitation` or `sampling`.
     pub about: Raw,
-    /// How long it has waited, of one in the queue.
+    /// How long a question of the queue has waited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waited_millis: Option<u64>,
-    /// How long it goes on waiting before it is answered with *cancel*, of one in the queue.
+    /// How long a question of the queue will wait before it is answered with *cancel*.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_millis: Option<u64>,
 }
@@ -95,7 +98,7 @@ pub(super) async fn answer(
     if was_there { Ok(StatusCode::NO_CONTENT.into_response()) } else { Err(gone()) }
 }
 
-/// What is asked, with clean words, and without what a server would fill into a field that is kept secret.
+/// The question with sanitized texts, and without default values for secret fields.
 fn redact_question(about: &QuestionKind) -> Raw {
     let mut value = serde_json::to_value(about).unwrap_or_default();
     redact_value(&mut value);
@@ -122,7 +125,7 @@ fn redact_value(value: &mut Value) {
     }
 }
 
-/// Whether a field of a form is one whose value nobody should see.
+/// Whether a field of a form holds a secret.
 fn is_secret(field: &Map<String, Value>) -> bool {
     field.get("writeOnly") == Some(&Value::Bool(true))
         || field.get("format").and_then(Value::as_str) == Some("password")

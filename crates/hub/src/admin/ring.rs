@@ -1,4 +1,6 @@
-//! The latest events, numbered, for whoever was away for a moment.
+//! A ring of the latest 1,024 events, numbered, for clients that reconnect with `Last-Event-ID`.
+//!
+//! Used by `events`. It records from the first follower on. It does not format events (`events::event_json` does).
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -12,20 +14,20 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::events;
 
-/// How many are kept.
+/// How many events are kept.
 const MAX_EVENTS_KEPT: usize = 1024;
 
-/// What has happened since somebody first asked.
+/// The events since the first client followed.
 #[derive(Debug, Default)]
 pub(super) struct EventRing {
     shared: Arc<Shared>,
-    /// Writes down what happens, from the first reader on.
+    /// The task that records events, started by the first reader.
     recording: OnceLock<AbortOnDropHandle<()>>,
 }
 
 #[derive(Debug)]
 struct Shared {
-    /// Numbers of another hub mean nothing here.
+    /// The first part of every id: numbers of another hub are not valid here.
     epoch: String,
     kept: Mutex<RingEvents>,
     told: broadcast::Sender<Arc<RecordedEvent>>,
@@ -37,7 +39,7 @@ struct RingEvents {
     events: VecDeque<Arc<RecordedEvent>>,
 }
 
-/// One of them.
+/// One recorded event.
 #[derive(Debug)]
 pub(super) struct RecordedEvent {
     id: String,
@@ -46,18 +48,18 @@ pub(super) struct RecordedEvent {
     pub(super) data: String,
 }
 
-/// What a reader gets first, and then.
+/// The missed events of one reader, and a receiver for new ones.
 pub(super) struct RingReader {
-    /// Whether something in between is lost, and everything has to be looked at anew.
+    /// Whether events in between are lost, so that the reader has to fetch everything again.
     pub(super) is_torn: bool,
     pub(super) missed: Vec<Arc<RecordedEvent>>,
     pub(super) coming: broadcast::Receiver<Arc<RecordedEvent>>,
 }
 
-// === impl Ring ===
+// === impl EventRing ===
 
 impl EventRing {
-    /// Follows from now on, and from the event of this id where somebody has it.
+    /// Follows from now on, or from the event with the id `after` if it is still kept.
     pub(super) fn follow(&self, engine: &Engine, after: Option<&str>) -> RingReader {
         self.recording.get_or_init(|| {
             let recording = record(Arc::clone(&self.shared), engine.events(), engine.calls());
@@ -109,11 +111,11 @@ impl Shared {
             kept.events.pop_front();
         }
         kept.events.push_back(Arc::clone(&told));
-        // Nobody may be there to hear it.
+        // Without readers the send fails, which is fine.
         let _ = self.told.send(told);
     }
 
-    /// Under the lock, so that nothing falls between what was missed and what comes.
+    /// Subscribes under the lock, so that no event falls between the missed and the new ones.
     fn read_after(&self, after: Option<&str>) -> RingReader {
         let kept = self.lock();
         let coming = self.told.subscribe();

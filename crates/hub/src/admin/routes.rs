@@ -1,4 +1,7 @@
-//! Which address is what.
+//! The router of the admin API: every path under `/api/v1`, its handler, and helpers for JSON bodies and queries.
+//!
+//! Used by `socket::admin_http` through [`AdminApi::routes`] and by `access`. It does not check tokens (`access` does);
+//! it refuses requests of foreign web pages.
 
 use std::time::Duration;
 
@@ -29,43 +32,43 @@ const MAX_BODY_BYTES: usize = 16 << 20;
 /// How long a body may take to arrive.
 const BODY_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How the hub is.
+/// The body of `GET /status`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AdminStatus {
-    /// Its version.
+    /// The hub's version.
     pub version: String,
-    /// Its process.
+    /// The hub's process id.
     pub pid: u32,
-    /// When it began to listen, in seconds since 1970.
+    /// When the hub began to listen, in seconds since 1970.
     pub since: u64,
     /// Clients that speak MCP now.
     pub clients: usize,
-    /// Who they are; a thousand of them at most.
+    /// These clients; a thousand at most.
     #[serde(default)]
     pub attached: Vec<AttachedClient>,
-    /// Calls in flight.
+    /// Running calls.
     pub calls: usize,
-    /// Sessions that are open over the network, whether or not their clients are still there.
+    /// Open sessions of the network faces, whether or not their clients are still connected.
     #[serde(default)]
     pub sessions: usize,
-    /// Workspaces that are open.
+    /// Open workspaces.
     pub workspaces: usize,
-    /// Questions that wait in the queue.
+    /// Questions in the queue.
     pub questions: usize,
-    /// Where this API is on this machine, if it is.
+    /// The URL of this API on the loopback port, if it is served there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
 }
 
-/// The JSON of a body that is no longer than `MOST`.
+/// A JSON body of at most `MOST` bytes.
 pub(super) struct JsonBody<T, const MOST: usize = MAX_BODY_BYTES>(pub(super) T);
 
-/// The API alone, for whoever is known already.
+/// The API for peers that are authenticated already, with 404 for other paths.
 pub(super) fn routes(admin: AdminApi) -> Router {
     api(admin).fallback(not_found)
 }
 
-/// The API, without an answer for other addresses.
+/// The API, without a fallback for other paths.
 pub(super) fn api(admin: AdminApi) -> Router {
     let api = Router::new()
         .route("/status", get(status))
@@ -113,7 +116,7 @@ pub(super) async fn not_found(uri: Uri) -> AdminProblem {
     .with_hint("see `docs/reference/admin.md`; every address begins with `/api/v1/`")
 }
 
-/// A page may ask only if it came from this very address. There is no sharing with other pages, whatever they hold.
+/// Refuses requests of web pages from other origins, whatever token or cookie they hold.
 async fn refuse_foreign_pages(request: Request, next: Next) -> Response {
     let headers = request.headers();
     let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default());
@@ -156,14 +159,14 @@ async fn workspaces(State(admin): State<AdminApi>) -> Response {
     json(StatusCode::OK, &value!({ "workspaces": open_workspaces(&admin) }))
 }
 
-/// Those that the engine still has.
+/// The host's workspaces that the engine still has.
 fn open_workspaces(admin: &AdminApi) -> Vec<WorkspaceSummary> {
     let mut sites = admin.0.host.workspaces();
     sites.retain(|site| admin.0.engine.snapshot(&WorkspaceId::from(&*site.id)).is_some());
     sites
 }
 
-/// The answer is written before the end is called for.
+/// `POST /stop`. The response counts as a call, so the hub drains until it is written.
 async fn stop(State(admin): State<AdminApi>) -> Response {
     let text = Bytes::from(value!({ "stopping": true, "pid": std::process::id() }).to_string());
     let counted = admin.0.pulse.count_call();
@@ -195,18 +198,18 @@ pub(super) fn json_text(status: StatusCode, text: Vec<u8>) -> Response {
     response
 }
 
-/// What stands behind `?` under this name.
+/// The first value of a query parameter.
 pub(super) fn query_param(uri: &Uri, name: &str) -> Option<String> {
     query_params(uri, name).next()
 }
 
-/// The same where it may stand more than once.
+/// All values of a query parameter.
 pub(super) fn query_params(uri: &Uri, name: &str) -> impl Iterator<Item = String> {
     let pairs = url::form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes());
     pairs.filter(move |(key, _)| key == name).map(|(_, value)| value.into_owned())
 }
 
-// === impl Body ===
+// === impl JsonBody ===
 
 impl<S: Send + Sync, T: DeserializeOwned, const MOST: usize> FromRequest<S> for JsonBody<T, MOST> {
     type Rejection = AdminProblem;

@@ -1,4 +1,6 @@
-//! What can be asked of a workspace that is open: how it looks, a server anew, its processes, its log.
+//! Routes that read an open workspace: snapshot, servers, catalog, processes, logs; and check and reconnect.
+//!
+//! Used by `routes`. It does not change configuration files (`files` does).
 
 use std::time::Duration;
 
@@ -21,10 +23,10 @@ use super::problem::{AdminProblem, AdminProblemKind};
 use super::routes::{json, query_param};
 use super::sse;
 
-/// Lines of a log that are shown unless asked otherwise, and at most.
+/// Lines of a log that are returned by default, and at most.
 const DEFAULT_LOG_LINES: usize = 100;
 const MAX_LOG_LINES: usize = 10_000;
-/// How long a connection may take to begin anew: the old one is closed first.
+/// How long a reconnect may take to begin: the old connection is closed first.
 const RECONNECT_BEGIN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// `GET /workspaces/{id}/snapshot`.
@@ -38,7 +40,7 @@ pub(super) async fn snapshot(
     .await
 }
 
-/// `GET /workspaces/{id}/servers`: the snapshot without the catalog, which is most of it.
+/// `GET /workspaces/{id}/servers`: the snapshot without the catalog, which is its largest part.
 pub(super) async fn list(
     State(admin): State<AdminApi>,
     Path(id): Path<String>,
@@ -64,7 +66,7 @@ pub(super) async fn catalog(
     .await
 }
 
-/// Tells of a workspace as it is now.
+/// Serializes the current snapshot of a workspace with `tell`.
 async fn snapshot_response(
     admin: &AdminApi,
     id: &str,
@@ -75,7 +77,7 @@ async fn snapshot_response(
     let snapshot = admin.0.engine.snapshot(&workspace);
     let snapshot = snapshot.ok_or_else(|| AdminProblem::no_workspace(id))?;
     let advice = admin.0.advice.clone();
-    // A catalog may hold ten thousand definitions.
+    // On a blocking thread: a catalog may hold ten thousand definitions.
     let told = tokio::task::spawn_blocking(move || tell(&snapshot, &*advice));
     let failed = |why: String| {
         AdminProblem::new(AdminProblemKind::Failed, "the snapshot cannot be told").with_detail(why)
@@ -85,8 +87,8 @@ async fn snapshot_response(
     Ok(super::routes::json_text(StatusCode::OK, text))
 }
 
-/// `POST /workspaces/{id}/check`: servers that are down are tried again, and connected ones are asked whether they
-/// still answer. The answer comes when a snapshot shows the attempts and the answers.
+/// `POST /workspaces/{id}/check`: retries servers that are down, and pings connected ones. The response is sent when a
+/// snapshot shows the attempts and the answers.
 pub(super) async fn check(
     State(admin): State<AdminApi>,
     Path(id): Path<String>,
@@ -114,7 +116,7 @@ pub(super) async fn reconnect(
     if !engine.reconnect_server(&workspace, &name) {
         return Err(AdminProblem::no_server(&name));
     }
-    // Whoever looks after the answer is to see the new attempt, and not what was before it.
+    // A client that fetches a snapshot after the response must see the new attempt, not the old state.
     let begun = async {
         while let Ok(event) = events.recv().await {
             let is_it = event.server == name && event.workspaces.contains(&workspace);
@@ -130,7 +132,7 @@ pub(super) async fn reconnect(
     Ok(StatusCode::ACCEPTED.into_response())
 }
 
-/// `GET /workspaces/{id}/servers/{name}/processes`: read when somebody asks, and never for a snapshot.
+/// `GET /workspaces/{id}/servers/{name}/processes`: read on request only, never for a snapshot.
 pub(super) async fn processes(
     State(admin): State<AdminApi>,
     Path((id, name)): Path<(String, String)>,
@@ -169,7 +171,7 @@ pub(super) async fn logs(
     let lines = query_param(&uri, "lines")
         .and_then(|lines| lines.parse().ok())
         .unwrap_or(DEFAULT_LOG_LINES);
-    // Followed from before the end is read, so that no line falls between the two.
+    // Followed before the end is read, so that no line falls between the two.
     let follow = match query_param(&uri, "follow") {
         Some(_) => Some(logs.follow(&name, &place).await.map_err(failed)?),
         None => None,
@@ -182,7 +184,7 @@ pub(super) async fn logs(
     }
 }
 
-/// The end of a log, then what is added to it. A line that was written in between comes twice rather than never.
+/// The end of a log, then its new lines. A line written in between is sent twice rather than never.
 fn follow_response(lines: &[String], follow: LogFollower) -> Response {
     let first = sse::event("lines", &value!({ "lines": lines }));
     let state = (Some(first), follow);

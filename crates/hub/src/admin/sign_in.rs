@@ -1,4 +1,6 @@
-//! Signing in to a server and out of it.
+//! Routes `sign-in` and `sign-out` of a server.
+//!
+//! Used by `routes`. It does not run the OAuth flow (`auth` does, through `core::connection`).
 
 use axum::extract::{Path, State};
 use axum::response::Response;
@@ -13,8 +15,8 @@ use super::AdminApi;
 use super::problem::{AdminProblem, AdminProblemKind};
 use super::routes::json;
 
-/// `POST /workspaces/{id}/servers/{name}/sign-in`: where somebody goes on. Nobody waits for them here; the server's
-/// state says when they are done.
+/// `POST /workspaces/{id}/servers/{name}/sign-in`: the URL at which the person continues. The response does not wait
+/// for the sign-in; the server's state shows when it is complete.
 pub(super) async fn begin(
     State(admin): State<AdminApi>,
     Path((id, name)): Path<(String, String)>,

@@ -1,14 +1,16 @@
-//! What people paste: an entry, or a file's worth of them, as clients' documentation shows it.
+//! Parses configuration that a person pastes: one entry, or a file with a list of servers.
+//!
+//! Used by `files` for `POST /servers`. It does not write files.
 
 use serde_json::{Value, json};
 use switchboard_config::{SourceOrigin, parse_entry};
 
 use super::problem::AdminProblem;
 
-/// The members that files of clients keep their servers in.
+/// The members under which clients' files list their servers.
 const SERVER_LIST_KEYS: [&str; 3] = ["mcpServers", "servers", "context_servers"];
 
-/// The servers in a text, each with its name. An entry alone needs one.
+/// The servers in a text, each with its name. A single entry needs `name`.
 pub(super) fn parse_snippet(
     text: &str,
     name: Option<&str>,
@@ -29,7 +31,7 @@ pub(super) fn parse_snippet(
     Ok(servers)
 }
 
-/// The entry of a server that is somewhere else.
+/// The entry of a remote server with this URL.
 pub(super) fn entry_from_url(url: &str) -> Result<Value, AdminProblem> {
     let parsed = url::Url::parse(url.trim());
     match parsed.as_ref().map(url::Url::scheme) {

@@ -1,4 +1,7 @@
-//! The token that opens the API on this machine: one line in a private file in user state.
+//! The bearer token of the admin API: one line in a private file in user state.
+//!
+//! Used by `loopback` and `access`; `passes` uses `random_word`. It does not expire: a person replaces it by deleting
+//! the file.
 
 use std::fmt;
 use std::fs;
@@ -10,33 +13,33 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use nix::unistd::geteuid;
 use sha2::{Digest as _, Sha256};
 
-/// Its file in user state.
+/// The name of the token's file in user state.
 const TOKEN_FILE: &str = "admin-token";
 /// Bytes of randomness.
 const TOKEN_BYTES: usize = 32;
 
-/// The token. It is made once and kept, so that what was told it still works tomorrow.
+/// The token. Created once and stored, so that programs that know it work after a restart too.
 #[derive(Clone)]
 pub struct AdminToken {
     text: String,
     path: PathBuf,
 }
 
-/// Why there is no token.
+/// Why the token could not be created.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot keep the admin token in `{}`", path.display())]
 pub struct AdminTokenError {
     /// The file.
     pub path: PathBuf,
-    /// What the system said.
+    /// The error of the system.
     #[source]
     pub source: io::Error,
 }
 
-// === impl Token ===
+// === impl AdminToken ===
 
 impl AdminToken {
-    /// The token that is kept in `state`, made where there is none that only we can read. May block.
+    /// Loads the token from `state`, or creates one if there is none that only this user can read. May block.
     pub fn load_or_create(state: &Path) -> Result<Self, AdminTokenError> {
         let path = state.join(TOKEN_FILE);
         let failed = |source| AdminTokenError { path: path.clone(), source };
@@ -47,25 +50,25 @@ impl AdminToken {
         Ok(Self { text, path })
     }
 
-    /// Where it is kept.
+    /// The path of the token's file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether this is it. Digests are compared, whose bytes tell nothing about how much was right.
+    /// Whether `given` is the token. Digests are compared: the time of the comparison says nothing about the token.
     pub(super) fn matches(&self, given: &str) -> bool {
         Sha256::digest(given) == Sha256::digest(&self.text)
     }
 }
 
-/// Where it is, never what it is.
+/// Shows the path, never the token.
 impl fmt::Debug for AdminToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Token").field("path", &self.path).finish_non_exhaustive()
     }
 }
 
-/// A token that others may have read is none.
+/// Reads the token; `None` if other users could have read or written its file.
 fn read(path: &Path) -> Option<String> {
     let found = fs::symlink_metadata(path).ok()?;
     let is_private = found.is_file()
@@ -77,7 +80,7 @@ fn read(path: &Path) -> Option<String> {
     is_whole.then_some(text)
 }
 
-/// A word that nobody guesses.
+/// A random text of 256 bits, base64.
 pub(super) fn random_word() -> io::Result<String> {
     let mut bytes = [0; TOKEN_BYTES];
     getrandom::fill(&mut bytes).map_err(io::Error::other)?;
@@ -87,7 +90,7 @@ pub(super) fn random_word() -> io::Result<String> {
 fn create(state: &Path, path: &Path) -> io::Result<String> {
     let text = random_word()?;
     fs::create_dir_all(state)?;
-    // Such files are private from the start, and take the place of what is there in one step.
+    // A temporary file has mode 0600 from the start, and `persist` replaces the old file atomically.
     let mut file = tempfile::NamedTempFile::new_in(state)?;
     writeln!(file, "{text}")?;
     file.persist(path)?;

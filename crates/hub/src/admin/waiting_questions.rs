@@ -1,4 +1,7 @@
-//! Questions that were put to whoever follows a call or holds a workspace, until they answer.
+//! Questions that a client of the admin API received with a call or a lease, until the client answers.
+//!
+//! Used by `call` and `lease` (to hold questions) and `questions` (to answer them). It does not hold the question queue
+//! (`core::engine` does).
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,12 +10,12 @@ use switchboard_core::dispatch::{PendingQuestion, QuestionAnswer};
 
 use super::AdminApi;
 
-/// The most that wait at once; past it they are cancelled.
+/// The most waiting questions at once; further ones are cancelled.
 const MAX_WAITING_QUESTIONS: usize = 256;
-/// What their names begin with. Those of the queue begin otherwise.
+/// The prefix of their ids, different from the prefix of the queue.
 const QUESTION_ID_PREFIX: &str = "c";
 
-/// The questions that wait.
+/// All waiting questions.
 #[derive(Debug, Default)]
 pub(super) struct WaitingQuestions(Mutex<QuestionTable>);
 
@@ -22,7 +25,7 @@ struct QuestionTable {
     questions: HashMap<u64, PendingQuestion>,
 }
 
-/// The questions of one asker. Dropped, they count as cancelled.
+/// The questions of one call or lease. Dropped, they are cancelled.
 pub(super) struct QuestionHolder {
     admin: AdminApi,
     mine: Vec<u64>,
@@ -31,7 +34,7 @@ pub(super) struct QuestionHolder {
 // === impl WaitingQuestions ===
 
 impl WaitingQuestions {
-    /// Answers a question; `false` if none of that name waits.
+    /// Answers a question; `false` if no question with this id waits.
     pub(super) fn answer(&self, id: &str, reply: QuestionAnswer) -> bool {
         let number = id.strip_prefix(QUESTION_ID_PREFIX).and_then(|number| number.parse().ok());
         let question = number.and_then(|number: u64| self.lock().questions.remove(&number));
@@ -56,7 +59,7 @@ impl QuestionHolder {
         Self { admin, mine: Vec::new() }
     }
 
-    /// Keeps a question until it is answered, and names it. `None` where too many wait: it is cancelled.
+    /// Holds a question until it is answered, and returns its id. `None` if too many wait: the question is cancelled.
     pub(super) fn hold(&mut self, question: PendingQuestion) -> Option<String> {
         let mut waiting = self.admin.0.asked.lock();
         waiting.questions.retain(|_, question| !question.is_moot());

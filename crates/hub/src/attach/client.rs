@@ -1,4 +1,7 @@
-//! The client's end.
+//! The link to the client of `connect`, with one message of read-ahead.
+//!
+//! Used by `relay` and `reconnect`. It does not parse messages, except to tell requests from notifications while no hub
+//! is connected.
 
 use bytestring::ByteString;
 use switchboard_wire::{
@@ -7,34 +10,34 @@ use switchboard_wire::{
     link::{LinkFrame, LinkReader, LinkWriter, pair::LinkEnd},
 };
 
-/// The client's two halves, and what has been read ahead.
+/// Writer and reader of the client's link.
 pub(super) struct ClientLink {
     pub(super) writer: LinkWriter,
     pub(super) incoming: ClientReader,
 }
 
-/// What the client sends.
+/// The reader, with at most one frame read ahead.
 pub(super) struct ClientReader {
     reader: LinkReader,
     ahead: Option<LinkFrame>,
     ended: bool,
 }
 
-// === impl Client ===
+// === impl ClientLink ===
 
 impl ClientLink {
     pub(super) fn new((writer, reader): LinkEnd) -> Self {
         Self { writer, incoming: ClientReader { reader, ahead: None, ended: false } }
     }
 
-    /// Tells the client something; one that is gone hears nothing.
+    /// Sends a message to the client; a closed client is only logged.
     pub(super) async fn send(&self, text: ByteString) {
         if let Err(error) = self.writer.send(text).await {
             tracing::debug!(%error, "the client is gone");
         }
     }
 
-    /// Whether it has closed its end, and nothing is left of what it sent.
+    /// Whether the client has closed its end and every frame was taken.
     pub(super) fn is_gone(&self) -> bool {
         self.incoming.ended && self.incoming.ahead.is_none()
     }
@@ -43,13 +46,13 @@ impl ClientLink {
 // === impl ClientReader ===
 
 impl ClientReader {
-    /// The next thing; `None` once the client has closed. Safe to cancel.
+    /// The next frame; `None` once the client has closed. Cancel-safe.
     pub(super) async fn next(&mut self) -> Option<LinkFrame> {
         self.peek().await;
         self.ahead.take()
     }
 
-    /// Waits until there is something to take, or nothing more to come. Safe to cancel.
+    /// Waits until a frame is read ahead or the client has closed. Cancel-safe.
     pub(super) async fn peek(&mut self) {
         if self.ahead.is_some() || self.ended {
             return;
@@ -64,12 +67,12 @@ impl ClientReader {
         }
     }
 
-    /// Whether something was read ahead.
+    /// Whether a frame was read ahead.
     pub(super) fn is_waiting(&self) -> bool {
         self.ahead.is_some()
     }
 
-    /// Whether what was read ahead wants an answer.
+    /// Whether the frame that was read ahead expects an answer.
     pub(super) fn is_request(&self) -> bool {
         let Some(LinkFrame::Text(text)) = &self.ahead else {
             return false;
@@ -80,7 +83,7 @@ impl ClientReader {
         )
     }
 
-    /// What was read ahead.
+    /// Takes the frame that was read ahead.
     pub(super) fn take(&mut self) -> Option<LinkFrame> {
         self.ahead.take()
     }

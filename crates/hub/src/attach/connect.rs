@@ -1,4 +1,7 @@
-//! Finding the hub, or starting it.
+//! Connects to the hub's socket, starts a hub if none listens, and sends the hello.
+//!
+//! Used by `attach` and `reconnect`; `requests` and `hello_stream` use `dial`. It does not relay messages (`relay`
+//! does) and does not spawn the process itself (`start` does).
 
 use std::{io, path::Path, pin::Pin, process::ExitStatus, time::Duration};
 
@@ -15,35 +18,35 @@ use crate::socket::{
     self, ClientHello, FileLock, HelloRefusal, HelloRefusalKind, HelloReply, HubInfo, is_own_user,
 };
 
-/// How often a socket is tried while a hub is starting.
+/// How often the socket is tried while a hub is starting.
 const CONNECT_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// A hub that has let us in.
+/// The link to a hub that accepted the hello.
 pub(super) struct HubLink {
-    /// The hub's version, once it has said it.
+    /// The hub's version; empty until the hub has replied.
     pub(super) version: String,
     pub(super) writer: LinkWriter,
     pub(super) reader: LinkReader,
-    /// Must be polled; ends when the writer is gone.
+    /// Writes to the socket. Must be polled; ends when the writer is dropped.
     pub(super) writing: Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
-/// What came of an attempt to connect.
+/// The outcome of an attempt to connect.
 pub(super) enum DialOutcome {
     Somebody(UnixStream),
     Nobody,
-    /// Somebody, who has more callers waiting than fit.
+    /// A hub listens, but its accept queue is full.
     Full,
 }
 
-/// Lets us in, or not now.
+/// The outcome of a hello.
 enum GreetOutcome<T> {
     Yes(T),
-    /// It is going, or gone.
+    /// The hub is ending, or closed the connection.
     Leaving,
 }
 
-/// Finds a hub or starts one, and says hello.
+/// Finds a hub or starts one, and sends the hello.
 pub(super) async fn connect_or_start(options: &AttachOptions) -> Result<HubLink, HubAttachError> {
     let mut search = HubSearch::new(options);
     loop {
@@ -55,37 +58,38 @@ pub(super) async fn connect_or_start(options: &AttachOptions) -> Result<HubLink,
     }
 }
 
-/// Finds a hub or starts one, and leaves it at that.
+/// Finds a hub or starts one, without a hello.
 pub async fn ensure_running(options: &AttachOptions) -> Result<(), HubAttachError> {
     HubSearch::new(options).connect().await.map(drop)
 }
 
-/// Looks for a hub, and starts one where there is none.
+/// A search for a hub, which starts one if none listens.
 struct HubSearch<'a> {
     options: &'a AttachOptions,
     deadline: Instant,
     starting: Option<StartingHub>,
 }
 
-/// What was not found.
+/// Why the last attempt reached no hub.
 enum NotReached {
-    /// Nobody is there.
+    /// No hub listens.
     Hub,
-    /// Somebody is, who has no time.
+    /// A hub listens, but its accept queue is full.
     Room,
 }
 
-// === impl Search ===
+// === impl HubSearch ===
 
 impl<'a> HubSearch<'a> {
     fn new(options: &'a AttachOptions) -> Self {
         Self { options, deadline: Instant::now() + options.timing.start, starting: None }
     }
 
-    /// Whoever listens.
+    /// Connects to the hub, once one listens.
     async fn connect(&mut self) -> Result<UnixStream, HubAttachError> {
         loop {
-            // Looked at before the socket: a hub that found another one there ends, and the other one answers.
+            // Read before the socket is tried: a started hub that found another hub exits, and then that other hub
+            // answers.
             let ended = self.starting.as_mut().and_then(StartingHub::exit_status);
             let missing = match dial(&self.options.place.socket_path()).await? {
                 DialOutcome::Somebody(stream) => return Ok(stream),
@@ -96,7 +100,7 @@ impl<'a> HubSearch<'a> {
         }
     }
 
-    /// Starts a hub if that was not done yet, and gives it a moment.
+    /// Starts a hub unless this search already did, and sleeps for one poll interval.
     async fn wait(
         &mut self,
         ended: Option<ExitStatus>,
@@ -120,7 +124,7 @@ impl<'a> HubSearch<'a> {
     }
 }
 
-/// Starts a hub, unless somebody else is at it or has just done so.
+/// Starts a hub, unless another process is starting one or has just done so.
 async fn start(options: &AttachOptions) -> Result<Option<StartingHub>, HubAttachError> {
     let Some(lock) = FileLock::take(&options.place.start_lock_path())? else {
         return Ok(None);
@@ -144,7 +148,7 @@ pub(super) async fn dial(path: &Path) -> Result<DialOutcome, HubAttachError> {
     }
 }
 
-/// Says hello for a client that wants to speak MCP.
+/// Sends the hello of a client that wants MCP.
 async fn greet(
     options: &AttachOptions,
     stream: UnixStream,
@@ -167,7 +171,7 @@ async fn greet(
     Ok(GreetOutcome::Yes(reached))
 }
 
-/// A link to whoever answered, if it is us: what the hello holds is for nobody else.
+/// Opens a link to the peer, if the peer runs as our user: the hello holds environment variables.
 pub(super) fn open_link(
     path: &Path,
     stream: UnixStream,
@@ -185,7 +189,7 @@ pub(super) fn open_link(
     Ok(HubLink { version: String::new(), writer, reader, writing: Box::pin(writing) })
 }
 
-/// Says hello and reads the answer; `None` if the other side is gone.
+/// Sends the hello and reads the reply; `None` if the peer has closed.
 pub(super) async fn send_hello<T: DeserializeOwned>(
     hub: &mut HubLink,
     hello: &ClientHello,
@@ -199,7 +203,7 @@ pub(super) async fn send_hello<T: DeserializeOwned>(
     };
     let answer = tokio::select! {
         answer = timeout(patience, answer) => answer,
-        // A peer that no longer reads may still have said why.
+        // A peer that no longer reads may have sent a refusal before.
         () = &mut hub.writing => timeout(patience, hub.reader.next()).await,
     };
     let not_a_hub = |fault| HubAttachError::NotAHub { path: path.to_owned(), fault };

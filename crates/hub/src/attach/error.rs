@@ -1,4 +1,7 @@
-//! Why a client could not be attached, or no longer is.
+//! Errors of `attach`: a client could not be attached to a hub, or lost it for good.
+//!
+//! Used by the whole of [`crate::attach`] and [`crate::admin::client`]; `cli` prints them. It does not cover errors of
+//! single calls (`socket::call_errors` does).
 
 use std::{io, path::PathBuf, process::ExitStatus, time::Duration};
 
@@ -6,34 +9,34 @@ use switchboard_wire::sanitize;
 
 use crate::socket::{self, HelloRefusal, HelloRefusalKind};
 
-/// Why there is no hub to speak with.
+/// Why no hub can be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HubAttachError {
-    /// We are a server of the very hub that we were to attach to.
+    /// This process is itself a server of the hub that it was to attach to.
     #[error("`connect` was started by a hub, as one of its servers; that would be a loop")]
     Loop,
-    /// The socket has no place.
+    /// The socket cannot be placed, locked or connected to.
     #[error("the hub's socket cannot be used")]
     Socket(#[from] socket::SocketError),
-    /// The hub said no.
+    /// The hub refused the hello.
     #[error("the hub refused: {}", sanitize::sanitize_line(&.0.message))]
     Refused(HelloRefusal),
-    /// Somebody listens there and says nothing.
+    /// A process listens on the socket and does not answer.
     #[error("the hub does not answer (waited {after:?})")]
     Silent {
-        /// How long was waited.
+        /// How long the client waited.
         after: Duration,
     },
-    /// What listens there is no hub of ours.
+    /// The process that listens on the socket is not a hub of this user.
     #[error("what listens on `{}` {fault}", path.display())]
     NotAHub {
         /// The socket.
         path: PathBuf,
-        /// How it can be told.
+        /// The reason, as the rest of a sentence about the socket.
         fault: &'static str,
     },
-    /// The hello cannot be sent.
+    /// The hello cannot be serialized.
     #[error("the hello cannot be written as JSON")]
     Hello(#[source] serde_json::Error),
     /// The hub's program could not be started.
@@ -41,42 +44,41 @@ pub enum HubAttachError {
     Start {
         /// The program.
         program: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         #[source]
         source: io::Error,
     },
-    /// The hub ended before it answered.
+    /// The hub that was started ended before it answered.
     #[error("the hub ended as it started ({status}){}", log_section(.log))]
     Ended {
-        /// How.
+        /// Its exit status.
         status: ExitStatus,
         /// The end of its log.
         log: String,
     },
-    /// Nobody answered in time.
+    /// No hub answered in time.
     #[error("no hub answered within {after:?}{}", log_section(.log))]
     Late {
-        /// How long was waited.
+        /// How long the client waited.
         after: Duration,
-        /// The end of the log of the hub that was started.
+        /// The end of the log of the hub that was started; empty if none was.
         log: String,
     },
-    /// The hub was lost while the session was being taken up again.
+    /// The hub was lost while the handshake was being repeated.
     #[error("the hub was lost again")]
     LostAgain,
     /// Hubs were lost one after another.
     #[error("the hub was lost {times} times in a row")]
     Unsteady {
-        /// How often.
+        /// How many hubs were lost in a row.
         times: u32,
     },
 }
 
-// === impl Error ===
+// === impl HubAttachError ===
 
 impl HubAttachError {
-    /// Whether another attempt could end otherwise: a hub may be on its way out, a file in the middle of an edit, a
-    /// program in the middle of an upgrade.
+    /// Whether another attempt could succeed: a hub may be ending, a file half edited, a program half upgraded.
     pub(super) fn is_transient(&self) -> bool {
         use HelloRefusalKind::{Foreign, Malformed, Protocol};
         match self {
@@ -95,7 +97,7 @@ impl HubAttachError {
     }
 }
 
-/// The end of a log, on lines of its own, or nothing.
+/// The end of a log on lines of its own, or an empty text.
 fn log_section(log: &str) -> String {
     let log = log.trim();
     if log.is_empty() { String::new() } else { format!("; its log ends with:\n{log}") }

@@ -1,6 +1,7 @@
-//! What a legacy client told the hub once, kept to be told to the next one.
+//! The session messages of a legacy client: `initialize`, `initialized`, log level and subscriptions.
 //!
-//! Texts are copies: what was received is a slice of a buffer that holds other messages too.
+//! Used by `journal`, which replays them to the next hub. Texts are copied, because a received message is a slice of a
+//! buffer that holds other messages too. It does not send messages.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +11,10 @@ use switchboard_wire::{
     meta::method,
 };
 
-/// Subscriptions that are remembered; a client with more has to ask again for the rest.
+/// The most subscriptions that are kept; a client with more has to subscribe again to the others after a reconnect.
 const MAX_SUBSCRIPTIONS: usize = 4_096;
 
-/// The session's own messages.
+/// The session messages of one client.
 #[derive(Debug, Default)]
 pub(super) struct Handshake {
     initialize: Option<(IdKey, String)>,
@@ -25,7 +26,7 @@ pub(super) struct Handshake {
 // === impl Handshake ===
 
 impl Handshake {
-    /// Hears a request of the client.
+    /// Stores a request of the client if it belongs to the session.
     pub(super) fn note_request(&mut self, request: &Request) {
         let text = || request.text().to_string();
         match request.method().as_ref() {
@@ -48,7 +49,7 @@ impl Handshake {
         }
     }
 
-    /// Hears a notification of the client.
+    /// Stores a notification of the client if it belongs to the session.
     pub(super) fn note_notification(&mut self, notification: &Notification) {
         if notification.method() == method::INITIALIZED {
             self.initialized = Some(notification.text().to_string());
@@ -65,18 +66,18 @@ impl Handshake {
         self.initialize.as_ref().map(|(_, text)| text.as_str())
     }
 
-    /// What followed it that needs no answer.
+    /// The `initialized` notification, if the client sent one.
     pub(super) fn initialized(&self) -> Option<ByteString> {
         self.initialized.as_deref().map(ByteString::from)
     }
 
-    /// The requests that followed it.
+    /// The log level and subscription requests.
     pub(super) fn requests(&self) -> impl Iterator<Item = &str> {
         self.level.iter().chain(self.subscriptions.values()).map(String::as_str)
     }
 }
 
-/// A remembered request under another id.
+/// Returns a stored request under another id.
 pub(super) fn with_id(id: &Id, text: &str) -> Option<ByteString> {
     match parse(text.to_owned().into()) {
         Ok(MessageOrBatch::One(RpcMessage::Request(request))) => request.rewrite(id, &[]).ok(),
@@ -85,6 +86,6 @@ pub(super) fn with_id(id: &Id, text: &str) -> Option<ByteString> {
 }
 
 fn uri(request: &Request) -> Option<String> {
-    // A modern client says it in other ways.
+    // Modern clients subscribe with another request.
     request.params()?.get("uri").ok()??.to_text()
 }

@@ -1,4 +1,6 @@
-//! A hello whose answer is followed by something that is not JSON-RPC.
+//! A hello that leaves the socket at the first byte after the reply, for protocols other than JSON-RPC lines.
+//!
+//! Used by [`crate::admin::client`] to speak HTTP on the hub's socket. It does not start a hub.
 
 use std::{path::Path, time::Duration};
 
@@ -19,12 +21,12 @@ use crate::socket::{
     is_own_user,
 };
 
-/// A hub answers these without asking anybody.
+/// How long the hub may take to reply; it replies without reading files.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
-/// The longest answer.
+/// The longest reply.
 const MAX_ANSWER_BYTES: usize = 64 << 10;
 
-/// Says hello to the hub of this place; `None` if there is none. The stream is at what follows the answer.
+/// Sends a hello to the hub at `place`; `None` if no hub runs. The stream is at the first byte after the reply.
 pub(crate) async fn connect_with_hello(
     place: &HubPaths,
     version: &str,
@@ -60,7 +62,7 @@ async fn exchange_hello(
 ) -> Result<Option<HubInfo>, HubAttachError> {
     let mut text = serde_json::to_vec(hello).map_err(HubAttachError::Hello)?;
     text.push(b'\n');
-    // One that no longer reads may still have said why.
+    // A hub that no longer reads may have sent a refusal before.
     let _ = stream.write_all(&text).await;
     let not_a_hub =
         || HubAttachError::NotAHub { path: path.to_owned(), fault: "does not speak as a hub does" };
@@ -74,7 +76,8 @@ async fn exchange_hello(
     }
 }
 
-/// One line and not a byte more: what follows is somebody else's to read. It is short, and comes once.
+/// Reads one line and not a byte more: the bytes after it belong to the HTTP client. Byte by byte is fine for one short
+/// line.
 async fn read_line(stream: &mut UnixStream) -> Option<String> {
     let mut line = Vec::new();
     loop {

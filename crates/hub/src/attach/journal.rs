@@ -1,7 +1,8 @@
-//! What has to be known of the messages that pass, should the hub be lost.
+//! The journal of a session: running requests, open [`PendingQuestions`] of the hub, and the client's [`Handshake`].
 //!
-//! Requests in flight, [`PendingQuestions`] of the hub, and the client's [`Handshake`]. A message is read once, for its id and
-//! its method, and passed on as it came wherever that will do.
+//! Used by `relay` (every message goes through it) and by `reconnect`, which answers running requests and replays the
+//! handshake when the hub is lost. A message is parsed once, for its id and method, and passed on unchanged wherever
+//! possible. It does not store calls and never repeats one.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -22,28 +23,28 @@ use super::{
 };
 use crate::socket::{GOODBYE_METHOD, HubEndReason, retry_error, unknown_outcome_error};
 
-/// What a call that was in flight is told. It may have been carried out, so nobody but the caller can repeat it.
+/// The error text for a call that was running. The call may have been carried out, so only the caller may repeat it.
 const LOST_CALL_TEXT: &str = "the hub was lost before it answered; whether the call was carried out is not known: check before you make it again";
-/// The same for a request that only reads.
+/// The error text for a request that only reads.
 const LOST_READ_TEXT: &str = "the hub was lost before it answered; try again";
-/// What a call is told for which there was no hub.
+/// The error text for a call that came while no hub was connected.
 const NO_HUB_TEXT: &str = "there is no hub at the moment; the call was not made";
 
-/// A book that both directions write in.
+/// A journal that both directions of the relay write to.
 #[derive(Debug, Default)]
 pub(super) struct SharedJournal {
     book: Mutex<SessionJournal>,
-    /// The last request in flight was answered.
+    /// Notified when the last running request was answered.
     settled: Notify,
 }
 
-/// What is known.
+/// The journal of one session.
 #[derive(Debug, Default)]
 pub(super) struct SessionJournal {
-    /// Requests of the client that are not answered.
+    /// Requests of the client without an answer.
     in_flight: HashMap<IdKey, RepeatSafety>,
     questions: PendingQuestions,
-    /// Requests of our own, whose answers are nobody's business.
+    /// Requests that `connect` sent for itself; their answers do not reach the client.
     ours: HashSet<IdKey>,
     handshake: Handshake,
     goodbye: Option<ReconnectTrigger>,
@@ -52,17 +53,17 @@ pub(super) struct SessionJournal {
 /// When to look for a hub again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum ReconnectTrigger {
-    /// At once: this one was not to end, or makes room for another.
+    /// At once: the hub crashed, or makes room for a newer one.
     #[default]
     AtOnce,
-    /// When the client wants something: somebody stopped this one.
+    /// With the client's next request: a person stopped the hub.
     WhenNeeded,
 }
 
-/// What is left to do when a hub is lost.
+/// The follow-up of a lost hub.
 #[derive(Debug)]
 pub(super) struct LostHub {
-    /// What the client is to be told.
+    /// Messages for the client: errors for its running requests, cancellations of the hub's questions.
     pub(super) messages: Vec<ByteString>,
     pub(super) comeback: ReconnectTrigger,
 }
@@ -74,7 +75,7 @@ impl SharedJournal {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// [`SessionJournal::hub_says`].
+    /// [`SessionJournal::take_from_hub`], and wakes waiters if no request is left.
     pub(super) fn take_from_hub(&self, text: ByteString) -> Option<ByteString> {
         let mut book = self.lock();
         let text = book.take_from_hub(text);
@@ -82,7 +83,7 @@ impl SharedJournal {
         text
     }
 
-    /// A message of the hub that could not be read: whoever waits for it is told.
+    /// Handles a message of the hub that could not be read; returns an error for the request that waits for it.
     pub(super) fn broken_from_hub(&self, malformed: &MalformedMessage) -> Option<ByteString> {
         let mut book = self.lock();
         let text = book.broken_from_hub(malformed);
@@ -90,7 +91,7 @@ impl SharedJournal {
         text
     }
 
-    /// Waits until no request is in flight.
+    /// Waits until no request is running.
     pub(super) async fn wait_until_settled(&self) {
         while !self.lock().in_flight.is_empty() {
             self.settled.notified().await;
@@ -107,7 +108,7 @@ impl SharedJournal {
 // === impl SessionJournal ===
 
 impl SessionJournal {
-    /// A message of the client; what is to be sent in its place, if anything.
+    /// Notes a message of the client; returns the text to send to the hub in its place, if any.
     pub(super) fn take_from_client(&mut self, text: ByteString) -> Option<ByteString> {
         match parse(text.clone()) {
             Ok(MessageOrBatch::One(message)) => self.message_from_client(message),
@@ -117,7 +118,7 @@ impl SessionJournal {
                 }
                 Some(text)
             }
-            // The hub says what is wrong with it.
+            // The hub answers with the parse error.
             Err(_) => Some(text),
         }
     }
@@ -133,7 +134,7 @@ impl SessionJournal {
             RpcMessage::Notification(notification) => {
                 self.handshake.note_notification(&notification);
                 if let Some(id) = cancelled_id(&notification) {
-                    // It will not be answered.
+                    // A cancelled request is not answered.
                     self.in_flight.remove(&id.key());
                 }
                 Some(notification.text().clone())
@@ -142,7 +143,7 @@ impl SessionJournal {
         }
     }
 
-    /// A message of the hub; what the client is to get in its place, if anything.
+    /// Notes a message of the hub; returns the text to send to the client in its place, if any.
     pub(super) fn take_from_hub(&mut self, text: ByteString) -> Option<ByteString> {
         match parse(text.clone()) {
             Ok(MessageOrBatch::One(RpcMessage::Response(response))) => {
@@ -171,7 +172,7 @@ impl SessionJournal {
                 }
                 Some(text)
             }
-            // The client will say what it thinks of it.
+            // The client handles the malformed message.
             Err(_) => Some(text),
         }
     }
@@ -193,7 +194,8 @@ impl SessionJournal {
         Some(Response::error(Some(id), &malformed.to_rpc_error()).text().clone())
     }
 
-    /// The hub is gone. What it owed is answered in its place, except for a handshake: that can be repeated.
+    /// Handles the loss of the hub. Running requests are answered with errors, except `initialize`, which can be
+    /// repeated.
     pub(super) fn hub_lost(&mut self) -> LostHub {
         let greeting =
             self.handshake.initialize_id().and_then(|key| self.in_flight.remove_entry(key));
@@ -211,7 +213,7 @@ impl SessionJournal {
         LostHub { messages, comeback: self.goodbye.take().unwrap_or_default() }
     }
 
-    /// A message of the client for which there is no hub; the answer to it, if it wants one.
+    /// Handles a message of the client while no hub is connected; returns the answer, if the message expects one.
     pub(super) fn refuse(&mut self, text: ByteString) -> Option<ByteString> {
         match parse(text) {
             Ok(MessageOrBatch::One(message)) => self.refuse_one(&message),
@@ -243,7 +245,7 @@ impl SessionJournal {
 
     // --- the handshake again
 
-    /// `initialize`, to be sent to another hub. Under the client's own id if the client still waits for the answer.
+    /// Returns `initialize` for another hub: under the client's own id if the client still waits for the answer.
     pub(super) fn repeat_initialize(&mut self) -> Option<ByteString> {
         let text = self.handshake.initialize()?;
         if self.is_client_greeting() {
@@ -255,17 +257,17 @@ impl SessionJournal {
         Some(again)
     }
 
-    /// Whether the client has no answer to its `initialize`.
+    /// Whether the client still waits for the answer to its `initialize`.
     pub(super) fn is_client_greeting(&self) -> bool {
         self.handshake.initialize_id().is_some_and(|key| self.in_flight.contains_key(key))
     }
 
-    /// Whether the hub has yet to answer the `initialize` that was sent again.
+    /// Whether the hub has yet to answer the repeated `initialize`.
     pub(super) fn is_greeting(&self) -> bool {
         self.is_client_greeting() || self.ours.contains(&self.own_id(0).key())
     }
 
-    /// What follows `initialize`.
+    /// Returns the session messages that follow `initialize`.
     pub(super) fn replay_after_initialize(&mut self) -> Vec<ByteString> {
         let mut texts: Vec<_> = self.handshake.initialized().into_iter().collect();
         for (number, text) in (1..).zip(self.handshake.requests()) {
@@ -278,12 +280,12 @@ impl SessionJournal {
         texts
     }
 
-    /// Another hub will not answer what this one was asked.
+    /// Forgets our own requests, because the next hub will not answer them.
     pub(super) fn forget_own_requests(&mut self) {
         self.ours.clear();
     }
 
-    /// An id that no client uses, of the hub after the `lost`th.
+    /// An id that no client uses; it contains the number of lost hubs.
     fn own_id(&self, number: u64) -> Id {
         Id::text(&format!("switchboard-again-{}-{number}", self.questions.hubs_lost()))
     }
@@ -319,7 +321,7 @@ mod tests {
         book
     }
 
-    /// Which requests are told of a loss.
+    /// The ids of the requests that are answered with an error when the hub is lost.
     fn told(mut book: SessionJournal) -> Vec<String> {
         let told = book.hub_lost().messages;
         let mut ids: Vec<_> = told
@@ -335,7 +337,7 @@ mod tests {
         ids
     }
 
-    /// A tool may have been called, a resource may be read again.
+    /// A tool call may have been carried out; reading a resource may be repeated.
     #[test]
     fn what_may_have_been_carried_out_is_not_to_be_repeated_blindly() {
         for (asked, remedy) in [

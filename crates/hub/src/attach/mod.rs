@@ -1,14 +1,15 @@
-//! `connect`: a client's standard streams, attached to the hub.
+//! `connect`: attaches a client's standard streams to the hub.
 //!
-//! [`attach`] finds the hub, or starts one (whatever the race, one), says [`ClientHello`](crate::socket::ClientHello), and then
-//! passes messages on as they are. It outlives the hub: when the hub goes, calls in flight are answered with an error
-//! that says so, a hub is found or started again, the client's handshake is repeated there, and the client goes on as
-//! if nothing had been.
+//! [`attach`] finds the hub or starts one (a race of many clients starts one), sends
+//! [`ClientHello`](crate::socket::ClientHello), and then passes messages on unchanged. It outlives the hub: when the
+//! hub ends, running calls are answered with an error that says so, a hub is found or started again, the client's
+//! handshake is repeated there, and the client's session continues.
 //!
-//! A call is never sent twice. What is repeated is what only has to do with the session: `initialize`, the log level,
-//! subscriptions. Modern clients say everything with each request and need none of it.
+//! A call is never sent twice. Only messages of the session are repeated: `initialize`, the log level, subscriptions.
+//! Modern clients carry all of that in each request, so nothing is repeated for them.
 //!
-//! This module refuses to know what messages mean beyond that, and what a view is.
+//! Used by the commands `connect`, `ui`, `status` and `stop`, and by [`crate::admin::client`] for the hello. It does
+//! not interpret messages beyond that, and does not know views.
 
 #![cfg(unix)]
 
@@ -43,7 +44,7 @@ use journal::SharedJournal;
 use reconnect::reconnect;
 use relay::{RelayEnd, relay};
 
-/// How long what is left to say may take to be written once all is over.
+/// How long the last messages may take to be written after the session has ended.
 const FINAL_WRITE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Attaches this process's standard streams; ends when the client closes them.
@@ -54,19 +55,19 @@ pub async fn attach_stdio(options: AttachOptions) -> Result<(), HubAttachError> 
         let attaching = attach(options, (writer, reader));
         tokio::pin!(attaching);
         tokio::select! {
-            // What is passed on is then written in the same turn.
+            // Polled first, so that a message is written in the turn in which it was passed on.
             biased;
             attached = &mut attaching => attached,
-            // Standard output is closed, which the client's end of standard input tells too.
+            // Standard output is closed; the end of standard input will follow.
             () = &mut writing => return attaching.await,
         }
     };
-    // A client that does not read does not keep us.
+    // A client that does not read must not keep this process alive.
     let _ = timeout(FINAL_WRITE_TIMEOUT, writing).await;
     attached
 }
 
-/// Attaches a client; ends when it closes its end.
+/// Attaches a client; returns when the client closes its end.
 pub async fn attach(options: AttachOptions, client: LinkEnd) -> Result<(), HubAttachError> {
     if options.env.contains_key(PARENT_MARKER_VARIABLE) {
         return Err(HubAttachError::Loop);
@@ -97,8 +98,8 @@ pub async fn attach(options: AttachOptions, client: LinkEnd) -> Result<(), HubAt
     }
 }
 
-/// Has a hub of another version end when it can, if it is older than us, which is for the hub to judge. Until then, or
-/// if it stays, it serves us as it is. Asked once: whatever hub comes next is what is installed now.
+/// Asks a hub of another version to hand over. The hub decides whether it is older; until it ends, or if it stays, it
+/// serves this client. Asked once: the next hub is the installed version anyway.
 async fn replace_older_hub(options: &AttachOptions) {
     if let Err(error) = request_handover(&options.place, &options.version).await {
         tracing::debug!(%error, "the hub stays");

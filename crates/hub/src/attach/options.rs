@@ -1,4 +1,7 @@
-//! What `connect` is told.
+//! Options of `connect`: the hub's paths, the command that starts a hub, the client's view, and timeouts.
+//!
+//! Used by the commands `connect` and `ui` and by the rest of [`crate::attach`]. It does not read arguments or the
+//! environment.
 
 use std::{collections::BTreeMap, ffi::OsString, fmt, path::PathBuf, time::Duration};
 
@@ -6,26 +9,26 @@ use switchboard_wire::json::Raw;
 
 use crate::socket::{ClientHello, HELLO_PROTOCOL_VERSION, HelloPurpose, HubPaths};
 
-/// Whom to attach, to what, and how.
+/// The client to attach, the hub, and the timeouts.
 #[derive(Clone)]
 pub struct AttachOptions {
-    /// Where the hub is.
+    /// The paths of the hub's socket and locks.
     pub place: HubPaths,
-    /// How to start it where there is none.
+    /// How to start a hub if none runs.
     pub start: HubLaunchOptions,
-    /// Our version.
+    /// The version of this program.
     pub version: String,
     /// The client's working directory.
     pub cwd: PathBuf,
     /// The client's environment.
     pub env: BTreeMap<String, String>,
-    /// The view it wants.
+    /// The view that the client wants.
     pub view: Raw,
-    /// Who it is, for people.
+    /// The client's name and version, for people.
     pub client: Option<Raw>,
     /// The largest message (64 MiB).
     pub message_limit: usize,
-    /// How long everything may take.
+    /// Timeouts and pauses.
     pub timing: AttachTiming,
 }
 
@@ -36,37 +39,38 @@ pub struct HubLaunchOptions {
     pub program: PathBuf,
     /// Its arguments.
     pub args: Vec<OsString>,
-    /// Its whole environment. What [`crate::socket::HubFolders`] depends on must be in it, or it listens elsewhere.
+    /// Its whole environment. The variables behind [`crate::socket::HubFolders`] must be in it, or the hub listens
+    /// elsewhere.
     pub env: Vec<(OsString, OsString)>,
-    /// Where it runs; a folder that nobody will want to unmount.
+    /// Its working directory: a folder that is never unmounted.
     pub cwd: PathBuf,
-    /// Where what it writes is kept.
+    /// The log file for its standard output and error.
     pub log: PathBuf,
 }
 
-/// How long everything may take.
+/// Timeouts and pauses of [`attach`](super::attach).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AttachTiming {
     /// Finding or starting a hub (30 s).
     pub start: Duration,
-    /// The hub's answer to a hello (35 s: it may have to load a workspace), and to the handshake repeated.
+    /// The hub's reply to a hello (35 s: it may have to load a workspace), and its answer to the repeated handshake.
     pub answer: Duration,
-    /// Finding or starting one again after a loss, all attempts together (2 min).
+    /// Finding or starting a hub again after a loss, all attempts together (2 min).
     pub comeback: Duration,
     /// The first pause between attempts, doubled up to 5 s (100 ms).
     pub pause: Duration,
-    /// How long a request waits while there is no hub (5 s).
+    /// How long a request waits while no hub is connected (5 s).
     pub hold: Duration,
-    /// How long answers are waited for when the client has closed its end (5 s).
+    /// How long running requests may take once the client has closed its end (5 s).
     pub finish: Duration,
-    /// A hub that lived so long was no failed attempt (10 s).
+    /// A hub that lived longer than this does not count as a failed attempt (10 s).
     pub steady: Duration,
 }
 
 // === impl AttachOptions ===
 
 impl AttachOptions {
-    /// The usual, with an empty view.
+    /// The defaults, with an empty view.
     pub fn new(place: HubPaths, start: HubLaunchOptions, version: impl Into<String>) -> Self {
         Self {
             place,
@@ -94,7 +98,7 @@ impl AttachOptions {
     }
 }
 
-/// The environment and the view may hold secrets.
+/// Without environment and view, which may hold secrets.
 impl fmt::Debug for AttachOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AttachOptions")
@@ -108,7 +112,7 @@ impl fmt::Debug for AttachOptions {
 
 // === impl HubLaunchOptions ===
 
-/// The environment may hold secrets.
+/// Without the environment, which may hold secrets.
 impl fmt::Debug for HubLaunchOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("StartHub")
@@ -119,7 +123,7 @@ impl fmt::Debug for HubLaunchOptions {
     }
 }
 
-// === impl Timing ===
+// === impl AttachTiming ===
 
 impl Default for AttachTiming {
     fn default() -> Self {

@@ -1,7 +1,8 @@
-//! Questions that hubs ask the client.
+//! Ids of the questions that hubs ask the client.
 //!
-//! The first hub's pass as they are. Those of the hubs after it get ids of their own: each hub counts from one again,
-//! and the client may still be at work on a question of one that is gone.
+//! Used by `journal`. Questions of the first hub pass unchanged. Those of later hubs get new ids: each hub counts from
+//! one again, and the client may still be working on a question of a lost hub. It does not keep the questions
+//! themselves.
 
 use std::collections::HashMap;
 
@@ -12,16 +13,16 @@ use switchboard_wire::{
     meta::method,
 };
 
-/// What the client has been asked and has not answered.
+/// Questions that the client has received and not answered.
 #[derive(Debug, Default)]
 pub(super) struct PendingQuestions {
     /// How many hubs were lost.
     lost: u64,
-    /// The id the client knows each under, and the hub's.
+    /// The id that the client knows, and the hub's id for that question.
     asked: HashMap<IdKey, Id>,
 }
 
-// === impl Questions ===
+// === impl PendingQuestions ===
 
 impl PendingQuestions {
     /// How many hubs were lost.
@@ -29,7 +30,7 @@ impl PendingQuestions {
         self.lost
     }
 
-    /// A question, as the client is to get it.
+    /// Notes a question; returns the text for the client.
     pub(super) fn question_for_client(&mut self, request: &Request) -> Option<ByteString> {
         let original = copy_id(&request.id())?;
         let shown = self.client_id(&original);
@@ -41,7 +42,7 @@ impl PendingQuestions {
         }
     }
 
-    /// An answer, as the hub is to get it. One to a hub that is gone goes nowhere.
+    /// Notes an answer; returns the text for the hub. An answer to a lost hub is dropped.
     pub(super) fn answer_for_hub(&mut self, response: &Response) -> Option<ByteString> {
         match response.id().and_then(|id| self.asked.remove(&id.key())) {
             Some(original) if self.lost > 0 => response.rewrite(&original, &[]).ok(),
@@ -50,7 +51,7 @@ impl PendingQuestions {
         }
     }
 
-    /// Word of the hub that question `id` needs no answer, as the client is to get it.
+    /// Notes that the hub cancelled question `id`; returns the notification for the client.
     pub(super) fn withdrawal_for_client(
         &mut self,
         id: &Id,
@@ -61,13 +62,13 @@ impl PendingQuestions {
         word.rewrite(&[JsonEdit::set(&["requestId"], shown.as_str())]).ok()
     }
 
-    /// The hub is gone: its questions are taken back.
+    /// Notes that the hub is lost; returns a cancellation for each of its questions.
     pub(super) fn take_back_all(&mut self) -> Vec<ByteString> {
         self.lost += 1;
         self.asked.drain().filter_map(|(key, _)| cancellation(&id_from_key(&key)?)).collect()
     }
 
-    /// The id under which the client knows a question of the hub.
+    /// The id under which the client knows a question of the current hub.
     fn client_id(&self, original: &Id) -> Id {
         match self.lost {
             0 => original.clone(),
@@ -92,7 +93,7 @@ pub(super) fn cancelled_id(notification: &Notification) -> Option<Id> {
     Id::from_raw(notification.params()?.get("requestId").ok()??)
 }
 
-/// An id that holds on to nothing else.
+/// Copies an id, so that it does not keep the buffer of its message alive.
 fn copy_id(id: &Id) -> Option<Id> {
     Id::from_raw(Raw::parse(id.as_str().to_owned()).ok()?)
 }

@@ -1,4 +1,7 @@
-//! Between two hubs.
+//! Reconnects a client that has lost its hub: retries, repeats the handshake, answers requests meanwhile.
+//!
+//! Used by `attach` between two hubs. It gives up after 8 short-lived hubs in a row or when `AttachTiming::comeback` is
+//! over. It does not repeat calls.
 
 use std::time::Duration;
 
@@ -21,10 +24,10 @@ use super::{
 
 /// The longest pause between attempts.
 const MAX_RECONNECT_DELAY: Duration = Duration::from_secs(5);
-/// So many hubs lost one right after another are enough.
+/// The number of short-lived hubs in a row after which the client gives up.
 const MAX_SHORT_LIVED_HUBS: u32 = 8;
 
-/// Lists whose changes a client may have missed, and the capability that says whether it is told of them.
+/// Lists that may have changed unnoticed: the capability that promises notifications, and the notification.
 const LIST_CHANGES: [(&str, &str); 3] = [
     ("tools", method::TOOLS_CHANGED),
     ("prompts", method::PROMPTS_CHANGED),
@@ -33,16 +36,16 @@ const LIST_CHANGES: [(&str, &str); 3] = [
 
 /// Whether requests still wait for a hub.
 enum HoldState {
-    /// Nothing waits.
+    /// No request waits.
     Fresh,
-    /// One does, until then.
+    /// A request waits, until this deadline.
     Until(Instant),
-    /// One did, in vain: the next ones are refused at once.
+    /// A request waited in vain: further requests are refused at once.
     Over,
 }
 
-/// Finds a hub for a client that has lost one; `None` if the client goes meanwhile. One message is read ahead, no
-/// more: what the client sends waits in its own pipe.
+/// Finds a hub for a client that has lost one; `None` if the client closes meanwhile. At most one message is read
+/// ahead: the others wait in the client's pipe.
 pub(super) async fn reconnect(
     options: &AttachOptions,
     book: &SharedJournal,
@@ -92,7 +95,7 @@ enum HubNeed {
     Never,
 }
 
-/// Waits until the client asks for something. What it merely mentions is noted.
+/// Waits until the client sends a request. Notifications are noted in the journal.
 async fn wait_for_need(book: &SharedJournal, client: &mut ClientLink) -> HubNeed {
     loop {
         client.incoming.peek().await;
@@ -113,7 +116,7 @@ async fn sleep_until_or_forever(deadline: Option<Instant>) {
     }
 }
 
-/// Answers what was read ahead, which no hub will, or notes it where it needs no answer.
+/// Answers the request that was read ahead with an error, or notes a notification.
 async fn refuse_waiting(book: &SharedJournal, client: &mut ClientLink) {
     let answer = match client.incoming.take() {
         Some(LinkFrame::Text(text)) => book.lock().refuse(text),
@@ -128,7 +131,7 @@ async fn refuse_waiting(book: &SharedJournal, client: &mut ClientLink) {
     }
 }
 
-/// Tries until a hub has taken the session up, or the time is over.
+/// Retries until a hub has resumed the session, or `AttachTiming::comeback` is over.
 async fn retry_until_resumed(
     options: &AttachOptions,
     book: &SharedJournal,
@@ -155,7 +158,7 @@ async fn retry_until_resumed(
     }
 }
 
-/// Finds a hub and tells it what the client told the last one.
+/// Finds a hub and repeats the client's handshake there.
 async fn resume_session(
     options: &AttachOptions,
     book: &SharedJournal,
@@ -174,7 +177,7 @@ async fn resume_session(
     Err(HubAttachError::LostAgain)
 }
 
-/// The handshake again, and word to the client of what it may have missed.
+/// Repeats the handshake, and tells the client which lists may have changed.
 async fn repeat_handshake(
     book: &SharedJournal,
     to_hub: &LinkWriter,
@@ -212,7 +215,7 @@ async fn repeat_handshake(
     Ok(())
 }
 
-/// What may have changed while nobody was there to say so: each list that the hub promises to speak of.
+/// `list_changed` notifications for each list that the hub promises to announce: a change may have been missed.
 fn missed_notifications(answer: &ByteString) -> Vec<ByteString> {
     let Ok(MessageOrBatch::One(RpcMessage::Response(answer))) = parse(answer.clone()) else {
         return Vec::new();

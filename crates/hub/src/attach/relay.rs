@@ -1,7 +1,7 @@
-//! Passing messages on, both ways at once.
+//! Relays messages between client and hub, both directions at once.
 //!
-//! The directions do not wait for each other: a client that sends much before it reads anything must not find itself
-//! held up by us.
+//! Used by `attach` for as long as one hub lives. The directions do not wait for each other: a client that sends much
+//! before it reads must not block. It does not reconnect (`reconnect` does).
 
 use std::time::Duration;
 
@@ -21,20 +21,20 @@ use super::{
     journal::SharedJournal,
 };
 
-/// How long a hub that was told that nothing more will come may take to close.
+/// How long a hub may take to close after `connect` has closed its writing half.
 const HUB_CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Messages of the hub in a row, before the client is looked at.
+/// Messages of the hub in a row, before the other direction gets a turn.
 const MAX_MESSAGES_IN_A_ROW: usize = 32;
 
-/// Who left.
+/// The side that closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RelayEnd {
     Hub,
     Client,
 }
 
-/// Passes messages on until the hub closes, or the client has closed and was answered.
+/// Relays messages until the hub closes, or the client has closed and its requests were answered.
 pub(super) async fn relay(
     options: &AttachOptions,
     book: &SharedJournal,
@@ -43,13 +43,13 @@ pub(super) async fn relay(
 ) -> RelayEnd {
     let ClientLink { writer, incoming } = &mut *client;
     let up = async {
-        // What is passed on is then written in the same turn.
+        // In this order, so that a message is written in the turn in which it was passed on.
         tokio::join!(biased; relay_to_hub(options, book, incoming, writer, hub.writer), hub.writing);
-        // The hub was told, or takes nothing more. Its last answers may be under way.
+        // The hub knows that no more will come, or reads no more. Its last answers may still arrive.
         sleep(HUB_CLOSE_TIMEOUT).await;
     };
     let left = tokio::select! {
-        // The hub's end is noticed before anything more is read for it: what the client said since is for the next.
+        // The hub's end is noticed before another message is read: that message is for the next hub.
         biased;
         left = relay_to_client(book, hub.reader, writer) => left,
         () = up => RelayEnd::Hub,
@@ -57,7 +57,7 @@ pub(super) async fn relay(
     if client.is_gone() { RelayEnd::Client } else { left }
 }
 
-/// From the client to the hub. Ends when the client has closed and its answers are there, or the hub takes no more.
+/// From the client to the hub. Ends when the client has closed and was answered, or the hub reads no more.
 async fn relay_to_hub(
     options: &AttachOptions,
     book: &SharedJournal,
@@ -82,18 +82,18 @@ async fn relay_to_hub(
     let _ = timeout(options.timing.finish, book.wait_until_settled()).await;
 }
 
-/// A message that is too large, or no text, never reaches the hub.
+/// Answers a message that is too large or not UTF-8; it never reaches the hub.
 async fn answer_malformed(malformed: &MalformedMessage, to_client: &LinkWriter) {
     if malformed.looks == MalformedShape::LikeAnAnswer {
         tracing::warn!(%malformed, "an answer of the client is lost");
         return;
     }
     let response = Response::error(malformed.id.as_ref(), &malformed.to_rpc_error());
-    // A client that is gone needs no answer.
+    // A client that has closed needs no answer.
     let _ = to_client.send(response.text().clone()).await;
 }
 
-/// From the hub to the client. Ends when either closes.
+/// From the hub to the client. Ends when either side closes.
 async fn relay_to_client(
     book: &SharedJournal,
     mut hub: LinkReader,

@@ -1,4 +1,6 @@
-//! Words about the hub itself.
+//! One-shot requests to a running hub: status, stop, hand over.
+//!
+//! Used by the commands `status` and `stop`, and by `attach` to replace an older hub. It does not start a hub.
 
 use std::time::Duration;
 
@@ -13,12 +15,12 @@ use crate::socket::{
     ClientHello, HELLO_PROTOCOL_VERSION, HelloPurpose, HubInfo, HubPaths, HubStatus,
 };
 
-/// A hub answers these without asking anybody.
+/// How long the hub may take to answer; it answers from memory.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
-/// Such answers are short, unless a thousand clients are to be told of.
+/// The longest answer: a status with a thousand clients.
 const MAX_ANSWER_BYTES: usize = 4 << 20;
 
-/// How the hub is; `None` if there is none.
+/// The hub's status; `None` if no hub runs.
 pub async fn request_status(
     place: &HubPaths,
     version: &str,
@@ -26,7 +28,7 @@ pub async fn request_status(
     send_request(place, version, HelloPurpose::Status).await
 }
 
-/// Has the hub end; `None` if there is none. It may take a moment after the answer.
+/// Stops the hub; `None` if no hub runs. The hub may take a moment to end after its answer.
 pub async fn request_stop(
     place: &HubPaths,
     version: &str,
@@ -34,7 +36,7 @@ pub async fn request_stop(
     send_request(place, version, HelloPurpose::Stop).await
 }
 
-/// Has the hub make room for `version` when no call is in flight; refused where that is not newer.
+/// Asks the hub to make room for `version` when no call is running; refused unless `version` is newer.
 pub async fn request_handover(
     place: &HubPaths,
     version: &str,

@@ -1,4 +1,7 @@
-//! Starting a hub that outlives us.
+//! Starts a hub process that outlives this one, and reads the end of its log if it fails.
+//!
+//! Used by `connect` (the module) when no hub listens. It does not wait for the hub to answer and does not detach it:
+//! the hub calls `socket::detach` itself.
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
@@ -14,22 +17,22 @@ use tokio::process::{Child, Command};
 use super::{HubAttachError, HubLaunchOptions};
 use crate::socket::{self, FileLock};
 
-/// How much of a log a person is shown.
+/// The part of a log that an error message shows.
 const MAX_LOG_TAIL_BYTES: u64 = 4 << 10;
 
-/// A log that has grown past this is put aside when the next hub starts.
+/// A log larger than this is renamed to `.1` when the next hub starts.
 const MAX_LOG_BYTES: u64 = 8 << 20;
 
-/// A hub that has been started and may not answer yet. Nobody else starts one meanwhile.
+/// A hub that was started and may not answer yet. Its lock keeps other clients from starting one.
 pub(super) struct StartingHub {
     child: Child,
     log: File,
-    /// Where the log ended before.
+    /// The length of the log before this hub started.
     from: u64,
     _lock: FileLock,
 }
 
-// === impl Starting ===
+// === impl StartingHub ===
 
 impl StartingHub {
     pub(super) fn begin(what: &HubLaunchOptions, lock: FileLock) -> Result<Self, HubAttachError> {
@@ -41,19 +44,19 @@ impl StartingHub {
         Ok(Self { child, log, from, _lock: lock })
     }
 
-    /// How it ended, if it did.
+    /// The exit status, if the hub has ended.
     pub(super) fn exit_status(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().ok().flatten()
     }
 
-    /// The end of what it wrote.
+    /// The end of the hub's own log output.
     pub(super) fn log_tail(&self) -> String {
         let tail = tail(&self.log, self.from).unwrap_or_default();
         sanitize::sanitize_block(&String::from_utf8_lossy(&tail)).into_owned()
     }
 }
 
-/// It is not killed when dropped: it is nobody's child but in the system's book, which the runtime keeps.
+/// Spawns the hub. It is not killed on drop: it must outlive this process.
 fn spawn(what: &HubLaunchOptions, log: &File) -> io::Result<Child> {
     Command::new(&what.program)
         .args(&what.args)
@@ -67,7 +70,7 @@ fn spawn(what: &HubLaunchOptions, log: &File) -> io::Result<Child> {
         .spawn()
 }
 
-/// A log for a hub whose own cannot be written: good for saying why it did not start, and gone with it.
+/// A temporary log for a hub that cannot write its own: enough to say why the hub did not start.
 fn temporary_log() -> io::Result<File> {
     tempfile::tempfile().or_else(|_| OpenOptions::new().read(true).write(true).open("/dev/null"))
 }
@@ -82,7 +85,7 @@ fn open_log(path: &Path) -> io::Result<File> {
     OpenOptions::new().create(true).read(true).append(true).mode(0o600).open(path)
 }
 
-/// The end of a log, without moving where the hub writes.
+/// Reads the end of a log without moving the hub's write position.
 fn tail(log: &File, from: u64) -> io::Result<Vec<u8>> {
     let end = log.metadata()?.len();
     let mut at = from.max(end.saturating_sub(MAX_LOG_TAIL_BYTES));

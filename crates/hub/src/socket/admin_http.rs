@@ -1,4 +1,7 @@
-//! HTTP on the private socket, for the hub itself.
+//! The admin API over HTTP/1.1 on the hub's private socket.
+//!
+//! Used by `connection` after a hello with [`HelloPurpose::Admin`](super::HelloPurpose::Admin). It does not define the
+//! routes (`admin::routes` does), and asks for no token: the peer's user id was checked before.
 
 use std::{io::Cursor, time::Duration};
 
@@ -17,12 +20,12 @@ use tokio::{
 
 use super::{HubBackend, hub_state::HubState, stall::StallTimeoutWriter};
 
-/// How long a peer may take for the head of its next request.
+/// How long a peer may take to send the head of its next request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(120);
-/// How long an answer under way is given when the hub ends.
+/// How long responses in progress may take to finish when the hub ends.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(1);
 
-/// Answers one peer's requests until it closes, does not read, or the hub ends.
+/// Answers the requests of one peer until the peer closes, the peer stops reading, or the hub ends.
 pub(super) async fn serve_admin_http<H: HubBackend>(
     desk: &HubState<H>,
     stream: UnixStream,
@@ -41,7 +44,7 @@ pub(super) async fn serve_admin_http<H: HubBackend>(
         served = serving.as_mut() => served,
         () = desk.closing.cancelled() => {
             serving.as_mut().graceful_shutdown();
-            // Streams of events end with the hub and not by themselves.
+            // Event streams never finish on their own, so the shutdown has a deadline.
             timeout(SHUTDOWN_GRACE, serving).await.unwrap_or(Ok(()))
         }
     };

@@ -1,4 +1,6 @@
-//! A source that ends when we want it to.
+//! An [`AsyncRead`] that reports end of file when its token is cancelled.
+//!
+//! Used by `connection` so that MCP serving ends when the hub ends. It does not close the underlying socket.
 
 use std::{
     io,
@@ -9,7 +11,7 @@ use std::{
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
-/// Reads until its token is cancelled, which then looks like the peer's own end.
+/// Reads until `token` is cancelled; then it returns end of file, as if the peer had closed.
 pub(super) struct CancellableReader<R> {
     inner: R,
     closed: Pin<Box<WaitForCancellationFutureOwned>>,

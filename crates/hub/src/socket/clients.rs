@@ -1,4 +1,7 @@
-//! The clients that are there, and what each is about.
+//! The registry of connected clients: session, name, folder and running calls of each.
+//!
+//! Used by `connection` (one entry for each MCP client of the socket), `counting_view` (names and calls) and `status`
+//! (the list for `switchboard status` and the admin API). It does not count for the idle timeout (`usage` does).
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -12,16 +15,16 @@ use switchboard_wire::sanitize;
 
 use super::hello::{AttachedClient, ClientHello};
 
-/// How much of a client's name is told.
+/// The longest client name or version in a status.
 const MAX_NAME_CHARS: usize = 64;
-/// How many clients are told of; the counts are of all.
+/// The most clients listed in a status; the counts cover all clients.
 pub(super) const MAX_CLIENTS_LISTED: usize = 1000;
 
-/// All that are there.
+/// All connected clients of the socket.
 #[derive(Debug, Default)]
 pub(super) struct ConnectedClients(Mutex<Vec<Weak<ConnectedClient>>>);
 
-/// One client, for as long as somebody holds it.
+/// One connected client; it leaves the list when its last `Arc` is dropped.
 #[derive(Debug)]
 pub(super) struct ConnectedClient {
     session: String,
@@ -31,16 +34,16 @@ pub(super) struct ConnectedClient {
     calls: AtomicUsize,
 }
 
-/// Who a client says it is.
+/// The name and version that a client declares.
 #[derive(Debug, Clone, Default)]
 struct DeclaredIdentity {
-    /// As it said so last.
+    /// The client info of the latest request, to notice a change.
     info: Option<Raw>,
     name: String,
     version: String,
 }
 
-/// A call under way.
+/// A running call; dropped, it is no longer counted.
 #[derive(Debug)]
 pub(super) struct CallInProgress(Arc<ConnectedClient>);
 
@@ -62,7 +65,7 @@ impl ConnectedClients {
         presence
     }
 
-    /// Everybody who is there, whoever came first first; `used` says which servers a session uses.
+    /// Connected clients, oldest first; `used` returns the servers that a session has called.
     pub(super) fn list(&self, used: impl Fn(&str) -> Vec<(String, u64)>) -> Vec<AttachedClient> {
         let there: Vec<_> = self.lock().iter().filter_map(Weak::upgrade).collect();
         there.iter().map(|presence| presence.to_attached(used(&presence.session))).collect()
@@ -76,7 +79,7 @@ impl ConnectedClients {
 // === impl ConnectedClient ===
 
 impl ConnectedClient {
-    /// Takes note of who the client says it is.
+    /// Stores the name and version that the client declares, if they changed.
     pub(super) fn set_identity(&self, info: Option<&Raw>) {
         let Some(info) = info else { return };
         let mut client = self.lock_identity();
@@ -117,7 +120,7 @@ impl ConnectedClient {
 }
 
 impl AttachedClient {
-    /// Clients of the network's faces.
+    /// The clients of the network faces.
     pub fn network_clients(engine: &Engine) -> Vec<Self> {
         let seated = engine.sessions().into_iter();
         let others = seated.filter(|seated| matches!(seated.who.transport, "http" | "sse" | "ws"));
@@ -128,7 +131,8 @@ impl AttachedClient {
         others.map(told).collect()
     }
 
-    /// A client that came another way, as the engine knows it; it has so many calls under way.
+    /// A client that did not come through the socket, from the engine's session; `calls` is its number of running
+    /// calls.
     pub fn from_session(seated: SessionInfo, calls: usize) -> Self {
         let who = &seated.who;
         Self {
@@ -144,7 +148,7 @@ impl AttachedClient {
     }
 }
 
-/// What a client says of itself, for people.
+/// Sanitizes a client's name or version and cuts it to `MAX_NAME_CHARS`.
 fn shorten(text: &str) -> String {
     sanitize::sanitize_line(text).chars().take(MAX_NAME_CHARS).collect()
 }

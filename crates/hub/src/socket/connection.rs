@@ -1,4 +1,7 @@
-//! One connection, from who is calling to the last answer.
+//! One connection of the socket: peer check, hello, reply, then MCP, the admin API or a one-shot request.
+//!
+//! Used by `listen`, which spawns `serve_connection` for every accepted stream. It does not decide when the hub ends
+//! (`hub_state` does) and does not build views ([`HubBackend`] does).
 
 use std::{io, io::Cursor, sync::Arc, time::Duration};
 
@@ -26,15 +29,15 @@ use switchboard_gateway::view_provider::{
     OpenView, SessionClients, ViewProvider, ViewRequest, ViewSelection,
 };
 
-/// How long the first answer, and the last, may take to be written.
+/// How long writing the first reply, and the last messages, may take.
 const ANSWER_WRITE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Whether a peer is the user whose hub this is. Nobody else is, not even root: a hub speaks for one person.
+/// Whether a peer is the user that this hub belongs to. Root is refused too: a hub acts for one person.
 pub fn is_own_user(peer: u32, ours: u32) -> bool {
     peer == ours
 }
 
-/// Speaks with one peer until either has enough.
+/// Serves one peer until the peer closes or the hub ends.
 pub(super) async fn serve_connection<H: HubBackend>(
     desk: Arc<HubState<H>>,
     mut stream: UnixStream,
@@ -48,7 +51,7 @@ pub(super) async fn serve_connection<H: HubBackend>(
         HelloPurpose::Mcp => match open_view(&desk, &hello).await {
             Ok((front, opened, presence)) => {
                 serve_mcp(&desk, stream, rest, opened, presence).await;
-                // A view lives as long as somebody holds what opened it.
+                // A view lives as long as its provider is held.
                 drop(front);
             }
             Err(refusal) => refuse(&mut stream, refusal).await,
@@ -75,7 +78,7 @@ pub(super) async fn serve_connection<H: HubBackend>(
     }
 }
 
-/// The hello of a peer who may speak, and what came right behind it.
+/// Checks the peer's user id and reads its hello; also returns the bytes that were read after the hello.
 async fn read_hello<H: HubBackend>(
     desk: &HubState<H>,
     stream: &mut UnixStream,
@@ -98,7 +101,7 @@ async fn read_hello<H: HubBackend>(
     Ok((ClientHello::parse(&line)?, rest))
 }
 
-/// The first line, and what was read behind it.
+/// Reads the first line, and returns it with the bytes that were read after it.
 async fn first_line(
     source: &mut (impl AsyncRead + Unpin),
     limit: usize,
@@ -149,7 +152,7 @@ async fn open_view<H: HubBackend>(
     Ok((front, opened, desk.presences.add(session, hello)))
 }
 
-/// MCP, until the client closes, does not read, or the hub ends.
+/// Serves MCP until the client closes, the client stops reading, or the hub ends.
 async fn serve_mcp<H: HubBackend, V: ServerHandler>(
     desk: &HubState<H>,
     mut stream: UnixStream,
@@ -178,7 +181,7 @@ async fn serve_mcp<H: HubBackend, V: ServerHandler>(
             tracing::debug!(%error, "a client is gone");
         }
         if let Some(goodbye) = goodbye_notification(desk) {
-            // Whoever is gone already needs none.
+            // A client that has closed already needs no goodbye.
             let _ = last.try_send(goodbye.text().clone());
         }
         drop(last);
@@ -202,7 +205,7 @@ async fn refuse(stream: &mut UnixStream, error: HelloRefusal) {
     write_reply(stream, &HelloReply::<()>::Refused { error }).await;
 }
 
-/// One line. A peer that does not take it has gone.
+/// Writes one line. A peer that does not read it in time is treated as gone.
 async fn write_reply<T: Serialize>(stream: &mut UnixStream, answer: &HelloReply<T>) {
     let written = async {
         let mut line = serde_json::to_vec(answer)?;

@@ -1,4 +1,6 @@
-//! A view whose calls are counted, and refused once the hub is about to end.
+//! A [`ServerHandler`] that counts the calls of one client and refuses new calls while the hub drains.
+//!
+//! Used by `connection` around the view of each MCP client. It does not change requests or results.
 
 use std::sync::Arc;
 
@@ -14,12 +16,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::{call_errors::retry_error, clients::ConnectedClient, usage::UsageCounters};
 
-/// Passes everything on.
+/// Passes every request on to `view`.
 pub(super) struct CountingView<V> {
     pub(super) view: Arc<V>,
     pub(super) activity: Arc<UsageCounters>,
     pub(super) presence: Arc<ConnectedClient>,
-    /// No more calls are taken.
+    /// Cancelled once the hub takes no more calls.
     pub(super) draining: CancellationToken,
 }
 
@@ -44,7 +46,7 @@ impl<V: ServerHandler> ServerHandler for CountingView<V> {
         asked: HandlerRequest,
         context: &'a RequestContext,
     ) -> BoxFuture<'a, Result<HandlerReply, RpcError>> {
-        // A call that comes back with answers is one of those that are waited for.
+        // A call that returns with answers or a state belongs to a running call, which the hub waits for.
         if self.draining.is_cancelled() && asked.state.is_none() && asked.answers.is_empty() {
             let error = retry_error("the hub is about to end; the call was not made");
             return Box::pin(std::future::ready(Err(error)));

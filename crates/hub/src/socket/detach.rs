@@ -1,4 +1,7 @@
-//! Leaving the session of whoever started us.
+//! `setsid` for a hub process: it leaves the session and process group of the client that started it.
+//!
+//! Used by the hub command at the start of `main`. It does not close descriptors or change folders (`attach::start`
+//! prepares those).
 
 use std::io;
 

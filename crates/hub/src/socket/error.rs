@@ -1,4 +1,7 @@
-//! Why there is no socket to speak through.
+//! Errors of the hub's socket: its path, its lock, its listener.
+//!
+//! Used by `paths`, `lock` and `listen`, and by `attach` in [`HubAttachError`](crate::attach::HubAttachError). It does
+//! not cover refusals of a hello ([`HelloRefusal`](super::HelloRefusal)).
 
 use std::{io, path::PathBuf};
 
@@ -6,49 +9,49 @@ use std::{io, path::PathBuf};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SocketError {
-    /// The file system said no.
+    /// A system call failed.
     #[error("cannot {doing} `{}`", path.display())]
     Io {
-        /// What was under way.
+        /// The operation that failed, as a verb.
         doing: &'static str,
-        /// With which file.
+        /// The file that the operation was for.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         #[source]
         source: io::Error,
     },
-    /// Others could enter the folder, or it is theirs.
+    /// Other users can enter the folder, or own it.
     #[error("`{}` {fault}, so the hub's socket cannot be kept there", path.display())]
     NotPrivate {
         /// The folder.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason, as the rest of a sentence about the folder.
         fault: &'static str,
     },
     /// No folder has a name short enough for a socket's address.
     #[error("every folder for the hub's socket has too long a name, the last being `{}`", path.display())]
     TooLong {
-        /// The shortest that was tried.
+        /// The shortest path that was tried.
         path: PathBuf,
     },
-    /// Another hub is there and answers.
+    /// Another hub listens there and answers.
     #[error("a hub is already listening on `{}`", path.display())]
     AlreadyRunning {
-        /// Its socket.
+        /// The socket of that hub.
         path: PathBuf,
     },
     /// Another process holds the hub's lock and does not answer.
     #[error("another process holds `{}` and does not answer", path.display())]
     Locked {
-        /// The lock.
+        /// The lock file.
         path: PathBuf,
     },
 }
 
-// === impl Error ===
+// === impl SocketError ===
 
 impl SocketError {
-    /// For `map_err`.
+    /// Returns a closure for `map_err` that adds the operation and the path.
     pub(crate) fn io(
         doing: &'static str,
         path: impl Into<PathBuf>,

@@ -1,14 +1,17 @@
-//! The first line each way.
+//! The first line in each direction on the hub's socket: [`ClientHello`] and [`HelloReply`], as JSON.
+//!
+//! Used by `connection` in the hub and by [`crate::attach`] and [`crate::admin::client`] on the other side. It does not
+//! define the messages after the hello (MCP, or HTTP of the admin API).
 
 use std::{collections::BTreeMap, fmt, path::PathBuf};
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use switchboard_wire::json::Raw;
 
-/// How conversations begin. Raised only when an older hub could not understand a newer client.
+/// The version of the hello. Raised only when an older hub could not understand a newer client.
 pub const HELLO_PROTOCOL_VERSION: u32 = 1;
 
-/// What a client says first.
+/// The first line that a client sends.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ClientHello {
@@ -16,85 +19,86 @@ pub struct ClientHello {
     pub switchboard: u32,
     /// The client's version.
     pub version: String,
-    /// What it came for.
+    /// The purpose of the connection.
     #[serde(default)]
     pub want: HelloPurpose,
-    /// Its working directory.
+    /// The client's working directory.
     #[serde(default)]
     pub cwd: PathBuf,
-    /// Its environment. Variables that are not text stay behind.
+    /// The client's environment. Variables that are not UTF-8 are left out.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
-    /// The view it wants: names, servers, agent, mode and so on, as the front reads them.
+    /// The view that the client wants: names, servers, agent, mode and so on, as the [`HubBackend`](super::HubBackend)
+    /// reads them.
     #[serde(default = "Raw::empty_object")]
     pub view: Raw,
-    /// Who it is, for people.
+    /// The client's name and version, for people.
     #[serde(default)]
     pub client: Option<Raw>,
 }
 
-/// What a client may come for.
+/// The purpose of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum HelloPurpose {
     /// To speak MCP.
     #[default]
     Mcp,
-    /// To know how the hub is.
+    /// To get the hub's status.
     Status,
-    /// To end it.
+    /// To stop the hub.
     Stop,
-    /// To have it make room for a newer version, as soon as no call is in flight.
+    /// To have the hub make room for a newer version, as soon as no call is running.
     Handover,
     /// To speak HTTP with the [admin API](crate::admin).
     Admin,
 }
 
-/// What a hub answers.
+/// The first line that a hub sends.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum HelloReply<T> {
-    /// No.
+    /// The hub refused.
     Refused {
-        /// Why.
+        /// The reason.
         error: HelloRefusal,
     },
-    /// Yes.
+    /// The hub accepted.
     Granted(T),
 }
 
-/// What a client that is let in gets to know.
+/// The reply to an accepted client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HubInfo {
     /// Always true.
     pub ok: bool,
     /// The hub's version.
     pub version: String,
-    /// The hub's process.
+    /// The hub's process id.
     pub hub: u32,
 }
 
-/// How a hub is.
+/// The status of a hub.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HubStatus {
     /// Always true.
     pub ok: bool,
-    /// Its version.
+    /// The hub's version.
     pub version: String,
-    /// Its process.
+    /// The hub's process id.
     pub pid: u32,
-    /// When it began to listen, in seconds since 1970.
+    /// When the hub began to listen, in seconds since 1970.
     pub since: u64,
     /// Clients that speak MCP now.
     pub clients: usize,
-    /// Their calls in flight.
+    /// Running calls of these clients.
     pub calls: usize,
-    /// Sessions that are open over the network, whether or not their clients are still there.
+    /// Open sessions of the network faces, whether or not their clients are still connected.
     #[serde(default)]
     pub sessions: usize,
-    /// For how many seconds it has had neither.
+    /// For how many seconds the hub has had no client and no call.
     pub idle: u64,
-    /// The clients themselves, whoever came first first.
+    /// The connected clients, oldest first.
     #[serde(default)]
     pub attached: Vec<AttachedClient>,
 }
@@ -102,65 +106,66 @@ pub struct HubStatus {
 /// A client that speaks MCP with a hub.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttachedClient {
-    /// Tells it from the others.
+    /// The session id of the client.
     pub session: String,
-    /// Its name, as it gives it; empty until it does.
+    /// The client's name, as the client declares it; empty until then.
     #[serde(default)]
     pub name: String,
-    /// Its version.
+    /// The client's version.
     #[serde(default)]
     pub version: String,
-    /// How it is reached: `socket`, `http`, `sse` or `ws`.
+    /// The transport: `socket`, `http`, `sse` or `ws`.
     #[serde(default)]
     pub transport: String,
-    /// The folder it was started in, or whose configuration it is served.
+    /// The folder that the client was started in, or the folder of the workspace it is served.
     pub folder: PathBuf,
-    /// When it came, in seconds since 1970.
+    /// When the client connected, in seconds since 1970.
     pub since: u64,
-    /// Its calls in flight.
+    /// Running calls of the client.
     pub calls: usize,
-    /// The servers it has called, each with how often.
+    /// The servers that the client has called, each with the number of calls.
     #[serde(default)]
     pub servers: BTreeMap<String, u64>,
 }
 
-/// Why a hub will not.
+/// Why a hub refused a hello.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct HelloRefusal {
-    /// What kind of reason.
+    /// The kind of reason.
     pub kind: HelloRefusalKind,
-    /// For people.
+    /// The reason as a sentence for people.
     pub message: String,
 }
 
-/// Kinds of reason.
+/// Kinds of [`HelloRefusal`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HelloRefusalKind {
-    /// The caller is another user.
+    /// The peer is another user.
     Foreign,
-    /// The caller begins conversations in a way that is not known here.
+    /// The client's [`HELLO_PROTOCOL_VERSION`] differs from the hub's.
     Protocol,
     /// The hello could not be read.
     Malformed,
-    /// It did not come in time.
+    /// The hello did not arrive in time.
     Slow,
-    /// There is no such view.
+    /// The view does not exist or cannot be opened.
     View,
     /// The hub is about to end; another one may be started.
     Stopping,
-    /// The hub does not hand over: the asker is not newer, or a person runs it.
+    /// The hub does not hand over: the client is not newer, or a person started the hub.
     Stays,
-    /// One that this version does not know.
+    /// A kind that this version does not know.
     #[serde(other)]
     Other,
 }
 
-// === impl Hello ===
+// === impl ClientHello ===
 
 impl ClientHello {
-    /// Reads a line. The protocol is looked at first: all else may mean something different under another.
+    /// Parses a hello. The protocol version is checked first: another version may give the other members another
+    /// meaning.
     pub(super) fn parse(line: &[u8]) -> Result<Self, HelloRefusal> {
         #[derive(Deserialize)]
         struct ProtocolMember {
@@ -184,7 +189,7 @@ impl ClientHello {
     }
 }
 
-/// The environment and the view may hold secrets.
+/// Without environment and view, which may hold secrets.
 impl fmt::Debug for ClientHello {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Hello")
@@ -199,16 +204,16 @@ impl fmt::Debug for ClientHello {
 // === impl HelloReply ===
 
 impl<T: DeserializeOwned> HelloReply<T> {
-    /// Reads a line.
+    /// Parses a reply.
     pub(crate) fn parse(line: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(line)
     }
 }
 
-// === impl Refusal ===
+// === impl HelloRefusal ===
 
 impl HelloRefusal {
-    /// A refusal with words for a person.
+    /// Creates a refusal with a sentence for people.
     pub fn new(kind: HelloRefusalKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into() }
     }

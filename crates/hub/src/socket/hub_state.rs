@@ -1,4 +1,7 @@
-//! What all conversations of one hub share, and when the hub ends.
+//! The state that all connections of one hub share, and the rules for when the hub ends.
+//!
+//! Used by `listen` and `connection`. [`HubBackend`] is the interface to the part that opens views (`cli` implements
+//! it). It does not accept connections (`listen` does).
 
 use std::{
     sync::{
@@ -21,37 +24,37 @@ use super::{
 use crate::admin::AdminApi;
 use switchboard_gateway::view_provider::ViewProvider;
 
-/// How often a hub that only has work of its own is asked whether it still has.
+/// How often [`HubBackend::is_busy`] is polled once the socket has no more work.
 const BUSY_POLL_INTERVAL: Duration = Duration::from_millis(250);
 
-/// What stands behind the socket.
+/// The part of a hub that opens views for clients of the socket.
 pub trait HubBackend: Send + Sync + 'static {
-    /// What serves one client.
+    /// Opens the views of one workspace.
     type Views: ViewProvider;
 
-    /// The front for a client's working directory, environment and wishes. Has a deadline.
+    /// Returns the view provider for a client's working directory, environment and wishes. The caller sets a deadline.
     fn view_provider<'a>(
         &'a self,
         hello: &'a ClientHello,
     ) -> BoxFuture<'a, Result<Arc<Self::Views>, HelloRefusal>>;
 
-    /// Whether there is work that the socket does not see: parked calls, calls of other faces.
+    /// Whether the hub has work that the socket does not see: parked calls, calls of other faces.
     fn is_busy(&self) -> bool {
         false
     }
 
-    /// What answers whoever wants to speak HTTP with the hub itself; absent where nobody may.
+    /// The admin API, for peers with [`HelloPurpose::Admin`](super::HelloPurpose::Admin); `None` refuses them.
     fn admin(&self) -> Option<&AdminApi> {
         None
     }
 
-    /// The servers that a session has called, each with how often.
+    /// The servers that a session has called, each with the number of calls.
     fn servers_used_by(&self, session: &str) -> Vec<(String, u64)> {
         let _ = session;
         Vec::new()
     }
 
-    /// Clients that came another way than through the socket.
+    /// Clients that did not come through the socket.
     fn network_clients(&self) -> Vec<AttachedClient> {
         Vec::new()
     }
@@ -60,27 +63,27 @@ pub trait HubBackend: Send + Sync + 'static {
 /// Why a hub ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HubEndReason {
-    /// Somebody stopped it.
+    /// A person or program stopped the hub.
     Stopped,
-    /// Nobody had used it for a while.
+    /// The hub had no client and no call for the idle timeout.
     Idle,
-    /// A newer version asked for its place.
+    /// A newer version asked for the hub's place.
     HandedOver,
 }
 
-/// One hub's socket.
+/// The shared state of one hub's socket.
 pub(super) struct HubState<H> {
     pub(super) hub: Arc<H>,
     pub(super) options: ListenOptions,
     pub(super) activity: Arc<UsageCounters>,
     pub(super) presences: Arc<ConnectedClients>,
-    /// The hub is to end.
+    /// Cancelled to stop the hub.
     pub(super) stop: CancellationToken,
-    /// The hub is to end when no call is in flight.
+    /// Cancelled to end the hub when no call is running.
     handover: CancellationToken,
-    /// No more calls are taken.
+    /// Cancelled once the hub takes no more calls.
     pub(super) draining: CancellationToken,
-    /// Conversations are to end now.
+    /// Cancelled to end all connections now.
     pub(super) closing: CancellationToken,
     why: OnceLock<HubEndReason>,
     sessions: AtomicU64,
@@ -89,7 +92,7 @@ pub(super) struct HubState<H> {
 // === impl HubEndReason ===
 
 impl HubEndReason {
-    /// The word for it on the wire.
+    /// The word for the reason on the wire.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Stopped => "stopped",
@@ -130,7 +133,7 @@ impl<H: HubBackend> HubState<H> {
         self.options.pulse.status_with_clients(used, self.hub.network_clients())
     }
 
-    /// Promises to make room for version `asker`, if it is newer.
+    /// Agrees to make room for version `asker`, if that version is newer.
     pub(super) fn hand_over(&self, asker: &str) -> Result<(), HelloRefusal> {
         let stays = |message: &str| Err(HelloRefusal::new(HelloRefusalKind::Stays, message));
         if self.options.lifetime == HubLifetime::UntilStopped {
@@ -143,7 +146,7 @@ impl<H: HubBackend> HubState<H> {
         Ok(())
     }
 
-    /// Waits until the hub is to end.
+    /// Waits until the hub has a reason to end.
     pub(super) async fn wait_for_end(&self) -> HubEndReason {
         tokio::select! {
             () = self.stop.cancelled() => HubEndReason::Stopped,
@@ -152,7 +155,7 @@ impl<H: HubBackend> HubState<H> {
         }
     }
 
-    /// Takes no more calls, waits for those in flight, then has every conversation end.
+    /// Takes no more calls, waits for running calls, then ends every connection.
     pub(super) async fn drain(&self, why: HubEndReason) {
         let _ = self.why.set(why);
         self.draining.cancel();
@@ -164,7 +167,7 @@ impl<H: HubBackend> HubState<H> {
         self.closing.cancel();
     }
 
-    /// Why it ends, once it does.
+    /// Why the hub ends, once it does.
     pub(super) fn end_reason(&self) -> Option<HubEndReason> {
         self.why.get().copied()
     }
@@ -188,7 +191,7 @@ impl<H: HubBackend> HubState<H> {
         }
     }
 
-    /// Waits until it has been so for `long` without a change, and the hub itself has nothing to do either.
+    /// Waits until `so` has held for `long` without a change of the counts, and the backend is not busy either.
     async fn wait_until_quiet(&self, long: Duration, so: impl Fn(&UsageCounts) -> bool) {
         loop {
             self.activity.wait_until(&so).await;
@@ -206,12 +209,12 @@ impl<H: HubBackend> HubState<H> {
     }
 }
 
-/// Whether version `one` is newer than `other`. What is no version is never newer.
+/// Whether version `one` is newer than `other`. A text that is no version is never newer.
 fn is_newer(one: &str, other: &str) -> bool {
     parse_version(one).is_some_and(|one| parse_version(other).is_none_or(|other| one > other))
 }
 
-/// The three numbers. A pre-release counts as what it precedes: it is not worth ending a hub for.
+/// Major, minor and patch. A pre-release counts as its release: it is not worth ending a hub for.
 fn parse_version(text: &str) -> Option<[u64; 3]> {
     let numbers = text.split(['-', '+']).next()?.split('.').map(str::parse);
     numbers.collect::<Result<Vec<_>, _>>().ok()?.try_into().ok()

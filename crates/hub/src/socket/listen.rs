@@ -1,4 +1,7 @@
-//! Listening: one hub in one place.
+//! The hub's listener: takes the lock, binds the socket, accepts connections until the hub ends.
+//!
+//! Used by the hub command. It does not read from connections (`connection` does) and does not decide when the hub ends
+//! (`hub_state` does).
 
 use std::{
     fs, io,
@@ -20,21 +23,21 @@ use super::{
     connection::serve_connection, hub_state::HubState,
 };
 
-/// How often a lock that another process holds is tried.
+/// How often a lock that another process holds is retried.
 const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// How often a hub looks whether its socket is still there: programs that tidy up remove old files.
+/// How often a hub checks that its socket file still exists: clean-up programs remove old files.
 const SOCKET_CHECK_INTERVAL: Duration = Duration::from_secs(2);
-/// How long conversations may take to end once they have been told to.
+/// How long connections may take to end after `closing` is cancelled.
 const CONVERSATION_END_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long nothing is accepted after accepting failed: there may be no descriptor left.
+/// The pause after `accept` failed: the process may have no descriptor left.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 
-/// A socket that is listened on, under the hub's lock.
+/// A bound socket, under the hub's lock.
 #[derive(Debug)]
 pub struct HubListener {
     socket: UnixListener,
     path: PathBuf,
-    /// What the path led to when it was bound.
+    /// The inode of the socket file when it was bound.
     file: Option<u64>,
     lock: FileLock,
 }
@@ -42,16 +45,16 @@ pub struct HubListener {
 /// A hub that no longer listens.
 #[derive(Debug)]
 pub struct EndedHub {
-    /// Why.
+    /// Why the hub ended.
     pub why: HubEndReason,
-    /// To be dropped when everything else has ended: the next hub waits for it.
+    /// To be dropped when everything else has ended: the next hub waits for this lock.
     pub lock: FileLock,
 }
 
-// === impl Listener ===
+// === impl HubListener ===
 
 impl HubListener {
-    /// Listens in `place`. A hub that is about to end is waited for, as long as `patience`.
+    /// Listens at `place`. Waits up to `patience` for a hub that is about to end.
     pub async fn bind(place: &HubPaths, patience: Duration) -> Result<Self, SocketError> {
         let path = place.socket_path();
         let deadline = Instant::now() + patience;
@@ -70,7 +73,7 @@ impl HubListener {
         }
     }
 
-    /// Serves clients until `stop` is cancelled, somebody asks for the end, or nobody needs the hub any more.
+    /// Serves clients until `stop` is cancelled, a client asks for the end, or the hub has been idle long enough.
     pub async fn serve<H: HubBackend>(
         mut self,
         hub: Arc<H>,
@@ -80,7 +83,7 @@ impl HubListener {
         let desk = Arc::new(HubState::new(hub, options, stop));
         let mut conversations = JoinSet::new();
         let why = self.accept(&desk, &mut conversations).await;
-        // From here on a client that comes finds nobody, and starts a hub that waits for our lock.
+        // From here on a new client finds no listener, and starts a hub that waits for our lock.
         drop(self.socket);
         if let Err(error) = fs::remove_file(&self.path) {
             tracing::warn!(%error, "the hub's socket stays behind");
@@ -124,7 +127,7 @@ impl HubListener {
         }
     }
 
-    /// Binds again where the socket's file is gone. The lock is ours, so nobody else has taken its place.
+    /// Binds again if the socket's file is gone. We hold the lock, so no other hub can have taken the path.
     async fn stay_in_place(&mut self) {
         if file_inode(&self.path) == self.file {
             return;
@@ -140,13 +143,13 @@ impl HubListener {
     }
 }
 
-/// Which file a path leads to.
+/// The inode that a path leads to.
 fn file_inode(path: &Path) -> Option<u64> {
     fs::symlink_metadata(path).ok().map(|found| found.ino())
 }
 
-/// Binds the socket. Only for the lock's holder: what is there is a leftover, unless it answers all the same, which
-/// takes a lock that was deleted by hand.
+/// Binds the socket. Only for the holder of the lock: an existing file is a leftover. It can still answer if a person
+/// deleted the lock by hand; then binding fails.
 async fn bind_socket(path: &Path) -> Result<UnixListener, SocketError> {
     if is_answered(path).await {
         return Err(SocketError::AlreadyRunning { path: path.to_owned() });
@@ -158,7 +161,7 @@ async fn bind_socket(path: &Path) -> Result<UnixListener, SocketError> {
         _ => {}
     }
     let socket = UnixListener::bind(path).map_err(SocketError::io("listen on", path))?;
-    // The folder keeps others out already.
+    // The folder keeps other users out already; this is a second barrier.
     let private = fs::Permissions::from_mode(0o600);
     fs::set_permissions(path, private).map_err(SocketError::io("make private", path))?;
     Ok(socket)

@@ -1,4 +1,7 @@
-//! A lock that one process holds, and that the system takes back when it dies.
+//! An advisory file lock that one process holds; the kernel releases it when the process dies.
+//!
+//! Used by `listen` (the hub's lock) and `attach::connect` (the lock of the process that starts a hub). It does not
+//! wait: callers poll.
 
 use std::{
     fs::{File, OpenOptions, TryLockError},
@@ -8,14 +11,14 @@ use std::{
 
 use super::SocketError;
 
-/// Held until dropped. Its file stays: were it removed, two processes could hold two files of one name.
+/// A held lock, until dropped. The file stays: if it were removed, two processes could lock two files of one name.
 #[derive(Debug)]
 pub struct FileLock {
     _file: File,
 }
 
 impl FileLock {
-    /// Takes the lock at `path`, unless somebody has it.
+    /// Takes the lock at `path`; `None` if another process holds it.
     pub(crate) fn take(path: &Path) -> Result<Option<Self>, SocketError> {
         let mut options = OpenOptions::new();
         options.create(true).truncate(false).write(true).mode(0o600);

@@ -1,13 +1,15 @@
-//! The hub's private socket: where it is, who may speak there, and how a conversation begins.
+//! The hub's private socket: its path, its peer check, and the hello that begins each connection.
 //!
-//! One hub serves one user. It listens on a unix socket in a folder that only that user can enter, asks the system who
-//! is calling, and reads one line, the [`ClientHello`], that says what is wanted: to speak MCP in a view of one's own, or a
-//! word about the hub itself. What follows the answer is JSON-RPC, one message a line.
+//! One hub serves one user. It listens on a unix socket in a folder that only that user can enter, asks the kernel for
+//! the peer's user id, and reads one line, the [`ClientHello`], that says the purpose: MCP in a view of the client's
+//! own, the admin API, or one request about the hub (status, stop, hand over). After the reply the line protocol is
+//! JSON-RPC, one message a line.
 //!
-//! A [`HubListener`] holds the hub's lock for as long as it lives, and whoever holds the lock is the hub. A socket without
-//! the lock's holder is a leftover and is replaced; one that answers never is.
+//! A [`HubListener`] holds the hub's lock for as long as it lives; the process with the lock is the hub. A socket
+//! without a lock holder is a leftover and is replaced; a socket that answers is never replaced.
 //!
-//! This module refuses to know what is served ([`HubBackend`] does), and never starts a hub (that is [`crate::attach`]).
+//! Used by the commands `hub` and `serve`, and by [`crate::attach`] for paths and hello. It does not know which views
+//! are served ([`HubBackend`] does), and never starts a hub ([`crate::attach`] does).
 
 #![cfg(unix)]
 
@@ -46,6 +48,6 @@ pub use options::{HubLifetime, ListenOptions};
 pub use paths::{HubFolders, HubPaths};
 pub use status::HubUsage;
 
-/// The notification by which a hub takes leave of a client; its `why` is one of [`HubEndReason`]'s words. It never reaches
-/// the program that `connect` speaks for.
+/// The notification that a hub sends to a client before it closes; `why` is one of the words of [`HubEndReason`].
+/// `connect` consumes it: the client behind `connect` never sees it.
 pub const GOODBYE_METHOD: &str = "notifications/switchboard/goodbye";

@@ -1,4 +1,6 @@
-//! What the program that runs a hub may choose about its socket.
+//! Options of a hub's listener, with their default values.
+//!
+//! Used by the commands `hub` and `serve`, and by `listen` and `connection`. It does not read settings or arguments.
 
 use std::time::Duration;
 
@@ -12,40 +14,40 @@ use super::HubUsage;
 pub struct ListenOptions {
     /// The hub's version.
     pub version: String,
-    /// Where who uses it is counted.
+    /// Counts clients and calls; shared with the admin API.
     pub pulse: HubUsage,
-    /// Whom clients of the socket speak for: the user whose hub this is.
+    /// The principal of all clients of the socket: the user that this hub belongs to.
     pub principal: String,
-    /// When it ends by itself.
+    /// When the hub ends without being stopped.
     pub lifetime: HubLifetime,
     /// The largest hello (4 MiB: an environment is large).
     pub hello_limit: usize,
-    /// How long a hello may take (5 s).
+    /// How long a client may take to send its hello (5 s).
     pub hello_time: Duration,
     /// How long a view may take to be opened (30 s).
     pub opening: Duration,
     /// The largest message (64 MiB).
     pub message_limit: usize,
-    /// Connections at once; more wait to be accepted (1,024).
+    /// Connections at once; further ones wait to be accepted (1,024).
     pub connections: usize,
-    /// How long a client may leave what it is sent unread before it is cut off (30 s).
+    /// How long a client may leave its messages unread before it is cut off (30 s).
     pub stalled: Duration,
-    /// How long calls in flight are given when the hub is stopped (5 s).
+    /// How long running calls may take when the hub is stopped (5 s).
     pub drain: Duration,
     /// Bounds on one client.
     pub serve: ServeOptions,
 }
 
-/// When a hub ends by itself.
+/// When a hub ends without being stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HubLifetime {
-    /// Never: a person started it and will end it.
+    /// Never: a person started the hub and will stop it.
     UntilStopped,
-    /// It was started for clients: ends when it has had none for so long, and hands over to a newer version.
+    /// A client started the hub: it ends after `idle` without clients, and hands over to a newer version.
     WhileUsed {
         /// Without a client or a call (10 min).
         idle: Duration,
-        /// Without a call, before it hands over (1 s): a client that works makes one call after another.
+        /// Without a call, before the hub hands over (1 s): a working client makes one call after another.
         handover: Duration,
     },
 }
@@ -53,7 +55,7 @@ pub enum HubLifetime {
 // === impl ListenOptions ===
 
 impl ListenOptions {
-    /// The usual, for a hub of this version.
+    /// The defaults, for a hub of this version.
     pub fn new(version: impl Into<String>, lifetime: HubLifetime) -> Self {
         let version = version.into();
         Self {
@@ -73,10 +75,10 @@ impl ListenOptions {
     }
 }
 
-// === impl Lifetime ===
+// === impl HubLifetime ===
 
 impl HubLifetime {
-    /// What a hub that `connect` started has.
+    /// The lifetime of a hub that `connect` started: 10 min idle, 1 s before a handover.
     pub fn while_used() -> Self {
         Self::WhileUsed { idle: Duration::from_secs(600), handover: Duration::from_secs(1) }
     }

@@ -1,8 +1,12 @@
-//! Where the socket and its locks are.
+//! Paths of the hub's socket and locks.
 //!
-//! A socket's address has room for 107 bytes, and a home can be longer than that, read-only or on a full disk. So the
-//! folders are tried in turn: the session's runtime directory, user state, and a short one that is named by the user's
-//! id. One that others can enter is an error, never passed over: whoever opened it up waits for that.
+//! A socket address has room for 107 bytes, and a home can be longer than that, read-only or on a full disk. So the
+//! folders are tried in turn: the session's runtime directory, user state, and a short folder in `/tmp` named after the
+//! user id. A folder that other users can enter is an error and is never skipped: another user may have opened it to
+//! make the hub listen elsewhere.
+//!
+//! Used by `listen`, by [`crate::attach`] and [`crate::admin::client`], and by the commands that look for a hub. It
+//! does not bind or connect, except to test whether a hub answers on a read-only disk.
 
 use std::{
     fs::{self, DirBuilder, Metadata, OpenOptions},
@@ -21,25 +25,25 @@ use switchboard_config::HostContext;
 
 use super::SocketError;
 
-/// The longest path a socket can have; one byte more ends it.
+/// The longest path that fits a socket address.
 const MAX_SOCKET_PATH_BYTES: usize = 107;
-/// Bytes of the digest that tell one pair of folders from another.
+/// Bytes of the digest in the socket's name; it tells one pair of folders from another.
 const DIGEST_BYTES: usize = 8;
 
-/// What the socket's place depends on.
+/// The folders that determine the socket's path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HubFolders {
-    /// The user's configuration.
+    /// The user's configuration folder.
     pub config: PathBuf,
-    /// The user's state.
+    /// The user's state folder.
     pub state: PathBuf,
     /// `XDG_RUNTIME_DIR`, where it is set.
     pub runtime: Option<PathBuf>,
-    /// Where a short private folder may be made: `/tmp`, whatever `TMPDIR` says, so that all clients find it.
+    /// The parent of the short private folder: `/tmp`, not `TMPDIR`, so that all clients find it.
     pub short: PathBuf,
 }
 
-/// Where one hub is reached.
+/// The paths of one hub.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HubPaths {
     folder: PathBuf,
@@ -48,15 +52,15 @@ pub struct HubPaths {
 
 /// A folder that may hold the socket.
 enum SocketFolder {
-    /// Inside the runtime directory, which must be there.
+    /// Inside the runtime directory, which must exist.
     Runtime(PathBuf),
-    /// Inside user state, which is made where it is missing.
+    /// Inside user state, which is created if it is missing.
     State(PathBuf),
-    /// Inside a folder that everybody can write to.
+    /// Inside a folder that all users can write to.
     Short(PathBuf),
 }
 
-// === impl Folders ===
+// === impl HubFolders ===
 
 impl HubFolders {
     /// The folders of one caller.
@@ -70,8 +74,8 @@ impl HubFolders {
         }
     }
 
-    /// Equal for clients that belong to the same hub. Paths count as they are written: what they lead to may not
-    /// be there yet.
+    /// A name that is equal for clients of one hub. Paths count as they are written, because their targets may not
+    /// exist yet.
     fn digest_name(&self) -> String {
         let mut digest = Sha256::new();
         digest.update(self.config.as_os_str().as_bytes());
@@ -83,7 +87,7 @@ impl HubFolders {
     }
 
     fn candidates(&self) -> Vec<SocketFolder> {
-        // After `su` the variable may still name the folder of another user.
+        // After `su`, `XDG_RUNTIME_DIR` may still name the folder of another user.
         let runtime = self.runtime.as_ref().filter(|path| is_folder_of_ours(path));
         let runtime = runtime.map(|path| SocketFolder::Runtime(path.join("switchboard")));
         let short = self.short.join(format!("switchboard-{}", geteuid()));
@@ -95,7 +99,7 @@ impl HubFolders {
 // === impl HubPaths ===
 
 impl HubPaths {
-    /// Finds the place and makes its folder. Looks at files, so it may block.
+    /// Finds the paths and creates their folder. Reads the file system, so it may block.
     pub fn find(folders: &HubFolders) -> Result<Self, SocketError> {
         let name = folders.digest_name();
         let mut shortest = folders.short.clone();
@@ -115,7 +119,8 @@ impl HubPaths {
         Err(unusable.unwrap_or(SocketError::TooLong { path: shortest }))
     }
 
-    /// Whether a hub could listen here. One that listens already may have begun before the disk was full or read-only.
+    /// Checks that a hub could listen here. A running hub counts too: it may have begun before the disk was full or
+    /// read-only.
     fn check_writable(&self) -> Result<(), SocketError> {
         let mut options = OpenOptions::new();
         options.create(true).truncate(false).write(true).mode(0o600);
@@ -126,17 +131,17 @@ impl HubPaths {
         }
     }
 
-    /// The socket.
+    /// The path of the socket.
     pub fn socket_path(&self) -> PathBuf {
         self.file("sock")
     }
 
-    /// What the hub holds for as long as it lives.
+    /// The lock that the hub holds for as long as it lives.
     pub fn lock_path(&self) -> PathBuf {
         self.file("lock")
     }
 
-    /// What a client holds while it starts a hub.
+    /// The lock that a client holds while it starts a hub.
     pub fn start_lock_path(&self) -> PathBuf {
         self.file("starting")
     }
@@ -208,7 +213,7 @@ mod tests {
         DirBuilder::new().recursive(true).mode(0o700).create(path).unwrap();
     }
 
-    /// Which of the folders is taken, seen from the home.
+    /// The chosen folder, relative to the home.
     fn taken(folders: &HubFolders, home: &Path) -> String {
         let place = HubPaths::find(folders).unwrap();
         assert!(place.socket_path().as_os_str().len() <= MAX_SOCKET_PATH_BYTES);
@@ -243,7 +248,7 @@ mod tests {
         let folders = folders(home);
         let short = format!("tmp/switchboard-{}", geteuid());
         private(&home.join("tmp"));
-        // As on a read-only disk: neither the folder nor a file in it can be made.
+        // As on a read-only disk: neither the folder nor a file in it can be created.
         fs::write(home.join("state"), "").unwrap();
         assert_eq!(taken(&folders, home), short);
         fs::remove_file(home.join("state")).unwrap();
@@ -251,12 +256,12 @@ mod tests {
         let place = HubPaths { folder: home.join("state/run"), name: folders.digest_name() };
         fs::create_dir(place.lock_path()).unwrap();
         assert_eq!(taken(&folders, home), short);
-        // A hub that listens there is found all the same.
+        // A running hub in that folder is still found.
         let listening = std::os::unix::net::UnixListener::bind(place.socket_path()).unwrap();
         assert_eq!(taken(&folders, home), "state/run");
         drop(listening);
         assert_eq!(taken(&folders, home), short, "nobody listens there any more");
-        // The first reason is the one to mend.
+        // The error names the first folder that failed, which is the one to repair.
         let nowhere = HubFolders { short: home.join("nowhere"), ..folders };
         let error = HubPaths::find(&nowhere).unwrap_err();
         assert!(error.to_string().contains("state/run"), "{error}");
@@ -278,7 +283,7 @@ mod tests {
         fs::set_permissions(&short, fs::Permissions::from_mode(0o750)).unwrap();
         check("can be entered by other users");
         fs::remove_dir_all(&short).unwrap();
-        // Somebody else could have made the link, and would choose where it leads.
+        // Another user could have created the link, and would choose its target.
         private(&temp.path().join("elsewhere"));
         std::os::unix::fs::symlink(temp.path().join("elsewhere"), &short).unwrap();
         check("is not a folder");

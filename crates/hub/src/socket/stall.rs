@@ -1,4 +1,7 @@
-//! A sink that fails when its reader does not read.
+//! An [`AsyncWrite`] that fails with `TimedOut` when the peer does not read for a while.
+//!
+//! Used by `connection` and `admin_http` on every socket, so that one stalled client cannot hold memory. It does not
+//! limit reading.
 
 use std::{
     io,
@@ -12,22 +15,22 @@ use tokio::{
     time::{Sleep, sleep},
 };
 
-/// Gives every write so long.
+/// Limits every write to `patience`.
 pub(super) struct StallTimeoutWriter<W> {
     inner: W,
     patience: Duration,
-    /// Runs while a write waits.
+    /// The timer, while a write is pending.
     waiting: Option<Pin<Box<Sleep>>>,
 }
 
-// === impl Stall ===
+// === impl StallTimeoutWriter ===
 
 impl<W: AsyncWrite + Unpin> StallTimeoutWriter<W> {
     pub(super) fn new(inner: W, patience: Duration) -> Self {
         Self { inner, patience, waiting: None }
     }
 
-    /// The write's own outcome, or the end of patience.
+    /// Returns the outcome of the write, or `TimedOut` once the timer has ended.
     fn check_deadline<T>(
         &mut self,
         context: &mut Context<'_>,

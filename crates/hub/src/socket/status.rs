@@ -1,4 +1,7 @@
-//! How a hub is, for whoever asks.
+//! The status of a hub: version, process, clients, calls, idle time.
+//!
+//! Used by `hub_state` for `switchboard status` and by [`crate::admin`] for `GET /status`. It does not decide when the
+//! hub ends (`hub_state` does).
 
 use std::{
     sync::Arc,
@@ -13,7 +16,7 @@ use super::{
     usage::{UsageCounters, UsageLease},
 };
 
-/// Who uses a hub and since when it runs. Clones share it.
+/// Counts of clients and calls, and the start time of a hub. Clones share the counts.
 #[derive(Debug, Clone)]
 pub struct HubUsage {
     pub(super) activity: Arc<UsageCounters>,
@@ -28,7 +31,7 @@ pub struct HubUsage {
 // === impl HubUsage ===
 
 impl HubUsage {
-    /// Of a hub that begins now.
+    /// The usage of a hub that begins now.
     pub fn new(version: impl Into<String>) -> Self {
         Self {
             activity: Arc::default(),
@@ -39,7 +42,7 @@ impl HubUsage {
         }
     }
 
-    /// How the hub is.
+    /// The status without the list of clients.
     pub fn status(&self) -> HubStatus {
         let counts = self.activity.current();
         HubStatus {
@@ -55,7 +58,7 @@ impl HubUsage {
         }
     }
 
-    /// The same with everybody who is there: the clients of the socket, and `others`.
+    /// The status with all connected clients: those of the socket, and `others`.
     pub(crate) fn status_with_clients(
         &self,
         used: impl Fn(&str) -> Vec<(String, u64)>,
@@ -73,7 +76,7 @@ impl HubUsage {
         self.activity.count_call()
     }
 
-    /// Counts somebody who keeps the hub going.
+    /// Counts a client that keeps the hub alive.
     pub(crate) fn count_client(&self) -> UsageLease {
         self.activity.count_client()
     }

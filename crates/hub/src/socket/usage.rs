@@ -1,16 +1,19 @@
-//! Who is there and what is in flight: counted, so that a hub knows when it is not needed.
+//! Counters of clients and running calls, which tell a hub when it is idle.
+//!
+//! Used by `hub_state` (idle timeout, draining), `status` and, through [`HubUsage`](super::HubUsage), by the admin API.
+//! It does not know which clients they are (`clients` does).
 
 use std::sync::Arc;
 
 use tokio::{sync::watch, time::Instant};
 
-/// Counts clients and their calls. Whoever waits is woken only when a count becomes zero or leaves it.
+/// Counts clients and their calls. A waiting task is woken only when a count becomes zero or leaves zero.
 #[derive(Debug)]
 pub(super) struct UsageCounters {
     counts: watch::Sender<UsageCounts>,
 }
 
-/// How many there are.
+/// The counts at one moment.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct UsageCounts {
     pub(super) clients: usize,
@@ -25,7 +28,7 @@ enum UsageKind {
     Call,
 }
 
-/// One that counts until it is dropped.
+/// Counts one client or call until dropped.
 #[derive(Debug)]
 pub(crate) struct UsageLease {
     activity: Arc<UsageCounters>,
@@ -54,9 +57,9 @@ impl UsageCounters {
         *self.counts.borrow()
     }
 
-    /// Waits until it is so.
+    /// Waits until `so` holds.
     pub(super) async fn wait_until(&self, so: impl FnMut(&UsageCounts) -> bool) {
-        // The sender is ours.
+        // `wait_for` fails only when the sender is dropped, and `self` holds the sender.
         let _ = self.counts.subscribe().wait_for(so).await;
     }
 
@@ -74,10 +77,10 @@ impl UsageCounters {
     }
 }
 
-// === impl Counts ===
+// === impl UsageCounts ===
 
 impl UsageCounts {
-    /// Neither a client nor a call.
+    /// Whether there is neither a client nor a call.
     pub(super) fn is_unused(&self) -> bool {
         self.clients == 0 && self.calls == 0
     }

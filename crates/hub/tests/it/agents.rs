@@ -1,4 +1,4 @@
-//! What an agent sees, and how long what it brings along is there.
+//! Tests of agent views: their servers and tools, and the lifetime of the servers that an agent adds.
 
 use std::fs;
 use std::path::PathBuf;

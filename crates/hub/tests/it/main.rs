@@ -1,5 +1,5 @@
-//! The hub's socket against real connections, clients that attach to it, the workspaces of agents, and every feature through
-//! every face (which makes `docs/compatibility.md`).
+//! Integration tests of `hub`: the socket, clients that attach to it, workspaces of agents, and every feature through
+//! every face (which writes `docs/compatibility.md`).
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 

@@ -1,4 +1,6 @@
-//! Tools and a prompt that ask their client something.
+//! Tools and a prompt that ask their client questions.
+//!
+//! Used by the conformance plugin. The doc comments of its functions are the items' descriptions.
 
 use serde_json::{Value, json};
 use switchboard_plugin_sdk::{Context, Item, Result, prompt, tool};
@@ -6,7 +8,7 @@ use switchboard_plugin_sdk::{Context, Item, Result, prompt, tool};
 pub(super) const ELICIT: &str = "elicitation/create";
 const SAMPLE: &str = "sampling/createMessage";
 
-/// Forms that every server under test has to show as they are.
+/// Forms that every server under test has to show unchanged.
 const CONTACT: &str = include_str!("../../../../tests/conformance/forms/contact.json");
 const DEFAULTS: &str = include_str!("../../../../tests/conformance/forms/defaults.json");
 const ENUMS: &str = include_str!("../../../../tests/conformance/forms/enums.json");
@@ -50,7 +52,7 @@ pub(super) fn user_name() -> Value {
     form("What is your name?", &json!({ "name": { "type": "string" } }), &["name"])
 }
 
-/// Asks under a name of its own.
+/// Asks one question under its own key.
 pub(super) fn ask(cx: &Context, key: &str, method: &str, params: Value) -> Result<String> {
     let answers = cx.request_all(&[(key, method, params)])?;
     let answers: Result<Vec<Value>> = answers.into_iter().collect();

@@ -1,4 +1,6 @@
-//! Every kind of content: what tools, prompts and resources answer with.
+//! Tools, prompts and resources with every kind of content.
+//!
+//! Used by the conformance plugin. The doc comments of its functions are the items' descriptions.
 
 use std::time::Duration;
 
@@ -8,7 +10,7 @@ use switchboard_plugin_sdk::{
     Content, Contents, Context, Item, Message, Result, ToolResult, prompt, resource, template, tool,
 };
 
-/// A picture of one dot, and the head of a recording without a sound in it.
+/// A PNG of one pixel, and the header of a silent WAV.
 const DOT: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 const SILENCE: &str = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAAAAA==";
 const PAUSE: Duration = Duration::from_millis(50);

@@ -1,4 +1,6 @@
-//! Lists that change, and a schema that is kept as it is.
+//! Lists that change, and a schema that is passed on unchanged.
+//!
+//! Used by the conformance plugin.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -36,7 +38,7 @@ fn test_trigger_prompt_change(cx: &Context) -> &'static str {
     "announced"
 }
 
-/// A tool whose schema is made by hand.
+/// A tool with a schema written by hand.
 fn by_hand() -> Item {
     let named = ItemInfo {
         name: "json_schema_2020_12_tool",
@@ -62,7 +64,7 @@ fn by_hand() -> Item {
     Item::tool(named, ToolHints::default(), answer).showing("inputSchema", schema)
 }
 
-/// Items that come and go.
+/// Items that appear and disappear.
 fn fleeting() -> [Item; 2] {
     let named = |name| ItemInfo { name, title: None, description: "There now and then" };
     let tool = Item::tool(

@@ -1,7 +1,7 @@
-//! The plugin that the official conformance suite wants to find: everything a plugin can do, once.
+//! The plugin for the official conformance suite: every feature of a plugin, once.
 //!
-//! `cargo build -p switchboard-plugin-sdk --example conformance` makes a file that `switchboard plugin serve` loads;
-//! `cargo xtask conformance --side plugin` runs the suite against it.
+//! `cargo build -p switchboard-plugin-sdk --example conformance` makes a file that `switchboard plugin serve`
+//! loads; `cargo xtask conformance --side plugin` runs the suite against it.
 
 mod asking;
 mod content;

@@ -1,4 +1,6 @@
-//! Skills: what there is, each file of one, and the folders they lie in.
+//! Skills: their list, the files of each, and the folders that hold them.
+//!
+//! Used by the conformance plugin.
 
 use std::fmt::Write as _;
 
@@ -23,7 +25,7 @@ pub(super) fn items() -> Vec<Item> {
     vec![manifest::item(), tone::item()]
 }
 
-/// The extension, and its methods.
+/// Adds the extension and its methods.
 pub(super) fn with_skills(plugin: Plugin) -> Plugin {
     plugin
         .extension(EXTENSION, json!({ "directoryRead": true }))
@@ -63,7 +65,7 @@ fn get(params: &Value) -> Result<Value> {
     Err(Failure::invalid("no skill has this address"))
 }
 
-/// What lies in a folder, not what lies below.
+/// The entries of a folder, without those below.
 fn folder(params: &Value) -> Result<Value> {
     let within = format!("{}/", params["uri"].as_str().unwrap_or_default());
     let mut children: Vec<Value> = Vec::new();

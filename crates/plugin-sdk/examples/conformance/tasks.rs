@@ -1,4 +1,6 @@
-//! Tools that become tasks, where their client can have one.
+//! Tools that become tasks if their client supports tasks.
+//!
+//! Used by the conformance plugin. The doc comments of its functions are the tools' descriptions.
 
 use std::time::Duration;
 
@@ -33,7 +35,7 @@ fn slow_compute(
     cx: &Context,
 ) -> Result<String> {
     if seconds > 0 {
-        // A client without tasks waits.
+        // A client without tasks waits for the result.
         let _ = cx.become_task();
     }
     cx.sleep(Duration::from_secs(seconds.into()))?;

@@ -1,6 +1,7 @@
-//! The two binary interfaces between a host and a plugin, as they lie in memory.
+//! The two binary interfaces between host and plugin, as they lie in memory.
 //!
-//! Nothing here does anything: these are the types that `include/*.h` declares for C, and their layout is tested.
+//! Used by `export` and by the host's worker. It holds types only, those that `include/*.h` declares for C;
+//! tests check their layout.
 
 pub mod v1;
 pub mod v2;

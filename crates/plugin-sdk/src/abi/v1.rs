@@ -1,12 +1,13 @@
-//! Version 1: one kind of item for each plugin, strings that end with a NUL, one call at a time.
+//! Interface version 1: one kind of item for each plugin, NUL-terminated strings, one call at a time.
 //!
-//! A plugin exports `CreatePlugin` and `DestroyPlugin`. Everything that it hands out but the results is static in it.
+//! Used by the host's worker. A plugin exports `CreatePlugin` and `DestroyPlugin`. All of its texts but the
+//! results are static in it.
 
 use std::ffi::{c_char, c_int};
 
-/// The symbol that makes a plugin: [`Create`].
+/// The symbol that creates a plugin: [`Create`].
 pub const CREATE: &[u8] = b"CreatePlugin\0";
-/// The symbol that ends it: [`Destroy`].
+/// The symbol that destroys a plugin: [`Destroy`].
 pub const DESTROY: &[u8] = b"DestroyPlugin\0";
 
 /// `PluginAPI* CreatePlugin()`
@@ -14,7 +15,8 @@ pub type Create = unsafe extern "C-unwind" fn() -> *mut PluginApi;
 /// `void DestroyPlugin(PluginAPI*)`
 pub type Destroy = unsafe extern "C-unwind" fn(*mut PluginApi);
 
-/// What a plugin offers, as `GetType` says it. Any number may come from a plugin, so this is no enum.
+/// The kind of items of a plugin, as `GetType` returns it. A plugin may return any number, so this is no
+/// enum.
 #[repr(transparent)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PluginType(pub c_int);
@@ -23,11 +25,11 @@ pub struct PluginType(pub c_int);
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct PluginTool {
-    /// Its name.
+    /// The tool's name.
     pub name: *const c_char,
-    /// What it does.
+    /// The tool's description.
     pub description: *const c_char,
-    /// The schema of its arguments, as JSON.
+    /// The schema of the tool's arguments, as JSON.
     pub input_schema: *const c_char,
 }
 
@@ -35,11 +37,11 @@ pub struct PluginTool {
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct PluginPrompt {
-    /// Its name.
+    /// The prompt's name.
     pub name: *const c_char,
-    /// What it is for.
+    /// The prompt's description.
     pub description: *const c_char,
-    /// A list of arguments, as JSON.
+    /// The list of the prompt's arguments, as JSON.
     pub arguments: *const c_char,
 }
 
@@ -47,17 +49,17 @@ pub struct PluginPrompt {
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct PluginResource {
-    /// Its name.
+    /// The resource's name.
     pub name: *const c_char,
-    /// What it is.
+    /// The resource's description.
     pub description: *const c_char,
-    /// Where it is.
+    /// The resource's URI.
     pub uri: *const c_char,
-    /// Of which type.
+    /// The resource's media type.
     pub mime: *const c_char,
 }
 
-/// What the host offers a plugin.
+/// The host's functions for a plugin.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct NotificationSystem {
@@ -65,7 +67,7 @@ pub struct NotificationSystem {
     pub send_to_client: Option<unsafe extern "C-unwind" fn(*const c_char, *const c_char)>,
 }
 
-/// What `CreatePlugin` returns.
+/// The function table that `CreatePlugin` returns.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 #[expect(
@@ -76,9 +78,9 @@ pub struct PluginApi {
     pub get_name: Option<unsafe extern "C-unwind" fn() -> *const c_char>,
     pub get_version: Option<unsafe extern "C-unwind" fn() -> *const c_char>,
     pub get_type: Option<unsafe extern "C-unwind" fn() -> PluginType>,
-    /// Not zero is success.
+    /// Nonzero means success.
     pub initialize: Option<unsafe extern "C-unwind" fn() -> c_int>,
-    /// The result is made with `new char[]` and freed by the host; NULL is failure.
+    /// The result is allocated with `new char[]` and freed by the host; NULL means failure.
     pub handle_request: Option<unsafe extern "C-unwind" fn(*const c_char) -> *mut c_char>,
     pub shutdown: Option<unsafe extern "C-unwind" fn()>,
     pub get_tool_count: Option<unsafe extern "C-unwind" fn() -> c_int>,
@@ -87,7 +89,7 @@ pub struct PluginApi {
     pub get_prompt: Option<unsafe extern "C-unwind" fn(c_int) -> *const PluginPrompt>,
     pub get_resource_count: Option<unsafe extern "C-unwind" fn() -> c_int>,
     pub get_resource: Option<unsafe extern "C-unwind" fn(c_int) -> *const PluginResource>,
-    /// Written by the host before `initialize`.
+    /// Set by the host before `initialize`.
     pub notifications: *mut NotificationSystem,
 }
 

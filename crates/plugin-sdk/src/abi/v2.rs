@@ -1,12 +1,13 @@
-//! Version 2: several kinds in one plugin, strings with a length, an instance, a context for each call.
+//! Interface version 2: several kinds of items in one plugin, strings with a length, an instance, a context
+//! for each call.
 //!
-//! A plugin exports [`ENTRY`], which returns a static [`Plugin`]. Payloads are JSON texts, so everything the protocol
-//! knows or will know of an item passes: annotations, output schemas, templates, binary content. Whoever made a text
-//! frees it.
+//! Used by `export` and by the host's worker. A plugin exports [`ENTRY`], which returns a static [`Plugin`].
+//! Payloads are JSON texts, so all present and future features of an item pass: annotations, output schemas,
+//! templates, binary content. The side that allocated a text frees it.
 
 use std::ffi::c_void;
 
-/// The symbol: [`Entry`].
+/// The exported symbol: [`Entry`].
 pub const ENTRY: &[u8] = b"switchboard_plugin_v2\0";
 /// The first eight bytes of both tables.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"SWBPLUG2");
@@ -16,53 +17,53 @@ pub const ABI: u32 = 2;
 /// `const sb_plugin *switchboard_plugin_v2(void)`
 pub type Entry = unsafe extern "C-unwind" fn() -> *const Plugin;
 
-/// Calls may run at the same time, on any thread.
+/// Calls may run concurrently, on any thread.
 pub const THREAD_SAFE: u64 = 1;
 
-/// It went well: the text is the result, a JSON object.
+/// Success: the text is the result, a JSON object.
 pub const OK: i32 = 0;
-/// It did not: the text is a JSON-RPC error object.
+/// Failure: the text is a JSON-RPC error object.
 pub const ERROR: i32 = 1;
 /// The call was cancelled; there is no text.
 pub const CANCELLED: i32 = 2;
 
-/// A method of `request` that asks several things at once: parameters and answer are objects by the same keys, of
-/// `{"method", "params"}` and of `{"result"}` or `{"error"}`.
+/// A method of `request` that asks several questions at once: parameters and answer are objects with equal
+/// keys, of `{"method", "params"}` and of `{"result"}` or `{"error"}`.
 pub const QUESTIONS: &str = "switchboard/questions";
 
-/// A method of `request` that makes the call a task: its client has a handle from here on and looks when it likes, and
-/// the function goes on. An error where the client cannot be given one. The plugin declares the extension
-/// `io.modelcontextprotocol/tasks`.
+/// A method of `request` that turns the call into a task: the client gets a handle and polls it, and the
+/// function continues. Returns an error if the client does not support tasks. The plugin declares the
+/// extension `io.modelcontextprotocol/tasks`.
 pub const TASK: &str = "switchboard/task";
 
-/// Some bytes, UTF-8, of somebody else. NULL where there is none.
+/// A borrowed UTF-8 text. NULL for none.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Text {
-    /// Where it begins.
+    /// The first byte.
     pub ptr: *const u8,
-    /// How many bytes.
+    /// The length in bytes.
     pub len: usize,
 }
 
-/// A text that its maker frees: through [`Plugin::release`] or [`Host::release`].
+/// A text that the allocating side frees: through [`Plugin::release`] or [`Host::release`].
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Answer {
     /// The text.
     pub text: Text,
-    /// The maker's own.
+    /// A pointer for the allocating side.
     pub owner: *mut c_void,
 }
 
-/// A call under way. Opaque, and valid until `handle` returns.
+/// A running call. Opaque, and valid until `handle` returns.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Call {
     opaque: [u8; 0],
 }
 
-/// What the host offers. Any function may be called from any thread while the call lasts.
+/// The host's function table. Any function may be called from any thread while the call runs.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Host {
@@ -70,27 +71,27 @@ pub struct Host {
     pub magic: u64,
     /// [`ABI`].
     pub abi: u32,
-    /// The size of this table, so that later hosts may add to its end.
+    /// The size of this table, so that later hosts may append to it.
     pub size: u32,
-    /// A log message: level 0 (debug) to 7 (emergency), logger, data as JSON.
+    /// Sends a log message: level 0 (debug) to 7 (emergency), logger, data as JSON.
     pub log: unsafe extern "C-unwind" fn(*const Call, i32, Text, Text),
-    /// Progress, total (negative: unknown), message.
+    /// Reports progress: progress, total (negative if unknown), message.
     pub progress: unsafe extern "C-unwind" fn(*const Call, f64, f64, Text),
-    /// Not zero once nobody waits for the call.
+    /// Nonzero after the call was cancelled.
     pub cancelled: unsafe extern "C-unwind" fn(*const Call) -> i32,
-    /// A notification: method, parameters as JSON. Without a call it is for every client.
+    /// Sends a notification: method, parameters as JSON. Without a call it goes to every client.
     pub notify: unsafe extern "C-unwind" fn(*const Call, Text, Text),
-    /// Asks the person behind the client: parameters of `elicitation/create`. Waits for the answer.
+    /// Asks the user: parameters of `elicitation/create`. Waits for the answer.
     pub elicit: unsafe extern "C-unwind" fn(*const Call, Text, *mut Answer) -> i32,
-    /// Asks the client anything a server may ask: method, parameters. Waits for the answer.
+    /// Sends any request that a server may send to a client: method, parameters. Waits for the answer.
     pub request: unsafe extern "C-unwind" fn(*const Call, Text, Text, *mut Answer) -> i32,
     /// Frees an answer of `elicit` or `request`.
     pub release: unsafe extern "C-unwind" fn(*mut Answer),
-    /// A table that a later host may offer by name; NULL if it does not.
+    /// Returns a table that a later host may offer by name; NULL if the host has none.
     pub get_extension: unsafe extern "C-unwind" fn(Text) -> *const c_void,
 }
 
-/// What a plugin is. Static in it.
+/// The plugin's function table, static in the plugin.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Plugin {
@@ -98,31 +99,32 @@ pub struct Plugin {
     pub magic: u64,
     /// [`ABI`].
     pub abi: u32,
-    /// The size of this table, so that later plugins may add to its end.
+    /// The size of this table, so that later plugins may append to it.
     pub size: u32,
-    /// [`THREAD_SAFE`], or nothing.
+    /// [`THREAD_SAFE`], or 0.
     pub flags: u64,
-    /// Its name.
+    /// The plugin's name.
     pub name: Text,
-    /// Its version.
+    /// The plugin's version.
     pub version: Text,
-    /// Makes an instance: [`OK`], or [`ERROR`] and why. The host outlives the instance.
+    /// Creates an instance: [`OK`], or [`ERROR`] and the cause. The host table outlives the instance.
     pub create:
         Option<unsafe extern "C-unwind" fn(*const Host, *mut *mut c_void, *mut Answer) -> i32>,
-    /// Ends it.
+    /// Destroys an instance.
     pub destroy: Option<unsafe extern "C-unwind" fn(*mut c_void)>,
-    /// What it offers: an object with any of `tools`, `prompts`, `resources`, `resourceTemplates` (lists, as the
-    /// protocol has them), `methods` (a list of names it handles besides), `completions` (bool), `instructions`.
+    /// Describes the plugin: an object with any of `tools`, `prompts`, `resources`, `resourceTemplates`
+    /// (lists as in MCP), `methods` (names of further methods that it handles), `completions` (bool),
+    /// `instructions`.
     pub describe: Option<unsafe extern "C-unwind" fn(*mut c_void, *mut Answer) -> i32>,
     /// Answers a request: method, parameters as JSON.
     pub handle: Option<
         unsafe extern "C-unwind" fn(*mut c_void, *const Call, Text, Text, *mut Answer) -> i32,
     >,
-    /// Frees an answer of any of these.
+    /// Frees an answer of this table's functions.
     pub release: Option<unsafe extern "C-unwind" fn(*mut c_void, *mut Answer)>,
-    /// Somebody wants to hear of a resource (1), or nobody does any more (0). May be NULL.
+    /// Tells whether a resource has subscribers (1) or no longer has any (0). May be NULL.
     pub subscribe: Option<unsafe extern "C-unwind" fn(*mut c_void, Text, i32)>,
-    /// A table that a later plugin may offer by name. May be NULL.
+    /// Returns a table that a later plugin may offer by name. May be NULL.
     pub get_extension: Option<unsafe extern "C-unwind" fn(*mut c_void, Text) -> *const c_void>,
 }
 
@@ -132,7 +134,7 @@ impl Text {
     /// No text.
     pub const NONE: Self = Self { ptr: std::ptr::null(), len: 0 };
 
-    /// The bytes of `text`, for as long as it lives.
+    /// The bytes of `text`, valid as long as `text` lives.
     pub const fn of(text: &str) -> Self {
         Self { ptr: text.as_ptr(), len: text.len() }
     }

@@ -1,4 +1,4 @@
-//! Functions with attributes: what clients see of them, and what they answer.
+//! Tests of functions with attributes: their JSON for clients, and their answers.
 
 use serde_json::{Value, json};
 use switchboard_plugin_sdk::{

@@ -1,4 +1,7 @@
-//! Guard and worker of the tests, with a plugin of its own that is part of the program.
+//! The guard and worker program of the tests, with one built-in plugin.
+//!
+//! Used by `crates/plugin/tests` as `PluginHostOptions::program`. The doc comments of its functions are the
+//! tools' descriptions.
 
 use std::time::Duration;
 
@@ -20,7 +23,7 @@ fn wait(milliseconds: u64, cx: &Context) -> Result<String> {
     cx.progress(0.0, None, "waiting");
     let waited = cx.sleep(Duration::from_millis(milliseconds));
     if waited.is_err() {
-        // Whoever cancelled hears nothing more of the call; this is for everybody.
+        // The client that cancelled gets no more notifications of the call; this one goes to all clients.
         cx.updated("test://state");
     }
     waited.map(|()| "waited".into())
@@ -36,7 +39,7 @@ fn stubborn(milliseconds: u64) -> String {
 /// Becomes a task where it can, and works.
 #[tool]
 fn work(milliseconds: u64, cx: &Context) -> Result<String> {
-    // Whoever cannot have a task waits.
+    // A client without tasks waits for the result.
     let _ = cx.become_task();
     wait(milliseconds, cx).map(|_| "worked".into())
 }

@@ -1,8 +1,9 @@
-//! One plugin's place: the version that serves, its workers, and what becomes of them.
+//! The slot of one plugin: the version that serves, its workers, and their restarts.
 //!
-//! A worker is started when a call wants one and there is none. One that ends is started again by the next call: at once
-//! if it had answered anything, after a rest that grows if it had not. A new version takes the place of the old one
-//! whole; calls under way keep the worker they began on, so an old one ends with its last call.
+//! Used by `plugins`, `server`, `catalog_task` and `subscriptions`. A worker is started when a call needs one
+//! and none runs. A worker that ended is restarted by the next call: at once if it had answered any call,
+//! after a growing delay if not. A new version replaces the old one as a whole; running calls keep their
+//! worker, so an old worker ends with its last call.
 
 mod state;
 
@@ -33,15 +34,15 @@ use state::{PluginVersion, SlotState};
 
 /// Old versions that may still have calls.
 const MAX_OLD_VERSIONS: usize = 4;
-/// How long a plugin that answers one call at a time may go on with a call that was cancelled.
+/// How long a plugin that is not thread-safe may continue a cancelled call.
 const CANCELLED_CALL_GRACE: Duration = Duration::from_secs(5);
-/// A rest that a call waits for.
+/// The longest restart delay that a call waits for; for a longer one it fails.
 const SHORT_REST: Duration = Duration::from_secs(2);
 
-/// One plugin's place.
+/// The slot of one plugin.
 pub(crate) struct PluginSlot {
     pub(crate) index: usize,
-    /// Its file, unless it is part of the program.
+    /// The plugin's file, unless it is built in.
     pub(crate) file: Option<PathBuf>,
     terms: PluginRunOptions,
     state: Mutex<SlotState>,
@@ -49,10 +50,10 @@ pub(crate) struct PluginSlot {
     turn: AtomicUsize,
 }
 
-/// How far a worker is.
+/// The state of one worker.
 #[derive(Clone)]
 enum WorkerState {
-    /// Nobody wanted it yet.
+    /// Not started yet.
     Idle,
     Starting,
     Up(Arc<Worker>),
@@ -62,12 +63,12 @@ enum WorkerState {
     },
 }
 
-/// What a call finds.
+/// The next step for a call that needs a worker.
 enum WorkerChoice {
     Worker(Arc<Worker>),
-    /// Somebody starts it.
+    /// Another call is starting the worker.
     Wait,
-    /// This call is to start it.
+    /// This call has to start the worker.
     Start(PluginVersion),
     Rest(Duration, PluginFault),
     Nothing(PluginFault),
@@ -87,7 +88,7 @@ impl PluginSlot {
         }
     }
 
-    /// Of a plugin that is part of the program: what it offers is known without a worker.
+    /// The slot of a built-in plugin, whose offer is known without a worker.
     pub(crate) fn builtin(
         index: usize,
         name: &str,
@@ -100,12 +101,12 @@ impl PluginSlot {
         seat
     }
 
-    /// What it offers, if it has ever been sound.
+    /// The plugin's offer, if it was ever loaded.
     pub(crate) fn offer(&self) -> Option<Arc<PluginOffer>> {
         self.state().version.as_ref().map(|version| version.offer.clone())
     }
 
-    /// What is wrong with it: its file as it is now, or the end of its last worker.
+    /// The present faults: of the file in its present state, and of the last worker.
     pub(crate) fn faults(&self) -> Vec<PluginFault> {
         let mut faults: Vec<PluginFault> = {
             let state = self.state();
@@ -123,7 +124,7 @@ impl PluginSlot {
         faults
     }
 
-    /// Begins a call on whichever worker serves.
+    /// Starts a call on a worker of the current version.
     pub(crate) async fn call(
         self: &Arc<Self>,
         method: &str,
@@ -138,7 +139,7 @@ impl PluginSlot {
         }
     }
 
-    /// A worker to call.
+    /// Returns a worker, and starts one if necessary.
     async fn worker(self: &Arc<Self>, host: &Arc<SlotContext>) -> Result<Arc<Worker>, PluginFault> {
         if let Some(worker) = self.free_worker() {
             return Ok(worker);
@@ -155,7 +156,7 @@ impl PluginSlot {
                 }
                 WorkerChoice::Rest(left, _) => tokio::time::sleep(left).await,
                 WorkerChoice::Start(version) => {
-                    // Not the caller's own work: whoever gives up, the others still wait for it.
+                    // A task of its own: if this caller gives up, the others still wait for the worker.
                     tokio::spawn(self.clone().start(chair, version, host.clone()));
                 }
                 WorkerChoice::Wait => {
@@ -167,7 +168,7 @@ impl PluginSlot {
         }
     }
 
-    /// One that would begin a call at once: the way of nearly every call.
+    /// A worker that can start a call at once. Nearly every call takes this path.
     fn free_worker(&self) -> Option<Arc<Worker>> {
         self.chairs.iter().find_map(|chair| match &*chair.borrow() {
             WorkerState::Up(worker) if worker.is_free() => Some(worker.clone()),
@@ -229,7 +230,7 @@ impl PluginSlot {
     async fn start(self: Arc<Self>, chair: usize, version: PluginVersion, host: Arc<SlotContext>) {
         let started = host.start(&version.load, self.terms.limits, self.index).await;
         let mut state = self.state();
-        // Another version may have come in the meantime; what was started for the old one is of no use.
+        // If another version was swapped in meanwhile, the worker of the old one is dropped.
         let is_current = state.version.as_ref().is_some_and(|now| now.load == version.load);
         let life = match started {
             _ if !is_current => return,
@@ -245,11 +246,11 @@ impl PluginSlot {
                 WorkerState::Down { fault, until }
             }
         };
-        // Before the state is let go of: whoever changes what is wanted tells those that are up.
+        // Sent under the state's lock, because `change_subscriptions` notifies only workers that are up.
         self.chairs[chair].send_replace(life);
     }
 
-    /// Puts a file as it is now in the place of what serves, if it is sound.
+    /// Loads a changed file, and swaps it in if its plugin is ready.
     pub(crate) async fn load(
         &self,
         copy: PrivateCopy,
@@ -275,7 +276,7 @@ impl PluginSlot {
         Ok(())
     }
 
-    /// The swap. Calls that have a worker keep it.
+    /// Swaps in a new version. Running calls keep their worker.
     fn swap_version(&self, version: PluginVersion, worker: Arc<Worker>) {
         let mut state = self.state();
         state.previous = state.version.replace(version);
@@ -301,17 +302,17 @@ impl PluginSlot {
         }
     }
 
-    /// The plugin says that it offers something else by now.
+    /// Sets the plugin's new offer.
     pub(crate) fn set_offer(&self, offer: PluginOffer) {
         if let Some(version) = &mut self.state().version {
             version.offer = Arc::new(offer);
         }
     }
 
-    /// No new call gets this worker; those it has go on.
+    /// Gives the worker no new calls; its running calls continue.
     pub(crate) fn retire(&self, worker: &Arc<Worker>, fault: PluginFault) {
         if worker.serial {
-            // Nobody else could be answered by it.
+            // A serial worker cannot answer other calls, so it ends.
             worker.end(fault);
             return;
         }
@@ -327,8 +328,8 @@ impl PluginSlot {
         }
     }
 
-    /// Retires workers with cancelled calls that do not end. A worker that has other calls may take as long as a call
-    /// may; one that answers a call at a time keeps all other callers waiting.
+    /// Retires workers with cancelled calls that do not end. A thread-safe worker may take as long as the
+    /// timeout of a call; a serial one blocks all other callers, so it gets `CANCELLED_CALL_GRACE`.
     pub(crate) fn sweep(&self) {
         let patience = self.terms.call;
         let grace = patience.min(CANCELLED_CALL_GRACE);
@@ -342,7 +343,7 @@ impl PluginSlot {
         }
     }
 
-    /// Changes what its workers are to tell of, and tells them, if `change` says that it changed anything.
+    /// Changes the subscribed resources, and notifies the workers if `change` returns true.
     pub(crate) fn change_subscriptions(&self, change: impl FnOnce(&mut BTreeSet<String>) -> bool) {
         let mut state = self.state();
         if change(&mut state.wanted) {
@@ -350,7 +351,8 @@ impl PluginSlot {
         }
     }
 
-    /// Has a worker run where resources are wanted, since one that does not run tells nothing; and know of them.
+    /// Starts a worker if resources are subscribed, since only a running worker sends updates, and sends it
+    /// the subscriptions.
     pub(crate) fn ensure_subscribed_worker(self: &Arc<Self>, host: &Arc<SlotContext>) {
         if self.state().wanted.is_empty() {
             return;
@@ -370,12 +372,12 @@ impl PluginSlot {
         owed.for_each(|worker| worker.send_subscriptions(&state.wanted));
     }
 
-    /// How long a sign of life of a call is waited for.
+    /// The timeout of a call, counted from its last notification.
     pub(crate) fn call_timeout(&self) -> Duration {
         self.terms.call
     }
 
-    /// Those that run.
+    /// The running workers.
     pub(crate) fn workers(&self) -> impl Iterator<Item = Arc<Worker>> + '_ {
         self.chairs.iter().filter_map(|chair| match &*chair.borrow() {
             WorkerState::Up(worker) => Some(worker.clone()),
@@ -383,27 +385,28 @@ impl PluginSlot {
         })
     }
 
-    /// Whether the file has changed since it was last looked at.
+    /// Whether the file's stamp has changed since the last scan.
     pub(crate) fn looks_changed(&self, look: Option<FileStamp>) -> bool {
         let mut state = self.state();
-        // What could not be read is tried again: a mode, or the end of a link, changes without the file.
+        // An unreadable file is tried again, because a mode or a link target changes without changing the
+        // stamp.
         let is_unread = matches!(state.refused, Some(PluginFault::File(_)));
         let changed = state.look != look || is_unread;
         state.look = look;
         changed
     }
 
-    /// Whether the file holds something else than it did.
+    /// Whether the file's digest differs from the last one.
     pub(crate) fn has_new_content(&self, hash: &FileDigest) -> bool {
         self.state().seen.as_ref() != Some(hash)
     }
 
-    /// The file cannot be read. What serves goes on.
+    /// Records that the file cannot be read. The current version continues.
     pub(crate) fn set_refused(&self, fault: PluginFault) {
         self.state().refused = Some(fault);
     }
 
-    /// The file is gone, and with it the plugin.
+    /// Removes the plugin, because its file is gone.
     pub(crate) fn remove(&self) {
         let mut state = self.state();
         *state = SlotState { look: state.look, ..SlotState::default() };

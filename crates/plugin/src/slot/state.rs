@@ -1,4 +1,6 @@
-//! Which version of a plugin serves, which served before it, and how they have fared.
+//! The state of a slot: the current and previous version, failures, and the file as last scanned.
+//!
+//! Used by `slot`. It does not start workers (`launch`).
 
 use std::{
     collections::{BTreeSet, VecDeque},
@@ -17,30 +19,30 @@ use crate::{
     worker_process::Worker,
 };
 
-/// Ends of a new version after which the one before it comes back.
+/// Worker ends of a new version after which the previous version comes back.
 const MAX_NEW_VERSION_ENDS: u32 = 3;
-/// How long a version is new.
+/// How long a version counts as new.
 const NEW_VERSION_PERIOD: Duration = Duration::from_secs(60);
 
-/// What serves, and what served.
+/// The versions of a slot, and their failures.
 #[derive(Default)]
 pub(super) struct SlotState {
     pub(super) version: Option<PluginVersion>,
     pub(super) previous: Option<PluginVersion>,
     pub(super) old: VecDeque<Weak<Worker>>,
-    /// Ends in a row of workers that had not answered anything.
+    /// Consecutive ends of workers that had not answered any call.
     pub(super) failures: u32,
-    /// Ends of this version.
+    /// Worker ends of this version.
     pub(super) strikes: u32,
     pub(super) since: Option<Instant>,
-    /// What is wrong with the file as it is, where that is not what serves.
+    /// The fault of the present file, if it is not the one that serves.
     pub(super) refused: Option<PluginFault>,
-    /// The last end of a worker.
+    /// The fault of the last worker that ended.
     pub(super) ended: Option<PluginFault>,
-    /// The file as it was last looked at.
+    /// The file's stamp at the last scan.
     pub(super) look: Option<FileStamp>,
     pub(super) seen: Option<FileDigest>,
-    /// Resources that somebody wants to hear of.
+    /// The resources that clients are subscribed to.
     pub(super) wanted: BTreeSet<String>,
 }
 
@@ -48,22 +50,22 @@ pub(super) struct SlotState {
 #[derive(Clone)]
 pub(crate) struct PluginVersion {
     pub(crate) load: PluginImage,
-    /// What is loaded, kept as long as it may be loaded again.
+    /// The loaded file, kept as long as it may be loaded again.
     pub(super) _copy: Option<Arc<PrivateCopy>>,
     pub(crate) offer: Arc<PluginOffer>,
 }
 
-// === impl State ===
+// === impl SlotState ===
 
 impl SlotState {
-    /// Tells a worker that has just begun what is wanted of it, unless nothing is.
+    /// Sends the subscriptions to a new worker, if there are any.
     pub(super) fn send_subscriptions(&self, worker: &Worker) {
         if !self.wanted.is_empty() {
             worker.send_subscriptions(&self.wanted);
         }
     }
 
-    /// A worker has ended. How long to wait before the next.
+    /// Records the end of a worker. Returns the delay before the next start.
     pub(super) fn note_worker_end(
         &mut self,
         fault: &PluginFault,
@@ -80,7 +82,7 @@ impl SlotState {
         }
     }
 
-    /// Brings the version before this one back, if this one is new and has ended too often.
+    /// Restores the previous version if this one is new and its workers have ended too often.
     pub(super) fn roll_back(&mut self) -> bool {
         let is_new = self.since.is_some_and(|since| since.elapsed() < NEW_VERSION_PERIOD);
         if !is_new || self.strikes < MAX_NEW_VERSION_ENDS {

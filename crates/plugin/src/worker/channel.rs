@@ -1,4 +1,6 @@
-//! A worker's line to its host: whole messages, from any thread.
+//! A worker's channel to the host: sends whole messages from any thread, and waits for answers to questions.
+//!
+//! Used by `worker::serving`, `worker::v1` and `worker::v2`. The host's side is `worker_process`.
 
 use std::{
     collections::HashMap,
@@ -20,13 +22,13 @@ use switchboard_wire::{
 
 use crate::messages::said;
 
-/// How often whoever waits for an answer looks whether anybody still waits for them.
+/// How often a thread that waits for an answer checks whether its call was cancelled.
 const CANCEL_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Bytes that may wait to be written; past that, whoever has more to say waits too.
+/// Bytes that may wait to be written; above that, senders wait.
 const MAX_UNWRITTEN_BYTES: usize = 256 * 1024;
 
-/// The line to the host.
+/// The channel to the host.
 pub(super) struct HostChannel {
     output: File,
     spoken: Mutex<OutputBuffer>,
@@ -36,30 +38,30 @@ pub(super) struct HostChannel {
     ids: AtomicU64,
 }
 
-/// What was said and is to be written.
+/// The messages that wait to be written.
 #[derive(Default)]
 struct OutputBuffer {
     lines: Vec<u8>,
-    /// Somebody writes, and takes along what others say meanwhile.
+    /// Whether a thread is writing; it also writes the messages that others add meanwhile.
     is_written: bool,
-    /// How many wait for room.
+    /// How many threads wait for room.
     waiting: usize,
 }
 
-/// A call under way.
+/// A running call.
 #[derive(Clone)]
 pub(super) struct HostCall {
     pub(super) id: u64,
     cancelled: Arc<AtomicBool>,
 }
 
-/// What an answer came to.
+/// The result of a question to the host.
 pub(super) enum HostAnswer {
     Answer(ResponseOutcome),
     Cancelled,
 }
 
-// === impl Call ===
+// === impl HostCall ===
 
 impl HostCall {
     pub(super) fn is_cancelled(&self) -> bool {
@@ -70,7 +72,7 @@ impl HostCall {
 // === impl OutputBuffer ===
 
 impl OutputBuffer {
-    /// A line break in a message stands between two tokens, and may be any other space.
+    /// Adds a message. A line break in JSON stands between two tokens, so it can become a space.
     fn add(&mut self, text: &str) {
         let begin = self.lines.len();
         self.lines.extend_from_slice(text.as_bytes());
@@ -80,7 +82,7 @@ impl OutputBuffer {
     }
 }
 
-// === impl Channel ===
+// === impl HostChannel ===
 
 impl HostChannel {
     pub(super) fn new(output: OwnedFd) -> Self {
@@ -94,7 +96,7 @@ impl HostChannel {
         }
     }
 
-    /// Says one message. Of threads that speak at the same time one writes for all.
+    /// Sends one message. Of threads that send at once, one writes for all.
     pub(super) fn send(&self, text: &str) {
         let mut spoken = lock(&self.spoken);
         while spoken.lines.len() >= MAX_UNWRITTEN_BYTES {
@@ -108,7 +110,7 @@ impl HostChannel {
         }
     }
 
-    /// Writes until nobody has said anything more.
+    /// Writes until the buffer stays empty.
     fn write<'a>(&'a self, mut spoken: MutexGuard<'a, OutputBuffer>) {
         let mut lines = Vec::new();
         while !spoken.lines.is_empty() {
@@ -116,7 +118,7 @@ impl HostChannel {
             let is_awaited = spoken.waiting > 0;
             drop(spoken);
             if (&self.output).write_all(&lines).is_err() {
-                // The host is gone, and nobody wants anything any more.
+                // The host is gone, and the worker has nothing left to do.
                 std::process::exit(0);
             }
             if is_awaited {
@@ -151,7 +153,7 @@ impl HostChannel {
         }
     }
 
-    /// Passes a notification on; `call` 0 belongs to none.
+    /// Sends a notification of the plugin; `call` 0 belongs to no call.
     pub(super) fn note(&self, call: u64, method: &str, params: &Raw) {
         let note = said::NOTE;
         let method = quote(method);
@@ -160,14 +162,14 @@ impl HostChannel {
         ));
     }
 
-    /// Asks whoever made the call, and waits for the answer.
+    /// Asks the client of the call, and waits for the answer.
     pub(super) fn ask(&self, call: &HostCall, method: &str, params: &Raw) -> HostAnswer {
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
         let (reply, answer) = mpsc::sync_channel(1);
         lock(&self.asked).insert(id, reply);
         let wrapped =
             format!(r#"{{"call":{},"method":{},"params":{params}}}"#, call.id, quote(method));
-        // What is quoted and what was checked are JSON together.
+        // A quoted method and checked params form valid JSON.
         let wrapped = Raw::parse(wrapped).unwrap_or_else(|_| Raw::empty_object());
         self.send(Request::new(&Id::number(id), said::ASK, Some(&wrapped)).text());
         loop {
@@ -185,7 +187,7 @@ impl HostChannel {
     pub(super) fn deliver_answer(&self, response: &Response) {
         let id = response.id().and_then(|id| id.as_u64());
         if let Some(reply) = id.and_then(|id| lock(&self.asked).remove(&id)) {
-            // Whoever asked may have stopped waiting.
+            // The asking thread may have stopped waiting.
             let _ = reply.try_send(response.outcome());
         }
     }

@@ -1,4 +1,7 @@
-//! Whether a file is a shared object for this machine. The loader would only say that it is not there.
+//! Checks that a file is a shared object for this machine, because the loader's message would only say "not
+//! found".
+//!
+//! Used by `worker` before it loads the plugin.
 
 use std::{
     fs::File,
@@ -8,7 +11,7 @@ use std::{
 
 use crate::messages::WorkerFailed;
 
-/// Magic, class, byte order, and past them type and machine.
+/// The length of magic, class, byte order, type and machine.
 const HEADER_BYTES: usize = 20;
 
 pub(super) fn check(path: &Path) -> Result<(), WorkerFailed> {

@@ -1,4 +1,6 @@
-//! What the host wants to hear of, and what the plugin has been told of it.
+//! The resources that the host wants updates for, and those that the plugin was told of.
+//!
+//! Used by `worker::serving`. The host's side is `subscriptions`.
 
 use std::{
     collections::BTreeSet,
@@ -7,7 +9,7 @@ use std::{
 
 use super::LoadedPlugin;
 
-/// What is wanted, and what the plugin knows of it.
+/// The wanted resources, and those that the plugin knows.
 #[derive(Default)]
 pub(super) struct Interest {
     wanted: Mutex<BTreeSet<String>>,
@@ -17,13 +19,13 @@ pub(super) struct Interest {
 // === impl Interest ===
 
 impl Interest {
-    /// The host wants these, and nothing else any more.
+    /// Replaces the wanted resources.
     pub(super) fn set_wanted(&self, wanted: BTreeSet<String>) {
         *self.wanted.lock().unwrap_or_else(PoisonError::into_inner) = wanted;
     }
 
-    /// Tells the plugin what is different. Threads take turns, and each tells what is wanted by then: the last word of
-    /// the host is the plugin's last, whichever thread comes to it first.
+    /// Tells the plugin the differences. Threads take turns, and each uses the list wanted by then, so that
+    /// the plugin ends up with the host's last list whichever thread runs first.
     pub(super) fn tell_plugin(&self, plugin: &dyn LoadedPlugin) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner).clone();

@@ -1,4 +1,6 @@
-//! A shared object, and which version of the interface it exports.
+//! A loaded shared object, and the interface version that it exports.
+//!
+//! Used by `worker`. It does not call the plugin (`worker::v1`, `worker::v2`).
 
 #![allow(unsafe_code, reason = "foreign code is loaded")]
 
@@ -9,34 +11,34 @@ use switchboard_plugin_sdk::abi::{v1, v2};
 
 use crate::messages::WorkerFailed;
 
-/// A shared object. It stays loaded until the process ends: unloading is exiting.
+/// A shared object. It stays loaded until the process exits.
 pub(super) struct PluginLibrary(Loaded);
 
-/// What it exports.
+/// The exported interface version, with its entry points.
 pub(super) enum AbiVersion {
     One(V1Symbols),
     Two(v2::Entry),
 }
 
-/// The symbols of the first version.
+/// The symbols of interface version 1.
 pub(super) struct V1Symbols {
     pub(super) create: v1::Create,
     pub(super) destroy: v1::Destroy,
     pub(super) free: FreeResult,
 }
 
-/// What frees a result: the plugin's own `operator delete[]`, else `free`.
+/// The function that frees a result: the plugin's own `operator delete[]`, else `free`.
 pub(super) type FreeResult = unsafe extern "C-unwind" fn(*mut c_void);
 
-/// `operator delete[](void*)`, as C++ compilers spell it.
+/// The mangled name of `operator delete[](void*)`.
 const DELETE_ARRAY: &[u8] = b"_ZdaPv\0";
 const FREE: &[u8] = b"free\0";
 
-// === impl Library ===
+// === impl PluginLibrary ===
 
 impl PluginLibrary {
     pub(super) fn open(path: &Path) -> Result<Self, WorkerFailed> {
-        // SAFETY: its initialisers run, and may do anything: that is why this process is nobody else's.
+        // SAFETY: the initialisers run and may do anything, which is why this process serves no one else.
         let loaded = unsafe { Loaded::open(Some(path), RTLD_NOW | RTLD_LOCAL) };
         loaded.map(Self).map_err(|error| WorkerFailed::new("load", loader_error_text(&error, path)))
     }
@@ -64,12 +66,12 @@ impl PluginLibrary {
     /// # Safety
     /// `T` must be a function pointer of the symbol's type.
     unsafe fn symbol<T: Copy>(&self, name: &[u8]) -> Option<T> {
-        // SAFETY: as promised.
+        // SAFETY: the caller promises the symbol's type.
         unsafe { self.0.get::<T>(name) }.ok().map(|symbol| *symbol)
     }
 }
 
-/// The loader's own words, without the name of a copy that nobody knows.
+/// The loader's message without the name of the private copy, which no user knows.
 fn loader_error_text(error: &libloading::Error, path: &Path) -> String {
     let said =
         std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string);

@@ -1,4 +1,7 @@
-//! What a worker gives up before it loads anything.
+//! The limits that a worker sets on itself before it loads a plugin: channel, signals, memory and
+//! descriptors.
+//!
+//! Used by `worker`. Files and system calls are restricted in `worker::sandbox`.
 
 use std::{
     fs::File,
@@ -16,8 +19,8 @@ use nix::{
 
 use super::WorkerLimits;
 
-/// Takes the two ends of the host's channel off standard input and output, where a plugin that prints would write
-/// between messages. What it prints then goes to standard error.
+/// Moves the host's channel off standard input and output, where a plugin that prints would write between
+/// messages. The plugin's prints then go to standard error.
 pub(super) fn take_over_channel() -> io::Result<(OwnedFd, OwnedFd)> {
     let input = io::stdin().as_fd().try_clone_to_owned()?;
     let output = io::stdout().as_fd().try_clone_to_owned()?;
@@ -26,8 +29,8 @@ pub(super) fn take_over_channel() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((input, output))
 }
 
-/// Leaves signals alone that say what the end of the channel says: a plugin is to be shut down, not cut off. What does
-/// not end by itself is killed.
+/// Ignores the signals that mean the end of the channel too, so that the plugin is shut down and not cut off.
+/// A worker that does not end is killed by its guard.
 pub(super) fn ignore_end_signals() -> nix::Result<()> {
     let mut signals = SigSet::empty();
     signals.add(Signal::SIGINT);
@@ -35,9 +38,9 @@ pub(super) fn ignore_end_signals() -> nix::Result<()> {
     signals.thread_block()
 }
 
-/// Gives up what may be given up.
+/// Sets the resource limits.
 pub(super) fn apply(limits: WorkerLimits) -> nix::Result<()> {
-    // Memory that is reserved and never written to costs nothing, and some runtimes reserve a lot of it.
+    // Only written memory counts: some runtimes reserve a lot of address space, which costs nothing.
     setrlimit(Resource::RLIMIT_DATA, limits.memory, limits.memory)?;
     setrlimit(Resource::RLIMIT_NOFILE, limits.files, limits.files)?;
     setrlimit(Resource::RLIMIT_CORE, 0, 0)?;

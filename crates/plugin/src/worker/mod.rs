@@ -1,10 +1,11 @@
-//! The other side: our own binary again, which loads one plugin and answers for it.
+//! The worker process: our own binary again, which loads one plugin and answers for it.
 //!
-//! A plugin is foreign code. It may crash, hang, leak, print, throw, so it is never loaded into the hub. A worker gives
-//! up what it does not need, loads its plugin, says what the plugin offers, and then answers requests, one on each line
-//! of its standard input, until that ends. It holds no tokio and knows no client.
+//! Used by `main` through [`run_if_worker`]; started by `launch`. A plugin is foreign code that may crash,
+//! hang, leak, print or throw, so it is never loaded into the hub. A worker restricts itself, loads its
+//! plugin, describes it, and then answers requests, one on each line of its standard input, until that
+//! closes. It has no tokio runtime and knows no client.
 //!
-//! `unsafe` is in `v1`, `v2` and `library`, which speak with the plugin through pointers.
+//! `unsafe` is in `v1`, `v2` and `library`, which exchange pointers with the plugin.
 
 mod channel;
 mod elf;
@@ -32,94 +33,94 @@ use channel::HostChannel;
 use serving::PluginService;
 pub(crate) use thread_pool::MAX_THREADS;
 
-/// The word that makes our binary a worker.
+/// The argument that makes our binary a worker.
 pub const WORKER_COMMAND: &str = "plugin-worker";
 
-/// Plugins that are part of the program.
+/// The built-in plugins.
 pub type BuiltinPlugins = &'static [BuiltinPlugin];
 
-/// A plugin that is part of the program.
+/// A plugin that is compiled into the program.
 #[derive(Debug, Clone, Copy)]
 pub struct BuiltinPlugin {
-    /// Its name.
+    /// The plugin's name.
     pub name: &'static str,
-    /// The table a worker reads.
+    /// The plugin's function table, for a worker.
     pub table: fn() -> &'static abi::v2::Plugin,
-    /// What it offers, for a host that need not start a worker to know.
+    /// The plugin's items, for a host that should not start a worker to list them.
     pub plugin: fn() -> switchboard_plugin_sdk::Plugin,
 }
 
-/// What a worker is told when it is started.
+/// The start arguments of a worker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkerOrder {
-    /// What to load.
+    /// The plugin to load.
     pub load: PluginImage,
-    /// What it may use.
+    /// The worker's limits.
     pub limits: WorkerLimits,
 }
 
-/// What to load.
+/// The plugin to load.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum PluginImage {
-    /// A shared object that nobody will write to.
+    /// A shared object, in a copy that is never written to.
     File(PathBuf),
-    /// A plugin that is part of the program.
+    /// A built-in plugin, by name.
     Builtin(String),
 }
 
-/// What a worker may use.
+/// The limits of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct WorkerLimits {
-    /// Bytes of memory it may write to (1 GiB).
+    /// Bytes of memory that it may write to (1 GiB).
     pub memory: u64,
-    /// Descriptors it may hold (256).
+    /// Open descriptors (256).
     pub files: u64,
-    /// What it may reach (everything that its user may).
+    /// The sandbox (none).
     pub sandbox: WorkerSandbox,
 }
 
-/// What a worker may reach.
+/// The sandbox of a worker.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum WorkerSandbox {
-    /// What its user may.
+    /// None: the worker may do all that its user may.
     #[default]
     Open,
-    /// What a program needs to run, read only, and the network. It starts nothing, changes no file, and reaches no other
-    /// process of this machine but through the network.
+    /// Files that a program needs to run, read-only, and the network. The plugin can start no program, change
+    /// no file, and reach no other process of this machine except through the network.
     Closed,
 }
 
-/// A plugin that answers.
+/// A loaded plugin, of either interface version.
 trait LoadedPlugin: Send + Sync {
-    /// What it is and offers.
+    /// Describes the plugin and its items.
     fn ready(&self) -> Result<WorkerReady, WorkerFailed>;
 
-    /// Answers a request. `None`: it was cancelled, and nobody waits.
+    /// Answers a request; `None` if the call was cancelled and needs no answer.
     fn answer(&self, call: &channel::HostCall, request: &Request) -> Option<Result<Raw, RpcError>>;
 
-    /// Somebody wants to hear of a resource, or nobody does any more.
+    /// Tells the plugin that a resource has subscribers, or no longer has any.
     fn subscribe(&self, uri: &str, on: bool);
 
-    /// Ends it.
+    /// Shuts the plugin down.
     fn end(&self);
 }
 
-/// Becomes a worker and never returns, if that is what this process was started as.
+/// Runs as a worker and never returns, if this process was started as one.
 pub fn run_if_worker(builtins: BuiltinPlugins) {
     let mut words = std::env::args_os().skip(1);
     if words.next().is_some_and(|word| word == WORKER_COMMAND) {
         let code = run(words.next(), builtins);
-        // No destructor of a plugin's is worth waiting for.
+        // Exits without the plugin's destructors, which may hang.
         std::process::exit(i32::from(code != ExitCode::SUCCESS));
     }
 }
 
 fn run(order: Option<OsString>, builtins: BuiltinPlugins) -> ExitCode {
-    // Without a channel nobody is there to be told.
+    // Without a channel there is no host to send the error to.
     let Ok((input, output)) = limits::take_over_channel() else { return ExitCode::FAILURE };
     let channel = Arc::new(HostChannel::new(output));
     let order = order.and_then(|order| serde_json::from_str::<WorkerOrder>(order.to_str()?).ok());
@@ -197,7 +198,7 @@ fn load(
 // === impl PluginImage ===
 
 impl PluginImage {
-    /// What it is called where its own name is not known yet.
+    /// A name to show before the plugin's own name is known.
     pub(crate) fn name(&self) -> String {
         match self {
             Self::Builtin(name) => name.clone(),
@@ -206,7 +207,7 @@ impl PluginImage {
     }
 }
 
-// === impl Limits ===
+// === impl WorkerLimits ===
 
 impl Default for WorkerLimits {
     fn default() -> Self {

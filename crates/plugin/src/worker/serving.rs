@@ -1,6 +1,7 @@
-//! A worker's service: reads the host's messages and has the thread pool answer them.
+//! A worker's service: reads the host's messages and lets the thread pool answer them.
 //!
-//! The worker's entry point uses it once the plugin is loaded. It does not know how a plugin answers.
+//! Used by `worker` once the plugin is loaded. It does not know how a plugin answers (`worker::v1`,
+//! `worker::v2`).
 
 use std::{
     borrow::Cow,
@@ -24,7 +25,7 @@ use super::{
 };
 use crate::messages::{WantedResources, WorkerFailed, WorkerReady, said};
 
-/// What one read takes from the host at most.
+/// The most that one read takes from the host.
 const READ_BUFFER_BYTES: usize = 64 * 1024;
 
 /// Answers the host for one plugin.
@@ -64,12 +65,12 @@ impl PluginService {
         Ok(())
     }
 
-    /// Takes the host's messages until there are no more.
+    /// Reads the host's messages until the channel closes.
     fn read(self: &Arc<Self>, input: OwnedFd, pool: &Arc<ThreadPool>) {
         let mut input = BufReader::with_capacity(READ_BUFFER_BYTES, File::from(input));
         let mut line = Vec::new();
         while matches!(input.read_until(b'\n', &mut line), Ok(bytes) if bytes > 0) {
-            // The host checks what it writes. A line that is no message has no sender to tell.
+            // The host checks its own lines. A line that is no message has no id to answer.
             if let Ok(text) = std::str::from_utf8(&line)
                 && let Ok(MessageOrBatch::One(message)) = parse(text.trim_end().to_owned().into())
                 && let Some(job) = self.handle_message(message)
@@ -80,7 +81,7 @@ impl PluginService {
         }
     }
 
-    /// What is to be done about a message, if it takes longer than a look at it.
+    /// Handles a message, or returns a job if handling it may take long.
     fn handle_message(self: &Arc<Self>, message: RpcMessage) -> Option<Job> {
         match message {
             RpcMessage::Request(request) => Some(self.begin_request(request)),
@@ -125,7 +126,7 @@ impl PluginService {
         }
     }
 
-    /// What the plugin offers by now.
+    /// The plugin's current description.
     fn describe(&self) -> Result<Raw, RpcError> {
         let wrong = |why: String| RpcError::new(code::INTERNAL_ERROR, why);
         let ready = self.plugin.ready().map_err(|failed| wrong(failed.why))?;

@@ -1,7 +1,7 @@
 //! The threads of a worker that run calls: started when a call finds no idle thread, up to a limit.
 //!
-//! The worker's reader submits jobs; the thread that loaded the plugin is the pool's first thread, and the only one for a
-//! plugin that is not thread-safe. The pool does not know what a job does.
+//! Used by `worker::serving`. The thread that loaded the plugin is the pool's first thread, and the only one
+//! for a plugin that is not thread-safe. The pool does not know what a job does.
 
 use std::{
     collections::VecDeque,
@@ -15,11 +15,11 @@ const STACK_BYTES: usize = 1 << 20;
 
 pub(super) type Job = Box<dyn FnOnce() + Send>;
 
-/// Threads and the jobs that wait for one of them.
+/// Threads, and the jobs that wait for a thread.
 pub(super) struct ThreadPool {
     max_threads: usize,
     state: Mutex<PoolState>,
-    /// A job came, or the pool was closed.
+    /// Notified when a job is added or the pool is closed.
     changed: Condvar,
 }
 
@@ -48,7 +48,7 @@ impl ThreadPool {
         } else if state.threads < self.max_threads {
             let pool = Arc::clone(self);
             let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
-            // Where the system has no thread left, the job waits for one of the pool's.
+            // If the system has no thread left, the job waits for a thread of the pool.
             if thread.spawn(move || pool.run()).is_ok() {
                 state.threads += 1;
             }

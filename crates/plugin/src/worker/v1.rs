@@ -1,7 +1,7 @@
-//! A plugin of the first version of the interface.
+//! A plugin of interface version 1.
 //!
-//! Calls into it are serialised by the crew of one. Its notifications carry no call, so they belong to the one that is
-//! running, whatever thread they come from.
+//! Used by `worker`. Calls into it are serialised by a pool of one thread. Its notifications name no call, so
+//! they belong to the running call, whichever thread sends them.
 
 #![allow(unsafe_code, reason = "the interface is made of pointers")]
 
@@ -28,26 +28,26 @@ use super::{
 };
 use crate::messages::{WorkerFailed, WorkerReady};
 
-/// No plugin has more items; a count past it is garbage.
+/// More items than any plugin has; a larger count is garbage.
 const MAX_ITEMS: c_int = 10_000;
 
-/// Where notifications go: the interface has no place for it.
+/// The channel for notifications, in a static because the interface passes no context.
 static CHANNEL: OnceLock<Arc<HostChannel>> = OnceLock::new();
-/// The call that is running; 0 is none.
+/// The id of the running call; 0 for none.
 static RUNNING_CALL: AtomicU64 = AtomicU64::new(0);
 
-/// The plugin.
+/// The loaded plugin.
 pub(super) struct V1Plugin {
     symbols: V1Symbols,
     api: *mut PluginApi,
 }
 
-// SAFETY: the interface has no thread of its own; calls are serialised by whoever holds this.
+// SAFETY: the interface is bound to no thread, and the pool of one thread serialises calls.
 unsafe impl Send for V1Plugin {}
 // SAFETY: as above.
 unsafe impl Sync for V1Plugin {}
 
-// === impl Plugin ===
+// === impl V1Plugin ===
 
 impl V1Plugin {
     pub(super) fn new(
@@ -68,9 +68,9 @@ impl V1Plugin {
         required("Shutdown", plugin.api().shutdown)?;
         let _ = CHANNEL.set(channel.clone());
         let notifications = Box::new(NotificationSystem { send_to_client: Some(send_to_client) });
-        // SAFETY: the plugin gave a table to be written to; what is written lives as long as the process.
+        // SAFETY: the plugin's table is writable, and the pointer written lives as long as the process.
         unsafe { (*api).notifications = Box::into_raw(notifications) };
-        // SAFETY: a function of the plugin's, of this type.
+        // SAFETY: a function of the plugin, of this type.
         match unsafe { initialize() } {
             0 => Err(WorkerFailed::new("initialize", "`Initialize` failed")),
             _ => Ok(plugin),
@@ -85,7 +85,7 @@ impl V1Plugin {
     fn items(&self) -> Result<Value, WorkerFailed> {
         let api = self.api();
         let kind = required("GetType", api.get_type)?;
-        // SAFETY: a function of the plugin's, of this type.
+        // SAFETY: a function of the plugin, of this type.
         let kind = unsafe { kind() };
         // SAFETY: items are static in the plugin; so are their texts.
         unsafe {
@@ -138,9 +138,9 @@ impl V1Plugin {
         let Some(handle) = self.api().handle_request else {
             return Err(wrong("has no `HandleRequest`"));
         };
-        // JSON escapes a NUL, so there is none to find.
+        // JSON escapes NUL, so the text contains none.
         let request = CString::new(request).map_err(|_| wrong("was sent a NUL"))?;
-        // SAFETY: the request lives during the call; the result is freed as the plugin made it.
+        // SAFETY: the request lives during the call; the result is freed with the plugin's own allocator.
         let result = unsafe {
             let result = handle(request.as_ptr());
             if result.is_null() {
@@ -162,7 +162,7 @@ impl V1Plugin {
 impl LoadedPlugin for V1Plugin {
     fn ready(&self) -> Result<WorkerReady, WorkerFailed> {
         let api = self.api();
-        // SAFETY: functions of the plugin's, of these types; their texts are static in it.
+        // SAFETY: functions of the plugin, of these types; their texts are static in it.
         let (name, version) = unsafe {
             (
                 text_from_ptr(required("GetName", api.get_name)?()),
@@ -190,11 +190,11 @@ impl LoadedPlugin for V1Plugin {
     }
 
     fn subscribe(&self, _uri: &str, _on: bool) {
-        // The first version knows no subscriptions; whatever it announces is passed on.
+        // Version 1 has no subscriptions; all of its updates are passed on.
     }
 
     fn end(&self) {
-        // SAFETY: the last thing that is done with it.
+        // SAFETY: the plugin is not used after this.
         unsafe {
             if let Some(shutdown) = self.api().shutdown {
                 shutdown();
@@ -204,7 +204,7 @@ impl LoadedPlugin for V1Plugin {
     }
 }
 
-/// Plugins of the first version take a progress token for a text. The host puts the client's own back.
+/// Makes the progress token a string, as version 1 plugins expect. The host restores the client's token.
 fn with_text_token(request: &Request) -> String {
     let path = ["_meta", meta::PROGRESS_TOKEN];
     let token = request.params().and_then(|params| params.get_path(&path).ok().flatten());
@@ -227,20 +227,20 @@ type ItemFunctions<T> = (
 );
 
 /// # Safety
-/// The functions must be the plugin's own, and what they return static in it.
+/// The functions must be the plugin's own, and the items they return static in it.
 unsafe fn list_items<T>(
     (name, count, get): ItemFunctions<T>,
     show: impl Fn(&T) -> Result<Value, WorkerFailed>,
 ) -> Result<Vec<Value>, WorkerFailed> {
     let count = required(&format!("{name}Count"), count)?;
     let get = required(name, get)?;
-    // SAFETY: as promised.
+    // SAFETY: the caller promises the plugin's own functions.
     let count = unsafe { count() };
     if !(0..=MAX_ITEMS).contains(&count) {
         return Err(WorkerFailed::new("list", format!("`{name}Count` returned {count}")));
     }
     let item = |index| {
-        // SAFETY: as promised.
+        // SAFETY: the caller promises the plugin's own functions.
         let item = unsafe { get(index).as_ref() };
         item.ok_or_else(|| WorkerFailed::new("list", format!("`{name}({index})` returned NULL")))
     };
@@ -253,7 +253,7 @@ unsafe fn describe_item(
     name: *const c_char,
     description: *const c_char,
 ) -> Result<Value, WorkerFailed> {
-    // SAFETY: as promised.
+    // SAFETY: the caller promises NUL-terminated texts.
     let (name, description) = unsafe { (text_from_ptr(name), text_from_ptr(description)) };
     let name = name.ok_or_else(|| WorkerFailed::new("list", "an item has no name"))?;
     let mut shown = json!({ "name": name });
@@ -266,26 +266,26 @@ unsafe fn describe_item(
 /// # Safety
 /// The text must end with a NUL, or be NULL.
 unsafe fn text_from_ptr(text: *const c_char) -> Option<String> {
-    // SAFETY: as promised.
+    // SAFETY: the caller promises a NUL-terminated text.
     let text = (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) });
     text.map(|text| text.to_string_lossy().into_owned())
 }
 
-/// What is no JSON stays a text, which the host refuses where it is not allowed.
+/// Parses JSON. Other text stays a string, which the host refuses where it is not allowed.
 ///
 /// # Safety
 /// The text must end with a NUL, or be NULL.
 unsafe fn json_or_text(json: *const c_char) -> Value {
-    // SAFETY: as promised.
+    // SAFETY: the caller promises a NUL-terminated text.
     let json = unsafe { text_from_ptr(json) }.unwrap_or_default();
     serde_json::from_str(&json).unwrap_or(Value::String(json))
 }
 
-/// What a plugin calls to tell a client something.
+/// The callback through which a plugin sends a notification to the client.
 unsafe extern "C-unwind" fn send_to_client(_plugin: *const c_char, notification: *const c_char) {
-    // SAFETY: a text of the plugin's that ends with a NUL.
+    // SAFETY: a text of the plugin that ends with a NUL.
     let Some(notification) = (unsafe { text_from_ptr(notification) }) else { return };
-    // What is no notification has nobody it could be sent to.
+    // A text that is no notification is dropped.
     if let Some(channel) = CHANNEL.get()
         && let Ok(MessageOrBatch::One(RpcMessage::Notification(note))) = parse(notification.into())
     {

@@ -1,4 +1,6 @@
-//! A plugin of the second version of the interface, and the host's table that it is given.
+//! A plugin of interface version 2, and the host table that it gets.
+//!
+//! Used by `worker`. The tables are defined in `switchboard_plugin_sdk::abi::v2`.
 
 #![allow(unsafe_code, reason = "the interface is made of pointers")]
 
@@ -22,7 +24,7 @@ use super::{
 };
 use crate::messages::{WorkerFailed, WorkerReady};
 
-/// Where notifications without a call go.
+/// The channel for notifications without a call.
 static CHANNEL: OnceLock<Arc<HostChannel>> = OnceLock::new();
 
 const LOG_LEVELS: [&str; 8] =
@@ -42,25 +44,25 @@ static HOST: Host = Host {
     get_extension,
 };
 
-/// The plugin, and the one instance of it.
+/// The plugin's table and its one instance.
 pub(super) struct V2Plugin {
     table: &'static v2::Plugin,
     instance: *mut c_void,
     channel: Arc<HostChannel>,
 }
 
-// SAFETY: only a plugin that says that it is thread-safe is called from more than one thread at once.
+// SAFETY: only a plugin that declares itself thread-safe is called from more than one thread at once.
 unsafe impl Send for V2Plugin {}
 // SAFETY: as above.
 unsafe impl Sync for V2Plugin {}
 
-/// What `sb_call` points to.
+/// The target of an `sb_call` pointer.
 struct CallContext<'a> {
     call: &'a HostCall,
     channel: &'a HostChannel,
 }
 
-// === impl Plugin ===
+// === impl V2Plugin ===
 
 impl V2Plugin {
     pub(super) fn of_program(
@@ -103,14 +105,14 @@ impl V2Plugin {
         let _ = CHANNEL.set(channel.clone());
         let mut plugin = Self { table, instance: ptr::null_mut(), channel: channel.clone() };
         let (mut instance, mut answer) = (ptr::null_mut(), Answer::NONE);
-        // SAFETY: a function of the plugin's, of this type; the places are ours.
+        // SAFETY: a function of the plugin, of this type; both out-pointers are ours.
         let status = unsafe { create(&raw const HOST, &raw mut instance, &raw mut answer) };
         plugin.instance = instance;
         if status == v2::OK {
             return Ok(plugin);
         }
         let why = match plugin.run_for_answer(|place| {
-            // SAFETY: the place is `answered`'s own.
+            // SAFETY: `place` points to the answer in `run_for_answer`.
             unsafe { place.write(answer) };
             v2::ERROR
         }) {
@@ -120,7 +122,7 @@ impl V2Plugin {
         Err(WorkerFailed::new("initialize", why))
     }
 
-    /// Runs a function that leaves an answer, and frees the answer. `None`: it was cancelled.
+    /// Runs a function that writes an answer, and releases the answer. `None` if the call was cancelled.
     fn run_for_answer(
         &self,
         run: impl FnOnce(*mut Answer) -> i32,
@@ -157,7 +159,7 @@ impl LoadedPlugin for V2Plugin {
         let Some(describe) = self.table.describe else {
             return Err(WorkerFailed::new("create", "`describe` is NULL"));
         };
-        // SAFETY: a function of the plugin's, of this type.
+        // SAFETY: a function of the plugin, of this type.
         let described = self.run_for_answer(|answer| unsafe { describe(self.instance, answer) });
         let described = match described {
             Some(Ok(described)) => described,
@@ -182,21 +184,21 @@ impl LoadedPlugin for V2Plugin {
         let on_call = CallContext { call, channel: &self.channel };
         self.run_for_answer(|answer| {
             let (method, params) = (Text::of(&method), Text::of(params.as_str()));
-            // SAFETY: a function of the plugin's, of this type; call and texts outlive it.
+            // SAFETY: a function of the plugin, of this type; call and texts outlive it.
             unsafe { handle(self.instance, (&raw const on_call).cast(), method, params, answer) }
         })
     }
 
     fn subscribe(&self, uri: &str, on: bool) {
         if let Some(subscribe) = self.table.subscribe {
-            // SAFETY: a function of the plugin's, of this type; the text outlives it.
+            // SAFETY: a function of the plugin, of this type; the text outlives it.
             unsafe { subscribe(self.instance, Text::of(uri), i32::from(on)) };
         }
     }
 
     fn end(&self) {
         if let Some(destroy) = self.table.destroy {
-            // SAFETY: the last thing that is done with the instance.
+            // SAFETY: the instance is not used after this.
             unsafe { destroy(self.instance) };
         }
     }
@@ -210,14 +212,14 @@ unsafe fn text_bytes<'a>(text: Text) -> &'a [u8] {
     if text.ptr.is_null() {
         return &[];
     }
-    // SAFETY: as promised.
+    // SAFETY: the caller promises the text's lifetime.
     unsafe { std::slice::from_raw_parts(text.ptr, text.len) }
 }
 
 /// # Safety
 /// The text must live while this runs, or be none.
 unsafe fn json_of(text: Text) -> Option<Raw> {
-    // SAFETY: as promised.
+    // SAFETY: the caller promises the text's lifetime.
     let text = std::str::from_utf8(unsafe { text_bytes(text) }).ok()?;
     if text.is_empty() { Some(Raw::empty_object()) } else { Raw::parse(text.to_owned()).ok() }
 }
@@ -225,12 +227,12 @@ unsafe fn json_of(text: Text) -> Option<Raw> {
 /// # Safety
 /// The pointer must be one that `handle` was given and has not returned from yet, or NULL.
 unsafe fn call_context<'a>(call: *const v2::Call) -> Option<&'a CallContext<'a>> {
-    // SAFETY: as promised.
+    // SAFETY: the caller promises a pointer of a running `handle`, or NULL.
     unsafe { call.cast::<CallContext<'a>>().as_ref() }
 }
 
 unsafe extern "C-unwind" fn log(call: *const v2::Call, level: i32, logger: Text, data: Text) {
-    // SAFETY: what the header asks of plugins.
+    // SAFETY: the header requires valid pointers of plugins.
     let (call, logger, data) = unsafe { (call_context(call), text_bytes(logger), json_of(data)) };
     let (Some(on), Some(data)) = (call, data) else { return };
     let level =
@@ -246,7 +248,7 @@ unsafe extern "C-unwind" fn log(call: *const v2::Call, level: i32, logger: Text,
 }
 
 unsafe extern "C-unwind" fn progress(call: *const v2::Call, done: f64, total: f64, message: Text) {
-    // SAFETY: what the header asks of plugins.
+    // SAFETY: the header requires valid pointers of plugins.
     let (call, message) = unsafe { (call_context(call), text_bytes(message)) };
     let Some(on) = call else { return };
     let mut params = json!({ "progress": done });
@@ -263,12 +265,12 @@ unsafe extern "C-unwind" fn progress(call: *const v2::Call, done: f64, total: f6
 }
 
 unsafe extern "C-unwind" fn cancelled(call: *const v2::Call) -> i32 {
-    // SAFETY: what the header asks of plugins.
+    // SAFETY: the header requires valid pointers of plugins.
     unsafe { call_context(call) }.map_or(0, |on| i32::from(on.call.is_cancelled()))
 }
 
 unsafe extern "C-unwind" fn notify(call: *const v2::Call, name: Text, params: Text) {
-    // SAFETY: what the header asks of plugins.
+    // SAFETY: the header requires valid pointers of plugins.
     let (call, name, params) = unsafe { (call_context(call), text_bytes(name), json_of(params)) };
     let (Ok(name), Some(params)) = (std::str::from_utf8(name), params) else { return };
     match (call, CHANNEL.get()) {
@@ -283,7 +285,7 @@ unsafe extern "C-unwind" fn elicit(
     params: Text,
     answer: *mut Answer,
 ) -> i32 {
-    // SAFETY: what the header asks of plugins.
+    // SAFETY: the header requires valid pointers of plugins.
     unsafe { request(call, Text::of(method::ELICIT), params, answer) }
 }
 
@@ -293,7 +295,7 @@ unsafe extern "C-unwind" fn request(
     params: Text,
     answer: *mut Answer,
 ) -> i32 {
-    // SAFETY: what the header asks of plugins.
+    // SAFETY: the header requires valid pointers of plugins.
     let (call, name, params) = unsafe { (call_context(call), text_bytes(name), json_of(params)) };
     let outcome = match (call, std::str::from_utf8(name), params) {
         (Some(on), Ok(name), Some(params)) => on.channel.ask(on.call, name, &params),
@@ -311,13 +313,13 @@ unsafe extern "C-unwind" fn request(
     };
     let text = Box::new(text);
     let shown = Text::of(&text);
-    // SAFETY: the plugin gives a place for the answer.
+    // SAFETY: the plugin passes a valid out-pointer for the answer.
     unsafe { answer.write(Answer { text: shown, owner: Box::into_raw(text).cast() }) };
     status
 }
 
 unsafe extern "C-unwind" fn release(answer: *mut Answer) {
-    // SAFETY: an answer of ours is a boxed string, and is released once.
+    // SAFETY: our answer is a boxed string, and is released once.
     unsafe {
         let owner = (*answer).owner;
         if !owner.is_null() {
@@ -327,7 +329,7 @@ unsafe extern "C-unwind" fn release(answer: *mut Answer) {
     }
 }
 
-/// There are none yet.
+/// There are no extensions yet.
 unsafe extern "C-unwind" fn get_extension(_id: Text) -> *const c_void {
     ptr::null()
 }

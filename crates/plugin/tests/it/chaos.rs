@@ -1,4 +1,4 @@
-//! A plugin that does anything at any time, beside one that is well.
+//! Test of a plugin that misbehaves at random, beside one that works.
 
 use std::{
     sync::Arc,
@@ -71,7 +71,7 @@ async fn every_call_is_answered_and_the_neighbour_is_not_disturbed() {
     assert!(slowest < Duration::from_secs(2), "the neighbour took {slowest:?}");
 }
 
-/// What a call does: mostly what it should. The same each time, and in no order.
+/// The behaviour of a call: mostly correct. Deterministic, and in no order.
 fn how(number: usize) -> &'static str {
     match number.wrapping_mul(2_654_435_761) % 1009 {
         0 | 1 => "crash",

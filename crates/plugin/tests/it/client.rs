@@ -1,4 +1,4 @@
-//! A client in one page: requests out, answers and notifications in.
+//! A small MCP client for the tests: requests out, answers and notifications in.
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
@@ -9,19 +9,19 @@ use switchboard_wire::{
     server::{ServeOptions, serve},
 };
 
-/// Long enough for anything that ends.
+/// Longer than any call in the tests takes.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) struct Client {
     writer: LinkWriter,
     reader: LinkReader,
     ids: u64,
-    /// What came that nobody waited for.
+    /// Messages that no call was waiting for.
     pub(crate) heard: VecDeque<Value>,
 }
 
 impl Client {
-    /// A legacy client that has greeted.
+    /// A legacy client after its handshake.
     pub(crate) async fn greeted(plugins: &Arc<PluginServer>) -> Self {
         let (ours, theirs) = pair::link_pair();
         let (plugins, changes) = (plugins.clone(), plugins.changes());
@@ -47,7 +47,7 @@ impl Client {
         }
     }
 
-    /// Sends a request; its id.
+    /// Sends a request and returns its id.
     pub(crate) async fn begin(&mut self, method: &str, params: Value) -> u64 {
         self.ids += 1;
         let id = self.ids;
@@ -55,7 +55,7 @@ impl Client {
         id
     }
 
-    /// Takes a request back.
+    /// Cancels a request.
     pub(crate) async fn cancel(&mut self, id: u64) {
         let params = json!({ "requestId": id });
         self.send(
@@ -64,7 +64,7 @@ impl Client {
         .await;
     }
 
-    /// The answer to a request.
+    /// Waits for the answer to a request.
     pub(crate) async fn answer(&mut self, id: u64) -> Value {
         loop {
             let message = self.next().await;
@@ -75,7 +75,7 @@ impl Client {
         }
     }
 
-    /// The next answer to anything.
+    /// Waits for the next answer to any request.
     pub(crate) async fn next_answer(&mut self) -> Value {
         loop {
             let message = self.next().await;

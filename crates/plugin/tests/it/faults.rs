@@ -1,4 +1,5 @@
-//! Everything a plugin can do wrong: an error for the call, a problem with the cause, a worker that is there again.
+//! Tests of faulty plugins: the call gets an error, a problem names the cause, and the next call gets a new
+//! worker.
 
 use std::{sync::Arc, time::Duration};
 
@@ -38,19 +39,19 @@ async fn a_call_that_goes_wrong_fails_alone() {
         ("print", "1.0"),
         ("lines", ""),
         ("environment", "GIVEN=1;"),
-        // Standard streams, the channel's two ends, and nothing else.
+        // Three standard streams and both ends of the channel.
         ("descriptors", "5"),
     ];
     for (how, expected) in rows {
         let found = client.call("act", json!({ "how": how })).await;
         assert!(found.starts_with(expected), "{how}: {found}");
-        // Whatever it was, the next call is answered.
+        // The next call is answered, whatever the fault was.
         assert_eq!(client.call("act", json!({})).await, "1.0", "after {how}");
     }
     assert_eq!(client.call("act", json!({ "how": 1 })).await.split(':').next(), Some("mistake"));
     let problems = plugins.problems();
     assert!(problems[0].what.contains("SIGABRT"), "{problems:?}");
-    // What the plugin had when it ended, it may have done.
+    // The plugin may have executed the call that it had when it ended.
     for (how, remedy) in
         [("crash", json!("unknown")), ("hang", json!("unknown")), ("null", json!(null))]
     {
@@ -147,15 +148,15 @@ async fn calls_of_the_first_version_come_one_at_a_time() {
     assert!(begun.elapsed() >= Duration::from_millis(400), "{:?}", begun.elapsed());
 }
 
-/// Terms under which a call that nothing ends outlives the test.
+/// Options under which a call that hangs outlives the test.
 fn patient() -> PluginHostOptions {
     let terms = PluginRunOptions { call: Duration::from_secs(3600), ..options().terms };
     PluginHostOptions { terms, ..options() }
 }
 
-/// A plugin of the first version cannot be told that its call was cancelled, and answers one call at a time: whoever
-/// waits for it goes on with another worker. Clients cancel more often than a new version may crash, and that is no
-/// problem of the plugin's.
+/// A version 1 plugin cannot be told that its call was cancelled, and answers one call at a time: waiting
+/// calls move to another worker. Clients cancel more often than a new version may crash, and a cancellation
+/// is no fault of the plugin.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cancelled_call_of_the_first_version_ends_its_worker() {
     let folder = Folder::new();
@@ -180,8 +181,8 @@ async fn a_cancelled_call_of_the_first_version_ends_its_worker() {
     assert_eq!(plugins.problems(), []);
 }
 
-/// A plugin of the second version is told. One that answers a call at a time and does not heed it keeps others waiting
-/// for a few seconds, not until its deadline.
+/// A version 2 plugin is told. A serial plugin that ignores it blocks other calls for a few seconds, not
+/// until its timeout.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_plugin_that_does_not_heed_a_cancellation_does_not_block_others() {
     let folder = Folder::new();
@@ -205,7 +206,7 @@ async fn a_plugin_that_is_closed_in_writes_and_starts_nothing() {
         let limits = WorkerLimits { sandbox, ..WorkerLimits::default() };
         let terms = PluginRunOptions { limits, ..options().terms };
         let plugins = Arc::new(host_with(&folder, PluginHostOptions { terms, ..options() }).await);
-        // A kernel without Landlock refuses to pretend, and there is nothing to test.
+        // Without Landlock the worker refuses the sandbox, and there is nothing to test.
         if plugins.problems().iter().any(|problem| problem.what.contains("no Landlock")) {
             continue;
         }
@@ -224,7 +225,7 @@ async fn one_that_only_crashes_is_given_a_rest() {
     options.times.longest_rest = Duration::from_secs(60);
     let plugins = Arc::new(host_with(&folder, options).await);
     let mut client = Client::greeted(&plugins).await;
-    // The first end may be bad luck, so the second start comes at once.
+    // The first end may be bad luck, so the second start is not delayed.
     let expected = ["its worker ended: ", "its worker ended: ", "it is started again in "];
     for expected in expected {
         let found = client.call("act", json!({})).await;
@@ -251,7 +252,7 @@ async fn each_plugin_is_run_on_its_own_terms() {
     for (tool, how, expected) in rows {
         assert_eq!(client.call(tool, json!({ "how": how })).await, expected, "{tool} {how}");
     }
-    // Two workers, once both have been needed: one that hangs keeps nobody.
+    // Two workers, once both have been needed: a hanging worker blocks no other call.
     for _ in 0..2 {
         let slow = json!({ "name": "own", "arguments": { "how": "sleep" } });
         client.begin("tools/call", slow).await;

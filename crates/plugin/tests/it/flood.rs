@@ -1,4 +1,4 @@
-//! A plugin that never stops talking: its call ends, the next one is answered, and no other plugin notices.
+//! Tests of a plugin that floods: its call ends, the next call is answered, and no other plugin is affected.
 
 use std::{
     sync::Arc,
@@ -13,7 +13,7 @@ use crate::{
     source::{Folder, Source, host_with, options},
 };
 
-/// Much less than a call may take without a sign of life, which is what a flood gives all the time.
+/// Much less than the timeout of a call, which a flood keeps extending.
 const SOON: Duration = Duration::from_secs(25);
 
 fn patient() -> PluginHostOptions {
@@ -45,7 +45,8 @@ async fn a_flood_of_any_kind_ends_with_its_worker() {
     }
 }
 
-/// The next call comes while the worker floods, and waits for its turn (first version) or has it at once (second).
+/// The next call comes while the worker floods, and waits for its turn (version 1) or starts at once (version
+/// 2).
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_beside_a_flood_ends_too() {
     for (source, tool, expected) in [(Source::One, "act", "1.0"), (Source::Two, "flood", "1")] {
@@ -69,7 +70,7 @@ async fn a_call_beside_a_flood_ends_too() {
     }
 }
 
-/// Ten thousand notifications at once are many, and no flood.
+/// Ten thousand notifications at once are no flood.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_plugin_that_only_talks_much_is_answered() {
     let folder = Folder::new();

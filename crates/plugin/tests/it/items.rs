@@ -1,4 +1,4 @@
-//! A plugin of the second version: everything a server may do, through the whole host.
+//! Tests of a version 2 plugin with every feature, through the whole host.
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,7 +11,7 @@ use crate::{
     source::options,
 };
 
-/// The same plugin is part of the worker; here it only says what it offers.
+/// The worker program contains this plugin too; here it only describes itself.
 mod offered {
     use super::{Context, Result, plugin, tool};
 
@@ -116,7 +116,7 @@ async fn a_cancelled_call_is_cancelled_in_the_plugin() {
     let long = json!({ "name": "wait", "arguments": { "milliseconds": 600_000 },
         "_meta": { "progressToken": 1 } });
     let id = client.begin("tools/call", long).await;
-    // It has begun once it says so.
+    // The first progress shows that the call has begun.
     assert_eq!(client.next().await["method"], "notifications/progress");
     client.cancel(id).await;
     assert_eq!(watcher.next().await["method"], "notifications/resources/updated");
@@ -142,7 +142,7 @@ async fn a_question_goes_to_whoever_made_the_call() {
     }
 }
 
-/// The wait for an answer is ten minutes; the test waits far less.
+/// The timeout of a question is ten minutes; the test waits far less.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_is_cancelled_while_it_asks_ends_at_once() {
     let plugins = plugins();
@@ -157,7 +157,7 @@ async fn a_call_that_is_cancelled_while_it_asks_ends_at_once() {
     let taken_back = client.next().await;
     assert_eq!(taken_back["method"], "notifications/cancelled");
     assert_eq!(taken_back["params"]["requestId"], question["id"]);
-    // Nor does it wait for a client that is gone.
+    // A client that disconnects ends the call too.
     client.begin("tools/call", json!({ "name": "ask" })).await;
     assert_eq!(client.next().await["method"], "elicitation/create");
     drop(client);

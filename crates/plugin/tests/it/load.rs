@@ -1,4 +1,5 @@
-//! A plugin that is replaced a hundred times while everybody calls it: nobody notices, and nothing is left over.
+//! Test of a plugin that is replaced a hundred times under load: no call fails, and no process or file is
+//! left over.
 
 use std::{
     path::{Path, PathBuf},
@@ -19,16 +20,16 @@ use crate::{
 
 const CLIENTS: usize = 64;
 const REPLACEMENTS: u64 = 100;
-/// Every fifth of them is broken.
+/// Every fifth version is broken.
 const BROKEN: u64 = 5;
-/// After these everything that is made once is there.
+/// After this many versions, everything that is created once exists.
 const SETTLED: u64 = 20;
 /// Longer than a replacement takes on the slowest machine.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// What `VERSION` is where the plugin is compiled; each replacement has a number in its place.
+/// The `VERSION` in the compiled plugin; each replacement has a number in its place.
 const MARK: &str = "version-000000";
 
-/// What is known of the versions: the newest that was written, and the newest that anybody was answered by.
+/// The newest version that was written, and the newest that has answered.
 #[derive(Default)]
 struct Versions {
     written: AtomicU64,
@@ -37,13 +38,13 @@ struct Versions {
     over: AtomicBool,
 }
 
-/// What the host and all that it started have in use.
+/// The resources in use by the host and its processes.
 #[derive(Debug)]
 struct Used {
     processes: usize,
-    /// Of all of them.
+    /// Open descriptors of all processes.
     descriptors: usize,
-    /// Of all of them, in KiB.
+    /// Memory of all processes, in KiB.
     memory: usize,
     /// Private copies of the plugin.
     copies: usize,
@@ -76,7 +77,7 @@ async fn nobody_notices_a_hundred_replacements() {
         }
         let calls = versions.calls.load(Ordering::SeqCst);
         if number % BROKEN == 0 {
-            // Each differs from the others, or nobody would look at it.
+            // Each broken file differs from the others, or the host would not load it.
             replace(&[&broken[..], &number.to_le_bytes()].concat());
             refused(&plugins).await;
         } else {
@@ -86,7 +87,7 @@ async fn nobody_notices_a_hundred_replacements() {
             until(|| versions.seen.load(Ordering::SeqCst) == number).await;
             waits.push(written.elapsed());
         }
-        // As many as there are clients, however busy the machine is.
+        // As many calls as there are clients, however busy the machine is.
         until(|| versions.calls.load(Ordering::SeqCst) >= calls + CLIENTS as u64).await;
     }
     let after = at_rest(copies.path()).await;
@@ -95,20 +96,20 @@ async fn nobody_notices_a_hundred_replacements() {
         client.await.unwrap();
     }
 
-    // The median, since a machine with other things to do may be late now and then.
+    // The median, since a busy machine may be late now and then.
     waits.sort();
     let wait = waits[waits.len() / 2];
     assert!(wait < Duration::from_secs(1), "a new version answers after {wait:?}");
 
     let before = before.unwrap();
     assert_eq!(after.processes, before.processes, "{before:?}, {after:?}");
-    // What serves, and what would come back.
+    // The current version, and the previous one for a rollback.
     assert!(after.copies <= 2, "{after:?}");
     assert!(after.descriptors <= before.descriptors + 4, "{before:?}, {after:?}");
     assert!(after.memory <= before.memory + before.memory / 10, "{before:?}, {after:?}");
 }
 
-/// Calls without a pause. Each answer is of a version that was current when it was asked for, or came since.
+/// Calls without a pause. Each answer comes from the version that was current at the call, or a later one.
 async fn call_until_the_end(mut client: Client, versions: Arc<Versions>) {
     while !versions.over.load(Ordering::SeqCst) {
         let current = versions.seen.load(Ordering::SeqCst);
@@ -123,7 +124,7 @@ async fn call_until_the_end(mut client: Client, versions: Arc<Versions>) {
     }
 }
 
-/// The plugin as its `number`th version.
+/// The plugin as version `number`.
 fn numbered(template: &[u8], number: u64) -> Vec<u8> {
     let (mut made, version) = (template.to_vec(), format!("version-{number:06}"));
     let places: Vec<usize> = (0..made.len() - MARK.len())
@@ -144,7 +145,7 @@ async fn until(mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Waits until the file as it is has been refused.
+/// Waits until the present file has been refused.
 async fn refused(plugins: &PluginServer) {
     let says_so = || {
         let problems = plugins.problems();
@@ -153,9 +154,9 @@ async fn refused(plugins: &PluginServer) {
     until(says_so).await;
 }
 
-/// What is in use once old workers are gone.
+/// The resources in use once old workers are gone.
 async fn at_rest(copies: &Path) -> Used {
-    // A guard and its worker.
+    // One guard and its worker.
     until(|| workers(copies).len() <= 2).await;
     let everybody = [vec![PathBuf::from("/proc/self")], workers(copies)].concat();
     let entries = |folder: PathBuf| std::fs::read_dir(folder).map_or(0, Iterator::count);
@@ -167,7 +168,7 @@ async fn at_rest(copies: &Path) -> Used {
     }
 }
 
-/// The guards and workers that have a copy of ours in their order.
+/// The guards and workers with a copy of ours in their arguments.
 fn workers(copies: &Path) -> Vec<PathBuf> {
     let processes =
         std::fs::read_dir("/proc").unwrap().filter_map(|entry| Some(entry.ok()?.path()));

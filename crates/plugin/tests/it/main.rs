@@ -1,4 +1,5 @@
-//! The plugin host with real workers: plugins of both versions, one of them written to do everything wrong.
+//! Tests of the plugin host with real workers: plugins of both versions, one of them written to do everything
+//! wrong.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,4 +1,4 @@
-//! Files that change while clients call: the new version takes over whole, or the old one goes on.
+//! Tests of changed files under load: the new version takes over as a whole, or the old one continues.
 
 use std::{
     sync::Arc,
@@ -13,10 +13,10 @@ use crate::{
     source::{Folder, host, host_with, options, put},
 };
 
-/// A change is noticed within this, and far sooner on a machine with nothing else to do.
+/// How long a change may take to be noticed; an idle machine is far faster.
 const NOTICED: Duration = Duration::from_secs(10);
 
-/// Calls until the answer is this.
+/// Calls until the answer is `expected`.
 async fn until(client: &mut Client, expected: &str) {
     let end = Instant::now() + NOTICED;
     loop {
@@ -29,7 +29,7 @@ async fn until(client: &mut Client, expected: &str) {
     }
 }
 
-/// Waits until there is a problem that says this.
+/// Waits for a problem that contains `expected`.
 async fn problem(plugins: &PluginServer, expected: &str) {
     let end = Instant::now() + NOTICED;
     while !plugins.problems().iter().any(|problem| problem.what.contains(expected)) {
@@ -59,7 +59,7 @@ async fn a_new_version_takes_over_and_a_broken_one_does_not() {
     let mut client = Client::greeted(&plugins).await;
     until(&mut client, "1").await;
 
-    // A call under way finishes on the version it began on.
+    // A running call finishes on the version it began on.
     let slow = json!({ "name": "act", "arguments": { "how": "sleep" } });
     let id = client.begin("tools/call", slow).await;
     put(&two, &plugin);
@@ -73,7 +73,7 @@ async fn a_new_version_takes_over_and_a_broken_one_does_not() {
 
     put(&more, &plugin);
     until(&mut client, "3").await;
-    // Word of it has a way of its own, and may come after an answer of the new version.
+    // The list notification is independent of answers, and may come after an answer of the new version.
     let end = Instant::now() + NOTICED;
     while changes(&client).is_empty() && Instant::now() < end {
         client.call("act", json!({})).await;
@@ -127,7 +127,7 @@ async fn a_call_outlives_four_newer_versions_and_not_five() {
         until(&mut client, &(newer % 2).to_string()).await;
         client.begin("tools/call", hang.clone()).await;
     }
-    // It may have come already, among other answers.
+    // The answer may have come already, among other answers.
     let early = client.heard.iter().position(|message| message["id"] == oldest);
     let ended = match early {
         Some(at) => client.heard.remove(at).unwrap(),

@@ -1,4 +1,4 @@
-//! Ways out of the sandbox, all tried by a plugin, and what still has to work within it.
+//! Tests of the sandbox: a plugin tries every known way out, and everything that must work within it.
 
 use std::{
     os::{
@@ -21,7 +21,7 @@ use crate::{
     source::{Folder, Source, host_with, options},
 };
 
-/// What a plugin tries its ways on.
+/// The files, sockets and processes that a plugin tries to reach.
 struct Targets {
     folder: TempDir,
     abstract_name: String,
@@ -30,7 +30,7 @@ struct Targets {
     _sockets: (UnixListener, UnixListener, UnixDatagram),
 }
 
-/// Which of them a way is tried on.
+/// Which target a way out is tried on.
 #[derive(Debug, Clone, Copy)]
 enum Target {
     Nothing,
@@ -42,11 +42,11 @@ enum Target {
     Port,
 }
 
-/// Whether a way is open to a plugin outside the sandbox, so that the test of the sandbox is one.
+/// Whether a way is open outside the sandbox, so that the test proves that the sandbox closes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outside {
     Open,
-    /// That depends on the kernel, or on the user.
+    /// Depends on the kernel or on the user.
     Depends,
 }
 
@@ -114,7 +114,7 @@ const WAYS: [(&str, Target, Outside); 58] = [
     ("x32", Nothing, Depends),
 ];
 
-/// What a plugin can do in the sandbox as well as outside.
+/// Operations that must work in the sandbox as well as outside.
 const NEEDS: [(&str, Target); 11] = [
     ("can signal itself", Nothing),
     ("can start threads", Nothing),
@@ -129,7 +129,7 @@ const NEEDS: [(&str, Target); 11] = [
     ("can tell what is no terminal", Nothing),
 ];
 
-/// Errors of a call that the sandbox refused, rather than of one that it let through with nothing to work on.
+/// Errors of a refused call; other errors mean that the sandbox let the call through.
 const REFUSED: [&str; 3] = ["EPERM", "EACCES", "ENOSYS"];
 
 #[tokio::test(flavor = "multi_thread")]
@@ -221,7 +221,7 @@ impl Targets {
             UnixListener::bind_addr(&address).unwrap(),
             UnixDatagram::bind(folder.path().join("datagrams")).unwrap(),
         );
-        // Ends with its standard input, and so with the test.
+        // Ends when its standard input closes, and so with the test.
         let mut process = Command::new("cat");
         std::os::unix::process::CommandExt::process_group(&mut process, 0);
         let process = process.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();

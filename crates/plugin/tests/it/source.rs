@@ -1,4 +1,4 @@
-//! Plugins compiled on the spot, and a host that runs them.
+//! Test plugins in C++, compiled on the spot, and a host that runs them.
 
 use std::{
     path::{Path, PathBuf},
@@ -12,20 +12,20 @@ use switchboard_plugin::{
 use switchboard_process::ProcessGuard;
 use tempfile::TempDir;
 
-/// The program that is guard and worker.
+/// The program of guard and worker.
 pub(crate) const WORKER: &str = env!("CARGO_BIN_EXE_plugin-worker-for-tests");
 
 /// A folder of plugins.
 pub(crate) struct Folder(TempDir);
 
-/// Which plugin is compiled.
+/// The plugin to compile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Source {
-    /// Of the first version of the interface.
+    /// Of interface version 1.
     One,
-    /// Of the second.
+    /// Of interface version 2.
     Two,
-    /// Of the first, and tries to leave the sandbox.
+    /// Of interface version 1; tries to leave the sandbox.
     Escape,
 }
 
@@ -55,7 +55,7 @@ impl Folder {
         self.0.path()
     }
 
-    /// Compiles the plugin of the first version as `name`, with these definitions.
+    /// Compiles the version 1 plugin as `name`, with these definitions.
     pub(crate) fn compile(&self, name: &str, definitions: &[&str]) -> PathBuf {
         self.compile_of(Source::One, name, definitions)
     }
@@ -86,7 +86,7 @@ impl Folder {
     }
 }
 
-/// Short waits, so that hangs are quick.
+/// Options with short timeouts, so that hangs are found quickly.
 pub(crate) fn options() -> PluginHostOptions {
     PluginHostOptions {
         times: PluginTimeouts {

@@ -1,4 +1,4 @@
-//! Which resources are wanted: a plugin knows, whatever becomes of its workers and of its clients.
+//! Tests of resource subscriptions, which survive changes of workers and clients.
 
 use std::{
     sync::Arc,
@@ -13,7 +13,7 @@ use crate::{
     source::{Folder, Source, host, put},
 };
 
-/// More than anything here takes.
+/// Longer than any step of these tests takes.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 async fn subscribe(client: &mut Client, uri: &str) {
@@ -21,7 +21,7 @@ async fn subscribe(client: &mut Client, uri: &str) {
     assert_eq!(done["result"], json!({}), "{uri}");
 }
 
-/// Waits until the plugin says that these are wanted of it. What it knows comes to it on a way of its own.
+/// Waits until the plugin reports these subscriptions, which reach it independently of calls.
 async fn wanted(client: &mut Client, expected: &str) {
     let end = Instant::now() + PATIENCE;
     loop {
@@ -34,7 +34,7 @@ async fn wanted(client: &mut Client, expected: &str) {
     }
 }
 
-/// Waits for word that a resource has changed.
+/// Waits for the notification that a resource has changed.
 async fn updated(client: &mut Client, uri: &str) {
     let note = json!({ "jsonrpc": "2.0", "method": "notifications/resources/updated", "params": { "uri": uri } });
     let is_it = |message: &Value| *message == note;
@@ -56,19 +56,19 @@ async fn the_first_who_wants_a_resource_and_the_last_are_told() {
     let plugins = plugins(&folder).await;
     let (mut one, mut two) = (Client::greeted(&plugins).await, Client::greeted(&plugins).await);
     subscribe(&mut one, "note://a").await;
-    // Twice is once.
+    // A second subscription of one client counts once.
     subscribe(&mut one, "note://a").await;
     subscribe(&mut two, "note://a").await;
     subscribe(&mut two, "note://b").await;
     wanted(&mut one, "note://a note://b ").await;
     updated(&mut two, "note://b").await;
     one.ask("resources/unsubscribe", json!({ "uri": "note://a" })).await;
-    // Nobody ends what is another's.
+    // A client cannot end another client's subscription.
     one.ask("resources/unsubscribe", json!({ "uri": "note://a" })).await;
     one.ask("resources/unsubscribe", json!({ "uri": "note://b" })).await;
     two.ask("resources/unsubscribe", json!({ "uri": "note://b" })).await;
     wanted(&mut one, "note://a ").await;
-    // A client that goes takes along what it wanted.
+    // The subscriptions of a client that disconnects end.
     drop(two);
     wanted(&mut one, "").await;
 }
@@ -81,7 +81,7 @@ async fn a_worker_that_follows_a_crash_knows_what_is_wanted() {
     subscribe(&mut client, "note://a").await;
     updated(&mut client, "note://a").await;
     assert!(client.call("crash", json!({})).await.contains("SIGABRT"));
-    // Nobody calls it: a plugin that is to tell of something runs.
+    // A plugin with subscriptions runs even without a call.
     updated(&mut client, "note://a").await;
     wanted(&mut client, "note://a ").await;
 }
@@ -98,7 +98,7 @@ async fn a_new_version_knows_what_is_wanted() {
     updated(&mut client, "note://a").await;
     assert_eq!(client.call("act", json!({})).await, "2");
     wanted(&mut client, "note://a ").await;
-    // One that was gone for a while is told when it is back.
+    // A plugin that was gone for a while gets the subscriptions when it is back.
     let plugin = folder.path().join("plugin.so");
     std::fs::remove_file(&plugin).unwrap();
     let end = Instant::now() + PATIENCE;

@@ -1,4 +1,4 @@
-//! Calls that become tasks: looked at, answered, cancelled, and not forced on anybody.
+//! Tests of calls that become tasks: polled, answered, cancelled, and only for clients that support tasks.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use crate::{client::Client, items::plugins};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A client of the newest version, with tasks or without.
+/// The `_meta` of a modern client, with or without tasks.
 fn meta(extensions: &Value) -> Value {
     json!({ "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": { "elicitation": {}, "extensions": extensions } })
@@ -32,7 +32,7 @@ async fn about(client: &mut Client, method: &str, id: &Value, more: Value) -> Va
     client.ask(method, params).await
 }
 
-/// Looks at a task until its status is this.
+/// Polls a task until it has this status.
 async fn until(client: &mut Client, id: &Value, status: &str) -> Value {
     let end = Instant::now() + PATIENCE;
     loop {
@@ -55,7 +55,7 @@ async fn a_call_becomes_a_task_where_its_client_can_have_one() {
     let done = until(&mut client, &id, "completed").await;
     assert_eq!(done["result"]["content"][0]["text"], "worked");
     assert_eq!(done["statusMessage"], "waiting", "what it said of its progress");
-    // Others wait for the same call, whichever version they speak.
+    // Clients without tasks wait for the result of that call, in either era.
     assert_eq!(client.call("work", json!({ "milliseconds": 5 })).await, "worked");
     let params =
         json!({ "name": "work", "arguments": { "milliseconds": 5 }, "_meta": meta(&json!({})) });
@@ -86,7 +86,7 @@ async fn a_task_asks_and_goes_on_with_the_answer() {
         let heard = about(&mut client, "tasks/update", &id, answer).await;
         assert!(heard["result"].is_object(), "{heard}");
         let end = Instant::now() + PATIENCE;
-        // The next question, or the end: whatever comes, the first is over.
+        // Either the next question or the end shows that the first question is answered.
         while about(&mut client, "tasks/get", &id, json!({})).await["result"]["inputRequests"]
             == asks["inputRequests"]
         {
@@ -111,7 +111,7 @@ async fn a_task_is_cancelled_in_the_plugin_and_fails_with_it() {
     client.call("crash", json!({})).await;
     let failed = until(&mut client, &id, "failed").await;
     assert!(failed["error"]["message"].as_str().unwrap().contains("SIGABRT"), "{failed}");
-    // What has ended stays as it ended.
+    // A task that has ended keeps its status.
     about(&mut client, "tasks/cancel", &id, json!({})).await;
     until(&mut client, &id, "failed").await;
 }

@@ -1,31 +1,32 @@
-//! Who is below a process, as `/proc` tells it. A snapshot of something that moves: whoever must
-//! reach everybody asks again until nobody is left.
+//! The descendants of a process, read from `/proc`. The list is a snapshot: a caller that must reach every
+//! process reads it again until it is empty.
+//!
+//! Used by `guard::stop_tree`, `orphans` and `process_tree`.
 
 use std::fs;
 use std::path::Path;
 
 use nix::unistd::Pid;
 
-/// Every process below `root`, children before grandchildren. Includes the dead whom their parents
-/// have not yet waited for.
+/// Every process below `root`, children before grandchildren, zombies included.
 pub(crate) fn descendants(root: Pid) -> Vec<Pid> {
     by_thread(root).unwrap_or_else(|| by_parent(root))
 }
 
-/// The children of a process, the dead whom it has not yet waited for included.
+/// The children of a process, zombies included.
 pub(crate) fn children(pid: Pid) -> Vec<Pid> {
     let by_parent = || parents_and_children().into_iter().filter(|(parent, _)| *parent == pid);
     listed_children(pid).unwrap_or_else(|| by_parent().map(|(_, child)| child).collect())
 }
 
-/// From the kernel's own lists of each thread's children: cost is in the size of the tree, not of
-/// the machine. `None` where the kernel was built without them.
+/// Reads the kernel's list of each thread's children: the cost depends on the size of the tree, not of the
+/// machine. `None` if the kernel was built without these lists.
 fn by_thread(root: Pid) -> Option<Vec<Pid>> {
     let mut found = listed_children(root)?;
     let mut next = 0;
     while let Some(&pid) = found.get(next) {
         next += 1;
-        // One that is gone by now has left its children to `root`, where the next walk sees them.
+        // A process that has ended by now has left its children to `root`, where the next walk sees them.
         found.extend(listed_children(pid).unwrap_or_default());
     }
     Some(found)
@@ -43,7 +44,7 @@ fn listed_children(pid: Pid) -> Option<Vec<Pid>> {
     readable.then_some(found)
 }
 
-/// From every process's own word on its parent.
+/// Walks the parent ids of all processes.
 fn by_parent(root: Pid) -> Vec<Pid> {
     let everyone = parents_and_children();
     let below = |above: Pid| everyone.iter().filter(move |(parent, _)| *parent == above);
@@ -56,7 +57,7 @@ fn by_parent(root: Pid) -> Vec<Pid> {
     found
 }
 
-/// Every process of this machine, after its parent.
+/// Every process of this machine, as pairs of parent and child.
 fn parents_and_children() -> Vec<(Pid, Pid)> {
     let Ok(entries) = fs::read_dir("/proc") else {
         return Vec::new();
@@ -68,7 +69,8 @@ fn parents_and_children() -> Vec<(Pid, Pid)> {
     entries.flatten().filter_map(process).collect()
 }
 
-/// The second field after the command's name, which may itself hold spaces and parentheses.
+/// Reads the parent's id: the second field after the command's name, which may itself hold spaces and
+/// parentheses.
 fn parent(process: &Path) -> Option<Pid> {
     let stat = fs::read(process.join("stat")).ok()?;
     let name_end = stat.iter().rposition(|byte| *byte == b')')?;

@@ -1,4 +1,6 @@
-//! A descriptor handed over through a channel, in the company of one byte.
+//! Passing a descriptor through a Unix socket, together with one byte.
+//!
+//! Used by `guarded_child` (send) and `guard::main_loop` (receive) for the child's standard input.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
@@ -10,7 +12,7 @@ use crate::child;
 
 const CARRIER_BYTE: u8 = b'+';
 
-/// Sends a descriptor as the first thing on a channel, where there is always room for it.
+/// Sends a descriptor as the first message on a channel, where there is always room for it.
 pub(crate) fn send(channel: &UnixStream, descriptor: &impl std::os::fd::AsFd) -> io::Result<()> {
     let descriptors = [descriptor.as_fd().as_raw_fd()];
     let rights = [ControlMessage::ScmRights(&descriptors)];
@@ -24,7 +26,7 @@ pub(crate) fn send(channel: &UnixStream, descriptor: &impl std::os::fd::AsFd) ->
     Ok(())
 }
 
-/// Receives it, closed on exec.
+/// Receives a descriptor, with close-on-exec set.
 pub(crate) fn receive(channel: &UnixStream) -> io::Result<OwnedFd> {
     let mut byte = [0];
     let mut bytes = [IoSliceMut::new(&mut byte)];

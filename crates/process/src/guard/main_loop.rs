@@ -1,7 +1,7 @@
-//! The guard's `main`: start one child, watch over it and its orphans, stop them all in the end.
+//! The guard's `main`: starts one child, watches it and its orphans, and stops them all in the end.
 //!
-//! One thread and no runtime. The thread matters: the child's parent-death signal is tied to the
-//! thread that forked it.
+//! Used by `run_if_guard`. It has one thread and no runtime. The thread matters: the child's parent-death
+//! signal is tied to the thread that forked it.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -23,7 +23,7 @@ use super::protocol::{GuardReport, GuardRequest};
 use super::{descriptor_passing, stop_tree};
 use crate::{ProcessExit, child, descriptors, orphans};
 
-/// A guard at work.
+/// A running guard.
 pub(super) struct GuardProcess {
     channel: UnixStream,
     signals: SignalFd,
@@ -31,23 +31,23 @@ pub(super) struct GuardProcess {
     server_exited: bool,
 }
 
-/// What is left below the guard.
+/// Whether any process is left below the guard.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum DescendantsLeft {
     Somebody,
     Nobody,
 }
 
-/// Runs a guard to its end. Its channel stands where standard input should.
+/// Runs a guard to its end. Its channel is standard input.
 pub(super) fn run_guard() -> io::Result<()> {
-    // Whoever started us may have ignored some: a guard that ignores SIGCHLD could not wait for anybody.
+    // Our parent may ignore some signals; a guard that ignores SIGCHLD could not wait for its children.
     child::default_signals()?;
     child::close_strays_on_exec()?;
     descriptors::restore_in_guard()?;
     let mut channel = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let stdin = descriptor_passing::receive(&channel)?;
     prctl::set_child_subreaper(true)?;
-    // A program executed through a descriptor is otherwise called by the descriptor's number.
+    // Otherwise the process would be named by the number of the descriptor that it was executed through.
     prctl::set_name(c"sb-guard")?;
     let signals = take_signals()?;
     let request = GuardRequest::read(&mut channel)?;
@@ -61,7 +61,7 @@ pub(super) fn run_guard() -> io::Result<()> {
     };
     let mut warden = GuardProcess { channel, signals, server, server_exited: false };
     warden.report(GuardReport::Started(warden.server().as_raw()));
-    // Our copies of the child's pipes would hide from both sides that the other has closed its own.
+    // Our copies of the child's pipes would keep each side from seeing that the other has closed its end.
     dup2_stdin(&null)?;
     dup2_stdout(&null)?;
     dup2_stderr(&null)?;
@@ -73,7 +73,7 @@ pub(super) fn run_guard() -> io::Result<()> {
     Ok(())
 }
 
-/// Nothing but SIGKILL ends a guard before its work is done; what asks it to end is read here.
+/// Blocks all signals and reads those that end a guard, so that only SIGKILL ends it before its work is done.
 fn take_signals() -> io::Result<SignalFd> {
     SigSet::all().thread_block()?;
     let heard: SigSet =
@@ -100,12 +100,12 @@ fn start(request: &GuardRequest, stdin: OwnedFd) -> io::Result<Child> {
 // === impl GuardProcess ===
 
 impl GuardProcess {
-    /// The child's process id, which is its process group's as well.
+    /// The id of the child, and of its process group.
     pub(super) fn server(&self) -> Pid {
         Pid::from_raw(self.server.id().cast_signed())
     }
 
-    /// Until the channel ends, a signal asks us to end, or the child has ended.
+    /// Waits until the channel closes, a signal asks the guard to end, or the child has ended.
     fn watch(&mut self) {
         while !self.server_exited {
             let mut waiting = [
@@ -113,7 +113,7 @@ impl GuardProcess {
                 PollFd::new(self.signals.as_fd(), PollFlags::POLLIN),
             ];
             let woken = poll(&mut waiting, PollTimeout::NONE);
-            // Nothing is ever sent after the request, so whatever is readable is the end.
+            // The hub sends nothing after the request, so a readable channel is a closed one.
             let ended = waiting[0].any().unwrap_or(true);
             match woken {
                 Ok(_) if ended => return,
@@ -136,7 +136,7 @@ impl GuardProcess {
         self.take_end_signal();
     }
 
-    /// Takes the signals that have come; whether one of them asks us to end.
+    /// Reads the pending signals. Returns whether one of them asks the guard to end.
     fn take_end_signal(&mut self) -> bool {
         let mut told = false;
         while let Ok(Some(signal)) = self.signals.read_signal() {
@@ -145,7 +145,7 @@ impl GuardProcess {
         told
     }
 
-    /// Waits for all who have ended, ours and inherited.
+    /// Reaps all ended children, own and adopted.
     pub(super) fn reap(&mut self) -> DescendantsLeft {
         match self.server.try_wait() {
             Ok(None) => {}
@@ -163,13 +163,13 @@ impl GuardProcess {
                 Ok(WaitStatus::Signaled(pid, signal, _)) if pid == self.server() => {
                     self.report_exit(ProcessExit::Signal(signal as i32));
                 }
-                // Somebody else; or one killed by a signal that has no name, which is an error here.
+                // An adopted process; or one killed by a signal without a name, which is an error here.
                 Ok(_) | Err(_) => {}
             }
         }
     }
 
-    /// Only the first word counts: an orphan may bear the same number later.
+    /// Reports the child's exit once: an orphan may get its process id later.
     fn report_exit(&mut self, exit: ProcessExit) {
         if !self.server_exited {
             self.server_exited = true;
@@ -177,7 +177,7 @@ impl GuardProcess {
         }
     }
 
-    /// A hub that is gone hears nothing, and the end of the channel says so anyway.
+    /// Sends a report. A hub that is gone closes the channel, so the error needs no handling.
     fn report(&mut self, report: GuardReport) {
         let _ = self.channel.write_all(&report.encode());
     }

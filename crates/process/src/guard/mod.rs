@@ -1,15 +1,16 @@
-//! The guard: our own binary again, as the parent of one child and the heir of all its orphans.
+//! The guard: our own binary again, as the parent of one child and of all its orphans.
 //!
-//! A parent-death signal reaches only a direct child, and a `kill -9` runs no cleanup. So the guard
-//! is a process of its own between us and the child: a child subreaper with one thread and one
-//! channel to us. Whatever ends the channel, be it a stop, an exit or a kill, it stops everything
-//! beneath it, sessions and daemons included, and ends when nobody is left.
+//! Used by `spawn` and, through [`run_if_guard`], by every `main` that starts programs. A parent-death signal
+//! reaches only a direct child, and a `kill -9` runs no cleanup. So the guard is a process of its own between
+//! us and the child: a child subreaper with one thread and one channel to us. When the channel closes, by a
+//! stop, an exit or a kill, the guard stops every process beneath it, sessions and daemons included, and ends
+//! when none is left.
 //!
-//! A server can kill its guard, or stop it with a signal. Then we do the guard's work: what it leaves behind becomes ours
-//! (`orphans`).
+//! A server can kill its guard, or stop it with a signal. Then this process does the guard's work, because it
+//! adopts the orphans (`orphans`).
 //!
-//! Outside its promise: both of us killed together, processes that belong to another user by then,
-//! and work handed to a daemon that is not a descendant.
+//! It does not cover the case that hub and guard are killed together, processes that run as another user by
+//! then, and work handed to a daemon that is not a descendant.
 
 #[cfg(target_os = "linux")]
 pub(super) mod descendants;
@@ -27,32 +28,32 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
 
-/// How children are guarded.
+/// How child processes are guarded.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum ProcessGuard {
-    /// By a program that calls [`run_if_guard`] first in its `main`, held open so that an upgrade of
-    /// the file cannot mix versions.
+    /// By a program that calls [`run_if_guard`] first in its `main`, held open so that an upgrade of the file
+    /// cannot mix versions.
     ///
-    /// The first process that is started under a guard makes this process a child subreaper: it adopts orphans of all
-    /// its descendants, and kills those that a guard has left behind.
+    /// The first process that is started under a guard makes this process a child subreaper: it adopts
+    /// orphans of all its descendants, and kills those that a guard has left behind.
     Executable(Arc<OwnedFd>),
-    /// Not at all: a stop reaches the child's process group only, and if this process is killed the
-    /// child merely finds its standard input closed.
+    /// Not at all: a stop reaches the child's process group only, and if this process is killed, the child
+    /// only sees its standard input close.
     None,
 }
 
-// === impl Guard ===
+// === impl ProcessGuard ===
 
 impl ProcessGuard {
-    /// This very program, which must call [`run_if_guard`] first in its `main`. Where guards do not
-    /// exist (outside Linux) this is [`ProcessGuard::None`].
+    /// The running program, which must call [`run_if_guard`] first in its `main`. Outside Linux, where guards
+    /// do not exist, this is [`ProcessGuard::None`].
     pub fn this_program() -> io::Result<Self> {
         Self::at("/proc/self/exe")
     }
 
-    /// The program at `path`, which must call [`run_if_guard`] first in its `main`. Where guards do
-    /// not exist (outside Linux) this is [`ProcessGuard::None`].
+    /// The program at `path`, which must call [`run_if_guard`] first in its `main`. Outside Linux, where
+    /// guards do not exist, this is [`ProcessGuard::None`].
     pub fn at(path: impl AsRef<Path>) -> io::Result<Self> {
         open(path.as_ref())
     }
@@ -78,8 +79,8 @@ fn open(_: &Path) -> io::Result<ProcessGuard> {
     Ok(ProcessGuard::None)
 }
 
-/// Called first in the `main` of a program that is a guard: returns if this process is none, and
-/// never returns if it is one.
+/// Runs as a guard and never returns, if this process was started as one; otherwise returns. Must be called
+/// first in `main`.
 pub fn run_if_guard() {
     #[cfg(target_os = "linux")]
     if invocation::is_guard(std::env::args_os()) {
@@ -92,9 +93,9 @@ pub fn run_if_guard() {
 pub(super) mod invocation {
     use std::ffi::OsString;
 
-    /// What process lists show.
+    /// The name in process lists.
     pub(crate) const GUARD_ARG0: &str = "switchboard-guard";
-    /// Carries the version of the protocol, so that a guard of another version refuses.
+    /// Contains the version of the protocol, so that a guard of another version refuses.
     pub(crate) const GUARD_MARKER_ARG: &str = "--switchboard-guard-2";
 
     /// Whether these arguments make this process a guard.

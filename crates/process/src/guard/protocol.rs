@@ -1,6 +1,8 @@
-//! What passes between us and a guard: one request down, a few reports up, and the end of the
-//! channel, which means *stop*. The request does not travel in the guard's arguments or environment,
-//! so neither a `ps` nor a loader variable meant for the child touches the guard.
+//! The protocol between hub and guard: one request down, a few reports up, and the end of the channel, which
+//! means *stop*.
+//!
+//! Used by `guarded_child` and `guard::main_loop`. The request does not travel in the guard's arguments or
+//! environment, so `ps` does not show it and a loader variable for the child does not affect the guard.
 
 use std::ffi::OsString;
 use std::io::{self, Read};
@@ -10,10 +12,10 @@ use std::time::Duration;
 
 use crate::{ProcessCommand, ProcessExit, StopTimeouts};
 
-/// What the guard is to run.
+/// The request to run a command.
 #[derive(Debug, PartialEq)]
 pub(crate) struct GuardRequest {
-    /// The file to execute; `argv[0]` stays what the command says.
+    /// The file to execute; `argv[0]` is the command's program name.
     pub(crate) file: PathBuf,
     pub(crate) arg0: OsString,
     pub(crate) args: Vec<OsString>,
@@ -22,18 +24,18 @@ pub(crate) struct GuardRequest {
     pub(crate) stop: StopTimeouts,
 }
 
-/// What the guard tells.
+/// A report of the guard.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum GuardReport {
     /// The child runs under this process id.
     Started(i32),
     /// The child could not be executed, for this `errno`.
     Failed(i32),
-    /// The child ended. Its descendants may not have.
+    /// The child ended; its descendants may still run.
     Exited(ProcessExit),
 }
 
-// === impl Request ===
+// === impl GuardRequest ===
 
 impl GuardRequest {
     pub(crate) fn new(file: PathBuf, command: ProcessCommand) -> Self {
@@ -41,7 +43,7 @@ impl GuardRequest {
         Self { file, arg0: program, args, env, cwd, stop }
     }
 
-    /// A length, then that many bytes.
+    /// Encodes the request: a length, then that many bytes.
     pub(crate) fn encode(&self) -> io::Result<Vec<u8>> {
         let mut frame = RequestEncoder(vec![0; 4]);
         frame.text(self.file.as_os_str().as_bytes())?;
@@ -60,7 +62,7 @@ impl GuardRequest {
         frame.finish()
     }
 
-    /// Waits for a whole request; an end of the channel before that is an error.
+    /// Reads a whole request; if the channel closes before that, returns an error.
     pub(crate) fn read(mut channel: impl Read) -> io::Result<Self> {
         let mut length = [0; 4];
         channel.read_exact(&mut length)?;
@@ -137,10 +139,10 @@ impl RequestDecoder<'_> {
     }
 }
 
-// === impl Report ===
+// === impl GuardReport ===
 
 impl GuardReport {
-    /// Every report has this many bytes.
+    /// The size of every report in bytes.
     pub(crate) const SIZE: usize = 5;
 
     pub(crate) fn encode(self) -> [u8; Self::SIZE] {

@@ -1,4 +1,6 @@
-//! The stop ladder over everything below the guard: asked twice, then killed until nobody is left.
+//! Stopping every process below the guard: SIGINT, SIGTERM, then SIGKILL until none is left.
+//!
+//! Used by `guard::main_loop`; [`kill_groups`] also by `orphans`.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -10,11 +12,11 @@ use super::descendants::descendants;
 use super::main_loop::{DescendantsLeft, GuardProcess};
 use crate::StopTimeouts;
 
-/// How soon the killed are looked for again, at first and at most.
+/// The pauses between rounds of SIGKILL, the first and the longest.
 const MIN_KILL_PAUSE: Duration = Duration::from_millis(2);
 const MAX_KILL_PAUSE: Duration = Duration::from_millis(250);
 
-/// Returns when nobody is left.
+/// Stops all descendants. Returns when none is left.
 pub(super) fn stop_descendants(warden: &mut GuardProcess, stop: StopTimeouts) {
     let rungs = [(Signal::SIGINT, stop.after_interrupt), (Signal::SIGTERM, stop.after_terminate)];
     for (signal, patience) in rungs {
@@ -25,7 +27,7 @@ pub(super) fn stop_descendants(warden: &mut GuardProcess, stop: StopTimeouts) {
     kill_all(warden);
 }
 
-/// Sends `signal` once to each descendant, those that appear meanwhile included.
+/// Sends `signal` once to each descendant, including those that appear meanwhile.
 fn signal_descendants(
     warden: &mut GuardProcess,
     signal: Signal,
@@ -48,8 +50,8 @@ fn signal_descendants(
     DescendantsLeft::Nobody
 }
 
-/// Ends only with the last of them. Some may take long, stuck in the kernel or owned by another user
-/// by now, so the pauses grow while nothing changes.
+/// Kills until no descendant is left. Some may take long, stuck in the kernel or owned by another user by
+/// now, so the pauses grow while nothing changes.
 fn kill_all(warden: &mut GuardProcess) {
     let mut pause = MIN_KILL_PAUSE;
     let mut before = usize::MAX;
@@ -66,8 +68,9 @@ fn kill_all(warden: &mut GuardProcess) {
     }
 }
 
-/// A process that forks faster than we walk escapes a kill of its number, never one of its group.
-/// Only groups that are surely made of descendants: the child's own, and those whose leader is one.
+/// Kills whole groups, because a process that forks faster than the walk escapes a kill of its id, but not of
+/// its group. Only groups that certainly consist of descendants: the child's own, and those with a descendant
+/// as leader.
 pub(crate) fn kill_groups(alive: &[Pid], server: Pid) {
     let groups: HashSet<Pid> = alive.iter().filter_map(|pid| getpgid(Some(*pid)).ok()).collect();
     for group in groups {

@@ -1,4 +1,5 @@
-//! What a child is given: exactly what the command says, and nothing of ours.
+//! Tests of a child's arguments, environment, descriptors and session: exactly those of the command, and
+//! nothing of ours.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
@@ -40,7 +41,7 @@ fn a_loader_variable_is_the_childs_alone() {
         let pairs = [("LD_DEBUG", "help")];
         let help = ProcessCommand { env: env(&pairs), ..command("/usr/bin/env", []) };
         let text = String::from_utf8(output(help, &guard()).await).unwrap();
-        // The loader prints its help once and ends; a guard that saw it would never have started us.
+        // The loader prints its help once and exits; a guard with this variable would not have started.
         assert_eq!(text.matches("Valid options").count(), 1);
     });
 }
@@ -60,7 +61,7 @@ fn the_working_directory_is_the_given_one_or_ours() {
     });
 }
 
-/// A folder with `tool`, which says `args` of whatever it is called with.
+/// A folder with `tool`, which prints its arguments.
 fn toolbox(name: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let inner = folder.path().join(name);
@@ -86,7 +87,7 @@ fn a_name_is_looked_up_in_the_commands_own_path() {
     bounded(async {
         let folder = toolbox("bin");
         let absolute = folder.path().join("bin");
-        // A folder of that name earlier in PATH is passed over.
+        // A folder with that name earlier in `PATH` is skipped.
         std::fs::create_dir_all(folder.path().join("decoy/tool")).unwrap();
         let decoy = folder.path().join("decoy");
         let path = std::env::join_paths([Path::new("/nowhere"), &decoy, &absolute]).unwrap();
@@ -101,14 +102,14 @@ fn a_name_is_looked_up_in_the_commands_own_path() {
     });
 }
 
-/// In a session that has a terminal it could type for the terminal's user.
+/// In a session with a terminal, the program could type for the terminal's user.
 #[test]
 fn a_program_has_a_session_of_its_own_and_no_terminal() {
     bounded(async {
         for guard in both() {
             let said = output(sh("read -r line < /proc/self/stat; echo $line"), &guard).await;
             let said = String::from_utf8(said).unwrap();
-            // Of `pid (name) state parent group session terminal …`.
+            // The fields of `pid (name) state parent group session terminal …`.
             let fields: Vec<_> = said.split(' ').collect();
             assert_eq!([fields[4], fields[5], fields[6]], [fields[0], fields[0], "0"], "{said}");
         }
@@ -174,7 +175,7 @@ fn no_signal_is_blocked_or_ignored() {
             for mask in ["SigBlk", "SigIgn", "SigPnd", "ShdPnd"] {
                 let bits = status.iter().find_map(|line| line.strip_prefix(mask)).unwrap();
                 let bits = u64::from_str_radix(bits.trim_start_matches(":\t"), 16).unwrap();
-                // Numbers past 31 belong to the C library, which lets nobody touch them.
+                // Signals above 31 belong to the C library, which does not let programs change them.
                 assert_eq!(bits & 0x7FFF_FFFF, 0, "{mask}: {bits:x}");
             }
         }
@@ -187,7 +188,7 @@ fn no_descriptor_of_ours_reaches_the_child() {
         // Opened for all children, as a careless library might.
         let careless = nix::unistd::dup(std::io::stderr()).unwrap();
         let listed = lines(output(command("ls", ["/proc/self/fd"]), &guard()).await);
-        // The fourth is the listing itself.
+        // Descriptor 3 is the listing itself.
         assert_eq!(listed, ["0", "1", "2", "3"]);
         drop(careless);
     });

@@ -1,4 +1,4 @@
-//! What a person reads when a program cannot be started: each cause is an error of its own.
+//! Tests of the error messages for programs that cannot be started: each cause has its own error.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -18,8 +18,8 @@ fn with_path(program: &str, path: &str) -> ProcessCommand {
     ProcessCommand { env: vec![("PATH".into(), path.into())], ..command(program, []) }
 }
 
-/// Written by another process: a file that this one had open for writing could not be executed while
-/// the fork of some other test still holds it.
+/// Written by another process: a file that this process had open for writing could not be executed while the
+/// fork of another test still holds it.
 fn script(file: &Path, text: &str) {
     let status = std::process::Command::new("sh")
         .args(["-c", "printf '%s' \"$1\" > \"$0\" && chmod +x \"$0\""])

@@ -1,4 +1,4 @@
-//! What happens when somebody else lays hands on a guard.
+//! Tests of guards that are killed or stopped by others.
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -40,7 +40,7 @@ fn other_signals_do_not_touch_it() {
     });
 }
 
-/// The kernel kills the child; everybody else becomes ours, a session of its own or not.
+/// The kernel kills the child; this process adopts and kills all other descendants, in whatever session.
 #[test]
 fn killed_it_leaves_nobody() {
     bounded(async {
@@ -52,7 +52,7 @@ fn killed_it_leaves_nobody() {
     });
 }
 
-/// A guard that cannot run cannot stop anybody either.
+/// A stopped guard cannot stop its child either, so this process does.
 #[test]
 fn frozen_it_is_replaced() {
     bounded(async {
@@ -63,16 +63,16 @@ fn frozen_it_is_replaced() {
     });
 }
 
-/// What a server does to outlive us: it leaves its group, kills its guard, and goes on.
+/// A server that tries to outlive us: it leaves its group, kills its guard, and continues.
 #[test]
 fn killed_by_its_server_it_leaves_nobody() {
-    // Each leaves one process or more behind that work in the same folder.
+    // Each script leaves at least one process behind that works in the test's folder.
     let scripts = [
         // Leaves its group and session.
         "guard=$PPID; setsid sh -c \"kill -9 $guard; exec sleep 600\" & wait",
-        // Twice removed from the server, with children of its own.
+        // A grandchild of the server, with children of its own.
         "guard=$PPID; setsid sh -c \"(setsid sh -c 'kill -9 $guard; sleep 600 & sleep 600 & wait' &)\" & wait",
-        // Never the same process for long, nor the same session.
+        // Changes its process and session all the time.
         "export next='sleep 0.02; setsid sh -c \"$next\" &'; guard=$PPID; \
          setsid sh -c \"$next\" & setsid sh -c \"kill -9 $guard\" & wait",
         // Kills the guard while it is asked to stop.
@@ -96,7 +96,7 @@ fn killed_by_its_server_it_leaves_nobody() {
     }
 }
 
-/// Processes that this one started without a guard are none of a guard's business, adopted or not.
+/// Processes that this one started without a guard are not killed, adopted or not.
 #[test]
 fn strangers_are_left_alone() {
     bounded(async {

@@ -1,5 +1,5 @@
-//! Nothing of ours is left of a process that is gone. Counted in a process of its own, since this one
-//! runs other tests meanwhile.
+//! Test that a process leaves no descriptor, thread or task of ours behind. Counted in a process of its own,
+//! since this one runs other tests meanwhile.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! Child processes: what they get, how they end, and that none is left.
+//! Tests of child processes: their environment, their end, and that none is left.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
@@ -22,12 +22,12 @@ use switchboard_testkit::programs::program;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader, Lines};
 use tokio::net::unix::pipe;
 
-/// Everything here ends within this, or has failed.
+/// The timeout of every test.
 const BOUND: Duration = Duration::from_secs(30);
 
-/// Runs a test on a runtime of its own, for a bounded time.
+/// Runs a test on a runtime of its own, with a timeout.
 fn bounded(test: impl Future<Output = ()>) {
-    // May have to be built first, which takes as long as it takes.
+    // The guard program may have to be built first, outside the timeout.
     program("guard");
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
@@ -39,7 +39,7 @@ fn guard() -> ProcessGuard {
     ProcessGuard::at(program("guard")).unwrap()
 }
 
-/// With a guard and without: what both promise is tested of both.
+/// With a guard and without, for promises that hold for both.
 fn both() -> [ProcessGuard; 2] {
     [guard(), ProcessGuard::none()]
 }
@@ -60,7 +60,7 @@ async fn start(command: ProcessCommand, guard: &ProcessGuard) -> SpawnedProcess 
     spawn(command, guard, StderrOptions::default()).await.unwrap()
 }
 
-/// All that a command writes, with nothing on its standard input.
+/// The output of a command with empty standard input.
 async fn output(command: ProcessCommand, guard: &ProcessGuard) -> Vec<u8> {
     let SpawnedProcess { stdin, mut stdout, process } = start(command, guard).await;
     drop(stdin);
@@ -97,13 +97,13 @@ impl Tree {
     }
 }
 
-/// From a line such as `orphan 4711`.
+/// Parses a line such as `orphan 4711`.
 fn member(line: &str) -> Identity {
     let pid = line.split(' ').nth(1).unwrap().parse().unwrap();
     Identity::of(pid).expect("a member of the tree is gone already")
 }
 
-/// Waits without holding up the runtime.
+/// Waits without blocking the runtime.
 async fn eventually(
     deadline: Duration,
     so: impl Fn() -> bool + Send + 'static,

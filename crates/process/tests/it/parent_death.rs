@@ -1,4 +1,4 @@
-//! However the parent ends, nobody outlives it by more than a moment.
+//! Tests that no child outlives its parent, however the parent ends.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -10,7 +10,7 @@ use switchboard_testkit::programs::program;
 
 use super::member;
 
-/// What the design promises.
+/// The longest time that a child may outlive its parent.
 const A_MOMENT: Duration = Duration::from_secs(1);
 
 fn hub(folder: &Path, end: &str) -> Child {
@@ -24,13 +24,13 @@ fn hub(folder: &Path, end: &str) -> Child {
         .unwrap()
 }
 
-/// What the hub says until it is ready.
+/// The lines that the hub prints until it is ready.
 fn said(hub: &mut Child) -> Vec<String> {
     let lines = BufReader::new(hub.stdout.as_mut().unwrap()).lines().map(Result::unwrap);
     lines.take_while(|line| line != "ready").collect()
 }
 
-/// Everybody who works in the folder is gone in time, by whatever name.
+/// Asserts that all processes in the folder are gone in time.
 fn assert_empty(folder: &Path, since: Instant, context: &str) {
     let folder = folder.canonicalize().unwrap();
     let left = A_MOMENT.saturating_sub(since.elapsed());
@@ -64,7 +64,7 @@ fn ended_by_itself() {
     }
 }
 
-/// Kills hubs that do nothing but start trees, at moments spread over some starts.
+/// Kills hubs that only start trees, at moments spread over some starts.
 #[test]
 fn killed_while_spawning() {
     std::thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! What goes through the pipes, and how the end of either side is seen.
+//! Tests of the pipes: their data, and how each side sees the end of the other.
 
 use std::sync::{Arc, Mutex};
 
@@ -92,7 +92,7 @@ fn the_end_is_told_while_descendants_hold_the_pipes() {
             let SpawnedProcess { process, mut stdout, .. } = start(sh(script), &guard).await;
             assert_eq!(process.wait_exit().await, ProcessExit::Code(3));
             assert!(process.stderr_tail().ends_with('\n'));
-            // They are stopped too, without anybody asking, and then the pipes end.
+            // The descendants are stopped too, without a request, and then the pipes close.
             assert_eq!(stdout.read(&mut [0]).await.unwrap(), 0);
         }
     });

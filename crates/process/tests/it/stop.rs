@@ -1,4 +1,4 @@
-//! The stop ladder: in order, patient with the polite, and over everybody in the end.
+//! Tests of stopping: the order of signals, early ends, and no process left.
 
 use std::time::{Duration, Instant};
 
@@ -28,7 +28,7 @@ fn a_stubborn_tree_is_gone() {
         let took = begun.elapsed();
         assert!(took < STOPPED, "took {took:?}");
         assert!(took >= Duration::from_millis(500), "the ladder was cut short: {took:?}");
-        // Not even an exit status is left behind.
+        // No zombie is left either.
         assert!(!tree.members.iter().any(|member| member.is_known()));
         assert!(!tree.guard.is_known());
     });
@@ -148,7 +148,7 @@ fn without_a_guard_the_group_is_stopped() {
         let begun = Instant::now();
         assert_eq!(process.stop().await, ProcessExit::Signal(9));
         assert!(begun.elapsed() < STOPPED);
-        // The one in a session of its own is what a guard is for.
+        // Only a guard reaches the process in a session of its own.
         let escaped: Vec<_> = members.iter().filter(|member| member.is_alive()).collect();
         assert_eq!(escaped.len(), 1);
         let pid = nix::unistd::Pid::from_raw(escaped[0].pid.cast_signed());

@@ -1,4 +1,6 @@
-//! The last copy of a catalogue, in user state, for when it cannot be fetched.
+//! The cached copy of the connector catalog in user state, for when fetching fails.
+//!
+//! Used by `connectors::catalog` (load) and `connectors::refresh` (store).
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
@@ -9,21 +11,21 @@ use sha2::{Digest as _, Sha256};
 
 use super::fetch::{MAX_CATALOG_BYTES, is_catalogue};
 
-/// A file of this form; one of another version counts as none.
+/// The version of the cache file; a file of another version is ignored.
 const CACHE_FILE_VERSION: u32 = 1;
 
 #[derive(Serialize, Deserialize)]
 struct CachedCatalog<'a> {
     version: u32,
-    /// The whole address, so that a copy is never taken for another catalogue's.
+    /// The whole URL, so that a copy is never used for another catalog.
     url: std::borrow::Cow<'a, str>,
     catalogue: std::borrow::Cow<'a, str>,
 }
 
-/// Reads the copy of what was at `url`. One that is damaged counts as none.
+/// Loads the copy for `url`. A damaged copy counts as none.
 pub(super) fn load(state_dir: &Path, url: &str) -> Option<String> {
     let path = cache_path(state_dir, url);
-    // Escaped, a text may be twice as long.
+    // JSON escapes can double the length.
     let limit = 2 * MAX_CATALOG_BYTES as u64 + 4096;
     let mut text = String::new();
     let file = File::open(path).ok()?;
@@ -35,7 +37,7 @@ pub(super) fn load(state_dir: &Path, url: &str) -> Option<String> {
     is_ours.then(|| kept.catalogue.into_owned())
 }
 
-/// Keeps a copy that only its owner may read.
+/// Stores a copy that only its owner can read.
 pub(super) fn store(
     state_dir: &Path,
     url: &str,

@@ -1,4 +1,6 @@
-//! The catalogue as it is known at one moment.
+//! The current connector catalog: its text, its source and its last error.
+//!
+//! Used by `build` and `connectors::once`. It does not fetch (`connectors::fetch`).
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,17 +14,17 @@ use super::cache;
 use super::error::ConnectorsError;
 use crate::problem::SourceProblem;
 
-/// What is known of the catalogue: its text, or why there is none, or both.
+/// The connector catalog as known now: its text, or the error, or both.
 #[derive(Clone, Default)]
 pub(crate) struct ConnectorCatalog {
     source: Option<Located<ConnectorSource>>,
     text: Option<Arc<str>>,
     error: Option<Arc<ConnectorsError>>,
-    /// Whether the text was fetched when it was asked for last.
+    /// Whether the last fetch returned the text.
     is_fresh: bool,
 }
 
-/// What came of fetching one.
+/// The result of fetching a connector catalog.
 #[derive(Clone, Default)]
 pub(crate) struct FetchOutcome {
     pub(super) url: String,
@@ -33,7 +35,7 @@ pub(crate) struct FetchOutcome {
 // === impl ConnectorCatalog ===
 
 impl ConnectorCatalog {
-    /// Turns to the catalogue that the settings name. Whether it was that one before.
+    /// Switches to the connector catalog that the settings name. Returns whether it was that one before.
     pub(crate) fn follow(
         &mut self,
         source: Option<Located<ConnectorSource>>,
@@ -47,7 +49,7 @@ impl ConnectorCatalog {
         if before == now {
             return true;
         }
-        // What came over a wire that others could write to is not believed later either.
+        // A copy that came over an unencrypted connection is not trusted later either.
         let now = now.filter(|url| is_encrypted_or_local(url));
         self.text = now.and_then(|url| cache::load(state_dir, &url)).map(Into::into);
         self.error = None;
@@ -55,7 +57,7 @@ impl ConnectorCatalog {
         false
     }
 
-    /// Takes in what was fetched, if it is of this catalogue.
+    /// Adopts the result of a fetch, if it belongs to this catalog.
     pub(crate) fn update(&mut self, outcome: &FetchOutcome) {
         let is_ours = |source: &Located<ConnectorSource>| source.value.url == outcome.url;
         if !self.source.as_ref().is_some_and(is_ours) {
@@ -68,12 +70,12 @@ impl ConnectorCatalog {
         self.error.clone_from(&outcome.error);
     }
 
-    /// What it says.
+    /// The catalog's text.
     pub(crate) fn text(&self) -> Option<&Arc<str>> {
         self.text.as_ref()
     }
 
-    /// What it says, for the configuration to read.
+    /// The catalog's text and location, for `switchboard_config` to parse.
     pub(crate) fn fetched(&self) -> Option<FetchedConnectors> {
         Some(FetchedConnectors {
             origin: SourceOrigin::text(format!(
@@ -84,7 +86,7 @@ impl ConnectorCatalog {
         })
     }
 
-    /// What is wrong with it.
+    /// The problem to show, if the last fetch failed.
     pub(crate) fn problem(&self) -> Option<SourceProblem> {
         Some(SourceProblem::Connectors {
             at: self.source.as_ref()?.at.clone(),
@@ -94,7 +96,7 @@ impl ConnectorCatalog {
     }
 }
 
-/// The address without what may be secret in it.
+/// The URL, redacted.
 fn redacted_url(url: &str) -> String {
     let Ok(url) = Url::parse(url) else {
         return "an address that is none".to_owned();

@@ -1,5 +1,7 @@
-//! What the servers of a catalogue are reached with: its bearer, and a name for this client's session. Neither goes to an
-//! origin that the settings do not name, whatever the catalogue says.
+//! The credentials for servers of the connector catalog: its bearer token, and a session id of this client.
+//! Neither is sent to an origin that the settings do not name, whatever the catalog says.
+//!
+//! Used by `cli::command_engine::credentials`. It does not sign in to servers (`switchboard_auth`).
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::Arc;
@@ -26,20 +28,21 @@ use crate::options::SourcesOptions;
 
 const SESSION_HEADER: HeaderName = HeaderName::from_static("x-mcp-client-session-id");
 
-/// What the servers of a catalogue are reached with. The token helper runs when its token is needed first, and once more
-/// when a server refuses what it printed. Has no `Debug`: the helper's environment may hold secrets.
+/// The credentials for servers of the connector catalog. The token helper runs when the token is first
+/// needed, and again when a server refuses the token. Has no `Debug`, because the helper's environment may
+/// hold secrets.
 pub struct ConnectorCredentials {
     helper: Option<TokenHelper>,
     guard: ProcessGuard,
     deadline: Duration,
     session: HeaderValue,
-    /// Where the token may go: to the catalogue itself, and where the settings say so.
+    /// The origins that may get the token: the catalog's own, and those in the settings.
     origins: Vec<Origin>,
-    /// Waited for by all who need it, so that the helper runs once for them.
+    /// The cached token. Concurrent requests wait for this lock, so that the helper runs once for all.
     token: Mutex<Option<HeaderValue>>,
 }
 
-/// Credentials for the servers of the catalogue that the settings name.
+/// Returns credentials for the connector catalog that the settings name.
 pub(super) fn connector_credentials(
     desired: &Desired,
     surroundings: &HostContext,
@@ -58,14 +61,14 @@ pub(super) fn connector_credentials(
     }))
 }
 
-/// An address that others could listen to on the way gets no token, whoever names it.
+/// The origins that may get the token; never one without TLS, except on this machine.
 fn token_origins(source: &ConnectorSource) -> Vec<Origin> {
     let named = std::iter::once(&source.url).chain(&source.token_origins);
     let safe = named.filter(|url| is_encrypted_or_local(url));
     safe.filter_map(|url| Some(http_origin(&Url::parse(url).ok()?))).collect()
 }
 
-/// A WebSocket is opened with a request over HTTP, to the same origin.
+/// The HTTP origin of a WebSocket URL: a WebSocket is opened with an HTTP request.
 fn http_origin(url: &Url) -> Origin {
     let mut url = url.clone();
     let scheme = match url.scheme() {
@@ -73,7 +76,7 @@ fn http_origin(url: &Url) -> Origin {
         "ws" => "http",
         _ => return url.origin(),
     };
-    // Both are schemes of the web, between which this cannot fail.
+    // Cannot fail between two web schemes.
     let _ = url.set_scheme(scheme);
     url.origin()
 }
@@ -81,7 +84,7 @@ fn http_origin(url: &Url) -> Origin {
 // === impl ConnectorCredentials ===
 
 impl ConnectorCredentials {
-    /// Whether the catalogue's token may go to `url`.
+    /// Whether the token may be sent to `url`.
     pub fn covers(&self, url: &Url) -> bool {
         self.origins.contains(&http_origin(url))
     }
@@ -106,14 +109,14 @@ impl ConnectorCredentials {
         helper.authorization(&self.guard, self.deadline, &CancellationToken::new()).await
     }
 
-    /// A new token in the place of the refused one.
+    /// Runs the token helper again to replace a refused token.
     async fn renew_token(&self, refused: Option<&HeaderValue>) -> ChallengeAction {
         let give_up =
             || ChallengeAction::SignIn { reason: "the catalogue's token is refused".into() };
         let (Some(helper), Some(refused)) = (&self.helper, refused) else { return give_up() };
         let mut token = self.token.lock().await;
         if token.as_ref() != Some(refused) {
-            return ChallengeAction::Retry; // Another request renewed it.
+            return ChallengeAction::Retry; // Another request has renewed the token.
         }
         match self.run_helper(helper).await {
             Ok(printed) if printed != refused => {
@@ -145,7 +148,7 @@ impl CredentialProvider for ConnectorCredentials {
     }
 }
 
-/// A name that no other session has.
+/// Returns a new unique session id.
 fn new_session_id() -> HeaderValue {
     let random = || RandomState::new().build_hasher().finish();
     let name = format!("{:016x}{:016x}", random(), random());

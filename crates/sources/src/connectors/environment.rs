@@ -1,15 +1,16 @@
-//! What of the caller's environment a helper gets to see.
+//! The environment of the token helper.
 //!
-//! Enough to run, and no more: a person's API keys do not reach a helper by accident. What it needs beyond this stands
-//! in `env` of the user's or the administrator's settings.
+//! Used by `connectors::request`. It holds the variables that a process needs to run and no more, so that the
+//! user's API keys do not reach a helper by accident. Further variables stand in `env` of the user's or the
+//! administrator's settings.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 use switchboard_config::{EnvironmentVariables, Located, baseline_value};
 
-/// The environment of a helper: the part of the caller's that every process gets, what the settings add, and what the
-/// helper is asked about.
+/// Builds a helper's environment: the caller's baseline variables, the settings' `env`, and the variables
+/// that describe the request.
 pub(super) fn environment(
     caller: &EnvironmentVariables,
     settings: &BTreeMap<String, Located<String>>,
@@ -22,6 +23,6 @@ pub(super) fn environment(
     let settings = settings.iter().map(|(name, value)| (name.into(), (&value.value).into()));
     let asked =
         [("SWITCHBOARD_MCP_SERVER_NAME", "connectors"), ("SWITCHBOARD_MCP_SERVER_URL", url)];
-    // Where a name comes twice the last one counts.
+    // Of two variables with one name, the later one wins.
     caller.chain(settings).chain(asked.map(|(name, value)| (name.into(), value.into()))).collect()
 }

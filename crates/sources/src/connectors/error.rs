@@ -1,4 +1,6 @@
-//! Why there is no fresh catalogue. No variant holds the token, nor text that could repeat it.
+//! The errors of fetching the connector catalog. No variant holds the token, or text that could repeat it.
+//!
+//! Used by `connectors` and, in `SourceProblem::Connectors`, by every front.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,23 +10,23 @@ use http::StatusCode;
 use switchboard_process::{ProcessExit, SpawnError};
 use switchboard_wire::http::HttpError;
 
-/// Why there is no fresh catalogue.
+/// Why there is no fresh connector catalog.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectorsError {
     /// The setting is not a URL.
     #[error("`connectors.url` is not a URL")]
     Url {
-        /// Why.
+        /// The cause.
         source: url::ParseError,
     },
     /// The setting is a URL that cannot be fetched.
     #[error("`connectors.url` must begin with `https://` or `http://`, not `{scheme}:`")]
     Scheme {
-        /// What it begins with.
+        /// The URL's scheme.
         scheme: String,
     },
-    /// Others could read what is fetched on the way, and the token with it.
+    /// The connection would be unencrypted: others could read the catalog and the token.
     #[error(
         "`connectors.url` must begin with `https://`: only on this machine is plain `http` used"
     )]
@@ -32,79 +34,79 @@ pub enum ConnectorsError {
     /// The token helper could not be started.
     #[error("cannot start `connectors.tokenHelper`")]
     HelperStart {
-        /// Why.
+        /// The cause.
         source: SpawnError,
     },
     /// The token helper's output could not be read.
     #[error("cannot read what `connectors.tokenHelper` prints")]
     HelperRead {
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// The token helper did not come to an end.
+    /// The token helper exceeded its timeout.
     #[error("`connectors.tokenHelper` did not end within {after:?}")]
     HelperTimeout {
-        /// How long it was given.
+        /// The timeout.
         after: Duration,
     },
     /// The token helper failed.
     #[error("`connectors.tokenHelper` {exit}; run it in a terminal to see what it says")]
     HelperFailed {
-        /// How.
+        /// Its exit.
         exit: ProcessExit,
     },
     /// The token helper printed something that cannot be a token.
     #[error("`connectors.tokenHelper` printed {what}, not a token")]
     NotAToken {
-        /// What it printed, without a word of it.
+        /// The kind of output, without quoting it.
         what: TokenHelperFault,
     },
-    /// The exchange failed.
+    /// The HTTP exchange failed.
     #[error("cannot fetch the catalogue")]
     Http {
-        /// Why.
+        /// The cause.
         source: HttpError,
     },
-    /// The exchange took too long as a whole.
+    /// The fetch as a whole exceeded its timeout.
     #[error("cannot fetch the catalogue: it took longer than {after:?}")]
     TooSlow {
-        /// How long it was given.
+        /// The timeout.
         after: Duration,
     },
-    /// The answer was another one.
+    /// The server answered with a status that is no success.
     #[error("cannot fetch the catalogue: it was answered with {status}")]
     Status {
-        /// Which.
+        /// The status.
         status: StatusCode,
     },
-    /// The answer is not said to be JSON.
+    /// The answer's content type is not JSON.
     #[error("the catalogue is `{content_type}` and not JSON")]
     NotJson {
-        /// What it is said to be.
+        /// Its content type.
         content_type: String,
     },
     /// The answer is not a list of servers.
     #[error("the catalogue is not a list of servers")]
     NotACatalogue,
-    /// Something else is wanted by now.
+    /// The fetch was cancelled because the settings changed.
     #[error("the catalogue is not wanted any more")]
     Abandoned,
-    /// The catalogue was fetched, and could not be kept for later.
+    /// The catalog was fetched but could not be cached.
     #[error("cannot keep a copy of the catalogue in {}", path.display())]
     Keep {
-        /// Where.
+        /// The cache file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
 }
 
-/// What a helper prints instead of a token.
+/// The kinds of helper output that are no token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenHelperFault {
     /// Nothing.
     Nothing,
-    /// More than a token can be.
+    /// Longer than a token can be.
     TooMuch,
     /// Several words or lines, or characters that no token has.
     Garbage,

@@ -1,4 +1,7 @@
-//! One attempt to fetch the catalogue.
+//! One attempt to fetch the connector catalog: token helper, request, checks of the answer.
+//!
+//! Used by `connectors::refresh`. It does not retry (`connectors::refresh`) and does not parse entries
+//! (`switchboard_config`).
 
 use std::sync::Arc;
 
@@ -19,13 +22,13 @@ use super::error::ConnectorsError;
 use super::request::ConnectorRequest;
 use crate::options::SourcesTiming;
 
-/// No catalogue is larger; it is what the configuration reads of a file.
+/// The largest catalog; also the largest file that the configuration reads.
 pub(super) const MAX_CATALOG_BYTES: usize = 4 * 1024 * 1024;
 
-/// The words of an answer that are shown.
+/// How many characters of the answer's content type are shown.
 const MAX_SHOWN_CHARS: usize = 80;
 
-/// Fetches the catalogue. `stop` ends the helper early; the exchange itself may simply be dropped.
+/// Fetches the connector catalog. `stop` ends the helper early; dropping the future cancels the exchange.
 pub(super) async fn fetch(
     wanted: &ConnectorRequest,
     pool: &HttpPool,
@@ -76,7 +79,7 @@ async fn read_text(endpoint: &HttpEndpoint) -> Result<String, ConnectorsError> {
     if is_catalogue(&text) { Ok(text) } else { Err(ConnectorsError::NotACatalogue) }
 }
 
-/// A refusal carries the beginning of its body, which may repeat what we sent.
+/// Drops the beginning of the body from a refusal, because it may repeat the token.
 fn to_fetch_error(error: HttpError) -> ConnectorsError {
     match error {
         HttpError::Refused { status, .. } => ConnectorsError::Status { status },
@@ -89,8 +92,8 @@ fn not_json_error(content_type: &str) -> ConnectorsError {
     ConnectorsError::NotJson { content_type: sanitize::sanitize_line(&shown).into_owned() }
 }
 
-/// Whether the text lists servers: by name, or each with its name. What is wrong with a single one is found later; an
-/// answer of another kind must not take the place of the last copy.
+/// Whether the text lists servers: by name, or each with its name. Single bad entries are found later; an
+/// answer of another kind must not replace the cached copy.
 pub(super) fn is_catalogue(text: &str) -> bool {
     let Ok(value) = serde_json::from_str::<Value>(text) else {
         return false;

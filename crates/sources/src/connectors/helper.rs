@@ -1,4 +1,7 @@
-//! The token helper: a command of the user's or the administrator's that prints a bearer token.
+//! The token helper: a command of the user or the administrator that prints a bearer token.
+//!
+//! Used by `connectors::fetch` and `connectors::credentials`. It does not cache the token. Helpers of single
+//! entries are in `switchboard_auth`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -15,10 +18,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::error::{ConnectorsError, TokenHelperFault};
 
-/// No token is longer.
+/// Longer than any token.
 const MAX_TOKEN_BYTES: u64 = 16 * 1024;
 
-/// What to run, and where.
+/// The command, its folder and its environment.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct TokenHelper {
     pub(super) line: String,
@@ -26,12 +29,13 @@ pub(super) struct TokenHelper {
     pub(super) cwd: PathBuf,
 }
 
-// === impl Helper ===
+// === impl TokenHelper ===
 
 impl TokenHelper {
-    /// Runs it and gives back the `Authorization` that its output makes. When this returns nothing of it runs any more.
+    /// Runs the helper and returns the `Authorization` value for its output. When this returns, no process of
+    /// the helper is left.
     ///
-    /// Waits for `stop` too, instead of being dropped, so that the helper's end is waited for then as well.
+    /// Takes `stop` instead of being dropped, so that the end of the helper is awaited in that case too.
     pub(super) async fn authorization(
         &self,
         guard: &ProcessGuard,
@@ -77,7 +81,7 @@ async fn read_output(
     }
 }
 
-/// A token is one word of visible characters.
+/// Parses a token: one word of visible characters.
 fn parse_token(output: &[u8]) -> Result<HeaderValue, ConnectorsError> {
     let token = output.trim_ascii();
     if token.is_empty() {

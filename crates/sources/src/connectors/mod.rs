@@ -1,7 +1,8 @@
-//! The organisation's catalogue: fetched, kept, and read again when it cannot be fetched.
+//! The organisation's connector catalog: fetched, cached, and loaded from the cache when fetching fails.
 //!
-//! Nothing here knows what an entry means; the configuration reads the text, and refuses what a catalogue may not say.
-//! The token exists from the helper's output to the request that carries it, and in no error, log or copy.
+//! Used by `build`, `task` and `cli`. It does not know what an entry means: `switchboard_config` parses the
+//! text and refuses entries that a catalog may not hold. The token exists from the helper's output to the
+//! request that carries it, and in no error, log or cached copy.
 
 mod cache;
 mod catalog;

@@ -1,4 +1,6 @@
-//! The catalogue for a program that looks once and ends.
+//! The connector catalog for a command that reads the configuration once and exits.
+//!
+//! Used by `cli::surroundings` and `workspace`. Long-running programs use `Sources`.
 
 use std::sync::Arc;
 

@@ -1,4 +1,6 @@
-//! The task that fetches: at first, when the settings change, when asked to, and from time to time.
+//! The task that fetches the connector catalog: at start, when the settings change, on request, and hourly.
+//!
+//! Used by `task`, and by `connectors::once` for one attempt.
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::path::PathBuf;
@@ -19,7 +21,7 @@ use super::fetch::fetch;
 use super::request::ConnectorRequest;
 use crate::options::SourcesOptions;
 
-/// Fetches what is wanted.
+/// Fetches the requested connector catalog.
 pub(crate) struct ConnectorRefresher {
     pub(crate) wanted: watch::Receiver<Option<ConnectorRequest>>,
     pub(crate) outcomes: watch::Sender<FetchOutcome>,
@@ -27,11 +29,11 @@ pub(crate) struct ConnectorRefresher {
     pub(crate) stop: CancellationToken,
     pub(crate) options: SourcesOptions,
     pub(crate) state_dir: PathBuf,
-    /// The caller's, which says where proxies are.
+    /// The caller's environment, for its proxy variables.
     pub(crate) env: EnvironmentVariables,
 }
 
-// === impl Refresher ===
+// === impl ConnectorRefresher ===
 
 impl ConnectorRefresher {
     pub(crate) async fn run(mut self) {
@@ -62,7 +64,7 @@ impl ConnectorRefresher {
         }
     }
 
-    /// One attempt, which ends early when something else is wanted.
+    /// Makes one attempt, cancelled when another catalog is requested.
     pub(super) async fn attempt(&mut self, wanted: &ConnectorRequest) -> FetchOutcome {
         let outcome = |result: Result<Arc<str>, ConnectorsError>| {
             let (text, error) = match result {
@@ -83,7 +85,7 @@ impl ConnectorRefresher {
             tokio::select! {
                 result = &mut fetching => break result,
                 _ = self.wanted.changed(), if !enough.is_cancelled() => {
-                    // Seen again by whoever looks next.
+                    // Marked as changed again, so that the loop in `run` sees the change.
                     self.wanted.mark_changed();
                     enough.cancel();
                 }
@@ -101,12 +103,12 @@ impl ConnectorRefresher {
         let kept = spawn_blocking(move || cache::store(&state_dir, &url, &text)).await;
         match kept {
             Ok(Err((path, source))) => Some(ConnectorsError::Keep { path, source }),
-            // It panicked or the runtime ends; neither concerns the catalogue.
+            // A panic or the end of the runtime is no problem of the catalog.
             Ok(Ok(())) | Err(_) => None,
         }
     }
 
-    /// Made when it is needed first: loading certificates takes a moment.
+    /// Returns the pool, created on first use because loading certificates takes a moment.
     fn pool(&mut self) -> Result<HttpPool, ConnectorsError> {
         if let Some(pool) = &self.options.pool {
             return Ok(pool.clone());
@@ -122,7 +124,7 @@ impl ConnectorRefresher {
         Ok(pool)
     }
 
-    /// How long to wait after so many failures in a row.
+    /// The pause after `failures` consecutive failures.
     fn retry_delay(&self, failures: u32) -> Duration {
         let timing = &self.options.timing;
         let pause = match failures.checked_sub(1) {
@@ -143,7 +145,7 @@ async fn sleep_or_forever(pause: Option<Duration>) {
     }
 }
 
-/// Between 0.9 and 1.1, so that the hubs of an organisation do not all ask at once.
+/// A factor between 0.9 and 1.1, so that the hubs of an organisation do not all fetch at once.
 fn jitter() -> f64 {
     let random = RandomState::new().build_hasher().finish();
     let share = u32::try_from(random % 2001).map_or(0.0, f64::from) / 2000.0;

@@ -1,4 +1,6 @@
-//! What is to be fetched, and how.
+//! The request for a connector catalog: its URL, and the token helper.
+//!
+//! Used by `build`, `connectors::refresh` and `connectors::credentials`.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +12,7 @@ use switchboard_config::{
 use super::environment::environment;
 use super::helper::TokenHelper;
 
-/// A catalogue to fetch. Has no `Debug`: the address and the environment may hold secrets.
+/// A connector catalog to fetch. Has no `Debug`, because the URL and the environment may hold secrets.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct ConnectorRequest {
     pub(super) url: String,
@@ -18,7 +20,8 @@ pub(crate) struct ConnectorRequest {
 }
 
 impl ConnectorRequest {
-    /// `source` comes from the user's or the administrator's settings; the configuration reads it from nowhere else.
+    /// Builds the request. `source` comes from the user's or the administrator's settings, never from a
+    /// project's.
     pub(crate) fn new(
         source: &ConnectorSource,
         surroundings: &HostContext,
@@ -33,7 +36,7 @@ impl ConnectorRequest {
     }
 }
 
-/// The catalogue that the settings name, unless nothing of it would count.
+/// The configured connector catalog, unless policy or arguments exclude all of its servers.
 pub(crate) fn effective_connector_source<'a>(
     desired: &'a Desired,
     asked: &ResolveOptions,

@@ -1,4 +1,6 @@
-//! What stands in a set of files and folders at one moment, without keeping any of it.
+//! The state of a set of files and folders at one moment: digests and stamps, not contents.
+//!
+//! Used by `build` and `broken_files` to see whether anything changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -8,68 +10,69 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
 
-/// No file of more is read by the configuration; that it is larger is then all that matters.
+/// The configuration reads no larger file; of a larger one, only its being too large counts.
 const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
 
-/// One look at everything.
+/// The states of all watched paths.
 ///
-/// Two looks are *equal* when nothing was written in between, not even the same bytes again. They say the *same* when
-/// the contents are: that is what a new state is built for.
+/// Two `FileStates` are *equal* if no file was written in between, not even with equal bytes. They have
+/// *equal content* if the bytes are equal: only a difference in content leads to a new snapshot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FileStates(BTreeMap<PathBuf, FileState>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct FileState {
     content: FileContent,
-    /// Of the link, if it is one, and of what is there in the end.
+    /// The stamps of the link, if the path is one, and of its target.
     stamps: [Option<WriteStamp>; 2],
-    /// The entries of a folder. Those that matter are looked at themselves, and an editor's leavings say nothing.
+    /// The entries of a folder. The relevant ones are watched themselves; temporary files of editors do not
+    /// count as content.
     names: BTreeSet<OsString>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum FileContent {
     Nothing,
-    /// Who owns it matters: files of others do not count.
+    /// The owner is part of the state, because files of other users are ignored.
     File {
         digest: [u8; 32],
         is_empty: bool,
         owners: [u32; 2],
     },
     Folder,
-    /// It is there, and whose it is.
+    /// A path of which only existence and owner count.
     Mark {
         owner: u32,
     },
     Unreadable(ErrorKind),
 }
 
-/// Changes with every write, whatever was written.
+/// A stamp that changes with every write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct WriteStamp([i64; 7]);
 
 // === impl FileStates ===
 
 impl FileStates {
-    /// Looks at the contents of `paths`, and whether there is anything at `marks`.
+    /// Reads the states of `paths`, and whether anything exists at `marks`.
     pub(crate) fn read(paths: &BTreeSet<PathBuf>, marks: &BTreeSet<PathBuf>) -> Self {
         let marks = marks.iter().map(|path| (path.clone(), read_mark_state(path)));
         let paths = paths.iter().map(|path| (path.clone(), read_state(path)));
         Self(marks.chain(paths).collect())
     }
 
-    /// Whether both say the same, apart from what `except` names.
+    /// Whether both have equal contents, apart from the paths in `except`.
     pub(crate) fn is_same_except(&self, other: &Self, except: &BTreeSet<PathBuf>) -> bool {
         let mut paths = self.0.keys().chain(other.0.keys());
         paths.all(|path| except.contains(path) || self.content(path) == other.content(path))
     }
 
-    /// Whether anything is there.
+    /// Whether anything exists at `path`.
     pub(crate) fn exists(&self, path: &Path) -> bool {
         *self.content(path) != FileContent::Nothing
     }
 
-    /// The files that held something `before` and are empty now.
+    /// The files that had content in `before` and are empty now.
     pub(crate) fn emptied_since<'a>(&'a self, before: &'a Self) -> impl Iterator<Item = &'a Path> {
         let is_file = |content: &FileContent, empty: bool| matches!(content, FileContent::File { is_empty, .. } if *is_empty == empty);
         let emptied = self.0.iter().filter(move |(path, now)| {
@@ -78,7 +81,7 @@ impl FileStates {
         emptied.map(|(path, _)| path.as_path())
     }
 
-    /// What nobody looked at is taken for absent.
+    /// The content at `path`; a path that is not watched counts as absent.
     fn content(&self, path: &Path) -> &FileContent {
         self.0.get(path).map_or(&FileContent::Nothing, |seen| &seen.content)
     }
@@ -105,7 +108,7 @@ fn read_state(path: &Path) -> FileState {
         (Ok(link), Ok(target)) => {
             read_content(path, &link, &target).unwrap_or_else(|error| absent_content(&error))
         }
-        // A link to nothing is there and cannot be read.
+        // A dangling link exists and cannot be read.
         _ => FileContent::Unreadable(ErrorKind::NotFound),
     };
     let names = match content {
@@ -124,7 +127,7 @@ fn read_content(path: &Path, link: &Metadata, target: &Metadata) -> io::Result<F
     if target.is_dir() {
         return Ok(FileContent::Folder);
     }
-    // Opening a pipe would wait for its other end.
+    // Opening a pipe would block.
     if !target.is_file() {
         return Ok(FileContent::Unreadable(ErrorKind::InvalidInput));
     }
@@ -145,7 +148,7 @@ fn absent_content(error: &io::Error) -> FileContent {
     }
 }
 
-// === impl Stamp ===
+// === impl WriteStamp ===
 
 impl WriteStamp {
     fn of(found: &Metadata) -> Self {

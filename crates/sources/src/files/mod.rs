@@ -1,4 +1,6 @@
-//! Files as the hub sees them: what is there, which folders tell of changes, and who listens to them.
+//! Watching configuration files: their states, the folders to watch for them, and the watcher.
+//!
+//! Used by `build`. It does not parse files (`switchboard_config`).
 
 mod file_states;
 mod plan;

@@ -1,32 +1,33 @@
-//! Which folders tell of everything that can change what a path means.
+//! The watch plan: which folders report every change that can affect a path.
 //!
-//! A file is reached through every folder above it and through every link on the way, and each of them can be created,
-//! replaced or pointed elsewhere. So each is listened to, and of what it tells only the names on the way matter.
+//! Used by `files::watch`. A file is reached through every folder above it and every link on the way, and
+//! each of these can be created, replaced or pointed elsewhere. So each folder is watched, and only events
+//! for names on the way count.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ffi::OsString;
 use std::fs::{self, Metadata};
 use std::path::{Component, Path, PathBuf};
 
-/// As many links as the system itself follows.
+/// As many links as the operating system follows.
 const MAX_LINKS: usize = 40;
 
-/// The folders to listen to, and what matters of what they tell. All paths are free of links.
+/// The folders to watch, and the names in them that count. All paths are free of links.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct WatchPlan {
     folders: BTreeMap<PathBuf, FolderIdentity>,
     names: BTreeSet<PathBuf>,
-    /// Folders of which every entry matters.
+    /// Folders in which every entry counts.
     listed: BTreeSet<PathBuf>,
 }
 
-/// Which folder it is, for another may come to have its name.
+/// Device and inode of a folder, because another folder may get its name.
 type FolderIdentity = (u64, u64);
 
-// === impl Plan ===
+// === impl WatchPlan ===
 
 impl WatchPlan {
-    /// The plan for these paths; of `marks` only the existence matters.
+    /// The plan for these paths; of `marks` only the existence counts.
     pub(super) fn for_paths<'a>(
         paths: impl Iterator<Item = &'a PathBuf>,
         marks: impl Iterator<Item = &'a PathBuf>,
@@ -43,24 +44,24 @@ impl WatchPlan {
         plan
     }
 
-    /// The folders to listen to.
+    /// The folders to watch.
     pub(super) fn folders(&self) -> impl Iterator<Item = &PathBuf> {
         self.folders.keys()
     }
 
-    /// Whether the folder is among them.
+    /// Whether the plan watches this folder.
     pub(super) fn listens_to(&self, folder: &Path) -> bool {
         self.folders.contains_key(folder)
     }
 
-    /// Whether something that happened to `path` matters.
+    /// Whether an event for `path` counts.
     pub(super) fn concerns(&self, path: &Path) -> bool {
         let in_listed = path.parent().is_some_and(|parent| self.listed.contains(parent));
         in_listed || self.names.contains(path) || self.listed.contains(path)
     }
 
-    /// Goes from the root to `path` as the system would, and notes the way. Gives back the folder it ends at, if it is
-    /// one.
+    /// Walks from the root to `path` as the operating system would, and records the folders and names on the
+    /// way. Returns the last folder, if the path leads to one.
     fn walk(&mut self, path: &Path) -> Option<PathBuf> {
         let mut here = PathBuf::new();
         let mut rest: VecDeque<OsString> = path_components(path).collect();

@@ -1,4 +1,6 @@
-//! Who listens: the system where it can, nobody where it cannot.
+//! The file watcher: events of the operating system if it can watch, otherwise none.
+//!
+//! Used by `build`. It does not poll: `task` reads the files at intervals.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -13,7 +15,7 @@ use tokio::sync::{Notify, oneshot};
 use super::plan::WatchPlan;
 use crate::options::WatchMode;
 
-/// Wakes somebody when a file of the plan may have changed.
+/// Notifies `task` when a file of the plan may have changed.
 pub(crate) struct FileWatch {
     ears: WatchBackend,
     plan: Arc<Mutex<WatchPlan>>,
@@ -22,7 +24,7 @@ pub(crate) struct FileWatch {
 enum WatchBackend {
     System {
         watcher: Box<dyn Watcher + Send>,
-        /// Comes to an end together with the watcher's thread.
+        /// Completes when the watcher's thread ends.
         ended: oneshot::Receiver<()>,
     },
     None {
@@ -30,14 +32,14 @@ enum WatchBackend {
     },
 }
 
-/// Lives on the watcher's thread.
+/// The event handler on the watcher's thread.
 struct ChangeListener {
     plan: Arc<Mutex<WatchPlan>>,
     wake: Arc<Notify>,
     _thread: oneshot::Sender<()>,
 }
 
-// === impl Watch ===
+// === impl FileWatch ===
 
 impl FileWatch {
     pub(crate) fn new(watching: WatchMode, wake: Arc<Notify>) -> Self {
@@ -67,12 +69,12 @@ impl FileWatch {
         Self { ears, plan }
     }
 
-    /// Whether the system tells of changes.
+    /// Whether the operating system reports changes.
     pub(crate) fn has_system_watch(&self) -> bool {
         matches!(self.ears, WatchBackend::System { .. })
     }
 
-    /// Why it does not, although it should.
+    /// The error, if watching was requested and failed.
     pub(crate) fn problem(&self) -> Option<Arc<notify::Error>> {
         match &self.ears {
             WatchBackend::System { .. } => None,
@@ -80,8 +82,8 @@ impl FileWatch {
         }
     }
 
-    /// Listens for changes of these paths from now on. Whether they lead the same way afterwards as before: if not,
-    /// a change may have been missed.
+    /// Watches these paths from now on. Returns false if folders or links on the way changed meanwhile: then
+    /// an event may have been missed.
     pub(crate) fn follow(&mut self, paths: &BTreeSet<PathBuf>, marks: &BTreeSet<PathBuf>) -> bool {
         let plan = WatchPlan::for_paths(paths.iter(), marks.iter());
         if let Err(error) = self.listen(&plan) {
@@ -96,14 +98,14 @@ impl FileWatch {
         };
         let before = std::mem::replace(&mut *lock(&self.plan), plan.clone());
         for folder in before.folders().filter(|folder| !plan.listens_to(folder)) {
-            // It may be gone, and the watch with it.
+            // The folder may be gone, and its watch with it.
             let _ = watcher.unwatch(folder);
         }
-        // All of them each time: a folder that was replaced needs a new watch, and to the others it does nothing.
+        // All folders each time: a replaced folder needs a new watch, and for the others this is a no-op.
         plan.folders().try_for_each(|folder| watch(watcher.as_mut(), folder))
     }
 
-    /// Ends the listening. What comes back ends with the last of it.
+    /// Stops watching. The returned receiver completes when the watcher's thread has ended.
     pub(crate) fn close(&mut self) -> Option<oneshot::Receiver<()>> {
         match std::mem::replace(&mut self.ears, WatchBackend::None { why: None }) {
             WatchBackend::System { watcher, ended } => {
@@ -115,10 +117,10 @@ impl FileWatch {
     }
 }
 
-/// The watcher panics where its thread cannot be started, and later too.
+/// Checks that a thread can be started: `notify` panics if it cannot, and again later.
 fn check_thread() -> notify::Result<()> {
     let started = std::thread::Builder::new().spawn(|| {});
-    // It does nothing that could fail.
+    // The thread does nothing that could fail.
     started.map(|thread| drop(thread.join())).map_err(notify::Error::io)
 }
 
@@ -127,7 +129,7 @@ fn unavailable_backend(error: notify::Error) -> WatchBackend {
     WatchBackend::None { why: Some(Arc::new(error)) }
 }
 
-/// A folder that is gone, or closed to us, is no reason to stop listening to the others.
+/// Watches a folder. A folder that is gone or not readable is no error, so that the others are watched still.
 fn watch(watcher: &mut dyn Watcher, folder: &Path) -> notify::Result<()> {
     use std::io::ErrorKind::{NotADirectory, NotFound, PermissionDenied};
     match watcher.watch(folder, RecursiveMode::NonRecursive) {
@@ -148,11 +150,11 @@ fn lock(plan: &Mutex<WatchPlan>) -> std::sync::MutexGuard<'_, WatchPlan> {
     plan.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-// === impl Listener ===
+// === impl ChangeListener ===
 
 impl EventHandler for ChangeListener {
     fn handle_event(&mut self, event: notify::Result<Event>) {
-        // An error says that something was missed.
+        // An error means that events were lost.
         if event.map_or(true, |event| self.matters(&event)) {
             self.wake.notify_one();
         }
@@ -161,7 +163,7 @@ impl EventHandler for ChangeListener {
 
 impl ChangeListener {
     fn matters(&self, event: &Event) -> bool {
-        // Reading is told too, our own above all.
+        // Read events are reported too, above all our own.
         let is_reading = match event.kind {
             EventKind::Access(kind) => kind != AccessKind::Close(AccessMode::Write),
             _ => false,
@@ -175,7 +177,7 @@ impl ChangeListener {
 mod tests {
     use super::*;
 
-    /// A system whose watches are used up.
+    /// A watcher on a system without free watches.
     struct UsedUp;
 
     impl Watcher for UsedUp {

@@ -1,4 +1,4 @@
-//! A broken edit keeps the last good state, and keeps nothing out that takes away.
+//! Tests of broken files: the last good state stays, and restrictions take effect all the same.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -42,7 +42,7 @@ async fn the_last_good_state_stays_until_the_file_is_repaired() {
         _ => None,
     });
     assert_eq!(at, Some(home.settings()));
-    // Another broken text is another problem with the same state.
+    // Another broken text is another problem with an unchanged state.
     replace(home.settings(), "\n\n]");
     let again = followed.until(|now| now.generation > snapshot.generation).await;
     assert!(is_held(&again) && ready(&again) == ["a", "b"]);
@@ -72,7 +72,7 @@ async fn a_link_to_nothing_is_broken_too() {
     let mut followed = home.follow().await;
     fs::remove_file(home.settings()).unwrap();
     std::os::unix::fs::symlink("nowhere.json", home.settings()).unwrap();
-    // In two steps, so it may be seen gone in between; what is there in the end counts.
+    // Replaced in two steps, so the file may be seen as missing in between; the final state counts.
     let snapshot =
         followed.until(|snapshot| has_kind(snapshot, ConfigProblemKind::Unreadable)).await;
     assert!(is_held(&snapshot) || ready(&snapshot).is_empty());
@@ -114,7 +114,7 @@ async fn a_deny_rule_elsewhere_counts_at_once() {
     assert_eq!(state(&snapshot, "plugin:kit:x"), "blocked");
     assert_eq!(state(&snapshot, "a"), "invalid");
     assert!(denies(&snapshot, "mcp__a__danger"));
-    // Repaired, the rules decide alone.
+    // After the repair, only the present rules count.
     write(home.settings(), servers(&["a", "b"]));
     let snapshot = followed.ready(&["b"]).await;
     assert_eq!(state(&snapshot, "a"), "blocked");
@@ -137,7 +137,7 @@ async fn what_the_broken_file_denied_stays_denied() {
     assert_eq!(ready(&snapshot), ["p"]);
     bundle(&home, "y");
     let snapshot = followed.until(is_narrowed).await;
-    // The old one was removed, the new one is denied by what cannot be read.
+    // The old server was removed, and the unreadable file denies the new one.
     assert_eq!(ready(&snapshot), ["p"]);
     assert_eq!(state(&snapshot, "plugin:kit:x"), "absent");
     assert_eq!(state(&snapshot, "plugin:kit:y"), "invalid");
@@ -176,7 +176,7 @@ async fn a_withdrawn_approval_and_a_rejection_count_at_once() {
     }
 }
 
-/// Also where the broken file is the one that defines the server: its approval cannot be judged, so it does not count.
+/// Even if the broken file defines the server: its approval cannot be checked, so it does not count.
 #[tokio::test]
 async fn a_server_of_the_broken_file_does_not_outlive_its_approval() {
     let home = Home::new();
@@ -190,7 +190,8 @@ async fn a_server_of_the_broken_file_does_not_outlive_its_approval() {
     assert_eq!(state(&snapshot, "p"), "invalid");
     let is_said = |problem: &SourceProblem| matches!(problem, SourceProblem::Waiting { .. });
     assert!(snapshot.problems.iter().any(is_said));
-    // A file of servers holds no rules, so what others add may start; a conflict in it stops nobody's work.
+    // A file of servers holds no rules, so servers of other files may start; a merge conflict in it stops no
+    // other work.
     write(home.settings(), servers(&["new"]));
     followed.ready(&["new"]).await;
     soon(followed.sources.shutdown()).await;
@@ -240,7 +241,7 @@ async fn a_file_that_cannot_be_opened_is_broken() {
     soon(followed.sources.shutdown()).await;
 }
 
-/// What an editor leaves beside a file says nothing.
+/// Temporary files of an editor are ignored.
 #[tokio::test]
 async fn leavings_of_an_editor_do_not_narrow() {
     let home = Home::new();
@@ -263,7 +264,7 @@ async fn leavings_of_an_editor_do_not_narrow() {
     soon(followed.sources.shutdown()).await;
 }
 
-/// A server that the broken file switched off does not start from a lower scope.
+/// A server that the broken file disabled does not start from a lower scope.
 #[tokio::test]
 async fn a_name_that_was_taken_stays_taken() {
     let home = Home::new();

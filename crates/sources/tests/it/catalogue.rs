@@ -1,4 +1,4 @@
-//! The organisation's catalogue: fetched, kept, used when it cannot be fetched.
+//! Tests of the connector catalog: fetched, cached, and loaded from the cache when fetching fails.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -18,7 +18,7 @@ pub(crate) fn listing(names: &[&str]) -> String {
     json!({ "servers": entries }).to_string()
 }
 
-/// User settings with this catalogue and one server, `own`.
+/// User settings with this connector catalog and one server, `own`.
 pub(crate) fn settings(url: &str, helper: Option<&str>) -> String {
     let mut connectors = json!({ "url": url });
     if let Some(helper) = helper {
@@ -27,7 +27,7 @@ pub(crate) fn settings(url: &str, helper: Option<&str>) -> String {
     json!({ "connectors": connectors, "mcpServers": { "own": { "command": "true" } } }).to_string()
 }
 
-/// What is wrong with the catalogue, and whether the copy is used.
+/// The error of the connector catalog, and whether the cached copy is used.
 pub(crate) fn failure(snapshot: &DesiredSnapshot) -> Option<(&Error, bool)> {
     snapshot.problems.iter().find_map(|problem| match problem {
         SourceProblem::Connectors { error, copy, .. } => Some((&**error, *copy)),
@@ -59,7 +59,7 @@ async fn what_it_lists_is_desired() {
     assert_eq!(request.header("accept"), Some("application/json"));
     let at = &snapshot.desired.servers_named("crm").next().unwrap().at;
     assert!(!at.to_string().contains("org="), "{at}");
-    // The copy is the user's alone.
+    // Only the user can read the cached copy.
     let folder = home.path(".local/state/switchboard/connectors");
     let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&folder), 0o700);
@@ -69,7 +69,7 @@ async fn what_it_lists_is_desired() {
     soon(followed.sources.shutdown()).await;
 }
 
-/// One answer, one problem; the person's own servers stay.
+/// One answer, one problem; the user's own servers stay.
 async fn check(reply: Reply, is_expected: impl Fn(&Error) -> bool) {
     let home = Home::new();
     let server = Scripted::start(move |_| {
@@ -249,7 +249,7 @@ async fn another_address_is_another_catalogue() {
     soon(followed.sources.shutdown()).await;
 }
 
-/// While the settings are broken their catalogue stays.
+/// While the settings are broken, their connector catalog stays.
 #[tokio::test]
 async fn a_broken_edit_keeps_the_catalogue() {
     let home = Home::new();
@@ -288,7 +288,7 @@ async fn nothing_is_fetched_where_it_could_not_count() {
         let asked = ResolveOptions { strict: is_strict, ..ResolveOptions::default() };
         let mut followed = home.follow_asked(asked, options()).await;
         followed.sources.refresh();
-        // A whole pass goes by.
+        // Waits for a whole pass.
         let before = followed.now().generation;
         write(home.path("project/.mcp.json"), "{");
         if !is_strict {

@@ -1,4 +1,4 @@
-//! Every way in which a file changes.
+//! Tests of every way in which a file changes.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -160,14 +160,14 @@ async fn a_storm_ends_in_the_last_state() {
     storm.await.unwrap();
     let snapshot = followed.ready(&["s499"]).await;
     assert!(snapshot.generation < 100, "{}", snapshot.generation);
-    // And stays there: the next thing that happens is the next edit.
+    // The state stays: the next snapshot comes from the next edit.
     write(home.settings(), servers(&["end"]));
     let last = followed.until(|now| now.generation > snapshot.generation).await;
     assert_eq!(ready(&last), ["end"]);
     soon(followed.sources.shutdown()).await;
 }
 
-/// Some programs empty a file and fill it later. Nobody should see it empty.
+/// Some programs empty a file and fill it later. No snapshot shows the empty file.
 #[tokio::test]
 async fn a_file_written_in_two_steps_is_seen_whole() {
     let home = Home::new();
@@ -207,7 +207,7 @@ async fn a_file_that_stays_empty_counts_as_empty() {
     soon(followed.sources.shutdown()).await;
 }
 
-/// What a person writes next reaches the state even where nobody tells of changes.
+/// An edit is found even without file events.
 #[tokio::test]
 async fn looking_finds_what_nobody_tells() {
     let home = Home::new();
@@ -220,7 +220,7 @@ async fn looking_finds_what_nobody_tells() {
     followed.ready(&["b"]).await;
     fs::remove_dir_all(home.path(".config")).unwrap();
     let snapshot = followed.ready(&[]).await;
-    // It was chosen, so nothing is wrong.
+    // Polling was requested, so it is no problem.
     assert!(snapshot.problems.is_empty());
     soon(followed.sources.shutdown()).await;
 }

@@ -1,4 +1,4 @@
-//! A person's folders, and sources that are waited for.
+//! A user's folders for the tests, and sources with waits for snapshots.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ impl Home {
         self.folder.path().canonicalize().unwrap().join(path)
     }
 
-    /// The user's settings.
+    /// The user's settings file.
     pub(crate) fn settings(&self) -> PathBuf {
         self.path(".config/switchboard/settings.json")
     }
@@ -59,7 +59,7 @@ impl Home {
         }
     }
 
-    /// The commands a person would type.
+    /// The commands that a user would type.
     pub(crate) fn workspace(&self) -> ConfigWorkspace {
         ConfigWorkspace::new(self.surroundings(), ResolveOptions::default())
     }
@@ -83,7 +83,7 @@ impl Home {
     }
 }
 
-/// Sources, and what they hand over.
+/// Sources with their snapshots.
 pub(crate) struct Followed {
     pub(crate) sources: Sources,
     snapshots: watch::Receiver<Arc<DesiredSnapshot>>,
@@ -94,7 +94,7 @@ impl Followed {
         self.sources.snapshot()
     }
 
-    /// Waits for a snapshot that is so.
+    /// Waits for a snapshot that meets a condition.
     pub(crate) async fn until(
         &mut self,
         so: impl Fn(&DesiredSnapshot) -> bool,
@@ -120,19 +120,19 @@ pub(crate) fn options() -> SourcesOptions {
     };
     let mut options = SourcesOptions::new(ProcessGuard::at(guard_path()).unwrap());
     options.pool = Some(HttpPool::new(&pool).unwrap());
-    // A change that nobody told of must not be found by chance.
+    // Polling must not find by chance a change that was not reported.
     options.timing.look = Duration::from_secs(3600);
     options
 }
 
-/// The same, with other times.
+/// Options with other timing.
 pub(crate) fn timed(change: impl FnOnce(&mut SourcesTiming)) -> SourcesOptions {
     let mut options = options();
     change(&mut options.timing);
     options
 }
 
-/// The names of the servers to start, sorted.
+/// The names of the ready servers, sorted.
 pub(crate) fn ready(snapshot: &DesiredSnapshot) -> Vec<&str> {
     let mut names: Vec<_> =
         snapshot.desired.ready_servers().map(|(server, _)| &*server.name).collect();
@@ -140,7 +140,7 @@ pub(crate) fn ready(snapshot: &DesiredSnapshot) -> Vec<&str> {
     names
 }
 
-/// The state of the first server of this name.
+/// The state of the first server with this name.
 pub(crate) fn state<'a>(snapshot: &'a DesiredSnapshot, name: &'a str) -> &'static str {
     let server = snapshot.desired.servers_named(name).next();
     server.map_or("absent", |server| server.state.name())
@@ -168,14 +168,14 @@ pub(crate) fn servers(names: &[&str]) -> String {
     serde_json::json!({ "mcpServers": servers }).to_string()
 }
 
-/// Writes in place, with the folders above.
+/// Writes in place, and creates the folders above.
 pub(crate) fn write(path: impl AsRef<Path>, text: impl AsRef<str>) {
     let path = path.as_ref();
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, text.as_ref()).unwrap();
 }
 
-/// Writes as most editors and our own commands do.
+/// Replaces a file, as most editors and our own commands do.
 pub(crate) fn replace(path: impl AsRef<Path>, text: impl AsRef<str>) {
     let path = path.as_ref();
     let staged = path.with_extension("swp");

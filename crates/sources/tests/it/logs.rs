@@ -1,4 +1,4 @@
-//! Everything anybody in this process logs, down to the last detail.
+//! The complete log of this process, for the tests.
 
 use std::fmt::Write as _;
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
@@ -9,13 +9,13 @@ use tracing::{Event, Metadata, Subscriber};
 
 static LOG: Mutex<String> = Mutex::new(String::new());
 
-/// Starts keeping the log of the whole process.
+/// Starts recording the log of the whole process.
 pub(crate) fn keep() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| tracing::subscriber::set_global_default(Keeper).unwrap());
 }
 
-/// All of it so far.
+/// The log so far.
 pub(crate) fn log() -> MutexGuard<'static, String> {
     LOG.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! Sources against real files, real processes and a scripted catalogue.
+//! Tests of sources with real files, real processes and a scripted connector catalog.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 

@@ -1,4 +1,4 @@
-//! The administrator's files count at once, whatever else is the matter.
+//! Tests of the administrator's files, which take effect at once, even while other files are broken.
 
 use std::fs;
 

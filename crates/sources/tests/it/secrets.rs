@@ -1,4 +1,4 @@
-//! The token appears nowhere but in the request.
+//! Test that the token appears only in the request.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -14,7 +14,7 @@ use crate::logs;
 
 const TOKEN: &str = "tok-4f9a1c77e2";
 
-/// Everything that could be printed of a snapshot.
+/// Every printable form of a snapshot.
 fn printed(snapshot: &DesiredSnapshot) -> String {
     let mut text = format!("{snapshot:?} {:?}", snapshot.desired);
     for problem in &snapshot.problems {
@@ -28,7 +28,7 @@ fn printed(snapshot: &DesiredSnapshot) -> String {
     text
 }
 
-/// Every file below, except the one the token comes from.
+/// Every file below `folder`, except the one that holds the token.
 fn kept(folder: &Path, text: &mut String) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -40,7 +40,7 @@ fn kept(folder: &Path, text: &mut String) {
     }
 }
 
-/// A server that repeats what it was sent wherever it can.
+/// A server that repeats the request wherever it can.
 fn echo(status: u16, authorization: &str) -> Reply {
     let body = format!(r#"{{"error": "{authorization}"}}"#);
     Reply::json(status, body)

@@ -1,4 +1,4 @@
-//! What files say reaches the engine, and only what they change is touched.
+//! Tests that the desired state reaches the engine, and that unchanged servers are not touched.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -72,9 +72,9 @@ async fn a_file_that_changes_starts_and_stops_only_what_it_names() {
     engine.shutdown().await;
 }
 
-/// A host of plugins of which nothing is left once nobody holds its server.
+/// A plugin host that shows whether any of its servers is still held.
 struct Host {
-    /// What every server it made holds.
+    /// Held by every server that it made.
     running: std::sync::Mutex<Weak<()>>,
 }
 
@@ -98,7 +98,7 @@ impl PluginHost for Host {
     }
 }
 
-/// Plugins that an administrator forbids while a hub runs end, and start once they are allowed.
+/// Plugins that an administrator forbids while a hub runs are stopped, and start once they are allowed.
 #[tokio::test]
 async fn a_policy_that_changes_reaches_native_plugins() {
     let folder = tempfile::tempdir().unwrap();
@@ -154,7 +154,7 @@ async fn a_policy_that_changes_reaches_native_plugins() {
     engine.shutdown().await;
 }
 
-/// An editor leaves a file and takes it away, or ends without; its server does the same.
+/// An editor's server exists while its lock file does, and ends with the editor.
 #[tokio::test]
 async fn an_editor_that_opens_the_project_is_a_server_until_it_ends() {
     let folder = tempfile::tempdir().unwrap();
@@ -205,7 +205,7 @@ async fn an_editor_that_opens_the_project_is_a_server_until_it_ends() {
     becomes(Some("started")).await;
     let problems: Vec<_> = served.snapshot().problems.iter().map(ToString::to_string).collect();
     assert!(problems.iter().any(|problem| problem.contains("2.lock")), "{problems:?}");
-    // It is killed, and its file stays.
+    // The editor is killed, and its file stays.
     editor.kill().unwrap();
     editor.wait().unwrap();
     served.reload().await;

@@ -1,4 +1,4 @@
-//! Nothing is left.
+//! Test that shutdown leaves no task, thread or watch.
 
 use std::fs;
 use std::process::Command;
@@ -8,7 +8,7 @@ use switchboard_testkit::http::{Reply, Scripted};
 use crate::catalogue::{listing, settings};
 use crate::fixture::{Home, options, soon, write};
 
-/// The threads of this process that are called so.
+/// The number of threads of this process with this name.
 fn threads(name: &str) -> usize {
     let tasks = fs::read_dir("/proc/self/task").unwrap().flatten();
     tasks
@@ -24,7 +24,7 @@ fn watches() -> usize {
         .count()
 }
 
-/// In a process of its own, where every thread, watch and task is this test's.
+/// Run in a process of its own, where every thread, watch and task belongs to this test.
 #[test]
 fn no_task_thread_or_watch_is_left() {
     let status = Command::new(std::env::current_exe().unwrap())

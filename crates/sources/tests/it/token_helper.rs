@@ -1,4 +1,4 @@
-//! The command that prints the token: what it gets, how it may fail, and that it ends.
+//! Tests of the token helper: its environment, its failures, and its end.
 
 use std::time::Duration;
 
@@ -84,7 +84,7 @@ async fn it_sees_what_it_needs_and_no_more() {
     soon(followed.sources.shutdown()).await;
 }
 
-/// Also while it hangs, and without waiting for its deadline.
+/// Even while the helper hangs, and without waiting for its timeout.
 #[tokio::test]
 async fn shutdown_ends_it() {
     let home = Home::new();
@@ -100,7 +100,7 @@ async fn shutdown_ends_it() {
     assert_eq!(working_in(&home.path("")), []);
 }
 
-/// A change of the settings does not wait for it either.
+/// A change of the settings does not wait for the helper either.
 #[tokio::test]
 async fn another_setting_ends_it() {
     let home = Home::new();

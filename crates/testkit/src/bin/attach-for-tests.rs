@@ -1,6 +1,6 @@
-//! What a client launches: its standard streams, attached to the hub of a folder.
+//! A program that a client launches: attaches its standard streams to the hub of a folder.
 //!
-//! `attach-for-tests FOLDER HUB [ARGUMENTS OF THE HUB]…`
+//! `attach-for-tests FOLDER HUB [ARGUMENTS OF THE HUB]…`. Used by the attach tests of `hub`.
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a program for tests")]
 

@@ -1,4 +1,6 @@
-//! What the official conformance suite wants to find, on standard input and output: `--era legacy|modern|both`.
+//! The server of the official conformance suite, on standard streams: `--era legacy|modern|both`.
+//!
+//! Started behind the gateway by `cargo xtask conformance`.
 
 #![allow(clippy::print_stderr, reason = "a program for tests")]
 
@@ -36,7 +38,7 @@ fn subject() -> LinkEnd {
     let subject = Arc::new(Subject::default());
     let changes = subject.changes().clone();
     tokio::spawn(async move {
-        // It ends with its link.
+        // The session ends with its link.
         let _ = serve(far, subject, &changes, ServeOptions::default()).await;
     });
     near

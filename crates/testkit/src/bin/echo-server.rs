@@ -1,4 +1,6 @@
-//! The smallest server there is: one tool, which says what it was told.
+//! The smallest server: one tool, which echoes its argument.
+//!
+//! Used by tests and benchmarks of `cli`, `core` and `hub`.
 
 use switchboard_testkit::lines::{Said, serve};
 

@@ -1,4 +1,6 @@
-//! A server whose tools are its faults. Whatever one of them does, the others go on working.
+//! A server with a tool for each fault. After a fault, the other tools still work.
+//!
+//! Used by the fault tests of `core` and `gateway`.
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a program for tests")]
 
@@ -8,7 +10,7 @@ use std::time::Duration;
 
 use switchboard_testkit::lines::{Called, Said, say, serve, text};
 
-/// Bytes of standard error still to come.
+/// Bytes of standard error that are still to be written.
 static NOISE: AtomicUsize = AtomicUsize::new(0);
 static QUIET: AtomicBool = AtomicBool::new(true);
 
@@ -57,7 +59,7 @@ fn die() -> ! {
     std::process::exit(7);
 }
 
-/// Floods standard error from a thread of its own.
+/// Floods standard error from its own thread.
 fn noise(bytes: usize) -> Said {
     NOISE.store(bytes, Ordering::SeqCst);
     QUIET.store(false, Ordering::SeqCst);
@@ -74,7 +76,7 @@ fn noise(bytes: usize) -> Said {
     text("it begins")
 }
 
-/// A flood of progress, then the answer.
+/// Sends a flood of progress, then the answer.
 fn progress(call: &Called) -> Said {
     let mut out = std::io::BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
     for step in 0..call.number("count") {
@@ -87,7 +89,7 @@ fn progress(call: &Called) -> Said {
     text("flooded")
 }
 
-/// Everything that is no answer, then the answer in two halves.
+/// Sends every kind of garbage, then the answer in two halves.
 fn garbage(call: &Called) -> Said {
     let id = &call.id;
     for line in [
@@ -119,14 +121,14 @@ fn garbage(call: &Called) -> Said {
     Said::Nothing
 }
 
-/// An answer with two results.
+/// Sends an answer with two results.
 fn garbled(call: &Called) -> Said {
     let id = &call.id;
     say(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}},"result":{{"x":1}}}}"#));
     Said::Nothing
 }
 
-/// A result of so many bytes, which is never whole in memory.
+/// Sends a result of this many bytes, which is never whole in memory.
 fn big(call: &Called) -> Said {
     let mut out = std::io::BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
     let id = &call.id;

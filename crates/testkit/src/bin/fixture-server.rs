@@ -1,4 +1,6 @@
-//! The fixture on standard input and output.
+//! The fixture on standard streams.
+//!
+//! Used by tests of `wire`, `core`, `sources`, `hub` and `cli`.
 
 use std::sync::Arc;
 

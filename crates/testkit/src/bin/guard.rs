@@ -1,4 +1,6 @@
-//! A program that is nothing but a guard.
+//! A program that is only the process guard.
+//!
+//! Used by tests through `testkit::guard_path`.
 
 fn main() {
     #[cfg(unix)]

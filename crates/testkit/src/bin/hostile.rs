@@ -1,4 +1,6 @@
-//! A server all of whose words are attempts to be more than words, for pages that show them.
+//! A server that puts markup, scripts and control characters into all its texts.
+//!
+//! Used by tests of the console and of `switchboard probe`.
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a program for tests")]
 
@@ -14,9 +16,9 @@ use switchboard_wire::server::{
     ServerDescription, ServerHandler, serve, stdio,
 };
 
-/// What a page would run if it took text for markup, an attribute or a script.
+/// Text that runs a script if a page takes it for markup, an attribute or a script.
 const EVIL: &str = r#""'><img src=x onerror="window.hit='img'"><script>window.hit='script'</script><svg onload="window.hit='svg'">"#;
-/// What a page would run if it made a link of it.
+/// Text that runs a script if a page uses it as a link.
 const LINK: &str = "javascript:window.hit='link'";
 
 struct Hostile;
@@ -24,7 +26,7 @@ struct Hostile;
 #[tokio::main(flavor = "current_thread")]
 async fn main() {
     eprintln!("{EVIL}");
-    // What the system calls the process, as long as it may be.
+    // The process name, at its longest.
     std::fs::write("/proc/self/comm", "<img onerror=x>").unwrap();
     let (writer, reader, writing) = stdio::stdio_link(64 << 20);
     let changes = ChangeBroadcaster::default();

@@ -1,7 +1,8 @@
 //! A hub that serves the fixture on the socket of a folder.
 //!
-//! `hub-for-tests FOLDER [version=V] [idle=MS] [handover=MS] [stay] [fail]`: notes its process in `FOLDER/hubs` before
-//! anything else, leaves the session of whoever started it, and serves until it is told to end or nobody needs it.
+//! `hub-for-tests FOLDER [version=V] [idle=MS] [handover=MS] [stay] [fail]`: records its process in `FOLDER/hubs`
+//! first, leaves the session of its parent, and serves until it is told to end or has no clients. Used by the attach
+//! tests of `hub`.
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a program for tests")]
 
@@ -16,10 +17,10 @@ use switchboard_hub::socket::{
 use switchboard_testkit::fixture::Fixture;
 use tokio_util::sync::CancellationToken;
 
-/// One fixture for all.
+/// One fixture for all clients.
 struct One(Arc<Fixture>);
 
-/// Whatever they want, they get the fixture.
+/// Gives every client the fixture, whatever it selects.
 struct ForAll(Arc<One>);
 
 // === impl One ===
@@ -68,7 +69,7 @@ fn main() -> ExitCode {
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn serve(folder: &std::path::Path, options: ListenOptions) -> ExitCode {
-    // A hub that a test has forgotten ends all the same.
+    // A hub that a failed test has left behind ends on its own.
     let forgotten = CancellationToken::new();
     let forget = forgotten.clone();
     tokio::spawn(async move {
@@ -95,7 +96,7 @@ async fn serve(folder: &std::path::Path, options: ListenOptions) -> ExitCode {
     }
 }
 
-/// Every hub that ever began is a line.
+/// Adds a line for this hub.
 fn note(folder: &std::path::Path) {
     let mut options = std::fs::OpenOptions::new();
     let mut file = options.create(true).append(true).open(folder.join("hubs")).unwrap();

@@ -1,9 +1,9 @@
-//! A parent that ends badly, or that counts what it leaves behind.
+//! A parent process that ends badly, or that counts its leftovers.
 //!
-//! `hub-under-test GUARD STUBBORN WHAT`: starts a stubborn tree under the guard, says so, and then does
-//! as told: `wait` (to be killed), `exit`, `return`, `panic`, `abort`. Or it starts one tree after
-//! another, to be killed meanwhile (`spawn`), starts many and gives up on each halfway (`cancel`), or
-//! starts and stops a hundred (`cycles`).
+//! `hub-under-test GUARD STUBBORN WHAT`: starts a stubborn process tree under the guard, says so, and then does as
+//! told: `wait` (to be killed), `exit`, `return`, `panic`, `abort`. Or it starts one tree after another, to be killed
+//! meanwhile (`spawn`), starts many and cancels each halfway (`cancel`), or starts and stops a hundred (`cycles`).
+//! Used by tests of `process`.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a program for tests")]
 
@@ -17,7 +17,7 @@ use tokio::time::{sleep, timeout};
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() {
-    // Whoever waits for a word from here waits for a bounded time.
+    // A test waits for a line from here for a bounded time.
     std::thread::spawn(|| {
         std::thread::sleep(Duration::from_mins(1));
         std::process::abort();
@@ -77,7 +77,7 @@ impl Hub {
         std::future::pending::<()>().await;
     }
 
-    /// The first cycle opens what a runtime keeps open for good.
+    /// The first cycle opens the descriptors that a runtime keeps open.
     async fn count_what_is_left(&self) {
         self.cycle().await;
         let before = settled().await;
@@ -102,7 +102,7 @@ struct Left {
     tasks: usize,
 }
 
-/// What is left once the tasks have ended, each of which does so a moment after its last word.
+/// Counts the leftovers once all tasks have ended, which is a moment after their last output.
 async fn settled() -> Left {
     for _ in 0..2000 {
         if left().tasks == 0 {

@@ -1,4 +1,7 @@
-//! A server on standard input and output with one of everything a person can meet.
+//! A server on standard streams with one tool, prompt or resource of every kind that a person can
+//! meet.
+//!
+//! Used by tests of the console and the terminal UI.
 
 #![allow(clippy::print_stderr, clippy::unwrap_used, reason = "a program for tests")]
 
@@ -14,7 +17,7 @@ use switchboard_wire::server::{
     ServerDescription, ServerHandler, serve, stdio,
 };
 
-/// A picture of one dot.
+/// A picture of one pixel.
 const DOT: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
 struct Kiosk;
@@ -71,7 +74,7 @@ impl ServerHandler for Kiosk {
     }
 }
 
-/// With `--tools N` so many more, for those who show long lists.
+/// The tools; with `--tools N`, that many more, for tests of long lists.
 fn all_tools() -> Value {
     let mut args = std::env::args().skip_while(|arg| arg != "--tools").skip(1);
     let more: usize = args.next().and_then(|number| number.parse().ok()).unwrap_or(0);
@@ -191,7 +194,7 @@ fn form() -> Value {
     })
 }
 
-/// Asks, then says what was answered.
+/// Asks a question, then returns the answer.
 fn ask(asked: &HandlerRequest, params: &Value) -> Result<HandlerReply, RpcError> {
     match asked.answers.first() {
         None => Ok(HandlerReply::NeedsInput {

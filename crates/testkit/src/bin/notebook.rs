@@ -1,5 +1,7 @@
-//! A server on standard input and output that keeps notes in its memory, and shows them wherever a server can show
-//! something: in results, lists, resources, prompts, completions, announcements and log messages.
+//! A server on standard streams that keeps notes in memory, and shows them in every way a server can: in results,
+//! lists, resources, prompts, completions, notifications and logs.
+//!
+//! Used by tests that one principal does not see the data of another.
 
 #![allow(clippy::unwrap_used, reason = "a program for tests")]
 
@@ -15,7 +17,7 @@ use switchboard_wire::server::{
     RequestContext, ServeOptions, ServerDescription, ServerHandler, serve, stdio,
 };
 
-/// The notes, oldest first. `write` adds one and announces it; `read` gives all of them.
+/// The notes, oldest first. `write` adds one and announces it; `read` returns all notes.
 #[derive(Default)]
 struct Notebook {
     notes: Mutex<Vec<String>>,

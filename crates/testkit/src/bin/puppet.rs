@@ -1,4 +1,6 @@
-//! Servers on standard streams that do what no sensible server does, byte by byte.
+//! Servers on standard streams that break the protocol, byte by byte.
+//!
+//! Used by the regression tests of `wire`.
 
 #![allow(clippy::unwrap_used, reason = "a program for tests")]
 
@@ -30,7 +32,7 @@ fn main() {
     }
 }
 
-/// A legacy server without manners: `initialize` and `tools/call` are answered, `first` sees all.
+/// A careless legacy server: it answers `initialize` and `tools/call`; `first` sees every line.
 fn legacy(first: impl Fn(&str)) {
     each_line(|line| {
         first(line);
@@ -38,7 +40,7 @@ fn legacy(first: impl Fn(&str)) {
     });
 }
 
-/// Floods each call that wants progress with so much of it.
+/// Floods each call that wants progress with `count` notifications.
 fn progress(count: usize) {
     each_line(|line| {
         if let Some(token) = after(line, r#""progressToken":"#) {
@@ -55,7 +57,7 @@ fn progress(count: usize) {
     });
 }
 
-/// Answers the tool `big` with more than anybody wants.
+/// Answers the tool `big` with a result of `bytes` bytes.
 fn oversized(bytes: usize) {
     each_line(|line| {
         if line.contains(r#""name":"big""#) {
@@ -65,7 +67,7 @@ fn oversized(bytes: usize) {
     });
 }
 
-/// Shakes hands, then never reads again.
+/// Completes the handshake, then never reads again.
 fn deaf() {
     each_line(|line| {
         answer(line, r#"{"content":[]}"#);

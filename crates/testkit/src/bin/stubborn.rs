@@ -1,6 +1,7 @@
-//! Children that behave badly, or exactly so well, on request.
+//! Child processes that behave badly, or well, on request.
 //!
-//! Signals are blocked rather than ignored: to the sender it is the same, and it takes no `unsafe`.
+//! Used by tests of `process`, `plugin` and `wire`. Signals are blocked, not ignored: for the
+//! sender there is no difference, and it needs no `unsafe`.
 
 #![allow(clippy::unwrap_used, reason = "a program for tests")]
 #![allow(clippy::zombie_processes, reason = "leaving children behind is its business")]
@@ -32,8 +33,8 @@ fn main() {
     }
 }
 
-/// A root that will not end, with a grandchild in its group, one in a session of its own, and one
-/// whose parent has ended. Each says who it is.
+/// A root that does not end, with a grandchild in its group, one in its own session, and an orphan.
+/// Each prints its name.
 fn tree() {
     refuse();
     myself(&["leaf", "plain"]);
@@ -52,13 +53,13 @@ fn leaf(name: &str) {
     forever(name);
 }
 
-/// Longer than any test, yet not for good: a test that fails should leave nothing running either.
+/// Sleeps longer than any test, but not forever: a failed test must leave no process running.
 fn forever(name: &str) {
     say(&format!("{name} {}", std::process::id()));
     thread::sleep(Duration::from_mins(2));
 }
 
-/// Writes down each signal, and the end of standard input, in the order they come.
+/// Records each signal, and the end of standard input, in order.
 fn record(file: &str) {
     refuse();
     let log = file.to_owned();
@@ -77,7 +78,7 @@ fn append(file: &str, line: &str) {
     log.write_all(format!("{line}\n").as_bytes()).unwrap();
 }
 
-/// Ends by itself, a while after the end of standard input, having finished its work.
+/// Finishes its work and exits some time after the end of standard input.
 fn polite(file: &str, millis: u64) {
     refuse();
     say("ready");
@@ -94,8 +95,8 @@ fn flood(mut bytes: usize) {
     say("done");
 }
 
-/// Never the same process for long: each starts the next and ends. Gives up after a while, lest a
-/// test that fails leaves it running.
+/// A chain of short-lived processes: each starts the next and exits. It stops after a while, so
+/// that a failed test leaves no process running.
 fn relay() {
     refuse();
     let runner: u32 = std::env::args().nth(2).and_then(|n| n.parse().ok()).unwrap_or(0);
@@ -131,7 +132,7 @@ fn stubborn_signals() -> SigSet {
     [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP].into_iter().collect()
 }
 
-/// In one write, so that lines of several processes do not mix.
+/// Prints a line in one write, so that lines of several processes do not mix.
 fn say(line: &str) {
     std::io::stdout().write_all(format!("{line}\n").as_bytes()).unwrap();
 }

@@ -1,6 +1,6 @@
-//! Tools, and a prompt, that ask before they answer.
+//! Tools and a prompt that ask questions before they answer.
 //!
-//! A question stands until it is answered in the shape that was asked for. What else came with the answers is ignored.
+//! Used by `conformance`. A question stays open until its answer has the requested form. Other answers are ignored.
 
 use serde_json::{Value, json};
 use switchboard_wire::client::{InputRequest, InputResponse};
@@ -13,7 +13,7 @@ use super::content::{said, words};
 use super::tools::say;
 use super::{invalid, state, text};
 
-/// Calls the tool `name`, which asks.
+/// Calls the tool `name`, which asks a question.
 pub(super) fn tool(
     name: &str,
     asked: &HandlerRequest,
@@ -58,7 +58,7 @@ pub(super) fn tool(
     }
 }
 
-/// `prompts/get` of the prompt that asks.
+/// `prompts/get` of the prompt that asks a question.
 pub(super) fn prompt(asked: &HandlerRequest) -> Result<HandlerReply, RpcError> {
     let schema = object(&json!({ "context": { "type": "string" } }), &["context"]);
     let question = form("user_context", "What context should the prompt use?", &schema);
@@ -68,7 +68,7 @@ pub(super) fn prompt(asked: &HandlerRequest) -> Result<HandlerReply, RpcError> {
     }
 }
 
-/// Asks until everything is answered, then says what was, and the word that travelled as state.
+/// Asks until every question is answered, then returns the answers and the word from the state.
 pub(super) fn once(
     asked: &HandlerRequest,
     questions: Vec<InputRequest>,
@@ -85,7 +85,7 @@ pub(super) fn once(
     }
 }
 
-/// One question after another, each with a state of its own.
+/// Asks one question after another, each with its own state.
 fn rounds(asked: &HandlerRequest) -> Result<HandlerReply, RpcError> {
     let schema = object(&json!({ "color": { "type": "string" } }), &["color"]);
     let colour = form("step2", "Step 2: What is your favorite color?", &schema);
@@ -103,7 +103,7 @@ fn rounds(asked: &HandlerRequest) -> Result<HandlerReply, RpcError> {
     }
 }
 
-/// Asks only what the client said it can be asked.
+/// Asks only questions that the client's capabilities allow.
 fn within(asked: &HandlerRequest, context: &RequestContext) -> Result<HandlerReply, RpcError> {
     let possible = [
         ("elicitation", user_name("user_name")),
@@ -117,8 +117,8 @@ fn within(asked: &HandlerRequest, context: &RequestContext) -> Result<HandlerRep
     once(asked, questions, None)
 }
 
-/// What was answered to a question, if it was answered properly. A question that the client could not be asked counts
-/// as answered: asking again would not help.
+/// The answer to a question, if it is valid. A question that the client cannot be asked counts as answered: repeating
+/// it would not help.
 pub(super) fn answered(asked: &HandlerRequest, question: &InputRequest) -> Option<String> {
     let answer = asked.answers.iter().find(|answer| answer.key == question.key)?;
     match &answer.outcome {
@@ -185,7 +185,7 @@ fn enums() -> Value {
     shared(include_str!("../../../../tests/conformance/forms/enums.json"))
 }
 
-/// A form that every server under test has to show as it is.
+/// A form that every server under test must pass on unchanged.
 fn shared(schema: &str) -> Value {
     serde_json::from_str(schema).unwrap()
 }

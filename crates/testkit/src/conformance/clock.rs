@@ -1,4 +1,6 @@
-//! Points in time as the protocol writes them.
+//! Timestamps in the format of the protocol.
+//!
+//! Used by `tasks`.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -10,7 +12,7 @@ pub(super) fn stamp(at: SystemTime) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
-/// The date so many days after the first of January 1970.
+/// The date `days` days after 1 January 1970.
 fn date(mut days: u64) -> (u64, u64, u64) {
     let is_leap =
         |year: u64| year.is_multiple_of(4) && !year.is_multiple_of(100) || year.is_multiple_of(400);

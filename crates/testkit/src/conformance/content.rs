@@ -1,4 +1,6 @@
-//! Prompts, resources and completions.
+//! The prompts, resources and completions of the conformance server.
+//!
+//! Used by `conformance`.
 
 use serde_json::{Value, json};
 use switchboard_wire::envelope::{RpcError, code};
@@ -7,9 +9,9 @@ use switchboard_wire::server::{HandlerReply, HandlerRequest};
 
 use super::{asking, done, invalid, skills, text};
 
-/// A picture of one dot.
+/// A picture of one pixel.
 pub(super) const DOT: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
-/// The head of a recording without a sound in it.
+/// A WAV file without sound.
 pub(super) const SILENCE: &str = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAAAAA==";
 
 /// `prompts/get`.
@@ -43,7 +45,7 @@ pub(super) fn said(contents: &[Value]) -> Result<HandlerReply, RpcError> {
     done(&json!({ "messages": messages }))
 }
 
-/// A content of text.
+/// A text content.
 pub(super) fn words(text: &str) -> Value {
     json!({ "type": "text", "text": text })
 }
@@ -73,7 +75,7 @@ fn missing(uri: &str) -> RpcError {
     RpcError::new(code::RESOURCE_NOT_FOUND, "Resource not found").with_data(data)
 }
 
-/// `completion/complete`: what there is that begins like what was typed.
+/// `completion/complete`: the values that begin with the typed text.
 pub(super) fn complete(asked: &HandlerRequest) -> Result<HandlerReply, RpcError> {
     let typed = text(asked, &["argument", "value"]);
     let values: Vec<_> =

@@ -1,8 +1,9 @@
-//! The server that the official conformance suite wants to find behind an address: the tools, prompts and resources its
-//! scenarios call by name. `lists/` holds what it lists, each file as a server would send it.
+//! The server that the official conformance suite expects: the tools, prompts and resources that its scenarios call
+//! by name.
 //!
-//! It refuses to know eras and transports. What it asks is asked in the neutral form of `wire`, so that the same tool
-//! serves a scenario of either era.
+//! Used by the program `conformance-server` and by tests of `hub`. `lists/` holds its lists, each file as a server
+//! would send it. It does not know eras and transports: its questions have the neutral form of `wire`, so that a tool
+//! serves scenarios of both eras.
 
 #![allow(clippy::unwrap_used, clippy::missing_panics_doc)] // it answers tests, which it may fail
 
@@ -44,7 +45,7 @@ const CAPABILITIES: &str = r#"{"tools":{"listChanged":true},"prompts":{"listChan
 // === impl Subject ===
 
 impl Subject {
-    /// Where it announces changes.
+    /// The broadcaster of its changes.
     pub fn changes(&self) -> &ChangeBroadcaster {
         &self.changes
     }
@@ -98,7 +99,7 @@ fn listed(text: &str) -> Result<HandlerReply, RpcError> {
     Ok(HandlerReply::Complete(raw(text)))
 }
 
-/// A digest in the way it is written.
+/// A digest in hexadecimal.
 fn hex(digest: &[u8]) -> String {
     digest.iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
@@ -106,7 +107,7 @@ fn hex(digest: &[u8]) -> String {
     })
 }
 
-/// A member of the parameters that is text; empty where there is none.
+/// A text member of the parameters; empty if it is missing.
 fn text(asked: &HandlerRequest, path: &[&str]) -> String {
     let member = asked.params.get_path(path).ok().flatten();
     member.and_then(|member| member.to_text()).unwrap_or_default()

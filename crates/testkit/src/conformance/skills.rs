@@ -1,4 +1,6 @@
-//! Skills: what there is, each file of one, and the folders they lie in.
+//! The skill of the conformance server: its list entry, its files and its folders.
+//!
+//! Used by `conformance` and `content`.
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -7,10 +9,10 @@ use switchboard_wire::server::{HandlerReply, HandlerRequest};
 
 use super::{done, hex, invalid, text};
 
-/// The only skill's folder.
+/// The folder of the only skill.
 const FOLDER: &str = "skill://greeting";
 
-/// Its files, under its folder.
+/// The files of the skill, relative to its folder.
 const FILES: [(&str, &str, &str); 2] = [
     (
         "SKILL.md",
@@ -42,7 +44,7 @@ pub(super) fn file(uri: &str) -> Option<Value> {
     Some(json!({ "uri": address(path), "mimeType": kind, "text": content }))
 }
 
-/// `resources/directory/read`: what lies in a folder, not what lies below.
+/// `resources/directory/read`: the direct contents of a folder.
 pub(super) fn folder(asked: &HandlerRequest) -> Result<HandlerReply, RpcError> {
     let uri = text(asked, &["uri"]);
     let within = format!("{uri}/");

@@ -1,4 +1,6 @@
-//! Request states that a client cannot change: a word, and a digest of it that takes a secret to make.
+//! Tamper-proof request states: a word, and a keyed digest.
+//!
+//! Used by `asking`.
 
 use sha2::{Digest, Sha256};
 use switchboard_wire::envelope::RpcError;
@@ -6,15 +8,15 @@ use switchboard_wire::json::Raw;
 
 use super::{hex, invalid};
 
-/// Worth nothing outside these tests; a real server would make one of its own.
+/// Worthless outside these tests; a real server would generate its secret.
 const SECRET: &[u8] = b"known to this server alone";
 
-/// The state that stands for `word`.
+/// Seals `word` into a state.
 pub(super) fn seal(word: &str) -> Raw {
     Raw::string(&format!("{word}.{}", digest(word)))
 }
 
-/// The word a state stands for; `None` for a request without one.
+/// Opens a state and returns its word; `None` for a request without a state.
 pub(super) fn open(state: Option<&Raw>) -> Result<Option<String>, RpcError> {
     let Some(state) = state else { return Ok(None) };
     let altered = || invalid("`requestState` is not as it was given");

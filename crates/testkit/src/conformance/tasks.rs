@@ -1,7 +1,7 @@
-//! Work that goes on after its call was answered: as the extension of the newest version has it, and as 2025-11-25 did.
+//! Tasks of the conformance server, in the form of the modern extension and of 2025-11-25.
 //!
-//! Nothing runs behind a task: what has become of it is worked out from the clock and from what the client answered,
-//! whenever it is asked for.
+//! Used by `conformance`. No work runs behind a task: its state is computed from the clock and from the client's
+//! answers, whenever it is requested.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -18,7 +18,7 @@ use switchboard_wire::server::{HandlerReply, HandlerRequest, RequestContext};
 use super::clock::stamp;
 use super::{asking, content::words, done, invalid, raw, text, tools};
 
-/// The tasks there are. They are kept as long as the server runs.
+/// All tasks, kept as long as the server runs.
 #[derive(Debug, Default)]
 pub(super) struct Tasks(Mutex<HashMap<String, Task>>);
 
@@ -28,12 +28,12 @@ struct Task {
     work: Work,
 }
 
-/// What a task does.
+/// The work of a task.
 #[derive(Debug)]
 enum Work {
-    /// Is done after a while, with this end.
+    /// Done after a while, with this outcome.
     Wait(Duration, End),
-    /// Is done when all of these are answered.
+    /// Done when all these questions are answered.
     Ask(Vec<InputRequest>),
     Cancelled,
 }
@@ -41,20 +41,20 @@ enum Work {
 #[derive(Debug, Clone)]
 enum End {
     Said(String),
-    /// The tool ran, and says that it failed.
+    /// The tool ran and reports a failure.
     Failed,
-    /// The call itself failed.
+    /// The call failed.
     Broken,
 }
 
-/// Milliseconds that a task is kept for, and between two looks at it.
+/// The TTL of a task, and its poll interval, in milliseconds.
 const KEPT: u32 = 600_000;
 const INTERVAL: u32 = 200;
 
 // === impl Tasks ===
 
 impl Tasks {
-    /// Calls a tool that may become a task; `None` where no tool of this kind has the name.
+    /// Calls a tool that may become a task. Returns `None` if no task tool has the name.
     pub(super) async fn tool(
         &self,
         name: &str,
@@ -117,7 +117,7 @@ impl Tasks {
         })
     }
 
-    /// `tasks/result` of 2025-11-25: waits, asks what is open, and gives what a call would have come to.
+    /// `tasks/result` of 2025-11-25: waits, asks the open questions, and returns the result of the call.
     pub(super) async fn result(&self, asked: &HandlerRequest) -> Result<HandlerReply, RpcError> {
         let id = text(asked, &["taskId"]);
         loop {
@@ -136,12 +136,12 @@ impl Tasks {
         }
     }
 
-    /// A task, for a tool that is nothing else.
+    /// Starts a task, for a tool that only works as a task.
     fn only(&self, can: Option<Era>, work: Work) -> Result<HandlerReply, RpcError> {
         can.map_or_else(|| Err(needed()), |era| self.begin(era, work))
     }
 
-    /// A task that asks; before a client without tasks, a call that asks.
+    /// Starts a task that asks; without task support in the client, a call that asks.
     fn ask(
         &self,
         can: Option<Era>,
@@ -188,7 +188,7 @@ impl Tasks {
 // === impl Task ===
 
 impl Task {
-    /// A task without what came of it. The older version names no units.
+    /// The state of a task without its result. The older version names no units.
     fn outline(&self, era: Era, id: &str, status: &str) -> Value {
         let (ttl, interval) = match era {
             Era::Legacy => ("ttl", "pollInterval"),
@@ -198,7 +198,7 @@ impl Task {
             "lastUpdatedAt": stamp(SystemTime::now()), ttl: KEPT, interval: INTERVAL })
     }
 
-    /// Its status, and what goes with that.
+    /// The status of the task, and the members that belong to it.
     fn state(&self) -> (&'static str, Value) {
         match &self.work {
             Work::Cancelled => ("cancelled", json!({})),
@@ -229,7 +229,7 @@ impl Task {
         shown
     }
 
-    /// What is open, as requests that say which task they are about.
+    /// The open questions, as requests that name their task.
     fn questions(&self, id: &str) -> HandlerReply {
         let Work::Ask(open) = &self.work else {
             return HandlerReply::Complete(Raw::empty_object());
@@ -253,7 +253,7 @@ impl Task {
         }
     }
 
-    /// What has ended stays as it ended.
+    /// Cancels the task, unless it has ended.
     fn cancel(&mut self) {
         let over = match &self.work {
             Work::Wait(lasts, _) => self.is_over(*lasts),
@@ -266,7 +266,7 @@ impl Task {
     }
 }
 
-/// Whether a call may become a task: a modern client can take one, a legacy one asks for one.
+/// Whether a call may become a task: a modern client supports tasks, or a legacy one asks for one.
 fn wants(asked: &HandlerRequest, context: &RequestContext) -> bool {
     match context.version.era() {
         Era::Modern => declares(context),

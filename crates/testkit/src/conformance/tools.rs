@@ -1,4 +1,6 @@
-//! What the tools do, except ask.
+//! The tools of the conformance server, except those that ask questions.
+//!
+//! Used by `conformance`; the others are in `asking` and `tasks`.
 
 use std::time::Duration;
 
@@ -12,10 +14,10 @@ use switchboard_wire::server::{HandlerReply, HandlerRequest, RequestContext};
 use super::content::{DOT, SILENCE, words};
 use super::{Subject, asking, done, raw, text};
 
-/// Between two notifications of one call, as the suite describes it.
+/// The pause between two notifications of one call, as the suite describes it.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Tools that a client of 2025-11-25 may call as tasks, and whether it has to.
+/// Tools that a 2025-11-25 client may call as tasks, and whether it must.
 const TASKS: [(&str, &str); 5] = [
     ("slow_compute", "optional"),
     ("failing_job", "required"),
@@ -24,7 +26,7 @@ const TASKS: [(&str, &str); 5] = [
     ("multi_input", "optional"),
 ];
 
-/// `tools/list`. The newest version does not say which tools become tasks.
+/// `tools/list`. The modern version does not say which tools become tasks.
 pub(super) fn list(context: &RequestContext) -> Result<HandlerReply, RpcError> {
     let mut listed: Value = serde_json::from_str(include_str!("lists/tools.json")).unwrap();
     if context.version.era() == Era::Legacy {
@@ -83,7 +85,7 @@ pub(super) async fn call(
     }
 }
 
-/// A result of text alone.
+/// A result with one text.
 pub(super) fn say(text: &str) -> Result<HandlerReply, RpcError> {
     done(&json!({ "content": [words(text)] }))
 }
@@ -96,7 +98,7 @@ async fn log(context: &RequestContext) -> Result<HandlerReply, RpcError> {
     say("logged three times")
 }
 
-/// Has something to say before its answer, which makes a stream of it.
+/// Sends a message before its answer, so that the answer becomes a stream.
 async fn reconnection(context: &RequestContext) -> Result<HandlerReply, RpcError> {
     context.log_text("info", "more is to come").await;
     tokio::time::sleep(PAUSE).await;
@@ -117,7 +119,7 @@ fn changed(subject: &Subject, list: ListKind) -> Result<HandlerReply, RpcError> 
     say("announced")
 }
 
-/// Refused before anything is asked: what a client did not declare must not be relied on.
+/// Refused before a question is asked: a server must not rely on undeclared capabilities.
 fn needs_sampling(context: &RequestContext) -> Result<HandlerReply, RpcError> {
     if context.has_capability(&["sampling"]) {
         return say("the client can sample");

@@ -1,7 +1,7 @@
 //! Faces of the [`Fixture`](crate::fixture::Fixture) on sockets, for tests only.
 //!
-//! Each bridges to server sessions over linked pairs and is as small as that allows: nothing here
-//! checks who asks or bounds what is kept.
+//! Used by the client tests of `wire`. Each face bridges to server sessions over linked pairs and
+//! is minimal: it checks no caller and bounds no data. The real faces are in `gateway`.
 
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::missing_panics_doc)] // a face that cannot start fails its test
 
@@ -16,10 +16,10 @@ pub use sse::SseFace;
 pub use streamable::StreamableFace;
 pub use ws::web_socket;
 
-/// The sending side of a reply that is still being written.
+/// The sender of a reply that is still being written.
 type Feed = mpsc::UnboundedSender<Vec<u8>>;
 
-/// The next text; `None` at the end.
+/// Returns the next text; `None` at the end.
 async fn next_text(reader: &mut LinkReader) -> Option<String> {
     match reader.next().await {
         Ok(Some(LinkFrame::Text(text))) => Some(text.to_string()),
@@ -31,7 +31,7 @@ fn event(text: &str) -> Vec<u8> {
     format!("event: message\ndata: {}\n\n", data(text)).into_bytes()
 }
 
-/// A text of several lines is data of several lines.
+/// Formats a text as `data:` lines.
 fn data(text: &str) -> String {
     text.replace('\n', "\ndata: ")
 }

@@ -1,4 +1,6 @@
-//! HTTP+SSE: a session for each GET, and a place to POST to.
+//! HTTP+SSE: a session for each GET, and a path to POST to.
+//!
+//! Used by the client tests of `wire`.
 
 use std::{
     collections::HashMap,
@@ -30,7 +32,7 @@ impl SseFace {
         Self(Scripted::start(move |request| answer(sessions.clone(), request)).await)
     }
 
-    /// Where the stream is.
+    /// The URL of the stream.
     pub fn url(&self) -> String {
         self.0.url("/sse")
     }

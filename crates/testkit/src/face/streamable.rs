@@ -1,5 +1,7 @@
-//! Streamable HTTP of both eras: legacy with sessions, a GET stream and events that can be taken up
-//! again; modern without any of them.
+//! Streamable HTTP of both eras: legacy with sessions, a GET stream and resumable events; modern
+//! with none of these.
+//!
+//! Used by the client tests of `wire`.
 
 mod modern;
 mod session;
@@ -47,7 +49,7 @@ impl StreamableFace {
         Self { server, shared }
     }
 
-    /// Where it is.
+    /// The URL of the face.
     pub fn url(&self) -> String {
         self.server.url("/mcp")
     }
@@ -57,19 +59,19 @@ impl StreamableFace {
         self.server.requests()
     }
 
-    /// Forgets all sessions, as a server does that was restarted.
+    /// Drops all sessions, as a restarted server does.
     pub fn expire(&self) {
         self.shared.sessions.lock().unwrap().open.clear();
     }
 
-    /// Ends every stream that is open, as an impatient proxy does.
+    /// Ends every open stream, as an impatient proxy does.
     pub fn cut(&self) {
         for session in self.shared.sessions.lock().unwrap().open.values() {
             session.cut();
         }
     }
 
-    /// How many legacy sessions are open, and how many ever were.
+    /// The number of open legacy sessions, and of all so far.
     pub fn sessions(&self) -> (usize, usize) {
         let sessions = self.shared.sessions.lock().unwrap();
         (sessions.open.len(), sessions.begun)

@@ -1,4 +1,6 @@
 //! WebSocket: a session for each connection.
+//!
+//! Used by the client tests of `wire`.
 
 use std::sync::Arc;
 

@@ -1,4 +1,6 @@
-//! An HTTP/2 server that answers each request with its own body, as JSON.
+//! An HTTP/2 server that echoes each request body as JSON.
+//!
+//! Used by the HTTP tests of `wire`.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -20,7 +22,7 @@ pub struct Http2Echo {
 }
 
 impl Http2Echo {
-    /// Starts behind TLS, offering nothing but `h2`.
+    /// Starts behind TLS, offering only `h2`.
     pub async fn start(authority: &Authority) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let addr = listener.local_addr().expect("a bound address");
@@ -36,7 +38,7 @@ impl Http2Echo {
         format!("https://{}{path}", self.addr)
     }
 
-    /// How many TCP connections were accepted.
+    /// The number of accepted TCP connections.
     pub fn connections(&self) -> usize {
         self.connections.load(Ordering::SeqCst)
     }

@@ -1,4 +1,6 @@
 //! A connection, plain or TLS, that can still be reset.
+//!
+//! Used by the scripted HTTP and WebSocket servers.
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -10,9 +12,9 @@ pub trait Io: AsyncRead + AsyncWrite + Send + Unpin {
     /// The TCP connection beneath.
     fn tcp(&self) -> &TcpStream;
 
-    /// Makes the coming drop a reset instead of an orderly close.
+    /// Makes the drop a reset instead of an orderly close.
     fn reset_on_drop(&self) {
-        // It fails only on a connection that is gone already.
+        // Fails only on a connection that has ended.
         let _ = self.tcp().set_zero_linger();
     }
 }
@@ -29,7 +31,7 @@ impl Io for TlsStream<TcpStream> {
     }
 }
 
-/// `None` when the TLS handshake fails: what the client sees is what the test is about.
+/// Opens a connection; `None` if the TLS handshake fails, which the test observes at the client.
 pub(crate) async fn open(tcp: TcpStream, tls: Option<TlsAcceptor>) -> Option<Box<dyn Io>> {
     tcp.set_nodelay(true).ok()?;
     match tls {

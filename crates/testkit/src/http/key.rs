@@ -1,4 +1,6 @@
-//! Keys that certificates are made of and signed with.
+//! Keys for certificates.
+//!
+//! Used by `tls`.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -7,7 +9,7 @@ use ring::rand::SystemRandom;
 use ring::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, KeyPair as _};
 use sha2::{Digest as _, Sha256};
 
-/// How long a line of PEM is.
+/// The length of a PEM line.
 const LINE: usize = 64;
 
 /// A key on the curve P-256.
@@ -19,7 +21,7 @@ pub(super) struct Key {
 // === impl Key ===
 
 impl Key {
-    /// A new one.
+    /// A new key.
     pub(super) fn generate() -> Self {
         let (curve, random) = (&ECDSA_P256_SHA256_ASN1_SIGNING, SystemRandom::new());
         let der = EcdsaKeyPair::generate_pkcs8(curve, &random).expect("a key");
@@ -32,7 +34,7 @@ impl Key {
         &self.der
     }
 
-    /// The private key as text.
+    /// The private key as PEM.
     pub(super) fn pem(&self) -> String {
         let text = STANDARD.encode(&self.der);
         let lines: Vec<_> =
@@ -41,7 +43,7 @@ impl Key {
         format!("{begin}\n{}\n{end}\n", lines.join("\n"))
     }
 
-    /// What names it: a positive number of twenty bytes at most, as certificates want it.
+    /// The key id for certificates: a positive number of at most twenty bytes.
     pub(super) fn id(&self) -> Vec<u8> {
         let mut id = Sha256::digest(self.der_bytes())[..20].to_vec();
         id[0] &= 0x7f;

@@ -1,5 +1,7 @@
 //! A scripted HTTP/1.1 server that can misbehave at any byte, over plain TCP or TLS.
 //!
+//! Used by tests of `wire`, `auth`, `core`, `sources` and `cli`. Loads use the faster `http1`.
+//!
 //! ```no_run
 //! # async fn example() {
 //! use switchboard_testkit::http::{Reply, Scripted};
@@ -74,7 +76,7 @@ impl Scripted {
         Self::listen(None, handler).await
     }
 
-    /// The same behind TLS.
+    /// Starts behind TLS.
     pub async fn start_tls<H, F>(tls: rustls::ServerConfig, handler: H) -> Self
     where
         H: Fn(Request) -> F + Send + Sync + 'static,
@@ -101,7 +103,7 @@ impl Scripted {
         Self { addr, scheme, shared, accepting }
     }
 
-    /// Where it listens.
+    /// The address that it listens at.
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
@@ -116,7 +118,7 @@ impl Scripted {
         self.shared.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// How many TCP connections were accepted.
+    /// The number of accepted TCP connections.
     pub fn connections(&self) -> usize {
         self.shared.counts.borrow().connections
     }
@@ -126,7 +128,7 @@ impl Scripted {
         self.until(|counts| counts.requests >= count).await;
     }
 
-    /// Waits until clients have gone away in the middle of `count` replies.
+    /// Waits until clients have disconnected during `count` replies.
     pub async fn hung_up(&self, count: usize) {
         self.until(|counts| counts.hangups >= count).await;
     }

@@ -1,4 +1,6 @@
-//! Plays scripts on a connection.
+//! The player of reply scripts on a connection.
+//!
+//! Used by `http`. The scripts are built in `reply`.
 
 use std::fmt::Write as _;
 use std::future::Future;
@@ -13,16 +15,16 @@ use super::io::Io;
 use super::reply::{Framing, Reply, Step};
 use super::request::Request;
 
-/// What became of the connection.
+/// The state of the connection after a reply.
 #[derive(PartialEq, Eq)]
 enum After {
     GoOn,
     Over,
-    /// The client left in the middle.
+    /// The client disconnected during the reply.
     HungUp,
 }
 
-/// One request after the other, until either side ends it.
+/// Serves one request after the other, until either side closes.
 pub(super) async fn serve(stream: &mut Box<dyn Io>, shared: &Shared, connection: usize) {
     let mut buffer = BytesMut::new();
     while let Some(request) = Request::read(stream, &mut buffer, connection).await {
@@ -84,7 +86,7 @@ async fn perform(
     Ok(After::GoOn)
 }
 
-/// Writes what comes for as long as it comes.
+/// Writes the pieces of a feed until it ends.
 async fn pass_on(
     stream: &mut Box<dyn Io>,
     buffer: &mut BytesMut,
@@ -118,7 +120,7 @@ async fn write(stream: &mut Box<dyn Io>, framing: Framing, bytes: &[u8]) -> io::
     stream.flush().await
 }
 
-/// Waits, but notices when the client leaves. What it sends meanwhile is kept for later.
+/// Waits, but notices when the client disconnects. Bytes that it sends meanwhile are kept.
 async fn unless_gone(
     stream: &mut Box<dyn Io>,
     buffer: &mut BytesMut,

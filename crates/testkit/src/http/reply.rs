@@ -1,11 +1,13 @@
 //! Replies as scripts: a head, then steps.
+//!
+//! Used by tests to program the scripted server; `play` runs them.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{Notify, mpsc};
 
-/// What the server does in answer to one request.
+/// The server's reaction to one request.
 #[derive(Clone, Debug)]
 pub struct Reply {
     pub(super) status: u16,
@@ -14,13 +16,13 @@ pub struct Reply {
     pub(super) steps: Vec<Step>,
 }
 
-/// How the body's end is marked.
+/// How the end of the body is marked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Framing {
-    /// `Content-Length`, of all bytes in the script unless the script names another.
+    /// `Content-Length`: the length of all bytes in the script, unless the script sets another.
     Length,
     Chunked,
-    /// No head and no framing: the steps are everything.
+    /// No head and no framing: only the steps.
     Raw,
 }
 
@@ -36,7 +38,7 @@ pub(super) enum Step {
     Feed(Fed),
 }
 
-/// Pieces of a body that are still to come. The first reply that plays it has them.
+/// Pieces of a body that arrive later. Only the first reply that plays them gets them.
 #[derive(Clone, Debug)]
 pub(super) struct Fed(Arc<Mutex<Option<mpsc::UnboundedReceiver<Vec<u8>>>>>);
 
@@ -46,12 +48,12 @@ impl Fed {
     }
 }
 
-/// Lets a test say when a script goes on. A signal fired early is remembered.
+/// Lets a test decide when a script continues. An early signal is remembered.
 #[derive(Clone, Debug, Default)]
 pub struct Signal(Arc<Notify>);
 
 impl Signal {
-    /// Lets one waiter go on, now or when it comes.
+    /// Releases one waiter, now or when it comes.
     pub fn fire(&self) {
         self.0.notify_one();
     }
@@ -72,12 +74,12 @@ impl Reply {
         Self::text(status, "application/json", body)
     }
 
-    /// Any other body.
+    /// A body of another type.
     pub fn text(status: u16, content_type: &str, body: impl Into<Vec<u8>>) -> Self {
         Self::new(status, Framing::Length).header("content-type", content_type).bytes(body)
     }
 
-    /// No body.
+    /// A reply without a body.
     pub fn empty(status: u16) -> Self {
         Self::new(status, Framing::Length)
     }
@@ -87,7 +89,7 @@ impl Reply {
         Self::empty(status).header("location", location)
     }
 
-    /// An event stream; add events, and it ends with the script.
+    /// An event stream, to which events are added; it ends with the script.
     pub fn events() -> Self {
         Self::chunked(200, "text/event-stream")
     }
@@ -97,12 +99,12 @@ impl Reply {
         Self::new(status, Framing::Chunked).header("content-type", content_type)
     }
 
-    /// Exactly these bytes, head and all; add steps for more.
+    /// Exactly these bytes, including the head; further steps may follow.
     pub fn raw(bytes: impl Into<Vec<u8>>) -> Self {
         Self::new(0, Framing::Raw).bytes(bytes)
     }
 
-    /// Nothing at all, for ever.
+    /// No reply, forever.
     pub fn silence() -> Self {
         Self::new(0, Framing::Raw).hang()
     }
@@ -126,19 +128,19 @@ impl Reply {
         self.bytes(format!("data: {data}\n\n"))
     }
 
-    /// Goes on when the signal is fired.
+    /// Continues when the signal is fired.
     #[must_use]
     pub fn wait(self, signal: &Signal) -> Self {
         self.step(Step::Wait(signal.clone()))
     }
 
-    /// Goes on after a while, by the runtime's clock.
+    /// Continues after a while, by the runtime's clock.
     #[must_use]
     pub fn delay(self, time: Duration) -> Self {
         self.step(Step::Delay(time))
     }
 
-    /// Closes the connection in an orderly way, whatever was promised.
+    /// Closes the connection in an orderly way, even before the announced end.
     #[must_use]
     pub fn close(self) -> Self {
         self.step(Step::Close)
@@ -150,20 +152,20 @@ impl Reply {
         self.step(Step::Reset)
     }
 
-    /// Closes the sending direction and goes on reading.
+    /// Closes the sending direction and continues to read.
     #[must_use]
     pub fn half_close(self) -> Self {
         self.step(Step::HalfClose)
     }
 
-    /// Does nothing more until the client goes away.
+    /// Stays idle until the client disconnects.
     #[must_use]
     pub fn hang(self) -> Self {
         self.step(Step::Hang)
     }
 
-    /// Adds body bytes as they come, until the sender is dropped. When the client goes away the
-    /// sender sees its channel closed.
+    /// Adds body bytes as they come, until the sender is dropped. When the client disconnects, the
+    /// sender's channel closes.
     #[must_use]
     pub fn feed(self, pieces: mpsc::UnboundedReceiver<Vec<u8>>) -> Self {
         self.step(Step::Feed(Fed(Arc::new(Mutex::new(Some(pieces))))))

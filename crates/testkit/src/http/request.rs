@@ -1,4 +1,6 @@
-//! A request, as it was received.
+//! A received request of the scripted server.
+//!
+//! Used by tests to check a client's requests.
 
 use bytes::BytesMut;
 use tokio::io::AsyncReadExt as _;
@@ -10,13 +12,13 @@ use super::io::Io;
 pub struct Request {
     /// The method.
     pub method: String,
-    /// The request target as sent: a path, or a whole URL or authority when meant for a proxy.
+    /// The request target as sent: a path, or a whole URL or authority for a proxy.
     pub path: String,
     /// Header names in lower case, with their values, in order.
     pub headers: Vec<(String, String)>,
-    /// The body, without any framing.
+    /// The body, without framing.
     pub body: Vec<u8>,
-    /// The number of the connection it came on, from 1.
+    /// The number of its connection, from 1.
     pub connection: usize,
 }
 
@@ -32,7 +34,7 @@ impl Request {
         std::str::from_utf8(&self.body).unwrap_or("(not UTF-8)")
     }
 
-    /// Reads the next request; `None` when the client closed or talks nonsense.
+    /// Reads the next request; `None` if the client closed or sent no valid HTTP.
     pub(super) async fn read(
         stream: &mut Box<dyn Io>,
         buffer: &mut BytesMut,

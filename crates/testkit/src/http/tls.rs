@@ -1,4 +1,6 @@
-//! Certificates made on the spot.
+//! A certificate authority for tests, with server and client certificates.
+//!
+//! Used by tests of TLS in `wire` and `gateway`, and by the scripted servers.
 
 use std::sync::Arc;
 
@@ -13,23 +15,23 @@ use rustls::server::WebPkiClientVerifier;
 
 use super::key::Key;
 
-/// A certificate authority nobody has heard of.
+/// A certificate authority that no platform trusts.
 pub struct Authority {
     certificate: rcgen::Certificate,
     issuer: Issuer<'static, Key>,
 }
 
-/// Whether a server demands a certificate of its clients.
+/// Whether a server demands a client certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClientCertificate {
-    /// It does not ask.
+    /// No client certificate is requested.
     NotAsked,
-    /// It accepts only those that the same authority issued.
+    /// Only certificates of this authority are accepted.
     Required,
 }
 
 impl Authority {
-    /// A new one, with a key of its own.
+    /// A new authority with its own key.
     pub fn new() -> Self {
         let key = Key::generate();
         let mut params = named(&key, "scripted authority");
@@ -38,7 +40,7 @@ impl Authority {
         Self { certificate, issuer: Issuer::new(params, key) }
     }
 
-    /// Its certificate, to be trusted.
+    /// The authority's certificate, to be trusted.
     pub fn ca_pem(&self) -> Vec<u8> {
         self.certificate.pem().into_bytes()
     }
@@ -106,13 +108,13 @@ fn named(key: &Key, name: &str) -> CertificateParams {
     of(key, params)
 }
 
-/// What a server of this machine shows.
+/// The parameters of a server certificate for this machine.
 fn here(key: &Key) -> CertificateParams {
     let names = ["localhost".to_owned(), "127.0.0.1".to_owned()];
     of(key, CertificateParams::new(names).expect("valid names"))
 }
 
-/// Named after the key, as nothing else tells certificates apart.
+/// Names the certificate after its key, which is all that distinguishes it.
 fn of(key: &Key, mut params: CertificateParams) -> CertificateParams {
     params.serial_number = Some(SerialNumber::from_slice(&key.id()));
     params.key_identifier_method = KeyIdMethod::PreSpecified(key.id());

@@ -18,7 +18,7 @@ use switchboard_wire::{
     },
 };
 
-/// How often each is done: what a profiler counts is divided by it.
+/// The number of repetitions, by which a profiler's counts are divided.
 const TIMES: usize = 2000;
 
 const CALL: &str = concat!(
@@ -30,7 +30,7 @@ const ANSWER: &str = concat!(
     r#""xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"}],"isError":false}}"#
 );
 
-/// Says the same to everybody.
+/// A handler with one constant answer.
 struct Echo(Raw);
 
 impl ServerHandler for Echo {
@@ -49,7 +49,7 @@ impl ServerHandler for Echo {
     }
 }
 
-/// What is done to the text of a call on its way through a gateway, and to that of its answer.
+/// The work of a gateway on the texts of a call and its answer.
 pub(crate) fn texts() {
     let [call, answer] = [CALL, ANSWER].map(ByteString::from_static);
     for _ in 0..TIMES {

@@ -1,17 +1,17 @@
-//! The messages: what a gateway sees most, and what costs it most.
+//! The benchmark's messages: the most frequent and the most expensive ones of a gateway.
 
 use std::fmt::Write;
 
 use bytes::Bytes;
 
-/// One message as it comes from a peer.
+/// One message as a peer sends it.
 pub(crate) struct Input {
     pub(crate) name: &'static str,
     pub(crate) bytes: Bytes,
     pub(crate) from: From,
 }
 
-/// Who sends it. A typed decoder has a type for each direction.
+/// The sender. A typed decoder has a type for each direction.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum From {
     Client,
@@ -39,7 +39,7 @@ fn small_call() -> String {
     .to_owned()
 }
 
-/// Rows of a table, as a database or an issue tracker gives them.
+/// Rows of a table, as a database or an issue tracker returns them.
 fn structured() -> String {
     let mut rows = String::new();
     for row in 0..50 {

@@ -1,15 +1,15 @@
-//! What forwarding costs: our envelope beside `serde_json::Value` and rmcp's message type, on the
-//! same bytes, in the same run.
+//! The benchmark of forwarding: our envelope beside `serde_json::Value` and rmcp's message type, on
+//! equal bytes in one run.
 //!
-//! Only ratios within one run mean anything, so the contenders take turns and nothing here fails
-//! by the clock.
+//! Run by `cargo xtask bench wire`. Only ratios within one run mean anything, so the contenders
+//! take turns, and no result fails by the clock.
 //!
 //! ```text
 //! cargo xtask bench wire                     print the table
 //! cargo xtask bench wire --write             and put it into docs/benchmarks.md
 //! cargo xtask bench wire --quick             few samples, to see that it runs
 //! cargo xtask bench wire --profile [WORD]    ours alone, for a profiler; messages named so
-//! cargo xtask bench wire --profile texts     what is done to the texts of one small call
+//! cargo xtask bench wire --profile texts     the work on the texts of one small call
 //! cargo xtask bench wire --profile sessions  one small call, client and server in one process
 //! ```
 #![allow(
@@ -31,10 +31,10 @@ use bytes::Bytes;
 use inputs::Input;
 use measure::Effort;
 
-/// One way of doing one thing to a message.
+/// One way to do a task on a message.
 type Work = fn(&Input) -> Bytes;
 
-/// What is done to a message, by each contender.
+/// A task on a message, as each contender does it.
 struct Task {
     name: &'static str,
     works: [Work; 3],
@@ -76,7 +76,7 @@ fn main() {
     }
 }
 
-/// Ours alone, on the messages and tasks whose names hold `word`, or on all.
+/// Runs our contender alone, on the messages and tasks with `word` in their names, or on all.
 fn profile(word: &str) {
     match word {
         "texts" => return call::texts(),
@@ -93,7 +93,7 @@ fn profile(word: &str) {
     }
 }
 
-/// A contender that does less than the others would win unfairly: all must say the same.
+/// Checks that all contenders produce equal results: one that does less would win unfairly.
 fn agree(input: &Input, task: &Task) {
     let said: Vec<serde_json::Value> = task
         .works

@@ -1,10 +1,10 @@
-//! Turns and medians.
+//! The measurement: turns and medians.
 
 use std::{hint::black_box, time::Duration};
 
 use crate::{CONTENDERS, Task, Work, inputs::Input};
 
-/// Turns of each contender, where time is taken.
+/// The turns of each contender in a full run.
 pub(crate) const TURNS: usize = 301;
 
 /// How long to measure.
@@ -16,7 +16,7 @@ pub(crate) struct Effort {
     turn: Duration,
 }
 
-/// What was seen of one task on one input.
+/// The measurements of one task on one input.
 pub(crate) struct Row {
     pub(crate) input: &'static str,
     pub(crate) bytes: usize,
@@ -30,8 +30,8 @@ impl Effort {
     pub(crate) const QUICK: Self = Self { turns: 5, turn: Duration::from_micros(500) };
 }
 
-/// Measures one task on one input. The contenders take turns, so that a machine that is busy for a
-/// moment is busy for all of them; a median does not mind the moment.
+/// Measures one task on one input. The contenders take turns, so that a busy moment of the machine
+/// affects each of them; the median ignores it.
 pub(crate) fn row(input: &Input, task: &Task, effort: Effort) -> Row {
     let counts = task.works.map(|work| messages_per_turn(input, work, effort));
     let mut seen = task.works.map(|_| Vec::with_capacity(effort.turns));
@@ -43,14 +43,14 @@ pub(crate) fn row(input: &Input, task: &Task, effort: Effort) -> Row {
     Row { input: input.name, bytes: input.bytes.len(), task: task.name, medians: seen.map(median) }
 }
 
-/// Some megabytes of one message, one after the other.
+/// Processes some megabytes of one message repeatedly.
 pub(crate) fn repeat(input: &Input, work: Work) {
     for _ in 0..(8 << 20) / input.bytes.len() {
         black_box(work(black_box(input)));
     }
 }
 
-/// How many messages fill a turn; trying it out also warms up.
+/// The number of messages that fill a turn; finding it also warms up.
 fn messages_per_turn(input: &Input, work: Work, effort: Effort) -> u32 {
     let mut count = 1;
     loop {
@@ -70,14 +70,14 @@ fn turn(input: &Input, work: Work, count: u32) -> Duration {
     clock().saturating_sub(start) / count
 }
 
-/// Time this thread has spent on a processor; what others do with it meanwhile does not count.
+/// The CPU time of this thread, which excludes other threads.
 #[cfg(unix)]
 fn clock() -> Duration {
     use nix::time::{ClockId, clock_gettime};
     clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).expect("the system has such a clock").into()
 }
 
-/// Time that has gone by.
+/// The elapsed time.
 #[cfg(not(unix))]
 fn clock() -> Duration {
     static START: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();

@@ -1,4 +1,4 @@
-//! The envelope: spans found, members spliced, everything else copied.
+//! The contender `ours`: finds spans, splices members and copies the rest.
 
 use bytes::Bytes;
 use bytestring::ByteString;
@@ -10,7 +10,7 @@ use switchboard_wire::{
 use crate::inputs::Input;
 
 fn parsed(input: &Input) -> RpcMessage {
-    // The check for UTF-8 is part of the price.
+    // The UTF-8 check is part of the cost.
     let text = ByteString::try_from(input.bytes.clone()).expect("the input is UTF-8");
     match parse(text) {
         Ok(MessageOrBatch::One(message)) => message,

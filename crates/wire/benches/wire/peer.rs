@@ -1,4 +1,4 @@
-//! rmcp's message type, read and written as its transports do.
+//! The contender rmcp: its message type, read and written as its transports do.
 
 use bytes::Bytes;
 use rmcp::model::{
@@ -12,7 +12,7 @@ use crate::inputs::{From, Input};
 const ID: NumberOrString = NumberOrString::Number(977);
 
 fn parsed<T: DeserializeOwned>(input: &Input) -> T {
-    // Its line reader checks for UTF-8 before it decodes.
+    // Its line reader checks UTF-8 before it decodes.
     std::str::from_utf8(&input.bytes).expect("the input is UTF-8");
     serde_json::from_slice(&input.bytes).expect("the input is a message")
 }

@@ -1,4 +1,4 @@
-//! The table, on the terminal and in the documentation.
+//! The table of results, on the terminal and in the documentation.
 
 use std::{fmt::Write, time::Duration};
 
@@ -9,7 +9,7 @@ use crate::{
     measure::{Row, TURNS},
 };
 
-/// Markdown: ratios with ours as 1, and what ours comes to.
+/// Renders Markdown: ratios relative to ours, and the time of ours.
 pub(crate) fn table(rows: &[Row]) -> String {
     let mut out = format!(
         "| message | task | {} | time of ours | throughput of ours |\n|---|---|{}---:|---:|",
@@ -48,7 +48,7 @@ fn throughput(bytes: usize, duration: Duration) -> String {
     format!("{:.0} MB/s", bytes as f64 / duration.as_secs_f64() / 1e6)
 }
 
-/// Puts the table where people look for it.
+/// Writes the table to the documentation.
 pub(crate) fn write(table: &str) {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let page = format!(
@@ -66,7 +66,7 @@ pub(crate) fn write(table: &str) {
     );
     let path = documents().join("benchmarks.md");
     std::fs::create_dir_all(documents()).expect("the folder can be made");
-    // Other benchmarks have headings of their own below.
+    // Other benchmarks have their own headings below.
     let before = std::fs::read_to_string(&path).unwrap_or_default();
     let others = before.find("\n## ").map_or("", |at| &before[at..]);
     std::fs::write(&path, page + others).expect("the page can be written");

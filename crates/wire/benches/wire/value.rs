@@ -1,4 +1,4 @@
-//! A tree of `serde_json::Value`, as most gateways keep a message.
+//! The contender `serde_json::Value`: a tree, as most gateways keep a message.
 
 use bytes::Bytes;
 use serde_json::{Value, json};

@@ -1,4 +1,7 @@
-//! What a caller wants from a server.
+//! The request of one call, before it takes the form of an era: method, parameters, timeout, task handling.
+//!
+//! Used by `core::dispatch` and `gateway::bridge` to build calls, and by `exchange_driver` to send them. It does not
+//! write the message text (`request_text`).
 
 use std::{borrow::Cow, time::Duration};
 
@@ -13,7 +16,7 @@ use crate::{
     meta::method,
 };
 
-/// A request a caller makes, before it is dressed for an era.
+/// A request that a caller makes, before it takes the form of an era.
 #[derive(Debug, Clone)]
 pub struct CallRequest {
     pub(crate) method: Cow<'static, str>,
@@ -24,42 +27,42 @@ pub struct CallRequest {
     pub(crate) tasks: TaskHandling,
 }
 
-/// What to do when a server makes a task of a call.
+/// How to handle a task that a server makes of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TaskHandling {
-    /// Follow it to its end and give its result as the call's.
+    /// Follow the task to its end and return its result as the result of the call.
     #[default]
     Follow,
-    /// Give the task as the result; the caller follows it itself.
+    /// Return the task as the result; the caller follows the task.
     Hand,
 }
 
-/// Something a server wants to know before it answers.
+/// A question of a server, which it wants answered before it answers the call.
 #[derive(Debug, Clone)]
 pub struct InputRequest {
-    /// Names the question among those of its call.
+    /// The key of the question among those of its call.
     pub key: String,
-    /// `elicitation/create`, `sampling/createMessage`, `roots/list`.
+    /// The method: `elicitation/create`, `sampling/createMessage`, `roots/list`.
     pub method: String,
-    /// The details.
+    /// The parameters of the question.
     pub params: Raw,
 }
 
 /// The answer to an [`InputRequest`].
 #[derive(Debug, Clone)]
 pub struct InputResponse {
-    /// Which question.
+    /// The key of the [`InputRequest`].
     pub key: String,
-    /// What the client says; an error is a refusal to say anything.
+    /// The client's answer; an error means that the client refuses to answer.
     pub outcome: Result<Raw, RpcError>,
 }
 
-// === impl Call ===
+// === impl CallRequest ===
 
 impl CallRequest {
-    /// Any method.
+    /// A request of any method.
     ///
-    /// Everything in the parameters that has no meaning between us and the server goes through as it is.
+    /// Members of the parameters that have no meaning between Switchboard and the server stay unchanged.
     pub fn new(method: impl Into<Cow<'static, str>>, params: Option<Raw>) -> Self {
         Self {
             method: method.into(),
@@ -103,7 +106,7 @@ impl CallRequest {
         self
     }
 
-    /// Gives up after the timeout, progress or not.
+    /// Gives up after the timeout, even if progress arrives.
     #[must_use]
     pub fn with_fixed_timeout(mut self) -> Self {
         self.extend_on_progress = false;
@@ -118,7 +121,7 @@ impl CallRequest {
         self
     }
 
-    /// Names another client as the one behind this call, where the era says so with each call.
+    /// Names another client behind this call, in eras that name the client with each call.
     #[must_use]
     pub fn with_client_info(mut self, info: Raw) -> Self {
         self.extras.client_info = Some(info);
@@ -132,14 +135,14 @@ impl CallRequest {
         self
     }
 
-    /// What to do when the server makes a task of it.
+    /// Sets how to handle a task, should the server turn the call into one.
     #[must_use]
     pub fn with_task_handling(mut self, tasks: TaskHandling) -> Self {
         self.tasks = tasks;
         self
     }
 
-    /// Asks a 2025-11-25 server to make a task of it, with this `task` member.
+    /// Asks a 2025-11-25 server to run the call as a task, with this `task` member.
     #[must_use]
     pub fn as_task(mut self, task: Raw) -> Self {
         self.extras.task = Some(task);
@@ -151,19 +154,19 @@ impl CallRequest {
         &self.method
     }
 
-    /// The tool's name, if this calls one.
+    /// The name of the tool; `None` unless the method is `tools/call`.
     pub(crate) fn tool_name(&self) -> Option<String> {
         (self.method() == method::TOOLS_CALL)
             .then(|| self.params.as_ref()?.get("name").ok()??.to_text())
             .flatten()
     }
 
-    /// Whether the protocol lets a server ask something back before it answers this.
+    /// Whether the protocol lets a server ask questions before it answers this method.
     pub(crate) fn can_ask(&self) -> bool {
         can_ask(&self.method)
     }
 
-    /// The same call again, with answers to what was asked and the state that came with it.
+    /// Repeats the call with answers to the server's questions and the `requestState` that came with them.
     pub(crate) fn with_answers(&self, state: Option<Raw>, answers: &[InputResponse]) -> Self {
         let mut call = self.clone();
         call.extras.request_state = state;
@@ -235,7 +238,7 @@ impl InputRequest {
         InputResponse { key: self.key.clone(), outcome: Ok(result) }
     }
 
-    /// Refuses to answer: an elicitation is cancelled, anything else fails with `reason`.
+    /// Refuses to answer: an elicitation is cancelled, other questions fail with `reason`.
     pub fn refuse(&self, reason: &str) -> InputResponse {
         let outcome = match self.method.as_str() {
             method::ELICIT => unanswered_outcome(&self.method),
@@ -244,7 +247,7 @@ impl InputRequest {
         InputResponse { key: self.key.clone(), outcome }
     }
 
-    /// Refuses a request that this client does not know, or has no capability for.
+    /// Refuses a question that this client does not know, or has no capability for.
     pub fn refuse_method(&self) -> InputResponse {
         InputResponse { key: self.key.clone(), outcome: Err(method_not_found(&self.method)) }
     }

@@ -1,4 +1,7 @@
-//! How a session's messages leave and where answers come in: a link, or HTTP requests.
+//! The channel of a client session to its server: a link, or Streamable HTTP.
+//!
+//! Used by `session` and the modules that send its messages. It does not receive: a link's messages
+//! come through `connect`, HTTP answers through `request_stream`.
 
 use bytestring::ByteString;
 use http::HeaderMap;
@@ -7,30 +10,30 @@ use super::{http_channel::HttpChannel, server_facts::ServerFacts};
 use crate::{Error, link::LinkWriter};
 use switchboard_process::Process;
 
-/// The way to the server.
+/// The channel to the server.
 #[derive(Debug)]
 pub(crate) enum ServerChannel {
-    /// One stream of messages each way.
+    /// One stream of messages in each direction.
     Link(LinkChannel),
-    /// A request for each message.
+    /// One HTTP request for each message.
     Http(HttpChannel),
 }
 
-/// A link, and the process behind it where there is one.
+/// A link, and the server's process if Switchboard started one.
 #[derive(Debug)]
 pub(crate) struct LinkChannel {
     pub(crate) writer: LinkWriter,
     pub(crate) process: Option<Process>,
 }
 
-// === impl Channel ===
+// === impl ServerChannel ===
 
 impl ServerChannel {
     pub(crate) fn is_http(&self) -> bool {
         matches!(self, Self::Http(_))
     }
 
-    /// Sends a message that has no answer.
+    /// Sends a notification or an answer, and waits until it is sent.
     pub(crate) async fn send(
         &self,
         text: ByteString,
@@ -42,7 +45,7 @@ impl ServerChannel {
         }
     }
 
-    /// The same, from where nothing can be waited for.
+    /// Queues a notification or an answer without waiting, for callers that are not async.
     pub(crate) fn try_send(&self, text: ByteString) -> Result<(), Error> {
         match self {
             Self::Link(link) => link.writer.try_send(text),
@@ -50,7 +53,7 @@ impl ServerChannel {
         }
     }
 
-    /// The same for a request whose answer nobody waits for, with the headers it needs.
+    /// Queues a request with its headers. Its answer is ignored.
     pub(crate) fn try_send_with(&self, text: ByteString, headers: HeaderMap) {
         let sent = match self {
             Self::Link(link) => link.writer.try_send(text),

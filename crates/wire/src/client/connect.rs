@@ -1,4 +1,8 @@
-//! From a target to a greeted session.
+//! Connecting: opens the transport of a `ServerTarget`, starts the session's tasks and greets the
+//! server.
+//!
+//! Used by `Client::connect` only. It does not decide the era (`handshake`) and does not reconnect
+//! (`core::connection`).
 
 use std::sync::Arc;
 
@@ -22,14 +26,15 @@ use crate::{
 use switchboard_process as process;
 use switchboard_process::Process;
 
-/// A session whose tasks run, not yet greeted.
+/// A session with running tasks that has not greeted its server yet.
 struct StartedSession {
     session: Arc<ClientSession>,
     inbox: ServerInbox,
     tasks: TaskTracker,
 }
 
-/// Connects, until `given_up`: then it ends what it has begun, and fails.
+/// Connects to `target`. When `given_up` is cancelled, it stops the tasks and the process it
+/// started, and fails.
 pub(super) async fn connect(
     target: ServerTarget,
     options: ClientOptions,
@@ -59,7 +64,7 @@ pub(super) async fn connect(
     Ok((client, opened.inbox))
 }
 
-/// What `connecting` comes to, unless it is given up first.
+/// The output of `connecting`, or an error if the connection is given up first.
 async fn run_unless_cancelled<T>(
     given_up: &CancellationToken,
     connecting: impl Future<Output = T>,
@@ -89,7 +94,7 @@ impl StartedSession {
         }
     }
 
-    /// Why it ended: a process that died says more than the pipe it left behind.
+    /// Why the session ended. The exit of a process explains more than its closed pipe.
     async fn cause(&self, error: Error) -> Error {
         match (&self.session.channel, &error) {
             (ServerChannel::Link(LinkChannel { process: Some(process), .. }), Error::Closed) => {
@@ -112,7 +117,7 @@ impl StartedSession {
     }
 }
 
-/// What became of a process that closed its output.
+/// The exit status of a process that closed its output, as an error.
 async fn exit_error(process: &Process) -> Error {
     const EXIT_TIMEOUT: std::time::Duration = std::time::Duration::from_millis(500);
     match tokio::time::timeout(EXIT_TIMEOUT, process.wait_exit()).await {
@@ -129,7 +134,7 @@ async fn stdio_session(
 ) -> Result<StartedSession, Error> {
     let opened = spawn(&stdio, options.clone(), given_up).await?;
     match opened.greet(known, given_up).await {
-        // Some servers die of a question they do not know. Ask the old way.
+        // Some servers exit on the unknown method `server/discover`; greet them with `initialize`.
         Err(Error::Exited { .. } | Error::Io { .. }) if may_be_legacy(&options, known) => {
             let legacy = Some(Version::LATEST_LEGACY);
             spawn(&stdio, options, given_up).await?.greet(legacy, given_up).await
@@ -138,13 +143,14 @@ async fn stdio_session(
     }
 }
 
-/// Whether the first greeting was one that only a modern server understands.
+/// Whether the first greeting was `server/discover`, which only a modern server understands.
 fn may_be_legacy(options: &ClientOptions, known: Option<Version>) -> bool {
     options.greeting == super::VersionNegotiation::Probe
         && known.is_none_or(|version| version.era() == crate::Era::Modern)
 }
 
-/// Not given up half-way: a process that was begun is waited for, so that it can be stopped.
+/// Starts the process. It is not cancelled half-way, so that a process that has begun can be
+/// stopped.
 async fn spawn(
     stdio: &StdioTarget,
     options: ClientOptions,
@@ -174,7 +180,7 @@ fn link_session(
     StartedSession { session, inbox, tasks }
 }
 
-/// Sorts what comes in until nothing does.
+/// Routes the messages of a link until the link ends.
 async fn read_link(session: Arc<ClientSession>, mut reader: LinkReader) {
     let closing = session.closing.clone();
     let reading = async {
@@ -263,7 +269,7 @@ async fn sse_session(
     let connecting = sse::connect_sse(&target.pool, &target.url, &target.options);
     let (writer, reader) = run_unless_cancelled(given_up, connecting).await??;
     let opened = link_session(options, link::sse_link(writer, reader), None, given_up);
-    // The transport is older than anything there is to probe for.
+    // HTTP+SSE is older than the modern era, so there is no era to probe.
     let legacy = Some(Version::LATEST_LEGACY);
     opened.greet(legacy, given_up).await
 }

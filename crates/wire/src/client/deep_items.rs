@@ -1,5 +1,6 @@
-//! A page of a list in which an item is nested too deeply to be read: that item is taken out, and the others are used.
-//! Lists use it; any other answer that is nested too deeply fails as a whole.
+//! Removal of list items that are nested too deeply to be parsed, so that the rest of the page can be used.
+//!
+//! Used by `lists`. Any other answer that is nested too deeply fails as a whole.
 
 use std::ops::Range;
 
@@ -9,7 +10,7 @@ use crate::{
     json::{MAX_JSON_DEPTH, Raw},
 };
 
-/// Where items stand: in a list, in the result, in the message.
+/// The depth at which items begin: inside a list, inside the result, inside the message.
 const ITEM_DEPTH: usize = 4;
 
 /// A page without the items that are nested too deeply. `null` stands in their place.
@@ -18,7 +19,7 @@ pub(super) struct ShallowPage {
     pub(super) excluded: Vec<ExcludedItem>,
 }
 
-/// Takes out what is nested too deeply; `None` if the answer cannot be read without it either.
+/// Replaces items that are nested too deeply with `null`. Returns `None` if the page is unreadable without them, too.
 pub(super) fn remove_deep_items(malformed: &MalformedMessage) -> Option<ShallowPage> {
     let text: &str = malformed.too_deep.as_ref()?;
     let mut shallow = String::new();
@@ -69,7 +70,7 @@ fn deep_items(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// The `name` of an item.
+/// The `name` member of an item.
 fn name_of(item: &str) -> Option<String> {
     let mut depth = 0_usize;
     let mut strings = Vec::new();
@@ -94,7 +95,7 @@ fn name_of(item: &str) -> Option<String> {
     strings.into_iter().find_map(value).map(|(name, _)| name)
 }
 
-/// Where the string ends that begins here.
+/// The index of the closing quote of the string that begins here.
 fn closing_quote(bytes: &[u8]) -> Option<usize> {
     let mut at = 0;
     loop {
@@ -106,7 +107,7 @@ fn closing_quote(bytes: &[u8]) -> Option<usize> {
     }
 }
 
-/// The brackets and opening quotes of a text, with their places; what stands in strings is passed over.
+/// The brackets and opening quotes of a text, with their positions. The contents of strings are skipped.
 struct StructuralBytes<'a> {
     bytes: &'a [u8],
     at: usize,

@@ -1,4 +1,7 @@
-//! Forms a server wants filled in.
+//! Answers to form elicitations: the schema's defaults, and the `accept` result.
+//!
+//! Used by the test programs, which answer without a person. It shows no form (`cli::ask`) and
+//! validates no content.
 
 use serde_json::{Map, Value};
 

@@ -1,4 +1,6 @@
-//! One call, as its caller sees it: the same in either era.
+//! One running call as its caller sees it: events, questions and the result, equal in both eras.
+//!
+//! Used by `core::dispatch`, which polls it. It does not send or receive: `exchange_driver` does, polled from here.
 
 use std::{
     future::poll_fn,
@@ -15,9 +17,9 @@ use super::{
     call_request::{CallRequest, InputRequest, InputResponse},
     exchange_driver::{DriveOutcome, ExchangeDriver, QuestionBatch, SharedExchange},
 };
-use crate::{Error, envelope::Notification, json::Raw, placed};
+use crate::{Error, envelope::Notification, json::Raw};
 
-/// What happens to a call.
+/// An event of a call.
 #[derive(Debug)]
 pub enum ExchangeEvent {
     /// The parameters of a progress notification.
@@ -26,23 +28,22 @@ pub enum ExchangeEvent {
     Log(Raw),
     /// Another notification that belongs to the call.
     Notification(Notification),
-    /// The state of the task the server made of the call, each time it changes.
+    /// The state of the task that the server made of the call, each time the state changes.
     Task(Raw),
-    /// The server wants to know something first: [`Exchange::answer`] it, or put the call away
-    /// with [`Exchange::suspend`]. There may be no questions; then the server only wants to be
-    /// called again.
+    /// The server asks questions: answer them with [`Exchange::answer`], or put the call away with
+    /// [`Exchange::suspend`]. The list may be empty; then the server only wants the call again.
     NeedsInput(Vec<InputRequest>),
-    /// The server takes back a question.
+    /// The server withdraws a question.
     Withdrawn {
-        /// Which.
+        /// The key of the question.
         key: String,
     },
-    /// The result. Nothing comes after it.
+    /// The result, which is the last event.
     Done(Raw),
 }
 
-/// A call under way. It makes progress only while [`Exchange::next`] is polled; dropped before it is
-/// done, it is cancelled at the server.
+/// A running call. It makes progress only while [`Exchange::next`] is polled. Dropping it before its end cancels it
+/// at the server.
 pub struct Exchange {
     client: Client,
     underway: Arc<SharedExchange>,
@@ -53,33 +54,33 @@ pub struct Exchange {
 
 struct RunningDriver {
     driver: Pin<Box<dyn Future<Output = Result<DriveOutcome, Error>> + Send>>,
-    /// How the driver ended, while something it said before is still to be given.
+    /// The driver's outcome, held back while earlier output of the driver is still unread.
     outcome: Option<Result<DriveOutcome, Error>>,
 }
 
-/// What the driver says while it runs.
+/// Output of the driver while it runs.
 pub(crate) enum DriverOutput {
     Event(ExchangeEvent),
     Ask(QuestionBatch),
 }
 
-/// Whether the server waits for an answer, and how it is to be given.
+/// Whether the server waits for an answer, and how to send it.
 enum PendingInput {
     No,
-    /// The call is still under way.
+    /// The call is still running.
     Parked(oneshot::Sender<Vec<InputResponse>>),
-    /// The call has ended and is to be made again, with this state.
+    /// The call has ended; it is to be repeated with this state.
     Again(Option<Raw>),
 }
 
-/// A call put away until its questions are answered.
+/// A call that is put away until its questions are answered.
 pub enum SuspendedExchange {
-    /// Make the call again with this state, word for word.
+    /// Repeat the call with this state, unchanged.
     Again {
-        /// What the server wants to see again.
+        /// The `requestState` of the server.
         state: Option<Raw>,
     },
-    /// The call itself, waiting. Its result, should it come, is kept.
+    /// The exchange, still waiting. It keeps its result if one arrives.
     Parked(Box<Exchange>),
 }
 
@@ -90,11 +91,11 @@ impl Exchange {
         let deadline = call.timeout.map(|timeout| (Instant::now() + timeout, timeout));
         let underway = SharedExchange::new(call);
         let driver = ExchangeDriver::new(client.session().clone(), underway.clone());
-        let running = RunningDriver { driver: placed(|| driver.run()), outcome: None };
+        let running = RunningDriver { driver: Box::pin(driver.run()), outcome: None };
         Self { client, underway, running: Some(running), asking: PendingInput::No, deadline }
     }
 
-    /// What happens next. Safe to cancel. An error is final.
+    /// Returns the next event. Cancel-safe. An error is final.
     pub async fn next(&mut self) -> Result<ExchangeEvent, Error> {
         let emitted = match self.deadline.filter(|_| !self.is_parked()) {
             None => self.advance().await,
@@ -109,7 +110,7 @@ impl Exchange {
         Ok(self.apply_output(emitted?))
     }
 
-    /// The result, with everything on the way ignored. A question is an error.
+    /// Waits for the result and ignores other events. A question is an error.
     pub async fn result(mut self) -> Result<Raw, Error> {
         loop {
             match self.next().await? {
@@ -125,11 +126,11 @@ impl Exchange {
         }
     }
 
-    /// Answers the questions of the last [`ExchangeEvent::NeedsInput`]; [`Exchange::next`] goes on.
+    /// Answers the questions of the last [`ExchangeEvent::NeedsInput`]; [`Exchange::next`] continues.
     pub fn answer(&mut self, answers: Vec<InputResponse>) {
         match std::mem::replace(&mut self.asking, PendingInput::No) {
             PendingInput::No => {}
-            // If the call has ended meanwhile, its end is what comes next.
+            // If the call has ended meanwhile, `next` returns its end.
             PendingInput::Parked(reply) => drop(reply.send(answers)),
             PendingInput::Again(state) => {
                 let call = self.underway.call.with_answers(state, &answers);
@@ -139,7 +140,7 @@ impl Exchange {
         self.restart_deadline();
     }
 
-    /// Puts the call away. `None` if the server is not waiting for an answer.
+    /// Puts the call away. Returns `None` if the server is not waiting for an answer.
     pub fn suspend(mut self) -> Option<SuspendedExchange> {
         match std::mem::replace(&mut self.asking, PendingInput::No) {
             PendingInput::No => None,
@@ -151,8 +152,8 @@ impl Exchange {
         }
     }
 
-    /// Whether the server waits for an answer while the call goes on. Then [`Exchange::next`] may be polled
-    /// meanwhile: the call may still say something, end, or take its questions back.
+    /// Whether the server waits for an answer while the call continues. Then [`Exchange::next`] may be polled
+    /// meanwhile: it may return other events, the end of the call, or the withdrawal of the questions.
     pub fn is_parked(&self) -> bool {
         matches!(self.asking, PendingInput::Parked(_))
     }
@@ -197,10 +198,10 @@ impl Exchange {
     }
 }
 
-// === impl Running ===
+// === impl RunningDriver ===
 
 impl RunningDriver {
-    /// What the driver says next; its end comes after everything else.
+    /// Polls the driver and returns its next output. Its outcome comes after all other output.
     fn poll(
         &mut self,
         underway: &SharedExchange,
@@ -224,7 +225,7 @@ impl RunningDriver {
 // === impl SuspendedExchange ===
 
 impl SuspendedExchange {
-    /// What the server wants to see again, where the call has ended and is to be made again.
+    /// The `requestState` of a call that has ended and is to be repeated.
     pub fn into_state(self) -> Option<Raw> {
         match self {
             Self::Again { state } => state,

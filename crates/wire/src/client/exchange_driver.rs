@@ -1,8 +1,8 @@
-//! What it takes to bring one call to its end.
+//! The driver of one call: sequential code that runs the call to its end.
 //!
-//! Plain sequential code, polled by the exchange that owns it: dress the request, send it, pass on
-//! what arrives, ask what is asked, follow tasks. Sent again only where the server said that it did
-//! not run: its session had expired, or headers and body disagreed.
+//! Used by `exchange`, which owns and polls it. It writes and sends the request, passes events on, relays questions
+//! and follows tasks (`tasks`). It repeats a request only if the server did not run it: the session had expired, or
+//! headers and body disagreed.
 
 use std::{
     collections::VecDeque,
@@ -29,28 +29,28 @@ use crate::{
     meta::method,
 };
 
-/// How a run ends.
+/// The outcome of a call.
 pub(crate) enum DriveOutcome {
     Done(Raw),
-    /// Modern: to be made again, with answers and this state.
+    /// Modern: the call is to be repeated, with answers and this state.
     NeedsInput {
         questions: Vec<InputRequest>,
         state: Option<Raw>,
     },
 }
 
-/// Questions, and the way their answers come back. Without one the call is to be made again.
+/// Questions, and the sender for their answers. Without a sender, the call is to be repeated.
 pub(crate) struct QuestionBatch {
     pub(crate) questions: Vec<InputRequest>,
     pub(crate) reply: Option<oneshot::Sender<Vec<InputResponse>>>,
     pub(crate) state: Option<Raw>,
 }
 
-/// What an exchange and its driver share.
+/// State that an exchange shares with its driver.
 pub(crate) struct SharedExchange {
     pub(crate) call: CallRequest,
-    /// What the driver has said and the exchange has not taken yet. The exchange looks each time it has polled the
-    /// driver, so nobody has to be woken.
+    /// Output of the driver that the exchange has not taken yet. The exchange checks it after each poll of the
+    /// driver, so no waker is needed.
     said: Mutex<Option<DriverOutput>>,
 }
 
@@ -58,23 +58,23 @@ pub(crate) struct SharedExchange {
 pub(crate) struct ExchangeDriver {
     pub(crate) session: Arc<ClientSession>,
     underway: Arc<SharedExchange>,
-    /// The call's extras, where they are not the caller's own.
+    /// The extras of the request, where they differ from the caller's.
     extras: Option<Box<RequestExtras>>,
-    /// Questions that came while another was being answered.
+    /// Questions that arrived while another question was being answered.
     backlog: VecDeque<Request>,
 }
 
-/// One try's end.
+/// The outcome of one attempt.
 enum AttemptOutcome {
     Answered(RequestStream, Response),
     Expired,
 }
 
-/// What asking came to.
+/// The outcome of a question.
 pub(crate) enum AskOutcome {
     Answered(Vec<InputResponse>),
     Withdrawn,
-    /// The call was answered while its question was still open.
+    /// The call's answer arrived while the question was still open.
     Overtaken(Response),
 }
 
@@ -98,12 +98,12 @@ impl SharedExchange {
         Arc::new(Self { call, said: Mutex::new(None) })
     }
 
-    /// What was said last, if it was not taken before.
+    /// Takes the driver's last output, if the exchange has not taken it yet.
     pub(crate) fn take_output(&self) -> Option<DriverOutput> {
         self.lock_output().take()
     }
 
-    /// Says something, once what was said before is taken.
+    /// Emits output, as soon as the exchange has taken the previous output.
     async fn emit(&self, emitted: DriverOutput) {
         let mut emitted = Some(emitted);
         poll_fn(|_| {
@@ -122,7 +122,7 @@ impl SharedExchange {
     }
 }
 
-// === impl Driver ===
+// === impl ExchangeDriver ===
 
 impl ExchangeDriver {
     pub(crate) fn new(session: Arc<ClientSession>, underway: Arc<SharedExchange>) -> Self {
@@ -162,7 +162,7 @@ impl ExchangeDriver {
         }
     }
 
-    /// Learns what has to be known of a tool before it can be called.
+    /// Lists the server's tools if the call needs facts about its tool: header parameters, required tasks.
     async fn prepare_tool(&mut self) -> Result<(), Error> {
         if !self.session.wants_tools_first() {
             return Ok(());
@@ -203,7 +203,7 @@ impl ExchangeDriver {
             && matches!(response.outcome(), ResponseOutcome::Error(error) if error.code == code::HEADER_MISMATCH)
     }
 
-    /// Passes on what arrives until the answer does.
+    /// Passes messages on until the answer arrives.
     pub(crate) async fn follow(&mut self, stream: &mut RequestStream) -> Result<Response, Error> {
         loop {
             let request = match self.backlog.pop_front() {
@@ -227,7 +227,7 @@ impl ExchangeDriver {
         }
     }
 
-    /// A question that was taken back before anybody was asked.
+    /// Drops a question that the server withdrew before the caller was asked.
     fn forget(&mut self, id: &Id) {
         self.backlog.retain(|request| request.id() != *id);
     }
@@ -246,7 +246,7 @@ impl ExchangeDriver {
         self.underway.emit(DriverOutput::Event(event)).await;
     }
 
-    /// A legacy server's request: asked, and the answer sent back.
+    /// Asks the caller the question of a legacy server, and sends the answer back.
     pub(crate) async fn relay_question(
         &mut self,
         stream: &mut RequestStream,
@@ -271,8 +271,8 @@ impl ExchangeDriver {
         }
     }
 
-    /// Asks and waits. What arrives meanwhile on `stream` is looked at, since it may make the
-    /// question moot.
+    /// Asks the caller and waits. Messages that arrive on `stream` meanwhile are read, since they may end the call or
+    /// withdraw the question.
     pub(crate) async fn ask(
         &mut self,
         questions: Vec<InputRequest>,
@@ -301,13 +301,13 @@ impl ExchangeDriver {
                     return Ok(AskOutcome::Withdrawn);
                 }
                 StreamItem::Mail(CallArrival::Withdrawn(id)) => self.forget(&id),
-                // While a person thinks, progress is of no use.
+                // The caller does not read progress while a question is open.
                 StreamItem::Mail(_) => {}
             }
         }
     }
 
-    /// What the answer means.
+    /// Turns the server's answer into the outcome of the call.
     async fn judge(
         mut self,
         stream: RequestStream,

@@ -1,9 +1,10 @@
-//! Finding out which era a server lives in, and shaking hands where hands are shaken.
+//! Era detection and handshake of a client session.
 //!
-//! A modern server answers `server/discover`. A legacy one answers anything else: an error of its
-//! own invention, an empty object, nothing at all, or by dying. So the probe goes first; silence
-//! past a few seconds sends `initialize` after it on the same channel, and whichever answer comes
-//! first decides.
+//! Used by `connect`; `exchange_driver`, `request` and `listen` renew an expired session with it. A
+//! modern server answers `server/discover`. A legacy server answers with an error, with an empty
+//! object, not at all, or exits. So the probe goes first; after a few seconds of silence
+//! `initialize` follows on that channel, and the first useful answer decides. It does not open the
+//! transport (`connect`).
 
 use std::sync::Arc;
 
@@ -23,11 +24,11 @@ use crate::{
     meta::{self, method},
 };
 
-/// What the answer to the probe means.
+/// The meaning of the answer to `server/discover`.
 enum ProbeOutcome {
     Modern(Box<ServerFacts>),
     Legacy,
-    /// Refused, though among what it offers is a modern version that we speak.
+    /// The server refused our version, but offers another modern version that we support.
     Again {
         version: Version,
         offered: Vec<String>,
@@ -35,7 +36,7 @@ enum ProbeOutcome {
 }
 
 impl ClientSession {
-    /// Greets the server. `known` is how it was reached before.
+    /// Greets the server. `known` is the version of the last connection to it.
     pub(crate) async fn greet(self: &Arc<Self>, known: Option<Version>) -> Result<(), Error> {
         match (self.options.greeting, known.map(Version::era)) {
             (VersionNegotiation::Only(version), _) if version.era() == Era::Legacy => {
@@ -45,7 +46,7 @@ impl ClientSession {
                 Era::Modern => Ok(()),
                 Era::Legacy => Err(Error::NoCommonVersion { offered: Vec::new() }),
             },
-            // What was true last time is tried first; if it is no longer, everything is.
+            // The era of the last connection is tried first. If it fails, the other era is probed.
             (VersionNegotiation::Probe, Some(Era::Legacy)) => {
                 match self.initialize(Version::LATEST_LEGACY).await {
                     Err(Error::Rpc(_)) => self.probe().await,
@@ -71,8 +72,8 @@ impl ClientSession {
         }
     }
 
-    /// The probe has not been answered yet: greet the old way too. Where both are answered at once
-    /// the newer one counts, and a refusal of one leaves the other to be heard.
+    /// Sends `initialize` too, because the probe has no answer yet. If both answers arrive
+    /// together, the modern one counts; if one greeting is refused, the other is still awaited.
     async fn race(
         self: &Arc<Self>,
         mut discovering: std::pin::Pin<Box<impl Future<Output = Result<Era, Error>>>>,
@@ -94,10 +95,10 @@ impl ClientSession {
         }
     }
 
-    /// Asks which era the server lives in; of a modern one the facts are kept.
+    /// Sends `server/discover` and returns the era. Stores the facts of a modern server.
     async fn discover(self: &Arc<Self>) -> Result<Era, Error> {
         let mut judged = self.ask_discover(Version::LATEST).await?;
-        // Once is no answer yet: another replica may have refused.
+        // One refusal proves nothing: another replica of the server may have sent it.
         if let ProbeOutcome::Again { version, .. } = judged {
             judged = self.ask_discover(version).await?;
         }
@@ -147,7 +148,7 @@ impl ClientSession {
     /// The handshake of the legacy era.
     pub(crate) async fn initialize(self: &Arc<Self>, version: Version) -> Result<(), Error> {
         let facts = match self.try_initialize(version).await {
-            // Some servers name what they speak instead of offering it.
+            // Some servers name their versions in an error instead of offering one.
             Err(Error::Rpc(error)) => match offered_legacy(&error, version) {
                 Some(other) => self.try_initialize(other).await?,
                 None => return Err(Error::Rpc(error)),
@@ -184,8 +185,8 @@ impl ClientSession {
         }
     }
 
-    /// Begins a new legacy session in the place of an expired one, once for all who noticed, and
-    /// asks again for what the old one had been asked.
+    /// Starts a new legacy session in place of an expired one, once for all calls that noticed, and
+    /// repeats its subscriptions and log level.
     pub(crate) async fn renew(self: &Arc<Self>, expired: u64) -> Result<(), Error> {
         let ServerChannel::Http(http) = &self.channel else {
             return Err(Error::Closed);
@@ -218,7 +219,7 @@ impl ClientSession {
         }
     }
 
-    /// A request that does not start a new session when this one is over.
+    /// Sends a request that does not renew an expired session.
     async fn plain_request(self: &Arc<Self>, asked: &str, params: &Raw) -> Result<(), Error> {
         let out = self.prepare(asked, Some(params), &RequestExtras::default())?;
         match self.open(out).await? {
@@ -243,7 +244,7 @@ fn judge(response: &Response) -> Result<ProbeOutcome, Error> {
 }
 
 fn judge_result(result: &Raw) -> Result<ProbeOutcome, Error> {
-    // `{}` and the like: answered by something that answers everything.
+    // `{}` and similar results come from servers that answer every method.
     let Some(mut discovered) = ServerFacts::from_discover(result) else {
         return Ok(ProbeOutcome::Legacy);
     };
@@ -256,7 +257,7 @@ fn judge_result(result: &Raw) -> Result<ProbeOutcome, Error> {
     }
 }
 
-/// Errors only a modern server gives. Anything else is a legacy server's surprise.
+/// Recognises errors that only modern servers send. Any other error counts as a legacy server's.
 fn judge_refusal(error: &RpcError) -> Result<ProbeOutcome, Error> {
     let offered = offered_versions(error);
     if error.code != code::UNSUPPORTED_VERSION || offered.is_empty() {
@@ -275,7 +276,7 @@ fn legacy_or_nothing(offered: Vec<String>) -> Result<ProbeOutcome, Error> {
     }
 }
 
-/// Failures of the probe that still leave the old way open.
+/// Recognises failures of the probe after which `initialize` is still worth sending.
 fn judge_error(error: Error) -> Result<ProbeOutcome, Error> {
     match error {
         Error::Status { status, .. } if status < 500 && status != 429 => Ok(ProbeOutcome::Legacy),

@@ -1,8 +1,8 @@
-//! What a modern request says in HTTP headers besides its body.
+//! HTTP headers of a modern request: method, name, and the arguments that a tool's schema maps to headers.
 //!
-//! The method, the name and, where a tool's schema asks for it, single arguments are mirrored so
-//! that load balancers can route without reading bodies. A tool whose annotations break the rules
-//! cannot be called safely and is left out, alone.
+//! Used by `request`, `handshake` and `lists`. The headers repeat parts of the body so that load balancers can
+//! route without reading bodies. A tool with header annotations that break the rules is left out of the list; the other
+//! tools stay. It does not check the headers of incoming requests (`gateway::face::streamable::mirrored`).
 
 use std::collections::HashSet;
 
@@ -21,10 +21,10 @@ pub(crate) const PROTOCOL_VERSION_HEADER: HeaderName =
 const METHOD_HEADER: HeaderName = HeaderName::from_static("mcp-method");
 const NAME_HEADER: HeaderName = HeaderName::from_static("mcp-name");
 const HEADER_ANNOTATION: &str = "x-mcp-header";
-/// Schemas nested deeper hide nothing a header could be made of.
+/// The deepest schema level that is searched for header annotations.
 const MAX_SCHEMA_DEPTH: usize = 64;
 
-/// An argument that travels in a header as well.
+/// An argument that is also sent in a header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct HeaderParam {
     header: HeaderName,
@@ -44,7 +44,7 @@ pub(crate) fn standard_headers(version: Version, asked: &str, params: Option<&Ra
     headers
 }
 
-/// What a request is about, in one word.
+/// The value of the name header: the tool or prompt name, the resource URI, or the task id.
 fn request_name(asked: &str, params: Option<&Raw>) -> Option<String> {
     let key = match asked {
         method::TOOLS_CALL | method::PROMPTS_GET => "name",
@@ -77,15 +77,15 @@ pub(crate) fn add_params(
     Ok(())
 }
 
-/// One step of a JSON pointer.
+/// Escapes one step of a JSON pointer.
 fn pointer_step(key: &str) -> String {
     format!("/{}", key.replace('~', "~0").replace('/', "~1"))
 }
 
-/// An object or a list, which has no text that a header could carry.
+/// The value is an object or a list and has no header text.
 struct NoHeaderText;
 
-/// A scalar as header text, whatever type its schema names: the server judges that. `null` has no header.
+/// Converts a scalar to header text. The server checks its type against the schema. `null` has no header.
 fn header_text(value: &Raw) -> Result<Option<String>, NoHeaderText> {
     match value.kind() {
         JsonKind::Null => Ok(None),
@@ -106,7 +106,7 @@ fn whole_number(text: &str) -> Option<String> {
     (number.fract() == 0.0 && number.abs() < 9e15).then(|| format!("{number:.0}"))
 }
 
-/// Plain where HTTP can carry it as it is, in Base64 between markers elsewhere.
+/// Encodes a header value: as it is where HTTP allows it, else in Base64 between markers.
 fn encode(text: &str) -> HeaderValue {
     let visible = text.bytes().all(|byte| matches!(byte, b'\t' | b' '..=b'~'));
     let padded = text.trim_matches([' ', '\t']).len() != text.len();
@@ -117,12 +117,12 @@ fn encode(text: &str) -> HeaderValue {
     HeaderValue::try_from(sent).unwrap_or(HeaderValue::from_static(""))
 }
 
-/// The header annotations of a tool, or why they cannot be followed.
+/// Reads the header annotations of a tool. The error says which rule they break.
 pub(crate) fn header_annotations(tool: &Raw) -> Result<Vec<HeaderParam>, String> {
     let Ok(Some(schema)) = tool.get("inputSchema") else {
         return Ok(Vec::new());
     };
-    // Most tools have none, and their schemas need not be decoded.
+    // Most tools have no annotations, and their schemas need not be decoded.
     if memchr::memmem::find(schema.as_str().as_bytes(), HEADER_ANNOTATION.as_bytes()).is_none() {
         return Ok(Vec::new());
     }
@@ -138,7 +138,7 @@ struct AnnotationWalk {
     names: HashSet<HeaderName>,
 }
 
-/// Whether a place in a schema is reached through `properties` alone.
+/// Whether a position in a schema is reached through `properties` alone.
 #[derive(Clone, Copy, PartialEq)]
 enum SchemaReach {
     Static,
@@ -181,7 +181,7 @@ impl AnnotationWalk {
     ) -> Result<(), String> {
         match (key, value) {
             (HEADER_ANNOTATION, _) => self.annotation(value, schema, path, reach),
-            // Data, not schemas.
+            // These members hold data, not schemas.
             ("const" | "default" | "enum" | "example" | "examples", _) => Ok(()),
             ("properties", Value::Object(properties)) => {
                 for (name, property) in properties {
@@ -191,7 +191,7 @@ impl AnnotationWalk {
                 }
                 Ok(())
             }
-            // Names of the author's choosing lead to schemas here too.
+            // The keys of these members are names that the author chose; their values are schemas.
             (
                 "$defs" | "definitions" | "patternProperties" | "dependentSchemas",
                 Value::Object(map),

@@ -1,7 +1,8 @@
-//! Streamable HTTP as a session's channel: a POST for each message, answers on its own response.
+//! Streamable HTTP as the channel of a client session: a POST for each message, answered on its own response.
 //!
-//! Legacy servers may also keep a session (an id that travels in a header and can expire) and
-//! speak on a stream that is opened with GET. Modern ones do neither.
+//! Used by `channel`, `request_stream` and `listen`. Legacy servers may also keep a session (an id in a header that
+//! can expire) and send messages on a stream opened with GET; modern servers do neither. It does not reopen the GET
+//! stream (`listen`) and knows no credentials (`http::credentials`).
 
 use std::{
     collections::VecDeque,
@@ -29,12 +30,12 @@ use crate::{
 };
 
 const SESSION_ID_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
-/// Messages nobody waits for that may wait to be sent.
+/// The most messages without an awaited answer that may wait to be sent.
 const MAX_BACKGROUND_MESSAGES: usize = 64;
-/// How long a request whose caller has gone may take to be answered before it is taken back. A server that answers
-/// with a stream has answered by then; one that answers in one piece has at least read the request.
+/// How long the POST of an abandoned call may wait for its response before the call is cancelled. By then a server
+/// that answers with a stream has answered, and one that answers in one piece has read the request.
 const ABANDONED_POST_TIMEOUT: Duration = Duration::from_secs(1);
-/// How often a stream that was cut is taken up again before the call is given up.
+/// The most times a broken stream is resumed before its call fails.
 const MAX_STREAM_RESUMES: u32 = 5;
 
 /// Streamable HTTP to one server.
@@ -42,46 +43,46 @@ const MAX_STREAM_RESUMES: u32 = 5;
 pub(crate) struct HttpChannel {
     pub(crate) endpoint: HttpEndpoint,
     session_id: RwLock<Option<HeaderValue>>,
-    /// Counts sessions, so that many calls that meet the end of one start only one new one.
+    /// The number of the current session. Many calls that meet an expired session start one new session.
     generation: watch::Sender<u64>,
     pub(crate) renewing: tokio::sync::Mutex<()>,
     chores: mpsc::Sender<BackgroundMessage>,
     abandoned: AbandonedPostSender,
-    /// Whether the server has said that it has no stream of its own.
+    /// Whether the server has refused to open a GET stream.
     is_silent: AtomicBool,
 }
 
-/// A message nobody waits for, and its headers if they are not the session's.
+/// A message without an awaited answer, and its headers if they are not the session's.
 type BackgroundMessage = (ByteString, Option<HeaderMap>);
 
-/// Messages that nobody waits for, in the order they are to be sent.
+/// The queue of messages without an awaited answer, in sending order.
 pub(crate) struct BackgroundMessages {
     messages: mpsc::Receiver<BackgroundMessage>,
     abandoned: AbandonedPosts,
 }
 
-/// What a POST was answered with.
+/// The response to a POST.
 #[derive(Debug)]
 pub(crate) enum PostOutcome {
-    /// Messages, or a stream of them.
+    /// Messages of the response.
     Stream(HttpStream),
-    /// 202: the answer, if any, comes another way.
+    /// 202: the answer, if the message has one, comes on another stream.
     Accepted,
     /// 404 to a request in a session: the session is over.
     Expired,
 }
 
-/// What a GET was answered with.
+/// The response to a GET.
 #[derive(Debug)]
 pub(crate) enum ListenOutcome {
     Stream(SseStream),
-    /// The server does not speak by itself, or not about this.
+    /// The server has no stream, or none for this session.
     Nothing,
     /// 404 in a session: the session is over.
     Expired,
 }
 
-/// Messages that answer one POST, or come on one GET.
+/// The messages of one response, to a POST or a GET.
 #[derive(Debug)]
 pub(crate) struct HttpStream {
     ready: VecDeque<Result<RpcMessage, MalformedMessage>>,
@@ -89,7 +90,7 @@ pub(crate) struct HttpStream {
     resume: StreamResume,
 }
 
-/// What it takes to go on with a stream that was cut.
+/// The last event id and the pause that are needed to resume a broken stream.
 #[derive(Debug, Default)]
 struct StreamResume {
     last_id: Option<String>,
@@ -101,7 +102,7 @@ struct StreamResume {
 // === impl HttpChannel ===
 
 impl HttpChannel {
-    /// The chores are to be given to [`HttpChannel::send_chores`].
+    /// The caller passes the queue to [`HttpChannel::send_background_messages`].
     pub(crate) fn new(endpoint: HttpEndpoint) -> (Self, BackgroundMessages) {
         let (chores, messages) = mpsc::channel(MAX_BACKGROUND_MESSAGES);
         let (abandoned, waiting) = abandoned_posts();
@@ -121,26 +122,26 @@ impl HttpChannel {
         *self.generation.borrow()
     }
 
-    /// A new session has taken the place of the one before. Until then the old id was sent on, so
-    /// that whoever calls meanwhile learns that it is over, and waits like the others.
+    /// A new session has replaced the expired one. Until now the old id was still sent, so that concurrent calls
+    /// learn of the expiry and wait for the new session.
     pub(crate) fn next_generation(&self) {
         self.generation.send_modify(|generation| *generation += 1);
     }
 
-    /// Notes whether the server has no stream that it speaks on by itself.
+    /// Records whether the server has no GET stream.
     pub(crate) fn set_silent(&self, is_silent: bool) {
         self.is_silent.store(is_silent, Ordering::Relaxed);
     }
 
-    /// Whether no answer can come but as the answer to a POST.
+    /// Whether answers come only on the response to a POST.
     pub(crate) fn is_silent(&self) -> bool {
         self.is_silent.load(Ordering::Relaxed)
     }
 
-    /// Waits for the end of a generation.
+    /// Waits until the session of this generation is replaced.
     pub(crate) async fn wait_generation_end(&self, generation: u64) {
         let mut current = self.generation.subscribe();
-        // The sender is ours.
+        // The wait cannot fail: the channel owns the sender.
         let _ = current.wait_for(|current| *current != generation).await;
     }
 
@@ -166,13 +167,13 @@ impl HttpChannel {
         headers.contains_key(SESSION_ID_HEADER)
     }
 
-    /// POSTs a request.
+    /// POSTs a message.
     pub(crate) fn post(&self, text: ByteString, headers: HeaderMap) -> PendingPost {
         let endpoint = self.endpoint.clone();
         PendingPost::new(async move { endpoint.post(text.into_bytes(), headers).await })
     }
 
-    /// What a request was answered with. `asked` is its method, for errors.
+    /// Sorts the response to a POST. `asked` is the method of the request, for errors.
     pub(crate) fn classify_response(
         &self,
         answer: HttpResponse,
@@ -194,7 +195,7 @@ impl HttpChannel {
         }
     }
 
-    /// Only the answer to `initialize` begins a session.
+    /// Stores the session id. Only the answer to `initialize` starts a session.
     fn record_session_id(&self, answer: &HttpResponse, asked: &str) {
         if asked == crate::meta::method::INITIALIZE && answer.status.is_success() {
             let id = answer.headers.get(SESSION_ID_HEADER).cloned();
@@ -223,7 +224,7 @@ impl HttpChannel {
         self.chores.try_send((text, headers)).map_err(|_| Error::Busy)
     }
 
-    /// Has a message sent that takes back a request, once the request has been sent.
+    /// Queues a cancellation that is sent once the POST of its request has been sent.
     pub(crate) fn try_cancel_after(
         &self,
         posting: PendingPost,
@@ -232,7 +233,7 @@ impl HttpChannel {
         self.abandoned.try_cancel_after(posting, text)
     }
 
-    /// Sends the messages that nobody waits for, one after another, and beside them what takes back requests.
+    /// Sends queued messages one after another, and concurrently the cancellations of abandoned POSTs.
     pub(crate) async fn send_background_messages(
         &self,
         chores: BackgroundMessages,
@@ -250,7 +251,7 @@ impl HttpChannel {
         tokio::join!(cancelling, sending);
     }
 
-    /// Sends one message nobody waits for.
+    /// Sends one queued message.
     async fn send_background_message(&self, chore: BackgroundMessage, facts: Option<&ServerFacts>) {
         let (text, headers) = chore;
         let headers = headers.unwrap_or_else(|| self.headers(facts));
@@ -259,7 +260,7 @@ impl HttpChannel {
         }
     }
 
-    /// Opens the stream a legacy server speaks on by itself.
+    /// Opens the GET stream of a legacy server.
     pub(crate) async fn listen(
         &self,
         facts: Option<&ServerFacts>,
@@ -279,7 +280,7 @@ impl HttpChannel {
         }
     }
 
-    /// Ends the session at the server, if there is one. A server may refuse; nothing is lost.
+    /// Deletes the session at the server, if there is one. A refusal does no harm.
     pub(crate) async fn delete(&self, facts: Option<&ServerFacts>) {
         if self.session_id().is_none() {
             return;
@@ -290,10 +291,10 @@ impl HttpChannel {
     }
 }
 
-/// What an answer says before its body.
+/// Status and headers of a response.
 struct AnswerHead {
     status: StatusCode,
-    /// It has a `Retry-After`.
+    /// Whether the response has a `Retry-After` header.
     asks_to_retry: bool,
 }
 
@@ -306,7 +307,7 @@ impl AnswerHead {
     }
 }
 
-/// A whole body: one message, or a batch.
+/// Parses a complete body: one message, or a batch.
 fn parse_whole_body(
     text: &bytes::Bytes,
     head: &AnswerHead,
@@ -348,7 +349,7 @@ impl HttpStream {
         Self { ready: VecDeque::new(), events: Some(events), resume: StreamResume::default() }
     }
 
-    /// The next message; `None` when the stream has ended. Safe to cancel.
+    /// Returns the next message; `None` when the stream has ended. Cancel-safe.
     pub(crate) async fn next(
         &mut self,
     ) -> Result<Option<Result<RpcMessage, MalformedMessage>>, Error> {
@@ -368,7 +369,7 @@ impl HttpStream {
                 Err(error) => {
                     let error = Error::from(error);
                     if error.remedy() == crate::Remedy::Retry {
-                        // The connection broke: what can be resumed is not lost.
+                        // The connection broke; the stream may be resumable.
                         self.events = None;
                         if self.resume.last_id.is_some() {
                             continue;
@@ -381,7 +382,7 @@ impl HttpStream {
     }
 
     fn take(&mut self, event: Option<&str>, data: ByteString) {
-        // An event without data carries an id to resume from; others are not ours to read.
+        // An event without data only carries an id to resume from; events of other types are not MCP messages.
         if data.is_empty() || event.is_some_and(|name| name != "message") {
             return;
         }
@@ -393,8 +394,8 @@ impl HttpStream {
         }
     }
 
-    /// The message in an event that could not be given, after the error that said so; `None` if the
-    /// error was another one.
+    /// Recovers the message of an event that was skipped as too large, after the error that reported it. Returns
+    /// `None` for any other error.
     pub(crate) async fn salvage_lost_event(
         &mut self,
         error: &Error,
@@ -413,12 +414,12 @@ impl HttpStream {
         self.resume.last_id.as_deref()
     }
 
-    /// How long the server wants to be left alone.
+    /// The pause that the server wants before a reconnection.
     pub(crate) fn retry(&self) -> Option<Duration> {
         self.resume.retry
     }
 
-    /// Takes the stream up again where it ended. `false`: it cannot be. Safe to cancel.
+    /// Resumes the stream after its last event. Returns `false` if it cannot be resumed. Cancel-safe.
     pub(crate) async fn reopen(
         &mut self,
         channel: &HttpChannel,

@@ -1,4 +1,7 @@
-//! What a server says that belongs to no call.
+//! The inbox of a client: notifications and questions of a server that belong to no call.
+//!
+//! Used by `core::connection`, which reads it, and by `route`, which fills it. It does not decide
+//! which call a message belongs to (`route`).
 
 use std::{
     collections::{HashMap, HashSet},
@@ -17,37 +20,37 @@ use crate::{
     meta::method,
 };
 
-/// What comes out of a connection besides answers.
+/// A notification, question or problem that is no answer to a call.
 #[derive(Debug)]
 pub enum InboxEvent {
-    /// A list is not what it was.
+    /// The server changed a list.
     ListChanged(ListKind),
-    /// A resource is not what it was.
+    /// The server changed a resource.
     ResourceUpdated {
-        /// Which.
+        /// The URI of the resource.
         uri: String,
-        /// The whole notification's parameters.
+        /// The parameters of the notification, complete.
         params: Raw,
     },
-    /// A log message of a legacy server, or one that no call can be named for.
+    /// A log message that cannot be attributed to a call.
     Log(Raw),
-    /// The user has done what a URL elicitation asked for.
+    /// The user has finished a URL elicitation.
     ElicitationComplete(Raw),
     /// A request that belongs to no call.
     Question(ServerQuestion),
-    /// The server takes back a question it asked.
+    /// The server withdraws a question.
     Withdrawn {
         /// The question's key.
         key: String,
     },
-    /// A notification without a meaning of its own here.
+    /// Any other notification.
     Notification(Notification),
-    /// Something that could not be read; the connection goes on.
+    /// A message could not be parsed; the connection continues.
     Problem(Error),
 }
 
-/// A request of the server that someone has to answer. Dropped, it is answered *cancel* where that
-/// is an answer, and with an error elsewhere.
+/// A request of the server that the client has to answer. Dropping it answers *cancel* where the
+/// method allows that, and an error otherwise.
 #[derive(Debug)]
 pub struct ServerQuestion {
     key: String,
@@ -56,14 +59,14 @@ pub struct ServerQuestion {
     reply: Option<QuestionResponder>,
 }
 
-/// The way back for one answer.
+/// The sender for the one answer to a question.
 #[derive(Debug)]
 pub(crate) struct QuestionResponder {
     pub(crate) session: Arc<ClientSession>,
     pub(crate) id: Id,
 }
 
-/// Where [`InboxEvent`] comes out.
+/// The receiving end for [`InboxEvent`]s.
 #[derive(Debug)]
 pub struct ServerInbox {
     mail: Arc<InboxMailbox>,
@@ -78,7 +81,7 @@ impl Mail for InboxEvent {
         matches!(self, Self::Log(_) | Self::Problem(_) | Self::Notification(_))
     }
 
-    /// What has changed twice before anybody looked has changed.
+    /// A change notification repeats a waiting one: the reader needs only one.
     fn repeats(&self, waiting: &Self) -> bool {
         match (self, waiting) {
             (Self::ListChanged(list), Self::ListChanged(other)) => list == other,
@@ -112,19 +115,19 @@ impl InboxEvent {
     }
 }
 
-// === impl Inbox ===
+// === impl ServerInbox ===
 
 impl ServerInbox {
     pub(crate) fn new(mail: Arc<InboxMailbox>) -> Self {
         Self { mail }
     }
 
-    /// The next thing, or why there will be none. Safe to cancel.
+    /// Returns the next event, or the error that ended the connection. Cancel-safe.
     pub async fn next(&mut self) -> Result<InboxEvent, Error> {
         match self.mail.take().await {
             Some(MailboxItem::Mail(incoming)) => Ok(incoming),
             Some(MailboxItem::Last(error)) => {
-                // Asked again, it says the same.
+                // The mailbox is finished, so another call returns this error again.
                 Err(error)
             }
             None => Err(Error::Closed),
@@ -132,7 +135,7 @@ impl ServerInbox {
     }
 }
 
-// === impl Question ===
+// === impl ServerQuestion ===
 
 impl ServerQuestion {
     pub(crate) fn new(method: String, params: Option<Raw>, reply: QuestionResponder) -> Self {
@@ -140,22 +143,22 @@ impl ServerQuestion {
         Self { key, method, params: params.unwrap_or_else(Raw::empty_object), reply: Some(reply) }
     }
 
-    /// Names this question, until it is answered.
+    /// The key of this question, until it is answered.
     pub fn key(&self) -> &str {
         &self.key
     }
 
-    /// What is asked: `elicitation/create`, `sampling/createMessage`, …
+    /// The method: `elicitation/create`, `sampling/createMessage`, …
     pub fn method(&self) -> &str {
         &self.method
     }
 
-    /// The details.
+    /// The parameters of the question.
     pub fn params(&self) -> &Raw {
         &self.params
     }
 
-    /// Answers.
+    /// Sends the answer.
     pub async fn answer(mut self, outcome: Result<Raw, RpcError>) -> Result<(), Error> {
         match self.reply.take() {
             Some(reply) => reply.send(outcome).await,
@@ -180,7 +183,7 @@ impl QuestionResponder {
         self.session.send_response(response(&self.id, outcome)).await
     }
 
-    /// From where nothing can be waited for.
+    /// Queues the answer without waiting, for callers that are not async.
     pub(crate) fn send_later(self, outcome: Result<Raw, RpcError>) {
         if self.session.asked.remove(&self.id).is_none() {
             return;
@@ -196,7 +199,7 @@ fn response(id: &Id, outcome: Result<Raw, RpcError>) -> Response {
     }
 }
 
-/// What a server is told when nobody answers its question.
+/// The answer to a question that was dropped unanswered.
 pub(crate) fn unanswered_outcome(asked: &str) -> Result<Raw, RpcError> {
     match asked {
         method::ELICIT => {
@@ -209,12 +212,12 @@ pub(crate) fn unanswered_outcome(asked: &str) -> Result<Raw, RpcError> {
     }
 }
 
-/// The answer to a request of a server that clients do not know.
+/// The error for a method that no client supports.
 pub(crate) fn method_not_found(asked: &str) -> RpcError {
     RpcError::new(code::METHOD_NOT_FOUND, format!("Method not found: {asked}"))
 }
 
-/// Questions that wait for an answer, and whose they are, so that the server can take them back.
+/// Open questions with their owners, so that the server can withdraw them.
 #[derive(Debug, Default)]
 pub(crate) struct PendingServerQuestions(Mutex<HashMap<IdKey, PendingServerQuestion>>);
 
@@ -225,7 +228,7 @@ struct PendingServerQuestion {
     owner: QuestionOwner,
 }
 
-/// Whom a question was given to.
+/// The reader of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum QuestionOwner {
     Call(u64),
@@ -235,7 +238,7 @@ pub(crate) enum QuestionOwner {
 // === impl PendingServerQuestions ===
 
 impl PendingServerQuestions {
-    /// Remembers a question. `false`: too many wait already, or this id is in use.
+    /// Adds a question. Returns `false` if too many are open, or the id is in use.
     pub(crate) fn add(&self, request: &Request, owner: QuestionOwner) -> bool {
         let id = request.id();
         let mut waiting = self.lock();
@@ -247,13 +250,13 @@ impl PendingServerQuestions {
         true
     }
 
-    /// Forgets a question; tells whose it was, and its id as the question itself spelt it.
+    /// Removes a question. Returns its owner, and its id in the spelling of the request.
     pub(crate) fn remove(&self, id: &Id) -> Option<(Id, QuestionOwner)> {
         let waiting = self.lock().remove(&id.key())?;
         Some((waiting.id, waiting.owner))
     }
 
-    /// The calls that wait for an answer.
+    /// The ids of calls with open questions.
     pub(crate) fn calls_with_questions(&self) -> HashSet<u64> {
         let call = |waiting: &PendingServerQuestion| match waiting.owner {
             QuestionOwner::Call(call) => Some(call),
@@ -262,7 +265,7 @@ impl PendingServerQuestions {
         self.lock().values().filter_map(call).collect()
     }
 
-    /// Forgets the questions of a call that is over; what the server is to be told of each.
+    /// Removes the questions of a call that has ended. Returns the answers to send to the server.
     pub(crate) fn take_for_call(&self, call: u64) -> Vec<Response> {
         let owner = QuestionOwner::Call(call);
         let mut waiting = self.lock();

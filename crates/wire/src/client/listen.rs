@@ -1,8 +1,8 @@
-//! Change notifications: the stream a server speaks on by itself.
+//! The listener of a client session: keeps the stream of a server's change notifications open.
 //!
-//! Legacy over HTTP: a GET that stays open. Modern: a `subscriptions/listen` request that stays
-//! open. Either is opened again when it breaks, with growing pauses, for as long as the session
-//! lives. One task for each connection.
+//! Used by `Client::connect`, one task for each connection. A legacy server over HTTP gets a GET that stays open, a
+//! modern server a `subscriptions/listen` request that stays open. The listener reopens a broken stream, with growing
+//! pauses, until the session ends. It does not read lists again after a change (`core::connection::listener`).
 
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
@@ -26,11 +26,11 @@ use crate::{
 /// The longest pause before a stream is opened again.
 const MAX_REOPEN_PAUSE: Duration = Duration::from_secs(30);
 
-/// How often in a row a stream may fail to open before the answers that were to come on it are given up.
+/// The most failed attempts in a row to open a stream before the answers expected on it fail.
 const MAX_OPEN_FAILURES: u32 = 5;
 
-/// Keeps the stream open until the session ends. `changed` says that the subscriptions have;
-/// `ready` is dropped once nothing can be missed any more that a legacy server says by itself.
+/// Keeps the stream open until the session ends. `changed` announces new subscriptions; `ready` is dropped as soon as
+/// no message of a legacy server can be missed any more.
 pub(crate) async fn keep_listening(
     session: Arc<ClientSession>,
     changed: Arc<Notify>,
@@ -53,7 +53,7 @@ pub(crate) async fn keep_listening(
     }
 }
 
-/// Pauses that double from one failure to the next.
+/// A pause that doubles with each failure in a row.
 struct ReopenBackoff {
     first: Duration,
     failures: u32,
@@ -85,7 +85,7 @@ async fn keep_get(
         let facts = session.facts();
         if http.generation() != generation {
             generation = http.generation();
-            // What was accepted in a session that is over is answered in no other.
+            // Calls accepted with 202 in the expired session get no answer in the new one.
             session.fail_accepted(|of| of < generation);
             last_id = None;
             opened = false;
@@ -94,7 +94,7 @@ async fn keep_get(
         let listening = http.listen(facts.as_deref(), last_id.as_deref()).await;
         drop(ready.take());
         match listening {
-            // It does not speak by itself.
+            // The server has no GET stream.
             Ok(ListenOutcome::Nothing) => return fall_silent(session, http),
             Ok(ListenOutcome::Stream(events)) => {
                 pauses.failures = 0;
@@ -103,13 +103,13 @@ async fn keep_get(
                 let mut stream = HttpStream::from_events(events);
                 tokio::select! {
                     () = read_get(session, &mut stream) => {}
-                    // What the old session had to say nobody asked for again.
+                    // The messages of the expired session are of no use in the new one.
                     () = http.wait_generation_end(generation) => continue,
                 }
                 last_id = stream.last_id().map(str::to_owned).or(last_id);
                 retry = stream.retry();
             }
-            // Some say 404 for a stream they do not have; a new session would not have one either.
+            // Some servers answer 404 when they have no GET stream; a new session would not have one either.
             Ok(ListenOutcome::Expired) if !opened => {
                 fall_silent(session, http);
                 http.wait_generation_end(generation).await;
@@ -122,14 +122,14 @@ async fn keep_get(
             Err(error) => tracing::debug!(%error, "the server's own stream cannot be opened"),
         }
         if pauses.failures >= MAX_OPEN_FAILURES {
-            // The stream may come back, but what was to come on it is lost.
+            // The stream may come back, but the answers expected on it are lost.
             session.fail_accepted(|_| true);
         }
         pauses.wait(retry).await;
     }
 }
 
-/// The server has no stream of its own, or no more: nothing that was to come on it will.
+/// Marks the server as one without a stream, and fails the calls that wait for answers on it.
 fn fall_silent(session: &ClientSession, http: &HttpChannel) {
     http.set_silent(true);
     session.fail_accepted(|_| true);
@@ -161,7 +161,7 @@ async fn keep_listen(session: &Arc<ClientSession>, changed: &Notify) {
             continue;
         };
         match listen(session, &filter).await {
-            // The old stream ends only when the new one is there, so that nothing is missed.
+            // The old stream ends after the new one has opened, so that no notification is missed.
             Ok(stream) => current = Some(stream),
             Err(error) => tracing::debug!(%error, "change notifications cannot be had"),
         }
@@ -174,7 +174,7 @@ async fn keep_listen(session: &Arc<ClientSession>, changed: &Notify) {
             heard = wait_listen_end(session, stream) => {
                 current = None;
                 match heard {
-                    // Its lists are read when they expire.
+                    // Without notifications, the lists are read when they expire.
                     ChangeStreamEnd::Refusal => return,
                     ChangeStreamEnd::Something => pauses.failures = 0,
                     ChangeStreamEnd::Nothing => {}
@@ -185,7 +185,7 @@ async fn keep_listen(session: &Arc<ClientSession>, changed: &Notify) {
     }
 }
 
-/// What to listen for; `None` if there is nothing.
+/// The notifications to subscribe to; `None` if there are none.
 fn filter(session: &ClientSession) -> Option<Raw> {
     let facts = session.facts()?;
     let mut wanted = Vec::new();
@@ -216,17 +216,17 @@ async fn listen(session: &Arc<ClientSession>, filter: &Raw) -> Result<RequestStr
     }
 }
 
-/// What a stream of changes came to.
+/// How a `subscriptions/listen` stream ended.
 enum ChangeStreamEnd {
-    /// The server does not want to tell.
+    /// The server refused the subscription.
     Refusal,
-    /// It broke before it began.
+    /// The stream broke before the acknowledgement.
     Nothing,
-    /// It was acknowledged.
+    /// The stream ended after the acknowledgement.
     Something,
 }
 
-/// Waits for the end of a stream. On a link its notifications come another way.
+/// Waits for the end of a stream. On a link, notifications arrive outside the stream.
 async fn wait_listen_end(
     session: &Arc<ClientSession>,
     stream: &mut RequestStream,

@@ -1,7 +1,8 @@
-//! Lists, page by page, each item left as text.
+//! Lists of a server, read page by page, with each item left as text.
 //!
-//! One bad item never costs the others: items are not decoded here. A list that does not end, or
-//! whose cursor goes in circles, stops at a bound and says so.
+//! Used by `core::connection` and `switchboard probe` through `Client::list`. Items are not decoded
+//! here, so one bad item never costs the others. A list that does not end, or that repeats a
+//! cursor, stops at a bound and reports it. It does not cache (`core::connection::lists`).
 
 use std::{collections::HashMap, collections::HashSet, sync::Arc, time::Duration};
 
@@ -12,7 +13,7 @@ use crate::{
     meta::method,
 };
 
-/// What a server has lists of.
+/// The kinds of lists that a server offers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ListKind {
     /// Tools.
@@ -25,48 +26,48 @@ pub enum ListKind {
     Templates,
 }
 
-/// A whole list.
+/// A complete list.
 #[derive(Debug, Clone, Default)]
 pub struct FetchedList {
-    /// The items, as sent.
+    /// The items, unchanged.
     pub items: Vec<Raw>,
     /// Items that were left out, and why.
     pub excluded: Vec<ExcludedItem>,
-    /// How long the list may be taken for fresh: the shortest of its pages. `None`: not said.
+    /// How long the list stays fresh: the shortest TTL of its pages. `None`: the server named none.
     pub ttl: Option<Duration>,
-    /// Whether it may be shared between users; `false` unless every page says `public`.
+    /// Whether users may share the list; `false` unless every page says `public`.
     pub public: bool,
-    /// Why the list is not whole, if it is not.
+    /// Why the list is incomplete, if it is.
     pub cut_short: Option<ListTruncation>,
 }
 
 /// An item that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExcludedItem {
-    /// Its name, as far as it has one.
+    /// The item's name, if it has one.
     pub name: String,
-    /// What is wrong with it.
+    /// Why the item cannot be used.
     pub reason: String,
 }
 
 /// Why a list was not read to its end.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ListTruncation {
-    /// It has more pages than are worth reading.
+    /// The list has more pages than the limit.
     #[error("the list has more than {0} pages")]
     TooManyPages(usize),
-    /// It is larger than is worth keeping.
+    /// The list is larger than the limit in bytes.
     #[error("the list is larger than {0} bytes")]
     TooLarge(usize),
-    /// A cursor came that had come before.
+    /// A cursor came twice.
     #[error("the list's cursor goes in circles")]
     Circle,
 }
 
-// === impl List ===
+// === impl ListKind ===
 
 impl ListKind {
-    /// The method that lists it.
+    /// The method that reads the list.
     pub fn method(self) -> &'static str {
         match self {
             Self::Tools => method::TOOLS_LIST,
@@ -86,7 +87,7 @@ impl ListKind {
         }
     }
 
-    /// The capability that promises it.
+    /// The server capability that announces the list.
     pub fn capability(self) -> &'static str {
         match self {
             Self::Tools => "tools",
@@ -97,7 +98,7 @@ impl ListKind {
 }
 
 impl ClientSession {
-    /// Reads a whole list. Of tools, what has to be known to call them is kept.
+    /// Reads a complete list. Of tools, it stores the [`ToolFacts`] that calls need.
     pub(crate) async fn list(self: &Arc<Self>, list: ListKind) -> Result<FetchedList, Error> {
         let mut listing = self.read_list(list.method(), list.member()).await?;
         if list == ListKind::Tools {
@@ -106,7 +107,7 @@ impl ClientSession {
         Ok(listing)
     }
 
-    /// Reads all pages of the list that `asked` gives, whose items are in `member`.
+    /// Reads all pages that the method `asked` returns, with items in `member`.
     pub(crate) async fn read_list(
         self: &Arc<Self>,
         asked: &str,
@@ -154,7 +155,7 @@ impl ClientSession {
         Ok(listing)
     }
 
-    /// Notes what calling each tool takes; takes out those that cannot be called.
+    /// Stores the [`ToolFacts`] of each tool, and removes tools that cannot be called.
     fn keep_tools(&self, listing: &mut FetchedList) {
         let with_headers = self.era() == Era::Modern && self.channel.is_http();
         let mut book = HashMap::new();
@@ -183,7 +184,7 @@ impl ClientSession {
 // === impl FetchedList ===
 
 impl FetchedList {
-    /// Adds a page; returns the cursor of the next.
+    /// Adds a page. Returns the cursor of the next page.
     fn add_page(&mut self, asked: &str, items: &str, result: &Raw) -> Result<Option<Raw>, Error> {
         let member =
             |key: &str| result.get(key).map_err(|error| Error::invalid(asked, error.to_string()));
@@ -196,7 +197,7 @@ impl FetchedList {
             self.ttl = Some(self.ttl.map_or(ttl, |shortest| shortest.min(ttl)));
         }
         self.public &= member("cacheScope")?.is_some_and(|scope| scope.as_str() == "\"public\"");
-        // An empty cursor is what some servers say for none.
+        // Some servers send an empty cursor on the last page.
         let next = member("nextCursor")?.filter(|cursor| cursor.kind() == JsonKind::String);
         Ok(next.filter(|cursor| cursor.as_str() != "\"\""))
     }

@@ -1,12 +1,11 @@
-//! Where a reader leaves what belongs to one call, or to nobody.
+//! A bounded mailbox between the reader of a channel and one call, or the inbox.
 //!
-//! A mailbox is bounded. Mail that finds no room waits a moment, which slows a server that floods.
-//! How long it may wait is a credit that time spent waiting uses up and that the reader earns by
-//! reading: one that keeps up is waited for and loses nothing; one that is stalled, or slow, costs
-//! the others one short pause and little after. Without credit what is droppable (progress, logs)
-//! is dropped, what waits already in the same words need not wait twice, and the rest (a question)
-//! is refused. The last piece of mail, the answer, always has room, and comes out after everything
-//! put in before it.
+//! Used by `route` (puts mail in), `request_stream` and `inbox` (take it out). Mail that finds no room waits a
+//! moment, which slows down a server that floods. The wait draws on a credit that the reader earns by reading: a
+//! reader that keeps up loses no mail; a stalled reader costs the other readers one short pause. Without credit,
+//! droppable mail (progress, logs) is dropped, mail that repeats waiting mail is merged, and other mail (a question)
+//! is refused. The last mail, the answer, always has room, and comes out last. It does not decide which mailbox a
+//! message goes to (`route`).
 
 use std::{
     collections::VecDeque,
@@ -20,23 +19,23 @@ use tokio::{sync::Notify, time::Instant};
 
 use crate::Error;
 
-/// Pieces of mail that may wait.
+/// The most pieces of mail that may wait.
 pub(crate) const MAX_WAITING_MAIL: usize = 256;
-/// How long a reader may be waited for that has earned nothing yet, and at most.
+/// How long a writer waits at most for a reader; also the credit of a new reader.
 const MAX_WAIT_CREDIT: Duration = Duration::from_millis(100);
-/// What reading one piece earns: whoever reads a thousand in a second is not slow.
+/// The credit for reading one piece: a reader of a thousand pieces per second is not slow.
 const CREDIT_PER_READ: Duration = Duration::from_millis(1);
 
-/// Mail of which some can be lost.
+/// Mail, some of which may be lost.
 pub(crate) trait Mail {
-    /// Whether losing it hurts nobody but the curious.
+    /// Whether the mail may be lost, for example progress and logs.
     fn is_droppable(&self) -> bool;
 
-    /// Whether it says no more than `waiting`, which has not been read yet.
+    /// Whether this mail adds nothing to `waiting`, which is still unread.
     fn repeats(&self, waiting: &Self) -> bool;
 }
 
-/// A bounded queue with one last word.
+/// A bounded queue that ends with one last item.
 #[derive(Debug)]
 pub(crate) struct Mailbox<T, L> {
     state: Mutex<MailboxState<T, L>>,
@@ -47,11 +46,11 @@ pub(crate) struct Mailbox<T, L> {
 struct MailboxState<T, L> {
     queue: VecDeque<T>,
     last: LastMail<L>,
-    /// Who waits for mail.
+    /// The task that waits for mail.
     reader: Option<Waker>,
-    /// Nobody reads just now; droppable mail is not worth keeping.
+    /// The reader is parked; droppable mail is not kept.
     idle: bool,
-    /// How long the reader may still be waited for.
+    /// How long a writer may still wait for the reader.
     credit: Duration,
     dropped: u64,
 }
@@ -63,7 +62,7 @@ enum LastMail<L> {
     Taken,
 }
 
-/// What comes out of a mailbox.
+/// An item taken from a mailbox.
 #[derive(Debug)]
 pub(crate) enum MailboxItem<T, L> {
     Mail(T),
@@ -85,7 +84,7 @@ impl<T: Mail, L> Mailbox<T, L> {
         Self { state: Mutex::new(state), taken: Notify::new() }
     }
 
-    /// Puts mail in. Gives it back if it must not be lost and there is no room.
+    /// Puts mail in, waiting for room. Returns the mail if there is no room and it must not be lost.
     pub(crate) async fn put(&self, mail: T) -> Result<(), T> {
         let Err(mut mail) = self.try_put(mail) else {
             return Ok(());
@@ -111,7 +110,7 @@ impl<T: Mail, L> Mailbox<T, L> {
         state.credit = state.credit.saturating_sub(waited);
     }
 
-    /// Puts mail in if there is room.
+    /// Puts mail in if there is room at once.
     pub(crate) fn try_put(&self, mail: T) -> Result<(), T> {
         let mut state = self.lock();
         if !matches!(state.last, LastMail::Awaited) || (state.idle && mail.is_droppable()) {
@@ -139,7 +138,7 @@ impl<T: Mail, L> Mailbox<T, L> {
         Ok(())
     }
 
-    /// Puts the last word in; nothing comes after it.
+    /// Puts the last item in; later mail is ignored.
     pub(crate) fn finish(&self, last: L) {
         let mut state = self.lock();
         if matches!(state.last, LastMail::Awaited) {
@@ -151,19 +150,19 @@ impl<T: Mail, L> Mailbox<T, L> {
         self.taken.notify_one();
     }
 
-    /// Whether the last word is in.
+    /// Whether the last item is in.
     pub(crate) fn is_finished(&self) -> bool {
         !matches!(self.lock().last, LastMail::Awaited)
     }
 
-    /// Stops keeping droppable mail until something is taken, and forgets what waits of it.
+    /// Drops waiting droppable mail, and keeps none until the next `take`.
     pub(crate) fn park(&self) {
         let mut state = self.lock();
         state.idle = true;
         state.queue.retain(|mail| !mail.is_droppable());
     }
 
-    /// Takes the next piece out; `None` after the last. Safe to cancel. One takes at a time.
+    /// Takes the next item out; `None` after the last. Cancel-safe. Only one task may take at a time.
     pub(crate) async fn take(&self) -> Option<MailboxItem<T, L>> {
         poll_fn(|cx| self.poll_take(cx)).await
     }
@@ -191,20 +190,20 @@ impl<T: Mail, L> Mailbox<T, L> {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, MailboxState<T, L>> {
-        // A panic elsewhere leaves a queue that is still a queue.
+        // A panic elsewhere leaves the queue consistent.
         self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
 
-// === impl State ===
+// === impl MailboxState ===
 
 impl<T, L> MailboxState<T, L> {
-    /// Has the reader woken. What comes back is whom it was before, to be dropped when the lock is not held.
+    /// Registers the reader's waker. Returns the previous waker, to be dropped after the lock is released.
     fn wait(&mut self, cx: &Context<'_>) -> Option<Waker> {
         let is_known = self.reader.as_ref().is_some_and(|reader| reader.will_wake(cx.waker()));
         if is_known { None } else { self.reader.replace(cx.waker().clone()) }
     }
 }
 
-/// The last word of a call.
+/// The last item of a call's mailbox.
 pub(crate) type CallResult = Result<crate::envelope::Response, Error>;

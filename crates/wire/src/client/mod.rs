@@ -1,8 +1,9 @@
-//! The client side: a session with one server, in whichever era it lives.
+//! The MCP client: a session with one server, in either era.
 //!
-//! [`Client::connect`] reaches a [`ServerTarget`], finds out its era and shakes hands. [`Client::call`]
-//! starts an [`Exchange`], which looks the same in both eras. What a server says outside any call
-//! comes out of the [`ServerInbox`].
+//! Used by `core::connection` and `switchboard probe`. [`Client::connect`] connects to a [`ServerTarget`], detects
+//! its era and performs the handshake. [`Client::call`] starts an [`Exchange`], equal in both eras. Messages of a
+//! server outside any call come out of the [`ServerInbox`]. It does not reconnect, and does not know how servers are
+//! configured.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), switchboard_wire::Error> {
@@ -83,26 +84,25 @@ use crate::{
     meta::method,
 };
 
-/// How long the end of a session may take to be told.
+/// How long the deletion of a session at the server may take.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long the stream on which a legacy server speaks by itself may take to open before calls are
-/// made without it.
+/// How long the GET stream of a legacy server may take to open before calls are made without it.
 const LISTEN_OPEN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How long what was begun for a connection may take to end when the connection is given up. Longer than
-/// a process is given, so that it is gone by then.
+/// How long the tasks and the process of an abandoned connection attempt may take to end. Longer than the time a
+/// process is given to exit, so that the process is gone by then.
 const ABANDON_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A connection to one server. Clones share it; when the last one and the last exchange are gone,
-/// so is the connection.
+/// A connection to one server. Clones share it; the connection ends when the last clone and the last exchange are
+/// dropped.
 #[derive(Debug, Clone)]
 pub struct Client(Arc<ClientInner>);
 
 #[derive(Debug)]
 struct ClientInner {
     session: Arc<ClientSession>,
-    /// Says that the subscriptions have changed.
+    /// Tells the listener that the subscriptions have changed.
     subscriptions_changed: Arc<Notify>,
     tasks: TaskTracker,
     _closing: DropGuard,
@@ -111,8 +111,8 @@ struct ClientInner {
 // === impl Client ===
 
 impl Client {
-    /// Reaches a server and greets it. Dropping the future leaves nothing running, though what it
-    /// had started may take a moment to end.
+    /// Connects to a server and greets it. Dropping the future stops the connection attempt; its process may take a
+    /// moment to exit.
     pub async fn connect(
         target: ServerTarget,
         options: ClientOptions,
@@ -120,8 +120,8 @@ impl Client {
         Self::connect_cancellable(target, options, std::future::pending()).await
     }
 
-    /// The same, given up when `abandoned` completes. It then returns once nothing is left of what
-    /// was begun: no task, no process.
+    /// Connects like [`Client::connect`] until `abandoned` completes. It then returns after all tasks and the process
+    /// of the attempt have ended.
     pub async fn connect_cancellable(
         target: ServerTarget,
         options: ClientOptions,
@@ -130,7 +130,7 @@ impl Client {
         let after = options.connect_timeout;
         let given_up = CancellationToken::new();
         let on_drop = given_up.clone().drop_guard();
-        // Every transport's way of connecting is in it, so it is large.
+        // Boxed: the future holds the connection code of every transport and is large.
         let mut connecting = Box::pin(connect::connect(target, options, &given_up));
         let error = tokio::select! {
             biased;
@@ -144,7 +144,7 @@ impl Client {
             }
         };
         given_up.cancel();
-        // What connected in this very moment is dropped here, and ends like any other.
+        // A client that connects in this very moment is dropped here, which closes it.
         let _ = tokio::time::timeout(ABANDON_TIMEOUT, connecting).await;
         Err(error)
     }
@@ -163,8 +163,8 @@ impl Client {
             tasks,
             _closing: closing,
         }));
-        // A legacy server loses what it says while nobody listens: questions to a first call that is
-        // made too soon would never be heard. One that does not answer is not waited for.
+        // A legacy server's messages are lost while the GET stream is closed: a question during an early first call
+        // would never arrive. A server that does not answer the GET is not waited for.
         let _ = tokio::time::timeout(LISTEN_OPEN_TIMEOUT, opening).await;
         client
     }
@@ -173,9 +173,9 @@ impl Client {
         &self.0.session
     }
 
-    /// What the server said of itself.
+    /// The server's version, name and capabilities, from the handshake.
     pub fn server_facts(&self) -> Arc<ServerFacts> {
-        // A client exists only once the server was greeted.
+        // A client exists only after the handshake.
         self.session().facts().unwrap_or_else(|| {
             Arc::new(ServerFacts {
                 version: crate::Version::LATEST_LEGACY,
@@ -186,7 +186,7 @@ impl Client {
         })
     }
 
-    /// The server's process, if it is one of ours.
+    /// The server's process, if Switchboard started one.
     pub fn process(&self) -> Option<&switchboard_process::Process> {
         match &self.session().channel {
             ServerChannel::Link(link) => link.process.as_ref(),
@@ -194,13 +194,12 @@ impl Client {
         }
     }
 
-    /// Starts a call. Nothing is sent until the exchange is polled.
+    /// Starts a call. The request is sent when the exchange is first polled.
     pub fn call(&self, call: CallRequest) -> Exchange {
         Exchange::new(self.clone(), call)
     }
 
-    /// Goes on with a call that was put away. For one that has to be made again, `call` is that
-    /// call as it was first made.
+    /// Continues a suspended call. If the call has to be repeated, `call` is the original request.
     pub fn resume(
         &self,
         call: &CallRequest,
@@ -216,12 +215,12 @@ impl Client {
         }
     }
 
-    /// Reads a whole list.
+    /// Reads a complete list.
     pub async fn list(&self, list: ListKind) -> Result<FetchedList, Error> {
         self.session().list(list).await
     }
 
-    /// A plain request: no progress, no questions.
+    /// Sends a request without progress or questions, and returns its result.
     pub async fn request(&self, method: &str, params: Option<&Raw>) -> Result<Raw, Error> {
         self.session().request(method, params).await
     }
@@ -231,8 +230,7 @@ impl Client {
         self.session().send_notification(Notification::new(method, params)).await
     }
 
-    /// Asks for log messages from `level` up: of the whole session where the era has one, of each
-    /// call from now on elsewhere.
+    /// Asks for log messages from `level` up: of the whole legacy session, or of each later call to a modern server.
     pub async fn set_log_level(&self, level: &str) -> Result<(), Error> {
         if self.server_facts().era() == Era::Legacy {
             let params = format!(r#"{{"level":{}}}"#, quote(level));
@@ -242,7 +240,7 @@ impl Client {
         Ok(())
     }
 
-    /// Asks to hear of changes to a resource.
+    /// Subscribes to changes of a resource.
     pub async fn subscribe(&self, uri: &str) -> Result<(), Error> {
         if !self.server_facts().has_capability(&["resources", "subscribe"]) {
             return Err(Error::NotOffered { what: "resources.subscribe" });
@@ -255,7 +253,7 @@ impl Client {
         Ok(())
     }
 
-    /// Asks no longer to hear of changes to a resource.
+    /// Ends the subscription to a resource.
     pub async fn unsubscribe(&self, uri: &str) -> Result<(), Error> {
         if self.server_facts().era() == Era::Legacy {
             self.request(method::RESOURCES_UNSUBSCRIBE, Some(&uri_params(uri))).await?;
@@ -265,8 +263,8 @@ impl Client {
         Ok(())
     }
 
-    /// Ends the connection and waits until nothing is left of it: calls under way fail, the
-    /// session is deleted at the server, the process and all its descendants are gone.
+    /// Closes the connection and waits for the end: running calls fail, the session is deleted at the server, the
+    /// process and its descendants have exited.
     pub async fn close(&self) {
         let session = self.session();
         session.fail_all(&Error::Closed);
@@ -274,7 +272,7 @@ impl Client {
             ServerChannel::Http(http) => {
                 let facts = session.facts();
                 let goodbye = http.delete(facts.as_deref());
-                // A server that does not take it forgets the session by itself.
+                // A server that does not take the deletion in time lets the session expire.
                 let _ = tokio::time::timeout(CLOSE_TIMEOUT, goodbye).await;
             }
             ServerChannel::Link(link) => link.writer.close().await,

@@ -1,4 +1,7 @@
-//! How a client presents itself and how patient it is.
+//! Options of a client: identity, capabilities, timeouts, limits, and the cache of server eras.
+//!
+//! Used by `core::connection` and `switchboard probe` to connect. It reads no configuration; `core` translates
+//! settings into these options.
 
 use std::{
     collections::HashMap,
@@ -12,33 +15,33 @@ use serde::Serialize;
 
 use crate::{Version, json::Raw};
 
-/// What a client is, can do, and puts up with.
+/// The identity, capabilities, timeouts and limits of a client.
 #[derive(Debug, Clone)]
 pub struct ClientOptions {
-    /// Who we are.
+    /// The client's name and version.
     pub info: Implementation,
-    /// What we can do: the `capabilities` object of `initialize` and of each modern request.
-    /// Roots are added to it when `roots` is given.
+    /// The `capabilities` object of `initialize` and of each modern request. Roots are added when `roots` is set.
     pub capabilities: Raw,
-    /// The folders a server may ask for. The session answers `roots/list` from here.
+    /// The folders that a server may list. The session answers `roots/list` with them.
     pub roots: Option<Vec<RootFolder>>,
-    /// Which version to greet with.
+    /// The version to greet with.
     pub greeting: VersionNegotiation,
-    /// Remembers how servers were reached; shared by connections.
+    /// The cache of server eras, shared by connections.
     pub eras: Option<Arc<EraCache>>,
-    /// How long connecting may take, probing and handshake included.
+    /// How long connecting may take, including probe and handshake.
     pub connect_timeout: Duration,
-    /// How long the probe may stay unanswered before `initialize` is sent as well.
+    /// How long to wait for an answer to the probe before `initialize` is sent as well.
     pub probe_patience: Duration,
     /// How long the session's own requests (lists, log level, subscriptions) may take.
     pub request_timeout: Duration,
-    /// How long between the end of a stream and its reopening, if the server does not say.
+    /// The pause before a stream is reopened, if the server names none.
     pub reopen_after: Duration,
-    /// Bounds on what is received.
+    /// Bounds on received data.
     pub limits: ClientLimits,
-    /// What a server's request on a shared channel belongs to.
+    /// The owner of a server's request on a shared channel.
     pub attribution: CallAttribution,
-    /// What a legacy server's log message on a shared channel belongs to. A modern server's is always its only call's.
+    /// The owner of a legacy server's log message on a shared channel. A modern server's log message belongs to its
+    /// call.
     pub legacy_logs: CallAttribution,
     /// Whether to ask for change notifications.
     pub listen: bool,
@@ -47,9 +50,9 @@ pub struct ClientOptions {
 /// A name and a version.
 #[derive(Debug, Clone, Serialize)]
 pub struct Implementation {
-    /// The program.
+    /// The program's name.
     pub name: String,
-    /// Its version.
+    /// The program's version.
     pub version: String,
 }
 
@@ -58,32 +61,32 @@ pub struct Implementation {
 pub struct RootFolder {
     /// A `file://` URI.
     pub uri: String,
-    /// For people.
+    /// The name that people see.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 }
 
-/// How to open the conversation.
+/// How to choose the protocol version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum VersionNegotiation {
-    /// Find out: modern first, then legacy.
+    /// Probe: modern first, then legacy.
     #[default]
     Probe,
-    /// Speak this version and no other era.
+    /// Use this version, and no other era.
     Only(Version),
 }
 
-/// Whose a server's request is when nothing on the wire says so.
+/// Who owns a server's request that does not name a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CallAttribution {
-    /// The only call in flight that can be asked back, if there is exactly one; else the inbox.
+    /// The only running call that accepts questions, if there is exactly one; else the inbox.
     #[default]
     SoleCall,
-    /// Always the inbox. For a host that shares the connection and knows better.
+    /// Always the inbox, for a host that shares the connection and attributes requests better.
     Inbox,
 }
 
-/// Bounds on what is received.
+/// Bounds on received data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClientLimits {
     /// The longest message, in bytes.
@@ -94,24 +97,23 @@ pub struct ClientLimits {
     pub max_list: usize,
 }
 
-/// Which version each server was last reached with, by target.
+/// The version of the last connection to each server, by target.
 #[derive(Debug, Default)]
 pub struct EraCache(Mutex<HashMap<String, ServerEras>>);
 
-/// What is known of the eras of one server. Written as text, it is `2026-07-28`, `2026-07-28 and legacy`, or
-/// `2026-07-28 alone`.
+/// The known eras of one server. As text: `2026-07-28`, `2026-07-28 and legacy`, or `2026-07-28 alone`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ServerEras {
-    /// The version it was last reached with.
+    /// The version of the last connection.
     pub version: Version,
-    /// Whether a server that was reached in the modern era has the handshake of the legacy one too; `None`: nobody tried.
+    /// Whether a server reached in the modern era also accepts the legacy handshake; `None`: not tried.
     pub legacy_too: Option<bool>,
 }
 
 // === impl ClientOptions ===
 
 impl ClientOptions {
-    /// Sensible patience and bounds for a client of this name.
+    /// Default timeouts and limits for a client of this name.
     pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
         Self {
             info: Implementation { name: name.into(), version: version.into() },
@@ -140,17 +142,17 @@ impl Default for ClientLimits {
 // === impl EraCache ===
 
 impl EraCache {
-    /// The version that a target was last reached with.
+    /// The version of the last connection to a target.
     pub fn get(&self, target: &str) -> Option<Version> {
         self.lock().get(target).map(|known| known.version)
     }
 
-    /// Whether a target that was reached in the modern era has the legacy one too, if that is known.
+    /// Whether a target reached in the modern era also speaks the legacy era, if known.
     pub fn legacy_too(&self, target: &str) -> Option<bool> {
         self.lock().get(target)?.legacy_too
     }
 
-    /// Remembers how a target was reached.
+    /// Stores the version of a connection to a target.
     pub fn put(&self, target: &str, version: Version) {
         let mut known = self.lock();
         let same = known.get(target).filter(|known| known.version == version);
@@ -158,24 +160,24 @@ impl EraCache {
         known.insert(target.to_owned(), ServerEras { version, legacy_too });
     }
 
-    /// Remembers whether a target that was reached in the modern era has the legacy one too.
+    /// Stores whether a target reached in the modern era also speaks the legacy era.
     pub fn put_legacy_too(&self, target: &str, legacy_too: bool) {
         if let Some(known) = self.lock().get_mut(target) {
             known.legacy_too = Some(legacy_too);
         }
     }
 
-    /// Remembers what was known before a restart.
+    /// Restores an entry that was saved before a restart.
     pub fn restore(&self, target: &str, known: ServerEras) {
         self.lock().insert(target.to_owned(), known);
     }
 
-    /// Forgets a target, which is then found out about anew.
+    /// Removes a target; its era is then probed again.
     pub fn forget(&self, target: &str) {
         self.lock().remove(target);
     }
 
-    /// Everything remembered, for keeping across restarts.
+    /// All entries, to be saved across restarts.
     pub fn entries(&self) -> Vec<(String, ServerEras)> {
         self.lock().iter().map(|(target, known)| (target.clone(), *known)).collect()
     }
@@ -187,9 +189,9 @@ impl EraCache {
 
 // === impl ServerEras ===
 
-/// After a version: the server has the legacy era too.
+/// The suffix after a version: the server also speaks the legacy era.
 const AND_LEGACY_SUFFIX: &str = " and legacy";
-/// After a version: the server has no other era.
+/// The suffix after a version: the server speaks no other era.
 const ALONE_SUFFIX: &str = " alone";
 
 impl fmt::Display for ServerEras {

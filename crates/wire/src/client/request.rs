@@ -1,4 +1,7 @@
-//! Dressing a request for the era it is sent in, and the session's own requests.
+//! Requests of a client session: adds metadata and headers for the era, and sends the session's own requests.
+//!
+//! Used by `exchange_driver` for calls, by `handshake`, `lists`, `listen` and `tasks` for the session's requests. It
+//! does not write the text (`request_text`) and does not read the answers of calls (`request_stream`).
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -19,27 +22,27 @@ use crate::{
     meta::{self, method},
 };
 
-/// What a request carries besides what its caller wrote.
+/// Additions of the session to a caller's request.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RequestExtras {
-    /// Ask for progress.
+    /// Whether to ask for progress.
     pub(crate) progress: bool,
-    /// Modern: capabilities of whoever is behind this call, if not the session's own.
+    /// Modern: capabilities of the client behind this call, if not the session's.
     pub(crate) capabilities: Option<Raw>,
-    /// Modern: who is behind this call, if not the session's own.
+    /// Modern: name and version of the client behind this call, if not the session's.
     pub(crate) client_info: Option<Raw>,
-    /// Modern: least severe log message wanted.
+    /// Modern: the least severe log level wanted.
     pub(crate) log_level: Option<Cow<'static, str>>,
     /// Modern: answers to an earlier `input_required`.
     pub(crate) input_responses: Option<Raw>,
-    /// Modern: the state that came with it.
+    /// Modern: the `requestState` that came with the questions.
     pub(crate) request_state: Option<Raw>,
     /// 2025-11-25: the `task` member.
     pub(crate) task: Option<Raw>,
 }
 
 impl ClientSession {
-    /// Dresses a request for this session's era under an id of its own.
+    /// Writes a request for this session's era, under a new id.
     pub(crate) fn prepare(
         &self,
         asked: &str,
@@ -78,14 +81,14 @@ impl ClientSession {
         })
     }
 
-    /// Who we are, as JSON.
+    /// The client's name and version, as JSON.
     pub(crate) fn client_info_json(&self) -> &Raw {
         let written =
             || Raw::from_value(&self.options.info).unwrap_or_else(|_| Raw::empty_object());
         self.info.get_or_init(written)
     }
 
-    /// The session's capabilities, roots among them where it has any.
+    /// The session's capabilities, with roots if the session has any.
     pub(crate) fn own_capabilities(&self) -> Raw {
         self.with_roots(self.options.capabilities.clone())
     }
@@ -117,7 +120,7 @@ impl ClientSession {
         Ok(headers)
     }
 
-    /// A request of the session's own: sent, waited for, its result returned.
+    /// Sends a request of the session and returns its result.
     pub(crate) async fn request(
         self: &Arc<Self>,
         asked: &str,
@@ -156,7 +159,7 @@ impl ClientSession {
         }
     }
 
-    /// Sends a request and waits for the answer alone. `None`: the session was over.
+    /// Sends a request and waits for its answer only. Returns `None` if the session had expired.
     pub(crate) async fn exchange(
         self: &Arc<Self>,
         out: OutgoingRequest,
@@ -183,7 +186,8 @@ impl ClientSession {
         }
     }
 
-    /// Takes a request that came on a call's own stream as that call's. `false`: refused.
+    /// Registers a request that came on a call's own stream as a question of that call. Returns `false` if it is
+    /// refused.
     pub(crate) fn claim_request(&self, request: &Request, call: u64) -> bool {
         if self.asked.add(request, super::inbox::QuestionOwner::Call(call)) {
             return true;
@@ -196,7 +200,7 @@ impl ClientSession {
     }
 }
 
-/// A call that becomes a task is followed, or handed to whoever can: either way the server may make one of it.
+/// Declares tasks: a call that becomes a task is followed here, or handed to a caller that can follow it.
 fn with_tasks(capabilities: Raw) -> Raw {
     let declared = JsonEdit::set(&["extensions", meta::TASKS_EXTENSION], "{}");
     capabilities.with_edits(&[declared]).unwrap_or(capabilities)
@@ -209,7 +213,7 @@ fn is_about_tasks(asked: &str) -> bool {
     )
 }
 
-/// Whether the protocol lets a server ask something back before it answers this.
+/// Whether the protocol lets a server ask questions before it answers this method.
 pub(crate) fn can_ask(asked: &str) -> bool {
     matches!(asked, method::TOOLS_CALL | method::PROMPTS_GET | method::RESOURCES_READ)
 }

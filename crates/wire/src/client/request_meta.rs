@@ -1,4 +1,8 @@
-//! What a modern request says of its sender, made once for all calls that say the same.
+//! The sender's `_meta` of modern requests (version, client, capabilities, log level), cached as
+//! text.
+//!
+//! Used by `request` and `request_text`. One cached value is enough: most calls of a session have
+//! equal metadata. It does not insert the metadata into a request (`request_text`).
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,31 +12,31 @@ use crate::{
     meta,
 };
 
-/// What a call wants to say.
+/// The metadata that a call needs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RequestMetaParts<'a> {
     pub(crate) version: Version,
-    /// Who is behind it.
+    /// The client behind the call.
     pub(crate) info: &'a Raw,
-    /// What whoever is behind it can do.
+    /// The capabilities of that client.
     pub(crate) capabilities: &'a Raw,
-    /// Whether tasks are declared with them.
+    /// Whether the capabilities declare tasks.
     pub(crate) tasks: bool,
     pub(crate) log_level: Option<&'a str>,
 }
 
-/// The same, as it is sent.
+/// The metadata as JSON text.
 #[derive(Debug)]
 pub(crate) struct RequestMeta {
     wanted: RequestMetaKey,
     pub(crate) version: String,
     pub(crate) capabilities: Raw,
     pub(crate) log_level: Option<String>,
-    /// All of it, as one object.
+    /// All metadata as one object.
     pub(crate) whole: Raw,
 }
 
-/// What was wanted, to be known again.
+/// The parts that a cached value was built from, to compare with.
 #[derive(Debug)]
 struct RequestMetaKey {
     version: Version,
@@ -42,14 +46,14 @@ struct RequestMetaKey {
     log_level: Option<String>,
 }
 
-/// What the last call said: most say the same.
+/// The metadata of the last call, reused while its parts are equal.
 #[derive(Debug, Default)]
 pub(crate) struct RequestMetaCache(Mutex<Option<Arc<RequestMeta>>>);
 
 // === impl RequestMetaCache ===
 
 impl RequestMetaCache {
-    /// What is sent for `wanted`, whose capabilities are dressed by `dress`.
+    /// Returns the metadata for `wanted`. `dress` completes its capabilities.
     pub(crate) fn get_or_build(
         &self,
         wanted: RequestMetaParts<'_>,
@@ -108,7 +112,7 @@ impl From<RequestMetaParts<'_>> for RequestMetaKey {
     fn from(wanted: RequestMetaParts<'_>) -> Self {
         Self {
             version: wanted.version,
-            // Not the whole message that they came in.
+            // Copied, so that the cache does not keep the whole message alive.
             info: wanted.info.to_detached(),
             capabilities: wanted.capabilities.to_detached(),
             tasks: wanted.tasks,

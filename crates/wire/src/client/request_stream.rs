@@ -1,4 +1,7 @@
-//! One request under way: what arrives for it, until its answer.
+//! The stream of one request: messages that belong to it, until its answer.
+//!
+//! Used by `exchange_driver`, `tasks`, `handshake` and `listen`. It reads the mailbox of the call and, over HTTP, the
+//! response to its POST. It does not interpret the answer.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -26,31 +29,31 @@ pub(crate) struct OutgoingRequest {
     pub(crate) id: u64,
     pub(crate) method: Cow<'static, str>,
     pub(crate) text: ByteString,
-    /// For HTTP.
+    /// Headers for HTTP.
     pub(crate) headers: HeaderMap,
-    /// Whether a server may ask something back before it answers.
+    /// Whether a server may ask questions before it answers.
     pub(crate) can_ask: bool,
-    /// Whether the server should be told when the caller goes away.
+    /// Whether the server is told when the caller drops the request.
     pub(crate) cancellable: bool,
 }
 
-/// What opening a stream came to.
+/// The outcome of opening a stream.
 pub(crate) enum OpenOutcome {
     Stream(RequestStream),
-    /// The legacy session is over; the request was not executed.
+    /// The legacy session has expired; the server did not run the request.
     Expired,
 }
 
-/// A request under way. Dropping it cancels it.
+/// A running request. Dropping it cancels it.
 #[derive(Debug)]
 pub(crate) struct RequestStream {
     method: Cow<'static, str>,
     place: CallRegistration,
-    /// Boxed, so that a call over a link carries no room for it.
+    /// Boxed, so that a call over a link stays small.
     http: Option<Box<HttpStream>>,
 }
 
-/// What a stream gives.
+/// An item of a stream.
 #[derive(Debug)]
 pub(crate) enum StreamItem {
     Mail(CallArrival),
@@ -64,7 +67,8 @@ impl ClientSession {
         let mut place = self.register(id, can_ask)?;
         let http = match &self.channel {
             ServerChannel::Link(link) => {
-                // Only a POST can be taken before we hear so. A message that waits for room in a queue was not sent.
+                // Only a POST can reach the server before its sender learns so. A message that waits for room in a
+                // queue was not sent.
                 if let Some(posting) = link.writer.post(&text) {
                     place.cancel = cancellable;
                     let answer = place.post(posting).await;
@@ -84,7 +88,8 @@ impl ClientSession {
                 let answer = place.post(http.post(text, headers)).await?;
                 match http.classify_response(answer, in_session, &method)? {
                     PostOutcome::Stream(answer) => Some(Box::new(answer)),
-                    // Answered on the server's own stream, which there is only after a greeting, and not everywhere.
+                    // 202: the answer comes on the server's GET stream. That stream exists only after the greeting,
+                    // and not at every server.
                     PostOutcome::Accepted
                         if self.is_greeted_legacy()
                             && self.awaits_own_stream(http, id, &method) =>
@@ -104,22 +109,22 @@ impl ClientSession {
         Ok(OpenOutcome::Stream(RequestStream { method, place, http }))
     }
 
-    /// Whether the answer to a call can still come on the server's own stream.
+    /// Whether the answer to a call can still come on the server's GET stream.
     fn awaits_own_stream(&self, http: &HttpChannel, id: u64, asked: &str) -> bool {
-        // Noted first: a stream that turns out to be gone in this moment fails the calls that are noted.
+        // Marked before the check: a stream that closes in this moment fails the marked calls.
         self.mark_accepted(id, asked);
         !http.is_silent()
     }
 }
 
-// === impl Stream ===
+// === impl RequestStream ===
 
 impl RequestStream {
     pub(crate) fn id(&self) -> u64 {
         self.place.id()
     }
 
-    /// What still arrives for a request after its answer, which was that it goes on as a task.
+    /// Continues with the later messages of a request that was answered with a task.
     pub(crate) fn into_task_stream(self) -> Result<Self, Error> {
         let id = self.id();
         let Self { method, place, .. } = self;
@@ -134,7 +139,7 @@ impl RequestStream {
         self.place.mail.park();
     }
 
-    /// What arrives next. Safe to cancel.
+    /// Returns the next item. Cancel-safe.
     pub(crate) async fn next(&mut self) -> Result<StreamItem, Error> {
         loop {
             let message = match (&mut self.http, &self.place.session.channel) {
@@ -157,7 +162,7 @@ impl RequestStream {
         }
     }
 
-    /// What came on the request's own stream is the request's own, unless it says otherwise.
+    /// Routes a message from the request's own stream. It belongs to this request unless it names another.
     async fn sort(
         &mut self,
         message: Result<RpcMessage, MalformedMessage>,
@@ -198,7 +203,7 @@ impl RequestStream {
                 Box::pin(self.place.session.route(RpcMessage::Response(response))).await;
                 None
             }
-            // Ours, or an error without an id in answer to our POST.
+            // The answer to this request, or an error without an id in response to its POST.
             _ => {
                 self.place.cancel = false;
                 Some(StreamItem::Done(response))
@@ -218,7 +223,7 @@ impl RequestStream {
     }
 }
 
-/// The next message of an HTTP answer; a legacy stream that was cut is taken up again.
+/// Returns the next message of an HTTP response; resumes a legacy stream that broke.
 async fn next_http(
     session: &ClientSession,
     channel: &HttpChannel,
@@ -247,7 +252,7 @@ fn to_stream_item(
     }
 }
 
-/// Whether something unreadable on a request's own stream was its answer.
+/// Whether an unparsable message on a request's own stream was its answer.
 fn is_answer_to(malformed: &MalformedMessage, id: u64) -> bool {
     match &malformed.id {
         Some(named) => named.as_u64() == Some(id) && malformed.looks != MalformedShape::LikeACall,

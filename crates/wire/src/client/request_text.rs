@@ -1,6 +1,7 @@
-//! The text of a request, as its era wants it.
+//! The JSON text of a request, with the metadata of its era.
 //!
-//! Most requests have nothing in them that would have to be changed, and are written at once.
+//! Used by `request`. Most requests need no edit in their parameters and are concatenated; the others are spliced. It
+//! does not choose the metadata (`request_meta`) or the headers (`headers`).
 
 use bytestring::ByteString;
 
@@ -13,7 +14,7 @@ use crate::{
     meta,
 };
 
-/// Members of `_meta` that are said anew.
+/// Members of `_meta` that the session replaces.
 const SENDER_META_KEYS: [&str; 5] = [
     meta::PROTOCOL_VERSION,
     meta::CLIENT_INFO,
@@ -21,7 +22,7 @@ const SENDER_META_KEYS: [&str; 5] = [
     meta::LOG_LEVEL,
     meta::PROGRESS_TOKEN,
 ];
-/// Members of parameters that are ours to change.
+/// Members of the parameters that the session may change.
 const OWNED_PARAM_KEYS: [&str; 4] = ["_meta", "task", "inputResponses", "requestState"];
 const META_VERSION: &[&str] = &["_meta", meta::PROTOCOL_VERSION];
 const META_INFO: &[&str] = &["_meta", meta::CLIENT_INFO];
@@ -32,7 +33,7 @@ const INPUT_RESPONSES: &[&str] = &["inputResponses"];
 const REQUEST_STATE: &[&str] = &["requestState"];
 const TASK: &[&str] = &["task"];
 
-/// A modern request says of its sender what `declared` does.
+/// Writes a modern request with the sender's metadata `declared`.
 pub(super) fn write_modern_request(
     id: &str,
     asked: &str,
@@ -40,7 +41,7 @@ pub(super) fn write_modern_request(
     extras: &RequestExtras,
     declared: &RequestMeta,
 ) -> Result<ByteString, SpliceError> {
-    // Other methods have members of these names that are their own.
+    // Other methods may have members of these names with another meaning.
     let (responses, state) = if can_ask(asked) {
         (extras.input_responses.as_ref(), extras.request_state.as_ref())
     } else {
@@ -65,7 +66,7 @@ pub(super) fn write_modern_request(
     write_edited_request(id, asked, params, &edits)
 }
 
-/// A legacy request carries none of the modern metadata, whoever forwarded it.
+/// Writes a legacy request, without the modern metadata that a client may have sent.
 pub(super) fn write_legacy_request(
     id: &str,
     asked: &str,
@@ -74,7 +75,7 @@ pub(super) fn write_legacy_request(
 ) -> Result<ByteString, SpliceError> {
     let task = extras.task.as_ref().map(Raw::as_str);
     let is_usual = !extras.progress && task.is_none() && needs_no_edit(params);
-    // Parameters by position are not MCP's, but whoever uses them gets them through unchanged.
+    // Positional parameters are not MCP, but pass unchanged.
     if is_usual || params.is_some_and(|params| params.kind() == JsonKind::Array) {
         return Ok(write_request(id, asked, params));
     }
@@ -86,15 +87,15 @@ pub(super) fn write_legacy_request(
         set_or_remove(META_PROGRESS, extras.progress.then_some(id)),
         JsonEdit::remove(INPUT_RESPONSES),
         JsonEdit::remove(REQUEST_STATE),
-        // A task that the caller itself asked for goes through, so it is not taken out.
+        // A task that the caller asked for stays in the parameters.
         set_or_remove(TASK, task),
     ];
     let wanted = if task.is_some() { &edits[..] } else { &edits[..edits.len() - 1] };
     write_edited_request(id, asked, params, wanted)
 }
 
-/// What stands around the `_meta` of parameters, with its name where it is not there; where nothing else is ours to
-/// change, and nothing but ours stands in it.
+/// Splits parameters around the value of `_meta`, and supplies the member's name if it is missing. Returns `None` if
+/// another member needs a change, or `_meta` has members of the caller.
 fn split_around_meta(params: Option<&Raw>) -> Option<[&str; 3]> {
     let text = params.map_or("{}", Raw::as_str);
     let [own, rest @ ..] = JsonMembers::of(text).find_each(OWNED_PARAM_KEYS).ok()?;
@@ -113,14 +114,14 @@ fn split_around_meta(params: Option<&Raw>) -> Option<[&str; 3]> {
     before.starts_with('{').then_some([before, name, "}"])
 }
 
-/// Whether nothing among the members of parameters is ours to change.
+/// Whether the parameters have no member that the session may change.
 fn needs_no_edit(params: Option<&Raw>) -> bool {
     let Some(params) = params else { return true };
     let ours = JsonMembers::of(params.as_str()).find_each(OWNED_PARAM_KEYS);
     params.kind() == JsonKind::Object && ours.is_ok_and(|ours| ours.iter().all(Option::is_none))
 }
 
-/// A request with members of its parameters changed.
+/// Writes a request after editing its parameters.
 fn write_edited_request(
     id: &str,
     asked: &str,
@@ -132,7 +133,7 @@ fn write_edited_request(
         return Err(SpliceError::NotAnObject("params".to_owned()));
     }
     let changed = given.with_edits(edits)?;
-    // What was not there is not there, unless something is added.
+    // Absent parameters stay absent, unless an edit adds a member.
     let changed = (params.is_some() || changed.as_str() != "{}").then_some(changed);
     Ok(write_request(id, asked, changed.as_ref()))
 }
@@ -142,7 +143,7 @@ fn write_request(id: &str, asked: &str, params: Option<&Raw>) -> ByteString {
     concat_request(id, asked, params.as_slice())
 }
 
-/// A request whose parameters are made of these parts.
+/// Concatenates a request. Its parameters are the parts of `params`.
 fn concat_request(id: &str, asked: &str, params: &[&str]) -> ByteString {
     let length = id.len() + asked.len() + params.iter().map(|part| part.len()).sum::<usize>();
     let mut text = String::with_capacity(64 + length);

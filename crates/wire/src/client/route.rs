@@ -1,4 +1,7 @@
-//! Where what arrives belongs: to a call, to the inbox, or to nobody.
+//! Routing of received messages: to a call's mailbox, to the inbox, or to a built-in answer.
+//!
+//! Used by `connect` and `listen`, which read the channel, and by `request_stream`. It does not wait for readers
+//! longer than a `mailbox` does.
 
 use std::sync::Arc;
 
@@ -18,7 +21,7 @@ use crate::{
 };
 
 impl ClientSession {
-    /// Hands a message to whom it belongs. Waits only as long as a mailbox has patience.
+    /// Delivers a message to its call or to the inbox. Waits only as long as the mailbox has credit.
     pub(crate) async fn route(self: &Arc<Self>, message: RpcMessage) {
         match message {
             RpcMessage::Response(response) => self.route_response(response),
@@ -38,7 +41,8 @@ impl ClientSession {
         }
     }
 
-    /// An error about a message the peer could not read. With one call under way it is that one.
+    /// Routes an error without an id, about a message that the server could not parse. It belongs to the only running
+    /// call, if there is one.
     fn route_anonymous(&self, response: Response) {
         let mut calls = self.lock_calls();
         let only = (calls.open.len() == 1).then(|| calls.open.keys().next().copied()).flatten();
@@ -96,7 +100,7 @@ impl ClientSession {
         self.call_mail(parse_own_id(tag.as_str())?)
     }
 
-    /// The server takes back one of its questions.
+    /// Withdraws a question, as the server asks.
     fn withdraw(&self, note: &Notification) {
         let id = note.params().and_then(|params| params.get("requestId").ok().flatten());
         let Some(id) = id.and_then(Id::from_raw) else {
@@ -141,7 +145,7 @@ impl ClientSession {
         }
         let reply = QuestionResponder { session: self.clone(), id: request.id() };
         let question = ServerQuestion::new(request.method().into_owned(), request.params(), reply);
-        // A question that finds no room is dropped, and so answered.
+        // A question that finds no room is dropped, which answers it.
         let _ = self.inbox.put(InboxEvent::Question(question)).await;
     }
 
@@ -150,7 +154,7 @@ impl ClientSession {
         self.send_later(Response::error(Some(&request.id()), &error).text().clone());
     }
 
-    /// Requests the session answers itself.
+    /// The answer to a request that the session handles without the client: `ping`, `roots/list`.
     pub(crate) fn builtin_answer(&self, request: &Request) -> Option<Response> {
         let id = request.id();
         if self.facts().is_some_and(|facts| facts.era() == Era::Modern) {
@@ -169,7 +173,7 @@ impl ClientSession {
         }
     }
 
-    /// The call a server's request belongs to, if that can be told.
+    /// The call that a server's request belongs to, if it can be determined.
     fn owner_of(&self, request: &Request) -> Option<(u64, Arc<CallMailbox>)> {
         let task = request
             .params()
@@ -180,7 +184,7 @@ impl ClientSession {
             return Some((id, self.call_mail(id)?));
         }
         match self.options.attribution {
-            // A call that waits for an answer asks nothing meanwhile, unless it is the only one there is.
+            // A call with an open question is not expected to ask another, unless it is the only call.
             CallAttribution::SoleCall => self.sole_call(|_| true).or_else(|| {
                 let waiting = self.asked.calls_with_questions();
                 self.sole_call(|call| !waiting.contains(&call))
@@ -189,7 +193,7 @@ impl ClientSession {
         }
     }
 
-    /// The only call under way that can be asked something and that `is_meant` takes, if there is exactly one.
+    /// The only running call that accepts questions and satisfies `is_meant`, if there is exactly one.
     fn sole_call(&self, is_meant: impl Fn(u64) -> bool) -> Option<(u64, Arc<CallMailbox>)> {
         let calls = self.lock_calls();
         let mut askable = calls.open.iter().filter(|(id, call)| call.can_ask && is_meant(**id));
@@ -199,7 +203,7 @@ impl ClientSession {
         }
     }
 
-    /// A message that could not be read: the call it names fails, or the inbox hears of it.
+    /// Routes a message that could not be parsed: the call that it names fails, or the inbox reports it.
     pub(crate) async fn route_malformed(&self, malformed: MalformedMessage) {
         let id = malformed.id.clone();
         let named = id.as_ref().and_then(Id::as_u64);

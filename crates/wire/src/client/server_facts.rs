@@ -1,4 +1,7 @@
-//! What a server said of itself.
+//! Facts that a server states in the handshake: version, name, capabilities, instructions.
+//!
+//! Used by `handshake`, which reads them, and by `core` and the commands that show servers. It does
+//! not list tools, prompts or resources (`lists`).
 
 use crate::{
     Era, Error, Version,
@@ -6,33 +9,33 @@ use crate::{
     meta::{self, method},
 };
 
-/// What a server said of itself when it was greeted.
+/// The facts that a server stated in the handshake.
 #[derive(Debug, Clone)]
 pub struct ServerFacts {
-    /// The version spoken with it.
+    /// The protocol version of the session.
     pub version: Version,
-    /// `serverInfo`, as sent.
+    /// `serverInfo`, unchanged.
     pub info: Option<Raw>,
-    /// `capabilities`, as sent.
+    /// `capabilities`, unchanged.
     pub capabilities: Raw,
-    /// Advice for the model.
+    /// Instructions for the model.
     pub instructions: Option<String>,
 }
 
 // === impl ServerFacts ===
 
 impl ServerFacts {
-    /// The era spoken with it.
+    /// The era of the session.
     pub fn era(&self) -> Era {
         self.version.era()
     }
 
-    /// The name it gives itself.
+    /// The server's name for itself.
     pub fn name(&self) -> Option<String> {
         self.info_text("name")
     }
 
-    /// The version it gives itself.
+    /// The server's version of itself.
     pub fn server_version(&self) -> Option<String> {
         self.info_text("version")
     }
@@ -41,8 +44,8 @@ impl ServerFacts {
         self.info.as_ref()?.get(key).ok()??.to_text()
     }
 
-    /// Whether a capability is declared, by its path: `["tools"]`, `["tools", "listChanged"]`.
-    /// A member that is `false` or `null` is not.
+    /// Whether the server declares a capability, by its path: `["tools"]`, `["tools",
+    /// "listChanged"]`. A member that is `false` or `null` is not declared.
     pub fn has_capability(&self, path: &[&str]) -> bool {
         matches!(self.capabilities.get_path(path), Ok(Some(value)) if !matches!(value.as_str(), "false" | "null"))
     }
@@ -65,7 +68,8 @@ impl ServerFacts {
         })
     }
 
-    /// Reads the result of `server/discover`. `None`: not the answer of a modern server.
+    /// Reads the result of `server/discover`. Returns `None` if it is not the answer of a modern
+    /// server.
     pub(crate) fn from_discover(result: &Raw) -> Option<DiscoverResult> {
         let versions: Vec<String> = member(result, "supportedVersions")?.decode().ok()?;
         let info = result.get_path(&["_meta", meta::SERVER_INFO]).ok().flatten();
@@ -79,13 +83,13 @@ impl ServerFacts {
     }
 }
 
-/// What `server/discover` answered.
+/// The result of `server/discover`.
 pub(crate) struct DiscoverResult {
     pub(crate) versions: Vec<String>,
     pub(crate) facts: ServerFacts,
 }
 
-/// The newest of the versions offered that belongs to `era`.
+/// The latest of the offered versions that belongs to `era`.
 pub(crate) fn newest_version(offered: &[String], era: Era) -> Option<Version> {
     offered.iter().filter_map(|text| text.parse::<Version>().ok()).filter(|v| v.era() == era).max()
 }

@@ -1,7 +1,8 @@
-//! One conversation with one server: who is waiting for what, and where what arrives belongs.
+//! The state of a client session: open calls with their mailboxes, questions, settings, server facts.
 //!
-//! The session is shared by the caller's exchanges, which send and wait, and by the reader of the
-//! channel, which sorts. It holds no payload longer than it takes to hand it on.
+//! Used by the exchanges of callers, which send and wait, and by `connect` and `listen`, which route received
+//! messages to it. It keeps no payload longer than delivery takes. It does not choose the receiver of a message
+//! (`route`).
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -32,21 +33,20 @@ use crate::{
     json::Raw,
     meta::method,
     pending_post::PendingPost,
-    spread::SpreadMap,
 };
 
-/// What arrives for one call before its answer.
+/// Mail for one call before its answer.
 #[derive(Debug)]
 pub(crate) enum CallArrival {
     Notification(Notification),
     Request(Request),
-    /// The server takes back a question.
+    /// The server withdraws a question.
     Withdrawn(Id),
 }
 
 pub(crate) type CallMailbox = Mailbox<CallArrival, CallResult>;
 
-/// One conversation.
+/// A session with one server.
 #[derive(Debug)]
 pub(crate) struct ClientSession {
     pub(crate) options: ClientOptions,
@@ -54,11 +54,11 @@ pub(crate) struct ClientSession {
     pub(crate) inbox: Arc<InboxMailbox>,
     pub(crate) asked: PendingServerQuestions,
     pub(crate) tools: ToolFactsCache,
-    /// Cancelled when the connection is to end.
+    /// Cancelled to end the connection.
     pub(crate) closing: CancellationToken,
     greeted: RwLock<Option<ServerGreeting>>,
     ids: AtomicU64,
-    /// Who we are, once it was written.
+    /// The client's name and version as JSON, written on first use.
     pub(super) info: OnceLock<Raw>,
     pub(super) declared: RequestMetaCache,
     calls: Mutex<CallTable>,
@@ -66,20 +66,20 @@ pub(crate) struct ClientSession {
     wishes: Mutex<SessionSettings>,
 }
 
-/// What is known of a server that was greeted.
+/// The facts about a server that has been greeted.
 #[derive(Debug)]
 struct ServerGreeting {
     facts: Arc<ServerFacts>,
-    /// Whether a tool has to be known before it is called.
+    /// Whether a tool must be listed before it is called.
     tools_first: bool,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct CallTable {
-    pub(super) open: SpreadMap<u64, OpenCall>,
+    pub(super) open: HashMap<u64, OpenCall>,
     /// Legacy tasks, by id, and the call that started each.
     pub(super) tasks: HashMap<String, u64>,
-    /// Why no call can be opened any more.
+    /// Why the session accepts no more calls.
     over: Option<Error>,
 }
 
@@ -87,30 +87,31 @@ pub(super) struct CallTable {
 pub(super) struct OpenCall {
     pub(super) mail: Arc<CallMailbox>,
     pub(super) can_ask: bool,
-    /// The method, and the generation of the HTTP session, of a call whose answer can only come on the server's own stream.
+    /// Method and HTTP session generation of a call that was answered with 202: its answer can only come on the GET
+    /// stream.
     pub(super) accepted: Option<(Box<str>, u64)>,
 }
 
-/// What was asked of the server beyond single calls, to be asked again of a new session.
+/// Subscriptions and log level, to be repeated in a new session.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct SessionSettings {
     pub(crate) log_level: Option<String>,
     pub(crate) subscriptions: BTreeSet<String>,
 }
 
-/// A place in the table of open calls; leaving it early cancels the call upstream.
+/// The registration of an open call. Dropping it before the answer cancels the call at the server.
 #[derive(Debug)]
 pub(crate) struct CallRegistration {
     pub(crate) session: Arc<ClientSession>,
     id: u64,
     pub(crate) mail: Arc<CallMailbox>,
-    /// Whether the server has heard of the call and would want to hear of its end.
+    /// Whether the server received the call and should be told of its cancellation.
     pub(crate) cancel: bool,
-    /// The POST of the call, while it is under way.
+    /// The POST of the call, while it runs.
     posting: Option<PendingPost>,
 }
 
-// === impl Arrival ===
+// === impl CallArrival ===
 
 impl Mail for CallArrival {
     fn is_droppable(&self) -> bool {
@@ -122,10 +123,10 @@ impl Mail for CallArrival {
     }
 }
 
-// === impl Session ===
+// === impl ClientSession ===
 
 impl ClientSession {
-    /// A session that ends with `closing`.
+    /// A session that ends when `closing` is cancelled.
     pub(crate) fn new(
         options: ClientOptions,
         channel: ServerChannel,
@@ -154,7 +155,7 @@ impl ClientSession {
         self.ids.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// What the server said of itself; `None` before it was greeted.
+    /// The server's facts; `None` before the handshake.
     pub(crate) fn facts(&self) -> Option<Arc<ServerFacts>> {
         self.read_greeting().as_ref().map(|greeted| greeted.facts.clone())
     }
@@ -169,7 +170,7 @@ impl ClientSession {
         *self.greeted.write().unwrap_or_else(PoisonError::into_inner) = Some(greeted);
     }
 
-    /// Whether a tool has to be known before it is called: what of it travels in headers, or whether it wants to be a
+    /// Whether a tool must be listed before it is called: to know its header parameters, or whether it requires a
     /// task.
     pub(crate) fn wants_tools_first(&self) -> bool {
         self.read_greeting().as_ref().is_some_and(|greeted| greeted.tools_first)
@@ -209,7 +210,7 @@ impl ClientSession {
         Ok(CallRegistration { session: self.clone(), id, mail, cancel: false, posting: None })
     }
 
-    /// Notes that the answer to a call can only come on the server's own stream.
+    /// Marks a call as accepted: its answer can only come on the server's GET stream.
     pub(crate) fn mark_accepted(&self, id: u64, asked: &str) {
         let generation = self.generation();
         if let Some(call) = self.lock_calls().open.get_mut(&id) {
@@ -217,7 +218,8 @@ impl ClientSession {
         }
     }
 
-    /// Fails the calls whose answers can only come on a stream that is gone: of the sessions `is_gone` says.
+    /// Fails the accepted calls, which wait for answers on a closed GET stream, in the session generations that
+    /// `is_gone` selects.
     pub(crate) fn fail_accepted(&self, is_gone: impl Fn(u64) -> bool) {
         let waits = |_: &u64, call: &mut OpenCall| {
             call.accepted.as_ref().is_some_and(|(_, generation)| is_gone(*generation))
@@ -229,7 +231,7 @@ impl ClientSession {
         }
     }
 
-    /// Ties what a server says about a task to the call that started it.
+    /// Routes the notifications of a task to the call that started it.
     pub(crate) fn claim_task(&self, task: &str, id: u64) {
         self.lock_calls().tasks.insert(task.to_owned(), id);
     }
@@ -238,7 +240,7 @@ impl ClientSession {
         self.lock_calls().tasks.remove(task);
     }
 
-    /// Has what arrives for one call arrive for another instead.
+    /// Redirects the mail of one call to another.
     pub(crate) fn redirect(&self, from: u64, to: u64) {
         let mut calls = self.lock_calls();
         let Some(mail) = calls.open.get(&to).map(|call| call.mail.clone()) else {
@@ -250,7 +252,7 @@ impl ClientSession {
         }
     }
 
-    /// Fails everything under way, and everything after.
+    /// Fails all running calls, and all later ones.
     pub(crate) fn fail_all(&self, error: &Error) {
         let open = {
             let mut calls = self.lock_calls();
@@ -281,7 +283,7 @@ impl ClientSession {
         self.channel.send(note.text().clone(), self.facts().as_deref()).await
     }
 
-    /// Sends from where nothing can be waited for. What finds no room is lost, and said to be.
+    /// Queues a message without waiting. A message that finds no room is dropped with a warning.
     pub(crate) fn send_later(&self, text: ByteString) {
         if let Err(error) = self.channel.try_send(text) {
             tracing::debug!(%error, "a message nobody waits for was not sent");
@@ -297,8 +299,8 @@ impl ClientSession {
         }
     }
 
-    /// Cancels a call whose POST is under way. The cancellation follows the POST: one that overtakes it is for a call that
-    /// the server does not know yet, and the call then runs to its end.
+    /// Cancels a call while its POST is running. The cancellation follows the POST: if it came first, the server
+    /// would not know the call yet, and would run it to the end.
     fn cancel_after(&self, posting: PendingPost, id: u64) {
         let text = cancel_notification(id).text().clone();
         let taken = match &self.channel {
@@ -330,7 +332,7 @@ fn cancel_notification(id: u64) -> Notification {
 // === impl CallRegistration ===
 
 impl CallRegistration {
-    /// The id the call goes by.
+    /// The id of the call.
     pub(crate) fn id(&self) -> u64 {
         self.id
     }
@@ -346,7 +348,7 @@ impl CallRegistration {
 impl Drop for CallRegistration {
     fn drop(&mut self) {
         self.session.lock_calls().open.remove(&self.id);
-        // Its questions have nobody left to answer them.
+        // The call's questions have no reader left: answer them as unanswered.
         for answer in self.session.asked.take_for_call(self.id) {
             self.session.send_later(answer.text().clone());
         }

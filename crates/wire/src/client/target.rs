@@ -1,4 +1,7 @@
-//! What to connect to.
+//! Connection targets: a program, a URL, or a server in this process, with the options to reach it.
+//!
+//! Used by `connect`; built by `core::connection::target` and `cli::target` from configuration. It
+//! opens no connection.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use sha2::{Digest, Sha256};
@@ -11,21 +14,21 @@ use crate::{
 };
 use switchboard_process::{ProcessCommand, ProcessGuard, StderrOptions};
 
-/// What to connect to, and how.
+/// A server to connect to, and the transport to use.
 pub enum ServerTarget {
-    /// A program that speaks on its standard streams.
+    /// A program that speaks MCP on its standard streams.
     Stdio(StdioTarget),
     /// Streamable HTTP, with the fallback to HTTP+SSE.
     Http(HttpTarget),
-    /// HTTP+SSE of 2024-11-05 and nothing else.
+    /// HTTP+SSE of 2024-11-05 only.
     Sse(HttpTarget),
     /// WebSocket, `ws` or `wss`.
     WebSocket {
-        /// Where.
+        /// The URL.
         url: Url,
-        /// Proxies and certificates.
+        /// The pool, with proxies and certificates.
         pool: HttpPool,
-        /// How.
+        /// Headers, credentials and limits.
         options: Box<WsOptions>,
     },
     /// A server in this process.
@@ -34,29 +37,29 @@ pub enum ServerTarget {
 
 /// A program and its guard.
 pub struct StdioTarget {
-    /// What to run.
+    /// The command to run.
     pub command: ProcessCommand,
-    /// Who sees to it that nothing is left of it.
+    /// The guard that ends the process together with its descendants.
     pub guard: ProcessGuard,
-    /// Where its standard error goes besides memory.
+    /// The log file for its standard error, besides the lines kept in memory.
     pub stderr: StderrOptions,
 }
 
 /// A URL and the pool to reach it through.
 pub struct HttpTarget {
-    /// Where.
+    /// The URL.
     pub url: Url,
-    /// The shared connections.
+    /// The pool of shared connections.
     pub pool: HttpPool,
     /// Headers, credentials, deadlines.
     pub options: EndpointOptions,
 }
 
-// === impl Target ===
+// === impl ServerTarget ===
 
 impl ServerTarget {
-    /// A name under which to remember what was learnt of this target. A digest, since a command
-    /// line may hold secrets and what is remembered may be written to disk.
+    /// A key for facts about this target. It is a digest, since a command line may hold secrets and
+    /// the facts may be written to disk.
     pub fn key(&self) -> String {
         let mut digest = Sha256::new();
         match self {
@@ -77,7 +80,7 @@ impl ServerTarget {
     }
 }
 
-/// Scheme, host, port and path: no user, no query.
+/// Scheme, host, port and path, without user and query.
 fn place(url: &Url) -> String {
     let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
     format!("{}://{}{port}{}", url.scheme(), url.host_str().unwrap_or_default(), url.path())

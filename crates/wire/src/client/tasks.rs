@@ -1,9 +1,10 @@
-//! Following a task to its end, in both eras.
+//! Tasks of a call: polls a task to its end, in both eras.
 //!
-//! Modern: the answer to a call may be a task, which is polled with `tasks/get`; its questions stand
-//! in it and are answered with `tasks/update`. 2025-11-25: the caller asks for a task, polls it, and
-//! fetches its result with `tasks/result`, on which the server may also ask. A caller that goes away
-//! cancels the task.
+//! Used by `exchange_driver`. Modern: the answer to a call may be a task, which is polled with
+//! `tasks/get`; its questions stand in its state and are answered with `tasks/update`. 2025-11-25:
+//! the caller asks for a task, polls it, and fetches its result with `tasks/result`, on which the
+//! server may also ask. A caller that goes away cancels the task. It does not run tasks for clients
+//! (`gateway::bridge::tasks`).
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
@@ -22,21 +23,21 @@ use crate::{
     meta::method,
 };
 
-/// How often to look when the server does not say.
+/// The poll interval if the server names none.
 const DEFAULT_POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// A server that says less is looked at this often.
+/// The shortest poll interval, even if the server names a shorter one.
 const MIN_POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// A server that says more is still looked at this often.
+/// The longest poll interval, even if the server names a longer one.
 const MAX_POLL_INTERVAL: Duration = Duration::from_secs(60);
 
-/// A task that is cancelled unless it ended.
+/// A task that is cancelled on drop unless it has ended.
 struct FollowedTask {
     session: Arc<ClientSession>,
     id: String,
     ended: bool,
 }
 
-/// What a task's state says.
+/// The state of a task, as the server reports it.
 struct TaskState {
     raw: Raw,
     status: String,
@@ -66,7 +67,7 @@ impl ExchangeDriver {
         }
     }
 
-    /// Asks what the task wants to know and was not asked before.
+    /// Asks the caller the task's questions that were not asked before.
     async fn answer_task(
         &mut self,
         task: &str,
@@ -90,7 +91,8 @@ impl ExchangeDriver {
         Ok(())
     }
 
-    /// `stream` is the call that made the task: progress and questions of the task come to it.
+    /// Follows a 2025-11-25 task. `stream` is the call that started the task: its progress and
+    /// questions arrive there.
     pub(super) async fn follow_legacy_task(
         &mut self,
         stream: RequestStream,
@@ -124,7 +126,7 @@ impl ExchangeDriver {
         }
     }
 
-    /// Passes on what has arrived and what arrives during a pause.
+    /// Passes on waiting messages, and those that arrive during a pause.
     async fn attend(&mut self, stream: &mut RequestStream, pause: Duration) -> Result<(), Error> {
         let over = tokio::time::sleep(pause);
         tokio::pin!(over);
@@ -146,7 +148,7 @@ impl ExchangeDriver {
         }
     }
 
-    /// Waits for the result; the server may ask on the way.
+    /// Waits for the result; the server may ask questions first.
     async fn task_result(
         &mut self,
         task: &FollowedTask,
@@ -156,7 +158,7 @@ impl ExchangeDriver {
         let mut out = self.session.prepare(method::TASKS_RESULT, Some(&params), &extras)?;
         out.can_ask = true;
         let id = out.id;
-        // Before it is sent: the question may come at once.
+        // Claimed before sending: a question may come at once.
         self.session.claim_task(&task.id, id);
         let OpenOutcome::Stream(mut stream) = self.session.open(out).await? else {
             return Err(Error::Closed);
@@ -211,7 +213,7 @@ impl TaskState {
     }
 }
 
-// === impl Followed ===
+// === impl FollowedTask ===
 
 impl FollowedTask {
     fn new(session: &Arc<ClientSession>, id: String) -> Self {

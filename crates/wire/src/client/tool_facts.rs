@@ -1,7 +1,7 @@
-//! What has to be known of a tool before it is called.
+//! Facts about tools that a call needs: header parameters, and whether a task is required.
 //!
-//! Some parameters of a modern tool travel in headers as well, and some tools can only be called
-//! as tasks. Both stand in the tool's definition, so the session keeps what it saw in lists.
+//! Used by `exchange_driver` and `request`; filled by `lists` from the tools' definitions. It does
+//! not list tools: `exchange_driver` does before the first call.
 
 use std::{
     collections::HashMap,
@@ -11,26 +11,26 @@ use std::{
 use super::headers::HeaderParam;
 use crate::json::Raw;
 
-/// What has to be known of one tool.
+/// The facts about one tool.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ToolFacts {
     pub(crate) headers: Vec<HeaderParam>,
     pub(crate) needs_task: bool,
 }
 
-/// What is known, by tool name.
+/// The facts, by tool name.
 #[derive(Debug, Default)]
 pub(crate) struct ToolFactsCache(Mutex<Option<HashMap<String, Arc<ToolFacts>>>>);
 
 // === impl ToolFactsCache ===
 
 impl ToolFactsCache {
-    /// Replaces everything known by what a whole list says.
+    /// Replaces all facts by those of a complete list.
     pub(crate) fn replace(&self, tools: HashMap<String, Arc<ToolFacts>>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(tools);
     }
 
-    /// `None`: the tool was not in a list seen so far.
+    /// The facts about a tool; `None` if it was in no list so far.
     pub(crate) fn get(&self, name: &str) -> Option<Arc<ToolFacts>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).as_ref()?.get(name).cloned()
     }

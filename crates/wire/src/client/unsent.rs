@@ -1,5 +1,7 @@
-//! Cancellations that found the way to the server full. They wait here until there is room, since a server that never
-//! hears of one runs the call to its end. Only ids are kept.
+//! Cancellations that found the channel full, kept until it has room.
+//!
+//! Used by `session`. A server that never receives a cancellation runs the call to its end. It keeps ids only, no
+//! messages.
 
 use std::{
     collections::VecDeque,
@@ -8,10 +10,10 @@ use std::{
 
 use tokio::sync::Notify;
 
-/// Ids that may wait. More calls than that cannot have reached a server that takes no messages.
+/// The most ids that may wait. A server that takes no messages cannot have received more calls than that.
 const MAX_UNSENT_CANCELLATIONS: usize = 4096;
 
-/// Ids of calls whose cancellation is still to be sent, oldest first.
+/// Ids of calls with an unsent cancellation, oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct UnsentCancellations {
     ids: Mutex<VecDeque<u64>>,
@@ -31,7 +33,7 @@ impl UnsentCancellations {
         self.added.notify_one();
     }
 
-    /// The next id, which is the caller's to send. One task waits at a time.
+    /// Removes and returns the next id, for the caller to send. Only one task may wait at a time.
     pub(crate) async fn next(&self) -> u64 {
         loop {
             let first = self.ids.lock().unwrap_or_else(PoisonError::into_inner).pop_front();

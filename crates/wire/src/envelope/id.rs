@@ -1,4 +1,7 @@
-//! Request ids, which must come back exactly as they were sent.
+//! JSON-RPC request ids, which must come back exactly as they were sent.
+//!
+//! Used by `client` and `server` sessions to match answers and cancellations with requests. It does not allocate ids
+//! (`client::session` does).
 
 use std::{
     fmt,
@@ -7,13 +10,11 @@ use std::{
 
 use crate::json::{JsonKind, Raw, decode_string};
 
-/// A JSON-RPC id: a string or a number, kept as written. A number that no integer or float type
-/// can hold is as good as any other.
+/// A JSON-RPC id: a string or a number, kept as written. A number may exceed every integer and float type.
 #[derive(Clone)]
 pub struct Id(Raw);
 
-/// What an id means, for use as a map key: `1` and the `1` of another message are the same id
-/// even if one of the messages writes a string with escapes.
+/// The decoded value of an id, for use as a map key: two spellings of one id, with or without escapes, are equal.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum IdKey {
     /// A number, by its spelling.
@@ -22,9 +23,9 @@ pub enum IdKey {
     Text(String),
 }
 
-/// The number that a peer gives back for one of the numbers we make ourselves. Some peers write it as a string, and the
-/// SDKs take `"7"` for 7; others keep numbers as floats and write `7.0`. That is safe: no id of ours is a string or has a
-/// fraction, so the text can mean no other.
+/// The number in an answer to one of our requests, which all have numeric ids. Some peers write it as a string, and
+/// the SDKs take `"7"` for 7; others keep numbers as floats and write `7.0`. That is unambiguous: no id of ours is a
+/// string or has a fraction.
 pub(crate) fn parse_own_id(text: &str) -> Option<u64> {
     let quoted = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
     let bare = quoted.unwrap_or_else(|| without_zero_fraction(text));
@@ -43,7 +44,7 @@ fn without_zero_fraction(number: &str) -> &str {
 // === impl Id ===
 
 impl Id {
-    /// An id we make ourselves.
+    /// A numeric id, for our own requests.
     pub fn number(value: u64) -> Self {
         Self(Raw::from_trusted(itoa::Buffer::new().format(value).into()))
     }
@@ -53,7 +54,7 @@ impl Id {
         Self(Raw::string(value))
     }
 
-    /// Takes a JSON value as an id, if it is a string or a number.
+    /// Converts a JSON value to an id, if it is a string or a number.
     pub fn from_raw(raw: Raw) -> Option<Self> {
         matches!(raw.kind(), JsonKind::String | JsonKind::Number).then_some(Self(raw))
     }
@@ -68,12 +69,12 @@ impl Id {
         &self.0
     }
 
-    /// The number, if this is one of the ids we make ourselves, or such a number as a string.
+    /// The number, if the id is one of our own, perhaps written as a string.
     pub fn as_u64(&self) -> Option<u64> {
         parse_own_id(self.as_str())
     }
 
-    /// What the id means.
+    /// The decoded value of the id.
     pub fn key(&self) -> IdKey {
         match self.0.to_text() {
             Some(text) => IdKey::Text(text),
@@ -90,7 +91,7 @@ impl PartialEq for Id {
 
 impl Eq for Id {}
 
-/// As [`Id::key`] tells ids apart, without making a key.
+/// Agrees with [`Id::key`] on which ids are equal, without building a key.
 impl Hash for Id {
     fn hash<H: Hasher>(&self, state: &mut H) {
         match decode_string(self.as_str()) {

@@ -1,36 +1,39 @@
-//! Messages that could not be read, and what to answer.
+//! Messages that could not be parsed, and the JSON-RPC errors to answer them with.
+//!
+//! Used by `parse`, `salvage` and both kinds of session. The connection continues after a malformed
+//! message.
 
 use bytestring::ByteString;
 
 use super::{Id, RpcError, code};
 use crate::json::JsonSyntaxError;
 
-/// A message that could not be read. The connection it came on is unharmed.
+/// A message that could not be parsed. Its connection continues.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{kind}")]
 pub struct MalformedMessage {
-    /// What was wrong.
+    /// The fault.
     pub kind: MalformedKind,
-    /// The id, where one could be made out.
+    /// The id, if it could be read.
     pub id: Option<Id>,
-    /// What it looked like.
+    /// The apparent kind of message.
     pub looks: MalformedShape,
-    /// The text of an answer that is nested too deeply: what is sound in it may be of use.
+    /// The text of an answer that is nested too deeply: `client::deep_items` can use the rest.
     pub(crate) too_deep: Option<ByteString>,
 }
 
-/// What a message that could not be read looked like.
+/// The apparent kind of a malformed message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MalformedShape {
-    /// It named a method.
+    /// It has a method.
     LikeACall,
-    /// It had a result or an error, and no method.
+    /// It has a result or an error, and no method.
     LikeAnAnswer,
-    /// Nothing could be told.
+    /// Neither could be read.
     Unclear,
 }
 
-/// Why a message could not be read.
+/// Why a message could not be parsed.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum MalformedKind {
     /// Not JSON.
@@ -42,7 +45,7 @@ pub enum MalformedKind {
     /// Larger than the limit.
     #[error("the message is larger than {limit} bytes")]
     TooLarge {
-        /// The limit it passed.
+        /// The limit in bytes.
         limit: usize,
     },
     /// JSON, but no object (or, inside a batch, no message).
@@ -54,10 +57,10 @@ pub enum MalformedKind {
     /// A batch of too many messages.
     #[error("the batch holds more than {limit} messages; send fewer at once")]
     LongBatch {
-        /// The limit it passed.
+        /// The limit in messages.
         limit: usize,
     },
-    /// A member of the envelope stands twice.
+    /// A member of the envelope occurs twice.
     #[error("member `{0}` of the message stands more than once")]
     Duplicate(&'static str),
     /// `jsonrpc` is missing or not `"2.0"`.
@@ -83,7 +86,7 @@ pub enum MalformedKind {
     Nothing,
 }
 
-// === impl Malformed ===
+// === impl MalformedMessage ===
 
 impl MalformedMessage {
     /// The JSON-RPC error to answer with.

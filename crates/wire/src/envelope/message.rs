@@ -1,35 +1,38 @@
-//! The three kinds of message, each a text and the spans that matter in it.
+//! The three kinds of JSON-RPC message (request, notification, response), each a text with spans.
+//!
+//! Used by both kinds of session and by every crate that forwards messages. It does not parse
+//! (`parse`) and does not decode payloads.
 
-use std::{borrow::Cow, ops::Range, sync::Arc};
+use std::{borrow::Cow, ops::Range};
 
 use bytestring::ByteString;
 use serde::Deserialize;
 
 use super::{Id, parse_own_id};
 use crate::json::{
-    JsonEdit, MemberOutline, Raw, Rope, RopeBuilder, SpliceError, TextPatch, added_bytes,
-    decode_string, quote, quote_into,
+    JsonEdit, Raw, Rope, RopeBuilder, SpliceError, TextPatch, added_bytes, decode_string, quote,
+    quote_into,
 };
 
-/// Error codes with a meaning of their own.
+/// JSON-RPC error codes with a defined meaning.
 pub mod code {
-    /// Not JSON.
+    /// The text is not JSON.
     pub const PARSE_ERROR: i64 = -32700;
-    /// Not a request.
+    /// The JSON is not a request.
     pub const INVALID_REQUEST: i64 = -32600;
-    /// Unknown method.
+    /// The method is unknown.
     pub const METHOD_NOT_FOUND: i64 = -32601;
-    /// Bad params.
+    /// The parameters are invalid.
     pub const INVALID_PARAMS: i64 = -32602;
-    /// The receiver's own fault.
+    /// The receiver failed.
     pub const INTERNAL_ERROR: i64 = -32603;
-    /// Legacy: no such resource.
+    /// Legacy: the resource does not exist.
     pub const RESOURCE_NOT_FOUND: i64 = -32002;
     /// Modern: HTTP headers and body disagree.
     pub const HEADER_MISMATCH: i64 = -32020;
     /// Modern: the request needs a capability the client did not declare.
     pub const MISSING_CAPABILITY: i64 = -32021;
-    /// Modern: this protocol version is not spoken here.
+    /// Modern: the receiver does not support this protocol version.
     pub const UNSUPPORTED_VERSION: i64 = -32022;
     /// 2025-11-25: the user has to visit a URL first.
     pub const URL_ELICITATION_REQUIRED: i64 = -32042;
@@ -38,59 +41,55 @@ pub mod code {
 /// Any JSON-RPC message.
 #[derive(Debug, Clone)]
 pub enum RpcMessage {
-    /// Wants an answer.
+    /// A request, which needs an answer.
     Request(Request),
-    /// Wants none.
+    /// A notification, which needs none.
     Notification(Notification),
-    /// Is one.
+    /// An answer.
     Response(Response),
 }
 
-/// A request, as received or as made.
+/// A request, received or built.
 #[derive(Debug, Clone)]
 pub struct Request {
     pub(super) text: ByteString,
     pub(super) id: Range<usize>,
     pub(super) call: CallSpans,
-    /// Of parameters that were received.
-    pub(super) outline: Option<Arc<MemberOutline>>,
 }
 
-/// A notification, as received or as made.
+/// A notification, received or built.
 #[derive(Debug, Clone)]
 pub struct Notification {
     pub(super) text: ByteString,
     pub(super) call: CallSpans,
 }
 
-/// A response, as received or as made.
+/// A response, received or built.
 #[derive(Debug, Clone)]
 pub struct Response {
     pub(super) text: ByteString,
-    /// `None` is an error about a request whose id its receiver could not read.
+    /// `None` in an error about a request with an unreadable id.
     pub(super) id: Option<Range<usize>>,
     pub(super) payload: Range<usize>,
-    /// Of a result that was received.
-    pub(super) outline: Option<Arc<MemberOutline>>,
     pub(super) is_error: bool,
 }
 
-/// What requests and notifications share.
+/// The spans that requests and notifications share.
 #[derive(Debug, Clone)]
 pub(super) struct CallSpans {
-    /// With its quotes.
+    /// The method, with its quotes.
     pub(super) method: Range<usize>,
     pub(super) params: Option<Range<usize>>,
-    /// Of the closing brace.
+    /// The index of the closing brace.
     pub(super) end: usize,
 }
 
-/// What a response says.
+/// The payload of a response.
 #[derive(Debug, Clone)]
 pub enum ResponseOutcome {
-    /// It worked.
+    /// The result.
     Result(Raw),
-    /// It did not.
+    /// The error.
     Error(RpcError),
 }
 
@@ -98,13 +97,13 @@ pub enum ResponseOutcome {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, thiserror::Error)]
 #[error("{message} ({code})")]
 pub struct RpcError {
-    /// What kind of error.
+    /// The error code.
     #[serde(default)]
     pub code: i64,
-    /// For people.
+    /// The message for people.
     #[serde(default)]
     pub message: String,
-    /// For programs.
+    /// The data for programs.
     #[serde(default)]
     pub data: Option<Raw>,
 }
@@ -112,7 +111,7 @@ pub struct RpcError {
 // === impl Request ===
 
 impl Request {
-    /// A request of our own.
+    /// Builds a request.
     pub fn new(id: &Id, method: &str, params: Option<&Raw>) -> Self {
         let mut text = String::with_capacity(64 + params.map_or(0, |raw| raw.as_str().len()));
         text.push_str(r#"{"jsonrpc":"2.0","id":"#);
@@ -120,7 +119,7 @@ impl Request {
         text.push_str(id.as_str());
         let id = start..text.len();
         let call = CallSpans::write(&mut text, method, params);
-        Self { text: text.into(), id, call, outline: None }
+        Self { text: text.into(), id, call }
     }
 
     /// The id.
@@ -136,7 +135,7 @@ impl Request {
     /// The parameters, if there are any.
     pub fn params(&self) -> Option<Raw> {
         let params = self.call.params.as_ref()?;
-        Some(self.slice(params).with_outline(self.outline.clone()))
+        Some(self.slice(params))
     }
 
     /// The whole message.
@@ -144,12 +143,12 @@ impl Request {
         &self.text
     }
 
-    /// This message under another id and with members of its params changed.
+    /// Returns this message under another id, with members of its params changed.
     pub fn rewrite(&self, id: &Id, params: &[JsonEdit<'_>]) -> Result<ByteString, SpliceError> {
         self.rewrite_with_raw_id(id.as_str(), params)
     }
 
-    /// The same, under an id that is given as JSON.
+    /// Returns this message under an id that is given as JSON.
     pub(crate) fn rewrite_with_raw_id(
         &self,
         id: &str,
@@ -175,7 +174,7 @@ impl Request {
 // === impl Notification ===
 
 impl Notification {
-    /// A notification of our own.
+    /// Builds a notification.
     pub fn new(method: &str, params: Option<&Raw>) -> Self {
         let mut text = String::from(r#"{"jsonrpc":"2.0""#);
         let call = CallSpans::write(&mut text, method, params);
@@ -198,7 +197,7 @@ impl Notification {
         &self.text
     }
 
-    /// This message with members of its params changed.
+    /// Returns this message with members of its params changed.
     pub fn rewrite(&self, params: &[JsonEdit<'_>]) -> Result<ByteString, SpliceError> {
         let mut patch = TextPatch::new(&self.text, self.text.len() + self.call.room(params));
         self.call.edit_params(params, &mut patch)?;
@@ -228,11 +227,11 @@ impl CallSpans {
 
     fn method<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let quoted = &text[self.method.clone()];
-        // Half a surrogate pair has no text; such a method is known to nobody either way.
+        // Half a surrogate pair has no text; a method with one is unknown in any case.
         decode_string(quoted).unwrap_or(Cow::Borrowed(quoted))
     }
 
-    /// Params that are missing are added at the end.
+    /// Whether the params come after `place`. Missing params are added at the end.
     fn params_are_after(&self, place: usize) -> bool {
         self.params.as_ref().is_none_or(|span| place < span.start)
     }
@@ -259,34 +258,34 @@ impl CallSpans {
     }
 }
 
-/// What params that were not there are added with.
+/// The text before params that are added.
 const PARAMS_PREFIX: &str = r#","params":"#;
 
-/// How long `text` is with `id` in the place of `span`. Exact, since a buffer that turns out larger
-/// than its text costs another allocation when it is shared.
+/// The length of `text` with `id` in place of `span`. It is exact, since a buffer larger than its
+/// text costs another allocation when it is shared.
 fn resized_len(text: &str, span: Option<&Range<usize>>, id: &str) -> usize {
     text.len() + span.map_or(0, |_| id.len()) - span.map_or(0, Range::len)
 }
 
-/// What a response begins with, up to its id.
+/// The text of a response before its id.
 const RESPONSE_PREFIX: &str = r#"{"jsonrpc":"2.0","id":"#;
-/// What stands between its id and its result.
+/// The text of a response between id and result.
 const RESULT_PREFIX: &str = r#","result":"#;
 
 // === impl Response ===
 
 impl Response {
-    /// A result of our own.
+    /// Builds a response with a result.
     pub fn result(id: &Id, result: &Raw) -> Self {
         Self::write(id.as_str(), RESULT_PREFIX, (result.as_str(), &[]), false)
     }
 
-    /// The same of a result in pieces.
+    /// Builds a response with a result in pieces.
     pub(crate) fn result_from_rope(id: &Id, result: &Rope) -> Self {
         Self::write(id.as_str(), RESULT_PREFIX, result.first_and_rest(), false)
     }
 
-    /// The text of the same, with what is large still shared.
+    /// The text of a response with a result in pieces; large pieces stay shared.
     pub(crate) fn result_rope(id: &Id, result: &Rope) -> Rope {
         let (id, around) = (id.as_str(), RESPONSE_PREFIX.len() + RESULT_PREFIX.len() + 1);
         let mut text = RopeBuilder::with_capacity(around + id.len() + result.unshared());
@@ -298,13 +297,13 @@ impl Response {
         text.finish()
     }
 
-    /// An error of our own; without an id it is about a message whose id could not be read.
+    /// Builds an error response; without an id, it is about a message with an unreadable id.
     pub fn error(id: Option<&Id>, error: &RpcError) -> Self {
         let id = id.map_or("null", Id::as_str);
         Self::write(id, r#","error":"#, (error.to_raw().as_str(), &[]), true)
     }
 
-    /// Writes a response whose payload is in pieces.
+    /// Writes a response from the pieces of its payload.
     fn write(id: &str, member: &str, (first, rest): (&str, &[ByteString]), is_error: bool) -> Self {
         let start = RESPONSE_PREFIX.len() + id.len() + member.len();
         let length = first.len() + rest.iter().map(|piece| piece.len()).sum::<usize>();
@@ -318,24 +317,24 @@ impl Response {
         text.push('}');
         let id = (id != "null").then(|| RESPONSE_PREFIX.len()..RESPONSE_PREFIX.len() + id.len());
         let payload = start..start + length;
-        Self { text: text.into(), id, payload, outline: None, is_error }
+        Self { text: text.into(), id, payload, is_error }
     }
 
-    /// The id of the request this answers; `None` if its sender could not read it.
+    /// The id of the answered request; `None` if the sender could not read that id.
     pub fn id(&self) -> Option<Id> {
         Id::from_raw(self.slice(self.id.as_ref()?))
     }
 
-    /// The same, if it is one of the ids we make ourselves.
+    /// The id as a number, if it is one of our own.
     pub(crate) fn id_number(&self) -> Option<u64> {
         parse_own_id(&self.text[self.id.clone()?])
     }
 
-    /// What it says.
+    /// The result or error.
     pub fn outcome(&self) -> ResponseOutcome {
         let payload = self.slice(&self.payload);
         if !self.is_error {
-            return ResponseOutcome::Result(payload.with_outline(self.outline.clone()));
+            return ResponseOutcome::Result(payload);
         }
         ResponseOutcome::Error(RpcError::from_raw(&payload))
     }
@@ -345,8 +344,8 @@ impl Response {
         &self.text
     }
 
-    /// This message under another id and with members of its result changed. The edits are left
-    /// out where the response is an error.
+    /// Returns this message under another id, with members of its result changed. An error is not
+    /// edited.
     pub fn rewrite(&self, id: &Id, result: &[JsonEdit<'_>]) -> Result<ByteString, SpliceError> {
         let edits = if self.is_error { &[] } else { result };
         let size = resized_len(&self.text, self.id.as_ref(), id.as_str()) + added_bytes(edits);
@@ -381,14 +380,14 @@ impl RpcError {
         Self { code, message: message.into(), data: None }
     }
 
-    /// The same with data.
+    /// Adds data.
     #[must_use]
     pub fn with_data(mut self, data: Raw) -> Self {
         self.data = Some(data);
         self
     }
 
-    /// Reads an error object. One whose members have wrong types still says what it can.
+    /// Reads an error object. If members have wrong types, the others are still read.
     pub fn from_raw(raw: &Raw) -> Self {
         raw.decode().unwrap_or_else(|_| {
             let member = |key| raw.get(key).ok().flatten();

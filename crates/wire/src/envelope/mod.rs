@@ -1,10 +1,8 @@
-//! The JSON-RPC envelope: which message this is, whose, and where its payload stands.
+//! The JSON-RPC envelope: the kind and id of a message, and the position of its payload.
 //!
-//! [`parse`] reads a text once and remembers spans; `params`, `result` and `error` stay text.
-//! What cannot be read is a [`MalformedMessage`] that still knows the id where one could be made out, so
-//! that the call concerned fails and nothing else does.
-//!
-//! The envelope does not know MCP: no method names, no versions.
+//! Used by all sessions and links. [`parse`] reads a text once and stores spans; `params`, `result` and `error` stay
+//! text. A text that cannot be parsed becomes a [`MalformedMessage`] with the id, if one could be read, so that only
+//! the call concerned fails. It does not know MCP: no method names, no versions.
 
 mod id;
 mod malformed;

@@ -1,6 +1,9 @@
-//! One pass over a text: which message is this?
+//! The parser for JSON-RPC messages and batches: one pass over the text.
+//!
+//! Used by links, HTTP channels, the faces and the hub's attach protocol. It does not read the id of a message that
+//! is too large (`salvage`).
 
-use std::{ops::Range, sync::Arc};
+use std::ops::Range;
 
 use bytestring::ByteString;
 
@@ -9,23 +12,23 @@ use super::{
     Response, RpcMessage, message::CallSpans,
 };
 use crate::json::{
-    JsonElements, JsonSyntaxError, JsonSyntaxErrorKind, MemberOutline, ScannedKey, Scanner,
-    decode_string,
+    JsonElements, JsonSyntaxError, JsonSyntaxErrorKind, ScannedKey, Scanner, decode_string,
 };
 
-/// Messages that one batch may hold. Each is answered, so that a batch of few bytes could ask for any amount of work.
+/// The most messages in a batch. Each is answered, so without a limit a batch of few bytes could ask for any amount
+/// of work.
 pub const MAX_BATCH_MESSAGES: usize = 256;
 
-/// What a text held.
+/// The content of a text.
 #[derive(Debug, Clone)]
 pub enum MessageOrBatch {
     /// One message.
     One(RpcMessage),
-    /// Several, as 2025-03-26 allows. Each stands or falls alone.
+    /// A batch, as 2025-03-26 allows. Each message is valid or malformed on its own.
     Batch(Vec<Result<RpcMessage, MalformedMessage>>),
 }
 
-/// Spans of the members an envelope can have.
+/// The spans of the members of an envelope.
 #[derive(Default)]
 struct EnvelopeSpans {
     jsonrpc: Option<Range<usize>>,
@@ -34,13 +37,10 @@ struct EnvelopeSpans {
     params: Option<Range<usize>>,
     result: Option<Range<usize>>,
     error: Option<Range<usize>>,
-    /// Of the parameters or of the result, whichever came last, and where that stands.
-    outline: Option<(usize, MemberOutline)>,
     end: usize,
 }
 
-/// Reads one text. A byte-order mark in front is dropped; nothing else is forgiven that JSON
-/// does not allow.
+/// Parses one text. A byte-order mark in front is dropped; otherwise the text must be strict JSON.
 pub fn parse(text: ByteString) -> Result<MessageOrBatch, MalformedMessage> {
     let text = strip_bom(text);
     match text.trim_ascii_start().as_bytes().first() {
@@ -89,16 +89,12 @@ fn parse_one(text: ByteString) -> Result<RpcMessage, MalformedMessage> {
         Err(syntax) => Err(syntax.into()),
     };
     match judged {
-        Ok(EnvelopeKind::Request(id, call)) => {
-            let outline = spans.outline_of(call.params.as_ref());
-            Ok(RpcMessage::Request(Request { text, id, call, outline }))
-        }
+        Ok(EnvelopeKind::Request(id, call)) => Ok(RpcMessage::Request(Request { text, id, call })),
         Ok(EnvelopeKind::Notification(call)) => {
             Ok(RpcMessage::Notification(Notification { text, call }))
         }
         Ok(EnvelopeKind::Response(id, payload, is_error)) => {
-            let outline = spans.outline_of(Some(&payload));
-            Ok(RpcMessage::Response(Response { text, id, payload, outline, is_error }))
+            Ok(RpcMessage::Response(Response { text, id, payload, is_error }))
         }
         Err(kind) => Err(malformed(kind, &text)),
     }
@@ -119,10 +115,10 @@ enum EnvelopeKind {
     Response(Option<Range<usize>>, Range<usize>, bool),
 }
 
-// === impl Spans ===
+// === impl EnvelopeSpans ===
 
 impl EnvelopeSpans {
-    /// Finds them. An error is bad JSON; what comes back otherwise is why good JSON is no envelope.
+    /// Finds the members. `Err` is a JSON syntax error; `Some` says why valid JSON is no envelope.
     fn read(&mut self, text: &str) -> Result<Option<MalformedKind>, JsonSyntaxError> {
         let mut scanner = Scanner::new(text);
         scanner.space();
@@ -133,12 +129,7 @@ impl EnvelopeSpans {
         let mut duplicate = None;
         scanner.object(|scanner, key| {
             let start = scanner.at();
-            match &text[key.span.clone()] {
-                r#""params""# | r#""result""# => {
-                    self.outline = MemberOutline::read(scanner, 1)?.map(|outline| (start, outline));
-                }
-                _ => scanner.value(1)?,
-            }
+            scanner.value(1)?;
             let value = start..scanner.at();
             duplicate = duplicate.or(self.put(text, &key, value));
             Ok(())
@@ -148,8 +139,7 @@ impl EnvelopeSpans {
         Ok(duplicate.map(MalformedKind::Duplicate))
     }
 
-    /// Remembers a member; returns its name if it was there before. A key with escapes may mean
-    /// one of ours all the same.
+    /// Stores a member. Returns its name if it was there before. A key with escapes is decoded and compared, too.
     #[inline]
     fn put(&mut self, text: &str, key: &ScannedKey, value: Range<usize>) -> Option<&'static str> {
         let Range { start, end } = key.span;
@@ -173,13 +163,7 @@ impl EnvelopeSpans {
         slot.replace(value).map(|_| name)
     }
 
-    /// What is known of the member that stands there. A message may hold others that mean nothing.
-    fn outline_of(&mut self, member: Option<&Range<usize>>) -> Option<Arc<MemberOutline>> {
-        let (start, outline) = self.outline.take()?;
-        (member?.start == start).then(|| Arc::new(outline))
-    }
-
-    /// Decides what the members amount to.
+    /// Determines the kind of message from its members.
     fn judge(&self, text: &str) -> Result<EnvelopeKind, MalformedKind> {
         let said = self.jsonrpc.as_ref().map(|span| &text[span.clone()]);
         if !said.is_some_and(is_version_two) {
@@ -219,7 +203,7 @@ impl EnvelopeSpans {
         }
     }
 
-    /// An error may have a null id, or none: its sender could not read ours.
+    /// Accepts an error with a null id or none: its sender could not read our id.
     fn judge_error(
         &self,
         text: &str,
@@ -248,7 +232,7 @@ fn check_id(text: &str) -> Result<(), MalformedKind> {
 }
 
 impl RpcMessage {
-    /// The id, where the message has one.
+    /// The id of the message, if it has one.
     pub fn id(&self) -> Option<Id> {
         match self {
             Self::Request(request) => Some(request.id()),
@@ -263,7 +247,7 @@ mod tests {
     use super::*;
     use crate::envelope::ResponseOutcome;
 
-    /// A peer may write members that mean nothing beside those that do.
+    /// The outline of one member must not be used for another.
     #[test]
     fn what_is_known_of_one_member_is_not_believed_of_another() {
         let other = r#""params":{"a":1,"text":"longer than the result","b":2}"#;

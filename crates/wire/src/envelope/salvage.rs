@@ -1,22 +1,21 @@
-//! Whose message was that? Reading the id of a text that is not read otherwise.
+//! The salvager: finds the id in a message that is too large, too deep or not UTF-8 to be parsed.
 //!
-//! A result over the size limit, or one nested too deeply, still belongs to a call, and that call
-//! must fail now and not at its deadline. The salvager is fed the bytes as they are thrown away,
-//! keeps nothing but a few of them, and finds the `id` member of the outermost object wherever in
-//! it that stands.
+//! Used by `link::lines`, `http::sse` and `parse`. The call with that id must fail now, not at its
+//! deadline. The salvager is fed the bytes as they are discarded, keeps only a few of them, and
+//! finds the `id` member of the outermost object at any position. It does not check the JSON.
 
 use super::{Id, MalformedKind, MalformedMessage, MalformedShape};
 use crate::json::{Raw, decode_string};
 
-/// Longest id that is salvaged, and longest key that is looked at.
+/// The longest id that is salvaged, and the longest key that is compared.
 const MAX_KEPT_BYTES: usize = 256;
 
-/// Finds the id in bytes that go by.
+/// Finds the id in bytes that pass.
 #[derive(Debug, Default)]
 pub struct EnvelopeSalvager {
     depth: usize,
     string: Option<EscapeState>,
-    /// Whose value is being read; none while a key is.
+    /// The current member, while its value is read; `None` inside a key.
     member: Option<TopLevelMember>,
     key: Vec<u8>,
     value: Vec<u8>,
@@ -25,14 +24,14 @@ pub struct EnvelopeSalvager {
     named_outcome: bool,
 }
 
-/// What could be told of a message.
+/// The salvaged facts about a message.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SalvagedEnvelope {
-    /// Its id.
+    /// The id.
     pub id: Option<Id>,
-    /// It has a `method`.
+    /// Whether the message has a `method`.
     pub named_method: bool,
-    /// It has a `result` or an `error`.
+    /// Whether the message has a `result` or an `error`.
     pub named_outcome: bool,
 }
 
@@ -51,10 +50,10 @@ enum TopLevelMember {
     Other,
 }
 
-// === impl Salvager ===
+// === impl EnvelopeSalvager ===
 
 impl EnvelopeSalvager {
-    /// Looks at the next bytes of the message.
+    /// Reads the next bytes of the message.
     pub fn feed(&mut self, mut bytes: &[u8]) {
         while let Some((&byte, rest)) = bytes.split_first() {
             bytes = rest;
@@ -68,7 +67,7 @@ impl EnvelopeSalvager {
         }
     }
 
-    /// Inside a string that is not kept, only its end matters.
+    /// Skips to the end of a string that is not kept.
     fn hurry<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
         let idle = self.string == Some(EscapeState::No) && (self.depth > 1 || self.full());
         if !idle {
@@ -121,7 +120,8 @@ impl EnvelopeSalvager {
         }
     }
 
-    /// Keeps a byte of what may matter, and one more than that so that too much can be told.
+    /// Keeps a byte of an id or key, and one byte beyond the limit, so that an excess can be
+    /// detected.
     fn keep(&mut self, byte: u8) {
         if self.depth != 1 {
             return;
@@ -136,14 +136,14 @@ impl EnvelopeSalvager {
         }
     }
 
-    /// Space inside an id parts two things that are not one: `1 2` is not 12.
+    /// Keeps the space inside an id: `1 2` is not 12.
     fn keep_space(&mut self) {
         if self.value.last().is_some_and(|last| *last != b' ') {
             self.keep(b' ');
         }
     }
 
-    /// What the key that was read means, escapes and all.
+    /// The member that the current key names, with its escapes decoded.
     fn name(&self) -> TopLevelMember {
         let key = std::str::from_utf8(&self.key).ok().and_then(decode_string);
         match key.as_deref() {
@@ -165,10 +165,10 @@ impl EnvelopeSalvager {
         self.key.clear();
     }
 
-    /// What was found. Two ids are as good as none.
+    /// Returns the facts. Two ids count as none.
     pub fn finish(mut self) -> SalvagedEnvelope {
-        // A text that stops short ends its last member where it stops; a number cut in half
-        // would be another call's id, so only what was closed counts.
+        // A truncated text ends its last member where it stops. Half a number would be the id of
+        // another call, so only a closed member counts.
         if self.member != Some(TopLevelMember::Id) {
             self.end_member();
         }
@@ -183,10 +183,10 @@ impl EnvelopeSalvager {
     }
 }
 
-// === impl Salvage ===
+// === impl SalvagedEnvelope ===
 
 impl SalvagedEnvelope {
-    /// The error for a message of which only this is known.
+    /// Converts the facts to a malformed message.
     pub fn into_malformed(self, kind: MalformedKind) -> MalformedMessage {
         let looks = match (self.named_method, self.named_outcome) {
             (true, _) => MalformedShape::LikeACall,

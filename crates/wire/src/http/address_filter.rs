@@ -1,8 +1,10 @@
-//! Which addresses may be connected to.
+//! Address filter: which addresses an HTTP pool may connect to.
 //!
-//! A name is judged when it is resolved for the very connection that is made, so a name that means another address a
-//! moment later gains nothing. A proxy is exempt: the user chose it. What lies behind a proxy is judged by the address in
-//! the URL, or by what its name means here; a name that means nothing here is the proxy's to resolve and to judge.
+//! Used by `auth::fetch`, which must not be led into private networks, and by `pool` and `route`. A name is checked
+//! when it is resolved for the very connection, so that a later DNS change gains nothing. A proxy is exempt, since
+//! the user chose it. A target behind a proxy is checked by the address in its URL, or by the local resolution of its
+//! name; a name that does not resolve locally is left to the proxy. It does not decide which addresses are private
+//! (`auth`).
 
 use std::collections::HashSet;
 use std::fmt;
@@ -14,42 +16,42 @@ use futures_util::future::BoxFuture;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use url::{Host, Url};
 
-/// Says whether a host, by its name or address in a URL, may be reached at an address.
+/// Returns whether a host, by its name or address in a URL, may be reached at an address.
 pub type AddressPredicate = Arc<dyn Fn(&str, IpAddr) -> bool + Send + Sync>;
 
-/// Which addresses are connected to.
+/// The addresses that a pool may connect to.
 #[derive(Clone, Default)]
 pub enum AddressFilter {
-    /// All of them.
+    /// All addresses.
     #[default]
     Anywhere,
-    /// Those that this says yes to.
+    /// The addresses that the predicate accepts.
     Only(AddressPredicate),
 }
 
 /// Finds the addresses of a name.
 pub trait NameResolver: Send + Sync + 'static {
-    /// The addresses, none or an error where there are none.
+    /// Returns the addresses of `name`; an empty list or an error if it has none.
     fn resolve<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>>;
 }
 
-/// The operating system's resolver.
+/// The resolver of the operating system.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemResolver;
 
-/// Resolves for a client that connects directly.
+/// Resolves names for a client that connects directly.
 pub(super) struct FilteringResolver {
     pub(super) resolver: Arc<dyn NameResolver>,
     pub(super) reach: AddressFilter,
 }
 
-/// Resolves for a client that goes through proxies. With some kinds of proxy the target's name comes here too.
+/// Resolves names for a client that uses proxies. Some kinds of proxy also resolve the target's name here.
 pub(super) struct ProxyExemptResolver {
     pub(super) judging: FilteringResolver,
     pub(super) proxies: ProxyNames,
 }
 
-/// Names of the proxies that requests were sent through.
+/// Host names of the proxies in use.
 #[derive(Clone, Default)]
 pub(super) struct ProxyNames(Arc<Mutex<HashSet<String>>>);
 
@@ -86,7 +88,7 @@ impl NameResolver for SystemResolver {
 // === impl FilteringResolver ===
 
 impl FilteringResolver {
-    /// Refuses an address in a URL that may not be reached. Names are judged when they are resolved.
+    /// Refuses a forbidden literal address in a URL. Names are checked when they are resolved.
     pub(super) fn judge_literal(&self, url: &Url) -> io::Result<()> {
         let address = match url.host() {
             Some(Host::Ipv4(address)) => IpAddr::V4(address),
@@ -97,7 +99,7 @@ impl FilteringResolver {
         if self.reach.allows(host, address) { Ok(()) } else { Err(forbidden(host)) }
     }
 
-    /// Refuses a name that a proxy is to resolve, if any address that it has here may not be reached.
+    /// Refuses a name that a proxy is to resolve, if one of its local addresses is forbidden.
     pub(super) async fn judge_proxied(&self, url: &Url) -> io::Result<()> {
         let Some(Host::Domain(name)) = url.host() else { return Ok(()) };
         let Ok(found) = self.resolver.resolve(name).await else { return Ok(()) };

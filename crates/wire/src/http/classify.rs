@@ -1,4 +1,6 @@
-//! Every foreign error of an exchange becomes one of ours here, by type and kind, never by its text.
+//! Classification of `reqwest`, `hyper` and I/O errors as [`HttpError`], by type and kind, never by text.
+//!
+//! Used by `send`, `response`, `sse_stream` and `pool`. It does not decide on retries (`remedy`).
 
 use std::error::Error;
 use std::io;
@@ -6,7 +8,7 @@ use std::io::ErrorKind;
 
 use super::error::{ConnectFailure, DisconnectKind, HttpError, RequestSummary, ResponseProgress};
 
-/// A failure before the headers of an answer were there.
+/// Classifies a failure before the response headers.
 pub(super) fn send_error(doing: RequestSummary, error: reqwest::Error) -> HttpError {
     let error = error.without_url();
     if let Some(kind) = connect_kind(&error) {
@@ -15,7 +17,7 @@ pub(super) fn send_error(doing: RequestSummary, error: reqwest::Error) -> HttpEr
     broken_error(doing, ResponseProgress::Nothing, error)
 }
 
-/// What the operating system or the handshake said; the layers above it only say that they failed too.
+/// The innermost cause, from the operating system or the TLS handshake; the errors above it add no fact.
 fn innermost(error: &reqwest::Error) -> String {
     let mut cause: &dyn Error = error;
     while let Some(next) = cause.source() {
@@ -24,12 +26,12 @@ fn innermost(error: &reqwest::Error) -> String {
     cause.to_string()
 }
 
-/// A failure while the body was read, of which `received` bytes had come.
+/// Classifies a failure while the body was read, after `received` bytes.
 pub(super) fn read_error(doing: RequestSummary, received: u64, error: reqwest::Error) -> HttpError {
     broken_error(doing, ResponseProgress::Body(received), error.without_url())
 }
 
-/// A failure to make a client out of its options.
+/// Classifies a failure to build a client from its options.
 pub(super) fn setup_error(what: &'static str, error: reqwest::Error) -> HttpError {
     HttpError::Setup { what, source: error.without_url().into() }
 }
@@ -45,10 +47,10 @@ fn broken_error(
     }
 }
 
-/// `Some` when the request was not sent because no connection was there to send it on.
+/// The kind of connect failure; `None` if the request may have been sent.
 fn connect_kind(error: &reqwest::Error) -> Option<ConnectFailure> {
-    // A server that wants a client certificate says so only after the handshake, in an alert that
-    // arrives in place of the answer: TLS 1.3 has no other way.
+    // A server that wants a client certificate says so only after the handshake, in an alert in place of the
+    // response: TLS 1.3 has no other way.
     if find_map(error, <dyn Error>::downcast_ref::<rustls::Error>).is_some() {
         return Some(ConnectFailure::Tls);
     }
@@ -66,7 +68,7 @@ fn connect_kind(error: &reqwest::Error) -> Option<ConnectFailure> {
     })
 }
 
-/// `Some` when the connection ended in the middle, rather than the peer talking nonsense.
+/// The kind of disconnect; `None` if the peer broke the protocol instead.
 fn disconnect_kind(error: &(dyn Error + 'static)) -> Option<DisconnectKind> {
     match io_kind(error) {
         Some(ErrorKind::ConnectionReset | ErrorKind::BrokenPipe) => {
@@ -111,8 +113,7 @@ fn io_kind(error: &(dyn Error + 'static)) -> Option<ErrorKind> {
     })
 }
 
-/// Walks the causes. An `io::Error` names the source of what it wraps, not what it wraps, so that is
-/// looked at as well.
+/// Searches the causes. `io::Error::source` skips the error that it wraps, so the wrapped error is searched as well.
 fn find_map<'a, T>(
     error: &'a (dyn Error + 'static),
     look: impl Fn(&'a (dyn Error + 'static)) -> Option<T>,

@@ -1,4 +1,7 @@
-//! Who may speak for the user: asked for headers before each request, and again when refused.
+//! The `CredentialProvider` trait: supplies the headers that authorize requests, and handles 401 and 403.
+//!
+//! Implemented by `auth` (OAuth) and by the static headers here; called by `send`. It stores no tokens and opens no
+//! browser.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -9,136 +12,137 @@ use url::Url;
 
 use super::error::Source;
 
-/// Gives the headers that authorize a request, and decides what a refusal means.
+/// Supplies the headers that authorize a request, and decides how to go on after a refusal.
 pub trait CredentialProvider: Send + Sync + 'static {
-    /// The headers for a request. Called each time it is sent, so it should answer from memory.
+    /// Returns the headers for a request. Called for every attempt, so it should answer from memory.
     fn headers<'a>(
         &'a self,
         request: RequestLine<'a>,
     ) -> BoxFuture<'a, Result<HeaderMap, CredentialError>>;
 
-    /// A request was answered, with whatever status, by these headers. Comes before [`challenged`](Self::on_challenge).
+    /// A request got a response, of any status, with these headers. Called before
+    /// [`on_challenge`](Self::on_challenge).
     fn on_response(&self, _headers: &HeaderMap) {}
 
     /// The request was answered with 401 or 403.
     ///
-    /// `challenge.sent` is what [`headers`](Self::headers) gave for it: when the provider holds
-    /// newer headers by now, somebody else has refreshed them already and `Retry` is the answer.
+    /// `challenge.sent` holds the headers that [`headers`](Self::headers) returned for it. If the provider has newer
+    /// headers by now, a concurrent request has refreshed them, and `Retry` is the answer.
     fn on_challenge<'a>(
         &'a self,
         challenge: &'a CredentialChallenge,
     ) -> BoxFuture<'a, ChallengeAction>;
 
-    /// Which sign-in requests use now. A session that was opened under another revision must not be used any more: a
-    /// person has signed in or out since, in this process or in another. Renewing a token changes nothing. Always the
-    /// same, by default.
+    /// The revision of the sign-in that requests use now. A session opened under another revision must not be used
+    /// any more: a person has signed in or out since, in this or another process. Renewing a token does not change
+    /// it. Constant by default.
     fn sign_in_revision(&self) -> BoxFuture<'_, SignInRevision> {
         Box::pin(std::future::ready(SignInRevision::default()))
     }
 
-    /// Ends once [`sign_in_revision`](Self::sign_in_revision) is another one than `since`. Never, by default.
+    /// Completes when [`sign_in_revision`](Self::sign_in_revision) differs from `since`. Never, by default.
     fn sign_in_changed(&self, _since: SignInRevision) -> BoxFuture<'_, ()> {
         Box::pin(std::future::pending())
     }
 
-    /// Where somebody can be sent to sign in; nothing where that is not how it is done.
+    /// The browser sign-in, if the server has one.
     fn sign_in_page(&self) -> Option<&dyn BrowserSignIn> {
         None
     }
 
-    /// Ends what somebody signed in to: it is taken back where that can be done, and forgotten whatever came of that.
-    /// Nobody was signed in, by default.
+    /// Signs out: revokes the tokens where the server can, and deletes them in any case. By default, the outcome is
+    /// [`SignOutOutcome::Nobody`].
     fn sign_out(&self) -> BoxFuture<'_, Result<SignOutOutcome, CredentialError>> {
         Box::pin(std::future::ready(Ok(SignOutOutcome::Nobody)))
     }
 }
 
-/// Tells one sign-in to a server from the next. Only the provider that gave it can compare it with anything.
+/// The number of a sign-in. Only the provider that returned it can compare it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SignInRevision(pub u64);
 
-/// What came of signing out.
+/// The outcome of signing out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SignOutOutcome {
-    /// Nobody was signed in.
+    /// There was no sign-in.
     Nobody,
-    /// What was given is taken back and forgotten.
+    /// The tokens are revoked and deleted.
     Ended,
-    /// It is forgotten here, but may still be accepted there.
+    /// The tokens are deleted here, but the server may still accept them.
     Forgotten {
         /// Why, in words for a person.
         why: String,
     },
 }
 
-/// A way to sign in that begins here and is finished by somebody in their browser.
+/// A sign-in that starts here and that a person finishes in a browser.
 pub trait BrowserSignIn: Send + Sync {
-    /// Begins, and gives the address of the page. The rest happens without the caller; once it is done
-    /// [`CredentialProvider::sign_in_changed`] ends. `challenges` are the server's `WWW-Authenticate` values.
+    /// Starts the sign-in and returns the URL of the page. The rest runs without the caller; when it is done,
+    /// [`CredentialProvider::sign_in_changed`] completes. `challenges` are the server's `WWW-Authenticate` values.
     fn open<'a>(
         &'a self,
         challenges: &'a [String],
     ) -> BoxFuture<'a, Result<String, CredentialError>>;
 }
 
-/// A request that headers are for: some credentials are good for one request only.
+/// Method and URL of the request that needs headers: some credentials are valid for one request only.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestLine<'a> {
-    /// Its method.
+    /// The method of the request.
     pub method: &'a Method,
-    /// Where it goes.
+    /// The URL of the request.
     pub url: &'a Url,
 }
 
-/// A refusal, as the provider needs to see it. Its `Debug` shows no header value.
+/// A refusal, as the provider needs it. Its `Debug` shows no header value.
 pub struct CredentialChallenge {
     /// 401 or 403.
     pub status: StatusCode,
     /// All `WWW-Authenticate` values that are text, in order.
     pub www_authenticate: Vec<String>,
-    /// The headers the provider gave for the refused request.
+    /// The provider's headers in the refused request.
     pub sent: HeaderMap,
-    /// How often the same request was sent again already: new headers that are refused too were not what was missing.
+    /// How often this request was repeated already. If new headers were refused too, further ones will not help.
     pub retries: usize,
-    /// The address that refused; nothing where a proxy stands between.
+    /// The address of the server that refused; `None` behind a proxy.
     pub remote: Option<IpAddr>,
 }
 
-/// What to do about a refusal.
+/// The reaction to a refusal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChallengeAction {
-    /// There are new headers: send the request again. At most three times per request.
+    /// Repeat the request with new headers, at most three times per request.
     Retry,
-    /// Only the user can help.
+    /// Only a sign-in by the user can help.
     SignIn {
         /// Why, in words for a person.
         reason: String,
     },
-    /// The provider itself failed, and may not the next time: nobody has to sign in for that.
+    /// The provider failed, perhaps only this time: no sign-in is needed.
     Failed {
         /// Why, in words for a person.
         reason: String,
     },
-    /// Nothing to be done; the refusal is the answer.
+    /// Return the refusal to the caller.
     GiveUp,
 }
 
-/// Why there are no headers to send.
+/// Why the provider has no headers.
 #[derive(Debug, thiserror::Error)]
 pub enum CredentialError {
-    /// The user has to sign in first: the reason, in words for a person.
+    /// The user has to sign in first; the reason, for a person.
     #[error("sign-in is needed: {0}")]
     SignIn(String),
-    /// The provider itself failed.
+    /// The provider failed.
     #[error("the credentials provider failed")]
     Failed(#[source] Source),
 }
 
-/// No credentials: nothing is added, and a refusal is final.
+/// A provider without credentials: it adds no headers, and a refusal is final.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoCredentials;
 
-/// The same headers for every request; a refusal is final. Its `Debug` shows names only.
+/// A provider of constant headers; a refusal is final. Its `Debug` shows names only.
 #[derive(Clone, Default)]
 pub struct StaticHeaders(HeaderMap);
 
@@ -186,7 +190,7 @@ impl fmt::Debug for StaticHeaders {
     }
 }
 
-// === impl Challenge ===
+// === impl CredentialChallenge ===
 
 impl fmt::Debug for CredentialChallenge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -200,7 +204,7 @@ impl fmt::Debug for CredentialChallenge {
     }
 }
 
-/// The names of headers, for `Debug` output that must not show their values.
+/// The names of headers, for `Debug` output that must not show values.
 pub(super) struct HeaderNames<'a>(pub(super) &'a HeaderMap);
 
 impl fmt::Debug for HeaderNames<'_> {
@@ -209,7 +213,7 @@ impl fmt::Debug for HeaderNames<'_> {
     }
 }
 
-/// Marks every value, so that no library below prints it or lets HTTP/2 compression remember it.
+/// Marks every value as sensitive, so that no library prints it or puts it into the HTTP/2 compression table.
 pub(crate) fn mark_sensitive(headers: &mut HeaderMap) {
     for value in headers.values_mut() {
         value.set_sensitive(true);

@@ -1,4 +1,7 @@
-//! One URL with its headers and credentials, and what can be asked of it.
+//! An HTTP endpoint: one URL with its headers and credentials, and the requests to it.
+//!
+//! Used by `client::http_channel`, `link::sse`, `ws` and `auth`. It does not follow redirects or
+//! retry (`send`).
 
 use std::fmt;
 use std::sync::Arc;
@@ -27,7 +30,7 @@ pub struct HttpEndpoint {
     target: Arc<EndpointTarget>,
 }
 
-// === impl Endpoint ===
+// === impl HttpEndpoint ===
 
 impl HttpEndpoint {
     /// An endpoint at `url`. A user and password in the URL become an `Authorization` header.
@@ -75,21 +78,21 @@ impl HttpEndpoint {
         self.answer(self.call(Method::GET, headers, Bytes::new())).await
     }
 
-    /// Opens an event stream with GET, after `last_event_id` when there is one.
+    /// Opens an event stream with GET, after `last_event_id` if it is given.
     pub async fn get_events(
         &self,
         mut headers: HeaderMap,
         last_event_id: Option<&str>,
     ) -> Result<HttpResponse, HttpError> {
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-        // An id that cannot be a header value cannot be resumed from; the stream starts afresh.
+        // An id that is no valid header value cannot be resumed from; the stream starts anew.
         if let Some(id) = last_event_id.and_then(|id| HeaderValue::try_from(id).ok()) {
             headers.insert(LAST_EVENT_ID, id);
         }
         self.answer(self.call(Method::GET, headers, Bytes::new())).await
     }
 
-    /// DELETEs, and reports the status alone.
+    /// Sends a DELETE and returns the status.
     pub async fn delete(&self, headers: HeaderMap) -> Result<StatusCode, HttpError> {
         let call = self.call(Method::DELETE, headers, Bytes::new());
         let (mut response, _) = self.target.send(call).await?;
@@ -97,7 +100,7 @@ impl HttpEndpoint {
         Ok(response.status())
     }
 
-    /// Sends a GET that asks for another protocol; redirects are not followed.
+    /// Sends a GET that asks for a protocol upgrade; redirects are not followed.
     pub(crate) async fn upgrade(&self, headers: HeaderMap) -> Result<reqwest::Response, HttpError> {
         let call = ResendableRequest {
             redirects: RedirectMode::Refuse,
@@ -122,7 +125,7 @@ impl HttpEndpoint {
     async fn answer(&self, call: ResendableRequest) -> Result<HttpResponse, HttpError> {
         let (response, doing) = self.target.send(call).await?;
         let options = &self.target.options;
-        // Redirects stay with the origin.
+        // The address is the server's even after a redirect: redirects stay within the origin.
         let remote = self.pool.routes().remote_if_restricted(&self.target.url, &response);
         let answer = HttpResponse::read(response, doing, options.limits, options.idle).await?;
         Ok(HttpResponse { remote, ..answer })
@@ -138,7 +141,7 @@ impl fmt::Debug for HttpEndpoint {
     }
 }
 
-/// Takes user and password out of the URL, where every log would show them.
+/// Removes user and password from the URL, since logs show URLs.
 fn take_userinfo(url: &mut Url) -> Option<HeaderValue> {
     use base64::Engine as _;
     if url.username().is_empty() && url.password().is_none() {
@@ -156,7 +159,8 @@ fn take_userinfo(url: &mut Url) -> Option<HeaderValue> {
 }
 
 fn percent_decode(text: &str) -> Vec<u8> {
-    // Forms give a meaning to these two, user information does not; `=` is always encoded in it.
+    // Form decoding gives `+` and `&` a meaning that user information does not; `=` is always
+    // encoded there.
     let text = text.replace('+', "%2B").replace('&', "%26");
     let mut pairs = url::form_urlencoded::parse(text.as_bytes());
     pairs.next().map(|(name, _)| name.into_owned().into_bytes()).unwrap_or_default()

@@ -1,4 +1,7 @@
-//! What can go wrong in an exchange, told apart by variant.
+//! Errors of the HTTP client, one variant for each kind of failure.
+//!
+//! Used by `client`, `ws`, `auth` and `core::connection`. Foreign errors are translated in
+//! `classify`; the remedy is decided in `remedy`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,51 +13,52 @@ use url::Url;
 
 use crate::envelope::MalformedKind;
 
-/// The cause below ours, whatever library it came from.
+/// The underlying error of any library.
 pub(crate) type Source = Box<dyn std::error::Error + Send + Sync>;
 
-/// What was being done when an error arose: the method, and the URL without user, query or fragment.
+/// The request during which an error arose: the method, and the URL without user, query or
+/// fragment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestSummary {
     method: Method,
     url: Arc<str>,
 }
 
-/// Why no connection came about.
+/// Why a connection failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConnectFailure {
-    /// Nobody listens there.
+    /// No program listens at the port.
     Refused,
-    /// No route, or no such network.
+    /// No route to the host or network.
     Unreachable,
     /// The host name does not resolve.
     Dns,
-    /// Certificates or TLS versions did not agree.
+    /// The TLS handshake failed: certificates or versions.
     Tls,
     /// The connect deadline passed.
     Timeout,
     /// The peer hung up while the connection was being made.
     Broken,
-    /// The proxy in between would not open the way.
+    /// The proxy refused the tunnel.
     Proxy,
 }
 
-/// How a connection ended in the middle.
+/// How a connection ended during an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DisconnectKind {
-    /// Reset by the peer.
+    /// The peer reset the connection.
     Reset,
-    /// Closed before the end that was announced.
+    /// The peer closed the connection before the announced end.
     Ended,
 }
 
-/// How much of an answer had come.
+/// How much of the response had arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResponseProgress {
-    /// Not even the status line: whether the request was executed is unknown.
+    /// Not even the status line: it is unknown whether the server ran the request.
     Nothing,
-    /// The headers, and this many bytes of the body.
+    /// The headers, and this number of body bytes.
     Body(u64),
 }
 
@@ -62,33 +66,33 @@ pub enum ResponseProgress {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RedirectRefusal {
-    /// It points to another scheme, host or port; credentials must not go there.
+    /// The redirect points to another scheme, host or port; credentials must not go there.
     OtherOrigin,
-    /// 301, 302 or 303 for a request that is not a GET: following would change the method.
+    /// 301, 302 or 303 for a request that is not a GET: following it would change the method.
     MethodWouldChange,
-    /// More than five in a row.
+    /// More than five redirects in a row.
     TooMany,
-    /// No `SourceLocation`, or one that is not a URL.
+    /// The `Location` header is missing or not a URL.
     NoLocation,
-    /// This kind of exchange follows none.
+    /// This kind of request follows no redirects.
     NotFollowed,
 }
 
-/// A failure of the HTTP client. `Display` says what was being done, the source why it failed.
+/// A failure of the HTTP client. `Display` names the request, the source is the cause.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // fields: `doing` is what was attempted, `source` the cause; the rest is said below
 pub enum HttpError {
-    /// No connection was made, so nothing was sent.
+    /// No connection was made, so the request was not sent.
     #[error("{doing}: cannot connect: {kind}")]
     Connect { doing: RequestSummary, kind: ConnectFailure, source: Source },
-    /// Connected, but no answer began before the deadline.
+    /// Connected, but the response did not begin before the deadline.
     #[error("{doing}: no answer began within {after:?}")]
     FirstByte { doing: RequestSummary, after: Duration },
-    /// The body paused for longer than allowed.
+    /// The body paused longer than allowed.
     #[error("{doing}: the answer stopped for {after:?} after {received} bytes")]
     Stalled { doing: RequestSummary, received: u64, after: Duration },
-    /// The connection ended in the middle of the exchange.
+    /// The connection ended during the exchange.
     #[error("{doing}: the connection was {how} {received}")]
     Closed {
         doing: RequestSummary,
@@ -99,28 +103,28 @@ pub enum HttpError {
     /// The body is longer than `limit`.
     #[error("{doing}: the answer is larger than {limit} bytes")]
     BodyTooLarge { doing: RequestSummary, limit: usize },
-    /// One event is longer than `limit`. The stream goes on with the event after it.
+    /// An event is longer than `limit`. The stream continues with the next event.
     #[error("{doing}: an event is larger than {limit} bytes")]
     EventTooLarge { doing: RequestSummary, limit: usize },
-    /// An event is not UTF-8. The stream goes on with the event after it.
+    /// An event is not UTF-8. The stream continues with the next event.
     #[error("{doing}: an event is not UTF-8")]
     NotUtf8 { doing: RequestSummary },
-    /// A redirect that is not followed; `to` has no user, query or fragment.
+    /// A redirect that was not followed; `to` has no user, query or fragment.
     #[error("{doing}: redirected to `{to}`, not followed: {reason}")]
     Redirect { doing: RequestSummary, to: String, reason: RedirectRefusal },
-    /// Someone has to sign in; `challenges` are the `WWW-Authenticate` values.
+    /// The user has to sign in; `challenges` are the `WWW-Authenticate` values.
     #[error("{doing}: sign-in is needed: {reason}")]
     SignIn { doing: RequestSummary, reason: String, challenges: Vec<String> },
-    /// 401 or 403, and the credentials have nothing better to offer. `text` begins the body.
+    /// 401 or 403, and the provider has no other credentials. `text` is the beginning of the body.
     #[error("{doing}: refused with {status}")]
     Refused { doing: RequestSummary, status: StatusCode, challenges: Vec<String>, text: Bytes },
     /// The credentials provider failed.
     #[error("{doing}: no credentials could be had")]
     Credentials { doing: RequestSummary, source: Source },
-    /// The peer does not speak HTTP as it should.
+    /// The peer violates HTTP.
     #[error("{doing}: the peer broke the protocol")]
     Protocol { doing: RequestSummary, source: Source },
-    /// The options make no client: `what` names the part.
+    /// The options are invalid: `what` names the part.
     #[error("cannot set up {what}")]
     Setup { what: &'static str, source: Source },
 }
@@ -128,7 +132,7 @@ pub enum HttpError {
 // === impl HttpError ===
 
 impl HttpError {
-    /// What is wrong with the message in an event that could not be given, while its stream goes on.
+    /// The kind of malformed message for an event that was skipped while its stream continues.
     pub(crate) fn malformed_kind(&self) -> Option<MalformedKind> {
         match self {
             Self::EventTooLarge { limit, .. } => Some(MalformedKind::TooLarge { limit: *limit }),
@@ -141,7 +145,7 @@ impl HttpError {
 // === impl RequestSummary ===
 
 impl RequestSummary {
-    /// `method` on `url`, of which only scheme, host, port and path are kept.
+    /// `method` and `url`, reduced to scheme, host, port and path.
     pub fn new(method: Method, url: &Url) -> Self {
         Self { method, url: redact_url(url).into() }
     }
@@ -151,7 +155,7 @@ impl RequestSummary {
         &self.method
     }
 
-    /// The URL, without anything that may be secret.
+    /// The URL, without the parts that may be secret.
     pub fn url(&self) -> &str {
         &self.url
     }
@@ -161,10 +165,10 @@ impl RequestSummary {
     }
 }
 
-/// The URL as it may be shown: user, query and fragment are where secrets travel.
+/// The URL for display: without user, query and fragment, which may hold secrets.
 pub(crate) fn redact_url(url: &Url) -> String {
     let mut shown = url.clone();
-    // These fail only for URLs that cannot have a user or password to begin with.
+    // These fail only for URLs that cannot have a user or password.
     let _ = shown.set_username("");
     let _ = shown.set_password(None);
     shown.set_query(None);
@@ -178,7 +182,7 @@ impl fmt::Display for RequestSummary {
     }
 }
 
-// === impl of the words ===
+// === impl ConnectFailure ===
 
 impl fmt::Display for ConnectFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

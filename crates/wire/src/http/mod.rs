@@ -1,18 +1,18 @@
-//! The HTTP client beneath the sessions: one pool, endpoints, event streams.
+//! The HTTP client: one pool, endpoints, event streams.
 //!
-//! This module knows HTTP and nothing of JSON-RPC: it looks at content types, never into a body.
-//! A [`HttpPool`] holds connections, an [`HttpEndpoint`] is one URL with its headers and credentials, an
-//! [`HttpResponse`] is what came back, an [`SseStream`] its server-sent events. Dropping an `HttpResponse` or
-//! an `SseStream` closes that exchange; no task stays behind.
+//! Used by `client`, `link` and `ws`, and by `auth` and `sources` for their own requests. A [`HttpPool`] holds
+//! connections, an [`HttpEndpoint`] is one URL with its headers and credentials, an [`HttpResponse`] is the response,
+//! an [`SseStream`] its server-sent events. Dropping an `HttpResponse` or an `SseStream` closes that exchange; no
+//! task stays behind. It does not know JSON-RPC: it reads content types, never a body.
 //!
-//! # What is sent twice
+//! # Repeated requests
 //!
-//! A request leaves at most once, except where the peer said that it was not executed: 401 and 403
-//! answered by [`ChallengeAction::Retry`], a redirect that keeps the method, an HTTP/2 stream refused before
-//! processing (`REFUSED_STREAM`, or above the last id of a `GOAWAY`), and a pooled connection found
-//! closed before a byte of the request was written. When a server closes an idle connection just
-//! as a request goes out on it, the request fails with [`HttpError::Closed`] and
-//! [`ResponseProgress::Nothing`]; only the caller can know whether repeating it is safe.
+//! A request is sent at most once, except where the server did not run it: after 401 and 403 answered by
+//! [`ChallengeAction::Retry`], after a redirect that keeps the method, after an HTTP/2 stream was refused before
+//! processing (`REFUSED_STREAM`, or above the last id of a `GOAWAY`), and after a pooled connection was found closed
+//! before a byte of the request was written. When a server closes an idle connection just as a request goes out on
+//! it, the request fails with [`HttpError::Closed`] and [`ResponseProgress::Nothing`]; only the caller can know
+//! whether repeating it is safe.
 
 mod address_filter;
 mod classify;

@@ -1,4 +1,6 @@
-//! What is set for an endpoint.
+//! Options of an HTTP endpoint: headers, credentials, timeouts, limits.
+//!
+//! Used by `endpoint` and by every crate that builds one. Options of the pool are in `pool`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,7 +10,7 @@ use http::HeaderMap;
 
 use super::credentials::{CredentialProvider, HeaderNames, NoCredentials};
 
-/// Bounds on what is received.
+/// Bounds on received data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResponseLimits {
     /// The longest body that is read whole, in bytes (16 MiB).
@@ -17,18 +19,18 @@ pub struct ResponseLimits {
     pub max_event: usize,
 }
 
-/// What an endpoint adds to each request, and how long it waits.
+/// The headers, credentials, timeouts and limits of an endpoint.
 #[derive(Clone)]
 pub struct EndpointOptions {
-    /// Sent with each request. The request's own headers and the credentials go before them.
+    /// Headers of each request. Headers of the request itself and credentials override them.
     pub headers: HeaderMap,
-    /// Asked before each request and after each refusal.
+    /// The provider of credentials, called before each request and after each refusal.
     pub credentials: Arc<dyn CredentialProvider>,
-    /// How long an answer may take to begin (60 s), for each attempt.
+    /// How long the response may take to begin (60 s), for each attempt.
     pub first_byte: Duration,
-    /// The longest pause within a body that is read whole (60 s). Event streams have none.
+    /// The longest pause within a body that is read whole (60 s). Event streams have no limit.
     pub idle: Duration,
-    /// Bounds on what is received.
+    /// Bounds on received data.
     pub limits: ResponseLimits,
 }
 
@@ -57,7 +59,7 @@ impl fmt::Debug for EndpointOptions {
     }
 }
 
-// === impl Limits ===
+// === impl ResponseLimits ===
 
 impl Default for ResponseLimits {
     fn default() -> Self {

@@ -1,4 +1,7 @@
-//! The one pool of connections that all endpoints share.
+//! The pool of HTTP connections that all endpoints share, with its TLS, proxy and resolver options.
+//!
+//! Used by every `HttpEndpoint` and WebSocket. It does not choose between direct and proxied
+//! connections (`route`).
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,52 +17,52 @@ use super::error::HttpError;
 use super::route::{HttpClients, Routes};
 use super::tls::TlsOptions;
 
-/// Idle connections kept for one host; more are closed when they fall idle.
+/// The most idle connections per host; further ones are closed when they become idle.
 const MAX_IDLE_PER_HOST: usize = 32;
-/// How often an HTTP/2 connection with open streams is asked whether it still lives.
+/// How often an HTTP/2 connection with open streams is pinged.
 const HTTP2_PING_INTERVAL: Duration = Duration::from_secs(30);
-/// How long it may take to say so.
+/// How long the answer to an HTTP/2 ping may take.
 const HTTP2_PONG_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// How connections are made.
+/// Options of a pool.
 #[derive(Clone)]
 pub struct HttpPoolOptions {
-    /// Trust and client certificate.
+    /// Trusted certificates and the client certificate.
     pub tls: TlsOptions,
-    /// How long making one connection may take, name resolution and TLS included (10 s).
+    /// How long one connection may take, including name resolution and TLS (10 s).
     pub connect_timeout: Duration,
-    /// Which proxies to use.
+    /// The proxies to use.
     pub proxies: ProxySettings,
-    /// Which addresses may be connected to.
+    /// The addresses that may be connected to.
     pub reach: AddressFilter,
-    /// What finds the addresses of names.
+    /// The resolver for host names.
     pub resolver: Arc<dyn NameResolver>,
     /// The `User-Agent` of every request.
     pub user_agent: String,
 }
 
-/// Where proxies are named.
+/// The source of proxy settings.
 #[derive(Clone, Debug, Default)]
 pub enum ProxySettings {
-    /// `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY` of this process, and what the
-    /// system's settings say.
+    /// `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY` of this process, and the system's
+    /// settings.
     #[default]
     System,
-    /// The same variables of somebody else's environment.
+    /// These variables of another environment, for example a client's.
     Given(ProxyVariables),
-    /// None.
+    /// No proxies.
     Off,
 }
 
-/// Proxy settings as environment variables hold them. `Debug` shows which are set, no value: proxy
-/// URLs hold passwords.
+/// Proxy settings as environment variables hold them. `Debug` shows which are set and no value:
+/// proxy URLs hold passwords.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct ProxyVariables {
     /// The proxy for `http` URLs.
     pub http: Option<String>,
     /// The proxy for `https` URLs.
     pub https: Option<String>,
-    /// The proxy for both, where the others are not set.
+    /// The proxy for both schemes, where the others are not set.
     pub all: Option<String>,
     /// Hosts that are reached directly, separated by commas.
     pub no_proxy: Option<String>,
@@ -70,11 +73,11 @@ pub struct ProxyVariables {
 #[derive(Clone)]
 pub struct HttpPool(Arc<Routes>);
 
-// === impl Pool ===
+// === impl HttpPool ===
 
 impl HttpPool {
-    /// A pool without connections. The platform's certificates are loaded here, which takes some
-    /// milliseconds: a program that must start fast makes its pool when it first needs one.
+    /// A pool without connections. It loads the platform's certificates, which takes some
+    /// milliseconds: a program that must start fast creates its pool on first use.
     pub fn new(options: &HttpPoolOptions) -> Result<Self, HttpError> {
         Routes::new(options).map(Arc::new).map(Self)
     }
@@ -84,7 +87,7 @@ impl HttpPool {
     }
 }
 
-/// Clients that go through `proxies` and find addresses with `resolver`.
+/// Clients that use `proxies` and `resolver`.
 pub(super) fn build_clients(
     options: &HttpPoolOptions,
     proxies: &ProxySettings,
@@ -109,7 +112,7 @@ fn client(options: &HttpPoolOptions, tls: rustls::ClientConfig) -> reqwest::Clie
         .connect_timeout(options.connect_timeout)
         .tcp_nodelay(true)
         .pool_max_idle_per_host(MAX_IDLE_PER_HOST)
-        // Redirects are decided in `redirect`, where the method and the credentials are known.
+        // `redirect` decides about redirects, since it knows the method and the credentials.
         .redirect(reqwest::redirect::Policy::none())
         .user_agent(&options.user_agent)
 }
@@ -124,7 +127,7 @@ impl fmt::Debug for HttpPool {
     }
 }
 
-// === impl PoolOptions ===
+// === impl HttpPoolOptions ===
 
 impl Default for HttpPoolOptions {
     fn default() -> Self {
@@ -197,7 +200,7 @@ impl ProxyVariables {
     }
 }
 
-/// The address of a proxy as a URL: without a scheme it speaks HTTP, as everywhere else.
+/// The address of a proxy as a URL. Without a scheme it is an HTTP proxy, as in other programs.
 fn with_scheme(address: &str) -> Cow<'_, str> {
     if address.contains("://") {
         Cow::Borrowed(address)

@@ -1,4 +1,6 @@
-//! Which redirects are followed: to the same origin, with the same method, five at most.
+//! Redirect rules: an unchanged origin, an unchanged method, five redirects at most.
+//!
+//! Used by `send` and `endpoint`. It sends no request.
 
 use http::header::LOCATION;
 use http::{HeaderMap, Method, StatusCode};
@@ -6,17 +8,17 @@ use url::Url;
 
 use super::error::{HttpError, RedirectRefusal, RequestSummary, redact_url};
 
-/// How many redirects in a row are followed.
+/// The most redirects in a row that are followed.
 const MAX_REDIRECTS: usize = 5;
 
-/// How an exchange treats redirects, and how many it has seen.
+/// How a request treats redirects, and how many it has followed.
 pub(super) enum RedirectMode {
     Follow { seen: usize },
     Refuse,
 }
 
 impl RedirectMode {
-    /// Where to go next from `from`, for an answer that is a redirect.
+    /// Returns the next URL after `from`, for a response that is a redirect.
     pub(super) fn next(
         &mut self,
         status: StatusCode,
@@ -62,7 +64,7 @@ impl RedirectMode {
     }
 }
 
-/// Whether the status sends a client elsewhere. 300 and 304 do not: they ask for a choice or a cache.
+/// Whether the status is a redirect. 300 and 304 are not: they ask for a choice or a cache.
 pub(super) fn is_redirect(status: StatusCode) -> bool {
     matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308)
 }

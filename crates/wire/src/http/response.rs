@@ -1,4 +1,7 @@
-//! What came back, sorted by content type.
+//! An HTTP response, with its body sorted by content type.
+//!
+//! Used by `client::http_channel`, `link::sse`, `auth` and `sources`. It reads JSON bodies whole and does not parse
+//! them; event streams are in `sse_stream`.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -15,16 +18,16 @@ use super::error::{HttpError, RequestSummary};
 use super::options::ResponseLimits;
 use super::sse_stream::SseStream;
 
-/// How much of a body that nobody asked for is kept, for error messages.
+/// How much of an unexpected body is kept for error messages.
 const MAX_EXCERPT_BYTES: usize = 8 << 10;
-/// How long such a body may take.
+/// How long reading an unexpected body may take.
 const EXCERPT_TIMEOUT: Duration = Duration::from_secs(5);
-/// What is set aside for a body on its announced length alone.
+/// The most bytes that are allocated on the announced length alone.
 const MAX_PREALLOCATED_BYTES: usize = 1 << 20;
 
-/// The answer to one request, whatever its status. Dropping it ends the exchange.
+/// The response to one request, of any status. Dropping it ends the exchange.
 ///
-/// `Debug` shows the names of the headers only: a session id is as good as a password.
+/// `Debug` shows the names of the headers only: a session id is as secret as a password.
 pub struct HttpResponse {
     /// The status.
     pub status: StatusCode,
@@ -32,22 +35,22 @@ pub struct HttpResponse {
     pub headers: HeaderMap,
     /// The body.
     pub body: ResponseBody,
-    /// The address that it came from, of a pool whose reach is restricted; nothing where a proxy stands between.
+    /// The server's address, if the pool restricts addresses; `None` behind a proxy.
     pub remote: Option<IpAddr>,
 }
 
 /// A body, by its content type.
 #[derive(Debug)]
 pub enum ResponseBody {
-    /// Nothing.
+    /// No body.
     Empty,
-    /// `application/json` or `…+json`, whole. Not parsed.
+    /// `application/json` or `…+json`, whole and unparsed.
     Json(Bytes),
     /// `text/event-stream`.
     Events(SseStream),
-    /// Anything else.
+    /// Any other content type.
     Other {
-        /// As the server gave it; empty when it gave none.
+        /// The `Content-Type` header; empty if it is missing.
         content_type: String,
         /// The first 8 KiB.
         text: Bytes,
@@ -95,7 +98,7 @@ impl fmt::Debug for HttpResponse {
     }
 }
 
-// === impl Body ===
+// === impl ResponseBody ===
 
 impl ResponseBody {
     fn json(text: Bytes) -> Self {
@@ -130,7 +133,7 @@ fn content_kind(headers: &HeaderMap) -> ContentKind {
     }
 }
 
-/// The whole body, or an error. A body that comes in one piece is not copied.
+/// Reads the whole body. A body that comes in one chunk is not copied.
 async fn read_whole_body(
     mut response: reqwest::Response,
     doing: RequestSummary,
@@ -177,8 +180,8 @@ async fn next_chunk(
     }
 }
 
-/// The beginning of a body, as far as it can be had soon. Reading a short body to its end also lets
-/// the connection be used again.
+/// Reads the beginning of a body, as far as it arrives soon. Reading a short body to its end also lets the connection
+/// be reused.
 pub(crate) async fn read_excerpt(response: &mut reqwest::Response) -> Bytes {
     let mut text = BytesMut::new();
     let read = async {
@@ -190,7 +193,7 @@ pub(crate) async fn read_excerpt(response: &mut reqwest::Response) -> Bytes {
             }
         }
     };
-    // What came before the deadline is still worth showing.
+    // The bytes before the deadline are still worth showing.
     let _ = timeout(EXCERPT_TIMEOUT, read).await;
     text.freeze()
 }

@@ -1,4 +1,6 @@
-//! Which way a request takes: directly, or through a proxy.
+//! Routes of a pool: whether a request goes directly or through a proxy, and with which `reqwest` client.
+//!
+//! Used by `pool`, `send` and `endpoint`. It does not check addresses (`address_filter`).
 
 use std::io;
 use std::net::IpAddr;
@@ -14,28 +16,28 @@ use super::address_filter::{AddressFilter, FilteringResolver, ProxyExemptResolve
 use super::error::HttpError;
 use super::pool::{HttpPoolOptions, ProxySettings, build_clients};
 
-/// Clients that differ in what may become of a connection.
+/// A client for plain HTTP and one for upgrades.
 #[derive(Clone)]
 pub(super) struct HttpClients {
     /// HTTP/2 where TLS negotiates it.
     pub(super) http: Client,
-    /// HTTP/1.1, which alone can be upgraded to another protocol.
+    /// HTTP/1.1, the only version that can be upgraded to WebSocket.
     pub(super) upgrade: Client,
 }
 
-/// Which of them a request wants.
+/// Selects one of the [`HttpClients`].
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum RequestPurpose {
     Exchange,
     Upgrade,
 }
 
-/// The ways there are.
+/// The clients for direct and for proxied requests.
 pub(super) struct Routes {
-    /// Says which URLs go through a proxy, by the rules that the clients follow too.
+    /// Decides which URLs go through a proxy, by the rules that the clients follow too.
     matcher: Matcher,
     clients: HttpClients,
-    /// Where the reach is restricted, proxies have clients of their own, and `clients` know none.
+    /// Separate clients for proxies, if addresses are restricted; `clients` then use no proxy.
     restricted: Option<RestrictedRoutes>,
 }
 
@@ -69,7 +71,7 @@ impl Routes {
         Ok(Self { matcher, clients, restricted: Some(restricted) })
     }
 
-    /// The client for a request to `url`; an error where that may not be reached.
+    /// Returns the client for a request to `url`, or an error if the address is forbidden.
     pub(super) async fn client(&self, url: &Url, purpose: RequestPurpose) -> io::Result<Client> {
         let Some(restricted) = &self.restricted else {
             return Ok(self.clients.for_purpose(purpose));
@@ -85,7 +87,7 @@ impl Routes {
         }
     }
 
-    /// The same, where anyone asks: only those who restrict the reach do.
+    /// Returns the address like `remote`, but only if addresses are restricted: no other caller needs it.
     pub(super) fn remote_if_restricted(
         &self,
         url: &Url,
@@ -94,7 +96,7 @@ impl Routes {
         self.restricted.as_ref().and_then(|_| self.remote(url, response))
     }
 
-    /// The address that `response` to a request to `url` came from; nothing where a proxy stands between.
+    /// The server's address in `response` to a request to `url`; `None` behind a proxy.
     pub(super) fn remote(&self, url: &Url, response: &reqwest::Response) -> Option<IpAddr> {
         match self.proxy(url) {
             Some(_) => None,
@@ -102,7 +104,7 @@ impl Routes {
         }
     }
 
-    /// The host of the proxy that a request to `url` goes through.
+    /// The host of the proxy for `url`.
     fn proxy(&self, url: &Url) -> Option<String> {
         let target: Uri = url.as_str().parse().ok()?;
         let proxy = self.matcher.intercept(&target)?;
@@ -130,7 +132,7 @@ fn matcher(proxies: &ProxySettings) -> Matcher {
     }
 }
 
-// === impl Clients ===
+// === impl HttpClients ===
 
 impl HttpClients {
     fn for_purpose(&self, purpose: RequestPurpose) -> Client {

@@ -1,4 +1,7 @@
-//! The loop that sends a request: credentials, attempt, redirect or refusal, and again.
+//! The send loop of a request: credentials, attempt, redirect or refusal, repeat.
+//!
+//! Used by `endpoint`. It does not read the body (`response`), and repeats no request that the
+//! server may have run.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -19,10 +22,10 @@ use super::redirect::{RedirectMode, is_redirect};
 use super::route::RequestPurpose;
 use super::{classify, response};
 
-/// How often one request is sent again because the credentials had something new to show.
+/// The most repetitions of one request with new credentials.
 const MAX_CREDENTIAL_RETRIES: usize = 3;
 
-/// A request that may have to be sent more than once.
+/// A request that may be sent more than once.
 pub(super) struct ResendableRequest {
     pub(super) method: Method,
     pub(super) headers: HeaderMap,
@@ -32,19 +35,19 @@ pub(super) struct ResendableRequest {
     pub(super) purpose: RequestPurpose,
 }
 
-/// Where requests go, and what goes with them.
+/// The URL, headers and credentials of an endpoint.
 pub(super) struct EndpointTarget {
     pub(super) url: Url,
-    /// The URL as it may be shown.
+    /// The redacted URL, for display.
     pub(super) shown: Arc<str>,
     pub(super) options: EndpointOptions,
 }
 
-// === impl Target ===
+// === impl EndpointTarget ===
 
 impl EndpointTarget {
-    /// Sends until there is an answer that is neither a redirect to follow nor a refusal that new
-    /// credentials may overcome.
+    /// Sends until the response is neither a redirect to follow nor a refusal that new credentials
+    /// may overcome.
     pub(super) async fn send(
         &self,
         mut call: ResendableRequest,
@@ -110,7 +113,7 @@ impl EndpointTarget {
         Ok(headers)
     }
 
-    /// `Ok` means: send it again.
+    /// Handles a 401 or 403. `Ok` means: repeat the request.
     async fn handle_challenge(
         &self,
         response: &mut reqwest::Response,
@@ -150,7 +153,7 @@ impl EndpointTarget {
     }
 }
 
-/// Puts `from` into `into`; a name in both keeps only the values of `from`, all of them.
+/// Merges `from` into `into`; a name in both keeps only the values of `from`.
 fn replace(into: &mut HeaderMap, from: &HeaderMap) {
     for name in from.keys() {
         into.remove(name);
@@ -160,7 +163,7 @@ fn replace(into: &mut HeaderMap, from: &HeaderMap) {
     }
 }
 
-/// An address that may not be reached: nothing was sent.
+/// The error for a forbidden address: the request was not sent.
 fn forbidden(doing: RequestSummary, error: &std::io::Error) -> HttpError {
     let source = error.to_string().into();
     HttpError::Connect { doing, kind: ConnectFailure::Unreachable, source }

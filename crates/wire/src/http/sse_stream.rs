@@ -1,4 +1,7 @@
-//! The events of one exchange.
+//! The server-sent events of one HTTP response.
+//!
+//! Used by `client::http_channel` and `link::sse`. It feeds the parser in `sse`, and does not
+//! reconnect.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,9 +11,9 @@ use super::error::{DisconnectKind, HttpError, RequestSummary, ResponseProgress};
 use super::sse::{SseEvent, SseEventError, SseParser};
 use crate::envelope::SalvagedEnvelope;
 
-/// A body of server-sent events. Dropping it closes the exchange.
+/// A response body of server-sent events. Dropping it closes the exchange.
 pub struct SseStream {
-    /// Boxed, like the parser, because both are large and an `Answer` is moved about.
+    /// Boxed, like the parser: both are large, and an `HttpResponse` is moved often.
     response: Option<Box<reqwest::Response>>,
     parser: Box<SseParser>,
     doing: RequestSummary,
@@ -27,11 +30,11 @@ impl SseStream {
         Self { response: Some(Box::new(response)), parser, doing, received: 0 }
     }
 
-    /// The next event; `None` when the server ended the stream, at an event's end.
+    /// Returns the next event; `None` when the server ended the stream after a complete event.
     ///
-    /// Cancel-safe: dropping the future loses nothing. After [`HttpError::EventTooLarge`] and
-    /// [`HttpError::NotUtf8`] the stream goes on, and [`SseStream::salvage`] tells whose message
-    /// was lost; any other error is followed by `None`.
+    /// Cancel-safe. After [`HttpError::EventTooLarge`] and [`HttpError::NotUtf8`] the stream
+    /// continues, and [`SseStream::salvage`] returns the id of the lost message; any other error is
+    /// followed by `None`.
     pub async fn next(&mut self) -> Result<Option<SseEvent>, HttpError> {
         loop {
             if let Some(outcome) = self.parser.next_event() {
@@ -46,8 +49,8 @@ impl SseStream {
         }
     }
 
-    /// After [`HttpError::EventTooLarge`] or [`HttpError::NotUtf8`]: what could be told of the
-    /// message in that event, once all of it has gone by. Cancel-safe.
+    /// After [`HttpError::EventTooLarge`] or [`HttpError::NotUtf8`]: reads to the end of that event
+    /// and returns the salvaged envelope of its message. Cancel-safe.
     pub async fn salvage(&mut self) -> Result<SalvagedEnvelope, HttpError> {
         loop {
             if let Some(salvage) = self.parser.salvage() {
@@ -60,7 +63,7 @@ impl SseStream {
         }
     }
 
-    /// Feeds the parser; `false` at the end.
+    /// Feeds the parser. Returns `false` at the end of the body.
     async fn feed_more(&mut self) -> Result<bool, HttpError> {
         let Some(response) = &mut self.response else {
             return Ok(false);
@@ -79,12 +82,12 @@ impl SseStream {
         }
     }
 
-    /// The id to resume from, as of the last event.
+    /// The id to resume after, as of the last event.
     pub fn last_event_id(&self) -> Option<&str> {
         self.parser.last_event_id()
     }
 
-    /// How long the server wants clients to wait before they reconnect.
+    /// The reconnection time that the server asked for.
     pub fn retry(&self) -> Option<Duration> {
         self.parser.retry()
     }

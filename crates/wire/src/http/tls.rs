@@ -1,4 +1,7 @@
-//! One TLS configuration for HTTP and WebSocket.
+//! The TLS configuration of HTTP and WebSocket clients.
+//!
+//! Used by `pool`; built by `core::connection::tls` from settings. The TLS of faces is in
+//! `gateway::face::tls`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,14 +14,14 @@ use rustls::{ClientConfig, ConfigBuilder, RootCertStore, WantsVerifier};
 
 use super::error::{HttpError, Source};
 
-/// Whom to trust, and as whom to appear.
+/// Trusted certificate authorities, and the client's certificate.
 #[derive(Clone, Debug)]
 pub struct TlsOptions {
     /// Certificate authorities to trust besides the platform's, each one or more PEM certificates.
     pub extra_ca_pem: Vec<Vec<u8>>,
-    /// The certificate to show to servers that ask for one.
+    /// The client certificate, for servers that ask for one.
     pub client_identity: Option<TlsClientIdentity>,
-    /// Whether what the platform trusts is trusted (the default).
+    /// Whether the platform's certificate authorities are trusted (the default).
     pub platform_roots: bool,
 }
 
@@ -26,10 +29,10 @@ pub struct TlsOptions {
 #[derive(Clone)]
 pub struct TlsClientIdentity(Arc<[u8]>);
 
-// === impl ClientIdentity ===
+// === impl TlsClientIdentity ===
 
 impl TlsClientIdentity {
-    /// From PEM text that holds the chain (leaf first) and the private key, in any order.
+    /// Reads PEM text that holds the chain (leaf first) and the private key, in any order.
     pub fn from_pem(pem: impl Into<Vec<u8>>) -> Self {
         Self(pem.into().into())
     }
@@ -50,7 +53,7 @@ impl Default for TlsOptions {
 }
 
 impl TlsOptions {
-    /// The configuration, without ALPN: that differs between HTTP and WebSocket.
+    /// The `rustls` configuration, without ALPN, which differs between HTTP and WebSocket.
     pub(super) fn config(&self) -> Result<ClientConfig, HttpError> {
         let provider = Arc::new(ring::default_provider());
         let builder = ClientConfig::builder_with_provider(provider.clone())
@@ -98,8 +101,8 @@ impl TlsOptions {
     }
 }
 
-/// `None` where the system has no certificates at all (a bare container): plain HTTP must still
-/// work there, and TLS then fails on its own with a clear reason.
+/// The platform's verifier; `None` on a system without certificates (a bare container). Plain HTTP
+/// must still work there, and TLS then fails with a clear reason.
 fn platform_verifier(
     extra: &[CertificateDer<'static>],
     provider: Arc<CryptoProvider>,
@@ -114,7 +117,7 @@ fn platform_verifier(
     }
 }
 
-/// All certificates in a PEM text; none is an error, for it would be a file given by mistake.
+/// All certificates in a PEM text. None is an error: the file was probably given by mistake.
 fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, Source> {
     let found: Vec<_> = CertificateDer::pem_slice_iter(pem).collect::<Result<_, _>>()?;
     if found.is_empty() {

@@ -1,26 +1,26 @@
-//! Finding the byte where something ends, many bytes at a time.
+//! Fast search for the end of a JSON string or value, many bytes at a time.
 //!
-//! Most strings are keys and short words, so the first sixteen bytes are looked at as two machine
-//! words, which costs no set-up. What is longer is searched in blocks that become vector
-//! instructions: a megabyte of text inside a result is mostly one string.
+//! Used by `scan`, `level_cursor` and `string`. Most strings are keys and short words, so the first sixteen bytes are
+//! read as two machine words, without set-up. A longer string is searched in blocks that compile to vector
+//! instructions: a megabyte of text inside a result is mostly one string. It does not check the grammar (`scan`).
 #![allow(
     clippy::inline_always,
     reason = "a walk is many small steps; as calls they cost more than what they do"
 )]
 
-/// How many bytes are looked at together in a long run.
+/// The number of bytes in a block of a long run.
 const BLOCK_BYTES: usize = 32;
-/// The same in a run that has turned out to be very long.
+/// The number of bytes in a block of a very long run.
 const WIDE_BLOCK_BYTES: usize = 4 * BLOCK_BYTES;
 
-/// Where the run of bytes from `at` ends that need no attention inside a string: at a quote, a
-/// backslash, a control character, or the end of the text.
+/// The end of the run of plain bytes from `at` inside a string: a quote, a backslash, a control character, or the end
+/// of the text.
 #[inline]
 pub(super) fn plain_end(text: &[u8], at: usize) -> usize {
     short_end(text, at).unwrap_or_else(|at| long_end(text, at))
 }
 
-/// The same, if the run is so short that two words tell; else how far it goes at least.
+/// The end of a run that two words cover; `Err` with the known length if the run is longer.
 #[inline(always)]
 pub(super) fn short_end(text: &[u8], at: usize) -> Result<usize, usize> {
     let Some([first, second]) = text.get(at..).and_then(two_words) else {
@@ -56,8 +56,8 @@ fn near_end(text: &[u8], at: usize) -> Result<usize, usize> {
     Err(at + 16)
 }
 
-/// The word at `at`. Past the end of the text stand zeros, at which every run ends. `None` at the end itself, and in a
-/// text that is shorter than a word.
+/// The word at `at`, padded with zeros past the end of the text, at which every run ends. `None` at the end, and in a
+/// text shorter than a word.
 fn padded_word(text: &[u8], at: usize) -> Option<u64> {
     let missing = (at + 8).saturating_sub(text.len());
     if missing == 0 {
@@ -67,13 +67,13 @@ fn padded_word(text: &[u8], at: usize) -> Option<u64> {
     (missing < 8).then(|| last >> (missing * 8))
 }
 
-/// Which byte of a word the lowest bit found is of.
+/// The index of the byte in a word that the lowest set bit belongs to.
 #[inline(always)]
 fn place(found: u64) -> usize {
     found.trailing_zeros() as usize / 8
 }
 
-/// [`plain_end`] of a run of any length.
+/// [`plain_end`] for a run of any length.
 #[inline(never)]
 pub(super) fn long_end(text: &[u8], start: usize) -> usize {
     let mut at = over_plain::<BLOCK_BYTES>(text, start, WIDE_BLOCK_BYTES / BLOCK_BYTES);
@@ -90,12 +90,12 @@ pub(super) fn long_end(text: &[u8], start: usize) -> usize {
     }
 }
 
-/// Steps over at most so many blocks of `N` bytes in which no run ends.
+/// Skips at most `most` blocks of `N` plain bytes.
 #[inline(always)]
 fn over_plain<const N: usize>(text: &[u8], mut at: usize, most: usize) -> usize {
     for _ in 0..most {
         let Some(block) = text.get(at..).and_then(<[u8]>::first_chunk::<N>) else { break };
-        // No early exit: that is what lets the compiler use vectors.
+        // Without an early exit, the compiler uses vector instructions.
         if block.iter().fold(false, |found, byte| found | is_special(*byte)) {
             break;
         }
@@ -110,13 +110,12 @@ fn by_bytes(text: &[u8], at: usize) -> usize {
     at + length.unwrap_or(rest.len())
 }
 
-/// The high bit of each byte that ends a run. The lowest one set is right; a borrow may set bits
-/// above it that mean nothing.
+/// The high bit of each byte that ends a run. Only the lowest set bit is exact; a borrow may set further bits above
+/// it.
 #[inline(always)]
 fn attention(word: u64) -> u64 {
     const EACH: u64 = 0x0101_0101_0101_0101;
-    // Flipping one bit puts the quote right above the control characters, so that one comparison
-    // finds both.
+    // Flipping one bit moves the quote right above the control characters, so that one comparison finds both.
     let below_quote = (word ^ (EACH * 0x02)).wrapping_sub(EACH * 0x21);
     let backslash = (word ^ (EACH * u64::from(b'\\'))).wrapping_sub(EACH);
     (below_quote | backslash) & !word & (EACH * 0x80)
@@ -132,8 +131,8 @@ fn is_special(byte: u8) -> bool {
     ((byte ^ 0x02) < 0x21) | (byte == b'\\')
 }
 
-/// Where the value that starts at `at` ends, in text that is known to be well formed: its grammar
-/// is not looked at again. Text that is not ends somewhere, too.
+/// The end of the value that starts at `at`, in text known to be well formed: the grammar is not checked again. In
+/// malformed text the result is some position in the text.
 #[inline(always)]
 pub(super) fn value_end(text: &[u8], at: usize) -> usize {
     match text.get(at) {
@@ -143,7 +142,7 @@ pub(super) fn value_end(text: &[u8], at: usize) -> usize {
     }
 }
 
-/// Where the key that starts at `at` ends, in such a text, and whether it has escapes.
+/// The end of the key that starts at `at`, and whether it has escapes, in well-formed text.
 #[inline(always)]
 pub(super) fn key_end(text: &[u8], at: usize) -> (usize, bool) {
     match short_end(text, at + 1) {
@@ -158,7 +157,7 @@ fn long_key_end(text: &[u8], far: usize) -> (usize, bool) {
     (end, text.get(far..end).is_some_and(|rest| rest.contains(&b'\\')))
 }
 
-/// Where the string that starts at `at` ends, in such a text.
+/// The end of the string that starts at `at`, in well-formed text.
 #[inline(always)]
 fn string_end(text: &[u8], at: usize) -> usize {
     let start = at + 1;
@@ -175,7 +174,7 @@ fn string_end(text: &[u8], at: usize) -> usize {
     long_string_end(text, start)
 }
 
-/// The high bit of each byte that is a quote; the lowest one set is right.
+/// The high bit of each byte that is a quote; the lowest set bit is exact.
 #[inline(always)]
 fn quotes(word: u64) -> u64 {
     const EACH: u64 = 0x0101_0101_0101_0101;
@@ -183,8 +182,8 @@ fn quotes(word: u64) -> u64 {
     quote.wrapping_sub(EACH) & !quote & (EACH * 0x80)
 }
 
-/// Where a string ends of which everything before `far` is plain. Only quotes are looked for, so that the escapes of
-/// a long text cost nothing: a quote ends the string unless an odd number of backslashes stands before it.
+/// The end of a string that is plain up to `far`. Only quotes are searched, so that the escapes of a long text cost
+/// nothing: a quote ends the string unless an odd number of backslashes precedes it.
 #[inline(never)]
 fn long_string_end(text: &[u8], far: usize) -> usize {
     let mut at = far;
@@ -223,7 +222,7 @@ fn bracket_end(text: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// Numbers are short, and of the three words most is known.
+/// The end of a number, `true`, `false` or `null`.
 #[inline(always)]
 fn scalar_end(text: &[u8], mut at: usize) -> usize {
     let rest = text.get(at..).unwrap_or_default();
@@ -260,7 +259,7 @@ mod tests {
         }
     }
 
-    /// The scanner, which checks every byte, says where a value ends and which keys have escapes.
+    /// The scanner, which checks every byte, confirms where a value ends and which keys have escapes.
     #[test]
     fn what_is_skipped_is_what_would_be_read() {
         let fillers = ["", "x", "é", "{", r"\\", r#"\""#, r#"\\\""#, r"\u0022", r#"\n,\""#];

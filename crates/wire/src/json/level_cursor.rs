@@ -1,7 +1,7 @@
-//! Going through one level of text that is known to be well formed, by places alone.
+//! A cursor over the members or elements of one level of well-formed JSON, by positions alone.
 //!
-//! Most of what is asked of a message is whether a member is there. So nothing is cut out, decoded or checked again
-//! on the way; whoever finds what was looked for cuts it out. Text that is not well formed ends the walk somewhere.
+//! Used by `members`, `outline` and `splice`. Most lookups only ask whether a member exists, so the cursor does not
+//! slice, decode or check; the caller slices the member it wants. In malformed text the walk ends early.
 #![allow(clippy::inline_always, reason = "every lookup is made of these few steps")]
 
 use std::ops::Range;
@@ -11,19 +11,19 @@ use super::{
     find::{key_end, value_end},
 };
 
-/// A place between two members, or two elements.
+/// A position between two members, or two elements.
 #[derive(Clone, Copy)]
 pub(super) struct LevelCursor<'a> {
     text: &'a str,
     at: usize,
 }
 
-/// Where one member stands.
+/// The positions of one member.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct MemberSpan {
-    /// Of the key's opening quote.
+    /// The position of the key's opening quote.
     pub(super) start: usize,
-    /// Behind the key's closing quote.
+    /// The position after the key's closing quote.
     pub(super) key_end: usize,
     pub(super) value_start: usize,
     pub(super) end: usize,
@@ -34,7 +34,7 @@ pub(super) struct MemberSpan {
 // === impl LevelCursor ===
 
 impl<'a> LevelCursor<'a> {
-    /// Into `text`, if it begins with `open`; else there is nothing to walk through.
+    /// A cursor into `text` if it begins with `open`; else an empty cursor.
     #[inline(always)]
     pub(super) fn into(text: &'a str, open: u8) -> Self {
         let is_it = text.as_bytes().first() == Some(&open);
@@ -46,7 +46,7 @@ impl<'a> LevelCursor<'a> {
         self.text
     }
 
-    /// Over the next member.
+    /// Steps over the next member.
     #[inline(always)]
     pub(super) fn member(&mut self) -> Option<MemberSpan> {
         let text = self.text.as_bytes();
@@ -65,7 +65,7 @@ impl<'a> LevelCursor<'a> {
         Some(MemberSpan { start, key_end, value_start, end, escaped })
     }
 
-    /// Over the next element.
+    /// Steps over the next element.
     #[inline(always)]
     pub(super) fn element(&mut self) -> Option<Range<usize>> {
         let start = self.next_start();
@@ -91,7 +91,7 @@ impl<'a> LevelCursor<'a> {
     }
 }
 
-/// Where the white space at `at` ends. Most texts have none.
+/// The end of the white space at `at`. Most texts have none.
 #[inline(always)]
 fn space_end(text: &[u8], at: usize) -> usize {
     match text.get(at) {
@@ -111,36 +111,36 @@ fn long_space_end(text: &[u8], mut at: usize) -> usize {
 // === impl MemberSpan ===
 
 impl MemberSpan {
-    /// The key's place, quotes included.
+    /// The span of the key, with quotes.
     #[inline(always)]
     pub(super) fn key(&self) -> Range<usize> {
         self.start..self.key_end
     }
 
-    /// The value's place.
+    /// The span of the value.
     #[inline(always)]
     pub(super) fn value(&self) -> Range<usize> {
         self.value_start..self.end
     }
 
-    /// The place of the whole member.
+    /// The span of the whole member.
     #[inline(always)]
     pub(super) fn span(&self) -> Range<usize> {
         self.start..self.end
     }
 
-    /// Whether the key of this member of `text` means `name`.
+    /// Whether the key of this member of `text` equals `name`.
     #[inline(always)]
     pub(super) fn is_named(&self, text: &str, name: &str) -> bool {
         if self.escaped {
             return self.means(&text[self.key()], name);
         }
-        // Most keys are told apart by their length; the quotes are not the name's.
+        // Most keys differ in length; the length of `name` excludes the quotes.
         self.key_end - self.start == name.len() + 2
             && text.as_bytes().get(self.start + 1..self.key_end - 1) == Some(name.as_bytes())
     }
 
-    /// Whether `key`, which is its key as written, means `name`, however it is escaped.
+    /// Whether `key`, as written, equals `name` after decoding.
     #[inline(always)]
     pub(super) fn means(&self, key: &str, name: &str) -> bool {
         if self.escaped {

@@ -1,4 +1,7 @@
-//! Walking one level of a value that is already known to be well formed.
+//! Iterators over the members of an object or the elements of an array, in well-formed JSON.
+//!
+//! Used by `Raw`, `envelope` and the schema and catalog code of `core`. They do not check the
+//! grammar and do not descend.
 
 use std::ops::Range;
 
@@ -22,24 +25,24 @@ pub struct JsonMember<'a> {
     step: MemberSpan,
 }
 
-/// Why a member could not be read.
+/// Why a lookup failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JsonMemberError {
-    /// The key stands more than once in its object.
+    /// The key occurs more than once in its object.
     #[error("member `{0}` stands more than once")]
     Duplicate(String),
 }
 
-// === impl Members ===
+// === impl JsonMembers ===
 
 impl<'a> JsonMembers<'a> {
-    /// Walks `text`, one well-formed value; nothing comes out unless it is an object.
+    /// The members of `text`, one well-formed value; none unless it is an object.
     #[inline]
     pub fn of(text: &'a str) -> Self {
         Self(LevelCursor::into(text, b'{'))
     }
 
-    /// The value of `key`, which may stand at most once.
+    /// The value of `key`, which may occur at most once.
     pub fn find_only(self, key: &str) -> Result<Option<&'a str>, JsonMemberError> {
         let Self(mut walk) = self;
         let text = walk.text();
@@ -52,7 +55,7 @@ impl<'a> JsonMembers<'a> {
         Ok(found.map(|span| &text[span]))
     }
 
-    /// The values of several keys, each of which may stand at most once, found on one walk.
+    /// The values of several keys, each at most once, in one walk.
     pub fn find_each<const N: usize>(
         self,
         keys: [&str; N],
@@ -82,10 +85,10 @@ impl<'a> Iterator for JsonMembers<'a> {
     }
 }
 
-// === impl Elements ===
+// === impl JsonElements ===
 
 impl<'a> JsonElements<'a> {
-    /// Walks `text`, one well-formed value; nothing comes out unless it is an array.
+    /// The elements of `text`, one well-formed value; none unless it is an array.
     #[inline]
     pub fn of(text: &'a str) -> Self {
         Self(LevelCursor::into(text, b'['))
@@ -102,21 +105,21 @@ impl<'a> Iterator for JsonElements<'a> {
     }
 }
 
-// === impl Member ===
+// === impl JsonMember ===
 
 impl JsonMember<'_> {
-    /// Whether the key means `name`, however it is escaped.
+    /// Whether the key equals `name` after decoding.
     #[inline]
     pub fn is_named(&self, name: &str) -> bool {
         self.step.means(self.key, name)
     }
 
-    /// From the key's opening quote to the end of the value, within the object's text.
+    /// The span from the key's opening quote to the end of the value, within the object's text.
     pub fn span(&self) -> Range<usize> {
         self.step.span()
     }
 
-    /// The value's place within the object's text.
+    /// The span of the value within the object's text.
     pub fn value_span(&self) -> Range<usize> {
         self.step.value()
     }

@@ -1,21 +1,18 @@
 //! JSON as text: checked once, sliced often, decoded only where a decision needs it.
 //!
-//! [`Raw`] is one JSON value that is known to be well formed and is otherwise left as it was
-//! written: key order, number spelling, escapes and white space are all still there. [`splice`]
-//! changes single members of such a value and copies every other byte.
-//!
-//! Nothing here knows what a message is; that is [`crate::envelope`].
+//! Used by every crate that handles messages. [`Raw`] is one well-formed JSON value as it was written: key order,
+//! number spelling, escapes and white space stay. [`splice`] changes single members of a value and copies every other
+//! byte. It does not know messages ([`crate::envelope`]).
 
 mod find;
 mod level_cursor;
 mod members;
-mod outline;
 mod rope;
 mod scan;
 mod splice;
 mod string;
 
-use std::{fmt, sync::Arc};
+use std::fmt;
 
 use bytestring::ByteString;
 use serde::{Deserialize, Serialize};
@@ -26,21 +23,21 @@ pub use scan::{JsonSyntaxError, JsonSyntaxErrorKind, MAX_JSON_DEPTH};
 pub use splice::{JsonEdit, SpliceError, splice};
 pub use string::{decode_string, quote};
 
-pub(crate) use outline::{LARGE_TEXT_BYTES, MemberOutline};
 pub(crate) use rope::RopeBuilder;
 pub(crate) use scan::{ScannedKey, Scanner};
 pub(crate) use splice::{TextPatch, added_bytes};
 pub(crate) use string::quote_into;
 
-/// One well-formed JSON value, as text over shared bytes. Cloning is a reference count.
-#[derive(Clone)]
+/// One well-formed JSON value, as text over shared bytes. A clone costs a reference count.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Raw {
     text: ByteString,
-    /// Of an object that came in a message.
-    outline: Option<Arc<MemberOutline>>,
 }
 
-/// What a JSON value is, told from its first byte.
+/// A text of at least this size is searched for the letters of a key before its members are walked.
+const LARGE_TEXT_BYTES: usize = 4096;
+
+/// The kind of a JSON value, from its first byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the six kinds of JSON value need no words")]
 pub enum JsonKind {
@@ -55,15 +52,15 @@ pub enum JsonKind {
 // === impl Raw ===
 
 impl Raw {
-    /// Checks that `text` is exactly one JSON value, white space around it allowed and dropped.
+    /// Checks that `text` is exactly one JSON value. White space around it is allowed and dropped.
     pub fn parse(text: impl Into<ByteString>) -> Result<Self, JsonSyntaxError> {
         let text = text.into();
         let span = Scanner::new(&text).only_value()?;
         Ok(Self::new(text.slice_ref(&text[span])))
     }
 
-    /// The JSON text of a Rust value. Fails only where `T` has no JSON form (a map with keys
-    /// that are not strings, say).
+    /// The JSON text of a Rust value. Fails only if `T` has no JSON form (for example a map with keys that are not
+    /// strings).
     pub fn from_value<T: Serialize + ?Sized>(value: &T) -> Result<Self, serde_json::Error> {
         serde_json::to_string(value).map(|text| Self::new(text.into()))
     }
@@ -83,38 +80,33 @@ impl Raw {
         Self::new(ByteString::from_static("null"))
     }
 
-    /// Takes text that the caller knows to be one JSON value without space around it.
+    /// Wraps text that the caller knows to be one JSON value without white space around it.
     pub(crate) fn from_trusted(text: ByteString) -> Self {
         debug_assert!(Scanner::new(&text).only_value().is_ok(), "not JSON: {text}");
         Self::new(text)
     }
 
     fn new(text: ByteString) -> Self {
-        Self { text, outline: None }
+        Self { text }
     }
 
-    /// The same, with what is known of it.
-    pub(crate) fn with_outline(self, outline: Option<Arc<MemberOutline>>) -> Self {
-        Self { outline, ..self }
-    }
-
-    /// The text itself.
+    /// The JSON text.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// The text itself, shared.
+    /// The JSON text, shared.
     pub fn into_text(self) -> ByteString {
         self.text
     }
 
-    /// The same in a buffer of its own, for what is kept long: a slice keeps everything that it was cut from.
+    /// A copy in its own buffer, for values that are kept long: a slice keeps its whole source alive.
     #[must_use]
     pub fn to_detached(&self) -> Self {
         Self::new(self.text.to_string().into())
     }
 
-    /// What kind of value this is.
+    /// The kind of the value.
     pub fn kind(&self) -> JsonKind {
         match self.text.as_bytes().first() {
             Some(b'{') => JsonKind::Object,
@@ -146,13 +138,13 @@ impl Raw {
         JsonElements::of(&self.text).map(|text| self.slice(text))
     }
 
-    /// The value of member `key`. A key that stands twice is an error: two readers could
-    /// disagree about which one counts, and one of them may be the one that checks permissions.
+    /// The value of member `key`. A duplicate key is an error: two readers could disagree about its value, and one of
+    /// the readers may check permissions.
     pub fn get(&self, key: &str) -> Result<Option<Raw>, JsonMemberError> {
-        Ok(self.find_only(key)?.map(|text| self.slice(text)))
+        Ok(find_only(self.as_str(), key)?.map(|text| self.slice(text)))
     }
 
-    /// [`Raw::get`] of several members on one walk: `let [name, meta] = params.read(["name", "_meta"])?;`
+    /// [`Raw::get`] for several members in one walk: `let [name, meta] = params.get_each(["name", "_meta"])?;`
     pub fn get_each<const N: usize>(
         &self,
         keys: [&str; N],
@@ -166,12 +158,12 @@ impl Raw {
         Ok(self.peek_path(path)?.map(|text| self.slice(text)))
     }
 
-    /// The text of the value that [`Raw::get_path`] finds, for whoever only looks at it.
+    /// The text of the value that [`Raw::get_path`] finds, without a new [`Raw`].
     pub fn peek_path(&self, path: &[&str]) -> Result<Option<&str>, JsonMemberError> {
         let Some((first, path)) = path.split_first() else {
             return Ok(Some(self.as_str()));
         };
-        let mut found = self.find_only(first)?;
+        let mut found = find_only(self.as_str(), first)?;
         for key in path {
             match found {
                 Some(text) => found = find_only(text, key)?,
@@ -181,39 +173,30 @@ impl Raw {
         Ok(found)
     }
 
-    #[inline]
-    fn find_only(&self, key: &str) -> Result<Option<&str>, JsonMemberError> {
-        match &self.outline {
-            Some(outline) => outline.find_only(self.as_str(), key),
-            None => find_only(self.as_str(), key),
-        }
-    }
-
     /// This object with members changed; see [`splice`].
     pub fn with_edits(&self, edits: &[JsonEdit<'_>]) -> Result<Raw, SpliceError> {
         if self.needs_no_edit(edits) {
             return Ok(self.clone());
         }
-        let changed = splice::splice_if_changed(&self.text, self.outline.as_deref(), edits)?;
+        let changed = splice::splice_if_changed(&self.text, edits)?;
         Ok(changed.map_or_else(|| self.clone(), |text| Self::new(text.into())))
     }
 
-    /// The same, with what is large not copied.
+    /// This object with members changed, as a rope: large parts are not copied.
     pub fn with_edits_as_rope(&self, edits: &[JsonEdit<'_>]) -> Result<Rope, SpliceError> {
         if self.needs_no_edit(edits) {
             return Ok(Rope::from(self.text.clone()));
         }
-        let changed = splice::rope(&self.text, self.outline.as_deref(), edits)?;
+        let changed = splice::rope(&self.text, edits)?;
         Ok(changed.unwrap_or_else(|| Rope::from(self.text.clone())))
     }
 
-    /// What is not there need not be taken out, nor looked for member by member.
+    /// Whether the edits only remove members that the text surely lacks.
     fn needs_no_edit(&self, edits: &[JsonEdit<'_>]) -> bool {
         let idle = |edit: &JsonEdit<'_>| {
             edit.removes().is_some_and(|key| surely_lacks_key(self.as_str(), key))
         };
-        let is_walked = self.outline.is_none() && self.kind() == JsonKind::Object;
-        edits.is_empty() || is_walked && edits.iter().all(idle)
+        edits.is_empty() || self.kind() == JsonKind::Object && edits.iter().all(idle)
     }
 
     fn slice(&self, part: &str) -> Raw {
@@ -229,29 +212,20 @@ fn find_only<'t>(text: &'t str, key: &str) -> Result<Option<&'t str>, JsonMember
     JsonMembers::of(text).find_only(key)
 }
 
-/// Whether `key` certainly stands nowhere in a large text. Looking for the letters is several times faster than
-/// going through the members, and most of what is asked of a large result is not there.
+/// Whether `key` certainly occurs nowhere in a large text. A search for its letters is several times faster than a
+/// walk over the members, and most keys looked up in a large result are absent.
 #[inline]
 fn surely_lacks_key(text: &str, key: &str) -> bool {
     text.len() >= LARGE_TEXT_BYTES && lacks_letters(text.as_bytes(), key)
 }
 
 fn lacks_letters(text: &[u8], key: &str) -> bool {
-    // A key may be written with escapes, these two among them.
+    // A key may be written with escapes, of which these two can hide its letters.
     string::is_plain(key)
         && [key.as_bytes(), b"\\u", b"\\/"]
             .iter()
             .all(|what| memchr::memmem::find(text, what).is_none())
 }
-
-/// What is known of a text does not make it another.
-impl PartialEq for Raw {
-    fn eq(&self, other: &Self) -> bool {
-        self.text == other.text
-    }
-}
-
-impl Eq for Raw {}
 
 impl AsRef<str> for Raw {
     fn as_ref(&self) -> &str {
@@ -265,7 +239,7 @@ impl fmt::Display for Raw {
     }
 }
 
-/// Payloads can be megabytes; a log line wants to know that it was there.
+/// Shows the first 120 characters and the length: payloads can be megabytes.
 impl fmt::Debug for Raw {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const MAX_SHOWN_CHARS: usize = 120;

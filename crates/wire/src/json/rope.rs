@@ -1,66 +1,69 @@
-//! Text in pieces: what is too large to be copied is shared, what stands between is written anew.
+//! A rope: text in pieces, in which large parts are shared instead of copied.
+//!
+//! Used by `splice`, `server` answers and the HTTP face, which sends the pieces. It does not know
+//! JSON.
 
 use bytestring::ByteString;
 
 use super::Raw;
 
-/// Runs from this size on are shared; to copy less costs less than to send one piece more.
+/// The smallest part that is shared; below it, a copy is cheaper than one more piece to send.
 pub(super) const MIN_SHARED_BYTES: usize = 64 * 1024;
 
-/// A text in pieces. Most have one.
+/// A text in pieces. Most ropes have one.
 #[derive(Debug, Clone, Default)]
 pub struct Rope {
     first: ByteString,
     rest: Vec<ByteString>,
 }
 
-/// A rope that is being made.
+/// A rope under construction.
 #[derive(Default)]
 pub(crate) struct RopeBuilder {
     done: Vec<ByteString>,
-    /// What is written and not yet a piece.
+    /// Written text that is not a piece yet.
     pub(super) open: String,
 }
 
 // === impl Rope ===
 
 impl Rope {
-    /// Its length in bytes.
+    /// The length in bytes.
     pub fn len(&self) -> usize {
         self.pieces().map(|piece| piece.len()).sum()
     }
 
-    /// Whether there is no text in it.
+    /// Whether the text is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether it is in one piece.
+    /// Whether the text is in one piece.
     pub fn is_whole(&self) -> bool {
         self.rest.is_empty()
     }
 
-    /// Its pieces, in order.
+    /// The pieces, in order.
     pub fn pieces(&self) -> impl Iterator<Item = &ByteString> {
         std::iter::once(&self.first).chain(&self.rest)
     }
 
-    /// The same, given away.
+    /// Takes the pieces out, in order.
     pub fn into_pieces(self) -> impl Iterator<Item = ByteString> {
         std::iter::once(self.first).chain(self.rest)
     }
 
-    /// Its first piece, and those after it.
+    /// The first piece and the others.
     pub(crate) fn first_and_rest(&self) -> (&str, &[ByteString]) {
         (&self.first, &self.rest)
     }
 
-    /// How much of it is copied when it becomes part of another.
+    /// The number of bytes that are copied when this rope becomes part of another.
     pub(crate) fn unshared(&self) -> usize {
         self.pieces().map(|piece| piece.len()).filter(|length| *length < MIN_SHARED_BYTES).sum()
     }
 
-    /// The whole text, copied together where there is more than one piece.
+    /// The whole text, concatenated if there is more than one piece.
     pub fn into_text(self) -> ByteString {
         if self.is_whole() {
             return self.first;
@@ -86,7 +89,7 @@ impl From<Raw> for Rope {
 // === impl RopeBuilder ===
 
 impl RopeBuilder {
-    /// Room for `size` bytes that will be written.
+    /// A builder with a capacity of `size` written bytes.
     pub(crate) fn with_capacity(size: usize) -> Self {
         Self { done: Vec::new(), open: String::with_capacity(size) }
     }
@@ -96,7 +99,7 @@ impl RopeBuilder {
         self.open.push_str(text);
     }
 
-    /// Adds `part` of `whole`: shared if it is large, else written.
+    /// Appends `part` of `whole`: shared if it is large, else copied.
     #[inline]
     pub(crate) fn share(&mut self, whole: &ByteString, part: &str) {
         if part.len() < MIN_SHARED_BYTES {

@@ -1,14 +1,16 @@
-//! JSON strings, in and out.
+//! Decoding and quoting of JSON strings.
+//!
+//! Used wherever a key or a text is compared or written. It does not check the grammar (`scan`).
 
 use std::borrow::Cow;
 
 use super::find::plain_end;
 
-/// The text a JSON string stands for. `quoted` includes the quotes and is well formed; `None`
-/// if it is not a string, or names half of a surrogate pair.
+/// Decodes a JSON string. `quoted` includes the quotes and is well formed. Returns `None` if it is
+/// not a string, or has half of a surrogate pair.
 pub fn decode_string(quoted: &str) -> Option<Cow<'_, str>> {
     let inner = quoted.strip_prefix('"')?.strip_suffix('"')?;
-    // Most are short, and seen to be plain in a few steps.
+    // Most strings are short, and known to be plain after a few steps.
     if is_plain(inner) || memchr::memchr(b'\\', inner.as_bytes()).is_none() {
         return Some(Cow::Borrowed(inner));
     }
@@ -22,7 +24,7 @@ pub fn quote(text: &str) -> String {
     out
 }
 
-/// Adds `text` to `out` as a JSON string.
+/// Appends `text` to `out` as a JSON string.
 pub(crate) fn quote_into(out: &mut String, text: &str) {
     if !is_plain(text) {
         out.push_str(&serde_json::Value::from(text).to_string());
@@ -33,7 +35,8 @@ pub(crate) fn quote_into(out: &mut String, text: &str) {
     out.push('"');
 }
 
-/// Whether a JSON string can hold `text` without escapes, and holds it so unless somebody took pains.
+/// Whether `text` needs no escapes in a JSON string; a spelling with escapes is possible, but
+/// unusual.
 pub(super) fn is_plain(text: &str) -> bool {
     plain_end(text.as_bytes(), 0) == text.len()
 }

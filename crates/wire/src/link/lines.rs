@@ -1,8 +1,9 @@
-//! One message per line, over anything that carries bytes.
+//! The line link: one message per line, over any byte stream.
 //!
-//! The reader hands out slices of what it read, without copying. A line over the limit is thrown
-//! away as it comes while its id is looked for, so that the call it answers can be told. The
-//! writer is one task with a bounded queue: many messages that wait together leave in one write.
+//! Used for pipes of server processes, stdio and the hub's socket. The reader returns slices of its buffer, without
+//! copying. It discards a line over the limit while it searches for the id, so that the call can fail. The writer is
+//! one task with a bounded queue; messages that wait together leave in one write. It does not parse messages
+//! (`envelope`).
 
 use std::pin::Pin;
 
@@ -17,52 +18,52 @@ use crate::{
     queue::{self, QueueSendError},
 };
 
-/// How much is asked of the operating system at once.
+/// The size of one read.
 const READ_CHUNK_BYTES: usize = 64 * 1024;
-/// With this much room left the buffer is read into as it is.
+/// The buffer is reused as it is while it has this much room.
 const MIN_FREE_BYTES: usize = 8 * 1024;
-/// A line past this length has a buffer of its own, which goes when the line does.
+/// A longer line gets its own buffer, which is freed with the line.
 const LONG_LINE_BYTES: usize = READ_CHUNK_BYTES / 2;
-/// Messages that may wait to be written.
+/// The most messages that may wait to be written.
 const MAX_QUEUED_MESSAGES: usize = 256;
-/// How much is gathered into one write.
+/// The most bytes in one write.
 const WRITE_BATCH_BYTES: usize = 256 * 1024;
 
-/// A reader of lines whose source is not named.
+/// A line reader with a boxed source.
 pub(super) type BoxedLineReader = LineReader<Pin<Box<dyn AsyncRead + Send + Sync>>>;
 
-/// Reads messages, one a line.
+/// Reads messages, one per line.
 pub struct LineReader<R> {
     source: R,
     buffer: BytesMut,
-    /// How much of `buffer` is known to hold no line end.
+    /// The number of bytes in `buffer` that are known to hold no line end.
     searched: usize,
-    /// How long the last long line was. Whoever sends one sends more like it, and room that is there at once need not
-    /// be copied into more room as the line comes.
+    /// The length of the last long line. A peer that sends one long line usually sends more, and a buffer of the
+    /// right size spares copies while the line arrives.
     expected: usize,
     limit: usize,
-    /// A line over the limit that is being thrown away.
+    /// The salvager of a line over the limit that is being discarded.
     discarding: Option<EnvelopeSalvager>,
     ended: bool,
 }
 
-/// What the buffer holds.
+/// The state of the buffer.
 enum BufferedLine {
     Frame(LinkFrame),
-    /// A line with nothing in it.
+    /// An empty line.
     Empty,
-    /// More must be read.
+    /// An incomplete line.
     Unfinished,
 }
 
-/// Hands messages to the task that writes them.
+/// Queues messages for the writer task.
 #[derive(Debug, Clone)]
 pub struct LineWriter {
     queue: queue::QueueSender<ByteString>,
 }
 
-/// A link of lines over a reader and a writer. The returned future writes; it must be polled
-/// (usually spawned) and ends when the last [`LinkWriter`] is gone or writing fails.
+/// A line link over a reader and a writer. The returned future writes; it must be polled (usually spawned), and ends
+/// when the last [`LinkWriter`] is dropped or writing fails.
 pub fn line_link<R, W>(
     source: R,
     sink: W,
@@ -85,7 +86,7 @@ where
 // === impl LineReader ===
 
 impl<R: AsyncRead + Unpin> LineReader<R> {
-    /// Reads from `source`; a line longer than `limit` bytes is refused.
+    /// A reader of `source`; a line longer than `limit` bytes is refused.
     pub fn new(source: R, limit: usize) -> Self {
         Self {
             source,
@@ -98,7 +99,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         }
     }
 
-    /// The next message; empty lines are skipped. Safe to cancel.
+    /// Returns the next message; skips empty lines. Cancel-safe.
     pub async fn next(&mut self) -> Result<Option<LinkFrame>, Error> {
         loop {
             loop {
@@ -120,7 +121,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         }
     }
 
-    /// Messages that are still in use hold on to the buffer, so that more room means another one.
+    /// Makes room for the next read. Messages still in use share the buffer, so that more room means a new buffer.
     fn make_room(&mut self) {
         let length = self.buffer.len();
         if self.buffer.capacity() - length < MIN_FREE_BYTES {
@@ -130,7 +131,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         }
     }
 
-    /// Takes one line out of the buffer, if there is a whole one.
+    /// Takes a complete line out of the buffer.
     fn take_line(&mut self) -> BufferedLine {
         let found = memchr::memchr(b'\n', &self.buffer[self.searched..]);
         let Some(length) = found.map(|at| at + self.searched) else {
@@ -145,8 +146,8 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         self.finish_line(line)
     }
 
-    /// Goes on in another buffer than the long line that was just taken. What is to be copied for it must be less than
-    /// the line was, so that many of them in one buffer do not make it many times.
+    /// Moves the rest of the buffer after a long line into a new buffer. The rest must be shorter than the line, so
+    /// that many lines in one buffer are not copied many times.
     fn part_from(&mut self, length: usize) {
         self.expected = length.min(self.limit);
         if self.buffer.len() < length {
@@ -154,7 +155,8 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         }
     }
 
-    /// No line end in sight: throw away what is too much, or make do with the rest at the end.
+    /// Handles a buffer without a line end: discards a line over the limit, or takes the rest at the end of the
+    /// stream.
     fn take_unfinished_line(&mut self) -> BufferedLine {
         if self.discarding.is_some() || self.buffer.len() > self.limit {
             let salvager = self.discarding.get_or_insert_default();
@@ -187,7 +189,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
     }
 }
 
-/// A frame of text, or word that it was none.
+/// A text frame, or a broken frame if the bytes are not UTF-8.
 pub(crate) fn text_frame(line: &Bytes) -> LinkFrame {
     match ByteString::try_from(line.clone()) {
         Ok(text) => LinkFrame::Text(text),
@@ -210,8 +212,8 @@ impl<R> std::fmt::Debug for LineReader<R> {
 // === impl LineWriter ===
 
 impl LineWriter {
-    /// Waits until everything that was sent has been taken to be written. A message that is taken is written in the
-    /// same breath, unless the peer does not read.
+    /// Waits until the writer task has taken all queued messages. It writes them at once, unless the peer does not
+    /// read.
     pub(super) async fn flush(&self) {
         self.queue.wait_empty().await;
     }
@@ -244,7 +246,7 @@ async fn write_all<W: AsyncWrite + Unpin>(
             sink.flush().await
         };
         if let Err(error) = written.await {
-            // The reader sees the same end; a caller that is waiting learns it there.
+            // The reader notices the failure, too, and reports it to waiting callers.
             tracing::debug!(%error, "the peer takes no more messages");
             return;
         }
@@ -256,8 +258,8 @@ async fn write_all<W: AsyncWrite + Unpin>(
     let _ = sink.shutdown().await;
 }
 
-/// Adds one message and its line end. Line breaks inside a message can only stand between tokens,
-/// where a space means the same.
+/// Appends one message and its line end. Line breaks inside a message can only stand between tokens, so a space
+/// replaces them.
 fn push_line(out: &mut BytesMut, text: &str) {
     let bytes = text.as_bytes();
     out.reserve(bytes.len() + 1);
@@ -285,7 +287,7 @@ mod tests {
 
     use super::*;
 
-    /// Reads everything in `input`, fed in pieces of `step` bytes.
+    /// Reads all frames in `input`, fed in pieces of `step` bytes.
     async fn frames(input: &[u8], limit: usize, step: usize) -> Vec<String> {
         let (mut near, far) = tokio::io::duplex(64);
         let input = input.to_vec();
@@ -358,11 +360,11 @@ mod tests {
         tokio::join!(feeding, reading);
     }
 
-    /// Gives what it has, as much at once as a pipe holds, and counts how often it is given other room than what it
-    /// left: that is when lines are copied.
+    /// A source that returns as much at once as a pipe holds, and counts how often it gets another buffer than the
+    /// one it left: each time, lines are copied.
     struct Watched<'a> {
         left: &'a [u8],
-        /// Where the room begins that was left, and how much it was.
+        /// The start and length of the remaining buffer.
         room: (usize, usize),
         moves: Arc<AtomicUsize>,
     }
@@ -404,7 +406,7 @@ mod tests {
                 reader.buffer.capacity()
             );
             let moves = moves.swap(0, Ordering::Relaxed);
-            // Begun in a small buffer, gone on in one that is large enough.
+            // The line starts in a small buffer and moves once to one that is large enough.
             assert!(number == 0 || moves <= 2, "line {number} moved {moves} times");
             held.push(text);
         }

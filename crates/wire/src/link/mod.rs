@@ -1,8 +1,8 @@
-//! A link: one channel that carries whole messages both ways, in order.
+//! A link: a channel that carries whole messages in both directions, in order.
 //!
-//! Pipes, sockets, a WebSocket, the HTTP+SSE pair and the in-process pair all look like this. What
-//! comes in is a text that may be a message, or word of one that could not be taken whole; a link
-//! knows framing and nothing else.
+//! Used by `client` and `server` sessions. Pipes, sockets, WebSocket, HTTP+SSE and the in-process
+//! pair are links. A received frame is a text, or the report of a message that was too large or not
+//! UTF-8. A link knows framing only; it does not parse messages.
 
 pub mod lines;
 pub mod pair;
@@ -17,23 +17,23 @@ use crate::{
     ws::{WsReader, WsWriter},
 };
 
-/// How long what is left to say may take to be written when a link is closed.
+/// How long queued messages may take to be written when a link is closed.
 const CLOSE_FLUSH_TIMEOUT: std::time::Duration = std::time::Duration::from_millis(100);
 
-/// Bytes of the messages that may wait for a peer to read them; a single message may be larger.
+/// The most bytes of queued messages; a single message may be larger.
 const MAX_QUEUED_BYTES: usize = 1 << 20;
 
-/// One thing that came in.
+/// A received frame.
 #[derive(Debug)]
 pub enum LinkFrame {
     /// A complete text.
     Text(ByteString),
-    /// A message that was too large or not UTF-8. The link goes on with the next one.
+    /// A message that was too large or not UTF-8. The link continues with the next one.
     Broken(MalformedMessage),
 }
 
 impl LinkFrame {
-    /// Bytes of the text.
+    /// The length of the text in bytes.
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Text(text) => text.len(),
@@ -41,7 +41,7 @@ impl LinkFrame {
         }
     }
 
-    /// Reads the envelope.
+    /// Parses the envelope.
     pub fn parse(self) -> Result<MessageOrBatch, MalformedMessage> {
         match self {
             Self::Text(text) => parse(text),
@@ -87,7 +87,7 @@ impl LinkWriter {
         }
     }
 
-    /// Begins to POST one message, where the link POSTs its messages.
+    /// Starts to POST one message, if the link is HTTP+SSE.
     pub(crate) fn post(&self, text: &ByteString) -> Option<PendingPost> {
         match &self.0 {
             WriterKind::Sse(writer) => Some(writer.post(text.clone())),
@@ -95,7 +95,7 @@ impl LinkWriter {
         }
     }
 
-    /// Has `text` sent, which takes back a message, once that message has been sent.
+    /// Queues the cancellation `text`, to be sent after the message that it cancels.
     pub(crate) fn try_cancel_after(
         &self,
         posting: PendingPost,
@@ -109,19 +109,19 @@ impl LinkWriter {
         }
     }
 
-    /// Says goodbye, where the link has a way to; elsewhere sees to it that last words are said.
+    /// Closes a WebSocket with a close frame; flushes the queue of other links.
     pub(crate) async fn close(&self) {
         match &self.0 {
             WriterKind::WebSocket(writer) => writer.close().await,
             WriterKind::Queue(writer) => {
-                // A peer that does not read does not keep us.
+                // A peer that does not read must not delay the close.
                 let _ = tokio::time::timeout(CLOSE_FLUSH_TIMEOUT, writer.flush()).await;
             }
             WriterKind::Pair(_) | WriterKind::Sse(_) => {}
         }
     }
 
-    /// Sends one message if there is room for it now.
+    /// Sends one message if there is room at once.
     pub fn try_send(&self, text: ByteString) -> Result<(), Error> {
         match &self.0 {
             WriterKind::Queue(writer) => writer.try_send(text),
@@ -135,7 +135,7 @@ impl LinkWriter {
 // === impl LinkReader ===
 
 impl LinkReader {
-    /// The next message; `None` once the peer has closed. Safe to cancel.
+    /// Returns the next message; `None` after the peer has closed. Cancel-safe.
     pub async fn next(&mut self) -> Result<Option<LinkFrame>, Error> {
         match &mut self.0 {
             ReaderKind::Lines(reader) => reader.next().await,

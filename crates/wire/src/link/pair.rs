@@ -1,11 +1,14 @@
-//! Two ends of a link inside one process. What one sends, the other receives, uncopied.
+//! A pair of connected links inside one process, without copies.
+//!
+//! Used for in-process servers, by the faces to run a session, and by tests. It does not serialize
+//! messages further: they stay the texts they are.
 
 use bytestring::ByteString;
 
 use super::{LinkReader, LinkWriter, MAX_QUEUED_BYTES, ReaderKind, WriterKind};
 use crate::{Error, queue};
 
-/// Messages that may wait in one direction.
+/// The most messages that may wait in one direction.
 const MAX_QUEUED_MESSAGES: usize = 256;
 
 /// The sending half of one end.
@@ -19,7 +22,7 @@ pub(super) struct PairReader(queue::QueueReceiver<ByteString>);
 /// One end of a linked pair.
 pub type LinkEnd = (LinkWriter, LinkReader);
 
-/// Makes a linked pair. Dropping either end closes the other.
+/// Creates a linked pair. Dropping either end closes the other.
 pub fn link_pair() -> (LinkEnd, LinkEnd) {
     let queue = || {
         queue::byte_bounded_queue(MAX_QUEUED_MESSAGES, MAX_QUEUED_BYTES, |text: &ByteString| {

@@ -1,4 +1,6 @@
-//! HTTP+SSE of 2024-11-05 as a link: one GET stream in, a POST for each message out.
+//! The HTTP+SSE transport of 2024-11-05 as a link: receives on one GET stream, sends with a POST per message.
+//!
+//! Used by `client::connect`. It does not reconnect: the session ends with the stream.
 
 use std::time::Duration;
 
@@ -16,13 +18,13 @@ use crate::{
     pending_post::{AbandonedPostSender, PendingPost, abandoned_posts},
 };
 
-/// Messages that nobody waits for and that may wait to be sent.
+/// The most messages without a waiting sender that may wait to be sent.
 const MAX_BACKGROUND_SENDS: usize = 64;
-/// How long a request whose caller has gone may take to be taken before it is taken back. The answer to a POST says
-/// only that it was taken, so a server that is slow to say so has not read the request yet.
+/// How long the POST of an abandoned call may take before its cancellation is sent. The response only acknowledges
+/// the message, so a server that delays the response has not read the request yet.
 const ABANDONED_POST_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The way out.
+/// The sending half.
 #[derive(Debug, Clone)]
 pub struct SseWriter {
     endpoint: HttpEndpoint,
@@ -30,33 +32,32 @@ pub struct SseWriter {
     abandoned: AbandonedPostSender,
 }
 
-/// Something to send that nobody waits for.
+/// A message without a waiting sender.
 enum BackgroundSend {
     Message(ByteString),
-    /// A message whose sender has gone while it was being sent. It is sent to its end before the next chore, which may be
-    /// about it.
+    /// A POST that its sender dropped. It is completed before the next message, which may refer to it.
     Posting(PostFuture),
 }
 
 type PostFuture = BoxFuture<'static, Result<(), Error>>;
 
-/// A message that is being sent. Dropped before it is sent, it becomes a chore.
+/// A POST in progress. Dropped early, it moves to the background task.
 struct CancellablePost<'a> {
     posting: Option<PostFuture>,
     chores: &'a mpsc::Sender<BackgroundSend>,
 }
 
-/// The way in.
+/// The receiving half.
 #[derive(Debug)]
 pub struct SseReader {
     events: SseStream,
-    /// What is wrong with an event that is going by.
+    /// The fault of an event that is being skipped.
     lost: Option<MalformedKind>,
-    /// Ends the task that sends what nobody waits for.
+    /// Ends the background task.
     _chores: tokio_util::sync::DropGuard,
 }
 
-/// Opens the stream and waits for the server to say where to POST.
+/// Opens the stream and waits for the `endpoint` event with the URL to POST to.
 pub async fn connect_sse(
     pool: &HttpPool,
     url: &Url,
@@ -90,8 +91,8 @@ pub async fn connect_sse(
     ))
 }
 
-/// The first event names the place to POST to, which must be of the same origin: whatever else it
-/// is, it gets our credentials.
+/// Reads the first event, with the URL to POST to. It must have the origin of the stream, since it gets our
+/// credentials.
 async fn endpoint_event(events: &mut SseStream, url: &Url) -> Result<Url, Error> {
     let invalid = |reason: String| Error::invalid("GET", reason);
     loop {
@@ -113,7 +114,7 @@ async fn endpoint_event(events: &mut SseStream, url: &Url) -> Result<Url, Error>
     }
 }
 
-/// Sends the messages that nobody waits for, one after another.
+/// Sends the background messages one after another.
 async fn send_background(poster: &HttpEndpoint, mut waiting: mpsc::Receiver<BackgroundSend>) {
     while let Some(chore) = waiting.recv().await {
         match chore {
@@ -133,7 +134,7 @@ async fn post(endpoint: HttpEndpoint, text: ByteString) -> Result<(), Error> {
     check_response(&Box::pin(endpoint.post(text.into_bytes(), HeaderMap::new())).await?)
 }
 
-/// Whether a server took the message that it answered like this.
+/// Checks that the server accepted a message.
 pub(crate) fn check_response(answer: &HttpResponse) -> Result<(), Error> {
     if answer.status.is_success() {
         return Ok(());
@@ -157,7 +158,7 @@ impl SseWriter {
         CancellablePost { posting: Some(posting), chores: &self.chores }.finish().await
     }
 
-    /// Begins to POST a message whose sender may go away and take it back.
+    /// Starts to POST a message that its sender may cancel.
     pub(crate) fn post(&self, text: ByteString) -> PendingPost {
         let endpoint = self.endpoint.clone();
         PendingPost::new(async move { endpoint.post(text.into_bytes(), HeaderMap::new()).await })
@@ -200,7 +201,7 @@ impl Drop for CancellablePost<'_> {
 // === impl SseReader ===
 
 impl SseReader {
-    /// The next message; `None` when the server has ended the stream. Safe to cancel.
+    /// Returns the next message; `None` when the server has ended the stream. Cancel-safe.
     pub(crate) async fn next(&mut self) -> Result<Option<LinkFrame>, Error> {
         loop {
             if let Some(kind) = &self.lost {

@@ -1,8 +1,8 @@
-//! Answering a batch: its requests run side by side, and their answers leave as one text of bounded size.
+//! Answers to a JSON-RPC batch: requests run concurrently, and their answers leave as one text of bounded size.
 //!
-//! The number of messages in a batch is bounded where it is parsed
-//! ([`MAX_BATCH_MESSAGES`](crate::envelope::MAX_BATCH_MESSAGES)). [`serve`](super::serve) and the HTTP face use this; what
-//! a batch costs its client's budget is theirs to charge.
+//! Used by [`serve`](super::serve) and the HTTP face. It does not limit the number of messages
+//! ([`MAX_BATCH_MESSAGES`](crate::envelope::MAX_BATCH_MESSAGES), applied by the parser) and does not charge the
+//! client's budget; its callers do.
 
 use std::sync::Arc;
 
@@ -14,23 +14,23 @@ use crate::{
     json::Rope,
 };
 
-/// Bytes of all answers to one batch. A request whose answer would pass it is answered with an error.
+/// The most bytes of all answers to one batch. A request with an answer beyond the limit gets an error.
 pub const MAX_BATCH_ANSWER_BYTES: usize = 16 << 20;
 
 /// The answers to a batch so far.
 #[derive(Default)]
 struct BatchAnswers {
-    /// Each with its request's place in the batch.
+    /// Each answer with its request's index in the batch.
     answers: Vec<(usize, Rope)>,
     bytes: usize,
 }
 
-// === impl Session ===
+// === impl HandlerSession ===
 
 impl<H: ServerHandler> HandlerSession<H> {
-    /// Answers all messages of a batch, as one text. `None`: none of them wants an answer.
+    /// Answers all messages of a batch, as one text. Returns `None` if the batch has no request.
     ///
-    /// The messages are taken in at once, as with [`HandlerSession::answer`].
+    /// The messages are registered at once, as with [`HandlerSession::answer`].
     pub fn answer_batch(
         self: Arc<Self>,
         messages: Vec<Result<RpcMessage, MalformedMessage>>,
@@ -74,7 +74,7 @@ impl BatchAnswers {
         self.answers.push((at, answer));
     }
 
-    /// In the order of the requests.
+    /// Joins the answers, in the order of the requests.
     fn into_text(mut self) -> Option<Rope> {
         if self.answers.is_empty() {
             return None;

@@ -1,15 +1,15 @@
-//! How many bytes the requests of one client may hold in memory at once.
+//! A byte budget: how many bytes the requests of one client may hold in memory at once.
 //!
-//! [`serve`](super::serve) charges every request while it is answered, and the HTTP faces charge bodies and large
-//! answers. Sessions of one principal share a budget, so that opening more of them gives no more room. What a budget is
-//! spent on is not known here.
+//! Used by [`serve`](super::serve), which charges each request while it runs, and by the HTTP faces, which charge
+//! bodies and large answers. Sessions of one principal share a budget, so that more sessions give no more room. It
+//! does not know the contents.
 
 use std::sync::{
     Arc,
     atomic::{AtomicUsize, Ordering},
 };
 
-/// A number of bytes that several requests share. Clones share it.
+/// A number of bytes that several requests share. Clones share the budget.
 #[derive(Debug, Clone)]
 pub struct ByteBudget(Arc<SharedBudget>);
 
@@ -19,7 +19,7 @@ struct SharedBudget {
     max_bytes: usize,
 }
 
-/// Bytes that are held until this is dropped.
+/// Bytes that are reserved until this value is dropped.
 #[derive(Debug)]
 pub struct ByteCharge {
     budget: ByteBudget,
@@ -29,21 +29,21 @@ pub struct ByteCharge {
 // === impl ByteBudget ===
 
 impl ByteBudget {
-    /// Room for one client that sends large requests side by side.
+    /// Room for one client that sends large requests concurrently.
     pub const DEFAULT_BYTES: usize = 256 << 20;
 
-    /// A budget of so many bytes.
+    /// A budget of `max_bytes`.
     pub fn new(max_bytes: usize) -> Self {
         Self(Arc::new(SharedBudget { held: AtomicUsize::new(0), max_bytes }))
     }
 
-    /// Holds `bytes`, if there is room for them.
+    /// Reserves `bytes`. Returns `None` if there is no room.
     pub fn charge(&self, bytes: usize) -> Option<ByteCharge> {
         let mut charge = ByteCharge { budget: self.clone(), bytes: 0 };
         charge.grow(bytes).then_some(charge)
     }
 
-    /// Whether nobody else shares it, so that nothing is held either.
+    /// Whether the budget has no other clone, and so no charge.
     pub fn is_unused(&self) -> bool {
         Arc::strong_count(&self.0) == 1
     }
@@ -58,7 +58,7 @@ impl Default for ByteBudget {
 // === impl ByteCharge ===
 
 impl ByteCharge {
-    /// Holds `bytes` more; `false`, and no more than before, if there is no room for them.
+    /// Reserves `bytes` more. Returns `false` and reserves none if there is no room.
     pub fn grow(&mut self, bytes: usize) -> bool {
         let SharedBudget { held, max_bytes } = &*self.budget.0;
         let taken = held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |held| {
@@ -70,14 +70,14 @@ impl ByteCharge {
         taken.is_ok()
     }
 
-    /// Gives back `bytes` of those that it holds.
+    /// Releases `bytes` of the charge.
     pub fn shrink(&mut self, bytes: usize) {
         let bytes = bytes.min(self.bytes);
         self.budget.0.held.fetch_sub(bytes, Ordering::Relaxed);
         self.bytes -= bytes;
     }
 
-    /// Gives back everything that it holds.
+    /// Releases the whole charge.
     pub fn clear(&mut self) {
         self.shrink(self.bytes);
     }

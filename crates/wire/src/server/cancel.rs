@@ -1,7 +1,7 @@
-//! Taking a request back while it is being answered.
+//! Cancellation of a request that is being answered.
 //!
-//! Every request can be, and hardly any is: so there is one flag and one waker, looked at only where the answer is not
-//! ready at once.
+//! Used by `in_flight_request`. Few requests are ever cancelled, so it is one flag and one waker, checked only when
+//! the answer is not ready at once. It does not send or parse the cancellation (`session`).
 
 use std::{
     future::poll_fn,
@@ -12,24 +12,25 @@ use std::{
 
 use futures_util::task::AtomicWaker;
 
-/// Whether a request was taken back.
+/// Whether a request was cancelled.
 #[derive(Debug, Default)]
 pub(super) struct CancelFlag {
     is_cancelled: AtomicBool,
     waiting: AtomicWaker,
 }
 
-// === impl Cancel ===
+// === impl CancelFlag ===
 
 impl CancelFlag {
-    /// Takes the request back.
+    /// Cancels the request.
     pub(super) fn cancel(&self) {
         self.is_cancelled.store(true, Ordering::Release);
         self.waiting.wake();
     }
 
-    /// What `answering` comes to; `None` if it was taken back before. What was taken back before this does not even
-    /// begin. One waits at a time. It is pinned where it is: given whole, it would be kept twice.
+    /// Runs `answering`. Returns `None` if the request is cancelled first; a request cancelled earlier does not
+    /// start. Only one task may wait at a time. `answering` is passed pinned, since by value the future would be
+    /// stored twice.
     pub(super) async fn run_until_cancelled<T>(
         &self,
         mut answering: Pin<&mut impl Future<Output = T>>,
@@ -42,7 +43,7 @@ impl CancelFlag {
                 return Poll::Ready(Some(answer));
             }
             self.waiting.register(cx.waker());
-            // After it is registered: what comes between the two would wake nobody.
+            // Checked again after the waker is registered: a cancellation in between would wake no task.
             if self.is_cancelled() { Poll::Ready(None) } else { Poll::Pending }
         })
         .await

@@ -1,4 +1,7 @@
-//! Word of changes, from a handler to every session that wants to hear of them.
+//! Broadcast of change notifications from a handler to its sessions.
+//!
+//! Used by `gateway::bridge` and `plugin` to announce changes, by `serve` and the HTTP face to receive them. It does
+//! not know which client subscribed to which change (`session`, `modern`).
 
 use std::{fmt, future::pending, sync::Arc};
 
@@ -6,43 +9,43 @@ use tokio::sync::broadcast::{self, error::RecvError};
 
 use crate::{client::ListKind, json::Raw, meta::method};
 
-/// Changes that may wait for one session.
+/// The most changes that may wait for one session.
 const MAX_QUEUED_CHANGES: usize = 256;
 
-/// Something is not what it was.
+/// A change that clients are told of.
 #[derive(Debug, Clone)]
 pub enum ChangeNotification {
-    /// A list.
+    /// A list changed.
     List(ListKind),
-    /// A resource.
+    /// A resource changed; its URI.
     Resource(String),
-    /// Any other notification to clients of legacy versions: method and parameters.
+    /// Another notification, for legacy clients only: method and parameters.
     Other(String, Raw),
 }
 
-/// Where a handler announces changes. Clones announce to the same sessions.
+/// The sender of changes. Clones announce to one set of sessions.
 #[derive(Clone)]
 pub struct ChangeBroadcaster {
     announced: broadcast::Sender<SourcedChange>,
-    /// Which sources its listeners hear of; absent: all.
+    /// Which sources the receivers hear of; `None`: all.
     hears: Option<Arc<SourceFilter>>,
 }
 
-/// Whether a listener hears of changes of a source.
+/// Whether a receiver hears of the changes of a source.
 type SourceFilter = dyn Fn(u64) -> bool + Send + Sync;
 
-/// A change, and where it happened, where only some listeners are to hear of it.
+/// A change, with its source if only some receivers get it.
 #[derive(Debug, Clone)]
 struct SourcedChange {
     change: ChangeNotification,
     source: Option<u64>,
 }
 
-/// Changes as one listener hears of them.
+/// The changes as one receiver gets them.
 pub struct ChangeReceiver {
     announced: broadcast::Receiver<SourcedChange>,
     hears: Option<Arc<SourceFilter>>,
-    /// Lists that may have changed while it did not listen.
+    /// Lists that may have changed while the receiver lagged.
     missed: &'static [ListKind],
 }
 
@@ -55,24 +58,25 @@ impl Default for ChangeBroadcaster {
 }
 
 impl ChangeBroadcaster {
-    /// The same changes, for listeners that hear only of sources that `hears` takes, and of changes without a source.
+    /// A broadcaster for receivers that hear only of the sources that `hears` accepts, and of changes without a
+    /// source.
     #[must_use]
     pub fn with_source_filter(&self, hears: impl Fn(u64) -> bool + Send + Sync + 'static) -> Self {
         Self { announced: self.announced.clone(), hears: Some(Arc::new(hears)) }
     }
 
-    /// Announces a change to the sessions there are.
+    /// Announces a change to all current receivers.
     pub fn announce(&self, change: ChangeNotification) {
-        // Nobody listening is no failure.
+        // Without receivers, `send` fails; the change is then of no use.
         let _ = self.announced.send(SourcedChange { change, source: None });
     }
 
-    /// Announces a change to the sessions that hear of its source.
+    /// Announces a change to the receivers that hear of its source.
     pub fn announce_from(&self, source: u64, change: ChangeNotification) {
         let _ = self.announced.send(SourcedChange { change, source: Some(source) });
     }
 
-    /// Hears of everything that is announced from here on.
+    /// A receiver of all later changes.
     pub fn listen(&self) -> ChangeReceiver {
         ChangeReceiver {
             announced: self.announced.subscribe(),
@@ -91,7 +95,7 @@ impl fmt::Debug for ChangeBroadcaster {
 // === impl ChangeReceiver ===
 
 impl ChangeReceiver {
-    /// The next change; never, once nobody can announce any. Safe to cancel.
+    /// Returns the next change. Waits forever once all broadcasters are dropped. Cancel-safe.
     pub async fn next(&mut self) -> ChangeNotification {
         if let [list, rest @ ..] = self.missed {
             self.missed = rest;
@@ -101,7 +105,7 @@ impl ChangeReceiver {
             match self.announced.recv().await {
                 Ok(announced) if self.passes_filter(&announced) => return announced.change,
                 Ok(_) => {}
-                // Which ones were missed nobody knows; so all lists may have changed.
+                // The receiver lagged and the lost changes are unknown, so all lists may have changed.
                 Err(RecvError::Lagged(_)) => {
                     self.missed = &[ListKind::Prompts, ListKind::Resources];
                     return ChangeNotification::List(ListKind::Tools);
@@ -125,10 +129,10 @@ impl fmt::Debug for ChangeReceiver {
     }
 }
 
-// === impl Change ===
+// === impl ChangeNotification ===
 
 impl ChangeNotification {
-    /// The notification it becomes.
+    /// The method of the notification.
     pub(crate) fn method(&self) -> &str {
         match self {
             Self::List(ListKind::Tools) => method::TOOLS_CHANGED,
@@ -139,7 +143,7 @@ impl ChangeNotification {
         }
     }
 
-    /// Its parameters.
+    /// The parameters of the notification.
     pub(crate) fn params(&self) -> Raw {
         match self {
             Self::List(_) => Raw::empty_object(),

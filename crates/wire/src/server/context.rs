@@ -1,4 +1,8 @@
-//! What a handler knows of the call it answers, and what it may say on the way.
+//! The context of a request: the client's version and capabilities, and the channel for progress
+//! and logs.
+//!
+//! Used by every `ServerHandler`; built by `legacy` and `modern`. It does not carry questions
+//! (`HandlerReply::NeedsInput`).
 
 use super::session::Outbox;
 use crate::{
@@ -8,44 +12,45 @@ use crate::{
     meta::{self, method},
 };
 
-/// What a client said of itself: a legacy one in its handshake, a modern one with each request.
+/// The facts that a client states: a legacy client in its handshake, a modern one with each
+/// request.
 #[derive(Debug, Clone)]
 pub struct ClientFacts {
-    /// The version it speaks.
+    /// The protocol version of the client.
     pub version: Version,
-    /// `clientInfo`, if it says.
+    /// `clientInfo`, if the client sent it.
     pub client_info: Option<Raw>,
     /// `capabilities`.
     pub capabilities: Raw,
 }
 
-/// Who asks, in which version, and the way back for progress and logs.
+/// The client's version, identity and capabilities, and the channel for progress and logs.
 #[derive(Debug)]
 pub struct RequestContext {
-    /// The version the request was made in.
+    /// The protocol version of the request.
     pub version: Version,
-    /// Who asks, if it says.
+    /// `clientInfo`, if the client sent it.
     pub client_info: Option<Raw>,
-    /// What the asker can do.
+    /// The client's capabilities.
     pub capabilities: Raw,
-    /// The token the client wants progress under, if it wants any.
+    /// The progress token of the client; `None` if it wants no progress.
     pub(super) progress_token: Option<Raw>,
-    /// The least severe log message wanted; `None` wants none.
+    /// The least severe log level wanted; `None`: no logs.
     pub(super) log_level: Option<LogSeverity>,
     pub(super) outbox: Outbox,
 }
 
-/// How grave a log message is.
+/// The severity of a log message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct LogSeverity(usize);
 
 const LOG_LEVELS: [&str; 8] =
     ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 
-// === impl Severity ===
+// === impl LogSeverity ===
 
 impl LogSeverity {
-    /// The least.
+    /// The least severe level.
     pub(super) const DEBUG: Self = Self(0);
 
     pub(super) fn parse(level: &str) -> Option<Self> {
@@ -53,10 +58,10 @@ impl LogSeverity {
     }
 }
 
-// === impl Context ===
+// === impl RequestContext ===
 
 impl RequestContext {
-    /// What the asker said of itself.
+    /// The facts about the client, without the channel.
     pub fn client_facts(&self) -> ClientFacts {
         ClientFacts {
             version: self.version,
@@ -65,22 +70,22 @@ impl RequestContext {
         }
     }
 
-    /// Whether the client wants to hear of progress.
+    /// Whether the client wants progress.
     pub fn wants_progress(&self) -> bool {
         self.progress_token.is_some()
     }
 
-    /// The least severe level the client wants log messages of, if it wants any.
+    /// The least severe log level that the client wants, if it wants logs.
     pub fn log_level(&self) -> Option<&'static str> {
         self.log_level.map(|LogSeverity(level)| LOG_LEVELS[level])
     }
 
-    /// Whether a capability is declared, by its path.
+    /// Whether the client declares a capability, by its path.
     pub fn has_capability(&self, path: &[&str]) -> bool {
         matches!(self.capabilities.get_path(path), Ok(Some(value)) if !matches!(value.as_str(), "false" | "null"))
     }
 
-    /// Passes progress on under the client's own token. Dropped if the client wants none, or does
+    /// Sends progress under the client's token. Dropped if the client wants no progress, or does
     /// not read.
     pub async fn progress(&self, params: &Raw) {
         let Some(token) = &self.progress_token else {
@@ -94,7 +99,7 @@ impl RequestContext {
         }
     }
 
-    /// Passes a log message on, if it is severe enough for the client.
+    /// Sends a log message, if it is severe enough for the client.
     pub async fn log(&self, params: &Raw) {
         let level = params.get("level").ok().flatten().and_then(|level| level.to_text());
         let severity = level.as_deref().and_then(LogSeverity::parse).unwrap_or(LogSeverity::DEBUG);
@@ -103,7 +108,7 @@ impl RequestContext {
         }
     }
 
-    /// [`RequestContext::log`] of a line of text.
+    /// Sends a line of text as a log message, like [`RequestContext::log`].
     pub async fn log_text(&self, level: &str, text: &str) {
         let params = format!(r#"{{"level":{},"data":{}}}"#, quote(level), quote(text));
         self.log(&Raw::from_trusted(params.into())).await;

@@ -1,4 +1,7 @@
-//! What a server has to say, free of eras and transports.
+//! The `ServerHandler` trait: how a server answers requests, independent of era and transport.
+//!
+//! Implemented by `gateway::bridge`, `plugin` and the test servers; called by `session`. It does not parse or render
+//! messages (`legacy`, `modern`, `render`).
 
 use std::borrow::Cow;
 
@@ -13,7 +16,7 @@ use crate::{
 
 /// Answers requests.
 pub trait ServerHandler: Send + Sync + 'static {
-    /// What the server says of itself to a client.
+    /// The server's description for a client.
     fn describe(&self) -> ServerDescription;
 
     /// `serverInfo` alone, which every answer to a modern client carries.
@@ -21,19 +24,19 @@ pub trait ServerHandler: Send + Sync + 'static {
         self.describe().info
     }
 
-    /// A client of the older era has said who it is.
+    /// A legacy client has sent `initialize`.
     fn on_initialize(&self, client_info: Option<&Raw>) {
         let _ = client_info;
     }
 
-    /// Answers a request. Dropped when the client cancels it or goes away.
+    /// Answers a request. The future is dropped when the client cancels the request or disconnects.
     fn call<'a>(
         &'a self,
         asked: HandlerRequest,
         context: &'a RequestContext,
     ) -> BoxFuture<'a, Result<HandlerReply, RpcError>>;
 
-    /// A client wants to hear of changes to a resource, or no longer.
+    /// Starts or ends a client's subscription to a resource.
     fn subscribe<'a>(
         &'a self,
         uri: &'a str,
@@ -44,62 +47,62 @@ pub trait ServerHandler: Send + Sync + 'static {
         Box::pin(std::future::ready(Ok(())))
     }
 
-    /// A client took a request back while it was being asked something for it: what was put away under `asked`'s state
-    /// is not wanted any more. Only clients of the older era can; they are asked while their request is under way.
+    /// A client cancelled a request while a question of the request was open: the call suspended under the state of
+    /// `asked` can be dropped. Only legacy clients can do this, since their request stays open during questions.
     fn on_abandoned(&self, asked: &HandlerRequest) {
         let _ = asked;
     }
 
-    /// A notification of the client that the session has no use for.
+    /// A notification of the client that the session does not handle.
     fn on_notification(&self, notification: Notification) {
         drop(notification);
     }
 }
 
-/// What a server says of itself.
+/// A server's name, capabilities and instructions.
 #[derive(Debug, Clone)]
 pub struct ServerDescription {
     /// `serverInfo`.
     pub info: Raw,
     /// `capabilities`.
     pub capabilities: Raw,
-    /// Advice for the model.
+    /// Instructions for the model.
     pub instructions: Option<String>,
 }
 
 impl ServerDescription {
-    /// `,"instructions":…`, or nothing where there are none.
+    /// The text `,"instructions":…`, or an empty string without instructions.
     pub(super) fn instructions_member(&self) -> String {
         let instructions = self.instructions.as_deref();
         instructions.map(|text| format!(r#","instructions":{}"#, quote(text))).unwrap_or_default()
     }
 }
 
-/// A request, free of its era.
+/// A request, independent of its era.
 #[derive(Debug, Clone)]
 pub struct HandlerRequest {
     /// The method.
     pub method: Cow<'static, str>,
-    /// Its parameters, as sent.
+    /// The parameters, unchanged.
     pub params: Raw,
     /// Answers to questions of an earlier [`HandlerReply::NeedsInput`].
     pub answers: Vec<InputResponse>,
-    /// The state that came with it.
+    /// The state that came with the questions.
     pub state: Option<Raw>,
 }
 
-/// What a request comes to.
+/// The reply to a request.
 #[derive(Debug)]
 pub enum HandlerReply {
     /// The result.
     Complete(Raw),
-    /// The same, of one that is given again and again.
+    /// A result that is sent many times.
     Repeated(PrerenderedResult),
-    /// Questions first. The request comes again with the answers and with `state`.
+    /// Questions. The request comes again with the answers and `state`.
     NeedsInput {
-        /// What to ask; nothing means only to come again.
+        /// The questions; an empty list only asks for the request again.
         questions: Vec<InputRequest>,
-        /// A JSON string that only the handler can read.
+        /// A JSON string that is opaque to the client.
         state: Option<Raw>,
     },
 }

@@ -1,7 +1,7 @@
-//! A request between being read and being answered.
+//! A request between its arrival and its answer.
 //!
-//! It is taken in when it is read and begins when it is first polled. What comes right behind it, such as the word that
-//! it is not wanted any more, is read in between, and finds it.
+//! Used by `session`. The request is registered on arrival and starts when it is first polled, so that a cancellation
+//! right behind it finds it. It does not run the handler (`legacy`, `modern`).
 
 use std::{
     collections::hash_map::Entry,
@@ -16,8 +16,7 @@ use crate::{
     meta::method,
 };
 
-/// A request that was taken in: it can be taken back from here on, and its id is free again when it is answered, or
-/// when nobody wants to know any more.
+/// A registered request: it can be cancelled from now on, and its id is free again when it is answered or dropped.
 pub(super) struct InFlightRequest<H> {
     session: Arc<HandlerSession<H>>,
     request: Request,
@@ -25,7 +24,7 @@ pub(super) struct InFlightRequest<H> {
     cancel: Arc<CancelFlag>,
 }
 
-/// An answer before it is a text.
+/// An answer before it becomes text.
 pub(super) enum UnrenderedAnswer {
     Result(Id, Rope),
     Error(Response),
@@ -34,7 +33,7 @@ pub(super) enum UnrenderedAnswer {
 // === impl InFlightRequest ===
 
 impl<H: ServerHandler> InFlightRequest<H> {
-    /// Takes a request in; the error is the answer to one whose id is in use.
+    /// Registers a request. The error is the response if the id is in use.
     pub(super) fn new(session: Arc<HandlerSession<H>>, request: Request) -> Result<Self, Response> {
         let (id, cancel) = (request.id(), Arc::new(CancelFlag::default()));
         let is_free = match session.state().running.entry(id.clone()) {
@@ -51,12 +50,12 @@ impl<H: ServerHandler> InFlightRequest<H> {
         Err(Response::error(Some(&id), &error))
     }
 
-    /// Answers it; `None` if it was taken back.
+    /// Answers the request. Returns `None` if it was cancelled.
     pub(super) async fn answer(self) -> Option<UnrenderedAnswer> {
         let asked = self.request.method();
         let never = CancelFlag::default();
         let cancel = match &*asked {
-            // It cannot be taken back, and a word that does so is to be ignored.
+            // `initialize` cannot be cancelled; a cancellation is ignored.
             method::INITIALIZE => &never,
             _ => &*self.cancel,
         };
@@ -71,7 +70,7 @@ impl<H: ServerHandler> InFlightRequest<H> {
 impl<H> Drop for InFlightRequest<H> {
     fn drop(&mut self) {
         let mut state = self.session.state.lock().unwrap_or_else(PoisonError::into_inner);
-        // Once it was taken back, the id may be another request's.
+        // After a cancellation, the id may belong to a newer request.
         if state.running.get(&self.id).is_some_and(|own| Arc::ptr_eq(own, &self.cancel)) {
             state.running.remove(&self.id);
         }

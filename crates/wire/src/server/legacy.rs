@@ -1,4 +1,7 @@
-//! What only legacy clients do: handshake, ping, log level, subscriptions, being asked.
+//! Requests of legacy clients: handshake, ping, log level, subscriptions, and calls with questions.
+//!
+//! Used by `session`, which dispatches by era. It does not render results (`render`) and does not know the modern era
+//! (`modern`).
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
@@ -16,10 +19,10 @@ use crate::{
     meta::{self, method},
 };
 
-/// Resources that one session may hear of.
+/// The most resources that one session may subscribe to.
 const MAX_SUBSCRIPTIONS: usize = 1024;
 
-/// Rounds of questions one call may take.
+/// The most rounds of questions of one call.
 const MAX_QUESTION_ROUNDS: usize = 64;
 
 pub(super) async fn dispatch<H: ServerHandler>(
@@ -62,7 +65,7 @@ pub(super) fn unknown_method_error(asked: &str) -> RpcError {
     RpcError::new(code::METHOD_NOT_FOUND, format!("Method not found: {asked}"))
 }
 
-/// The version asked for if it is one of this era, the newest of the era otherwise.
+/// Answers `initialize` with the requested version if it is a legacy one, else with the latest legacy version.
 fn initialize<H: ServerHandler>(
     session: &HandlerSession<H>,
     params: &Raw,
@@ -104,7 +107,7 @@ fn set_level<H: ServerHandler>(session: &HandlerSession<H>, params: &Raw) -> Res
     Ok(Raw::empty_object())
 }
 
-/// A client that subscribes twice hears once, and is done with it once.
+/// Subscribes to a resource. A repeated subscription counts once.
 async fn subscribe<H: ServerHandler>(
     session: &HandlerSession<H>,
     params: &Raw,
@@ -125,13 +128,13 @@ async fn subscribe<H: ServerHandler>(
         let (handler, uris) = (session.handler.clone(), std::slice::from_ref(&uri));
         let subscribed = ResourceSubscription::subscribe(handler, uris, client.clone()).await?;
         let before = session.state().subscriptions.insert(uri, Box::new(subscribed));
-        // Not under the lock: its end is told to the handler.
+        // Dropped without the lock, since the drop calls the handler.
         drop(before);
     }
     Ok(Raw::empty_object())
 }
 
-/// What a client never subscribed to it cannot end for others.
+/// Ends a subscription. A client cannot end subscriptions of other clients.
 async fn unsubscribe<H: ServerHandler>(
     session: &HandlerSession<H>,
     params: &Raw,
@@ -150,7 +153,7 @@ fn uri(params: &Raw) -> Result<String, RpcError> {
     uri.ok_or_else(|| RpcError::new(code::INVALID_PARAMS, "`uri` must be a string"))
 }
 
-/// Calls the handler until it has an answer, asking the client in between, and renders it.
+/// Calls the handler until it has an answer, asks the client in between, and renders the answer.
 async fn call<H: ServerHandler>(
     session: &HandlerSession<H>,
     asked: &str,
@@ -192,7 +195,7 @@ async fn call<H: ServerHandler>(
     Err(RpcError::new(code::INTERNAL_ERROR, "the server asks without end"))
 }
 
-/// A request that waits for its client. Dropped, it is not wanted any more.
+/// A request that waits for its client's answers. Dropping it tells the handler that the request is abandoned.
 struct AbandonOnDrop<'a, H: ServerHandler> {
     handler: &'a H,
     asked: Option<&'a HandlerRequest>,
@@ -216,26 +219,25 @@ async fn ask_all<H: ServerHandler>(
     futures_util::future::join_all(asking).await
 }
 
-/// Whether the client declared what the question takes.
+/// Whether the client declared the capability that the question needs.
 pub(super) fn can_be_asked(context: &RequestContext, question: &InputRequest) -> bool {
     capability(question).is_none_or(|path| context.has_capability(&path))
 }
 
-/// The parameters of a question as 2025-11-25 has them: there a page has an `elicitationId`, which modern servers do not
-/// give, and without which SDK clients refuse it.
+/// The parameters of a question in the form of 2025-11-25. A URL elicitation there needs an `elicitationId`: modern
+/// servers send none, and SDK clients refuse the question without it.
 fn with_elicitation_id(question: &InputRequest) -> Raw {
     let has_id = matches!(question.params.get("elicitationId"), Ok(Some(_)));
     if question.method != method::ELICIT || !is_url(question) || has_id {
         return question.params.clone();
     }
-    // A hasher has keys of its own, so that ids of two sessions or processes differ.
+    // `RandomState` has random keys, so that ids of two sessions or processes differ.
     let id = quote(&format!("{:016x}", RandomState::new().hash_one(&question.key)));
     let edit = JsonEdit::set(&["elicitationId"], &id);
     question.params.with_edits(&[edit]).unwrap_or_else(|_| question.params.clone())
 }
 
-/// The capability a question takes. A client that declares elicitation without saying of which
-/// kind means forms.
+/// The capability that a question needs. A client that declares elicitation without a mode supports forms.
 pub(super) fn capability(question: &InputRequest) -> Option<Vec<&'static str>> {
     match question.method.as_str() {
         method::ELICIT if is_url(question) => Some(vec!["elicitation", "url"]),
@@ -253,7 +255,7 @@ fn is_url(question: &InputRequest) -> bool {
 // === impl AbandonOnDrop ===
 
 impl<H: ServerHandler> AbandonOnDrop<'_, H> {
-    /// The client has answered, and the request is made again.
+    /// The client has answered; the request is repeated and not abandoned.
     fn disarm(mut self) {
         self.asked = None;
     }

@@ -1,11 +1,10 @@
-//! The server side: one session with one client, in whichever era it speaks.
+//! The MCP server: one session with one client, in either era.
 //!
-//! A [`ServerHandler`] answers requests in a neutral form: a result, or questions and a state to be called
-//! again with. [`serve`] renders that for its client. A legacy client is sent the questions as
-//! requests and waits; a modern one gets them as `input_required` and calls again. Either kind of
-//! client may come over the same link, even in turns.
-//!
-//! The HTTP faces are not here; what a session does with one message is, in [`HandlerSession`].
+//! Used by `gateway` to serve clients, by `plugin` and by the test servers. A [`ServerHandler`] answers requests in a
+//! neutral form: a result, or questions and a state to be called again with. [`serve`] renders the answer for its
+//! client: a legacy client gets the questions as requests and waits; a modern one gets `input_required` and calls
+//! again. Clients of both eras may share one link. It has no HTTP server (`gateway::face`); [`HandlerSession`]
+//! answers single messages for it.
 
 mod batch;
 mod budget;

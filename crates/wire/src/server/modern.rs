@@ -1,4 +1,8 @@
-//! What only modern clients do: metadata with each request, discovery, listening.
+//! Requests of modern clients: metadata with each request, `server/discover`,
+//! `subscriptions/listen`, calls.
+//!
+//! Used by `session`, which dispatches by era. It does not render results (`render`) and sends no
+//! questions as requests (`legacy` does).
 
 use std::sync::Arc;
 
@@ -19,7 +23,7 @@ use crate::{
     meta::{self, method},
 };
 
-/// What an open listen request wants to hear.
+/// The notifications that an open `subscriptions/listen` request wants.
 #[derive(Debug, Clone)]
 pub(super) struct ListenFilter {
     /// The id of the request, which tags every notification.
@@ -104,7 +108,7 @@ fn discover_result<H: ServerHandler>(session: &HandlerSession<H>) -> Raw {
     Raw::from_trusted(result.into())
 }
 
-/// Calls the handler, and renders what it says.
+/// Calls the handler and renders its reply.
 async fn call<H: ServerHandler>(
     session: &HandlerSession<H>,
     asked: &str,
@@ -172,8 +176,8 @@ fn input_required(questions: &[InputRequest], state: Option<&Raw>) -> Raw {
     Raw::from_trusted(result.into())
 }
 
-/// Acknowledges, then stays open until it is cancelled. Change notifications are sent by
-/// [`Session::announce`].
+/// Acknowledges the request, then stays open until it is cancelled. `HandlerSession::announce`
+/// sends the change notifications.
 async fn listen<H: ServerHandler>(
     session: &Arc<HandlerSession<H>>,
     id: &Id,
@@ -203,7 +207,7 @@ async fn listen<H: ServerHandler>(
     Ok(Raw::empty_object())
 }
 
-/// An open listen request; its end ends what it subscribed to.
+/// An open `subscriptions/listen` request. Dropping it ends its subscriptions.
 struct OpenListenRequest<'a, H: ServerHandler> {
     session: &'a Arc<HandlerSession<H>>,
     id: &'a Id,
@@ -254,7 +258,7 @@ impl ListenFilter {
         }
     }
 
-    /// What was granted, in the words it was asked in.
+    /// The granted notifications, as JSON in the form of the request.
     fn granted_json(&self) -> String {
         let mut granted: Vec<String> = self
             .lists

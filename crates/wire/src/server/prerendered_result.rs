@@ -1,4 +1,6 @@
-//! A result that is given again and again, such as a long list: what an era makes of it is worked out once.
+//! A result that is sent many times, for example a long list, rendered once for each era.
+//!
+//! Used by `gateway::bridge::lists`. It does not decide when a list is out of date: the handler makes a new value.
 
 use std::sync::{Arc, OnceLock};
 
@@ -7,7 +9,7 @@ use bytestring::ByteString;
 use super::render;
 use crate::{Era, envelope::RpcError, json::Raw};
 
-/// A result to be given many times, always in answer to the same method and by the same server. Clones share it.
+/// A result to be sent many times, always for one method of one server. Clones share it.
 #[derive(Debug, Clone)]
 pub struct PrerenderedResult(Arc<Inner>);
 
@@ -21,12 +23,12 @@ struct Inner {
 // === impl PrerenderedResult ===
 
 impl PrerenderedResult {
-    /// A result, rendered when it is first given.
+    /// A result that is rendered when it is first sent.
     pub fn new(result: Raw) -> Self {
         Self(Arc::new(Inner { result, legacy: OnceLock::new(), modern: OnceLock::new() }))
     }
 
-    /// In the shape of an era. What cannot be rendered is tried again each time.
+    /// Returns the text for an era. A failed rendering is tried again each time.
     pub(super) fn render(
         &self,
         era: Era,

@@ -1,4 +1,7 @@
-//! The same result and the same error in the shape of either era.
+//! Rendering of results and errors for an era.
+//!
+//! Used by `legacy`, `modern` and `session`. It adds only missing members and removes only members of the other era;
+//! every other byte stays.
 
 use crate::{
     Era, Version,
@@ -7,7 +10,7 @@ use crate::{
     meta::{self, method},
 };
 
-/// Results that say how long they may be kept.
+/// Whether results of this method carry a TTL.
 fn is_cacheable(asked: &str) -> bool {
     matches!(
         asked,
@@ -22,8 +25,7 @@ fn is_cacheable(asked: &str) -> bool {
     )
 }
 
-/// A result in the shape its reader expects. Only what is missing is added, only what the other
-/// era alone has is taken out.
+/// Renders a result for the client's era. Adds only missing members, and removes only members of the other era.
 pub(super) fn result(
     era: Era,
     asked: &str,
@@ -75,7 +77,7 @@ fn modern(
     result.with_edits_as_rope(&edits)
 }
 
-/// Whether `_meta` holds who the server is and nothing else, so that nothing of it is left for the legacy era.
+/// Whether `_meta` holds `serverInfo` only, so that a legacy result needs no `_meta`.
 fn is_only_server_info(result: &Raw) -> bool {
     let own = result.get("_meta").ok().flatten();
     own.is_some_and(|own| {
@@ -89,7 +91,7 @@ fn is_complete(result: &Raw) -> bool {
     matches!(result.get("resultType"), Ok(Some(kind)) if kind.as_str() == "\"complete\"")
 }
 
-/// Capabilities in the words of a version: tasks are called differently in the two that have them.
+/// Renders capabilities for a version: the two versions with tasks name them differently.
 pub(super) fn capabilities(version: Version, capabilities: &Raw) -> Raw {
     let extension = JsonEdit::remove(&["extensions", meta::TASKS_EXTENSION]);
     let member = JsonEdit::remove(&["tasks"]);
@@ -101,7 +103,7 @@ pub(super) fn capabilities(version: Version, capabilities: &Raw) -> Raw {
     capabilities.with_edits(edits).unwrap_or_else(|_| capabilities.clone())
 }
 
-/// An error under the code its reader knows it by.
+/// Translates an error code into the code of the client's era.
 pub(super) fn error(era: Era, asked: &str, mut error: RpcError) -> RpcError {
     let names_uri = error.data.as_ref().is_some_and(|data| matches!(data.get("uri"), Ok(Some(_))));
     error.code = match (era, error.code) {
@@ -114,7 +116,7 @@ pub(super) fn error(era: Era, asked: &str, mut error: RpcError) -> RpcError {
     error
 }
 
-/// The error for a version that is not spoken here.
+/// The error for an unsupported version.
 pub(super) fn unsupported_version(requested: &str) -> RpcError {
     let data = format!(
         r#"{{"supported":{},"requested":{}}}"#,
@@ -125,7 +127,7 @@ pub(super) fn unsupported_version(requested: &str) -> RpcError {
         .with_data(Raw::from_trusted(data.into()))
 }
 
-/// The error for a question that the client cannot be asked.
+/// The error for a question that the client does not support.
 pub(super) fn missing_capability(needed: &Raw) -> RpcError {
     let data = format!(r#"{{"requiredCapabilities":{needed}}}"#);
     RpcError::new(code::MISSING_CAPABILITY, "Missing required client capability")

@@ -1,11 +1,14 @@
-//! Interest in resources that ends by itself: with an unsubscription, or with whatever held it.
+//! A resource subscription that ends on drop.
+//!
+//! Used by `legacy` (until `resources/unsubscribe`) and `modern` (until the listen request ends).
+//! It does not deliver changes (`changes`).
 
 use std::sync::Arc;
 
 use super::{ClientFacts, ServerHandler};
 use crate::envelope::RpcError;
 
-/// Somebody hears of changes to some resources. Dropped, they no longer do.
+/// A subscription to some resources. Dropping it unsubscribes.
 #[derive(Debug)]
 pub(super) struct ResourceSubscription<H: ServerHandler> {
     handler: Arc<H>,
@@ -16,7 +19,7 @@ pub(super) struct ResourceSubscription<H: ServerHandler> {
 // === impl ResourceSubscription ===
 
 impl<H: ServerHandler> ResourceSubscription<H> {
-    /// Subscribes to all of `uris`, or to none of them.
+    /// Subscribes to all `uris`, or to none if one fails.
     pub(super) async fn subscribe(
         handler: Arc<H>,
         uris: &[String],
@@ -30,7 +33,7 @@ impl<H: ServerHandler> ResourceSubscription<H> {
         Ok(subscribed)
     }
 
-    /// Ends it, for whoever wants to know that it has ended.
+    /// Unsubscribes and waits for the outcome.
     pub(super) async fn end(mut self) -> Result<(), RpcError> {
         while let Some(uri) = self.uris.pop() {
             self.handler.subscribe(&uri, false, &self.client).await?;
@@ -46,7 +49,7 @@ impl<H: ServerHandler> Drop for ResourceSubscription<H> {
             return;
         }
         let (handler, client) = (self.handler.clone(), self.client.clone());
-        // Without a runtime everything ends, subscriptions too.
+        // Without a runtime the program is ending, and subscriptions end with it.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
             return;
         };

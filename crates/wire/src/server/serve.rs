@@ -1,7 +1,8 @@
-//! Serving one client over one link.
+//! The serve loop: serves one client over one link.
 //!
-//! One task: it reads, and polls the answers that are being worked on. No answer waits for another,
-//! and nothing is spawned for a message.
+//! Used by the commands that serve stdio, by the SSE and WebSocket faces, and by in-process servers. One task reads
+//! messages and polls all running answers; no answer waits for another, and it spawns no task for a message.
+//! Streamable HTTP does not use it (`gateway::face::streamable`).
 
 use std::sync::Arc;
 
@@ -14,15 +15,14 @@ use crate::{
     envelope::{Id, MessageOrBatch, Response, RpcError, RpcMessage, code},
     json::Rope,
     link::{LinkFrame, LinkReader, LinkWriter},
-    placed,
 };
 
-/// Bounds on what one client may do.
+/// Limits for one client.
 #[derive(Debug, Clone)]
 pub struct ServeOptions {
-    /// Requests being answered at once, those of batches included; one past it is refused.
+    /// The most requests that run at once, including those in batches; further ones are refused.
     pub max_in_flight: usize,
-    /// Bytes of those requests. Clones of these options share it.
+    /// The byte budget of those requests. Clones of these options share it.
     pub budget: ByteBudget,
 }
 
@@ -32,22 +32,22 @@ impl Default for ServeOptions {
     }
 }
 
-/// The requests that are being answered.
+/// The running requests.
 #[derive(Default)]
 struct PendingAnswers {
     answers: FuturesUnordered<BoxFuture<'static, FinishedAnswer>>,
-    /// How many requests they are.
+    /// The number of requests in `answers`.
     requests: usize,
 }
 
-/// What one message came to.
+/// The outcome of one message.
 struct FinishedAnswer {
     text: Option<ByteString>,
-    /// How many requests it held.
+    /// The number of requests in the message.
     requests: usize,
 }
 
-/// Serves until the client closes; answers under way are then dropped.
+/// Serves until the client closes the link; running answers are then dropped.
 pub async fn serve<H: ServerHandler>(
     (writer, mut reader): (LinkWriter, LinkReader),
     handler: Arc<H>,
@@ -73,7 +73,7 @@ pub async fn serve<H: ServerHandler>(
     }
 }
 
-/// A client that closes its end may still read: answers that are ready soon reach it.
+/// Sends the answers that finish soon after the client closed its sending end: it may still read.
 async fn drain<H: ServerHandler>(
     session: &Arc<HandlerSession<H>>,
     mut answering: PendingAnswers,
@@ -86,7 +86,7 @@ async fn drain<H: ServerHandler>(
             }
         }
     };
-    // Past that, nobody is likely to wait.
+    // After the timeout, the client is unlikely to wait.
     let _ = tokio::time::timeout(DRAIN_TIMEOUT, finishing).await;
     Ok(())
 }
@@ -103,15 +103,15 @@ async fn handle_frame<H: ServerHandler>(
             let Some(charge) = answering.admit(1, bytes, options) else {
                 return refuse(session, Some(&request.id())).await;
             };
-            // It is taken in before the next message is read, whenever it begins.
-            let answer = placed(|| {
+            // Registered before the next message is read, even if it starts later.
+            let answer = Box::pin({
                 let answer = session.clone().answer(Ok(RpcMessage::Request(request)));
                 answer
                     .map(|response| finish_answer(response.map(|it| it.text().clone()), 1, charge))
             });
             answering.answers.push(answer);
         }
-        // Notifications and answers take no time and keep their order.
+        // Notifications and answers are handled at once, in order.
         Ok(MessageOrBatch::One(message)) => {
             session.clone().answer(Ok(message)).await;
         }
@@ -133,7 +133,7 @@ async fn handle_frame<H: ServerHandler>(
     }
 }
 
-/// The end of some requests, which gives back what they held.
+/// Releases the budget of finished requests.
 fn finish_answer(text: Option<ByteString>, requests: usize, charge: ByteCharge) -> FinishedAnswer {
     drop(charge);
     FinishedAnswer { text, requests }
@@ -151,7 +151,7 @@ fn too_busy() -> RpcError {
 // === impl PendingAnswers ===
 
 impl PendingAnswers {
-    /// Counts `requests` of so many bytes in, if there is room for them.
+    /// Counts `requests` of `bytes` in. Returns `None` if there is no room.
     fn admit(
         &mut self,
         requests: usize,
@@ -166,7 +166,7 @@ impl PendingAnswers {
         Some(charge)
     }
 
-    /// What the next message to be answered comes to; nothing while none is being answered. Safe to cancel.
+    /// Returns the answer of the next finished message; `None` if no request is running. Cancel-safe.
     async fn next(&mut self) -> Option<Option<ByteString>> {
         let FinishedAnswer { text, requests } = self.answers.next().await?;
         self.requests -= requests;

@@ -1,4 +1,6 @@
-//! What one session remembers, and what it does with one message.
+//! The state of one server session, and the dispatch of each message by era.
+//!
+//! Used by `serve` and by the Streamable HTTP face. It does not read from the link (`serve`) and holds no transport.
 
 use std::{
     any::Any,
@@ -31,10 +33,9 @@ use crate::{
     json::{JsonEdit, JsonKind, Raw, Rope},
     link::LinkWriter,
     meta::{self, method},
-    spread::SpreadMap,
 };
 
-/// One client's session.
+/// The session of one client.
 #[derive(Debug)]
 pub struct HandlerSession<H> {
     pub(super) handler: Arc<H>,
@@ -43,32 +44,32 @@ pub struct HandlerSession<H> {
     ids: AtomicU64,
 }
 
-/// How long a client that does not read holds up what may be lost.
+/// How long a droppable message waits for a client that does not read.
 const OFFER_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// The way to the client. Clones share it: every call has one.
+/// The channel to the client. Clones share it: every call has one.
 #[derive(Debug, Clone)]
 pub(super) struct Outbox(Arc<SharedOutbox>);
 
 #[derive(Debug)]
 struct SharedOutbox {
     writer: LinkWriter,
-    /// The client did not read when it was last waited for.
+    /// Whether the client did not read during the last wait.
     stalled: AtomicBool,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct SessionState {
-    /// Set by `initialize`.
+    /// The client's facts, set by `initialize`.
     pub(super) greeted: Option<ClientFacts>,
     pub(super) log_level: Option<LogSeverity>,
-    /// Requests that wait to be answered or are being, so that they can be taken back.
-    pub(super) running: SpreadMap<Id, Arc<CancelFlag>>,
+    /// Registered and running requests, so that they can be cancelled.
+    pub(super) running: HashMap<Id, Arc<CancelFlag>>,
     /// Questions sent to a legacy client.
     asked: HashMap<u64, oneshot::Sender<ResponseOutcome>>,
-    /// Legacy: what the client hears of, each with what ends it.
+    /// Legacy: the client's subscriptions by URI, each with the guard that ends it.
     pub(super) subscriptions: HashMap<String, Box<dyn Any + Send + Sync>>,
-    /// Modern: what each open listen request wants to hear.
+    /// Modern: the filter of each open listen request.
     pub(super) listening: HashMap<IdKey, modern::ListenFilter>,
 }
 
@@ -86,14 +87,14 @@ impl Outbox {
         Self(Arc::new(SharedOutbox { writer, stalled: AtomicBool::new(false) }))
     }
 
-    /// Sends what must arrive.
+    /// Sends a message that must arrive.
     pub(super) async fn send(&self, text: ByteString) {
         if let Err(error) = self.0.writer.send(text).await {
             tracing::debug!(%error, "the client is gone");
         }
     }
 
-    /// Sends what may be lost: waits a moment for a client that reads, not for one that does not.
+    /// Sends a message that may be lost. Waits a moment if the client was reading last time, else not at all.
     pub(super) async fn offer(&self, text: ByteString) {
         let SharedOutbox { writer, stalled } = &*self.0;
         let patience = if stalled.load(Ordering::Relaxed) { Duration::ZERO } else { OFFER_TIMEOUT };
@@ -110,7 +111,7 @@ impl Outbox {
         }
     }
 
-    /// Sends what may be lost, from where nothing can be waited for.
+    /// Sends a message that may be lost, without waiting.
     fn try_send(&self, text: ByteString) {
         if let Err(error) = self.0.writer.try_send(text) {
             tracing::debug!(%error, "a notification was dropped");
@@ -118,10 +119,10 @@ impl Outbox {
     }
 }
 
-// === impl Session ===
+// === impl HandlerSession ===
 
 impl<H: ServerHandler> HandlerSession<H> {
-    /// A session that speaks to `writer`'s other end.
+    /// A session that sends to `writer`.
     pub fn new(handler: Arc<H>, writer: LinkWriter) -> Arc<Self> {
         Arc::new(Self {
             handler,
@@ -135,10 +136,10 @@ impl<H: ServerHandler> HandlerSession<H> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Answers one message. `None`: there is nothing to answer.
+    /// Answers one message. Returns `None` if it needs no answer.
     ///
-    /// The message is taken in at once, before what comes back is polled: what is taken in after it finds it there,
-    /// and a cancellation right behind its request finds the request.
+    /// The message is registered before the returned future is polled, so that a cancellation right behind its
+    /// request finds the request.
     pub fn answer(
         self: Arc<Self>,
         message: Result<RpcMessage, MalformedMessage>,
@@ -146,7 +147,7 @@ impl<H: ServerHandler> HandlerSession<H> {
         self.start_answer(message).map(|answered| answered.map(UnrenderedAnswer::into_response))
     }
 
-    /// The text of the same, in which what is large is not copied.
+    /// Answers one message with a rope, in which large payloads are not copied.
     pub fn answer_in_pieces(
         self: Arc<Self>,
         message: Result<RpcMessage, MalformedMessage>,
@@ -164,7 +165,7 @@ impl<H: ServerHandler> HandlerSession<H> {
         }
     }
 
-    /// A request that is to be answered, or what the message has come to already.
+    /// Registers a request, or handles any other message at once.
     fn admit_message(
         self: Arc<Self>,
         message: Result<RpcMessage, MalformedMessage>,
@@ -189,7 +190,7 @@ impl<H: ServerHandler> HandlerSession<H> {
         Err(None)
     }
 
-    /// The era of a request is told by what it carries, whatever came before it.
+    /// Dispatches a request by era. The era follows from the request's own metadata, not from earlier requests.
     pub(super) async fn dispatch(
         self: &Arc<Self>,
         request: &Request,
@@ -203,7 +204,7 @@ impl<H: ServerHandler> HandlerSession<H> {
         let bad = |error: crate::json::JsonMemberError| {
             RpcError::new(code::INVALID_PARAMS, error.to_string())
         };
-        // Most requests of the older era have none, and then nothing stands in it.
+        // Most legacy requests have no `_meta`.
         let own = params.get("_meta").map_err(bad)?.unwrap_or_else(Raw::null);
         let version = own.get(meta::PROTOCOL_VERSION).map_err(bad)?;
         let params = RequestParams { all: params, meta: own };
@@ -220,9 +221,9 @@ impl<H: ServerHandler> HandlerSession<H> {
                 if let Some(id) = id.and_then(Id::from_raw) {
                     let mut state = self.state();
                     state.listening.remove(&id.key());
-                    // The id is free again: whoever took its request back may use it for the next.
+                    // The id is free again: a client may reuse it after a cancellation.
                     let running = state.running.remove(&id);
-                    // Not under the lock: whoever is woken may want it.
+                    // Released first: the woken task may need the lock.
                     drop(state);
                     if let Some(running) = running {
                         running.cancel();
@@ -236,7 +237,7 @@ impl<H: ServerHandler> HandlerSession<H> {
 
     // --- questions to a legacy client
 
-    /// Sends a request to the client and waits for the answer. Dropped, it is taken back.
+    /// Sends a request to the client and waits for the answer. Dropping the future cancels the request.
     pub(super) async fn ask(&self, asked: &str, params: &Raw) -> ResponseOutcome {
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
         let (reply, answer) = oneshot::channel();
@@ -267,7 +268,7 @@ impl<H: ServerHandler> HandlerSession<H> {
 
     // --- changes
 
-    /// Tells the client of a change, in each way it asked to be told.
+    /// Sends a change notification, in each form that the client subscribed to.
     pub async fn announce(&self, change: &ChangeNotification) {
         let params = change.params();
         let (greeted, subscribed, tags) = {
@@ -297,7 +298,7 @@ impl<H: ServerHandler> HandlerSession<H> {
         }
     }
 
-    /// The rendering of a result or an error for `version`.
+    /// Renders a result or an error for `version`.
     pub(super) fn render(
         &self,
         version: Version,
@@ -310,7 +311,7 @@ impl<H: ServerHandler> HandlerSession<H> {
         }
     }
 
-    /// The same of a result that is given many times.
+    /// Renders a result that is sent many times.
     pub(super) fn render_repeated(
         &self,
         version: Version,
@@ -321,7 +322,7 @@ impl<H: ServerHandler> HandlerSession<H> {
     }
 }
 
-/// A question that is taken back unless it was answered.
+/// A question that is withdrawn on drop unless it was answered.
 struct WithdrawOnDrop<'a> {
     state: &'a Mutex<SessionState>,
     outbox: &'a Outbox,
@@ -353,7 +354,7 @@ mod tests {
         server::{HandlerReply, HandlerRequest, RequestContext, ServerDescription},
     };
 
-    /// Never answers a call.
+    /// A handler that never answers a call.
     struct Silent;
 
     impl ServerHandler for Silent {

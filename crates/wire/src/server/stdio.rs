@@ -1,4 +1,7 @@
-//! This process's own standard streams as a link, for a server that is launched by its client.
+//! The standard streams of this process as a link, for a server that its client starts.
+//!
+//! Used by `switchboard connect`, `builtin` and `plugin`. It does not serve (`serve`) and starts no
+//! process.
 
 use std::{io, os::fd::AsFd, pin::Pin};
 
@@ -9,11 +12,11 @@ use tokio::{
 
 use crate::link::{LinkReader, LinkWriter, lines};
 
-/// The standard streams. The returned future writes and must be polled; it ends when the last
-/// [`LinkWriter`] is gone and everything is written.
+/// A link over the standard streams. The returned future writes and must be polled; it ends when
+/// the last [`LinkWriter`] is dropped and all messages are written.
 ///
-/// Pipes are used as they are. Anything else (a terminal, a file) goes through tokio's threads,
-/// which is slower and works everywhere.
+/// Pipes are used directly. A terminal or a file goes through tokio's threads, which is slower and
+/// works everywhere.
 pub fn stdio_link(limit: usize) -> (LinkWriter, LinkReader, impl Future<Output = ()> + Send) {
     lines::line_link(input(), output(), limit)
 }

@@ -1,26 +1,29 @@
-//! How the two halves of a connection agree to end it.
+//! The closing handshake of a WebSocket, shared by its reader and its writers.
+//!
+//! Used by `reader` and `writer`. It sends no frames (`writer`).
 
 use std::sync::{Arc, OnceLock};
 
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_util::sync::CancellationToken;
 
-/// Shared by reader, writers and the task. Whoever wants to end first says with which close frame.
+/// State shared by the reader, the writers and the writer task. The first to close chooses the
+/// close frame.
 #[derive(Clone, Default)]
 pub(super) struct CloseState {
-    /// We want to end: no more messages are taken, the close frame goes out.
+    /// This side wants to close: no more messages are accepted, and the close frame is sent.
     wanted: CancellationToken,
-    /// The reader has come to the end of the connection, or is gone.
+    /// The reader has reached the end of the connection, or was dropped.
     read_to_end: CancellationToken,
-    /// The writing task is gone.
+    /// The writer task has ended.
     written: CancellationToken,
     frame: Arc<OnceLock<CloseFrame>>,
 }
 
 impl CloseState {
-    /// Ends the connection with `frame`, unless it is ending already.
+    /// Closes the connection with `frame`, unless it is closing already.
     pub(super) fn request_close(&self, frame: CloseFrame) {
-        // The first reason given stays; the loser of a race has nothing to add.
+        // The first reason stays.
         let _ = self.frame.set(frame);
         self.wanted.cancel();
     }
@@ -59,7 +62,7 @@ pub(super) fn normal_close() -> CloseFrame {
     close_frame(1000, "")
 }
 
-/// A close frame with words of our own.
+/// A close frame with a static reason.
 pub(super) fn close_frame(code: u16, reason: &'static str) -> CloseFrame {
     CloseFrame { code: code.into(), reason: reason.into() }
 }

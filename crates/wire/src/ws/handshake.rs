@@ -1,4 +1,6 @@
-//! The upgrade request and the judgement of its answer.
+//! The WebSocket upgrade: sends the HTTP request and checks the response.
+//!
+//! Used by `ws::connect_websocket`. Upgrades on the server side are in `gateway::face::ws`.
 
 use http::header::{
     CONNECTION, HeaderName, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_PROTOCOL,
@@ -15,7 +17,7 @@ use crate::http::{
     EndpointOptions, HttpEndpoint, HttpError, HttpPool, RequestSummary, read_excerpt,
 };
 
-/// Asks for a WebSocket; gives the connection and the subprotocol the server chose.
+/// Requests a WebSocket. Returns the connection and the subprotocol that the server chose.
 pub(super) async fn upgrade(
     pool: &HttpPool,
     url: &Url,
@@ -50,7 +52,7 @@ pub(super) async fn upgrade(
     Ok((upgraded, subprotocol))
 }
 
-/// The same place as HTTP names it.
+/// The URL with the scheme `http` or `https`.
 fn http_url(url: &Url) -> Result<Url, WsError> {
     let scheme = match url.scheme() {
         "ws" => "http",

@@ -1,12 +1,11 @@
-//! The WebSocket client beneath the sessions: text in, text out.
+//! The WebSocket client: text messages in both directions.
 //!
-//! The upgrade is an HTTP exchange through the same [`HttpPool`], so it has the same TLS, proxies,
-//! deadlines and credentials. Afterwards [`WsReader`] reads from the socket itself and one task
-//! writes what [`WsWriter`] queues. The task ends with the connection: when it is closed, when it
-//! breaks, when the reader or the last writer is dropped; a peer that does not read delays that by
-//! two seconds at most.
-//!
-//! Messages of MCP are text. A binary message is refused with close code 1003.
+//! Used by `client::connect`. The upgrade is an HTTP request through the [`HttpPool`], with its
+//! TLS, proxies, deadlines and credentials. Afterwards [`WsReader`] reads from the socket and one
+//! task writes the queue of [`WsWriter`]. The task ends with the connection: on close, on failure,
+//! when the reader or the last writer is dropped; a peer that does not read delays that by two
+//! seconds at most. MCP messages are text: a binary message is refused with close code 1003. It
+//! does not serve WebSockets (`gateway::face::ws`).
 
 mod close_state;
 mod error;
@@ -38,27 +37,27 @@ type WsClientSocket = WebSocketStream<reqwest::Upgraded>;
 /// for every idle connection.
 const BUFFER_BYTES: usize = 16 << 10;
 
-/// How a connection is opened and kept.
+/// Options of a connection.
 #[derive(Clone)]
 pub struct WsOptions {
-    /// Sent with the upgrade request.
+    /// Headers of the upgrade request.
     pub headers: HeaderMap,
-    /// Asked for headers before the upgrade, and again when it is refused with 401 or 403.
+    /// The provider of credentials, called before the upgrade and after a 401 or 403.
     pub credentials: Arc<dyn CredentialProvider>,
     /// The longest message that is accepted, in bytes (16 MiB).
     pub max_message: usize,
-    /// How long the answer to the upgrade may take (10 s).
+    /// How long the response to the upgrade may take (10 s).
     pub upgrade_timeout: Duration,
-    /// A peer that was silent for this long is sent a ping (30 s).
+    /// The silence after which a peer is pinged (30 s).
     pub ping_interval: Duration,
-    /// A peer that stays silent for this long after it is taken for dead (20 s).
+    /// The silence after a ping after which the peer counts as dead (20 s).
     pub pong_timeout: Duration,
 }
 
-/// Connects to a `ws` or `wss` URL, asking for subprotocol `mcp`.
+/// Connects to a `ws` or `wss` URL with the subprotocol `mcp`.
 ///
-/// A server that answers with another subprotocol or none is accepted, since some do;
-/// [`WsReader::subprotocol`] tells. Redirects are not followed.
+/// A server that chooses another subprotocol or none is accepted, since some do;
+/// [`WsReader::subprotocol`] returns it. Redirects are not followed.
 pub async fn connect_websocket(
     pool: &HttpPool,
     url: &Url,

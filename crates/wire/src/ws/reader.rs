@@ -1,4 +1,6 @@
-//! The receiving half, which also watches whether the peer lives.
+//! The receiving half of a WebSocket, with the ping timer that detects a dead peer.
+//!
+//! Used by `client` through a link. It does not write frames (`writer`).
 
 use std::fmt;
 use std::time::Duration;
@@ -26,7 +28,7 @@ pub struct WsReader {
     ended: bool,
 }
 
-/// When the peer must be heard from next.
+/// The deadline by which the peer must send something.
 pub(super) struct PingTimer {
     interval: Duration,
     timeout: Duration,
@@ -35,9 +37,9 @@ pub(super) struct PingTimer {
 }
 
 enum PingState {
-    /// Heard from not long ago.
+    /// The peer sent something recently.
     Quiet,
-    /// A ping is out.
+    /// A ping waits for its pong.
     Asked,
 }
 
@@ -61,14 +63,14 @@ impl WsReader {
         Self { stream, pinger, closing, pings, limit, subprotocol, ended: false }
     }
 
-    /// The subprotocol the server chose.
+    /// The subprotocol that the server chose.
     pub fn subprotocol(&self) -> Option<&str> {
         self.subprotocol.as_deref()
     }
 
-    /// The next message; `None` after an error, and after we closed. Cancel-safe.
+    /// Returns the next message; `None` after an error, and after this side closed. Cancel-safe.
     ///
-    /// Pings are answered and sent in here, so a connection must be read to stay alive.
+    /// It also sends and answers pings, so a connection must be read to stay alive.
     pub async fn next(&mut self) -> Option<Result<ByteString, WsError>> {
         if self.ended {
             return None;
@@ -108,7 +110,7 @@ impl WsReader {
         }
     }
 
-    /// The connection is over. That is no error when we wanted it so.
+    /// Ends the connection. If this side closed it, that is no error.
     fn end_step(&self, error: WsError) -> ReadStep {
         ReadStep::End((!self.closing.is_close_requested()).then_some(error))
     }
@@ -177,7 +179,8 @@ impl PingTimer {
         self.deadline = Instant::now() + self.timeout;
     }
 
-    /// While nobody reads, a pong cannot be seen: a deadline that passed meanwhile proves nothing.
+    /// Restarts the timer after a pause in reading: a pong could not be seen meanwhile, so an
+    /// expired deadline proves nothing.
     fn resume(&mut self) {
         let now = Instant::now();
         if matches!(self.state, PingState::Asked) && self.deadline <= now {

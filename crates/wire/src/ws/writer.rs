@@ -1,4 +1,6 @@
-//! The sending half: a bounded queue and the one task that empties it.
+//! The sending half of a WebSocket: a bounded queue and the one task that writes it.
+//!
+//! Used by `client` through a link. It does not read frames (`reader`).
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,9 +18,9 @@ use super::WsClientSocket;
 use super::close_state::{CloseState, normal_close};
 use super::error::WsError;
 
-/// Messages that may wait to be written; a sender waits for room.
+/// The most messages that may wait to be written; a sender waits for room.
 const MAX_QUEUED_MESSAGES: usize = 16;
-/// How long the end of a connection may take: flushing, the close frame, the peer's own.
+/// How long closing may take: flush, close frame, and the peer's close frame.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 type WsSink = SplitSink<WsClientSocket, Message>;
@@ -48,22 +50,23 @@ impl WsWriter {
         Pinger(self.queue.downgrade())
     }
 
-    /// Queues one message; waits while the queue is full. That it arrives is not promised: only an
-    /// answer proves that.
+    /// Queues one message; waits while the queue is full. Only an answer proves that the message
+    /// arrived.
     pub async fn send(&self, text: ByteString) -> Result<(), WsError> {
-        // Checked once more by the library's string type; it was UTF-8 before, so this never fails.
+        // The library's string type checks the text again; it was UTF-8 before, so this never
+        // fails.
         let text = Utf8Bytes::try_from(text.into_bytes()).map_err(|_| WsError::NotUtf8)?;
         self.queue.send(Message::Text(text)).await.map_err(|_| WsError::Gone)
     }
 
-    /// Queues one message if there is room for it now.
+    /// Queues one message if there is room at once.
     pub fn try_send(&self, text: ByteString) -> Result<(), WsError> {
         let text = Utf8Bytes::try_from(text.into_bytes()).map_err(|_| WsError::NotUtf8)?;
         self.queue.try_send(Message::Text(text)).map_err(|_| WsError::Gone)
     }
 
-    /// Writes what is queued, closes with code 1000 and waits for the peer to do the same, provided
-    /// the reader is being read. Takes two seconds at most.
+    /// Writes the queue, closes with code 1000 and waits for the peer's close frame, provided the
+    /// reader is being read. Takes two seconds at most.
     pub async fn close(&self) {
         let closing = &self.last.0;
         closing.request_close(normal_close());
@@ -80,7 +83,7 @@ impl fmt::Debug for WsWriter {
 // === impl Pinger ===
 
 impl Pinger {
-    /// A full queue means that the peer does not read; then the ping would not help either.
+    /// Queues a ping. A full queue means that the peer does not read; then a ping would not help.
     pub(super) fn ping(&self) {
         if let Some(queue) = self.0.upgrade() {
             let _ = queue.try_send(Message::Ping(Bytes::new()));
@@ -107,7 +110,8 @@ async fn run(mut sink: WsSink, mut messages: mpsc::Receiver<Message>, closing: C
         () = write(&mut sink, &mut messages, &closing) => {}
         () = deadline => {}
     }
-    // Before the mark, so that whoever waits for the end finds the socket let go.
+    // Dropped before `written` is marked, so that a task that waits for the end finds the socket
+    // closed.
     drop(sink);
     closing.set_written();
 }
@@ -115,14 +119,14 @@ async fn run(mut sink: WsSink, mut messages: mpsc::Receiver<Message>, closing: C
 async fn write(sink: &mut WsSink, messages: &mut mpsc::Receiver<Message>, closing: &CloseState) {
     while let Some(message) = next(messages, closing).await {
         if write_batch(sink, message, messages).await.is_err() {
-            // The reader meets the same broken connection and reports it.
+            // The reader meets the broken connection, too, and reports it.
             return;
         }
     }
     send_close(sink, closing).await;
 }
 
-/// The next message; once the end is wanted, only what is queued already.
+/// Returns the next message; while closing, only messages already queued.
 async fn next(messages: &mut mpsc::Receiver<Message>, closing: &CloseState) -> Option<Message> {
     tokio::select! {
         biased;
@@ -132,7 +136,7 @@ async fn next(messages: &mut mpsc::Receiver<Message>, closing: &CloseState) -> O
     messages.recv().await
 }
 
-/// Everything that waits goes out in one flush.
+/// Writes all waiting messages with one flush.
 async fn write_batch(
     sink: &mut WsSink,
     first: Message,
@@ -146,7 +150,7 @@ async fn write_batch(
 }
 
 async fn send_close(sink: &mut WsSink, closing: &CloseState) {
-    // When the peer closed first this is refused, and the flush sends the reply that is due.
+    // If the peer closed first, this is refused, and the flush sends the reply that is due.
     let _ = sink.send(Message::Close(Some(closing.frame()))).await;
     if sink.flush().await.is_ok() {
         let _ = timeout(CLOSE_TIMEOUT, closing.wait_read_to_end()).await;

@@ -1,4 +1,4 @@
-//! The one integration binary of this crate.
+//! The integration tests of `wire`, in one binary.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test that cannot go on fails.
 

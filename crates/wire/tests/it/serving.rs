@@ -1,4 +1,4 @@
-//! Serving one client: what it writes in one breath, and what its server sees and says of it.
+//! Tests of `serve` with messages that arrive together: which are answered, and which are cancelled.
 
 use std::{
     sync::{Arc, Mutex},
@@ -17,8 +17,7 @@ use switchboard_wire::{
 };
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
-/// Whether a message is read before or after the one ahead of it has begun is a matter of chance: so often that chance
-/// has no say.
+/// The number of repetitions. Whether a message is read before the previous one has started is a matter of chance.
 const ROUNDS: usize = 32;
 
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
@@ -26,7 +25,7 @@ const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialize
 const MODERN: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
 const NOTHING: &str = r#""_meta":{}"#;
 
-/// Notes what reaches it. `hang` never answers, `say` does at once.
+/// A handler that records requests. `hang` never answers, `say` answers at once.
 #[derive(Default)]
 struct Notes(Mutex<Vec<String>>);
 
@@ -37,7 +36,7 @@ impl Notes {
         self.0.lock().unwrap().push(note.into());
     }
 
-    /// Which calls began and did not end.
+    /// The number of calls that began and did not end.
     fn under_way(&self) -> usize {
         let notes = self.0.lock().unwrap();
         let count = |what| notes.iter().filter(|note| *note == what).count();
@@ -98,7 +97,7 @@ fn cancel(id: u64) -> String {
     )
 }
 
-/// Serves `link`, and nothing of it outlives `with`.
+/// Serves `link` while `with` runs.
 async fn served(
     link: (LinkWriter, LinkReader),
     notes: &Arc<Notes>,
@@ -113,7 +112,7 @@ async fn served(
     }
 }
 
-/// Writes all at once, as lines; gives what was answered until `last` was.
+/// Sends all messages in one write, as lines. Returns the answers up to the one to `last`.
 async fn in_one_write(notes: &Arc<Notes>, messages: &[String], last: u64) -> Vec<String> {
     let (near, far) = tokio::io::duplex(64 * 1024);
     let (source, sink) = tokio::io::split(far);
@@ -135,7 +134,7 @@ async fn in_one_write(notes: &Arc<Notes>, messages: &[String], last: u64) -> Vec
     said
 }
 
-/// The same through a link in the process.
+/// Sends all messages at once through an in-process link.
 async fn in_one_breath(notes: &Arc<Notes>, messages: &[String], last: u64) -> Vec<String> {
     let ((requests, mut answers), far) = pair::link_pair();
     for message in messages {
@@ -157,7 +156,7 @@ fn answers_to(text: &str, id: u64) -> bool {
     text.contains(&format!(r#""id":{id},"#)) || text.contains(&format!(r#""id":{id}}}"#))
 }
 
-/// What is written at once, whose answers come (the last one last), and whose must not.
+/// Sends `messages`; expects answers to `answered` (the last one last), and none to `silent`.
 async fn check(messages: &[String], answered: &[u64], silent: &[u64]) {
     for round in 0..ROUNDS {
         let last = *answered.last().unwrap();
@@ -185,18 +184,18 @@ async fn a_cancellation_right_behind_its_request_takes_it_back() {
     let hello = [INITIALIZE.to_owned(), INITIALIZED.to_owned()];
     let legacy =
         |rest: &[String]| -> Vec<String> { hello.iter().chain(rest).map(String::clone).collect() };
-    // A legacy client, even one that does not wait for its greeting.
+    // A legacy client, even one that does not wait for the handshake.
     let taken_back = [call(1, "hang", NOTHING), cancel(1), call(9, "say", NOTHING)];
     check(&legacy(&taken_back), &[0, 9], &[1]).await;
-    // A modern one.
+    // A modern client.
     let modern = [call(1, "hang", MODERN), cancel(1), call(9, "say", MODERN)];
     check(&modern, &[9], &[1]).await;
-    // A request that stays open as long as it is wanted.
+    // A listen request, which stays open until it is cancelled.
     check(&[listen(1), cancel(1), call(9, "say", MODERN)], &[9], &[1]).await;
     // The id is free for the next request at once.
     let again = [call(1, "hang", MODERN), cancel(1), call(1, "say", MODERN)];
     check(&again, &[1], &[]).await;
-    // In a batch, behind one, and a batch of nothing else.
+    // In a batch, behind a batch, and a batch of cancellations only.
     let in_batch = [
         format!("[{},{},{}]", call(1, "hang", NOTHING), cancel(1), call(2, "say", NOTHING)),
         format!("[{}]", call(3, "hang", NOTHING)),
@@ -204,7 +203,7 @@ async fn a_cancellation_right_behind_its_request_takes_it_back() {
         call(9, "say", NOTHING),
     ];
     check(&legacy(&in_batch), &[0, 2, 9], &[1, 3]).await;
-    // Others go on.
+    // Other requests continue.
     let others = [call(1, "hang", MODERN), call(2, "say", MODERN), cancel(1), cancel(7)];
     let others: Vec<_> = others.into_iter().chain([call(9, "say", MODERN)]).collect();
     check(&others, &[2, 9], &[1]).await;
@@ -216,7 +215,7 @@ async fn a_greeting_cannot_be_taken_back() {
     check(&messages, &[0, 9], &[]).await;
 }
 
-/// Each request of a batch counts, and what is taken back or answered makes room again.
+/// Each request of a batch counts; cancelled and answered requests make room again.
 #[tokio::test]
 async fn requests_in_flight_are_bounded_by_number_and_by_bytes() {
     let ((writer, mut reader), far) = pair::link_pair();
@@ -236,7 +235,7 @@ async fn requests_in_flight_are_bounded_by_number_and_by_bytes() {
             (batch(20, 2), true),
             (long.clone(), true),
             (cancel(1), false),
-            // Answered behind the end of what was taken back.
+            // Answered after the end of the cancelled requests.
             (batch(6, 1), true),
             (batch(30, 3), true),
             (batch(40, 4), true),

@@ -1,4 +1,4 @@
-//! The WebSocket client against scripted servers on loopback.
+//! Tests of the WebSocket client against scripted servers on loopback.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -46,14 +46,14 @@ async fn echo(mut socket: Socket) {
     }
 }
 
-/// What the server saw.
+/// An event at the server.
 #[derive(Debug, PartialEq)]
 enum Seen {
     Message(Message),
     End,
 }
 
-/// Plays `first` and then reports everything received, and the end.
+/// Sends `first` and then reports all received messages, and the end.
 async fn watched(first: Vec<Message>) -> (ScriptedWs, mpsc::UnboundedReceiver<Seen>) {
     let (seen, report) = mpsc::unbounded_channel();
     let server = ScriptedWs::start(move |socket| watch(socket, first.clone(), seen.clone())).await;
@@ -322,8 +322,8 @@ async fn wss_with_a_custom_authority_and_a_client_certificate() {
 }
 
 /// Two messages and one answer: with Nagle's algorithm the second message would wait for the
-/// delayed acknowledgement of the first, 40 ms each time. HTTP and WebSocket connections are made by
-/// the same builder; a request of HTTP/1.1 leaves in one write, so only here the difference shows.
+/// delayed acknowledgement of the first, 40 ms each time. One builder makes HTTP and WebSocket
+/// connections; an HTTP/1.1 request leaves in one write, so only here the difference shows.
 #[tokio::test]
 async fn small_messages_are_not_held_back() {
     let server = ScriptedWs::start(|mut socket: Socket| async move {
@@ -345,7 +345,7 @@ async fn small_messages_are_not_held_back() {
     assert!(start.elapsed() < Duration::from_millis(1500), "{:?}", start.elapsed());
 }
 
-/// A peer that does not read holds up neither `close` nor, for long, the task.
+/// A peer that does not read delays neither `close` nor, for long, the task.
 #[tokio::test]
 async fn closing_does_not_wait_for_a_peer_that_does_not_read() {
     let server = ScriptedWs::start(|socket| async move {
@@ -356,7 +356,7 @@ async fn closing_does_not_wait_for_a_peer_that_does_not_read() {
     let (writer, _reader) = open(&server.url("/"), WsOptions::default()).await;
     let large = ByteString::from("x".repeat(1 << 20));
     let fill = async { while writer.send(large.clone()).await.is_ok() {} };
-    // The queue is full when nothing moves any more.
+    // The queue is full when no byte moves any more.
     tokio::time::pause();
     let outcome = tokio::time::timeout(Duration::from_secs(1), fill).await;
     assert!(outcome.is_err());
@@ -364,7 +364,7 @@ async fn closing_does_not_wait_for_a_peer_that_does_not_read() {
     assert!(matches!(writer.send(large).await, Err(WsError::Gone)));
 }
 
-/// However a connection is let go, its task ends with it.
+/// The task ends with its connection, however the connection ends.
 #[tokio::test]
 async fn no_task_stays_behind() {
     let alive = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
@@ -388,7 +388,7 @@ async fn no_task_stays_behind() {
                 assert!(soon(reader.next()).await.is_none());
             }
         }
-        // Our task, the scripted server's and the HTTP client's all have to go.
+        // The tasks of the client, the scripted server and the HTTP client must all end.
         soon(async {
             while alive() > before {
                 tokio::task::yield_now().await;

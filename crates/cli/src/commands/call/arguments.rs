@@ -1,4 +1,6 @@
-//! Arguments as they are typed: words, one JSON object, a file, or standard input.
+//! Tool arguments from the command line: `key=value` words, one JSON object, a file, or standard input.
+//!
+//! Used by `call` and `answer`. It does not validate them (`core::schema` does).
 
 use std::io::Read as _;
 
@@ -7,9 +9,9 @@ use switchboard_wire::json::{JsonKind, Raw};
 
 use crate::report::Failure;
 
-/// What was typed after the name of a tool.
+/// The typed arguments.
 pub(in crate::commands) enum TypedArguments {
-    /// `key=value` and `key:=json`, which the tool's schema explains.
+    /// `key=value` and `key:=json`, which are converted with the tool's schema.
     Words(Vec<TypedArgument>),
     /// The whole object.
     Object(Raw),
@@ -19,10 +21,10 @@ const OTHER_FORMS_HINT: &str = "one JSON object, `@FILE` and `-` are taken too";
 const ARGUMENT_FORMS_HINT: &str =
     "write `key=value`, `key:=json`, one JSON object, `@FILE`, or `-`";
 
-// === impl Typed ===
+// === impl TypedArguments ===
 
 impl TypedArguments {
-    /// Reads what needs no tool to be understood.
+    /// Parses as far as possible without the tool's schema.
     pub(in crate::commands) fn read(words: &[String]) -> Result<Self, Failure> {
         match words {
             [only] if only == "-" => object(&input()?, "standard input"),
@@ -39,7 +41,7 @@ impl TypedArguments {
         }
     }
 
-    /// The arguments, by what the tool takes.
+    /// The arguments as an object, converted with the tool's schema.
     pub(in crate::commands) fn arguments(&self, schema: &Raw) -> Result<Raw, InvalidArguments> {
         match self {
             Self::Words(words) => build_arguments(words, schema),

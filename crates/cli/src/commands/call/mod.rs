@@ -1,4 +1,7 @@
-//! `switchboard call`: one tool, once.
+//! `switchboard call`: calls one tool and prints its result.
+//!
+//! Used by `commands::run`. It uses `lookup` for the name, `arguments` for the arguments, `follow` for the call and
+//! `content` for the result.
 
 pub(super) mod arguments;
 
@@ -57,11 +60,11 @@ async fn place(
     if outcome.is_error() { Err(Failure::tool(&tool.name)) } else { Ok(()) }
 }
 
-/// A call of a tool that a rule hides is made all the same: it is refused, and that is on record. Its arguments fit no
-/// tool, so that nothing happens even if the rule has gone in between.
+/// Makes a call of a tool that a rule hides, so that the refusal is in the audit log. The arguments fit no tool, so
+/// nothing happens even if the rule has been removed meanwhile.
 async fn on_record(unfound: LookupError, hub: &CommandEngine) -> Failure {
     if let Some(name) = &unfound.hidden {
-        // What it is refused with is what the person is told anyway.
+        // The person gets the failure of the lookup, which says why.
         let _ = hub.call(Request::tool(name, &Raw::string("refused"))).outcome().await;
     }
     unfound.into()
@@ -79,7 +82,7 @@ fn failed(tool: &Arc<ListedTool>, error: &CallError, hub: &CommandEngine) -> Fai
     }
 }
 
-/// Nothing was sent; the person is told where it does not fit, and a line that does.
+/// The failure for invalid arguments, with an example of a valid call; nothing was sent.
 fn wrong(tool: &Arc<ListedTool>, mistakes: impl Iterator<Item = String>) -> Failure {
     let message = format!("the arguments of `{}` are not what it takes", tool.name);
     Failure::plain(FailureKind::Usage, message)
@@ -100,7 +103,7 @@ fn tell(outcome: &CallOutcome, printer: &Printer) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What a result says; structured content counts where there are no words.
+/// The content blocks of a result; structured content if there is no text.
 fn parts(result: &Raw) -> Vec<ResultPart> {
     let content = result.get("content").ok().flatten();
     let mut parts: Vec<_> =

@@ -1,4 +1,6 @@
-//! `switchboard doctor auth`: every step of signing in to one server, and where it ends.
+//! `switchboard doctor auth`: checks every step of a sign-in to one server, and shows where it fails.
+//!
+//! Used by `commands::doctor`. The checks are in `auth`; it does not sign in.
 
 use serde_json::json;
 use switchboard_auth::{SignIn, SignInCheck, SignInFinding, examine_sign_in, redact_url};
@@ -52,7 +54,7 @@ fn print(hop: &SignInCheck, printer: &Printer) {
     }
 }
 
-/// The first step that is not as it should be is the one to do something about; one that is broken goes first.
+/// The verdict: the first broken step, or else the first step that needs an action.
 fn verdict(name: &str, hops: &[SignInCheck], printer: &Printer) -> Result<(), Failure> {
     let first = |finding| hops.iter().find(|hop| hop.finding == finding);
     if let Some(hop) = first(SignInFinding::Broken) {

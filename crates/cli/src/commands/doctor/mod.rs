@@ -1,4 +1,6 @@
-//! `switchboard doctor`: everything on one page, what is wrong with it, and what to do.
+//! `switchboard doctor`: the state of all servers, configuration problems, and the next step for each.
+//!
+//! Used by `commands::run`. It changes nothing; rows are made by `commands::list`.
 
 mod auth;
 
@@ -25,10 +27,10 @@ use crate::state_check::unwritable_state;
 use crate::surroundings::Caller;
 use crate::wait::{self, millis};
 
-/// How long a server that is connected may take to say that it is there.
+/// How long a connected server may take to answer a ping.
 const PING_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// One server, looked at closely; the shape of it in `--json`.
+/// One examined server; an element of `--json`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ExaminedServer {
@@ -38,7 +40,7 @@ struct ExaminedServer {
     answer_millis: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pid: Option<u32>,
-    /// All of its processes, if there are several.
+    /// All process ids of the server, if there are several.
     #[serde(skip_serializing_if = "is_one_or_none")]
     pids: Vec<u32>,
     tool_count: usize,
@@ -73,7 +75,7 @@ async fn examine(hub: &CommandEngine, caller: &Caller, printer: &Printer) -> Res
         join_all(hub.desired.servers.iter().map(|server| examine_server(hub, server, &snapshot)));
     let servers = wait::wait_with_text(printer, "asking every server", servers).await;
     let failing = servers.iter().filter(|server| server.row.is_failing()).count();
-    // What has a row is told there.
+    // A problem with a row of its own is not listed again.
     let told = hub.desired.problems.iter().filter(|problem| is_told(problem, &hub.desired));
     let told: Vec<_> = told.map(|problem| Notice::from(problem).message).collect();
     let mut notices = tools::problem_notices(None, hub, caller, &snapshot);
@@ -102,7 +104,7 @@ async fn examine(hub: &CommandEngine, caller: &Caller, printer: &Printer) -> Res
     }
 }
 
-/// A word about a server that is connected and has not answered what it offers.
+/// A notice about a connected server that has not sent its lists.
 fn unlisted_notice(view: &ServerSnapshot) -> Option<Notice> {
     let is_late = matches!(view.lists, ListsArrival::Coming | ListsArrival::Overdue);
     if !is_late || !view.is_usable() {
@@ -144,7 +146,7 @@ async fn examine_server(
     }
 }
 
-/// How long a server takes for a small question; `None` where there is none to ask, or it does not answer.
+/// The latency of a ping; `None` if the server is not connected or does not answer.
 async fn measure_ping(hub: &CommandEngine, view: &ServerSnapshot) -> Option<u64> {
     let facts = view.facts.as_ref()?;
     let method = match facts.era() {
@@ -183,7 +185,7 @@ fn print(servers: &[ExaminedServer], hub: &CommandEngine, caller: &Caller, print
     }
 }
 
-// === impl Examined ===
+// === impl ExaminedServer ===
 
 impl ExaminedServer {
     fn details(&self, printer: &Printer) -> Vec<String> {

@@ -1,4 +1,6 @@
-//! What the engine finds out about the servers that are ready, told one by one.
+//! The connection state of each ready server, reported one by one as it becomes known.
+//!
+//! Used by `commands::list`; `doctor` uses `status`. Connecting is done by the engine.
 
 use switchboard_core::EngineProblem;
 use switchboard_core::engine::{ConnectionCount, ServerSnapshot, ServerStatus as Found};
@@ -9,7 +11,7 @@ use crate::command_engine::{self, CommandEngine};
 use crate::printer::Printer;
 use crate::report::{Failure, FailureKind};
 
-/// Tells of each server that is ready as soon as it is known what became of it.
+/// Calls `tell` for each ready server as soon as its state is known.
 pub(super) async fn all(
     hub: &CommandEngine,
     printer: &Printer,
@@ -45,14 +47,14 @@ pub(super) async fn all(
     }
 }
 
-/// Its files say something else to the hub: it keeps what was good of a file that is broken now.
+/// The failure for a server that the hub does not have: the hub keeps the last valid version of a broken file.
 fn unknown(server: &str) -> Failure {
     let message = format!("the hub does not have `{server}`");
     let hint = "`switchboard doctor` shows what is wrong; `--standalone` goes without the hub";
     Failure::plain(FailureKind::Failed, message).with_hint(hint)
 }
 
-/// What became of a server; `None` while it is not known. One that is connected may still refuse its lists.
+/// The state of a server; `None` while it is connecting. A connected server may still refuse its lists.
 pub(crate) fn status(hub: &CommandEngine, view: &ServerSnapshot) -> Option<CheckStatus> {
     if view.is_coming() {
         return None;

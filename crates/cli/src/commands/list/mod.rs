@@ -1,4 +1,6 @@
-//! `switchboard list`: every server, whatever became of it.
+//! `switchboard list`: all configured servers, each with the state of its connection.
+//!
+//! Used by `commands::run`; `doctor` and `reconnect` use its rows. It changes nothing.
 
 mod check;
 mod progress;
@@ -36,7 +38,7 @@ pub(super) async fn run(list: &List, caller: &Caller, printer: &Printer) -> Resu
     .await
 }
 
-/// Tells what was found, and whether that is well.
+/// Prints the result, and fails with `--check` if a server is not connected.
 fn finish(
     list: &List,
     rows: &[ServerRow],
@@ -58,7 +60,7 @@ fn finish(
     Ok(())
 }
 
-/// A row for each server; prints those that are not `left` for later.
+/// A row for each server; prints all but those `left` for later.
 fn rows(desired: &Desired, printer: &Printer, left: impl Fn(&ServerRow) -> bool) -> Vec<ServerRow> {
     let table = TableWidths::of(desired);
     let rows: Vec<_> =
@@ -69,7 +71,7 @@ fn rows(desired: &Desired, printer: &Printer, left: impl Fn(&ServerRow) -> bool)
     rows
 }
 
-/// Prints each server as soon as there is something to say about it.
+/// Prints each server as soon as its state is known.
 async fn check_servers(hub: &CommandEngine, printer: &Printer) -> Vec<ServerRow> {
     let table = TableWidths::of(&hub.desired);
     let mut rows = rows(&hub.desired, printer, ServerRow::is_ready);
@@ -85,7 +87,7 @@ async fn check_servers(hub: &CommandEngine, printer: &Printer) -> Vec<ServerRow>
     rows
 }
 
-/// What is worth saying besides the servers.
+/// Prints the notices below the table.
 fn print_notices(rows: &[ServerRow], desired: &Desired, caller: &Caller, printer: &Printer) {
     if rows.is_empty() && desired.exclusive {
         printer.done("the administrator of this machine says which servers there are: none");
@@ -116,14 +118,14 @@ fn print_notices(rows: &[ServerRow], desired: &Desired, caller: &Caller, printer
     printer.notices(&notices);
 }
 
-/// Whether the row of an invalid server says it already.
+/// Whether the row of an invalid server shows this problem already.
 pub(super) fn is_told(problem: &ConfigProblem, desired: &Desired) -> bool {
     let servers = desired.servers.iter();
     let told = servers.filter_map(|server| own_problem(server, desired));
     told.into_iter().any(|told| std::ptr::eq(told, problem))
 }
 
-/// Hooks, rules and the like have no row.
+/// A notice about hooks, rules and other items that await approval; they have no row.
 fn others_waiting(desired: &Desired) -> Option<Notice> {
     let others = desired.pending.iter();
     let others =
@@ -138,7 +140,7 @@ fn others_waiting(desired: &Desired) -> Option<Notice> {
     })
 }
 
-/// The shape of `--json`.
+/// The output of `--json`.
 fn list_json(rows: &[ServerRow], desired: &Desired, notices: &[Notice]) -> serde_json::Value {
     let mut problems = problems(desired);
     problems.extend_from_slice(notices);

@@ -1,4 +1,6 @@
-//! A line for each server that is being waited for, where somebody watches.
+//! Progress lines on a terminal, one for each server that `list` waits for.
+//!
+//! Used by `commands::list::check`. It prints nothing if standard error is no terminal.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -6,12 +8,12 @@ use std::time::{Duration, Instant};
 use crate::printer::{DIM, Printer};
 use crate::show;
 
-/// How many lines there are at most.
+/// The most lines.
 const MAX_LINES: usize = 12;
-/// How often the seconds are counted.
+/// How often the seconds are updated.
 const TICK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Who is being waited for.
+/// The servers that are waited for.
 pub(super) struct Progress<'a> {
     printer: &'a Printer,
     waiting: BTreeMap<usize, String>,
@@ -40,7 +42,7 @@ impl<'a> Progress<'a> {
         !self.waiting.is_empty()
     }
 
-    /// Waits for `next`, and shows whom for meanwhile. Nothing is left on the screen afterwards.
+    /// Waits for `next`, and shows the servers meanwhile. The lines are cleared afterwards.
     pub(super) async fn until<T>(&mut self, next: impl Future<Output = T>) -> T {
         if !self.printer.is_watched() {
             return next.await;
@@ -78,7 +80,7 @@ impl<'a> Progress<'a> {
     }
 }
 
-/// Also when it is given up half way.
+/// Clears the lines, also when the wait is cancelled.
 impl Drop for Progress<'_> {
     fn drop(&mut self) {
         self.clear();

@@ -1,4 +1,6 @@
-//! One server on one line, with what there is to say about it below.
+//! One server as a row of a table, with failure, hint and changes below it; and as JSON.
+//!
+//! Used by `list`, `doctor` and `reconnect`. It does not connect.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -19,19 +21,19 @@ use crate::printer::{BOLD, CYAN, DIM, GREEN, Printer, RED, YELLOW};
 use crate::report::Failure;
 use crate::show;
 
-/// How much of what a failing server wrote is shown.
+/// How many lines of a failing server's standard error are shown.
 const MAX_STDERR_LINES: usize = 8;
 
-/// How wide the columns are.
+/// The widths of the columns.
 pub(crate) struct TableWidths {
     name: usize,
     state: usize,
 }
 
-/// What was found out about a server by connecting to it.
+/// The connection state of a server.
 pub(crate) enum CheckStatus {
     Connected(ConnectedInfo),
-    /// It is connected and answers nothing.
+    /// Connected, but the server does not answer.
     Silent {
         connection: ConnectedInfo,
         since: SystemTime,
@@ -42,7 +44,7 @@ pub(crate) enum CheckStatus {
     },
 }
 
-/// A server that answered.
+/// Name, version and protocol of a connected server.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ConnectedInfo {
@@ -53,7 +55,7 @@ pub(crate) struct ConnectedInfo {
     connect_millis: u64,
 }
 
-/// One server; the shape of it in `--json`.
+/// One server; an element of `--json`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ServerRow {
@@ -75,26 +77,26 @@ pub(crate) struct ServerRow {
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<Value>,
     entry: Value,
-    /// When one that failed was last tried, in milliseconds since 1970.
+    /// When a failed server was last tried, in milliseconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     last_tried_at: Option<u64>,
-    /// Since when one that is connected has answered nothing, in milliseconds since 1970.
+    /// Since when a connected server has not answered, in milliseconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     silent_since: Option<u64>,
-    /// How many connections it has, of one that has several.
+    /// The number of connections, if there are several.
     #[serde(skip_serializing_if = "Option::is_none")]
     connections: Option<usize>,
-    /// How many of them are in the state that is shown, if not all.
+    /// How many connections are in the state that is shown, if not all.
     #[serde(skip_serializing_if = "Option::is_none")]
     affected_connections: Option<usize>,
-    /// What is wrong with plugins of one that is connected.
+    /// Problems of plugins of a connected server.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     problems: Vec<String>,
     #[serde(skip)]
     causes: Vec<String>,
 }
 
-// === impl Table ===
+// === impl TableWidths ===
 
 impl TableWidths {
     pub(crate) fn of(desired: &Desired) -> Self {
@@ -103,7 +105,7 @@ impl TableWidths {
     }
 }
 
-// === impl Row ===
+// === impl ServerRow ===
 
 impl ServerRow {
     pub(crate) fn new(server: &DesiredServer, desired: &Desired) -> Self {
@@ -141,20 +143,20 @@ impl ServerRow {
         }
     }
 
-    /// Notes how many of its connections the state is that of.
+    /// Sets the number of connections, and how many are in the state that is shown.
     pub(crate) fn set_connections(&mut self, count: ConnectionCount) {
         let ConnectionCount { total, in_state } = count;
         self.connections = Some(total).filter(|total| *total > 1);
         self.affected_connections = Some(in_state).filter(|in_state| *in_state < total);
     }
 
-    /// Which of its connections are in the state that is shown, if not all.
+    /// How many connections are in the state that is shown, in words, if not all.
     fn affected(&self) -> Option<String> {
         let (total, in_state) = (self.connections?, self.affected_connections?);
         ConnectionCount { total, in_state }.affected()
     }
 
-    /// Shows what is wrong with plugins of it.
+    /// Sets the problems of the server's plugins.
     pub(crate) fn set_plugin_problems(&mut self, problems: &[EngineProblem]) {
         let is_own = |problem: &&EngineProblem| {
             problem.kind == EngineProblemKind::Plugin
@@ -186,7 +188,7 @@ impl ServerRow {
         }
     }
 
-    /// What it said of itself, of one that is connected.
+    /// Name, version and protocol of a connected server, in words.
     pub(crate) fn connection(&self) -> Option<String> {
         self.connection.as_ref().map(ToString::to_string)
     }
@@ -195,12 +197,12 @@ impl ServerRow {
         self.state == "ready"
     }
 
-    /// Whether it is meant to run.
+    /// Whether the server should run.
     pub(super) fn is_enabled(&self) -> bool {
         matches!(self.state, "ready" | "connected" | "silent" | "needs-auth" | "failed" | "invalid")
     }
 
-    /// Whether it is meant to run and does not.
+    /// Whether the server should run and is not connected.
     pub(crate) fn is_failing(&self) -> bool {
         matches!(self.state, "silent" | "needs-auth" | "failed" | "invalid")
     }
@@ -267,7 +269,7 @@ impl ServerRow {
         lines
     }
 
-    /// Since when it does not answer, and which of its connections are concerned.
+    /// Since when the server does not answer, and how many connections are affected.
     fn trouble_line(&self) -> Option<String> {
         let affected = self.affected();
         if let Some(millis) = self.silent_since {
@@ -298,7 +300,7 @@ fn unix_millis(at: SystemTime) -> u64 {
 // === impl ConnectedInfo ===
 
 impl ConnectedInfo {
-    /// A server that is connected.
+    /// From the snapshot of a connected server; `None` for others.
     pub(crate) fn of(view: &ServerSnapshot) -> Option<Self> {
         let facts = view.facts.as_ref()?;
         let took = view.connect_took.unwrap_or_default();

@@ -1,4 +1,6 @@
-//! `switchboard plugin check`: everything a plugin offers, as a client will see it.
+//! `switchboard plugin check`: loads one plugin and lists its items as a client will see them.
+//!
+//! Used by `commands::plugin`. It does not call the plugin's functions.
 
 use std::path::Path;
 
@@ -13,7 +15,7 @@ use crate::printer::{BOLD, DIM, GREEN, Printer};
 use crate::report::{Failure, FailureKind};
 use crate::surroundings::Caller;
 
-/// The kinds of items: what they are called together, and by what a client calls one.
+/// The kinds of items: heading, list member, and the member that names an item.
 const KINDS: [(&str, &str, &str); 4] = [
     ("tools", "tools", "name"),
     ("prompts", "prompts", "name"),

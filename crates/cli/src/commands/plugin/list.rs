@@ -1,4 +1,6 @@
-//! `switchboard plugin list`: which plugins there are.
+//! `switchboard plugin list`: the plugins of the configured folders, or the built-in ones.
+//!
+//! Used by `commands::plugin`.
 
 use serde_json::json;
 use switchboard_plugin::{PluginInfo, PluginServer};

@@ -1,4 +1,6 @@
-//! `switchboard plugin`: native plugins, made, looked at and served.
+//! `switchboard plugin`: creates, checks, lists and serves native plugins.
+//!
+//! Used by `commands::run`. The plugin host is in the crate `plugin`, its options in `crate::plugins`.
 
 mod check;
 mod list;
@@ -33,23 +35,23 @@ pub(crate) async fn run(
     }
 }
 
-/// How plugins are run: as settings say, where policy lets them run at all. Those of folders and files are meant by the
-/// same name as the user's own, those of the program by theirs.
+/// The options of the plugin host, if policy lets plugins run. Plugins from folders and files go by the policy name of
+/// the user's plugins, built-in ones by theirs.
 fn options(name: &str, caller: &Caller) -> Result<PluginHostOptions, Failure> {
     let desired = caller.workspace.desired();
     let admitted = admission::admit(&desired, name, Entry::new(Transport::Sdk))?;
     plugins::host_options(&admitted, &desired.settings.plugins, &caller.surroundings)
 }
 
-/// The name by which policy and switches mean the plugins of these sources.
+/// The name of these plugins in policy rules and switches.
 fn name_of(sources: &PluginSources) -> &'static str {
     if sources.folders.is_empty() { BUILTIN_SERVER } else { PLUGINS_SERVER }
 }
 
-/// The plugins that are meant: those of folders, else those of the program.
+/// The plugins to use: those of the given or configured folders, else the built-in ones.
 fn sources(folders: &Folders, caller: &Caller) -> Result<PluginSources, Failure> {
     let cwd = &caller.surroundings.cwd;
-    // Put together again of its parts, a path is without those that say nothing.
+    // Joining the components again removes `.` and repeated slashes.
     let whole = |folder: &PathBuf| cwd.join(folder).components().collect();
     let named: Vec<PathBuf> = folders.plugins.iter().map(whole).collect();
     if let Some(missing) = named.iter().find(|folder| !folder.exists()) {
@@ -65,12 +67,12 @@ fn sources(folders: &Folders, caller: &Caller) -> Result<PluginSources, Failure>
     Ok(PluginSources { builtins, folders })
 }
 
-/// What is wrong with plugins, for people.
+/// Problems of plugins, as notices.
 fn notices(problems: &[PluginProblem]) -> Vec<Notice> {
     problems.iter().map(notice).collect()
 }
 
-/// One thing that is wrong, for machines.
+/// A problem of a plugin, as JSON.
 fn problem_to_json(problem: &PluginProblem) -> Value {
     json!({ "plugin": problem.plugin, "file": problem.file, "message": problem.what })
 }

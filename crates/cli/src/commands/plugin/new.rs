@@ -1,4 +1,6 @@
-//! `switchboard plugin new`: a project that builds and passes its own test.
+//! `switchboard plugin new`: writes a plugin project that builds and passes its own test.
+//!
+//! Used by `commands::plugin`. The SDK files for Rust are in `sdk`. It does not build the project.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -45,7 +47,7 @@ fn write(path: &Path, text: &str) -> std::io::Result<()> {
     fs::write(path, text)
 }
 
-/// A name that is one in every language and file system.
+/// Checks that a name is valid in every language and file system.
 fn check(name: &str) -> Result<(), Failure> {
     let starts_well = name.starts_with(|c: char| c.is_ascii_lowercase());
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
@@ -90,7 +92,7 @@ fn files(new: &New, caller: &Caller) -> Vec<ProjectFile> {
     }
 }
 
-/// Where a Rust project finds the SDK: in its own folder, or in the sources that `--sdk` names.
+/// The path of the SDK in a Rust project: its own folder, or the sources that `--sdk` names.
 fn sdk_path(new: &New, caller: &Caller) -> PathBuf {
     match &new.sdk {
         Some(sources) => caller.surroundings.cwd.join(sources).join("crates/plugin-sdk"),

@@ -1,7 +1,7 @@
 //! The sources of the plugin SDK, embedded in the program.
 //!
-//! `plugin new` writes them into each Rust project. The project then depends on no repository address and on no
-//! registry name that another party could take. The two manifests stand alone; all other files are those of
+//! Used by `plugin new`, which writes them into each Rust project. The project then depends on no repository address
+//! and on no registry name that another party could take. The two manifests stand alone; all other files are those of
 //! `crates/plugin-sdk` and `crates/plugin-macros`, byte for byte. A test compares both with the workspace.
 
 use super::new::ProjectFile;
@@ -15,7 +15,7 @@ macro_rules! source {
     };
 }
 
-/// Files that are copied as they are: the path in the project, and the text.
+/// Files that are copied unchanged: the path in the project, and the text.
 const SOURCES: &[(&str, &str)] = &[
     source!("LICENSE-APACHE", "LICENSE-APACHE"),
     source!("LICENSE-MIT", "LICENSE-MIT"),

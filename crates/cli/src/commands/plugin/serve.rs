@@ -1,4 +1,6 @@
-//! `switchboard plugin serve`: plugins alone, as one MCP server.
+//! `switchboard plugin serve`: plugins as one MCP server, on standard streams or over the network.
+//!
+//! Used by `commands::plugin`. It runs without hub, engine and configuration of other servers.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -28,7 +30,7 @@ use crate::wait::{self, EndSignals};
 /// The longest message a client may send.
 const MAX_MESSAGE_BYTES: usize = 16 << 20;
 
-/// Plugins, with nothing between them and clients.
+/// Serves the plugins directly, without an engine in between.
 struct PluginViews(Arc<PluginServer>);
 
 impl ViewProvider for PluginViews {
@@ -85,7 +87,7 @@ pub(super) async fn run(
     served
 }
 
-/// Says what is wrong with plugins, on standard error: standard output may be a client's.
+/// Prints problems of plugins to standard error, because standard output may belong to the client.
 fn report<'a>(problems: impl IntoIterator<Item = &'a PluginProblem>, printer: &Printer) {
     for problem in problems {
         if printer.is_json() {
@@ -96,7 +98,7 @@ fn report<'a>(problems: impl IntoIterator<Item = &'a PluginProblem>, printer: &P
     }
 }
 
-/// Says what goes wrong while clients are served: a file that is broken now, a plugin that crashed. Does not end.
+/// Prints new problems while clients are served, for example a broken file or a crashed plugin. Does not return.
 async fn report_changes(plugins: &PluginServer, mut known: Vec<PluginProblem>, printer: &Printer) {
     let mut watched = plugins.watch_problems();
     while watched.changed().await.is_ok() {
@@ -107,7 +109,7 @@ async fn report_changes(plugins: &PluginServer, mut known: Vec<PluginProblem>, p
     std::future::pending::<()>().await;
 }
 
-/// Says which plugins are served.
+/// Prints which plugins are served.
 fn show_loaded(plugins: &PluginServer, printer: &Printer) {
     for plugin in plugins.list().iter().filter(|plugin| plugin.offer.is_some()) {
         let place = plugin.file.as_deref().map(|file| printer.places.path(file));
@@ -117,7 +119,7 @@ fn show_loaded(plugins: &PluginServer, printer: &Printer) {
     }
 }
 
-/// Serves whoever started this program.
+/// Serves the client that started this program.
 async fn serve_stdio(plugins: &Arc<PluginServer>) -> Result<(), Failure> {
     let mut ending = EndSignals::listen();
     let (writer, reader, writing) = stdio::stdio_link(MAX_MESSAGE_BYTES);
@@ -149,7 +151,7 @@ async fn bind(
     Ok((listener, access))
 }
 
-/// Serves the network. Whichever transport was asked for, the others are there too.
+/// Serves clients over the network, with all transports, whichever was asked for.
 async fn serve_faces(
     asked: &ServePlugins,
     access: AccessSetup,
@@ -179,7 +181,7 @@ async fn serve_faces(
             shutdown.cancel();
             tokio::select! {
                 served = serving => served,
-                // Whoever asks twice means now.
+                // A second signal ends at once.
                 () = ending.wait_for_end() => Ok(()),
             }
         }

@@ -1,4 +1,7 @@
-//! `switchboard serve`: every server, to any client, over the network.
+//! `switchboard serve`: all servers for clients over HTTP, HTTP+SSE and WebSocket.
+//!
+//! Serves through the running hub (`through_hub`), or becomes the hub. Used by `commands::run`. Flags of access control
+//! are handled by `access`, requests by `gateway::face`.
 
 use std::borrow::Cow;
 use std::net::SocketAddr;
@@ -30,32 +33,32 @@ use crate::wait;
 
 mod through_hub;
 
-/// How long taking over from a hub that has ended may take: it may be finishing calls.
+/// How long taking over from an ended hub may take: that hub may be finishing calls.
 const HANDOVER_TIMEOUT: Duration = Duration::from_secs(30);
-/// How often that is tried.
+/// How often the takeover is tried.
 const HANDOVER_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Why a hub no longer serves for us.
+/// Why serving ended.
 enum ServeEnd {
-    /// A person wants it to end.
+    /// A person ended it.
     Wanted,
-    /// The hub has ended, and what it served at this address goes on without it.
+    /// The hub that served has ended; serving continues at this address.
     HubGone { address: SocketAddr },
 }
 
-/// Whether clients know the address already.
+/// Whether the address was printed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Announcement {
-    /// It is printed once it is served.
+    /// To be printed once it is served.
     Due,
-    /// It was printed before a hub ended.
+    /// Printed before a hub ended.
     Printed,
-    /// It was printed, and is served again.
+    /// Printed before, and served again.
     ServedAgain,
 }
 
-/// Serves through the hub that runs, or as the hub. With servers that are only its own it is no hub to anybody else.
-/// Where the hub that serves for us ends, the address stays: the next hub serves there, or this process.
+/// Serves through the running hub, or as the hub. With configuration of this run alone it serves without being a hub
+/// for other clients. If the hub that serves ends, the address stays: the next hub serves there, or this process.
 pub(crate) async fn run(serve: &Serve, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
     let mut ending = wait::EndSignals::listen();
     let mut serve = serve.to_options();
@@ -82,7 +85,7 @@ pub(crate) async fn run(serve: &Serve, caller: &Caller, printer: &Printer) -> Re
                 desired = Cow::Owned(caller.workspace.desired());
                 gone_since = Instant::now();
             }
-            // Its address may still be taken, and the next hub may be starting.
+            // The old hub may still hold the address, and the next hub may be starting.
             Err(_)
                 if announcement == Announcement::Printed
                     && gone_since.elapsed() < HANDOVER_TIMEOUT =>
@@ -99,7 +102,7 @@ pub(crate) async fn run(serve: &Serve, caller: &Caller, printer: &Printer) -> Re
     }
 }
 
-/// Serves until it is to end, or the hub that does it has ended.
+/// Serves until a person ends it, or the hub that serves has ended.
 async fn serve_once(
     serve: &FacesOptions,
     caller: &Caller,
@@ -146,7 +149,7 @@ async fn serve_once(
     let (ended, done) = tokio::join!(hub.run(), faces);
     done?;
     match ended {
-        // It was said at the start that there is no console.
+        // A notice at the start said that there is no console.
         Ok(()) | Err(HubError::AdminPort(LoopbackError::Token(_))) => Ok(ServeEnd::Wanted),
         Err(error) => Err(error.into()),
     }
@@ -195,7 +198,7 @@ impl Announcement {
     }
 }
 
-/// What is served, and where.
+/// The workspace, its listener and its console.
 struct ServedAddress<'a> {
     bound: BoundAddress,
     workspace: Arc<ServedWorkspace>,
@@ -240,7 +243,7 @@ async fn serve_faces(
             shutdown.cancel();
             tokio::select! {
                 served = serving => served,
-                // Whoever asks twice means now.
+                // A second signal ends at once.
                 () = ending.wait_for_end() => Ok(()),
             }
         }
@@ -248,7 +251,7 @@ async fn serve_faces(
     Ok(served?)
 }
 
-/// Says where it is, and how to add it to a client.
+/// Prints the address, and how to add it to a client.
 fn ready(
     access: &AccessSetup,
     address: SocketAddr,

@@ -1,5 +1,7 @@
-//! `serve` where a hub runs already: the hub serves, with the servers it holds, for as long as this program stays. Where
-//! the hub ends first, the caller goes on at the same address.
+//! `serve` beside a running hub: the hub opens the faces, with its own servers, while this process stays.
+//!
+//! Used by `commands::serve`; the hub calls `in_hub` for `POST /faces`. If the hub ends first, `commands::serve` goes
+//! on at that address.
 
 use std::path::PathBuf;
 
@@ -17,7 +19,7 @@ use crate::state_check::unwritable_state;
 use crate::surroundings::Caller;
 use crate::wait;
 
-/// Has the hub serve, and waits.
+/// Makes the hub serve, and waits.
 pub(super) async fn run(
     serve: &FacesOptions,
     access: &AccessSetup,
@@ -61,7 +63,7 @@ pub(super) async fn run(
     }
 }
 
-/// The same with files that mean the same wherever the hub is.
+/// The flags with absolute paths, since the hub runs in another folder.
 fn with_absolute_paths(access: &AccessOptions) -> Result<AccessOptions, Failure> {
     let whole = |path: &Option<PathBuf>| path.as_ref().map(std::path::absolute).transpose();
     let failed = |error| Failure::new("cannot tell the current folder", error);

@@ -1,4 +1,6 @@
-//! `switchboard tools`: what every server can do, and what knowing it costs.
+//! `switchboard tools`: the tools of all servers, with their cost in tokens; or one tool, or a search.
+//!
+//! Used by `commands::run`; `prompts`, `resources` and `doctor` use its notices. It does not call tools (`call` does).
 
 mod one;
 mod schema;
@@ -22,10 +24,10 @@ use crate::report::Failure;
 use crate::show;
 use crate::surroundings::Caller;
 
-/// How many tools a search finds.
+/// The most hits of a search.
 const MAX_SEARCH_HITS: usize = 20;
 
-/// A tool for machines.
+/// A tool in `--json`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ToolOutput<'a> {
@@ -122,7 +124,7 @@ fn server_views<'s>(
     snapshot.servers.iter().filter(is_meant).filter(|view| view.stats.is_some())
 }
 
-/// Everything that is wrong, and who is not there.
+/// All problems, and the servers that are not connected.
 pub(super) fn notices(
     server: Option<&str>,
     hub: &CommandEngine,
@@ -132,12 +134,12 @@ pub(super) fn notices(
     let absent = command_engine::unconnected_notices(hub, snapshot).into_iter();
     let absent = absent.filter(|notice| server.is_none_or(|server| notice.concerns(server)));
     let mut wrong = problem_notices(server, hub, caller, snapshot);
-    // `doctor` tells of those; a list would end in a page of them.
+    // `doctor` shows these; here they would fill a page.
     wrong.retain(|notice| !notice.is_about_imperfect_item());
     wrong.into_iter().chain(absent).collect()
 }
 
-/// What is wrong with the configuration, and with what servers list.
+/// Problems of the configuration, and of the lists of servers.
 pub(super) fn problem_notices(
     server: Option<&str>,
     hub: &CommandEngine,
@@ -147,7 +149,7 @@ pub(super) fn problem_notices(
     let configuration = problems(&hub.desired).into_iter().chain(caller.notices.iter().cloned());
     let found = snapshot.problems.iter().map(Notice::from).chain(hub.notices.iter().cloned());
     let numbers = command_engine::not_numbers(&hub.desired, caller);
-    // The engine tells of its own variables too.
+    // The engine reports its own invalid variables too.
     let is_new = |notice: &Notice| !numbers.iter().any(|told| told.message == notice.message);
     let found: Vec<_> = found.filter(is_new).collect();
     let all = configuration.chain(numbers).chain(found);
@@ -183,7 +185,7 @@ fn about(tool: &ListedTool) -> String {
     switchboard_wire::sanitize::sanitize_line(&about).into_owned()
 }
 
-/// What the server itself says of the tool's effects.
+/// The annotations of a tool, as the server states them.
 fn hints(tool: &ListedTool) -> String {
     let said = tool.tool.annotations;
     let is_read_only = said.is_read_only();
@@ -196,7 +198,7 @@ fn hints(tool: &ListedTool) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// What each server costs, and all together.
+/// The token cost of each server, and the total.
 fn totals(servers: &[&ServerSnapshot], printer: &Printer) {
     let names = servers.iter().map(|view| show::word(&view.name).chars().count()).max();
     let names = names.unwrap_or(0).max("total".len());

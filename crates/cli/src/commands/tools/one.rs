@@ -1,4 +1,6 @@
-//! One tool, with what it takes and gives in words.
+//! One tool: description, input and output as text.
+//!
+//! Used by `commands::tools`. Schemas are described by `schema`.
 
 use std::sync::Arc;
 

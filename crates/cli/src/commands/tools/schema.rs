@@ -1,27 +1,29 @@
-//! A JSON Schema in words, a line for each property.
+//! A JSON Schema as text, one line for each property.
+//!
+//! Used by `commands::tools::one`. It does not validate (`core::schema` does).
 
 use serde_json::Value;
 use switchboard_wire::sanitize;
 
 use crate::show;
 
-/// How deep objects inside objects are shown.
+/// The most levels of nested objects.
 const MAX_DEPTH: usize = 4;
-/// How many values of an `enum` are named.
+/// The most values of an `enum`.
 const MAX_ENUM_VALUES: usize = 8;
 
 /// One property.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct PropertyRow {
-    /// Its name; dots lead into objects.
+    /// The name; dots lead into nested objects.
     pub(super) name: String,
-    /// What it is to be.
+    /// The type.
     pub(super) kind: String,
-    /// What it is for.
+    /// The description.
     pub(super) about: String,
 }
 
-/// The properties of a schema, those inside of them after each.
+/// The properties of a schema, each followed by its nested properties.
 pub(super) fn rows(schema: &Value) -> Vec<PropertyRow> {
     let mut rows = Vec::new();
     add(schema, "", 0, &mut rows);

@@ -1,4 +1,7 @@
-//! What a person can do, and which of it where: the keys, the bar at the bottom and the mouse say the same things.
+//! The actions of the UI, and which are available in each view and window.
+//!
+//! Used by `input::keys`, by the bar at the bottom and by the mouse, so that all three agree. `perform` carries actions
+//! out.
 
 use super::form::Purpose;
 use super::hub_model::LinkState;
@@ -8,7 +11,7 @@ use super::window::{WindowKind, Writing};
 use super::{Model, View};
 use crate::ask::page;
 
-/// Something a person does.
+/// An action of the person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Act {
     Quit,
@@ -19,32 +22,32 @@ pub(crate) enum Act {
     NextView,
     ViewBefore,
     Go(Move),
-    /// Opens what is chosen.
+    /// Opens the selected row.
     Open,
-    /// Leaves the window, or what is being looked for.
+    /// Closes the window, or ends the search.
     Close,
     Find,
-    /// The command line, with what it begins with.
+    /// Opens the command line with this text.
     Command(&'static str),
     Server(ServerAct, String),
     Add,
     Decide(ReviewVerdict),
     /// Answers a question.
     Say(AnswerChoice),
-    /// Takes the remembered answer with this id back.
+    /// Forgets the remembered answer with this id.
     Forget(String),
-    /// Opens the page that is shown.
+    /// Opens the page of the window in the browser.
     Visit,
-    /// Does what a form or an entry is for.
+    /// Submits the form or saves the entry.
     Submit,
     CancelCall,
-    /// A call of the past, once more.
+    /// Repeats a past call.
     Repeat,
     RemoveIt,
     StartHub,
 }
 
-/// What can be done with a server.
+/// An action on a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ServerAct {
     Enable,
@@ -59,14 +62,14 @@ pub(crate) enum ServerAct {
     Remove,
 }
 
-/// What is said to something that awaits approval.
+/// The decision about an item that awaits approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReviewVerdict {
     Approve,
     Reject,
 }
 
-/// What is said to a question.
+/// The answer to a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AnswerChoice {
     Once,
@@ -81,10 +84,10 @@ pub(crate) enum AnswerChoice {
     Refuse,
 }
 
-/// One thing that can be done here.
+/// An available action with its key and label.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Choice {
-    /// The key, as a person reads it.
+    /// The name of the key.
     pub(crate) key: &'static str,
     pub(crate) label: &'static str,
     pub(crate) act: Act,
@@ -94,7 +97,7 @@ const fn choice(key: &'static str, label: &'static str, act: Act) -> Choice {
     Choice { key, label, act }
 }
 
-/// Everything that can be done where the person is, the nearest first.
+/// The actions available now, most specific first.
 pub(crate) fn choices(model: &Model) -> Vec<Choice> {
     let mut choices = match model.windows.last() {
         Some(window) => in_window(model, &window.kind),
@@ -137,7 +140,7 @@ fn in_view(model: &Model) -> Vec<Choice> {
     choices.into_iter().chain(everywhere).collect()
 }
 
-/// What helps against the problem that is chosen.
+/// The actions for the selected problem.
 fn of_trouble(model: &Model) -> Vec<Choice> {
     let troubles = troubles(&model.known);
     let chosen = model.list().chosen(troubles.len());
@@ -154,7 +157,7 @@ fn of_trouble(model: &Model) -> Vec<Choice> {
     }
 }
 
-/// What can be done with a server, as it is now.
+/// The actions on a server in its current state.
 fn of_server(model: &Model, name: &str) -> Vec<Choice> {
     let Some(server) = model.known.server(name) else { return Vec::new() };
     let state = server.state.as_str();

@@ -1,4 +1,6 @@
-//! Questions, and what is said to them.
+//! Questions in the UI: opens the window for a question, and sends the answer.
+//!
+//! Used by `perform` and `update`. Drawing is in `view::queue`.
 
 use serde_json::{Value, json};
 use switchboard_hub::admin::client::escaped;
@@ -10,23 +12,23 @@ use super::{
     AnswerChoice, Effect, Form, Method, Model, Path, Purpose, Request, RequestIntent, WindowKind,
 };
 
-/// What the names of questions of our own calls begin with; those of the queue begin otherwise.
+/// The prefix of ids of questions of our own calls; ids of the queue have another.
 const OWN_QUESTION_PREFIX: char = 'c';
 
 impl WaitingQuestion {
-    /// Whether it belongs to a call or a session of ours, and not to the hub's queue.
+    /// Whether the question belongs to a call or session of this UI, not to the hub's queue.
     pub(crate) fn is_ours(&self) -> bool {
         self.id.starts_with(OWN_QUESTION_PREFIX)
     }
 
-    /// A text of what it is about.
+    /// The text at a JSON pointer of the question.
     pub(crate) fn text(&self, pointer: &str) -> &str {
         self.about.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
     }
 }
 
 impl Model {
-    /// Opens what it takes to answer.
+    /// Opens the form or window to answer a question.
     pub(super) fn open_question(&mut self, asked: &WaitingQuestion) {
         if self.windows.iter().any(|window| window.kind.asks(&asked.id)) {
             return;
@@ -46,7 +48,7 @@ impl Model {
         self.windows.push(Window::new(kind));
     }
 
-    /// Says it to the question on top.
+    /// Answers the question of the top window.
     pub(super) fn answer(&mut self, answer: AnswerChoice) -> Vec<Effect> {
         let id = match self.windows.last().map(|window| &window.kind) {
             Some(WindowKind::Question { id }) => id.clone(),
@@ -78,7 +80,7 @@ impl Model {
         effects
     }
 
-    /// Sends an answer; the question is over for us, whatever becomes of it.
+    /// Sends an answer, and removes the question from the list at once.
     pub(super) fn reply(&mut self, id: &str, body: Value) -> Vec<Effect> {
         self.known.questions.retain(|asked| asked.id != id);
         self.windows.retain(|window| !window.kind.asks(id));
@@ -88,7 +90,7 @@ impl Model {
     }
 }
 
-/// A model is asked for, and a person may answer in its place.
+/// The form for a sampling request, which a person answers in place of a model.
 fn sampling(asked: &WaitingQuestion) -> Form {
     let schema = json!({
         "required": ["text"],

@@ -1,4 +1,6 @@
-//! What happens, and what is to be done about it: the two ends of the program as a function.
+//! Events and effects: the input and output of `Model::update`.
+//!
+//! Used by `terminal` and `link`, which produce events, and by `ui`, which runs effects. It holds data only.
 
 use crossterm::event::{KeyEvent, MouseEvent};
 use serde_json::Value;
@@ -10,7 +12,7 @@ use super::hub_model::{
     ApprovalCase, Catalog, HubSummary, LinkState, PastCall, RequestFailure, WaitingQuestion,
 };
 
-/// Something that happened, at the terminal or in the hub.
+/// An event of the terminal or the hub.
 #[derive(Debug)]
 pub(crate) enum Event {
     Key(KeyEvent),
@@ -27,12 +29,12 @@ pub(crate) enum Event {
     },
     Calls(Vec<PastCall>),
     Called(Box<PastCall>),
-    /// Something became of a call of ours.
+    /// An update of a call of this UI.
     Call {
         ticket: u64,
         news: CallUpdate,
     },
-    /// The hub answered what was asked of it.
+    /// The hub's response to a request.
     Done {
         wish: RequestIntent,
         answer: Result<Value, RequestFailure>,
@@ -41,11 +43,11 @@ pub(crate) enum Event {
         server: String,
         lines: Vec<String>,
     },
-    /// Somebody wants this to end.
+    /// A signal or a closed terminal asks the program to end.
     End,
 }
 
-/// How the servers are.
+/// The current state of hub and servers.
 #[derive(Debug, Default)]
 pub(crate) struct ServersUpdate {
     pub(crate) hub: HubSummary,
@@ -55,7 +57,7 @@ pub(crate) struct ServersUpdate {
     pub(crate) answers: Vec<LastingAnswer>,
 }
 
-/// What became of a call.
+/// An update of a call.
 #[derive(Debug, Clone)]
 pub(crate) enum CallUpdate {
     Progress(Value),
@@ -64,26 +66,26 @@ pub(crate) enum CallUpdate {
     Failed(RequestFailure),
 }
 
-/// Something to be done outside.
+/// An effect outside the model.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Effect {
     Quit,
-    /// To be put into the background, as every program of a terminal can be.
+    /// Suspends the program, like Ctrl-Z.
     Suspend,
-    /// Everything drawn anew.
+    /// Redraws the whole screen.
     Redraw,
-    /// Somebody is told who may look elsewhere.
+    /// Raises a desktop notification.
     Notify(String),
-    /// A page is opened in the browser.
+    /// Opens a page in the browser.
     Open(String),
     Ask(Request),
     Call {
         ticket: u64,
         body: Value,
-        /// The call of the past that it repeats: what is hidden of that one stays what it is.
+        /// The id of the past call that this call repeats; the hub restores its redacted values.
         repeats: Option<String>,
     },
-    /// Dropped, a call is cancelled at its server.
+    /// Drops a call, which cancels it at its server.
     Cancel {
         ticket: u64,
     },
@@ -91,13 +93,13 @@ pub(crate) enum Effect {
         server: String,
     },
     Unfollow,
-    /// A line of the history.
+    /// Adds a line to the history file.
     Remember(String),
-    /// A hub is started where none runs.
+    /// Starts a hub if none runs.
     StartHub,
 }
 
-/// One request to the hub.
+/// A request to the hub.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Request {
     pub(crate) wish: RequestIntent,
@@ -106,7 +108,7 @@ pub(crate) struct Request {
     pub(crate) body: Option<Value>,
 }
 
-/// The methods there are.
+/// HTTP methods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Method {
     Get,
@@ -115,25 +117,25 @@ pub(crate) enum Method {
     Delete,
 }
 
-/// Where something is asked for.
+/// A path of the admin API.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Path {
-    /// In the whole hub.
+    /// Relative to `/api/v1`.
     Hub(String),
-    /// In the workspace.
+    /// Relative to our workspace.
     Here(String),
 }
 
-/// What a request is for; comes back with the answer.
+/// The purpose of a request; returned with its response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RequestIntent {
-    /// Something is changed, and then this can be said.
+    /// A change; the text is shown on success.
     Say(String),
-    /// An entry is shown, to be changed.
+    /// Fetches an entry for editing.
     Entry {
         server: String,
     },
-    /// It is written.
+    /// Writes an entry.
     Save {
         server: String,
     },
@@ -147,11 +149,11 @@ pub(crate) enum RequestIntent {
     SignOut {
         server: String,
     },
-    /// What a server runs.
+    /// Fetches the processes of a server.
     Processes {
         server: String,
     },
-    /// What a call of the past said.
+    /// Fetches parameters and result of a past call.
     Said {
         id: String,
     },

@@ -1,6 +1,7 @@
-//! A form: fields made from a schema, and what is to become of what is filled in.
+//! Forms: fields from a JSON Schema, their input, and the purpose of the form.
 //!
-//! It knows what was given and whether that fits; it refuses to know how it looks and where it goes.
+//! Used by `perform`, `answer` and `update`; `view::form` draws them. It checks values (with `ask::field`), and does
+//! not send them.
 
 use crossterm::event::{KeyCode, KeyEvent};
 use serde_json::Value;
@@ -13,34 +14,34 @@ use super::tracked_call::TrackedCall;
 use crate::ask::field::{Field, FieldKind, FieldValue};
 use crate::ask::form::fields;
 
-/// One form.
+/// A form.
 #[derive(Debug)]
 pub(crate) struct Form {
     pub(crate) title: String,
-    /// What is said above the fields.
+    /// Facts above the fields.
     pub(crate) about: Vec<(String, String)>,
     pub(crate) text: String,
     pub(crate) blanks: Vec<FormField>,
-    /// The field that is being filled in; past the last one it is the button.
+    /// The index of the focused field; past the last field it is the button.
     pub(crate) focus: usize,
     pub(crate) purpose: Purpose,
     pub(crate) problem: Option<String>,
-    /// What came of it, of a call.
+    /// The call that the form has started.
     pub(crate) calling: Option<TrackedCall>,
-    /// What the field could become, as its server says.
+    /// Completions from the server for the focused field.
     pub(crate) offered: Vec<String>,
-    /// The call of the past that it repeats.
+    /// The id of the past call that the form repeats.
     pub(crate) repeats: Option<String>,
 }
 
-/// One field, and what it was given.
+/// A field with its input.
 #[derive(Debug)]
 pub(crate) struct FormField {
     pub(crate) field: Field,
     pub(crate) given: FieldInput,
 }
 
-/// What a field was given.
+/// The input of a field.
 #[derive(Debug)]
 pub(crate) enum FieldInput {
     Text(TextLine),
@@ -48,7 +49,7 @@ pub(crate) enum FieldInput {
     Several { ticked: Vec<bool>, at: usize },
 }
 
-/// What a form is for.
+/// The purpose of a form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Purpose {
     Tool {
@@ -65,14 +66,14 @@ pub(crate) enum Purpose {
     Answer {
         id: String,
     },
-    /// A model is asked, and a person answers.
+    /// A person answers a sampling request.
     Sampling {
         id: String,
     },
     Add,
 }
 
-/// Words for yes and no; a truth is a choice between them.
+/// The labels of a boolean field.
 const YES_NO: [&str; 2] = ["yes", "no"];
 
 // === impl Form ===
@@ -93,7 +94,7 @@ impl Form {
         }
     }
 
-    /// To call a tool, fill in a prompt, or read a resource.
+    /// The form to call a tool, get a prompt or read a resource.
     pub(crate) fn of(item: &Item) -> Self {
         let mut form = match item.kind {
             ItemKind::Tool => {
@@ -114,7 +115,7 @@ impl Form {
         form
     }
 
-    /// To read a resource.
+    /// The form to read a resource.
     pub(crate) fn reading(title: &str, server: &str, uri: &str, template: Option<String>) -> Self {
         let schema =
             r#"{"required":["uri"],"properties":{"uri":{"type":"string","title":"Address"}}}"#;
@@ -125,14 +126,14 @@ impl Form {
         form
     }
 
-    /// Puts texts into the first fields.
+    /// Fills the first fields with texts.
     pub(crate) fn fill(&mut self, texts: &[String]) {
         for (blank, text) in self.blanks.iter_mut().zip(texts) {
             blank.given.fill(text, &blank.field);
         }
     }
 
-    /// Puts the members of an object into the fields.
+    /// Fills the fields from the members of an object.
     pub(crate) fn refill(&mut self, value: &Value) {
         for blank in &mut self.blanks {
             let text = value.get(&blank.field.key).map(text_of).unwrap_or_default();
@@ -141,12 +142,12 @@ impl Form {
         self.focus = self.blanks.len();
     }
 
-    /// What stands in the fields.
+    /// The texts of all fields.
     pub(crate) fn texts(&self) -> Vec<String> {
         self.blanks.iter().map(|blank| blank.given.text(&blank.field)).collect()
     }
 
-    /// What the button says.
+    /// The label of the button.
     pub(crate) fn verb(&self) -> &'static str {
         match self.purpose {
             Purpose::Tool { .. } => "Call",
@@ -170,7 +171,7 @@ impl Form {
         self.offered.clear();
     }
 
-    /// Whether the key was one for the field that is being filled in.
+    /// Passes a key to the focused field; returns whether the field used it.
     pub(crate) fn press(&mut self, key: KeyEvent) -> bool {
         let Some(blank) = self.blanks.get_mut(self.focus) else { return false };
         let choices = blank.labels().len();
@@ -185,7 +186,7 @@ impl Form {
         }
     }
 
-    /// Takes what the server offers for the field, one after another.
+    /// Puts the next completion into the field.
     pub(crate) fn take_offer(&mut self) {
         let Some(FormField { given: FieldInput::Text(typed), .. }) =
             self.blanks.get_mut(self.focus)
@@ -198,7 +199,7 @@ impl Form {
         }
     }
 
-    /// Everything that was filled in, as an object; or which field is wrong, and how.
+    /// The values as an object; or the first invalid field, and why.
     pub(crate) fn value(&self) -> Result<Value, (usize, String)> {
         let mut members = Vec::new();
         for (number, blank) in self.blanks.iter().enumerate() {
@@ -215,7 +216,7 @@ impl Form {
     }
 }
 
-/// A value as it is typed: text without its quotes, a truth in words, what is chosen with commas.
+/// A value as text: a string without quotes, a boolean as yes or no, an array of strings with commas.
 fn text_of(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -227,14 +228,14 @@ fn text_of(value: &Value) -> String {
     }
 }
 
-/// Which way through the fields.
+/// The direction through the fields.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Turn {
     Next,
     Before,
 }
 
-/// The arguments of a prompt as the schema of a form: nothing but text.
+/// The arguments of a prompt as a schema with text fields.
 fn arguments(item: &Raw) -> Raw {
     let Ok(prompt) = Prompt::parse(item) else { return Raw::empty_object() };
     let mut properties = serde_json::Map::new();
@@ -249,7 +250,7 @@ fn arguments(item: &Raw) -> Raw {
     Raw::from_value(&schema).unwrap_or_else(|_| Raw::empty_object())
 }
 
-/// What is said of an item above its form.
+/// The facts about an item above its form.
 fn facts(item: &Item) -> Vec<(String, String)> {
     let text = |key| item.raw.get(key).ok().flatten().and_then(|raw| raw.to_text());
     let mut facts = vec![("Server", item.server.clone()), ("Name", item.name.clone())];
@@ -272,7 +273,7 @@ fn member(raw: &Raw, key: &str) -> Raw {
 // === impl Purpose ===
 
 impl Purpose {
-    /// The question that is answered with it.
+    /// The id of the question that the form answers.
     pub(crate) fn question(&self) -> Option<&str> {
         match self {
             Self::Answer { id } | Self::Sampling { id } => Some(id),
@@ -317,7 +318,7 @@ impl FormField {
         }
     }
 
-    /// The words of its choices.
+    /// The labels of the choices.
     pub(crate) fn labels(&self) -> Vec<&str> {
         match self.field.kind {
             FieldKind::Truth => YES_NO.to_vec(),
@@ -329,7 +330,7 @@ impl FormField {
 // === impl FieldInput ===
 
 impl FieldInput {
-    /// Whether the key was one for it, among so many choices.
+    /// Handles a key, with `length` choices; returns whether the field used it.
     fn press(&mut self, key: KeyEvent, length: usize) -> bool {
         match (self, key.code) {
             (Self::Text(typed), _) => return typed.press(key),

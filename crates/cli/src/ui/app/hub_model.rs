@@ -1,6 +1,6 @@
-//! What is known of the hub: the answers of its API, as far as they are shown.
+//! The UI's copy of the hub's state: responses of the admin API, as far as the UI shows them.
 //!
-//! Members that are not known here are skipped, as the API asks of its readers.
+//! Written only by events (`update`), read by `view` and `act`. Unknown members are skipped, as the API requires.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,10 @@ use switchboard_core::problem::EngineProblem;
 use switchboard_core::remote::RemoteServer;
 use switchboard_wire::json::Raw;
 
-/// Calls that are remembered.
+/// The most past calls that are kept.
 pub(crate) const MAX_CALLS_KEPT: usize = 2_000;
 
-/// Everything that is known. Only events write it.
+/// The state of the hub. Only events write it.
 #[derive(Debug, Default)]
 pub(crate) struct HubModel {
     pub(crate) link: LinkState,
@@ -27,29 +27,29 @@ pub(crate) struct HubModel {
     pub(crate) tools: Vec<Item>,
     pub(crate) prompts: Vec<Item>,
     pub(crate) resources: Vec<Item>,
-    /// In the order in which they were asked.
+    /// Questions, oldest first.
     pub(crate) questions: Vec<WaitingQuestion>,
-    /// What was answered for longer than a session.
+    /// Answers that are remembered beyond a session.
     pub(crate) answers: Vec<LastingAnswer>,
-    /// The newest first.
+    /// Past calls, newest first.
     pub(crate) calls: Vec<PastCall>,
-    /// The processes of the server that is looked at.
+    /// The processes of the server in the open window.
     pub(crate) processes: Option<(String, Vec<Process>)>,
 }
 
-/// How the connection to the hub is.
+/// The state of the link to the hub.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum LinkState {
     #[default]
     Opening,
     Open,
-    /// It is gone, and looked for.
+    /// The hub is gone, and the link looks for one.
     Lost {
         why: String,
     },
 }
 
-/// The hub itself.
+/// The hub's status.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct HubSummary {
@@ -66,7 +66,7 @@ pub(crate) struct HubSummary {
 pub(crate) struct Client {
     pub(crate) session: String,
     pub(crate) name: String,
-    /// How often it has called which server.
+    /// The number of calls to each server.
     pub(crate) servers: BTreeMap<String, u64>,
 }
 
@@ -78,22 +78,22 @@ pub(crate) struct Process {
     pub(crate) parent: Option<u32>,
     #[serde(default)]
     pub(crate) name: String,
-    /// What it keeps in memory, in bytes.
+    /// Resident memory in bytes.
     #[serde(default)]
     pub(crate) resident: u64,
 }
 
-/// A call of the past.
+/// A past call.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct PastCall {
-    /// Names what it said, where the hub still has that.
+    /// The id under which the hub still has parameters and result, if it does.
     #[serde(default)]
     pub(crate) id: Option<String>,
     #[serde(flatten)]
     pub(crate) line: AuditCallLine,
 }
 
-/// Something that awaits approval.
+/// An item that awaits approval.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct ApprovalCase {
     pub(crate) kind: String,
@@ -105,7 +105,7 @@ pub(crate) struct ApprovalCase {
     pub(crate) digest: String,
 }
 
-/// What differs from what was agreed to last.
+/// A field that differs from the approved content.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Change {
     pub(crate) field: String,
@@ -121,29 +121,29 @@ pub(crate) struct Change {
 pub(crate) struct WaitingQuestion {
     pub(crate) id: String,
     pub(crate) server: String,
-    /// Who made the call that waits, where the hub says so.
+    /// The client that made the waiting call, where the hub names it.
     #[serde(default)]
     pub(crate) client: Option<String>,
     pub(crate) about: Value,
 }
 
-/// A tool, a prompt, a resource, or a template of resources.
+/// A tool, prompt, resource or resource template.
 #[derive(Debug, Clone)]
 pub(crate) struct Item {
-    /// Its full name, or its address.
+    /// The full name, or the URI.
     pub(crate) name: String,
     pub(crate) server: String,
     pub(crate) title: String,
     pub(crate) description: String,
     pub(crate) cost: Option<usize>,
     pub(crate) kind: ItemKind,
-    /// As the server lists it.
+    /// The definition as the server sent it.
     pub(crate) raw: Raw,
-    /// What is searched.
+    /// The text to search, in lower case.
     words: String,
 }
 
-/// What an item is.
+/// The kind of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ItemKind {
     Tool,
@@ -152,7 +152,7 @@ pub(crate) enum ItemKind {
     Template,
 }
 
-/// The lists of all servers, ready to be shown.
+/// The items of all servers.
 #[derive(Debug, Default)]
 pub(crate) struct Catalog {
     pub(crate) tools: Vec<Item>,
@@ -160,7 +160,7 @@ pub(crate) struct Catalog {
     pub(crate) resources: Vec<Item>,
 }
 
-/// What went wrong with something that was asked of the hub.
+/// The error of a request to the hub.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RequestFailure {
     pub(crate) title: String,
@@ -182,7 +182,7 @@ impl HubModel {
         self.prompts.iter().find(|prompt| prompt.name == name)
     }
 
-    /// Whether a server says what a value could become.
+    /// Whether a server offers completions.
     pub(crate) fn completes(&self, server: &str) -> bool {
         self.server(server).is_some_and(|server| server.offers.iter().any(|o| o == "completions"))
     }
@@ -203,14 +203,14 @@ impl HubModel {
         }
     }
 
-    /// Keeps a question, once.
+    /// Adds a question, unless it is known.
     pub(crate) fn add_question(&mut self, asked: WaitingQuestion) {
         if self.question(&asked.id).is_none() {
             self.questions.push(asked);
         }
     }
 
-    /// Puts a call on top.
+    /// Adds a call at the front.
     pub(crate) fn add_call(&mut self, call: PastCall) {
         self.calls.insert(0, call);
         self.calls.truncate(MAX_CALLS_KEPT);
@@ -231,13 +231,13 @@ impl Item {
         Self { name, server, title, description, cost, kind, raw, words }
     }
 
-    /// Whether every word of `typed`, in small letters, is in it.
+    /// Whether the item contains every word of `typed`, which is in lower case.
     pub(crate) fn fits(&self, typed: &str) -> bool {
         fits(&self.words, typed)
     }
 }
 
-/// Whether every word of `typed` is somewhere in `words`; both in small letters.
+/// Whether `words` contains every word of `typed`; both are in lower case.
 pub(crate) fn fits(words: &str, typed: &str) -> bool {
     typed.split_whitespace().all(|word| words.contains(word))
 }
@@ -266,7 +266,7 @@ impl RequestFailure {
         Self { title: title.into(), hint: None }
     }
 
-    /// On one line.
+    /// The error on one line.
     pub(crate) fn line(&self) -> String {
         match &self.hint {
             Some(hint) => format!("{} ({hint})", self.title),

@@ -1,17 +1,19 @@
-//! What is chosen of a list, what of it is seen, and what is looked for in it.
+//! The state of a list: selected row, scroll position, search text.
+//!
+//! Used by `Model`, one for each view. It does not hold the rows.
 
 use super::text_line::TextLine;
 
-/// The state of one list. How long it is and how much of it fits is said with each question.
+/// The state of one list. Its length and the visible height are passed with each call.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct List {
     chosen: usize,
     top: usize,
-    /// What is looked for.
+    /// The search text.
     pub(crate) find: TextLine,
 }
 
-/// A way to move.
+/// A movement of the selection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Move {
     Up,
@@ -25,12 +27,12 @@ pub(crate) enum Move {
 // === impl List ===
 
 impl List {
-    /// The row that is chosen, of so many.
+    /// The selected row of a list with `length` rows.
     pub(crate) fn chosen(&self, length: usize) -> usize {
         self.chosen.min(length.saturating_sub(1))
     }
 
-    /// The first row that is seen, where `height` rows fit.
+    /// The first visible row, if `height` rows fit.
     pub(crate) fn top(&self, length: usize, height: usize) -> usize {
         let (chosen, height) = (self.chosen(length), height.max(1));
         let lowest = (chosen + 1).saturating_sub(height);

@@ -1,7 +1,7 @@
-//! The program as a function: what is known, what happened, and so what is to be done.
+//! The state of the UI and its update function, without I/O.
 //!
-//! [`Model::update`] takes an [`Event`] and gives [`Effect`]s. Nothing here reads a key, draws a cell or asks the hub, so
-//! that tests are data.
+//! [`Model::update`] takes an [`Event`] and returns [`Effect`]s. Used by `ui`, which runs the effects, and by `view`,
+//! which draws the model. It reads no key, draws no cell and sends no request, so that tests are data.
 
 mod act;
 mod answer;
@@ -43,25 +43,25 @@ pub(crate) use window::{Entry, Record, Scroll, Window, WindowKind, Writing};
 use super::input::History;
 use hub_model::fits;
 
-/// Everything the screen is made from.
+/// The whole state of the UI.
 #[derive(Debug, Default)]
 pub(crate) struct Model {
     pub(crate) known: HubModel,
     pub(crate) view: View,
     lists: [List; View::ALL.len()],
     pub(crate) typing: Typing,
-    /// The one on top last.
+    /// Open windows, the top one last.
     pub(crate) windows: Vec<Window>,
     pub(crate) notice: Option<Notice>,
     pub(crate) history: History,
     pub(crate) notify: Notify,
     /// Columns and rows of the terminal.
     pub(crate) size: (u16, u16),
-    /// Counts calls.
+    /// The number of the latest call.
     last: u64,
-    /// The call that asks what a value could become, and for which value.
+    /// The ticket of the running completion request, and the value it was sent for.
     completing: Option<(u64, String)>,
-    /// What was filled in last, by the name of the tool.
+    /// The last texts of each tool's form, by tool name.
     filled: HashMap<String, Vec<String>>,
 }
 
@@ -78,26 +78,26 @@ pub(crate) enum View {
     Problems,
 }
 
-/// Where letters go.
+/// The target of typed letters.
 #[derive(Debug, Clone, Default)]
 pub(crate) enum Typing {
-    /// They are commands.
+    /// Letters are commands.
     #[default]
     Nowhere,
-    /// Into what is looked for in the list.
+    /// The search text of the list.
     Find,
-    /// Into the command line.
+    /// The command line.
     Line(TextLine),
 }
 
-/// Something that was said, until the next key.
+/// A message, shown until the next key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Notice {
     Good(String),
     Bad(String),
 }
 
-/// Whether somebody who looks elsewhere is told of questions.
+/// Whether new questions raise a desktop notification.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Notify {
     #[default]
@@ -108,7 +108,7 @@ pub(crate) enum Notify {
 // === impl View ===
 
 impl View {
-    /// In the order of their numbers.
+    /// All views, in the order of their numbers.
     pub(crate) const ALL: [Self; 7] = [
         Self::Servers,
         Self::Tools,
@@ -131,7 +131,7 @@ impl View {
         }
     }
 
-    /// So many further on, around the end.
+    /// The view `steps` further on, wrapping around.
     pub(crate) fn further(self, steps: usize) -> Self {
         Self::ALL[(self as usize + steps) % Self::ALL.len()]
     }
@@ -144,7 +144,7 @@ impl Model {
         Self { history, notify, size, ..Self::default() }
     }
 
-    /// The list of the view that is shown.
+    /// The list of the current view.
     pub(crate) fn list(&self) -> &List {
         &self.lists[self.view as usize]
     }
@@ -153,12 +153,12 @@ impl Model {
         &mut self.lists[self.view as usize]
     }
 
-    /// What is looked for, in small letters.
+    /// The search text, in lower case.
     fn sought(&self) -> String {
         self.list().find.text().to_lowercase()
     }
 
-    /// How many rows the list has, and how many there would be if nothing were looked for.
+    /// The number of rows of the list that match the search, and of all rows.
     pub(crate) fn lengths(&self) -> (usize, usize) {
         let known = &self.known;
         match self.view {
@@ -178,7 +178,7 @@ impl Model {
         }
     }
 
-    /// The servers that fit what is looked for.
+    /// The servers that match the search.
     pub(crate) fn servers(&self) -> Vec<&RemoteServer> {
         let sought = self.sought();
         let fit = |server: &&RemoteServer| {
@@ -189,7 +189,7 @@ impl Model {
         self.known.servers.iter().filter(fit).collect()
     }
 
-    /// The tools, prompts or resources that do.
+    /// The tools, prompts or resources that match the search.
     pub(crate) fn items(&self) -> Vec<&Item> {
         let sought = self.sought();
         let all = match self.view {
@@ -200,7 +200,7 @@ impl Model {
         all.iter().filter(|item| item.fits(&sought)).collect()
     }
 
-    /// The calls that do.
+    /// The past calls that match the search.
     pub(crate) fn calls(&self) -> Vec<&PastCall> {
         let sought = self.sought();
         let fit = |call: &&PastCall| {
@@ -226,7 +226,7 @@ impl Model {
         servers.get(chosen).map(|server| &*server.name)
     }
 
-    /// The remembered answer that is chosen; the queue shows them below the questions.
+    /// The selected remembered answer; the queue shows remembered answers below the questions.
     pub(crate) fn chosen_answer(&self) -> Option<&LastingAnswer> {
         let chosen = self.list().chosen(self.lengths().0);
         let row = chosen.checked_sub(self.known.questions.len())?;
@@ -253,7 +253,7 @@ impl Model {
         self.notice = Some(Notice::Good(text.into()));
     }
 
-    /// Says what went wrong.
+    /// Shows an error message.
     pub(crate) fn complain(&mut self, text: impl Into<String>) {
         self.notice = Some(Notice::Bad(text.into()));
     }

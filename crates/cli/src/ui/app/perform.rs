@@ -1,4 +1,6 @@
-//! What a person does.
+//! Carries out the actions of the person: changes the model, and returns requests as effects.
+//!
+//! Used by `update` and `input::line`. Which actions are available is decided in `act`.
 
 use serde_json::{Value, json};
 use switchboard_hub::admin::client::escaped;
@@ -14,11 +16,11 @@ use super::{
 use crate::ui::input::{self, words};
 use crate::ui::view;
 
-/// Tools whose last arguments are remembered.
+/// The most tools with remembered arguments.
 const MAX_REMEMBERED_ARGUMENTS: usize = 200;
 
 impl Model {
-    /// Does it.
+    /// Carries out an action.
     pub(crate) fn perform(&mut self, act: Act) -> Vec<Effect> {
         match act {
             Act::Quit => return vec![Effect::Quit],
@@ -71,7 +73,7 @@ impl Model {
         }
     }
 
-    /// Leaves what is being typed, else the window, else what is looked for.
+    /// Leaves the command line, else closes the window, else ends the search.
     fn leave(&mut self) -> Vec<Effect> {
         match (&self.typing, self.windows.is_empty()) {
             (Typing::Line(_), _) => self.typing = Typing::Nowhere,
@@ -122,7 +124,7 @@ impl Model {
         self.look_at_processes().into_iter().chain(said).collect()
     }
 
-    /// What the server that is looked at runs.
+    /// Fetches the processes of the server in the top window.
     pub(super) fn look_at_processes(&self) -> Vec<Effect> {
         let Some(Window { kind: WindowKind::Server { name }, .. }) = self.windows.last() else {
             return Vec::new();
@@ -132,7 +134,7 @@ impl Model {
         vec![Effect::Ask(Request { wish, method: Method::Get, path, body: None })]
     }
 
-    /// What the call that is looked at said, where the hub still has it.
+    /// Fetches parameters and result of the call in the top window, if the hub still has them.
     fn look_at_call(&self) -> Option<Effect> {
         let Some(Window { kind: WindowKind::Record(record), .. }) = self.windows.last() else {
             return None;
@@ -147,7 +149,7 @@ impl Model {
         }))
     }
 
-    /// A form for an item, with what was filled in last.
+    /// The form of an item, with the texts of its last use.
     fn form_of(&self, item: &Item) -> Form {
         let mut form = Form::of(item);
         if let Some(filled) = self.filled.get(&item.name) {
@@ -157,8 +159,8 @@ impl Model {
         form
     }
 
-    /// Opens the form of a call of the past, with what it was called with: as the hub still knows it, else as it was
-    /// filled in here.
+    /// Opens the form of a past call with its arguments: from the hub if it still has them, else from the form's last
+    /// use.
     fn repeat(&mut self) {
         let (call, said) = match self.windows.last().map(|window| &window.kind) {
             Some(WindowKind::Record(record)) => (Some(&record.call), record.said.as_ref()),
@@ -183,7 +185,7 @@ impl Model {
         self.windows.push(Window::new(WindowKind::Form(Box::new(form))));
     }
 
-    /// Does what the form or the entry on top is for.
+    /// Submits the form or saves the entry of the top window.
     fn submit(&mut self) -> Vec<Effect> {
         match self.windows.last_mut().map(|window| &mut window.kind) {
             Some(WindowKind::Entry(entry)) => {
@@ -262,7 +264,7 @@ impl Model {
         vec![Effect::Cancel { ticket: calling.ticket }]
     }
 
-    /// Has the server of the form say what the field could become, one question at a time.
+    /// Asks the server for completions of the focused field, one request at a time.
     pub(super) fn complete(&mut self) -> Vec<Effect> {
         if self.completing.is_some() {
             return Vec::new();
@@ -315,7 +317,7 @@ impl Model {
         vec![Effect::Ask(Request { wish, method, path, body: None })]
     }
 
-    /// A line was typed, and is done.
+    /// Runs a command line.
     pub(crate) fn run(&mut self, line: &str) -> Vec<Effect> {
         match input::read(line, &self.known) {
             Ok(command) => self.obey(command),
@@ -346,7 +348,7 @@ impl Model {
         }
     }
 
-    /// Opens a form and does what it is for, unless something is missing.
+    /// Opens a form and submits it, unless a required value is missing.
     fn place(&mut self, mut form: Form) -> Vec<Effect> {
         let missing = form.value().err();
         form.focus = missing.as_ref().map_or(form.blanks.len(), |(field, _)| *field);
@@ -355,7 +357,7 @@ impl Model {
     }
 }
 
-/// The form a server is added with.
+/// The form to add a server.
 fn adding() -> Form {
     let schema = json!({
         "required": ["what", "scope"],
@@ -380,7 +382,7 @@ fn adding() -> Form {
     Form::new("Add a server", Purpose::Add, &schema)
 }
 
-/// What was typed into it: JSON, an address, or a command and its arguments.
+/// The request to add a server from the form: JSON, a URL, or a command with arguments.
 fn add(filled: &Value) -> Effect {
     let text =
         |key: &str| filled.get(key).and_then(Value::as_str).unwrap_or_default().trim().to_owned();

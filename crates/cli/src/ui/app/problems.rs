@@ -1,27 +1,29 @@
-//! Everything that is wrong, in one list.
+//! The rows of the Problems view: failed servers, items that await approval, problems of the engine.
+//!
+//! Used by `act`, `perform` and `view::problems`. It does not find problems itself (`core` and `config` do).
 
 use switchboard_core::problem::EngineProblem;
 use switchboard_core::remote::RemoteServer;
 
 use super::hub_model::{ApprovalCase, HubModel};
 
-/// States in which a server wants somebody.
+/// States in which a server needs attention.
 const PROBLEM_STATES: [&str; 5] =
     ["failed", "needs-auth", "invalid", "blocked", "awaiting-approval"];
 
-/// Why something that a project brought along does not count.
+/// The reason for an item without approval.
 const UNAPPROVED_TEXT: &str = "the project brought it along, and nobody has agreed yet";
 
-/// One thing that is wrong.
+/// One problem.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ProblemRow<'a> {
     Server(&'a RemoteServer),
-    /// Something that awaits approval and is no server.
+    /// An item other than a server that awaits approval.
     Approval(&'a ApprovalCase),
     Problem(&'a EngineProblem),
 }
 
-/// All of it, the worst first.
+/// All problems, most severe first.
 pub(crate) fn troubles(known: &HubModel) -> Vec<ProblemRow<'_>> {
     let servers = known.servers.iter().filter(|server| PROBLEM_STATES.contains(&&*server.state));
     let approvals = known.approvals.iter().filter(|case| case.kind != "server");
@@ -35,7 +37,7 @@ pub(crate) fn troubles(known: &HubModel) -> Vec<ProblemRow<'_>> {
 // === impl ProblemRow ===
 
 impl ProblemRow<'_> {
-    /// What is wrong, in a few words.
+    /// The problem in a few words.
     pub(crate) fn title(&self) -> String {
         match self {
             Self::Server(server) => {
@@ -53,7 +55,7 @@ impl ProblemRow<'_> {
         }
     }
 
-    /// Why, and what to do.
+    /// The cause, and the next step.
     pub(crate) fn why(&self) -> String {
         match self {
             Self::Server(server) => match (&server.why, &server.error) {

@@ -1,4 +1,6 @@
-//! What is done with a server.
+//! Actions on one server: enable, reconnect, sign in, edit, remove.
+//!
+//! Used by `perform` and `update`. The hub does the work, through the admin API.
 
 use serde_json::{Value, json};
 use switchboard_hub::admin::client::escaped;
@@ -62,7 +64,7 @@ impl Model {
         }
     }
 
-    /// The hub says where somebody signs in; the server's state says when they have.
+    /// Opens a window with the sign-in page; the server's state shows when the sign-in is complete.
     pub(super) fn shown_where(&mut self, server: &str, told: &Value) {
         let page = told.get("url").and_then(Value::as_str).and_then(crate::ask::page);
         match page {
@@ -75,7 +77,7 @@ impl Model {
         }
     }
 
-    /// Somebody signed out, or nobody was in; tokens that may still be good are told of.
+    /// Shows the outcome of a sign-out, with a warning if tokens may still be valid.
     pub(super) fn signed_out(&mut self, server: &str, told: &Value) {
         let was_in = told.get("signedOut").and_then(Value::as_bool).unwrap_or_default();
         match told.get("problem").and_then(Value::as_str) {
@@ -85,7 +87,7 @@ impl Model {
         }
     }
 
-    /// Opens the page that the window on top shows.
+    /// Opens the page of the top window.
     pub(super) fn visit(&mut self) -> Vec<Effect> {
         match self.windows.last().map(|window| &window.kind) {
             Some(WindowKind::SignIn { page, .. }) => vec![Effect::Open(page.clone())],
@@ -93,14 +95,14 @@ impl Model {
         }
     }
 
-    /// It was said that the server is to be removed.
+    /// Removes the server after the person has confirmed it.
     pub(super) fn remove(&mut self) -> Vec<Effect> {
         let Some(WindowKind::Remove { server, scope, .. }) =
             self.windows.pop().map(|window| window.kind)
         else {
             return Vec::new();
         };
-        // What there was to see of it goes with it.
+        // Close the windows of the removed server.
         self.windows.retain(
             |window| !matches!(&window.kind, WindowKind::Server { name } if *name == server),
         );
@@ -110,7 +112,7 @@ impl Model {
     }
 }
 
-/// A server's entry is written; the hub checks it.
+/// The request to write a server's entry; the hub validates it.
 pub(super) fn save(server: &str, scope: &str, entry: &Value) -> Effect {
     let path = format!("servers/{}?scope={}", escaped(server), escaped(scope));
     let wish = RequestIntent::Save { server: server.to_owned() };

@@ -1,4 +1,4 @@
-//! Keys, and what is done about them.
+//! Tests of the model: key presses in, effects and state out.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::ui::fixture::{model, press};
 
 const SIZE: (u16, u16) = (80, 24);
 
-/// Effects in few words.
+/// Effects as short texts.
 fn said(effects: &[Effect]) -> Vec<String> {
     let said = effects.iter().map(|effect| match effect {
         Effect::Ask(Request { method, path, body, .. }) => {
@@ -156,7 +156,7 @@ fn lines_become_requests() {
         ("@ \"nowhere:x\" Enter", &[]),
         ("/ \"mc\" Esc", &[]),
         (": \"quit\" Enter", &["Quit"]),
-        // The line before comes back.
+        // The previous line comes back.
         (
             "/ \"mcp reconnect docs\" Enter : Up Enter",
             &["Post servers/docs/reconnect", "Post servers/docs/reconnect"],
@@ -190,7 +190,7 @@ fn values_are_completed_one_question_at_a_time() {
     let effects = press(&mut model, "3 Enter \"A\"");
     let [Effect::Call { ticket, body, .. }] = &effects[..] else { panic!("{effects:?}") };
     assert_eq!(body["params"]["argument"], json!({ "name": "to", "value": "A" }));
-    // The next letter waits for the answer, and is asked for then.
+    // The next letter waits for the response, and is sent after it.
     assert_eq!(press(&mut model, "d"), []);
     let result = json!({ "completion": { "values": ["Ada", "Alan"] } });
     let news = CallUpdate::Done { result: result.clone(), note: None };
@@ -203,7 +203,7 @@ fn values_are_completed_one_question_at_a_time() {
     press(&mut model, "^N ^N");
     let Some(Window { kind: WindowKind::Form(form), .. }) = model.window() else { panic!() };
     assert_eq!(form.texts(), ["Alan", ""]);
-    // What is known by then is told.
+    // The other fields go with the request as context.
     let effects = press(&mut model, "Tab \"B\"");
     let [.., Effect::Call { body, .. }] = &effects[..] else { panic!("{effects:?}") };
     assert_eq!(body["params"]["argument"], json!({ "name": "tone", "value": "B" }));
@@ -221,13 +221,13 @@ fn questions_come_and_go() {
     assert_eq!(model.update(Event::Question(asked.clone())), []);
     assert_eq!(model.update(Event::Question(asked.clone())), []);
     assert_eq!(model.known.questions.len(), 4);
-    // Somebody else answers the one that is open.
+    // Another client answers the question that is open.
     press(&mut model, "5 Down Down Down Enter");
     assert!(model.window().is_some());
     model.update(Event::Answered { id: "q9".to_owned() });
     assert!(model.window().is_none());
     assert_eq!(model.known.questions.len(), 3);
-    // Whoever wants to be told is told.
+    // With notifications on, a new question raises one.
     model.notify = Notify::Desktop;
     let told = [Effect::Notify("Switchboard: kiosk asks".to_owned())];
     assert_eq!(model.update(Event::Question(asked)), told);
@@ -248,7 +248,7 @@ fn a_question_of_our_own_call_is_put_at_once() {
     let effects = press(&mut model, "\"Ada\" ^S");
     let answer = r#"Post /questions/c1 {"action":"accept","content":{"name":"Ada"}}"#;
     assert_eq!(said(&effects), [answer]);
-    // The call goes on below.
+    // The call goes on in the window below.
     model
         .update(Event::Call { ticket, news: CallUpdate::Done { result: Value::Null, note: None } });
     let Some(Window { kind: WindowKind::Form(form), .. }) = model.window() else { panic!() };

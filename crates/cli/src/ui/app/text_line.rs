@@ -1,19 +1,21 @@
-//! A line of text while it is typed, and a text of several lines.
+//! Editable text with a cursor: one line, and several lines.
+//!
+//! Used by forms, the command line, searches and the entry editor. It does not draw.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use switchboard_wire::sanitize;
 
-/// The longest line that can be typed or pasted: an entry that was copied from somewhere.
+/// The longest line that can be typed or pasted, enough for a pasted entry.
 const MAX_LINE_BYTES: usize = 64 << 10;
 
-/// One line, and where the next letter goes.
+/// One line with a cursor.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct TextLine {
     letters: Vec<char>,
     at: usize,
 }
 
-/// Several lines.
+/// Several lines with a cursor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TextArea {
     lines: Vec<TextLine>,
@@ -33,7 +35,7 @@ impl TextLine {
         self.letters.iter().collect()
     }
 
-    /// What stands before the cursor.
+    /// The text before the cursor.
     pub(crate) fn before(&self) -> String {
         self.letters[..self.at].iter().collect()
     }
@@ -42,7 +44,7 @@ impl TextLine {
         self.letters.is_empty()
     }
 
-    /// Puts text where the cursor is, on the one line that there is.
+    /// Inserts text at the cursor; line breaks become spaces.
     pub(crate) fn paste(&mut self, text: &str) {
         let line = text.replace(['\r', '\n', '\t'], " ");
         for letter in sanitize::sanitize_line(&line).chars() {
@@ -57,7 +59,7 @@ impl TextLine {
         }
     }
 
-    /// Whether the key was one for typing.
+    /// Handles an editing key; returns whether it was one.
     pub(crate) fn press(&mut self, key: KeyEvent) -> bool {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
@@ -96,7 +98,7 @@ impl TextLine {
     }
 }
 
-// === impl Area ===
+// === impl TextArea ===
 
 impl TextArea {
     pub(crate) fn new(text: &str) -> Self {
@@ -118,7 +120,7 @@ impl TextArea {
         &self.lines
     }
 
-    /// The line of the cursor.
+    /// The index of the line with the cursor.
     pub(crate) fn line(&self) -> usize {
         self.line
     }
@@ -132,7 +134,7 @@ impl TextArea {
         }
     }
 
-    /// Whether the key was one for typing.
+    /// Handles an editing key; returns whether it was one.
     pub(crate) fn press(&mut self, key: KeyEvent) -> bool {
         let line = &self.lines[self.line];
         match key.code {
@@ -165,7 +167,7 @@ impl TextArea {
         self.lines.insert(self.line, TextLine { letters: rest, at: 0 });
     }
 
-    /// Makes one line of this and the next.
+    /// Joins line `first` with the next one.
     fn join(&mut self, first: usize) {
         let second = self.lines.remove(first + 1);
         let line = &mut self.lines[first];

@@ -1,4 +1,6 @@
-//! A call of ours, from its first word to its last.
+//! A call that a form has started, and the request bodies for calls and completions.
+//!
+//! Used by `form`, `perform` and `update`. The call itself runs in `link`.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +10,7 @@ use super::event::CallUpdate;
 use super::form::{Form, Purpose};
 use super::hub_model::RequestFailure;
 
-/// One call.
+/// A call of this UI.
 #[derive(Debug)]
 pub(crate) struct TrackedCall {
     pub(crate) ticket: u64,
@@ -16,10 +18,10 @@ pub(crate) struct TrackedCall {
     began: Instant,
 }
 
-/// How far it is.
+/// The state of a call.
 #[derive(Debug)]
 pub(crate) enum CallState {
-    /// Nothing, or the parameters of the latest progress.
+    /// Running, with the parameters of the latest progress.
     Underway {
         progress: Option<Value>,
     },
@@ -43,7 +45,7 @@ impl TrackedCall {
         matches!(self.state, CallState::Underway { .. })
     }
 
-    /// What is heard of it; once it is over nothing more counts.
+    /// Applies an update; ignored once the call has ended.
     pub(crate) fn apply_update(&mut self, news: CallUpdate) {
         if !self.is_underway() {
             return;
@@ -54,13 +56,13 @@ impl TrackedCall {
                 CallState::Done { result, note, took: self.began.elapsed() }
             }
             CallUpdate::Failed(wrong) => CallState::Failed(wrong),
-            // It is put to a person in a window of its own.
+            // A question has a window of its own.
             CallUpdate::Question(_) => return,
         };
     }
 }
 
-/// What is asked of the hub for a form; nothing where the form is no call.
+/// The request body for a form; `None` if its purpose is no call.
 pub(crate) fn body(purpose: &Purpose, value: &Value) -> Option<Value> {
     match purpose {
         Purpose::Tool { name } => Some(tool(name, value)),
@@ -74,14 +76,15 @@ pub(crate) fn body(purpose: &Purpose, value: &Value) -> Option<Value> {
     }
 }
 
-/// A tool is called.
+/// The request body for a tool call.
 pub(crate) fn tool(name: &str, arguments: &Value) -> Value {
     json!({
         "method": "tools/call", "params": { "name": name, "arguments": arguments }, "progress": true,
     })
 }
 
-/// What a value could become is asked, and with it what the others are; nothing where nobody can be asked.
+/// The request body for completions of the focused field, with the other fields as context; `None` for forms without
+/// completions.
 pub(crate) fn completion(form: &Form) -> Option<Value> {
     let key = &form.blanks.get(form.focus)?.field.key;
     let value = form.texts().swap_remove(form.focus);
@@ -90,7 +93,7 @@ pub(crate) fn completion(form: &Form) -> Option<Value> {
             let argument = json!({ "name": key, "value": value });
             (json!({ "type": "ref/prompt", "name": name }), server, argument)
         }
-        // It is one line, and a variable of it is asked for at a time.
+        // The form has one field with the whole URI; its variables are completed one at a time.
         Purpose::Resource { server, template: Some(template) } => {
             let (name, value) = variable(template, &value)?;
             let argument = json!({ "name": name, "value": value });
@@ -106,21 +109,21 @@ pub(crate) fn completion(form: &Form) -> Option<Value> {
     Some(json!({ "method": "completion/complete", "params": params, "server": server }))
 }
 
-/// What stands in the other fields.
+/// The values of the other fields.
 fn known(form: &Form) -> Map<String, Value> {
     let all = form.blanks.iter().zip(form.texts()).enumerate();
     let others = all.filter(|(number, (_, text))| *number != form.focus && !text.is_empty());
     others.map(|(_, (blank, text))| (blank.field.key.clone(), text.into())).collect()
 }
 
-/// The variable of a template that is being typed, and what of it is there: the first one whose place is not passed.
+/// The first variable of a template that is not complete yet, and its typed value.
 fn variable<'t>(template: &'t str, typed: &'t str) -> Option<(&'t str, &'t str)> {
     let (before, rest) = template.split_once('{')?;
     let (name, after) = rest.split_once('}')?;
     let value = typed.strip_prefix(before)?;
     let name = name.trim_start_matches(['+', '#', '.', '/', ';', '?', '&']).trim_end_matches('*');
     let is_passed = !after.is_empty() && value.contains(after.split('{').next().unwrap_or(after));
-    // What still stands in braces was not typed yet.
+    // A value that still starts with a brace was not typed yet.
     let value = if value.starts_with('{') { "" } else { value };
     (!is_passed || value.is_empty()).then_some((name, value))
 }

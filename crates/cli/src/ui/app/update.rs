@@ -1,4 +1,6 @@
-//! What happened changes what is known, and what is shown of it.
+//! `Model::update`: applies events to the model, and returns effects.
+//!
+//! Used by the main loop in `ui`. Actions of the person are in `perform`.
 
 use crossterm::event::{
     KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
@@ -14,11 +16,11 @@ use super::{
 use crate::ui::input::{self, Press};
 use crate::ui::view::{self, Spot};
 
-/// Rows that one turn of the wheel goes.
+/// The rows that one turn of the mouse wheel scrolls.
 const WHEEL_ROWS: usize = 3;
 
 impl Model {
-    /// Takes something that happened; gives what is to be done about it.
+    /// Applies an event to the model; returns the effects to run.
     pub(crate) fn update(&mut self, event: Event) -> Vec<Effect> {
         match event {
             Event::Key(key) if key.kind == KeyEventKind::Release => {}
@@ -34,7 +36,7 @@ impl Model {
                 self.known.resources = catalog.resources;
             }
             Event::Questions(questions) => {
-                // Those of our own calls are not in the hub's queue, and stay.
+                // Questions of our own calls are not in the hub's queue, so they stay.
                 self.known.questions.retain(WaitingQuestion::is_ours);
                 for asked in questions {
                     self.known.add_question(asked);
@@ -80,7 +82,7 @@ impl Model {
         }
     }
 
-    /// A question no longer waits. Whoever is about to answer it is told.
+    /// Removes an answered question, and closes its window with a message.
     fn answered(&mut self, id: &str) {
         self.known.questions.retain(|asked| asked.id != id);
         let before = self.windows.len();
@@ -116,12 +118,12 @@ impl Model {
         Vec::new()
     }
 
-    /// What a server says a value could become. Whoever has typed on meanwhile has it asked again.
+    /// Takes the completions of a server. If the person has typed on meanwhile, asks again.
     fn offered(&mut self, news: &CallUpdate) -> Vec<Effect> {
         let result = match news {
             CallUpdate::Done { result, .. } => result,
             CallUpdate::Failed(_) => {
-                // Nobody asked for this, so nobody is told.
+                // The person did not ask for completions, so a failure is not shown.
                 self.completing = None;
                 return Vec::new();
             }
@@ -165,14 +167,14 @@ impl Model {
                 self.known.processes = Some((server.clone(), processes));
             }
             (RequestIntent::Said { id }, Ok(told)) => self.said(id, &told),
-            // What is not there is not shown: a server that is elsewhere, a call that was long ago.
+            // Remote servers have no processes and old calls are no longer kept, so these failures are not shown.
             (RequestIntent::Processes { .. } | RequestIntent::Said { .. }, Err(_))
             | (RequestIntent::Answer { .. }, Ok(_)) => {}
             (_, Err(wrong)) => self.complain(wrong.line()),
         }
     }
 
-    /// What a call of the past said is shown where it is looked at.
+    /// Puts parameters and result of a past call into its window.
     fn said(&mut self, id: &str, told: &Value) {
         for window in &mut self.windows {
             if let WindowKind::Record(record) = &mut window.kind
@@ -183,7 +185,7 @@ impl Model {
         }
     }
 
-    /// The hub does not take what was written: it is said beside it.
+    /// Shows the hub's refusal beside the entry or form.
     fn refused(&mut self, wrong: &RequestFailure) {
         match self.windows.last_mut().map(|window| &mut window.kind) {
             Some(WindowKind::Entry(entry)) => entry.problem = Some(wrong.line()),
@@ -218,7 +220,8 @@ impl Model {
     }
 
     fn pressed(&mut self, mut key: KeyEvent) -> Vec<Effect> {
-        // A terminal that is slow, or quick fingers, make one of Esc and the key after it. Alt has no other meaning here.
+        // A slow terminal or quick fingers turn Esc and the next key into Alt and that key. Alt has no other meaning
+        // here.
         if key.modifiers.contains(KeyModifiers::ALT) {
             key.modifiers.remove(KeyModifiers::ALT);
             let mut effects = self.pressed(KeyEvent::from(KeyCode::Esc));
@@ -233,7 +236,7 @@ impl Model {
         }
     }
 
-    /// A key that is text, or moves in it.
+    /// Handles a key that edits text.
     fn typed(&mut self, key: KeyEvent) -> Vec<Effect> {
         match &mut self.typing {
             Typing::Line(_) => return self.press_line(key),
@@ -303,7 +306,7 @@ impl Model {
         (0..WHEEL_ROWS).flat_map(|_| self.perform(Act::Go(step))).collect()
     }
 
-    /// Leaves everything that lies over the view.
+    /// Shows a view and closes all windows.
     pub(super) fn turn(&mut self, view: View) -> Vec<Effect> {
         let mut effects = Vec::new();
         while !self.windows.is_empty() {
@@ -314,7 +317,7 @@ impl Model {
         effects
     }
 
-    /// Closes the window on top, and ends what it stands for.
+    /// Closes the top window, and ends its call or log.
     pub(super) fn close(&mut self) -> Vec<Effect> {
         match self.windows.pop().map(|window| window.kind) {
             Some(WindowKind::Log { .. }) => vec![Effect::Unfollow],
@@ -330,7 +333,7 @@ impl Model {
     }
 }
 
-/// The name of a server that was added, and whether it is disabled by a switch from before.
+/// The name of an added server, with a note if settings disable it.
 fn added_name(added: &Value) -> Option<String> {
     let name = added["name"].as_str()?;
     match added["state"].as_str() {

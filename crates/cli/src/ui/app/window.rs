@@ -1,4 +1,6 @@
-//! What lies over a view: one thing, looked at closely.
+//! Windows over a view: server, log, form, entry, question, review and others.
+//!
+//! Used by `Model`, which keeps a stack of windows; `view` draws the top one.
 
 use std::collections::VecDeque;
 
@@ -8,7 +10,7 @@ use super::form::Form;
 use super::hub_model::PastCall;
 use super::text_line::TextArea;
 
-/// Lines of a log that are kept.
+/// The most lines of a log that are kept.
 const MAX_LOG_LINES: usize = 2_000;
 
 /// One window.
@@ -18,7 +20,7 @@ pub(crate) struct Window {
     pub(crate) scroll: Scroll,
 }
 
-/// What it shows.
+/// The content of a window.
 #[derive(Debug)]
 pub(crate) enum WindowKind {
     Help,
@@ -29,22 +31,22 @@ pub(crate) enum WindowKind {
         server: String,
         lines: VecDeque<String>,
     },
-    /// Something that awaits approval.
+    /// An item that awaits approval.
     Review {
         name: String,
     },
-    /// One call of the past, and what it said, where that is known.
+    /// A past call, with parameters and result if they are known.
     Record(Box<Record>),
-    /// A permission or a page, to be said yes or no to.
+    /// A permission question or a page to visit.
     Question {
         id: String,
     },
-    /// The page to sign in at.
+    /// The sign-in page of a server.
     SignIn {
         server: String,
         page: String,
     },
-    /// Whether a server is to be removed.
+    /// The confirmation to remove a server.
     Remove {
         server: String,
         scope: String,
@@ -54,7 +56,7 @@ pub(crate) enum WindowKind {
     Entry(Box<Entry>),
 }
 
-/// A call of the past.
+/// A past call.
 #[derive(Debug)]
 pub(crate) struct Record {
     pub(crate) call: PastCall,
@@ -62,7 +64,7 @@ pub(crate) struct Record {
     pub(crate) said: Option<Value>,
 }
 
-/// A server's entry while it is changed.
+/// A server's entry in the editor.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) server: String,
@@ -77,20 +79,20 @@ pub(crate) struct Entry {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Writing {
     Allowed,
-    /// Its file is not ours to write.
+    /// The file of the entry cannot be written.
     Forbidden,
 }
 
-/// What of a window is seen.
+/// The scroll position of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scroll {
     /// From this line on.
     At(usize),
-    /// Its end.
+    /// At the end.
     End,
-    /// Whatever is being filled in.
+    /// At the focused field.
     Focus,
-    /// What came of a call.
+    /// At the result of the call.
     Outcome,
 }
 
@@ -107,14 +109,14 @@ impl Window {
     }
 }
 
-// === impl Kind ===
+// === impl WindowKind ===
 
 impl WindowKind {
     pub(crate) fn log(server: &str) -> Self {
         Self::Log { server: server.to_owned(), lines: VecDeque::new() }
     }
 
-    /// Whether it is about that question.
+    /// Whether the window is for the question with this id.
     pub(crate) fn asks(&self, id: &str) -> bool {
         match self {
             Self::Question { id: of } => of == id,
@@ -124,7 +126,7 @@ impl WindowKind {
     }
 }
 
-/// Adds to a log, which does not grow without end.
+/// Appends lines to a log, and drops the oldest beyond the limit.
 pub(crate) fn extend(lines: &mut VecDeque<String>, more: Vec<String>) {
     lines.extend(more);
     let spare = lines.len().saturating_sub(MAX_LOG_LINES);
@@ -134,7 +136,7 @@ pub(crate) fn extend(lines: &mut VecDeque<String>, more: Vec<String>) {
 // === impl Entry ===
 
 impl Entry {
-    /// From what the hub tells of it.
+    /// From the hub's response to `GET /servers/{name}`.
     pub(crate) fn new(server: &str, told: &Value) -> Self {
         let text = |pointer| told.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
         let entry = told.get("entry").cloned().unwrap_or_default();

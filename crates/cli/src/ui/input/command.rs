@@ -1,15 +1,17 @@
-//! The command line: `/mcp`, `/mcp__server__prompt`, `@server:uri`.
+//! The UI's command line: `/mcp`, `/mcp__server__prompt`, `@server:uri`, and its completion.
+//!
+//! Used by `input::line` and `app::perform`. It does not run commands.
 
 use switchboard_core::catalog::mention;
 
 use super::words;
 use crate::ui::app::{Act, HubModel, ServerAct, View};
 
-/// What a line asks for.
+/// A parsed command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Command {
     Act(Act),
-    /// Something is done with servers, and the view of servers shows it.
+    /// Actions on servers, shown in the Servers view.
     Servers(Vec<(ServerAct, String)>),
     Prompt {
         name: String,
@@ -21,12 +23,12 @@ pub(crate) enum Command {
     },
 }
 
-/// What can follow `/mcp`.
+/// The verbs after `/mcp`.
 const VERBS: [&str; 3] = ["enable", "disable", "reconnect"];
-/// What needs no `/mcp`.
+/// The commands without arguments.
 const PLAIN: [&str; 3] = ["/help", "/mcp", "/quit"];
 
-/// Reads a line, or says why it cannot be.
+/// Parses a line, or says why it is not valid.
 pub(crate) fn read(line: &str, known: &HubModel) -> Result<Command, String> {
     let line = line.trim();
     if line.starts_with('@') {
@@ -65,7 +67,7 @@ fn mentioned(line: &str, known: &HubModel) -> Result<Command, String> {
     }
 }
 
-/// Every server that is not that way already.
+/// The action for every server that is not in that state already.
 fn all(act: ServerAct, known: &HubModel) -> Command {
     let is_meant = |state: &str| (state == "disabled") == (act == ServerAct::Enable);
     let meant = known.servers.iter().filter(|server| is_meant(&server.state));
@@ -79,7 +81,7 @@ fn one(act: ServerAct, name: &str, known: &HubModel) -> Result<Command, String> 
     }
 }
 
-/// Every way to go on with what stands before the cursor, as whole lines.
+/// All completions of the text before the cursor, as whole lines.
 pub(crate) fn complete(line: &str, known: &HubModel) -> Vec<String> {
     let names: Vec<_> = known.servers.iter().map(|server| &*server.name).collect();
     if line.starts_with('@') {
@@ -110,7 +112,7 @@ pub(crate) fn complete(line: &str, known: &HubModel) -> Vec<String> {
     }
 }
 
-/// A name as it is typed as one word.
+/// A name quoted as one word.
 fn quoted(name: &str) -> String {
     match words(name).as_slice() {
         [only] if only == name => name.to_owned(),

@@ -1,13 +1,15 @@
-//! The lines that were typed, from the oldest to the newest.
+//! The history of command lines, in memory and in a file in user state.
+//!
+//! Used by `input::line` and `ui`. It does not hold tool arguments.
 
-/// The most that are kept.
+/// The most lines that are kept.
 const MAX_HISTORY_LINES: usize = 500;
 
-/// What was typed, and where in it somebody looks.
+/// The lines, and the position in them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct History {
     lines: Vec<String>,
-    /// How far back; nothing while a new line is typed.
+    /// How many lines back; zero while a new line is typed.
     back: usize,
 }
 
@@ -26,7 +28,7 @@ impl History {
         history
     }
 
-    /// Remembers a line. The same one twice is one.
+    /// Adds a line, unless it equals the latest.
     pub(crate) fn push(&mut self, line: &str) {
         self.back = 0;
         if line.is_empty() || self.lines.last().is_some_and(|last| last == line) {
@@ -37,13 +39,13 @@ impl History {
         self.lines.drain(..spare);
     }
 
-    /// The line before the one that is shown.
+    /// The line before the shown one.
     pub(crate) fn older(&mut self) -> Option<&str> {
         self.back = (self.back + 1).min(self.lines.len());
         self.shown()
     }
 
-    /// The line after it; an empty one after the last.
+    /// The line after the shown one; an empty line after the last.
     pub(crate) fn newer(&mut self) -> &str {
         self.back = self.back.saturating_sub(1);
         self.shown().unwrap_or_default()
@@ -58,18 +60,18 @@ impl History {
 // === impl HistoryFile ===
 
 impl HistoryFile {
-    /// In the state folder.
+    /// The history file in the state folder.
     pub(crate) fn in_folder(folder: &std::path::Path) -> Self {
         Self(folder.join("ui-history"))
     }
 
-    /// What is there. A history that cannot be read is an empty one: nothing depends on it.
+    /// Reads the lines. A file that cannot be read counts as empty: nothing depends on it.
     pub(crate) fn read(&self) -> Vec<String> {
         let text = std::fs::read_to_string(&self.0).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
     }
 
-    /// Adds a line, and forgets the oldest. Two programs that write at once lose a line, never the file.
+    /// Adds a line, and drops the oldest. Two programs that write at once may lose a line, never the file.
     pub(crate) fn add(&self, line: &str) -> std::io::Result<()> {
         let mut history = History::new(self.read());
         history.push(line);

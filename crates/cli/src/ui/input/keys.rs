@@ -1,4 +1,6 @@
-//! From a key, where somebody is, to what they do.
+//! Key bindings: the action of a key in the current view, window or text field.
+//!
+//! Used by `app::update`. The actions of each place are listed in `app::act`.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
@@ -7,15 +9,15 @@ use crate::ui::app::{Act, Model, Move, Typing, View, WindowKind, choices};
 /// The control key.
 pub(crate) const CONTROL: KeyModifiers = KeyModifiers::CONTROL;
 
-/// What a key means.
+/// The meaning of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Press {
     Act(Act),
-    /// It is text, or moves in it.
+    /// The key edits text.
     Typed,
 }
 
-/// What a key means; nothing where it means nothing.
+/// The meaning of a key; `None` if it has none here.
 pub(crate) fn key_meaning(model: &Model, key: KeyEvent) -> Option<Press> {
     if let Some(act) = everywhere(key) {
         return Some(Press::Act(act));
@@ -32,7 +34,7 @@ pub(crate) fn key_meaning(model: &Model, key: KeyEvent) -> Option<Press> {
     match model.window().map(|window| &window.kind) {
         Some(WindowKind::Form(_) | WindowKind::Entry(_)) => match page(key) {
             Some(step) => Some(Press::Act(Act::Go(step))),
-            // Letters are text here, whatever they stand for elsewhere.
+            // In a text field, letters are text, not actions.
             None => Some(chosen.map_or(Press::Typed, |choice| Press::Act(choice.act))),
         },
         Some(_) => {
@@ -90,7 +92,7 @@ fn page(key: KeyEvent) -> Option<Move> {
     }
 }
 
-/// The key as the bar at the bottom names it.
+/// The name of the key as the bar at the bottom shows it.
 fn name(key: KeyEvent) -> String {
     match key.code {
         KeyCode::Char(letter) if key.modifiers.contains(CONTROL) => {

@@ -1,4 +1,6 @@
-//! The command line while it is typed.
+//! Editing of the command line: keys, history, completion.
+//!
+//! Used by `app::update` while the command line is open. Parsing is in `input::command`.
 
 use crossterm::event::{KeyCode, KeyEvent};
 
@@ -6,7 +8,7 @@ use super::complete;
 use crate::ui::app::{Effect, Model, Notice, TextLine, Typing};
 
 impl Model {
-    /// A key on the command line.
+    /// Handles a key on the command line.
     pub(crate) fn press_line(&mut self, key: KeyEvent) -> Vec<Effect> {
         let Typing::Line(line) = &mut self.typing else { return Vec::new() };
         match key.code {
@@ -34,7 +36,7 @@ impl Model {
         Vec::new()
     }
 
-    /// Goes on as far as there is one way to go on; shows the ways where there are several.
+    /// Completes the line as far as it is unambiguous; otherwise shows the possible completions.
     fn complete_line(&mut self) {
         let Typing::Line(line) = &mut self.typing else { return };
         let before = line.before();
@@ -54,7 +56,7 @@ impl Model {
     }
 }
 
-/// What all of them begin with.
+/// The common prefix of all completions.
 fn common(ways: &[String]) -> String {
     let Some((first, others)) = ways.split_first() else { return String::new() };
     let same = |at: usize, letter: char| others.iter().all(|way| way[at..].starts_with(letter));

@@ -1,6 +1,7 @@
-//! What keys and lines mean.
+//! The meaning of keys and command lines, as pure functions.
 //!
-//! Pure: a key where somebody is becomes something they do, a line becomes a command.
+//! Used by `app::update`: a key becomes an action, a line becomes a command. It does not read the keyboard (`terminal`
+//! does).
 
 mod command;
 mod history;

@@ -1,6 +1,8 @@
-//! A line as words: blanks part them, quotes keep them together, and a `\` takes the next letter as it is.
+//! Splits a line into words: at blanks, with quotes and `\` as in a shell.
+//!
+//! Used by `input::command` and `app::perform`. It does not expand variables.
 
-/// The words of a line. A quote that is left open ends with the line.
+/// The words of a line. An open quote ends with the line.
 pub(crate) fn words(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -14,7 +16,7 @@ pub(crate) fn words(line: &str) -> Vec<String> {
             }
             ('"' | '\'', None) => {
                 quote = Some(letter);
-                // Quotes around nothing are a word too.
+                // Empty quotes are a word too.
                 word.get_or_insert_default();
             }
             (letter, None) if letter.is_whitespace() => words.extend(word.take()),

@@ -1,8 +1,7 @@
-//! The hub, over its admin API: what happens there becomes events, what is to be done there is asked for.
+//! The link to the hub over its admin API: responses become events, requests come from effects.
 //!
-//! One task holds the workspace and hears what happens, and takes both up again when the hub has gone and come back; one
-//! asks for changes, one after another; each call of ours is a stream of its own. This module refuses to know what is
-//! shown.
+//! One task holds the workspace and follows the events, and reconnects when the hub has gone; one sends requests in
+//! order; each call is a stream of its own. Used by `ui`. It does not know how the state is shown.
 
 mod refresh;
 
@@ -21,10 +20,10 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::app::{CallUpdate, Event, LinkState as State, Method, Path, Request, RequestFailure};
 
-/// Requests that may wait for those before them.
+/// The most requests that may wait.
 const MAX_WAITING_REQUESTS: usize = 256;
 
-/// The way to the hub. Dropped, everything that is open there is let go.
+/// The link. Dropping it closes all streams, and the hub releases the workspace and calls.
 pub(super) struct Link {
     shared: Arc<Shared>,
     requests: mpsc::Sender<Request>,
@@ -34,17 +33,17 @@ pub(super) struct Link {
     _keeping: [AbortOnDropHandle<()>; 2],
 }
 
-/// What all tasks know.
+/// The state that all tasks share.
 struct Shared {
     options: AttachOptions,
     whose: WorkspaceRequest,
     events: mpsc::Sender<Event>,
     open: Mutex<Option<OpenHub>>,
-    /// Something was changed, and is worth a look.
+    /// Notified after a change, to refresh at once.
     nudge: Notify,
 }
 
-/// A hub that is there, with our workspace open in it.
+/// A reachable hub with our workspace open.
 #[derive(Debug, Clone)]
 struct OpenHub {
     client: AdminClient,
@@ -77,7 +76,7 @@ impl Link {
         }
     }
 
-    /// Asks for a change, after those that were asked for before.
+    /// Sends a request, after all earlier ones.
     pub(super) async fn ask(&self, request: Request) {
         if let Err(error) = self.requests.try_send(request) {
             let wish = error.into_inner().wish;
@@ -105,12 +104,12 @@ impl Link {
         self.following = None;
     }
 
-    /// Starts a hub where none runs; whoever looks for one finds it.
+    /// Starts a hub if none runs; the refresh task finds it.
     pub(super) fn start_hub(&mut self) {
         let shared = self.shared.clone();
         self.starting = Some(AbortOnDropHandle::new(tokio::spawn(async move {
             match attach::ensure_running(&shared.options).await {
-                // Whoever waits to look again need not.
+                // Wakes the refresh task from its retry delay.
                 Ok(()) => shared.nudge.notify_one(),
                 Err(error) => {
                     shared.tell(Event::Link(State::Lost { why: error.to_string() })).await;
@@ -131,20 +130,20 @@ impl Shared {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells the program, which may have ended.
+    /// Sends an event to the main loop, which may have ended.
     async fn tell(&self, event: Event) {
         let _ = self.events.send(event).await;
     }
 }
 
-// === impl Open ===
+// === impl OpenHub ===
 
 impl OpenHub {
     fn workspace_path(&self, path: &str) -> String {
         format!("workspaces/{}/{path}", escaped(&self.workspace))
     }
 
-    /// What stands at a path of the hub.
+    /// Fetches a path of the hub.
     async fn get<T: for<'de> Deserialize<'de>>(&self, path: &str) -> Result<T, AdminClientError> {
         let answer = self.client.request(Verb::GET, path, None).await?;
         let answer = answer.ok_or(AdminClientError::Gone)?;
@@ -152,7 +151,7 @@ impl OpenHub {
     }
 }
 
-/// Asks for one thing after another.
+/// Sends requests one after another.
 async fn answer(shared: Arc<Shared>, mut requests: mpsc::Receiver<Request>) {
     while let Some(Request { wish, method, path, body }) = requests.recv().await {
         let answer = match shared.open() {
@@ -189,7 +188,7 @@ async fn ask(
         .map_err(|error| to_request_failure(AdminClientError::Strange(error)))
 }
 
-/// A call, from its first event to its last.
+/// Runs a call from its first event to its last.
 async fn call(shared: Arc<Shared>, ticket: u64, body: Value, repeats: Option<String>) {
     let outcome = place_call(&shared, ticket, &body, repeats).await;
     let news = outcome.unwrap_or_else(CallUpdate::Failed);
@@ -220,7 +219,7 @@ async fn place_call(
     Err(RequestFailure::new("the hub ended before the call did"))
 }
 
-/// What an event says of a call.
+/// Parses an event of a call.
 fn parse_call_update(event: &Told) -> Result<Option<CallUpdate>, RequestFailure> {
     #[derive(Deserialize)]
     struct ResultMessage {
@@ -248,7 +247,7 @@ fn parse_call_update(event: &Told) -> Result<Option<CallUpdate>, RequestFailure>
     })
 }
 
-/// What a server writes to its standard error, as it does.
+/// Follows the log of a server.
 async fn follow(shared: Arc<Shared>, server: String) {
     #[derive(Deserialize)]
     struct LogMessage {
@@ -271,7 +270,7 @@ async fn follow(shared: Arc<Shared>, server: String) {
     }
 }
 
-/// What the hub would not do, or could not.
+/// The error of a request, for the UI.
 fn to_request_failure(error: AdminClientError) -> RequestFailure {
     match error {
         AdminClientError::Problem(problem) => {

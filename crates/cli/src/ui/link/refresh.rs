@@ -1,4 +1,6 @@
-//! What is known, kept current: two streams, and a look at whatever they say has changed.
+//! Keeps the UI's copy of the hub current: follows two event streams, and fetches the parts that changed.
+//!
+//! Used by `link` as its main task. It also retries while no hub runs. It does not send the person's requests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,17 +24,17 @@ use crate::ui::app::{
     RequestFailure, ServersUpdate, WaitingQuestion,
 };
 
-/// How long to wait before a hub is looked for again, at first and at most.
+/// The first and the longest delay before the link looks for a hub again.
 const MIN_RETRY_DELAY: Duration = Duration::from_millis(250);
 const MAX_RETRY_DELAY: Duration = Duration::from_secs(5);
-/// How long a hub may take to say that a workspace is open.
+/// How long a hub may take to open a workspace.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(35);
-/// Changes that come together are looked at together.
+/// Changes within this interval are fetched together.
 const COALESCE_INTERVAL: Duration = Duration::from_millis(80);
-/// How often is looked where nothing is heard: of calls in flight and memory nobody tells.
+/// How often the state is fetched without an event: running calls and memory have no events.
 const REFRESH_INTERVAL: Duration = Duration::from_secs(5);
 
-/// What has to be looked at.
+/// The parts to fetch, and when.
 #[derive(Debug, Clone, Copy)]
 struct DueUpdates {
     servers: bool,
@@ -42,7 +44,7 @@ struct DueUpdates {
     at: Instant,
 }
 
-/// Looks for a hub, hears what happens in it until it goes, and looks again.
+/// Looks for a hub, follows it until it ends, and looks again.
 pub(super) async fn keep_current(shared: Arc<Shared>) {
     let mut wait = MIN_RETRY_DELAY;
     loop {
@@ -56,12 +58,12 @@ pub(super) async fn keep_current(shared: Arc<Shared>) {
         } else {
             (wait * 2).min(MAX_RETRY_DELAY)
         };
-        // Somebody who has just started one does not want to wait.
+        // `start_hub` ends the delay early.
         let _ = timeout(wait, shared.nudge.notified()).await;
     }
 }
 
-/// Hears what happens in one hub, until it has ended.
+/// Follows one hub until it ends.
 async fn follow_hub(shared: &Shared) -> Result<(), RequestFailure> {
     let found = AdminClient::find(&shared.options.place, &shared.options.version).await;
     match found.map_err(to_request_failure)? {
@@ -75,7 +77,7 @@ async fn follow_hub(shared: &Shared) -> Result<(), RequestFailure> {
     }
 }
 
-/// Holds our workspace, and hears what happens.
+/// Holds our workspace and follows the events.
 async fn follow_events(shared: &Shared, client: AdminClient) -> Result<(), AdminClientError> {
     let whose = serde_json::to_value(&shared.whose).map_err(AdminClientError::Strange)?;
     let mut workspace = client.request_stream(Verb::POST, "workspaces", Some(&whose)).await?;
@@ -162,7 +164,7 @@ async fn handle_question(shared: &Shared, event: &Told) {
     }
 }
 
-/// Looks at what is due.
+/// Fetches the due parts.
 async fn refresh_due(
     shared: &Shared,
     open: &OpenHub,
@@ -211,7 +213,7 @@ async fn servers(open: &OpenHub) -> Result<ServersUpdate, AdminClientError> {
     Ok(ServersUpdate { hub, servers, problems, approvals: pending, answers })
 }
 
-/// The newest first. Lines that say something else than a call are left out.
+/// Past calls, newest first. Audit lines other than calls are left out.
 async fn calls(open: &OpenHub) -> Result<Vec<PastCall>, AdminClientError> {
     #[derive(Deserialize)]
     struct Activity {
@@ -220,14 +222,14 @@ async fn calls(open: &OpenHub) -> Result<Vec<PastCall>, AdminClientError> {
     let activity = open.get::<Activity>(&format!("activity?calls={MAX_CALLS_KEPT}")).await;
     let calls = match activity {
         Ok(activity) => activity.calls,
-        // A hub that keeps no log says so among its problems.
+        // A hub without logs reports that among its problems.
         Err(AdminClientError::Problem(_)) => Vec::new(),
         Err(error) => return Err(error),
     };
     Ok(calls.into_iter().rev().filter_map(|call| serde_json::from_value(call).ok()).collect())
 }
 
-// === impl Due ===
+// === impl DueUpdates ===
 
 impl DueUpdates {
     fn everything() -> Self {

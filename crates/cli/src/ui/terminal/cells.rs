@@ -1,4 +1,6 @@
-//! Cells as the terminal wants them: where, in which style, what.
+//! Writes cells to the terminal as escape sequences: position, style, text.
+//!
+//! Used by `terminal` for the difference of two screens.
 
 use std::io::{self, Write};
 
@@ -10,14 +12,14 @@ use ratatui_core::style::{Color as Wanted, Modifier};
 
 use super::Palette;
 
-/// Modifiers that are used, each with what the terminal calls it.
+/// The modifiers in use, with their terminal attributes.
 const MODIFIERS: [(Modifier, Attribute); 3] = [
     (Modifier::BOLD, Attribute::Bold),
     (Modifier::DIM, Attribute::Dim),
     (Modifier::REVERSED, Attribute::Reverse),
 ];
 
-/// Writes cells. Neighbours in the same style take no more than their letters.
+/// Writes cells. Neighbours with one style need only their letters.
 pub(super) fn write<'a>(
     out: &mut impl Write,
     cells: impl IntoIterator<Item = (u16, u16, &'a Cell)>,
@@ -53,7 +55,7 @@ fn dress(out: &mut impl Write, cell: &Cell, palette: Palette) -> io::Result<()> 
     }
 }
 
-/// The few colours that are used; a terminal has them in its own shades.
+/// The colours in use; the terminal chooses their shades.
 fn colour(wanted: Wanted) -> Option<Color> {
     match wanted {
         Wanted::Green => Some(Color::DarkGreen),

@@ -1,7 +1,7 @@
-//! The terminal, taken and given back: when the program ends, is put into the background, or panics.
+//! The terminal: raw mode and alternate screen, drawing, reading of keys; restored on exit, suspend and panic.
 //!
-//! Draws the difference between one screen and the next, and reads what is typed on a thread of its own. This module
-//! refuses to know what is shown.
+//! Draws the difference between two screens, and reads events on a thread of its own. Used by `ui`. It does not know
+//! the content of the screen (`view` does).
 
 mod cells;
 
@@ -26,10 +26,10 @@ use tokio::sync::mpsc;
 
 use super::app::Event;
 
-/// How long the reader waits for a key before it looks whether anybody still wants one.
+/// How long the reading thread waits for a key before it checks whether the program has ended.
 const KEY_POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// The terminal, for as long as it is ours.
+/// The terminal in raw mode, restored on drop.
 pub(super) struct Terminal {
     out: Stdout,
     palette: Palette,
@@ -40,11 +40,11 @@ pub(super) struct Terminal {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Palette {
     Colours,
-    /// Bold, faint and reversed are enough.
+    /// Only bold, faint and reversed.
     Plain,
 }
 
-/// Whether there is a terminal to take.
+/// Whether standard streams are a terminal.
 pub(super) fn is_there() -> bool {
     io::stdin().is_terminal() && io::stdout().is_terminal()
 }
@@ -70,13 +70,13 @@ impl Terminal {
         crossterm::terminal::size()
     }
 
-    /// Forgets what is shown, so that everything is drawn anew.
+    /// Clears the screen, so that everything is drawn again.
     pub(super) fn forget(&mut self) -> io::Result<()> {
         self.shown = Buffer::default();
         execute!(self.out, Clear(ClearType::All))
     }
 
-    /// Shows what `draw` draws; it says where the cursor belongs.
+    /// Shows the screen that `draw` draws; `draw` returns the cursor position.
     pub(super) fn show(
         &mut self,
         (columns, rows): (u16, u16),
@@ -99,16 +99,16 @@ impl Terminal {
         self.out.flush()
     }
 
-    /// Tells whoever looks at another window. The text is one line, and clean.
+    /// Raises a desktop notification. The text is one sanitized line.
     pub(super) fn notify(&mut self, text: &str) -> io::Result<()> {
         let text: String = text.chars().filter(|letter| !letter.is_control()).collect();
         execute!(self.out, Print(format!("\u{1b}]9;{text}\u{7}\u{7}")))
     }
 
-    /// Gives the terminal back, stops as every program does on Ctrl-Z, and takes it again afterwards.
+    /// Restores the terminal, stops the process like Ctrl-Z, and takes the terminal again afterwards.
     pub(super) fn suspend(&mut self) -> io::Result<()> {
         give_back();
-        // The polite signal is one that we hear ourselves.
+        // SIGSTOP, because this process handles SIGTSTP itself.
         raise(Signal::SIGSTOP)?;
         self.enter()
     }
@@ -120,7 +120,7 @@ impl Drop for Terminal {
     }
 }
 
-/// Leaves the terminal as it was. What fails here cannot be said anywhere.
+/// Restores the terminal. Errors cannot be shown here.
 fn give_back() {
     let _ = execute!(
         io::stdout(),
@@ -132,7 +132,7 @@ fn give_back() {
     let _ = disable_raw_mode();
 }
 
-/// Whoever panics wants to be read.
+/// Restores the terminal before a panic message is printed.
 fn restore_on_panic() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -144,7 +144,7 @@ fn restore_on_panic() {
     });
 }
 
-/// Reads what is typed until nobody wants it any more. Reading blocks, hence a thread.
+/// Reads terminal events until the receiver is dropped. Reading blocks, hence a thread.
 pub(super) fn read(events: mpsc::Sender<Event>) -> io::Result<()> {
     let reading = move || {
         while !events.is_closed() {
@@ -160,7 +160,7 @@ pub(super) fn read(events: mpsc::Sender<Event>) -> io::Result<()> {
                 return;
             }
         }
-        // A terminal that cannot be read has gone, and so do we.
+        // A terminal that cannot be read is gone, so the program ends.
         let _ = events.blocking_send(Event::End);
     };
     std::thread::Builder::new().name("keyboard".to_owned()).spawn(reading).map(drop)

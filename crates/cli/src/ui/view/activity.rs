@@ -1,4 +1,6 @@
-//! Every call that was made: by whom, what was decided, how it ended.
+//! The Activity view: past calls with client, decision and outcome; and the page of one call.
+//!
+//! Used by `view`. The data come from the audit log, through the admin API.
 
 use ratatui_core::text::Line as Row;
 use serde_json::Value;
@@ -66,7 +68,7 @@ fn took(micros: u64) -> String {
     }
 }
 
-/// One call, with everything that was written down of it.
+/// The page of one call, with all fields of its audit line.
 pub(super) fn page(record: &Record, page: &mut Page) -> String {
     let line = &record.call.line;
     let (word, tone) = outcome(&line.outcome);
@@ -97,7 +99,7 @@ pub(super) fn page(record: &Record, page: &mut Page) -> String {
     named(line).to_owned()
 }
 
-/// What it was called with, and what came of it.
+/// Parameters and result of the call.
 fn spoken(line: &AuditCallLine, said: &Value, page: &mut Page) {
     if let Some(params) = said.get("params") {
         page.heading("Request");

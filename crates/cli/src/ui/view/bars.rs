@@ -1,4 +1,6 @@
-//! What is always there: the views above, what can be done and how the hub is below.
+//! The bars of the screen: tabs above; actions, message and hub status below; and borders of windows.
+//!
+//! Used by `view`. The actions are listed in `app::act`.
 
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::{Position, Rect};
@@ -9,7 +11,7 @@ use super::text::{Tone, clean, cut, tail, wide};
 use crate::show;
 use crate::ui::app::{Choice, LinkState, Model, Notice, Typing, View, troubles};
 
-/// The views, each with its number and what waits in it.
+/// The tabs, each with its number and the count of waiting items.
 pub(super) fn tabs(model: &Model, area: Rect, buffer: &mut Buffer) {
     for (view, column, label) in placed(model) {
         let tone = if view == model.view { Tone::Chosen } else { Tone::Plain };
@@ -22,7 +24,7 @@ pub(super) fn tabs(model: &Model, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// The view whose tab is in this column.
+/// The view with its tab in this column.
 pub(super) fn tab_at(model: &Model, column: u16) -> Option<View> {
     let column = usize::from(column);
     let hit = |(_, at, label): &(View, usize, String)| (*at..*at + wide(label)).contains(&column);
@@ -48,7 +50,7 @@ fn placed(model: &Model) -> Vec<(View, usize, String)> {
     View::ALL.iter().enumerate().map(place).collect()
 }
 
-/// What can be done, each with its key.
+/// The available actions, each with its key.
 pub(super) fn choices(choices: &[Choice], area: Rect, buffer: &mut Buffer) {
     for (choice, column) in spread(choices) {
         if column + wide(choice.key) + 1 + wide(choice.label) > usize::from(area.width) {
@@ -61,7 +63,7 @@ pub(super) fn choices(choices: &[Choice], area: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// The choice in this column.
+/// The action in this column.
 pub(super) fn choice_at(choices: &[Choice], area: Rect, column: u16) -> Option<Choice> {
     let column = usize::from(column.checked_sub(area.x)?);
     let hit = |(choice, at): &(&Choice, usize)| {
@@ -78,7 +80,7 @@ fn spread(choices: &[Choice]) -> impl Iterator<Item = (&Choice, usize)> {
     })
 }
 
-/// The command line, or what was said last. Gives the place of the cursor.
+/// The command line, or the latest message. Returns the cursor position.
 pub(super) fn message(model: &Model, area: Rect, buffer: &mut Buffer) -> Option<Position> {
     let room = usize::from(area.width);
     if let Typing::Line(line) = &model.typing {
@@ -105,7 +107,7 @@ pub(super) fn message(model: &Model, area: Rect, buffer: &mut Buffer) -> Option<
     None
 }
 
-/// How the hub is.
+/// The status of the hub.
 pub(super) fn status(model: &Model, area: Rect, buffer: &mut Buffer) {
     let hub = &model.known.hub;
     let text = match &model.known.link {
@@ -133,7 +135,7 @@ pub(super) fn status(model: &Model, area: Rect, buffer: &mut Buffer) {
     buffer.set_stringn(area.x, area.y, text, area.width.into(), Tone::Chosen.style());
 }
 
-/// A border, with a title above and how far one has read below.
+/// A border with a title above and the scroll position below.
 pub(super) fn border(title: &str, extent: Extent, area: Rect, buffer: &mut Buffer) {
     let (left, right) = (area.x, area.right().saturating_sub(1));
     let (top, bottom) = (area.y, area.bottom().saturating_sub(1));

@@ -1,11 +1,13 @@
-//! Tools, prompts and resources of all servers, each on one line.
+//! The Tools, Prompts and Resources views, one line for each item.
+//!
+//! Used by `view`.
 
 use ratatui_core::text::Line;
 
 use super::text::{Cell, Tone, Width, row};
 use crate::ui::app::{Item, ItemKind, Model, View};
 
-/// How wide a name may get, of a screen this wide.
+/// The width of the name column on a screen this wide.
 fn name(width: usize) -> Width {
     Width::Columns((width / 3).clamp(20, 48))
 }

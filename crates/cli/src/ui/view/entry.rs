@@ -1,4 +1,6 @@
-//! A server's entry while it is changed.
+//! The window with the editor of a server's entry.
+//!
+//! Used by `view`. Editing is in `app::text_line`.
 
 use ratatui_core::text::{Line, Span};
 

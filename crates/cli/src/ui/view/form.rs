@@ -1,4 +1,6 @@
-//! A form, and what came of it.
+//! The window of a form: fields, completions, and progress or result of its call.
+//!
+//! Used by `view`. Results are formatted by `result`.
 
 use ratatui_core::text::{Line, Span};
 use serde_json::Value;
@@ -11,9 +13,9 @@ use super::text::{Tone, clean, tail, wide};
 use crate::ui::app::{CallState, FieldInput, Form, FormField, Purpose, TrackedCall};
 use crate::wait;
 
-/// How far fields stand to the right.
+/// The indentation of fields.
 const INDENT_COLUMNS: usize = 2;
-/// Offers of a server that are shown.
+/// The most completions that are shown.
 const MAX_OFFERS: usize = 8;
 
 pub(super) fn content(form: &Form, width: usize) -> Content {
@@ -50,7 +52,7 @@ pub(super) fn content(form: &Form, width: usize) -> Content {
     Content { title: form.title.clone(), lines: page.lines(), focus, outcome }
 }
 
-/// A field: its name, then what it was given. Says in which column the cursor is.
+/// Draws a field: its title, then its input. Returns the column of the cursor.
 fn field(blank: &FormField, is_here: bool, width: usize, page: &mut Page) -> u16 {
     let needed = if blank.field.is_required { " (needed)" } else { "" };
     let name = Tone::Strong.style();
@@ -79,7 +81,7 @@ fn field(blank: &FormField, is_here: bool, width: usize, page: &mut Page) -> u16
     u16::try_from(column).unwrap_or(0)
 }
 
-/// The choices, with the chosen one in brackets.
+/// The choices, with the selected one in brackets.
 fn one(blank: &FormField, chosen: Option<usize>, is_here: bool) -> Vec<Span<'static>> {
     let label = |(number, label): (usize, &str)| {
         if chosen == Some(number) {
@@ -95,7 +97,7 @@ fn one(blank: &FormField, chosen: Option<usize>, is_here: bool) -> Vec<Span<'sta
     spans
 }
 
-/// The choices, each with a box.
+/// The choices, each with a check box.
 fn several(blank: &FormField, ticked: &[bool], at: Option<usize>) -> Vec<Span<'static>> {
     let label = |(number, label): (usize, &str)| {
         let is_ticked = ticked.get(number).copied().unwrap_or_default();
@@ -131,7 +133,7 @@ fn button(form: &Form, page: &mut Page) {
     page.line(Line::from(spans.to_vec()));
 }
 
-/// How far a call is, or what it came to.
+/// The progress of a call, or its result.
 fn write_call_outcome(calling: &TrackedCall, purpose: &Purpose, page: &mut Page) {
     match &calling.state {
         CallState::Underway { progress } => page.text(&underway(progress.as_ref()), Tone::Warn),

@@ -1,9 +1,11 @@
-//! The help page.
+//! The help window: keys by view.
+//!
+//! Used by `view`. The text is written by hand; `app::act` has the real actions.
 
 use super::page::Page;
 use super::text::Tone;
 
-/// What there is, by where it is.
+/// Keys with their actions, by section.
 const KEYS: [(&str, &[(&str, &str)]); 5] = [
     (
         "Everywhere",

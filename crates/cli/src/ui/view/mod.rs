@@ -1,6 +1,7 @@
-//! What is known, drawn. One file for each view.
+//! Draws the model, one file for each view or window.
 //!
-//! Pure: the same model gives the same cells. Only the rows that are seen are made, however many there are.
+//! Pure: one model gives one screen. Only visible rows are made, however many there are. Used by `ui`; `app` uses
+//! `spot` and `extent` for the mouse and scrolling. It does not change the model.
 
 mod activity;
 mod bars;
@@ -25,14 +26,14 @@ use super::app::{Act, Choice, Model, Scroll, Typing, View, Window, WindowKind, c
 use page::Page;
 use text::Tone;
 
-/// The least that everything fits into.
+/// The smallest screen that everything fits on.
 const MIN_SCREEN_SIZE: (u16, u16) = (80, 24);
 
-/// Where everything is.
+/// The areas of the screen.
 #[derive(Debug, Clone, Copy)]
 struct ScreenLayout {
     tabs: Rect,
-    /// The names of columns, and what is looked for.
+    /// Column headings, or the search text.
     head: Rect,
     body: Rect,
     choices: Rect,
@@ -40,7 +41,7 @@ struct ScreenLayout {
     status: Rect,
 }
 
-/// Something that can be pointed at.
+/// A place that the mouse can click.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Spot {
     Tab(View),
@@ -48,7 +49,7 @@ pub(crate) enum Spot {
     Choice(Act),
 }
 
-/// How much there is in a window, and what of it is seen.
+/// The length of a window's content, and the visible part.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Extent {
     pub(crate) length: usize,
@@ -56,17 +57,17 @@ pub(crate) struct Extent {
     pub(crate) offset: usize,
 }
 
-/// What a window is made of.
+/// The content of a window.
 struct Content {
     title: String,
     lines: Vec<Line<'static>>,
-    /// The line that is being filled in, with the column of the cursor.
+    /// The focused line, with the column of the cursor.
     focus: Option<(usize, u16)>,
-    /// Where what came of a call begins.
+    /// The first line of the call's result.
     outcome: Option<usize>,
 }
 
-/// Draws everything; says where the cursor belongs, if anywhere.
+/// Draws everything; returns the cursor position, if there is one.
 pub(crate) fn draw(model: &Model, buffer: &mut Buffer) -> Option<Position> {
     let area = buffer.area;
     if area.width < MIN_SCREEN_SIZE.0 || area.height < MIN_SCREEN_SIZE.1 {
@@ -87,12 +88,12 @@ pub(crate) fn draw(model: &Model, buffer: &mut Buffer) -> Option<Position> {
     cursor
 }
 
-/// How many rows of a list fit.
+/// The number of list rows that fit.
 pub(crate) fn rows(size: (u16, u16)) -> usize {
     ScreenLayout::of(Rect::new(0, 0, size.0, size.1)).body.height.into()
 }
 
-/// What is at a place of the screen.
+/// The clickable place at a position of the screen.
 pub(crate) fn spot(model: &Model, column: u16, row: u16) -> Option<Spot> {
     let frame = ScreenLayout::of(Rect::new(0, 0, model.size.0, model.size.1));
     let at = Position::new(column, row);
@@ -112,7 +113,7 @@ pub(crate) fn spot(model: &Model, column: u16, row: u16) -> Option<Spot> {
     (row < length).then_some(Spot::Row(row))
 }
 
-/// How much there is in a window.
+/// The length and visible part of a window.
 pub(crate) fn extent(model: &Model, window: &Window) -> Extent {
     let frame = ScreenLayout::of(Rect::new(0, 0, model.size.0, model.size.1));
     let inner = inner(frame);
@@ -125,7 +126,7 @@ fn measured(window: &Window, content: &Content, inner: Rect) -> Extent {
     let offset = match window.scroll {
         Scroll::At(line) => line,
         Scroll::End => lowest,
-        // The field, and what is said below it.
+        // The field, and its problem below.
         Scroll::Focus => content.focus.map_or(0, |(line, _)| (line + 3).saturating_sub(height)),
         Scroll::Outcome => content.outcome.unwrap_or(0),
     };
@@ -142,7 +143,7 @@ fn too_small(area: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// The list of the view.
+/// Draws the list of the view.
 fn list(model: &Model, frame: ScreenLayout, buffer: &mut Buffer) -> Option<Position> {
     let width = usize::from(frame.body.width);
     let (length, all) = model.lengths();
@@ -170,7 +171,7 @@ fn list(model: &Model, frame: ScreenLayout, buffer: &mut Buffer) -> Option<Posit
     cursor
 }
 
-/// The names of the columns, or what is looked for.
+/// Draws the column headings, or the search text.
 fn head(
     model: &Model,
     (length, all): (usize, usize),
@@ -217,7 +218,7 @@ fn nothing(model: &Model, all: usize) -> String {
     said.to_owned()
 }
 
-/// A window over the list.
+/// Draws a window over the list.
 fn over(
     model: &Model,
     window: &Window,
@@ -268,7 +269,7 @@ fn inner(frame: ScreenLayout) -> Rect {
     }
 }
 
-/// Lines from the one given on, as many as fit.
+/// Draws lines starting at `from`, as many as fit.
 fn paint(lines: &[Line<'static>], from: usize, area: Rect, buffer: &mut Buffer) {
     for (row, line) in (0..area.height).zip(lines.iter().skip(from)) {
         buffer.set_line(area.x, area.y + row, line, area.width);

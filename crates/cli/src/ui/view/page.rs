@@ -1,13 +1,15 @@
-//! A page of text that is read and scrolled: headings, paragraphs, facts.
+//! A scrolling page of text: headings, paragraphs, facts.
+//!
+//! Used by all windows of `view`.
 
 use ratatui_core::text::{Line, Span};
 
 use super::text::{Tone, clean, wide, wrap};
 
-/// How wide the names of facts are.
+/// The width of the names of facts.
 const NAME_COLUMNS: usize = 16;
 
-/// Everything on it, top to bottom.
+/// The lines of a page.
 #[derive(Debug)]
 pub(super) struct Page {
     width: usize,
@@ -25,7 +27,7 @@ impl Page {
         self.lines
     }
 
-    /// How many lines there are by now.
+    /// The number of lines so far.
     pub(super) fn length(&self) -> usize {
         self.lines.len()
     }
@@ -41,13 +43,13 @@ impl Page {
         self.text(text, Tone::Strong);
     }
 
-    /// A paragraph; nothing where there is no text.
+    /// Adds a paragraph; an empty text adds nothing.
     pub(super) fn text(&mut self, text: &str, tone: Tone) {
         let lines = wrap(text, self.width).into_iter();
         self.lines.extend(lines.map(|line| Line::styled(line, tone.style())));
     }
 
-    /// What and how; nothing where there is no how.
+    /// Adds a name with its value; an empty value adds nothing.
     pub(super) fn fact(&mut self, name: &str, text: impl AsRef<str>) {
         self.toned(name, text, Tone::Plain);
     }

@@ -1,11 +1,13 @@
-//! Everything that is wrong, each with what helps.
+//! The Problems view, one line for each problem with its cause and remedy.
+//!
+//! Used by `view`. The rows come from `app::problems`.
 
 use ratatui_core::text::Line;
 
 use super::text::{Cell, Tone, Width, row};
 use crate::ui::app::{Model, ProblemRow, troubles};
 
-/// How wide what is wrong may get, of a screen this wide.
+/// The width of the problem column on a screen this wide.
 fn what(width: usize) -> Width {
     Width::Columns((width * 2 / 5).clamp(30, 60))
 }

@@ -1,4 +1,6 @@
-//! What somebody has to decide, fill in or visit before a call goes on; below it the answers that are remembered.
+//! The Queue view: questions that wait, and remembered answers below them; and the page of one question.
+//!
+//! Used by `view`. Forms are drawn by `form`.
 
 use ratatui_core::text::Line;
 use serde_json::Value;
@@ -58,7 +60,7 @@ fn one(asked: &WaitingQuestion, width: usize) -> Line<'static> {
     row(&cells, width)
 }
 
-/// What kind of question, and the question itself, on one line.
+/// The kind of a question, and the question on one line.
 fn in_words(asked: &WaitingQuestion) -> (&'static str, String) {
     match asked.text("/kind") {
         "permission" => ("permission", format!("may {} be called?", asked.text("/tool"))),
@@ -71,7 +73,7 @@ fn in_words(asked: &WaitingQuestion) -> (&'static str, String) {
     }
 }
 
-/// A question that is said yes or no to.
+/// The page of a question that is answered with yes or no.
 pub(super) fn page(model: &Model, id: &str, page: &mut Page) -> String {
     let Some(asked) = model.known.question(id) else {
         page.text("It no longer waits.", Tone::Faint);
@@ -104,7 +106,7 @@ fn permission(asked: &WaitingQuestion, page: &mut Page) {
     page.text(&show::block(arguments), Tone::Accent);
 }
 
-/// What the tool says of itself, and what has to be feared where it says nothing.
+/// The annotations of the tool, and the worst case if it has none.
 fn says(asked: &WaitingQuestion) -> String {
     let annotations = asked.about.get("annotations").cloned().unwrap_or_default();
     let annotations: ToolAnnotations = serde_json::from_value(annotations).unwrap_or_default();
@@ -120,7 +122,7 @@ fn says(asked: &WaitingQuestion) -> String {
         .join(", ")
 }
 
-/// A page elsewhere: its host is made plain before anything opens.
+/// A page to visit: its host is shown before anything opens.
 fn visit(asked: &WaitingQuestion, page: &mut Page) {
     page.text(asked.text("/params/message"), Tone::Plain);
     page.gap();

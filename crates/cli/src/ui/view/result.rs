@@ -1,4 +1,6 @@
-//! Results as people read them: text, structures, and a word about what a terminal cannot show.
+//! Results of calls as text: text blocks, structured content, and a note for content that a terminal cannot show.
+//!
+//! Used by `form` and `activity`.
 
 use serde_json::Value;
 
@@ -7,7 +9,7 @@ use super::server::bytes;
 use super::text::Tone;
 use crate::show;
 
-/// Of `tools/call`.
+/// The result of `tools/call`.
 pub(super) fn result(result: &Value, page: &mut Page) {
     let before = page.length();
     for each in list(result, "content") {
@@ -22,14 +24,14 @@ pub(super) fn result(result: &Value, page: &mut Page) {
     }
 }
 
-/// Of `resources/read`.
+/// The result of `resources/read`.
 pub(super) fn contents(result: &Value, page: &mut Page) {
     for each in list(result, "contents") {
         resource(each, page);
     }
 }
 
-/// Of `prompts/get`.
+/// The result of `prompts/get`.
 pub(super) fn messages(result: &Value, page: &mut Page) {
     for message in list(result, "messages") {
         page.heading(text(message, "role"));
@@ -62,7 +64,7 @@ fn resource(content: &Value, page: &mut Page) {
     }
 }
 
-/// What it is, and how large.
+/// The type and size of a block of bytes.
 fn described(what: &str, content: &Value, data: &str) -> String {
     let data = text(content, data);
     let padding = data.bytes().rev().take_while(|byte| *byte == b'=').count();

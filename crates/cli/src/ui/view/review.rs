@@ -1,4 +1,6 @@
-//! What a person is asked to approve: all of it, as it stands in the file, with what cannot be seen written out.
+//! The window of an item that awaits approval, shown whole as it stands in the file, with invisible characters escaped.
+//!
+//! Used by `view`. Nothing is redacted or cut: a project could hide a part of a command that way.
 
 use serde_json::Value;
 
@@ -7,7 +9,7 @@ use super::text::Tone;
 use crate::show;
 use crate::ui::app::Model;
 
-/// What would run, and what has changed since it was approved last.
+/// The command or URL, all other members, and the changes since the last approval.
 pub(super) fn page(model: &Model, name: &str, page: &mut Page) -> String {
     let title = format!("approve {}?", show::word(name));
     let Some(case) = model.known.approvals.iter().find(|case| case.name == name) else {
@@ -43,7 +45,7 @@ pub(super) fn page(model: &Model, name: &str, page: &mut Page) -> String {
     title
 }
 
-/// A command with its arguments, or an address; nothing for what neither runs nor connects.
+/// The command with arguments, or the URL; `None` for items without either.
 fn runs(content: &Value) -> Option<String> {
     match (content.as_str(), content["url"].as_str()) {
         (Some(line), _) => Some(show::word(line)),
@@ -52,7 +54,7 @@ fn runs(content: &Value) -> Option<String> {
     }
 }
 
-/// Whether a server is to be removed.
+/// The confirmation to remove a server.
 pub(super) fn removal(server: &str, scope: &str, file: &str, page: &mut Page) -> String {
     page.text(&format!("The entry of {server} is taken out of"), Tone::Plain);
     page.gap();

@@ -1,4 +1,6 @@
-//! One server: everything that is known of it, its log, and signing in to it.
+//! The windows of one server: details with processes, log, sign-in.
+//!
+//! Used by `view`; `activity` and `result` use `bytes`.
 
 use std::collections::VecDeque;
 
@@ -84,7 +86,7 @@ fn counted(stats: &RemoteStats, page: &mut Page) {
     page.fact("Last trouble", trouble.unwrap_or_default());
 }
 
-/// Its processes, each below the one that started it.
+/// The processes, each below its parent.
 fn tree(processes: &[Process], page: &mut Page) {
     if processes.is_empty() {
         return;
@@ -103,7 +105,7 @@ fn tree(processes: &[Process], page: &mut Page) {
 fn branch(process: &Process, all: &[Process], depth: usize, page: &mut Page) {
     let name = format!("{}{}", "  ".repeat(depth.min(16)), process.pid);
     page.fact(&name, format!("{:<24} {}", process.name, bytes(process.resident)));
-    // A tree has no more levels than processes, whatever is claimed of them.
+    // Limits the depth: parent ids could form a cycle.
     if depth < all.len() {
         let children = all.iter().filter(|child| child.parent == Some(process.pid));
         children
@@ -112,7 +114,7 @@ fn branch(process: &Process, all: &[Process], depth: usize, page: &mut Page) {
     }
 }
 
-/// A size, in the unit that people would use.
+/// A size in a readable unit.
 pub(super) fn bytes(bytes: u64) -> String {
     match bytes {
         0..1_000 => format!("{bytes} B"),
@@ -121,7 +123,7 @@ pub(super) fn bytes(bytes: u64) -> String {
     }
 }
 
-/// What it wrote to its standard error.
+/// The log of the server's standard error.
 pub(super) fn log(server: &str, lines: &VecDeque<String>, page: &mut Page) -> String {
     if lines.is_empty() {
         page.text("It has written nothing.", Tone::Faint);
@@ -132,7 +134,7 @@ pub(super) fn log(server: &str, lines: &VecDeque<String>, page: &mut Page) -> St
     format!("log of {server}")
 }
 
-/// Where somebody signs in, and whether they have.
+/// The sign-in page, and whether the sign-in is complete.
 pub(super) fn sign_in(model: &Model, server: &str, at: &str, page: &mut Page) -> String {
     let word = model.known.server(server).map_or("", |server| server.state.as_str());
     if word == "connected" {

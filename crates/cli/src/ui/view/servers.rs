@@ -1,4 +1,6 @@
-//! Every server on one line.
+//! The Servers view, one line for each server.
+//!
+//! Used by `view`; `server` uses its state words.
 
 use ratatui_core::text::Line;
 use switchboard_core::remote::RemoteServer;
@@ -7,7 +9,7 @@ use super::text::{Cell, Tone, Width, row};
 use crate::show;
 use crate::ui::app::Model;
 
-/// How wide a name may get, of a screen this wide.
+/// The width of the name column on a screen this wide.
 fn name(width: usize) -> Width {
     Width::Columns((width / 5).clamp(16, 32))
 }
@@ -40,7 +42,7 @@ fn one(server: &RemoteServer, width: usize) -> Line<'static> {
     row(&cells, width)
 }
 
-/// The state of a server in a word: a connected one may answer nothing.
+/// The state of a server as a word; a connected server may be silent.
 pub(super) fn word(server: &RemoteServer) -> &str {
     if server.silent_since.is_some() { "silent" } else { &server.state }
 }
@@ -60,7 +62,7 @@ pub(super) fn state(word: &str) -> (String, Tone) {
     (format!("{symbol} {shown}"), tone)
 }
 
-/// What there is to count; of one that does not run, why.
+/// The counts of a connected server; otherwise the reason of its state.
 fn numbers(server: &RemoteServer) -> String {
     if let Some(why) = why(server) {
         return why;
@@ -84,7 +86,7 @@ fn numbers(server: &RemoteServer) -> String {
     )
 }
 
-/// Why it is as it is, on one line.
+/// The reason of a server's state, on one line.
 pub(super) fn why(server: &RemoteServer) -> Option<String> {
     let error = server.error.as_ref().map(|error| error.causes.join(": "));
     server.why.clone().or(error).filter(|why| !why.is_empty())

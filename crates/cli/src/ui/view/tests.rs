@@ -1,4 +1,4 @@
-//! Every view and state as a person sees it, from what the API says and the keys that lead there.
+//! Snapshots of every view and state, from recorded responses of the API and key presses.
 
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
@@ -20,7 +20,7 @@ fn screen(model: &Model) -> String {
         let mut line = String::new();
         let mut covered = 0;
         for cell in cells {
-            // A wide letter covers the cell after it.
+            // A wide letter covers the next cell too.
             if covered == 0 {
                 line.push_str(cell.symbol());
                 covered = text::wide(cell.symbol()).max(1);
@@ -79,7 +79,7 @@ fn windows() {
     insta::assert_snapshot!("window_tool_large", shown(LARGE, "2 Enter"));
 }
 
-/// Whatever a project writes to hide a part of what it wants to run, the review shows all of it.
+/// However a project tries to hide a part of its command, the review shows all of the command.
 #[test]
 fn a_review_leaves_nothing_out() {
     let hostile = [
@@ -99,7 +99,7 @@ fn a_review_leaves_nothing_out() {
         let mut model = model((120, 400));
         model.known.approvals = vec![serde_json::from_value(case).unwrap()];
         model.windows.push(Window::new(WindowKind::Review { name: "x".to_owned() }));
-        // Without the border and the breaks of lines.
+        // Without borders and line breaks.
         let lines = screen(&model);
         let lines = lines.lines().map(|line| line.trim_matches(['│', ' ']).to_owned());
         lines.collect::<Vec<_>>().concat().replace(' ', "")
@@ -138,7 +138,7 @@ fn lines() {
     }
 }
 
-/// The ticket of the call that the effects place.
+/// The ticket of the call in the effects.
 fn ticket(effects: &[Effect]) -> u64 {
     let call = effects.iter().find_map(|effect| match effect {
         Effect::Call { ticket, .. } => Some(*ticket),
@@ -187,7 +187,7 @@ fn calls() {
     insta::assert_snapshot!("call_cancelled", screen(&model));
 }
 
-/// How long something took is of no account here.
+/// Replaces durations, which vary.
 fn timeless(screen: &str) -> String {
     let lines =
         screen.lines().map(|line| match line.find("done in ").or(line.find("error, after ")) {
@@ -345,7 +345,7 @@ fn the_mouse_points() {
     assert_eq!(spot(&model, 5, 4), None);
 }
 
-/// The screens in the guide are the snapshots. `INSTA_UPDATE=always` puts them there.
+/// The screens in the guide are these snapshots. `INSTA_UPDATE=always` writes them.
 #[test]
 fn the_guide_shows_these_screens() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -1,11 +1,13 @@
-//! Text in columns: how wide it is, cut and wrapped. Everything that is drawn comes through here, and is cleaned.
+//! Text in columns: width, cutting, wrapping, tones. All drawn text comes through here and is sanitized.
+//!
+//! Used by all files of `view`.
 
 use ratatui_core::style::{Color, Modifier, Style};
 use ratatui_core::text::{Line, Span};
 use switchboard_wire::sanitize;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-/// How text is meant. Colour only says again what words and symbols say.
+/// The role of a text. Colours only repeat the words and symbols.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Tone {
     #[default]
@@ -27,11 +29,11 @@ pub(super) struct Cell {
     tone: Tone,
 }
 
-/// How wide a cell is.
+/// The width of a cell.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Width {
     Columns(usize),
-    /// Whatever the others leave, shared.
+    /// An equal share of the remaining width.
     Rest,
 }
 
@@ -84,17 +86,17 @@ pub(super) fn row(cells: &[Cell], width: usize) -> Line<'static> {
     Line::from(spans)
 }
 
-/// One line of it, safe to show.
+/// The text as one sanitized line.
 pub(super) fn clean(text: &str) -> String {
     sanitize::sanitize_line(&text.replace('\t', "  ")).into_owned()
 }
 
-/// How many columns it takes.
+/// The width in columns.
 pub(super) fn wide(text: &str) -> usize {
     text.width()
 }
 
-/// As much of it as fits, with a sign where something is missing.
+/// The beginning that fits, with an ellipsis if text was cut.
 pub(super) fn cut(text: &str, width: usize) -> String {
     if wide(text) <= width {
         return text.to_owned();
@@ -111,7 +113,7 @@ pub(super) fn cut(text: &str, width: usize) -> String {
     kept
 }
 
-/// The end of it, as much as fits: of what is being typed the end is what matters.
+/// The end that fits: in a typed line the end matters.
 pub(super) fn tail(text: &str, width: usize) -> String {
     let mut taken = 0;
     let fits = |letter: &char| {
@@ -122,7 +124,7 @@ pub(super) fn tail(text: &str, width: usize) -> String {
     kept.into_iter().rev().collect()
 }
 
-/// Lines no wider than `width`, broken at blanks where there are any.
+/// Lines no wider than `width`, broken at blanks where possible.
 pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
     let width = width.max(1);
     let mut lines = Vec::new();
@@ -133,7 +135,7 @@ pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
         for letter in paragraph.chars() {
             let letter_width = letter.width().unwrap_or(0);
             if columns + letter_width > width {
-                // A word goes to the next line whole, unless it is longer than a line.
+                // A word moves to the next line whole, unless it is longer than a line.
                 let rest = match line.rfind(' ') {
                     Some(blank) if letter != ' ' && !line[..blank].trim().is_empty() => {
                         let rest = line.split_off(blank + 1);

@@ -1,4 +1,5 @@
-//! One of many clients: it calls, and checks that what comes back is its own; now and then it misbehaves.
+//! Test helper: one of many clients, which calls, checks that each result is its own, and sometimes misbehaves. Used by
+//! `load`.
 
 use std::io;
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! Chance that comes out the same each time: a failure can be seen again.
+//! Test helper: reproducible random numbers, so that a failure can be repeated. Used by `load`.
 
 /// Throws of one client.
 pub(super) struct Dice(u64);

@@ -1,9 +1,8 @@
-//! A thousand clients at once, some of whom go away without a word or send nonsense, before one real hub.
+//! Load test: a thousand clients of one real hub, some of which disconnect or send garbage.
 //!
-//! What it must show: no error that the traffic does not explain, no session that sees another's data, and memory that
-//! comes back: the same crowd comes several times, and each time all it needed is given back once it has left. It runs
-//! for ten seconds, or as long as `SWITCHBOARD_LOAD_SECONDS` says (`cargo xtask load`), and nothing here fails by the
-//! clock.
+//! It checks that no error is unexplained, no session sees another's data, and memory returns to its level after each
+//! of several waves. It runs for ten seconds, or `SWITCHBOARD_LOAD_SECONDS` (`cargo xtask load`); no check depends on
+//! the clock.
 
 #![allow(clippy::print_stderr, reason = "what was seen, for whoever runs it by hand")]
 

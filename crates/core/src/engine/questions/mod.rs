@@ -1,6 +1,7 @@
-//! Questions that a person must answer: the queue, and those of one session.
+//! Questions that a person must answer: the shared queue, and the questions of one session.
 //!
-//! Dispatch puts questions here; fronts answer them. It does not decide who may answer.
+//! Used by `dispatch` and the supervisor, which add questions, and by the fronts, which answer them. It does not
+//! decide who may answer.
 
 pub(super) mod queue;
 pub(super) mod session_questions;

@@ -1,7 +1,7 @@
-//! Questions that wait for whoever watches: a console, a terminal UI.
+//! The question queue: questions that a watching front (the console, the terminal UI) answers.
 //!
-//! A question comes here only when its caller cannot answer it. While nobody watches, none is taken: a call must
-//! not hang for an answer that cannot come.
+//! Used by `dispatch` for questions that the caller cannot answer, and by the hub's admin interface. While no front
+//! watches, the queue takes no question: a call must not wait for an answer that cannot come.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,10 +13,10 @@ use tokio::time::{Instant, timeout};
 
 use crate::dispatch::{PendingQuestion, QuestionAnswer, QuestionKind};
 
-/// The most questions that wait at once; past it they are cancelled.
+/// How many questions may wait; further ones are cancelled.
 const MAX_QUEUED_QUESTIONS: usize = 256;
 
-/// The questions that wait, and those who watch. Clones share it.
+/// The waiting questions, and the number of watchers. Clones share them.
 #[derive(Debug, Clone)]
 pub struct QuestionQueue(Arc<Inner>);
 
@@ -24,7 +24,7 @@ pub struct QuestionQueue(Arc<Inner>);
 struct Inner {
     patience: Duration,
     waiting: Mutex<QuestionQueueState>,
-    /// Counts up with every change.
+    /// Counts every change.
     changes: watch::Sender<u64>,
 }
 
@@ -41,35 +41,35 @@ struct QueueEntry {
     asked: Instant,
 }
 
-/// A question as those who watch see it.
+/// A question as watchers see it.
 #[derive(Debug, Clone, Serialize)]
 pub struct QueuedQuestion {
-    /// Names it.
+    /// The id of the question.
     pub id: u64,
-    /// The server it comes from.
+    /// The server that the question comes from.
     pub server: String,
-    /// The client whose call it is, as it calls itself, where that is known.
+    /// The client that made the call, by its own name, if known.
     pub client: Option<String>,
-    /// What is asked.
+    /// The question itself.
     pub about: QuestionKind,
-    /// How long it has waited.
+    /// How long the question has waited.
     #[serde(skip)]
     pub waited: Duration,
-    /// How long it will go on waiting before it is cancelled.
+    /// How long until the question is cancelled.
     #[serde(skip)]
     pub left: Duration,
 }
 
-/// Somebody who watches the queue, until it is dropped.
+/// A watcher of the queue, until it is dropped.
 #[derive(Debug)]
 pub struct QueueWatcher(QuestionQueue);
 
-/// There is no such question any more.
+/// The question is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the question is no longer waiting")]
 pub struct QuestionGone;
 
-// === impl Queue ===
+// === impl QuestionQueue ===
 
 impl QuestionQueue {
     pub(crate) fn new(patience: Duration) -> Self {
@@ -83,7 +83,7 @@ impl QuestionQueue {
         QueueWatcher(self.clone())
     }
 
-    /// Everything that waits, oldest first.
+    /// Returns all waiting questions, oldest first.
     pub fn questions(&self) -> Vec<QueuedQuestion> {
         let waiting = self.lock();
         let shown = |(id, held): (&u64, &QueueEntry)| QueuedQuestion {
@@ -97,7 +97,7 @@ impl QuestionQueue {
         waiting.questions.iter().filter(|(_, held)| !held.question.is_moot()).map(shown).collect()
     }
 
-    /// Changes whenever the questions do.
+    /// Returns a watch that changes whenever the questions do.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.0.changes.subscribe()
     }
@@ -112,8 +112,8 @@ impl QuestionQueue {
         Ok(())
     }
 
-    /// Puts a question that its own asker's client cannot be asked to those who watch, and passes their answer on.
-    /// Where nobody watches it counts as cancelled. Dropped, the question is taken back.
+    /// Puts a question that its client cannot show to the watchers, and passes their answer on. Without a watcher
+    /// the question is cancelled. Dropping the future removes the question.
     pub async fn relay(&self, question: PendingQuestion) {
         let (asked, answer) = PendingQuestion::new(&question.server, question.about.clone());
         let asked = asked.of_client(question.client.as_deref().unwrap_or_default());
@@ -121,12 +121,12 @@ impl QuestionQueue {
         question.answer(reply.unwrap_or(QuestionAnswer::Cancel));
     }
 
-    /// Whether somebody watches.
+    /// Whether there is a watcher.
     pub fn is_watched(&self) -> bool {
         self.lock().watching > 0
     }
 
-    /// Puts a question to those who watch. `None` if nobody does; a reply that does not come in time is *cancel*.
+    /// Asks the watchers. `None` if there is none; an answer that does not come in time is *cancel*.
     pub(crate) async fn ask(
         &self,
         (question, answer): (PendingQuestion, oneshot::Receiver<QuestionAnswer>),
@@ -135,7 +135,7 @@ impl QuestionQueue {
         let _leaves = RemoveOnDrop { queue: self, id };
         match timeout(self.0.patience, answer).await {
             Ok(Ok(reply)) => Some(reply),
-            // Put away by whoever watched, or never answered.
+            // A watcher dropped the question, or none answered in time.
             Ok(Err(_)) | Err(_) => Some(QuestionAnswer::Cancel),
         }
     }
@@ -166,7 +166,7 @@ impl QuestionQueue {
 // === impl QueueWatcher ===
 
 impl Drop for QueueWatcher {
-    /// The last one to leave takes the questions along: each counts as cancelled.
+    /// When the last watcher leaves, all questions are cancelled.
     fn drop(&mut self) {
         self.0.change(|waiting| {
             waiting.watching -= 1;
@@ -177,7 +177,7 @@ impl Drop for QueueWatcher {
     }
 }
 
-/// Takes a question back when its call ends.
+/// Removes a question when its call ends.
 struct RemoveOnDrop<'a> {
     queue: &'a QuestionQueue,
     id: u64,

@@ -1,4 +1,6 @@
-//! Questions that belong to a session but to no call of it.
+//! Questions of servers that belong to a session but to no call.
+//!
+//! Used by `engine::supervisor::listener`; the gateway receives them through `Engine::session_questions`.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -9,7 +11,7 @@ use tokio::time::timeout;
 
 use crate::dispatch::{PendingQuestion, QuestionAnswer, QuestionKind};
 
-/// Questions of one session that may wait.
+/// How many questions of one session may wait.
 const MAX_SESSION_QUESTIONS: usize = 16;
 
 /// The sessions that take questions outside of calls.
@@ -18,14 +20,14 @@ pub(in crate::engine) struct SessionQuestions(
     Mutex<HashMap<String, mpsc::Sender<PendingQuestion>>>,
 );
 
-/// Where to put a question for one session.
+/// Sends a question to one session.
 #[derive(Debug)]
 pub(in crate::engine) struct SessionQuestionSender(mpsc::Sender<PendingQuestion>);
 
 // === impl SessionQuestions ===
 
 impl SessionQuestions {
-    /// From now on such questions of `session` come out here.
+    /// Returns the questions of `session` outside of calls, from now on.
     pub(in crate::engine) fn subscribe(&self, session: &str) -> mpsc::Receiver<PendingQuestion> {
         let (sender, questions) = mpsc::channel(MAX_SESSION_QUESTIONS);
         let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -43,7 +45,7 @@ impl SessionQuestions {
 // === impl SessionQuestionSender ===
 
 impl SessionQuestionSender {
-    /// Asks, and waits no longer than `patience`. `None` if the session does not take it.
+    /// Asks, and waits at most `patience`. `None` if the session does not take the question.
     pub(in crate::engine) async fn ask(
         self,
         server: &str,

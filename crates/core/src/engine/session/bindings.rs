@@ -1,7 +1,8 @@
-//! What a session's calls take where that is not its principal's usual connection, and what it therefore sees.
+//! Session bindings: which connections a session's calls use instead of its principal's default ones, and which
+//! lists it sees.
 //!
-//! A [`Caller`](super::Caller) keeps its [`SessionBindings`]; `choose` fills them. The lists that a session sees are those of the
-//! connections that its calls take, so sessions with equal seats share one [`SessionView`].
+//! A [`Caller`](super::Caller) holds its [`SessionBindings`]; `choose_connection` fills them. A session sees the
+//! lists of the connections that its calls use, so sessions with equal bindings share one [`SessionView`].
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -18,46 +19,47 @@ pub(in crate::engine) struct SessionBindings(Mutex<BindingTable>);
 #[derive(Default)]
 struct BindingTable {
     seats: BTreeMap<String, SessionBinding>,
-    /// What is seen from these seats, once all that is to be seen there is known.
+    /// The view with these bindings, once all their lists are known.
     view: Option<Arc<SessionView>>,
 }
 
-/// Where a session's calls of one server go.
+/// The connections of a session to one server.
 #[derive(Clone)]
 pub(in crate::engine) struct SessionBinding {
-    /// The connection of the session's kind; the usual one where they are the same.
+    /// The connection of the session's kind (era and class); may be the default one.
     pub(in crate::engine) kind: Arc<Connection>,
-    /// The connection that the session has to itself, once it has one.
+    /// The connection that the session has for itself, if any.
     pub(in crate::engine) own: Option<Arc<Connection>>,
 }
 
-/// What is seen from equal seats.
+/// The view of all sessions with equal bindings.
 pub(crate) struct SessionView {
-    /// Names it among the views of its principal.
+    /// The id of the view among those of its principal.
     pub(in crate::engine) id: u64,
-    /// Which applied state it was made of.
+    /// The number of the applied state that the view was made from.
     number: u64,
     pub(in crate::engine) applied: Arc<AppliedState>,
     /// The last snapshot, and the revision it was made at.
     pub(in crate::engine) shown: Mutex<Option<(u64, Arc<WorkspaceSnapshot>)>>,
 }
 
-/// The views that sessions of one principal have, by the connections that differ from the usual ones.
+/// The views of one principal's sessions, by the connections that differ from the default ones.
 #[derive(Default)]
 pub(in crate::engine) struct SessionViews(Mutex<HashMap<SessionViewKey, Weak<SessionView>>>);
 
-/// Servers, each with the connection that is seen in place of the usual one.
+/// Servers, each with the connection that replaces the default one.
 type SessionViewKey = Vec<(String, ConnectionKey)>;
 
 // === impl SessionBinding ===
 
 impl SessionBinding {
-    /// The connection that calls take.
+    /// Returns the connection that calls use.
     pub(in crate::engine) fn connection(&self) -> &Arc<Connection> {
         self.own.as_ref().unwrap_or(&self.kind)
     }
 
-    /// The connection whose lists are seen: the one that calls take, once they are known.
+    /// Returns the connection with the lists that the session sees: the one that calls use, once its lists are
+    /// known.
     fn visible_connection(&self, knows: impl Fn(&Connection) -> bool) -> Option<&Arc<Connection>> {
         let mut candidates = self.own.iter().chain([&self.kind]);
         candidates.find(|connection| knows(connection))
@@ -71,7 +73,7 @@ impl SessionBinding {
 // === impl SessionBindings ===
 
 impl SessionBindings {
-    /// The seat at a server, unless its entry has become another one.
+    /// Returns the binding to a server, unless its entry has been replaced.
     pub(in crate::engine) fn get(&self, placed: &AppliedServer) -> Option<SessionBinding> {
         let taken = self.lock();
         let seat = taken.seats.get(&placed.name)?;
@@ -85,7 +87,7 @@ impl SessionBindings {
         taken.view = None;
     }
 
-    /// Whether calls take the connection with this number; `None` where nothing is known of it here.
+    /// Whether calls use the connection with this number; `None` if no binding has it.
     pub(in crate::engine) fn uses_connection(
         &self,
         number: u64,
@@ -95,11 +97,12 @@ impl SessionBindings {
         if taken.seats.values().any(|seat| seat.connection().key().number() == number) {
             return Some(true);
         }
-        // The usual connection of a server where the session has another.
+        // The default connection of a server where the session has another.
         server.and_then(|server| taken.seats.get(server)).map(|_| false)
     }
 
-    /// What is seen; `None` where everything is as usual. `knows` says whether a connection's lists are known.
+    /// Returns the session's view; `None` where it equals its principal's. `knows` says whether a connection's
+    /// lists are known.
     pub(in crate::engine) fn view(
         &self,
         applied: &Arc<AppliedState>,
@@ -145,7 +148,7 @@ impl std::fmt::Debug for SessionBindings {
 // === impl SessionViews ===
 
 impl SessionViews {
-    /// The view in which these connections stand in place of the usual ones.
+    /// Returns the view in which these connections replace the default ones.
     fn view_for(
         &self,
         applied: &Arc<AppliedState>,

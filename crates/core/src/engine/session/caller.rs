@@ -1,4 +1,7 @@
-//! Who calls: a workspace, a session in it, and what can be asked of whoever is behind it.
+//! The caller of a call: a session attached to a workspace, with its principal and its client's capabilities.
+//!
+//! Used by `dispatch` for every call; made by `Engine::attach` for the gateway, the hub and the commands. It does
+//! not choose connections (`choose_connection`).
 
 use std::sync::Arc;
 
@@ -17,22 +20,22 @@ use crate::engine::workspace::state::{SessionLease, WorkspaceState};
 use crate::permission::UserConsent;
 use crate::results::ResultPolicy;
 
-/// What a session brings along. Start from [`Session::new`] and change what differs.
+/// The properties of a session. Start from [`Session::new`] and change what differs.
 #[derive(Debug, Clone)]
 pub struct Session {
-    /// Names the session among all others.
+    /// The unique id of the session.
     pub id: String,
-    /// Whom it speaks for: [`LOCAL_PRINCIPAL`], or anybody else that was let in.
+    /// The principal that the session acts for: [`LOCAL_PRINCIPAL`], or another that a face authenticated.
     pub principal: String,
-    /// `capabilities`, as its client declared them. A [`Session::new`] fills in forms and opens pages.
+    /// `capabilities`, as the client declared them. [`Session::new`] declares forms and pages.
     pub capabilities: Raw,
-    /// The era that its client speaks; `None`: it speaks none, and takes the modern one where a server has it.
+    /// The era of the client; `None`: no MCP client, which uses the modern era where a server supports it.
     pub era: Option<Era>,
     /// Who answers the questions of its calls.
     pub answers: QuestionAnswerer,
     /// How many clients make its calls.
     pub clients: SessionClients,
-    /// What happens to calls that no rule decides; `None`: what the settings say, else `usual_mode`.
+    /// The mode for calls that no rule decides; `None`: the settings' mode, else `usual_mode`.
     pub mode: Option<Mode>,
     /// The mode where neither the session nor the settings name one.
     pub usual_mode: Mode,
@@ -40,24 +43,24 @@ pub struct Session {
     pub consent: UserConsent,
     /// Whether the arguments of its calls are checked against the tool's schema.
     pub argument_check: ArgumentCheck,
-    /// What becomes of large results.
+    /// The limits for results.
     pub results: ResultPolicy,
-    /// The numbers of its client's environment; `None`: those of the workspace's environment.
+    /// The numbers in its client's environment; `None`: those of the workspace's environment.
     pub variables: Option<CallVariables>,
-    /// The style of the names in its requests, and in the errors that it gets.
+    /// The style of the names in its requests and its errors.
     pub names: NameStyle,
     /// The name of the client, for people.
     pub client: String,
-    /// How the client is reached, for people: `http`, `sse`, `ws`, `socket`, `stdio`, `cli`.
+    /// The transport of the client, for people: `http`, `sse`, `ws`, `socket`, `stdio`, `cli`.
     pub transport: &'static str,
 }
 
 /// Who answers the questions of a session's calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QuestionAnswerer {
-    /// Whoever made the call: questions come out of [`crate::dispatch::RunningCall::next`].
+    /// The caller: questions are events of [`crate::dispatch::RunningCall::next`].
     Caller,
-    /// Whoever watches the engine's queue.
+    /// The watchers of the engine's queue.
     Queue,
 }
 
@@ -66,12 +69,12 @@ pub enum QuestionAnswerer {
 pub enum SessionClients {
     /// One: a question that one call led to can be put to any of its calls.
     One,
-    /// Perhaps several: modern clients over HTTP have no sessions, so all of a principal share one.
+    /// Possibly several: modern clients over HTTP have no sessions, so all clients of a principal share one.
     Several,
 }
 
-/// When the arguments of a session's calls are checked against the tool's schema before they are sent. Where they are not,
-/// the server alone judges them.
+/// When the arguments of a session's calls are checked against the tool's schema before they are sent. Otherwise
+/// only the server checks them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ArgumentCheck {
     /// For every call.
@@ -80,24 +83,24 @@ pub enum ArgumentCheck {
     WhenConfigured,
 }
 
-/// A session attached to a workspace. Clones share it; when the last is dropped, the session has ended.
+/// A session attached to a workspace. Clones share it; dropping the last one ends the session.
 #[derive(Debug, Clone)]
 pub struct Caller(Arc<CallerInner>);
 
 #[derive(Debug)]
 struct CallerInner {
     session: Session,
-    /// Its id, which every call under way holds.
+    /// The session's id, shared with every running call.
     id: Arc<str>,
-    /// What a modern server may ask of its client.
+    /// The capabilities of the client that a modern server may use.
     askable: Raw,
-    /// The same where the queue of questions answers for the client.
+    /// Those capabilities, and the ones that the queue of questions provides for the client.
     askable_with_queue: Raw,
-    /// What a legacy server is told of its client.
+    /// The capabilities that are declared to a legacy server.
     class: CapabilityClass,
-    /// The connections that its calls take where those are not its principal's usual ones.
+    /// The connections that its calls use instead of its principal's default ones.
     seats: SessionBindings,
-    /// The same, for the record of its calls, which may outlive it.
+    /// The caller's identity for records of calls, which may outlive the session.
     who: Arc<CallerIdentity>,
     principal: PrincipalLease,
     _lease: SessionLease,
@@ -106,7 +109,7 @@ struct CallerInner {
 // === impl Session ===
 
 impl Session {
-    /// A session that answers questions itself, with the usual limits.
+    /// Makes a session that answers questions itself, with the default limits.
     pub fn new(id: impl Into<String>) -> Self {
         Self {
             id: id.into(),
@@ -158,7 +161,7 @@ impl Caller {
         }))
     }
 
-    /// What it brought along.
+    /// Returns the properties of the session.
     pub fn session(&self) -> &Session {
         &self.0.session
     }
@@ -167,8 +170,8 @@ impl Caller {
         &self.0.id
     }
 
-    /// What a modern server may ask, with a call. Nothing is declared that nobody will answer: what the client
-    /// cannot show, the queue has to.
+    /// Returns the capabilities that a modern server may use with a call. Only what can be answered is declared:
+    /// forms and pages that the client cannot show need a watcher of the queue.
     pub(crate) fn askable_capabilities(&self, is_queue_watched: impl FnOnce() -> bool) -> &Raw {
         if CapabilityClass::QUEUE.is_within(self.0.class) || !is_queue_watched() {
             return &self.0.askable;
@@ -176,12 +179,12 @@ impl Caller {
         &self.0.askable_with_queue
     }
 
-    /// What a legacy server is told that its client can do.
+    /// Returns the capabilities that are declared to a legacy server.
     pub(in crate::engine) fn class(&self) -> CapabilityClass {
         self.0.class
     }
 
-    /// The connection of a server that its calls take, as far as that is decided.
+    /// Returns the connection of a server that its calls use, as far as it is decided.
     pub(crate) fn bound_connection(&self, placed: &AppliedServer) -> Arc<Connection> {
         match self.0.seats.get(placed) {
             Some(seat) => Arc::clone(seat.connection()),
@@ -189,7 +192,7 @@ impl Caller {
         }
     }
 
-    /// A server with its usual connection of now: that may have become another since `placed` was looked up.
+    /// Returns a server with its current default connection, which may have changed since `placed` was looked up.
     pub(in crate::engine) fn current_server(&self, placed: &AppliedServer) -> Arc<AppliedServer> {
         let applied = self.applied();
         let now = applied.server(&placed.name);
@@ -210,17 +213,17 @@ impl Caller {
         self.0.principal.workspace()
     }
 
-    /// Its principal's place in the workspace.
+    /// Returns the lease of its principal.
     pub fn principal(&self) -> &PrincipalLease {
         &self.0.principal
     }
 
-    /// What its principal has of the workspace.
+    /// Returns its principal's view of the workspace.
     pub(crate) fn view(&self) -> &Arc<PrincipalView> {
         self.0.principal.view()
     }
 
-    /// What was applied, with its principal's connections.
+    /// Returns the applied state, with its principal's connections.
     pub(crate) fn applied(&self) -> Arc<AppliedState> {
         self.view().applied()
     }
@@ -231,7 +234,7 @@ impl Caller {
     }
 }
 
-/// What is declared with a call: the client's class, its folders, and how it wants its model to be asked.
+/// Returns the capabilities that are declared with a call: the client's class, its roots, and its sampling options.
 fn declared_capabilities(capabilities: &Raw, class: CapabilityClass) -> Raw {
     let ours = class.capabilities();
     let own = |name: &str| capabilities.get(name).ok().flatten().unwrap_or_else(Raw::empty_object);

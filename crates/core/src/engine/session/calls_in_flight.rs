@@ -1,7 +1,7 @@
-//! Calls in flight by connection, so that what a server says beside them reaches them.
+//! The calls in flight on each connection, to route messages of a server that name no call.
 //!
-//! The engine uses it for log messages and questions that name no call. Which session keeps a connection is decided
-//! elsewhere.
+//! Used by `engine::supervisor::listener` for log messages and questions, and by `dispatch::upstream`, which
+//! registers calls. Which session may claim a connection is decided in `claims`.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,7 +15,7 @@ use crate::dispatch::{CallEvent, PendingQuestion};
 use crate::engine::session::caller::{Caller, QuestionAnswerer, SessionClients};
 use crate::engine::workspace::state::WorkspaceId;
 
-/// Calls in flight. Clones share them.
+/// The calls in flight. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CallsInFlight(Arc<Shared>);
 
@@ -31,7 +31,7 @@ struct CallTable {
     calls: Slab<CallInFlight>,
     /// The number of the next call.
     next: u64,
-    /// How many questions wait until it is known whose they are.
+    /// How many questions wait until their call is known, by connection.
     unowned: HashMap<ConnectionKey, usize>,
 }
 
@@ -46,7 +46,7 @@ struct CallInFlight {
     open_questions: usize,
 }
 
-/// A call's place, until it is dropped.
+/// Registers a call in flight, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct CallInFlightLease {
     calls: CallsInFlight,
@@ -73,17 +73,17 @@ pub(in crate::engine) struct AskedCall {
     _open: OpenQuestion,
 }
 
-/// A question that waits until it is known whose it is.
+/// A question that waits until its call is known.
 struct UnownedQuestion<'a> {
     calls: &'a CallsInFlight,
     key: ConnectionKey,
 }
 
-/// Whose question it is.
+/// The call that a question is for.
 enum QuestionTarget {
     Call(AskedCall),
     Nobody,
-    /// Calls of several clients could have led to it, and some of them will end.
+    /// Calls of several clients could have led to the question, and some calls can still end.
     Unclear,
 }
 
@@ -104,27 +104,27 @@ impl CallsInFlight {
         CallInFlightLease { calls: self.clone(), at }
     }
 
-    /// Tells the call of a connection something, if all its calls are of one session. `false`: nobody was told.
+    /// Sends an event to a call of a connection, if all calls there belong to one session. `false` if none got it.
     pub(crate) fn send(&self, key: ConnectionKey, event: CallEvent) -> bool {
         let table = self.lock();
         let mut there = table.calls_of(key).map(|(_, call)| call);
         let Some(first) = there.next() else { return false };
         let is_one_session = there.all(|other| other.caller.id() == first.caller.id());
-        // A caller that does not read loses what may be lost.
+        // A caller that does not read loses the event.
         is_one_session && first.events.try_send(event).is_ok()
     }
 
-    /// How many are of this session.
+    /// Returns how many calls belong to this session.
     pub(in crate::engine) fn count_of_session(&self, session: &str) -> usize {
         self.lock().calls.iter().filter(|(_, call)| **call.caller.id() == *session).count()
     }
 
-    /// Whether a session other than this one has calls in flight on a connection.
+    /// Whether another session has calls in flight on a connection.
     pub(in crate::engine) fn has_other_session(&self, key: ConnectionKey, session: &str) -> bool {
         self.lock().calls_of(key).any(|(_, call)| **call.caller.id() != *session)
     }
 
-    /// The session with the oldest call in flight on a connection.
+    /// Returns the session with the oldest call in flight on a connection.
     pub(in crate::engine) fn oldest_session(
         &self,
         key: ConnectionKey,
@@ -134,9 +134,9 @@ impl CallsInFlight {
         Some((oldest.caller.workspace().id.clone(), oldest.caller.session().id.clone()))
     }
 
-    /// The call that a question is for that names none: the newest of the only client with a call that waits for no
-    /// other question. Waits while calls of several clients could be meant and can still end; `None` once all of them
-    /// wait for questions, or no call is left.
+    /// Returns the call that a question without a call is for: the newest call of the only client that has calls
+    /// without open questions. Waits while calls of several clients qualify and can still end; `None` once every
+    /// call waits for a question, or no call is left.
     pub(in crate::engine) async fn call_of_question(
         &self,
         key: ConnectionKey,
@@ -144,7 +144,7 @@ impl CallsInFlight {
         let question = UnownedQuestion::new(self, key);
         loop {
             let mut changed = std::pin::pin!(self.0.changes.notified());
-            // Before it looks, so that no change is missed.
+            // Enabled before the check, so that no change is missed.
             changed.as_mut().enable();
             match question.find_target() {
                 QuestionTarget::Call(call) => return Some(call),
@@ -166,7 +166,7 @@ impl CallTable {
         self.calls.iter().filter(move |(_, call)| call.key == key)
     }
 
-    /// The place of the call that a question is for; else why there is none.
+    /// Returns the call that a question is for, or why there is none.
     fn asked_call(&self, key: ConnectionKey) -> Result<usize, QuestionTarget> {
         let is_free = |call: &CallInFlight| call.open_questions == 0;
         let free = self.calls_of(key).filter(|(_, call)| is_free(call)).count();
@@ -234,7 +234,7 @@ impl Drop for UnownedQuestion<'_> {
 // === impl AskedCall ===
 
 impl AskedCall {
-    /// Puts a question to its caller. `false` if the caller does not take it.
+    /// Puts a question to the caller. `false` if the caller does not take it.
     pub(in crate::engine) fn put(&self, question: PendingQuestion) -> bool {
         self.events.try_send(CallEvent::Question(question)).is_ok()
     }
@@ -260,7 +260,7 @@ impl CallInFlightLease {
 impl Drop for CallInFlightLease {
     fn drop(&mut self) {
         let call = self.calls.lock().calls.try_remove(self.at);
-        // Not under the lock: who hears of its end may look here.
+        // Dropped outside of the lock: code that runs on its end may lock the table.
         drop(call);
         self.calls.0.changes.notify_waiters();
     }
@@ -270,7 +270,7 @@ impl Drop for CallInFlightLease {
 
 impl Drop for OpenQuestion {
     fn drop(&mut self) {
-        // The place may be another call's by now.
+        // Another call may have the slot by now.
         if let Some(call) = self.calls.lock().calls.get_mut(self.at)
             && call.number == self.number
         {

@@ -1,9 +1,12 @@
-//! Which connection a session's calls take: its principal's usual one, one of its kind, or one of its own.
+//! Chooses the connection for a session's calls: its principal's default one, one of its kind, or one of its own.
 //!
-//! A server of the legacy era is told once what its client can do, and a server of both eras has a back channel in each.
-//! So sessions of one kind (the era, the [`CapabilityClass`]) share a connection, and sessions of different kinds do not.
-//! The usual connection takes the kind of the first session that uses it: one process for each kind of client. A server
-//! that keeps state for each client has a connection for each session besides.
+//! Used by `dispatch::upstream` through `Inner::connection`, and when a session lists tools. A legacy server learns
+//! the capabilities of its client once, in the handshake, and a server of both eras can send requests in each. So
+//! sessions of one kind (the era, the [`CapabilityClass`]) share a connection, and sessions of different kinds do
+//! not. The default connection takes the kind of the first session that uses it: one process for each kind of
+//! client. A server that keeps state for each client also gets a connection for each session.
+//!
+//! It does not start connections: `engine::supervisor::pool` does.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -27,13 +30,13 @@ use crate::engine::workspace::principal::LOCAL_PRINCIPAL;
 use crate::engine::workspace::state::WorkspaceId;
 use crate::engine::{AppliedServer, Caller, Inner};
 
-/// How long a list waits to find out whether a server has the era of its client.
+/// How long a list waits to find out whether a server supports the era of its client.
 const LIST_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What a session wants a server for.
+/// Why a session needs a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::engine) enum Purpose {
-    /// To see what it offers. Nothing is waited for, and no process is started for its other era.
+    /// To list its items. Does not wait, and starts no process for the server's other era.
     List,
     /// To call it.
     Call,
@@ -42,16 +45,16 @@ pub(in crate::engine) enum Purpose {
 // === impl Inner ===
 
 impl Inner {
-    /// A legacy server asked something back. Over most transports nothing but the lack of other calls says whose
-    /// question it is; over HTTP it may come on the stream of the session instead of the call's, as it does with every
-    /// example of the TypeScript SDK 1.x. So clients should not share the server any longer; the session that was asked
-    /// keeps the connection.
+    /// Claims a connection for a session after a legacy server sent a request back to it. Over most transports
+    /// the request names no call; over HTTP it may come on the session's stream instead of the call's, as in every
+    /// example of the TypeScript SDK 1.x. So clients must not share the server from now on; the session that was
+    /// asked keeps the connection.
     pub(crate) fn claim_after_question(&self, connection: &Connection, caller: &Caller) {
         self.claim_for(connection, (&caller.workspace().id, &caller.session().id));
     }
 
-    /// The same for a question that names no call. The session with the oldest call in flight keeps the connection:
-    /// its state there is the oldest.
+    /// Like [`Self::claim_after_question`], for a question that names no call. The session with the oldest call in
+    /// flight keeps the connection, since its state there is the oldest.
     pub(in crate::engine) fn claim_for_oldest_call(&self, connection: &Connection) {
         match self.under_way.oldest_session(connection.key()) {
             Some((workspace, session)) => self.claim_for(connection, (&workspace, &session)),
@@ -66,7 +69,7 @@ impl Inner {
         }
     }
 
-    /// The connection for a session's calls of a server.
+    /// Returns the connection for a session's calls of a server.
     pub(crate) async fn connection(
         &self,
         caller: &Caller,
@@ -85,7 +88,7 @@ impl Inner {
             return Ok(own);
         }
         let (workspace, session) = (&caller.workspace().id, caller.session().id.as_str());
-        // Another session's calls may have left state there, and may lead to questions.
+        // Calls of another session may have left state there, and may lead to questions.
         let is_free = || !self.under_way.has_other_session(kind.key(), session);
         if self.claims.take(kind.key(), (workspace, session), is_free) {
             return Ok(kind);
@@ -100,20 +103,20 @@ impl Inner {
         Ok(own)
     }
 
-    /// Gives a session its seats at all servers, as far as that needs no waiting. The connections of new ones.
+    /// Binds a session to all servers, as far as that needs no waiting. Returns the connections of new bindings.
     pub(in crate::engine) async fn bind_session(&self, caller: &Caller) -> Vec<Arc<Connection>> {
         let applied = caller.applied();
         let unseated =
             applied.placed.iter().filter(|placed| caller.bindings().get(placed).is_none());
         let seating = unseated.map(|placed| async {
-            // A server that cannot be reached, or not once more, shows what it usually shows.
+            // Where no connection of the kind can be made, the session sees the lists of the default one.
             self.kind_connection(caller, placed, Purpose::List).await.ok()?;
             caller.bindings().get(placed).map(|seat| seat.kind)
         });
         join_all(seating).await.into_iter().flatten().collect()
     }
 
-    /// The connection of a session's kind.
+    /// Returns the connection of a session's kind.
     async fn kind_connection(
         &self,
         caller: &Caller,
@@ -151,12 +154,12 @@ impl Inner {
                     Purpose::Call => trying.await?,
                     Purpose::List => match timeout(LIST_TIMEOUT, trying).await {
                         Ok(tried) => tried?,
-                        // The first call waits for it.
+                        // The first call waits for the legacy connection.
                         Err(_) => return Ok(Arc::clone(usual)),
                     },
                 }
             }
-            // With each request it is told what its client can do.
+            // A modern server learns the client's capabilities with each request.
             Era::Modern => {
                 if purpose == Purpose::Call {
                     caller.workspace().occupy(&caller.session().id, &placed.name);
@@ -166,13 +169,13 @@ impl Inner {
         };
         caller.bindings().put(&placed.name, SessionBinding { kind: Arc::clone(&kind), own: None });
         if purpose == Purpose::Call && kind.key() != usual.key() && kind.knows_lists() {
-            // The client may have seen the lists of the usual connection.
+            // The client may have seen the lists of the default connection.
             self.publish_event(&kind, &EngineEventKind::List(ListKind::Tools));
         }
         Ok(kind)
     }
 
-    /// The connection on which the class of a session is declared.
+    /// Returns the connection on which the class of a session is declared.
     fn class_connection(
         &self,
         caller: &Caller,
@@ -190,7 +193,8 @@ impl Inner {
         self.hold_for_session(caller, placed, spec)
     }
 
-    /// The usual connection if it is of this class, or becomes so because no session uses it.
+    /// Returns the default connection if it has this class, or if no session uses it, so that it can be replaced by
+    /// one that has.
     fn use_default(
         &self,
         caller: &Caller,
@@ -200,7 +204,7 @@ impl Inner {
         let _changing = self.lock_changes();
         let (view, standing) = (caller.view(), caller.workspace());
         let applied = view.applied();
-        // What was applied since may have another entry of that name.
+        // A newer applied state may have another entry of that name.
         let entry = placed.connection.entry_key();
         let current = applied.server(&placed.name)?;
         if current.connection.entry_key() != entry {
@@ -215,7 +219,7 @@ impl Inner {
         self.replace_default(caller, &applied, current, spec)
     }
 
-    /// Puts another connection in the place of a usual one that no session uses. `None` if one does.
+    /// Replaces a default connection that no session uses. `None` if a session uses it.
     fn replace_default(
         &self,
         caller: &Caller,
@@ -248,8 +252,8 @@ impl Inner {
         Some(connection)
     }
 
-    /// What a further connection is to: what is wanted, unless its server has too many classes. Then with the largest
-    /// class there is that promises nothing that is not wanted.
+    /// Limits the number of classes of a server: returns `wanted`, or at the limit a spec with the largest existing
+    /// class within the wanted one.
     fn within_class_limit(&self, caller: &Caller, wanted: ConnectionSpec) -> ConnectionSpec {
         let workspace = &caller.workspace().id;
         let all = self.pool.connections_of(workspace, &wanted.server);
@@ -264,12 +268,13 @@ impl Inner {
         }
         self.claims.note(workspace, &wanted.server, SharingNote::ClassLimit);
         let fitting = classes.into_iter().filter(|class| class.is_within(wanted.class));
-        // The class that promises nothing always fits, and is one more at the most.
+        // The empty class always fits, and adds one class at most.
         let class = fitting.max_by_key(|class| class.size()).unwrap_or_default();
         ConnectionSpec { class, ..wanted }
     }
 
-    /// A legacy connection to a server that was reached in the modern era, if it has that era too; else the usual one.
+    /// Returns a legacy connection to a server that was reached in the modern era, if the server supports both;
+    /// else the default connection.
     async fn legacy_connection(
         &self,
         caller: &Caller,
@@ -287,7 +292,7 @@ impl Inner {
                 Ok(connection)
             }
             Err(error) => {
-                // A server that is busy or wants a sign-in may have it all the same.
+                // A server that is busy or needs a sign-in may still support the era.
                 if is_refusal(&error) {
                     placed.connection.note_legacy_too(false);
                 }
@@ -304,11 +309,11 @@ impl Inner {
         let known = async {
             while !self.knows_lists_of(connection) && revisions.changed().await.is_ok() {}
         };
-        // Without them it is not made the usual one.
+        // Without lists the connection does not become the default one.
         let _ = timeout(LIST_TIMEOUT, known).await;
     }
 
-    /// Notes that a server has a connection of each era; of a local one those are two processes.
+    /// Notes that a server has a connection of each era; for a local server those are two processes.
     fn note_eras(&self, caller: &Caller, connection: &Connection) {
         if is_process(connection) {
             let (workspace, server) = (&caller.workspace().id, &connection.spec().server);
@@ -316,7 +321,7 @@ impl Inner {
         }
     }
 
-    /// Makes a legacy connection the usual one, where nobody uses the modern one that is.
+    /// Makes a legacy connection the default one, where no session uses the modern one.
     fn promote_to_default(
         &self,
         caller: &Caller,
@@ -328,7 +333,7 @@ impl Inner {
         let current = applied.server(&placed.name)?;
         let is_same = current.connection.key() == placed.connection.key();
         let spec = connection.spec().clone();
-        // Its lists are what everybody sees from then on.
+        // All sessions see the lists of the default connection, so they must be known.
         if is_same && self.knows_lists_of(connection) {
             self.replace_default(caller, &applied, current, spec)
         } else {
@@ -336,7 +341,7 @@ impl Inner {
         }
     }
 
-    /// A connection that is held for a session.
+    /// Holds a connection for a session.
     fn hold_for_session(
         &self,
         caller: &Caller,
@@ -350,7 +355,7 @@ impl Inner {
         let held = self.pool.hold_within_limits(request, &self.listener);
         let connection = held.map_err(ConnectionNotReady::Limit)?;
         if self.workspace_state(&caller.workspace().id).is_none() {
-            // It ended while this was going on, and has let go of what it knew of.
+            // The workspace ended in between, and its holds were released before this one.
             self.release(|other, _| *other == holder);
             return Err(ConnectionNotReady::Stopped);
         }
@@ -358,7 +363,7 @@ impl Inner {
     }
 }
 
-/// Who holds the connections that a session has besides its principal's usual ones.
+/// The holder of the connections that a session has besides its principal's default ones.
 fn session_holder(caller: &Caller, placed: &AppliedServer) -> ConnectionHolder {
     let (principal, session) = (Arc::clone(&caller.view().principal), caller.session().id.clone());
     ConnectionHolder {
@@ -368,7 +373,8 @@ fn session_holder(caller: &Caller, placed: &AppliedServer) -> ConnectionHolder {
     }
 }
 
-/// What is declared to a legacy server for a session: what its client can do, and what the queue answers for it.
+/// The class that is declared to a legacy server for a session: its client's capabilities, and those that the
+/// queue provides.
 fn declared_class(caller: &Caller, placed: &AppliedServer) -> CapabilityClass {
     let class = caller.class();
     match placed.elicitation {
@@ -377,11 +383,11 @@ fn declared_class(caller: &Caller, placed: &AppliedServer) -> CapabilityClass {
     }
 }
 
-/// Whether a session of the legacy era gets a connection of that era to a server that was reached in the modern one.
+/// Whether a legacy session gets a legacy connection to a server that was reached in the modern era.
 fn wants_other_era(caller: &Caller, placed: &AppliedServer, purpose: Purpose) -> bool {
     let usual = &placed.connection;
     let spec = usual.spec();
-    // A server in this process asks over the bridge whatever is spoken with it.
+    // A server in this process can send requests over the bridge in either era.
     let is_elsewhere = matches!(spec.reach, ConnectionTarget::Entry(_));
     let is_free = is_elsewhere && spec.era.is_none() && usual.has_legacy_too() != Some(false);
     // A process is started only for a call.
@@ -389,7 +395,8 @@ fn wants_other_era(caller: &Caller, placed: &AppliedServer, purpose: Purpose) ->
     caller.session().era == Some(Era::Legacy) && is_free && is_worth_it
 }
 
-/// Whether a session gets a modern connection to a server of both eras whose usual connection became a legacy one.
+/// Whether a session gets a modern connection to a server of both eras, after the default connection became a
+/// legacy one.
 fn wants_modern_again(caller: &Caller, placed: &AppliedServer) -> bool {
     let became_legacy = placed.spec.era == Some(Era::Legacy) && placed.pinned_era.is_none();
     caller.session().era != Some(Era::Legacy) && became_legacy
@@ -402,7 +409,7 @@ fn is_process(connection: &Connection) -> bool {
     }
 }
 
-/// Whether a server said that it does not have an era.
+/// Whether a server refused an era.
 fn is_refusal(error: &ConnectionNotReady) -> bool {
     let ConnectionNotReady::Failed(failed) = error else { return false };
     match &failed.error {
@@ -419,10 +426,10 @@ fn is_refusal(error: &ConnectionNotReady) -> bool {
     }
 }
 
-// === impl Applied ===
+// === impl AppliedState ===
 
 impl AppliedState {
-    /// The same with another connection to one server.
+    /// Returns this state with another connection to one server.
     fn replace_connection(&self, number: u64, server: &str, connection: &Arc<Connection>) -> Self {
         let instead = |placed: &Arc<AppliedServer>| {
             if placed.name == *server {

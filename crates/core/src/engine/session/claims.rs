@@ -1,7 +1,7 @@
-//! Claims: which session has a connection to itself, which servers keep state for each client, and what people should know
-//! of how connections are shared.
+//! Claims: which session has a connection for itself, which servers keep state for each client, and notes about
+//! sharing.
 //!
-//! The choice of a connection writes claims; snapshots read the notes. Nothing here opens a connection.
+//! Written by `choose_connection`; the snapshot reads the notes as problems. It does not open connections.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,29 +11,29 @@ use crate::engine::supervisor::pool::ConnectionHolder;
 use crate::engine::workspace::state::WorkspaceId;
 use crate::problem::{EngineProblem, EngineProblemKind};
 
-/// The most classes of a server that have connections at once.
+/// How many classes of a server may have connections at once.
 pub(super) const MAX_CLASSES: usize = 4;
 
-/// Who has which connection to itself.
+/// The claims of sessions on connections.
 #[derive(Debug, Default)]
 pub(in crate::engine) struct Claims(Mutex<ClaimTable>);
 
 #[derive(Debug, Default)]
 struct ClaimTable {
-    /// The session that took the connection of a server that is not to be shared: its workspace and its id.
+    /// The session that claimed a connection that must not be shared: its workspace and its id.
     by: HashMap<ConnectionKey, (WorkspaceId, String)>,
-    /// Servers that turned out to keep state per client.
+    /// Servers that turned out to keep state for each client.
     stateful: HashSet<ServerKey>,
     /// The entry that a session's connections were made from.
     made_from: HashMap<ConnectionHolder, EntryKey>,
-    /// What people should know of how a server's connections are shared, by workspace and server.
+    /// Notes about the sharing of a server's connections, by workspace and server.
     notes: BTreeMap<(WorkspaceId, String), BTreeSet<SharingNote>>,
 }
 
-/// What people should know of how a server's connections are shared.
+/// A note for people about the sharing of a server's connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::engine) enum SharingNote {
-    /// A session shares a connection that promises less than its client can do.
+    /// A session shares a connection that declares less than its client supports.
     ClassLimit,
     /// Two processes of the server run, one for each era.
     TwoEras,
@@ -42,7 +42,8 @@ pub(in crate::engine) enum SharingNote {
 // === impl Claims ===
 
 impl Claims {
-    /// Takes a connection for one session. `false` if another has it, or if nobody has it and `is_free` says no.
+    /// Claims a connection for one session. `false` if another session has it, or if it is unclaimed and `is_free`
+    /// says no.
     pub(super) fn take(
         &self,
         key: ConnectionKey,
@@ -64,7 +65,7 @@ impl Claims {
         self.lock().stateful.contains(key)
     }
 
-    /// Notes that a server asks its client things, so that clients should not share it.
+    /// Notes that a server sends requests to its client, so that clients must not share it.
     pub(super) fn note_stateful(&self, key: ServerKey) {
         self.lock().stateful.insert(key);
     }
@@ -74,7 +75,7 @@ impl Claims {
         self.lock().notes.entry(at).or_default().insert(note);
     }
 
-    /// What people should know of how the servers of a workspace are shared.
+    /// Returns the notes about the servers of a workspace, as problems.
     pub(in crate::engine) fn problems(&self, workspace: &WorkspaceId) -> Vec<EngineProblem> {
         let claimed = self.lock();
         let notes = claimed.notes.iter().filter(|((at, _), _)| at == workspace);
@@ -112,7 +113,7 @@ impl Claims {
         claimed.notes.retain(|(at, _), _| at != workspace);
     }
 
-    /// Remembers the entry that a holder's connection was made from.
+    /// Stores the entry that a holder's connection was made from.
     pub(super) fn note_entry(&self, holder: ConnectionHolder, entry: EntryKey) {
         self.lock().made_from.insert(holder, entry);
     }

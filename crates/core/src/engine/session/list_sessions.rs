@@ -1,17 +1,19 @@
-//! Who is there, and what they use.
+//! Lists the attached sessions and the servers that they use.
+//!
+//! Used by the hub, for `switchboard status` and the console.
 
 use crate::engine::{Engine, SessionInfo};
 
 // === impl Engine ===
 
 impl Engine {
-    /// The servers that a session has called, each with how often.
+    /// Returns the servers that a session has called, each with how often.
     pub fn servers_used_by(&self, session: &str) -> Vec<(String, u64)> {
         let standing: Vec<_> = self.0.lock().values().cloned().collect();
         standing.iter().flat_map(|standing| standing.used_by(session)).collect()
     }
 
-    /// The sessions that have calls to make, whoever came first first.
+    /// Returns the attached sessions, oldest first.
     pub fn sessions(&self) -> Vec<SessionInfo> {
         let standing: Vec<_> = self.0.lock().values().cloned().collect();
         let mut seated: Vec<_> =
@@ -20,7 +22,7 @@ impl Engine {
         seated
     }
 
-    /// How many calls of a session are under way at servers.
+    /// Returns how many calls of a session are in flight.
     pub fn calls_in_flight_of(&self, session: &str) -> usize {
         self.0.under_way.count_of_session(session)
     }

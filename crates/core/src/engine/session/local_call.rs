@@ -1,4 +1,6 @@
-//! Calls that are answered before they reach a server, by whoever shows the engine. They are on record like any other.
+//! Records of calls that the gateway answers without a server.
+//!
+//! Used by the gateway's bridge for its own tools. They are in the audit log like all other calls.
 
 use std::time::{Instant, SystemTime};
 
@@ -7,7 +9,8 @@ use switchboard_wire::meta::method;
 use crate::audit::{CallEnd, CallRecord};
 use crate::engine::{Caller, Engine};
 
-/// Such a call, from when it is made until its answer is known. Dropped before that, it was given up.
+/// A call that is answered locally, until its answer is known. Dropped before that, it counts as dropped by its
+/// caller.
 pub struct LocalCall {
     engine: Engine,
     caller: Caller,
@@ -18,7 +21,7 @@ pub struct LocalCall {
 // === impl Engine ===
 
 impl Engine {
-    /// Begins the record of a call of `name` whose parameters have so many bytes.
+    /// Begins the record of a call of `name` with so many bytes of parameters.
     pub fn begin_local_call(
         &self,
         caller: &Caller,
@@ -47,7 +50,7 @@ impl Engine {
 // === impl LocalCall ===
 
 impl LocalCall {
-    /// It was answered with so many bytes.
+    /// Records an answer with so many bytes.
     pub fn finish(mut self, received: usize) {
         if let Some(called) = &mut self.called {
             called.received = received;
@@ -55,7 +58,7 @@ impl LocalCall {
         }
     }
 
-    /// It was not answered: the word for why.
+    /// Records a failure of this kind.
     pub fn fail(mut self, kind: &'static str) {
         if let Some(called) = &mut self.called {
             called.ended = CallEnd::Failed(kind);

@@ -1,6 +1,6 @@
-//! Sessions of clients: which connections their calls take, their subscriptions, their calls in flight.
+//! Sessions of clients: which connections their calls use, their subscriptions, their calls in flight.
 //!
-//! Dispatch and the gateway's bridge use it through `Caller`. It decides no permission.
+//! Used by `dispatch` and the gateway's bridge through `Caller`. It does not decide permissions.
 
 pub(super) mod bindings;
 pub(super) mod caller;

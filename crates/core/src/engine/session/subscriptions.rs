@@ -1,6 +1,8 @@
-//! What sessions want to hear of besides their calls: changes of resources, and log messages from a level up.
+//! Subscriptions of sessions outside of calls: changes of resources, and log messages from a level up.
 //!
-//! Servers are told once, however many sessions want it, and told again after a reconnection.
+//! Used by `dispatch::prompts_and_resources` and `dispatch::upstream`. A server is told once, for any number of
+//! sessions, and told again after a reconnect. Delivering the notifications is done by
+//! `engine::supervisor::listener`.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,29 +16,29 @@ use crate::engine::{Caller, Inner, WorkspaceId};
 const LOG_LEVELS: [&str; 8] =
     ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 
-/// What sessions want to hear of.
+/// The subscriptions of all sessions.
 #[derive(Debug, Default)]
 pub(in crate::engine) struct SessionSubscriptions(
     Mutex<HashMap<ConnectionKey, ConnectionSubscriptions>>,
 );
 
-/// What is wanted of one connection.
+/// The subscriptions on one connection.
 #[derive(Debug, Default)]
 struct ConnectionSubscriptions {
-    /// Resources, and who wants to hear of them.
+    /// Resources, and the sessions that subscribed to them.
     resources: HashMap<String, HashSet<(WorkspaceId, String)>>,
     /// The level that each session asked for last.
     levels: HashMap<(WorkspaceId, String), usize>,
-    /// The session with the server that was told a level, and which.
+    /// The session with the server that was told a level, and the level.
     told_level: Option<(u64, usize)>,
 }
 
-/// What no session wants any more of servers, now that one has left.
+/// Subscriptions that no session has any more, after one has left.
 #[derive(Debug, Default)]
 pub(in crate::engine) struct EndedSubscriptions {
     /// Resources, by connection.
     resources: Vec<(ConnectionKey, String)>,
-    /// Levels that are now the most detailed ones wanted, by connection.
+    /// The most detailed levels that are still wanted, by connection.
     levels: Vec<(ConnectionKey, usize)>,
 }
 
@@ -47,7 +49,7 @@ impl SessionSubscriptions {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Forgets what was wanted of connections that have ended.
+    /// Forgets the subscriptions on connections that have ended.
     pub(in crate::engine) fn remove_connections(&self, ended: &[ConnectionKey]) {
         let mut wishes = self.lock();
         for key in ended {
@@ -55,7 +57,7 @@ impl SessionSubscriptions {
         }
     }
 
-    /// Forgets what a session wanted.
+    /// Forgets the subscriptions of a session.
     pub(in crate::engine) fn remove_session(
         &self,
         workspace: &WorkspaceId,
@@ -84,12 +86,12 @@ impl SessionSubscriptions {
 // === impl ConnectionSubscriptions ===
 
 impl ConnectionSubscriptions {
-    /// The most detailed level that any session wants.
+    /// Returns the most detailed level that any session wants.
     fn level(&self) -> Option<usize> {
         self.levels.values().min().copied()
     }
 
-    /// Notes that the server is being told a level; `false` if it knows.
+    /// Notes that the server is being told a level; `false` if it was told before.
     fn note_level_sent(&mut self, live: &LiveSession, level: usize) -> bool {
         let told = Some((live.number(), level));
         std::mem::replace(&mut self.told_level, told) != told
@@ -99,7 +101,7 @@ impl ConnectionSubscriptions {
 // === impl Inner ===
 
 impl Inner {
-    /// A session wants to hear of changes to a resource. The server is told by the first who does.
+    /// Subscribes a session to a resource. The first subscription tells the server.
     pub(crate) async fn subscribe(
         &self,
         caller: &Caller,
@@ -115,7 +117,7 @@ impl Inner {
         Ok(())
     }
 
-    /// A session no longer wants to. The server is told by the last who did.
+    /// Unsubscribes a session from a resource. The last one tells the server.
     pub(crate) async fn unsubscribe(
         &self,
         caller: &Caller,
@@ -133,8 +135,8 @@ impl Inner {
         if was_last { live.client.unsubscribe(uri).await } else { Ok(()) }
     }
 
-    /// A call of a session wants log messages from `level` up: the level that its server has to be told, if any. A legacy
-    /// server is told the most detailed level that any session wants; a modern one hears it with each call.
+    /// Returns the level that a server has to be told for a call that wants log messages from `level` up. A legacy
+    /// server is told the most detailed level that any session wants; a modern one learns the level with each call.
     pub(crate) fn level_to_set(
         &self,
         caller: &Caller,
@@ -154,7 +156,7 @@ impl Inner {
         wish.note_level_sent(live, level).then_some(LOG_LEVELS[level])
     }
 
-    /// Tells servers of what no session wants to hear any more.
+    /// Tells servers of subscriptions that no session has any more.
     pub(in crate::engine) fn end_subscriptions(self: &Arc<Self>, unwanted: EndedSubscriptions) {
         for (key, level) in unwanted.levels {
             let Some(connection) = self.pool.get(&key) else { continue };
@@ -185,7 +187,7 @@ impl Inner {
         }
     }
 
-    /// A connection is up again: the server is told everything anew.
+    /// Renews all subscriptions on a connection that is up again.
     pub(in crate::engine) fn renew_subscriptions(
         self: &Arc<Self>,
         connection: &Arc<Connection>,

@@ -1,5 +1,7 @@
-//! All connections of a server as one: sessions of other eras and capability classes, and sessions that share nothing,
-//! have connections besides the usual one. A snapshot shows the worst state among them and the sum of their numbers.
+//! Merges all connections of a server into one row of a snapshot: the worst status and the sum of the statistics.
+//!
+//! Used by `snapshot::build`. Sessions of other eras and capability classes, and sessions that share nothing, have
+//! connections besides the default one.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,16 +16,16 @@ use crate::engine::supervisor::applied::{AppliedServer, AppliedState};
 use crate::engine::workspace::principal::PrincipalView;
 use crate::engine::workspace::state::WorkspaceId;
 
-/// How many connections of a server there are, and how many are in the state that is shown.
+/// How many connections a server has, and how many are in the status shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConnectionCount {
-    /// All of them.
+    /// All connections.
     pub total: usize,
-    /// Those in the state that is shown.
+    /// The connections in the status shown.
     pub in_state: usize,
 }
 
-/// What is wrong with a connection; what is worse is greater.
+/// How bad the state of a connection is; worse is greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Severity {
     Fine,
@@ -35,7 +37,7 @@ enum Severity {
 // === impl Inner ===
 
 impl Inner {
-    /// The connections of a principal to a server, the usual one first.
+    /// Returns the connections of a principal to a server, the default one first.
     pub(in crate::engine) fn all_connections(
         &self,
         workspace: &WorkspaceId,
@@ -53,7 +55,7 @@ impl Inner {
         applied.placed.iter().map(of).collect()
     }
 
-    /// Adds to a snapshot what there is besides the usual connections.
+    /// Adds the connections besides the default ones to a snapshot.
     pub(super) fn add_other_connections(
         &self,
         snapshot: &mut WorkspaceSnapshot,
@@ -77,7 +79,7 @@ impl Inner {
 // === impl ServerSnapshot ===
 
 impl ServerSnapshot {
-    /// Shows the worst state of its connections, the usual one first, and their numbers.
+    /// Shows the worst status of its connections, the default one first, and their statistics.
     fn show_connections(&mut self, connections: &[Arc<Connection>]) {
         let samples = connections.iter().map(|connection| connection.stats_sample());
         self.stats = Some(ConnectionStats::merge(samples));
@@ -86,7 +88,7 @@ impl ServerSnapshot {
         let worst = severities.iter().copied().max().unwrap_or(Severity::Fine);
         let in_state = severities.iter().filter(|severity| **severity == worst).count();
         self.connections = ConnectionCount { total: connections.len(), in_state };
-        // What comes of the usual connection is not known yet; it is waited for.
+        // The default connection is still pending, and callers wait for its result.
         if worst == Severity::Fine || matches!(self.status, ServerStatus::Pending) {
             self.connections.in_state = connections.len();
             return;
@@ -102,12 +104,12 @@ impl ServerSnapshot {
         }
     }
 
-    /// Whether its usual connection is up, so that it can be called whatever is wrong with others.
+    /// Whether the default connection is up, so that the server can be called although others have failed.
     pub fn is_usable(&self) -> bool {
         self.facts.is_some()
     }
 
-    /// Which of its connections are in the state that is shown, if not all: `one of 2 connections`.
+    /// Returns which of its connections are in the status shown, if not all: `one of 2 connections`.
     pub fn affected_connections(&self) -> Option<String> {
         self.connections.affected()
     }
@@ -119,7 +121,7 @@ impl ConnectionCount {
     /// The count of a server with one connection.
     pub const ONE: Self = Self { total: 1, in_state: 1 };
 
-    /// Which connections are in the state that is shown, if not all.
+    /// Returns which connections are in the status shown, if not all.
     pub fn affected(self) -> Option<String> {
         match self.in_state {
             all if all >= self.total => None,
@@ -136,7 +138,7 @@ impl Severity {
         match state {
             ConnectionState::Failed(_) => Self::Failed,
             ConnectionState::NeedsAuth(_) => Self::NeedsAuth,
-            // It failed before and is tried again.
+            // A failed connection that is tried again.
             ConnectionState::Pending(pending) if pending.last.is_some() => Self::Failed,
             ConnectionState::Connected(_) if silent_since(state).is_some() => Self::Silent,
             _ => Self::Fine,
@@ -148,7 +150,7 @@ fn silent_since(state: &ConnectionState) -> Option<Instant> {
     state.live()?.silent_since()
 }
 
-/// The state that is shown for a connection besides the usual one.
+/// The status that is shown for a connection besides the default one.
 fn status_of(state: &ConnectionState) -> ServerStatus {
     match state {
         ConnectionState::Pending(pending) => match &pending.last {

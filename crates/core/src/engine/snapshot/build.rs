@@ -1,4 +1,7 @@
-//! Snapshots of a workspace, for each principal: states are read anew, the catalog is made again only if a list changed.
+//! Builds snapshots of a workspace, for each principal and session.
+//!
+//! Used through `Engine::snapshot` and its variants. States are read anew for each snapshot; the catalog is
+//! composed again only if a list changed.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,38 +19,39 @@ use crate::engine::workspace::principal::{PrincipalLease, PrincipalView};
 use crate::engine::{Caller, Engine, InProcessServer, Inner, WorkspaceId, WorkspaceState};
 use crate::problem::{EngineProblem, EngineProblemKind};
 
-/// No connection reads its lists so often.
+/// A bit above all generations of lists, since no connection reads its lists that often.
 const SIGN_IN_GENERATION_BIT: u64 = 1 << 63;
 
 // === impl Engine ===
 
 impl Engine {
-    /// What a workspace looks like now to the local principal. `None` if nothing was applied to it, or it has ended.
+    /// Returns a snapshot for the local principal. `None` if no state was applied to the workspace, or it has
+    /// ended.
     pub fn snapshot(&self, workspace: &WorkspaceId) -> Option<Arc<WorkspaceSnapshot>> {
         let standing = self.0.workspace_state(workspace)?;
         Some(self.0.fresh_snapshot(&standing, standing.local()))
     }
 
-    /// What a workspace looks like now to one principal. `None` if it has ended.
+    /// Returns a snapshot for one principal. `None` if the workspace has ended.
     pub fn snapshot_for(&self, principal: &PrincipalLease) -> Option<Arc<WorkspaceSnapshot>> {
         let standing = self.0.workspace_state(&principal.workspace().id)?;
         Some(self.0.fresh_snapshot(&standing, principal.view()))
     }
 
-    /// What the agent of a workspace is told, if the workspace is an agent's.
+    /// Returns the prompt of a workspace's agent, if it has one.
     pub fn agent_prompt(&self, workspace: &WorkspaceId) -> Option<String> {
         let standing = self.0.workspace_state(workspace)?;
         standing.applied().desired.agent_prompt().map(str::to_owned)
     }
 
-    /// What the servers of a workspace offer to one principal, without all the rest of a snapshot.
+    /// Returns the catalog of one principal, without the rest of a snapshot.
     pub fn catalog_for(&self, principal: &PrincipalLease) -> Option<Arc<Catalog>> {
         let standing = self.0.workspace_state(&principal.workspace().id)?;
         Some(Arc::clone(&self.0.snapshot(&standing, principal.view()).catalog))
     }
 
-    /// What a workspace looks like now to one session: its lists are those of the connections that its calls take.
-    /// `None` if the workspace has ended.
+    /// Returns a snapshot for one session, with the lists of the connections that its calls use. `None` if the
+    /// workspace has ended.
     pub fn snapshot_of(&self, caller: &Caller) -> Option<Arc<WorkspaceSnapshot>> {
         let standing = self.0.workspace_state(&caller.workspace().id)?;
         let last = self.0.session_snapshot(caller);
@@ -56,14 +60,14 @@ impl Engine {
         Some(Arc::new(self.0.build_snapshot(&applied, &standing, Some(&last))))
     }
 
-    /// What the servers of a workspace offer to one session, without all the rest of a snapshot.
+    /// Returns the catalog of one session, without the rest of a snapshot.
     pub fn catalog_of(&self, caller: &Caller) -> Option<Arc<Catalog>> {
         self.0.workspace_state(&caller.workspace().id)?;
         Some(Arc::clone(&self.0.session_snapshot(caller).catalog))
     }
 
-    /// Gives a session the connections of its kind, so that it sees what their servers show to such clients, and waits
-    /// for their lists for as long as `patience`.
+    /// Binds a session to the connections of its kind, so that it sees what their servers show to clients of that
+    /// kind, and waits for their lists at most `patience`.
     pub async fn bind_session(&self, caller: &Caller, patience: Duration) {
         let new = self.0.bind_session(caller).await;
         if new.is_empty() {
@@ -78,18 +82,20 @@ impl Engine {
             is_open && !connection.is_overdue() && !self.0.knows_lists_of(connection)
         };
         let known = async { while new.iter().any(is_coming) && changes.changed().await.is_ok() {} };
-        // What is not there by then is shown as on the usual connections.
+        // Servers that are late are shown with the lists of the default connections.
         if tokio::time::timeout(patience, known).await.is_err() {
             self.0.mark_overdue(new.iter().filter(|connection| is_coming(connection)));
         }
     }
 
-    /// Names what a session sees: sessions of one principal with equal numbers see the same. 0: what is usual.
+    /// Returns the number of a session's view: sessions of one principal with equal numbers see equal catalogs. 0
+    /// is the principal's own view.
     pub fn view_number(&self, caller: &Caller) -> u64 {
         self.0.session_view(caller).map_or(0, |view| view.id)
     }
 
-    /// Whether the calls of a session take the connection with this number: [`ConnectionKey::number`](crate::connection::ConnectionKey::number).
+    /// Whether the calls of a session use the connection with this number:
+    /// [`ConnectionKey::number`](crate::connection::ConnectionKey::number).
     pub fn uses_connection(&self, caller: &Caller, number: u64) -> bool {
         let applied = caller.applied();
         let usual = applied.placed.iter().find(|placed| placed.connection.key().number() == number);
@@ -98,14 +104,14 @@ impl Engine {
         seated.unwrap_or(usual.is_some())
     }
 
-    /// Whether one of a principal's usual connections has this number.
+    /// Whether one of a principal's default connections has this number.
     pub fn uses_connection_by_default(&self, principal: &PrincipalLease, number: u64) -> bool {
         let applied = principal.view().applied();
         applied.placed.iter().any(|placed| placed.connection.key().number() == number)
     }
 
-    /// Waits until nothing more is expected of a workspace's servers, or `patience` has passed; what it looks like
-    /// then to the local principal.
+    /// Waits until no server of a workspace is expected any more, or `patience` has passed. Returns the snapshot
+    /// for the local principal.
     pub async fn settled_snapshot(
         &self,
         workspace: &WorkspaceId,
@@ -114,7 +120,7 @@ impl Engine {
         self.wait_until_settled(|| self.snapshot(workspace), patience).await
     }
 
-    /// The same, for one principal.
+    /// Like [`Engine::settled_snapshot`], for one principal.
     pub async fn settled_snapshot_for(
         &self,
         principal: &PrincipalLease,
@@ -123,8 +129,8 @@ impl Engine {
         self.wait_until_settled(|| self.snapshot_for(principal), patience).await
     }
 
-    /// The same for a client's first list. A server that it waits for in vain is not waited for again until it has
-    /// answered, or is connected again: else it would delay every client that comes.
+    /// Like [`Engine::settled_snapshot_for`], for a client's first list. A server that it waits for in vain is not
+    /// waited for again until it has answered, or is connected again: otherwise it would delay every new client.
     pub async fn await_first_lists(&self, principal: &PrincipalLease, patience: Duration) {
         let settled = self.settled_snapshot_for(principal, patience).await;
         let late: Vec<_> = settled.iter().flat_map(|snapshot| snapshot.servers_awaited()).collect();
@@ -145,7 +151,7 @@ impl Engine {
             }
             Some(())
         };
-        // What is not there by then is shown as still coming.
+        // Servers that are late are shown as coming.
         let _ = tokio::time::timeout(patience, settling).await;
         snapshot()
     }
@@ -154,7 +160,7 @@ impl Engine {
 // === impl Inner ===
 
 impl Inner {
-    /// Notes that a first list has waited for these in vain.
+    /// Marks connections that a first list has waited for in vain.
     fn mark_overdue<'c>(&self, late: impl Iterator<Item = &'c Arc<Connection>>) {
         let late: Vec<_> = late.collect();
         for connection in &late {
@@ -165,7 +171,7 @@ impl Inner {
         }
     }
 
-    /// The snapshot of now. Counts and times move without anything having changed; the catalog is taken as it is.
+    /// Returns a snapshot with current counts and times, and the cached catalog.
     fn fresh_snapshot(
         &self,
         standing: &WorkspaceState,
@@ -178,7 +184,7 @@ impl Inner {
         Arc::new(snapshot)
     }
 
-    /// The snapshot of now, made anew only if something changed since the last.
+    /// Returns the current snapshot, which is made anew only if a state or list changed since the last.
     pub(crate) fn snapshot(
         &self,
         standing: &WorkspaceState,
@@ -187,7 +193,7 @@ impl Inner {
         self.cached_snapshot(standing, &view.applied(), &view.shown)
     }
 
-    /// The same as one session sees it.
+    /// Returns the current snapshot for one session.
     pub(crate) fn session_snapshot(&self, caller: &Caller) -> Arc<WorkspaceSnapshot> {
         match self.session_view(caller) {
             None => self.snapshot(caller.workspace(), caller.view()),
@@ -195,7 +201,7 @@ impl Inner {
         }
     }
 
-    /// What a session sees; `None` where that is what its principal usually sees.
+    /// Returns a session's view; `None` where it equals its principal's.
     fn session_view(&self, caller: &Caller) -> Option<Arc<SessionView>> {
         let (applied, views) = (caller.applied(), &caller.view().seated);
         caller.bindings().view(&applied, views, |connection| self.knows_lists_of(connection))
@@ -266,7 +272,7 @@ impl Inner {
         WorkspaceSnapshot { servers, catalog, problems, sessions: standing.sessions(), made_of }
     }
 
-    /// The catalog with nothing hidden, to tell what is hidden from what is not there.
+    /// Composes the catalog with nothing hidden, to tell hidden items from missing ones.
     pub(crate) fn unfiltered_catalog(&self, applied: &AppliedState) -> Catalog {
         compose_catalog(applied, &self.parsed_lists(applied), CatalogFilter::Nothing)
     }
@@ -280,14 +286,14 @@ impl Inner {
     }
 }
 
-/// What is shown of a server that somebody has to sign in to first: how to.
+/// Replaces the lists of a server that needs a sign-in by the `authenticate` tool.
 fn with_sign_in_tool(parsed: ParsedLists) -> ParsedLists {
     let lists = Arc::new(authenticate::sign_in_lists(&parsed.lists));
-    // Its own number, so that a catalog made before or after is another.
+    // A generation of its own, so that the catalog is composed again before and after the sign-in.
     ParsedLists { lists, generation: parsed.generation | SIGN_IN_GENERATION_BIT, raw: parsed.raw }
 }
 
-/// What a catalog leaves out.
+/// Which items a catalog leaves out.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CatalogFilter {
     AsSeen,
@@ -329,7 +335,7 @@ fn compose_catalog(
     Catalog::compose(&configured, &members, &view)
 }
 
-/// Lists that could not be read again; what was read before is still shown.
+/// Problems for lists that could not be read again; the former lists are still shown.
 fn stale_list_problems(applied: &AppliedState, parsed: &[ParsedLists]) -> Vec<EngineProblem> {
     let of = |(placed, parsed): (&Arc<AppliedServer>, &ParsedLists)| {
         let lists: Option<&RawLists> = parsed.raw.as_deref();

@@ -1,4 +1,7 @@
-//! What a workspace looks like now: every server with its state and why, one catalog, everything that is wrong.
+//! Snapshots of a workspace: each server with its state, one catalog, and all problems.
+//!
+//! Used by the gateway, the commands, the terminal UI and `dispatch`. Building them is in `snapshot::build`; their
+//! JSON form is in `remote`.
 
 mod all_connections;
 pub(super) mod build;
@@ -22,103 +25,103 @@ use crate::engine::supervisor::applied::{AppliedServer, AppliedState};
 
 pub use all_connections::ConnectionCount;
 
-/// A workspace at one moment. It never changes; ask for another.
+/// The state of a workspace at one moment. Immutable; take a new one to see changes.
 #[derive(Debug, Clone, Default)]
 pub struct WorkspaceSnapshot {
-    /// Every server that is shown, greatest precedence first.
+    /// Every server that is shown, highest precedence first.
     pub servers: Vec<ServerSnapshot>,
-    /// Their tools, prompts and resources.
+    /// The tools, prompts and resources of the servers.
     pub catalog: Arc<Catalog>,
-    /// Everything that is wrong with servers' lists, hooks and rules.
+    /// Problems with servers' lists, hooks and rules.
     pub problems: Vec<EngineProblem>,
-    /// The sessions that are there.
+    /// The ids of the attached sessions.
     pub sessions: Vec<String>,
-    /// What was applied, and which lists, the catalog was made of.
+    /// The numbers of the applied state and of the lists that the catalog was made from.
     pub(in crate::engine) made_of: Vec<u64>,
 }
 
-/// One server.
+/// The state of one server.
 #[derive(Debug, Clone)]
 pub struct ServerSnapshot {
-    /// Its name.
+    /// The server's name.
     pub name: String,
-    /// Where it comes from.
+    /// The scope of its entry.
     pub scope: Scope,
-    /// Where its entry stands, or where it was found.
+    /// The location of its entry, or of its discovery.
     pub at: Option<SourceLocation>,
-    /// How it is reached; absent where the entry cannot be used.
+    /// The transport; absent where the entry cannot be used.
     pub transport: Option<&'static str>,
-    /// Its state: the worst among its connections.
+    /// The status: the worst among its connections.
     pub status: ServerStatus,
-    /// How many connections it has, and how many are in that state.
+    /// How many connections the server has, and how many are in that status.
     pub connections: ConnectionCount,
-    /// What it said of itself, while connected.
+    /// The server's facts from the handshake, while connected.
     pub facts: Option<Arc<ServerFacts>>,
     /// How long connecting took, while connected.
     pub connect_took: Option<Duration>,
-    /// Since when it has answered nothing, of one that is connected and was asked.
+    /// Since when a connected server has answered no probe.
     pub silent_since: Option<SystemTime>,
-    /// Counts and times; absent for one that is never started.
+    /// Counts and times; absent for a server that is never started.
     pub stats: Option<ConnectionStats>,
-    /// How many tools are shown of it.
+    /// How many tools of the server are shown.
     pub tools: usize,
-    /// What their definitions cost, in estimated tokens.
+    /// The cost of their definitions, in estimated tokens.
     pub cost: usize,
-    /// Whether its lists are there.
+    /// Whether the server's lists have arrived.
     pub lists: ListsArrival,
 }
 
-/// Whether something has arrived.
+/// Whether the lists of a server have arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ListsArrival {
-    /// It is there.
+    /// The lists are known.
     There,
-    /// It is on its way.
+    /// The lists are expected.
     Coming,
-    /// A first list has waited for it in vain.
+    /// A client's first list has waited for them in vain.
     Overdue,
-    /// It is not expected.
+    /// The lists are not expected.
     Never,
 }
 
-/// The state of a server.
+/// The status of a server.
 #[derive(Debug, Clone)]
 pub enum ServerStatus {
-    /// It is being connected to.
+    /// The server is being connected.
     Pending,
-    /// It is connected.
+    /// The server is connected.
     Connected,
-    /// It could not be reached, or was lost.
+    /// The server could not be reached, or was lost.
     Failed {
-        /// Why.
+        /// The error.
         error: ConnectionError,
-        /// When it was last tried.
+        /// When connecting was last tried.
         last_tried: SystemTime,
-        /// When it is tried again; absent where it is not tried by itself.
+        /// How long until the next attempt; absent where none is planned.
         retry_in: Option<Duration>,
     },
-    /// Somebody has to sign in.
+    /// A person has to sign in.
     NeedsAuth {
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// It is switched off.
+    /// The server is switched off.
     Disabled(Option<String>),
-    /// A person has to look at it first.
+    /// A person has to approve the server first.
     AwaitingApproval,
-    /// A person, or a file, refused it.
+    /// A person, or a file, rejected the server.
     Rejected(Option<String>),
-    /// Policy does not let it run.
+    /// The policy blocks the server.
     Blocked(Option<String>),
-    /// Its entry cannot be used.
+    /// The entry cannot be used.
     Invalid(Option<String>),
 }
 
-// === impl Status ===
+// === impl ServerStatus ===
 
 impl ServerStatus {
-    /// A stable word for it.
+    /// Returns a stable word for the status.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -159,20 +162,20 @@ impl ServerStatus {
     }
 }
 
-// === impl Snapshot ===
+// === impl WorkspaceSnapshot ===
 
 impl WorkspaceSnapshot {
-    /// The servers that something is still expected of: a connection, or its lists.
+    /// Returns the servers with a connection or lists that are still expected.
     pub fn servers_coming(&self) -> impl Iterator<Item = &ServerSnapshot> {
         self.servers.iter().filter(|server| server.is_coming())
     }
 
-    /// The servers among them that a first list waits for: those that no list has waited for in vain.
+    /// Returns the servers that a client's first list waits for: expected ones that no list has waited for in vain.
     pub fn servers_awaited(&self) -> impl Iterator<Item = &ServerSnapshot> {
         self.servers_coming().filter(|server| server.lists != ListsArrival::Overdue)
     }
 
-    /// The servers that are not hidden and have resources, by what they say of themselves or by their lists.
+    /// Returns the servers that are not hidden and have resources, by their capabilities or their lists.
     pub fn servers_with_resources(&self) -> impl Iterator<Item = &str> {
         let declares = |name: &str| {
             let facts = self.server(name).and_then(|view| view.facts.as_ref());
@@ -183,7 +186,7 @@ impl WorkspaceSnapshot {
             .filter(move |name| declares(name) || self.catalog.has_resources(name))
     }
 
-    /// What is shown under this name and counts.
+    /// Returns the server of this name: the one that is started, else the first.
     pub fn server(&self, name: &str) -> Option<&ServerSnapshot> {
         let mut named = self.servers.iter().filter(|server| server.name == name);
         let first = named.clone().next();
@@ -194,7 +197,7 @@ impl WorkspaceSnapshot {
 // === impl ServerSnapshot ===
 
 impl ServerSnapshot {
-    /// Whether a connection or lists are still on their way.
+    /// Whether a connection or lists are still expected.
     pub fn is_coming(&self) -> bool {
         match self.status {
             ServerStatus::Pending => self.stats.is_some(),
@@ -206,7 +209,7 @@ impl ServerSnapshot {
         }
     }
 
-    /// What would help a server that failed.
+    /// Returns the class of the next step for a server that failed.
     pub fn remedy(&self) -> Option<Remedy> {
         match &self.status {
             ServerStatus::Failed { error, .. } => Some(error.remedy()),
@@ -216,7 +219,7 @@ impl ServerSnapshot {
     }
 }
 
-/// What a workspace's servers look like, but for their tools.
+/// Returns the state of a workspace's servers, without their tools.
 pub(in crate::engine) fn server_snapshots(
     applied: &AppliedState,
     lists: impl Fn(&AppliedServer) -> ListsArrival,
@@ -270,7 +273,7 @@ fn running_server(placed: &AppliedServer, lists: ListsArrival) -> ServerSnapshot
     }
 }
 
-/// Whether the lists of a connection in this state are there; `lists` says it of one that is up.
+/// Whether the lists of a connection in this state have arrived; `lists` says it of a connection that is up.
 fn lists_arrival(
     connection: &Connection,
     state: &ConnectionState,
@@ -291,7 +294,7 @@ fn lists_arrival(
     }
 }
 
-/// The time on the clock that people read.
+/// Converts to the wall clock.
 fn system_time(at: Instant) -> SystemTime {
     let now = SystemTime::now();
     now.checked_sub(at.elapsed()).unwrap_or(now)

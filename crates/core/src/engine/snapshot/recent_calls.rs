@@ -1,8 +1,8 @@
-//! What the latest calls said and were answered, kept while somebody looks at them.
+//! Recent calls with their parameters and results, kept in memory while a person watches calls.
 //!
-//! In memory alone, so many calls and so many bytes and no more, and only of the user whose engine it is: whoever comes
-//! over the network with a token of their own is nobody else's to read. While nobody looks, a call pays for one look at
-//! a number.
+//! Used by the hub's admin interface; filled by `dispatch::call_recorder`. Limited in number and bytes, and only
+//! for the local principal: calls of principals that come over the network with their own tokens are private. While
+//! no one watches, a call pays for one atomic load. The audit log (`audit`) never holds parameters or results.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,34 +14,34 @@ use crate::audit::CallRecord;
 use crate::dispatch::CallError;
 use crate::engine::Engine;
 
-/// The most calls that are kept, and the most bytes of them.
+/// How many calls are kept, and how many bytes of their texts.
 const MAX_RECENT_CALLS: usize = 256;
 const MAX_RECENT_BYTES: usize = 8 << 20;
-/// Of parameters or a result that are longer nothing is kept.
+/// Longer parameters or results are not kept.
 const MAX_TEXT_BYTES: usize = 256 << 10;
-/// Whose calls are kept.
+/// The principal that may be watched.
 const OBSERVED_PRINCIPAL: &str = "local";
 
-/// What a call said, and what came of it.
+/// A recent call, with its parameters and its result.
 #[derive(Debug)]
 pub struct RecentCall {
-    /// The call.
+    /// The record of the call.
     pub called: Arc<CallRecord>,
-    /// Its parameters; `None` if they were too long to keep.
+    /// The parameters; `None` if they were too long.
     pub params: Option<Box<str>>,
-    /// What came of it.
+    /// The result.
     pub answer: RecentCallResult,
 }
 
-/// What came of a call.
+/// The result of a recent call.
 #[derive(Debug, Default)]
 pub enum RecentCallResult {
-    /// Nothing that is an answer: it was given up, or goes on elsewhere.
+    /// No result: the call was dropped, or goes on with its caller.
     #[default]
     None,
     /// A result.
     Result(Box<str>),
-    /// A result that was too long to keep.
+    /// A result that was too long.
     TooLong,
     /// An error.
     Error(Box<CallError>),
@@ -51,7 +51,7 @@ pub enum RecentCallResult {
 #[derive(Debug)]
 pub struct CallWatcher(Arc<RecentCalls>);
 
-/// The latest calls.
+/// The recent calls.
 #[derive(Debug, Default)]
 pub(crate) struct RecentCalls {
     looking: AtomicUsize,
@@ -65,7 +65,7 @@ struct RecentCallBuffer {
     calls: VecDeque<Arc<RecentCall>>,
 }
 
-/// A call that is listened to, until it has ended.
+/// The observed texts of a running call.
 #[derive(Debug, Default)]
 pub(crate) struct CallObservation {
     params: Option<Box<str>>,
@@ -75,19 +75,19 @@ pub(crate) struct CallObservation {
 // === impl Engine ===
 
 impl Engine {
-    /// Has what calls say kept from now on, while what is returned is held.
+    /// Keeps the texts of calls from now on, while the returned value is held.
     pub fn watch_calls(&self) -> CallWatcher {
         self.0.recent.looking.fetch_add(1, Ordering::Relaxed);
         CallWatcher(Arc::clone(&self.0.recent))
     }
 
-    /// The call of this number, if what it said is still kept.
+    /// Returns the call of this number, if its texts are still kept.
     pub fn recent_call(&self, number: u64) -> Option<Arc<RecentCall>> {
         let kept = self.0.recent.lock();
         kept.calls.iter().find(|said| said.called.kept == Some(number)).cloned()
     }
 
-    /// Every call of which it is kept what it said, oldest first.
+    /// Returns the records of all kept calls, oldest first.
     pub fn recent_calls(&self) -> Vec<Arc<CallRecord>> {
         self.0.recent.lock().calls.iter().map(|said| Arc::clone(&said.called)).collect()
     }
@@ -101,10 +101,10 @@ impl Drop for CallWatcher {
     }
 }
 
-// === impl Recent ===
+// === impl RecentCalls ===
 
 impl RecentCalls {
-    /// Begins to listen to a call, if anybody looks and it is theirs to see.
+    /// Begins to observe a call, if calls are watched and its principal may be watched.
     pub(crate) fn observe(&self, principal: &str, params: &Raw) -> Option<Box<CallObservation>> {
         if self.looking.load(Ordering::Relaxed) == 0 || principal != OBSERVED_PRINCIPAL {
             return None;
@@ -115,7 +115,7 @@ impl RecentCalls {
         }))
     }
 
-    /// Keeps what was heard of a call that has ended.
+    /// Stores the texts of a call that has ended.
     pub(crate) fn store(&self, mut called: CallRecord, heard: CallObservation) -> Arc<CallRecord> {
         let mut kept = self.lock();
         kept.last += 1;
@@ -164,7 +164,7 @@ impl RecentCallResult {
     }
 }
 
-/// A copy: what it is a part of may be much larger, and would be kept with it.
+/// Copies a short text: the original may be part of a much larger buffer, which would be kept with it.
 fn copy_if_short(raw: &Raw) -> Option<Box<str>> {
     (raw.as_str().len() <= MAX_TEXT_BYTES).then(|| raw.as_str().into())
 }

@@ -1,4 +1,6 @@
-//! What a desired state became: which connections serve it, which rules and hooks hold.
+//! The applied state of a workspace: the servers with their connections, permissions and hooks.
+//!
+//! Made by `supervisor::apply`; used by `dispatch`, the snapshot and `engine::session`.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -22,32 +24,32 @@ use crate::problem::EngineProblem;
 /// The tools of an editor that are shown unless settings name others.
 const IDE_TOOLS: [&str; 2] = ["getDiagnostics", "executeCode"];
 
-/// What a desired state became, with the connections of one principal.
+/// An applied desired state, with the connections of one principal.
 #[derive(Clone)]
 pub(crate) struct AppliedState {
-    /// Tells it from what was applied before.
+    /// The unique number of this state.
     pub(in crate::engine) number: u64,
     pub(crate) desired: Arc<Desired>,
     pub(crate) placed: AppliedServers,
-    /// Every server that has a name, started or not: names of tools never depend on who is connected.
+    /// Every named server, started or not: tool names never depend on which servers are connected.
     pub(crate) configured: Vec<(String, Scope)>,
     pub(crate) hooks: Arc<Hooks>,
     pub(crate) numbers: CallLimits,
     pub(crate) problems: Vec<EngineProblem>,
-    /// The servers of this process that are to be started: they are asked for their problems with each snapshot.
+    /// The started servers of this process: each snapshot asks them for their problems.
     pub(in crate::engine) in_process: Vec<InProcessServer>,
-    /// As the settings have it; sessions may differ in their mode.
+    /// The permissions of the settings; sessions may have another mode.
     pub(crate) permissions: WorkspacePermissions,
 }
 
-/// The servers that are to be started, in order and by name.
+/// The started servers, in order and by name.
 #[derive(Clone)]
 pub(crate) struct AppliedServers {
     servers: Vec<Arc<AppliedServer>>,
     positions: HashMap<String, usize>,
 }
 
-/// A server that is to be started.
+/// A server that is started.
 #[derive(Clone)]
 pub(crate) struct AppliedServer {
     pub(crate) name: String,
@@ -58,25 +60,25 @@ pub(crate) struct AppliedServer {
     pub(crate) always_load: bool,
     pub(crate) timeout: Option<std::time::Duration>,
     pub(crate) share: Share,
-    /// Who fills in its forms where the client cannot.
+    /// Who answers its elicitations where the client cannot.
     pub(crate) elicitation: ElicitationAnswerer,
-    /// The era that its entry says.
+    /// The era that its entry sets.
     pub(crate) pinned_era: Option<Era>,
     pub(crate) transport: &'static str,
-    /// A digest of what makes it the server it is.
+    /// A digest of the server's command or URL.
     pub(crate) signature: String,
     pub(crate) spec: ConnectionSpec,
     pub(crate) connection: Arc<Connection>,
 }
 
-/// What makes a connection that of one kind of clients.
+/// The era and class of a connection.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::engine) struct ConnectionKind {
     pub(in crate::engine) era: Option<Era>,
     pub(in crate::engine) class: CapabilityClass,
 }
 
-/// A server that is to be started, before it has a connection.
+/// A server that will be started, before it has a connection.
 pub(in crate::engine) struct ServerPlan {
     pub(in crate::engine) name: String,
     pub(in crate::engine) spec: ConnectionSpec,
@@ -90,14 +92,14 @@ pub(in crate::engine) struct ServerPlan {
     signature: Option<ServerSignature>,
 }
 
-// === impl Applied ===
+// === impl AppliedState ===
 
 impl AppliedState {
     pub(crate) fn server(&self, server: &str) -> Option<&Arc<AppliedServer>> {
         self.placed.servers.get(self.placed.position(server)?)
     }
 
-    /// The era and the class of a server's connection, if it is still that of the entry.
+    /// Returns the era and class of a server's connection, if it still belongs to the entry.
     pub(in crate::engine) fn kind_of(
         &self,
         server: &str,
@@ -108,7 +110,7 @@ impl AppliedState {
         (placed.connection.entry_key() == entry).then_some(kind)
     }
 
-    /// The mode that holds for a session.
+    /// Returns the permission mode of a session.
     pub(crate) fn mode(&self, session: &Session) -> Mode {
         self.desired.rules.effective_mode(session.mode, session.usual_mode)
     }
@@ -117,7 +119,7 @@ impl AppliedState {
 // === impl AppliedServer ===
 
 impl AppliedServer {
-    /// The same server, reached over another connection.
+    /// Returns this server with another connection.
     pub(in crate::engine) fn with_connection(&self, connection: Arc<Connection>) -> Self {
         Self { spec: connection.spec().clone(), connection, ..self.clone() }
     }
@@ -144,17 +146,17 @@ impl FromIterator<Arc<AppliedServer>> for AppliedServers {
         let servers: Vec<_> = servers.into_iter().collect();
         let mut positions = HashMap::with_capacity(servers.len());
         for (position, placed) in servers.iter().enumerate() {
-            // The first of a name counts.
+            // The first server of a name counts.
             positions.entry(placed.name.clone()).or_insert(position);
         }
         Self { servers, positions }
     }
 }
 
-// === impl Plan ===
+// === impl ServerPlan ===
 
 impl ServerPlan {
-    /// A server that is ready.
+    /// Makes the plan of a server that may be started.
     pub(in crate::engine) fn new(
         server: &DesiredServer,
         entry: &Entry,
@@ -175,7 +177,7 @@ impl ServerPlan {
         }
     }
 
-    /// Whether its connection is of the kind of the sessions that use it.
+    /// Whether sessions of different kinds get different connections.
     pub(in crate::engine) fn shares_by_kind(&self) -> bool {
         self.share != Share::Always
     }
@@ -202,18 +204,19 @@ impl ServerPlan {
     }
 }
 
-/// Who fills in the forms of a server where the client cannot: what its entry says, else the settings.
+/// Returns who answers the elicitations of a server where the client cannot: its entry's setting, else the
+/// workspace's.
 fn elicitation_answerer(entry: &Entry, desired: &Desired) -> ElicitationAnswerer {
     let own = entry.questions.and_then(|questions| questions.elicitation);
     own.or(desired.settings.questions.elicitation).unwrap_or(ElicitationAnswerer::Client)
 }
 
-/// The name of a server as it stands in tool names and rules.
+/// Normalises a server's name for tool names and rules.
 pub(crate) fn normalize_name(server: &str, scope: Scope) -> String {
     normalize_configured_server(ConfiguredServer { name: server, scope })
 }
 
-/// Every server that has a name, started or not: names of tools never depend on who is connected.
+/// Returns every named server, started or not: tool names never depend on which servers are connected.
 pub(in crate::engine) fn configured_servers(desired: &Desired) -> Vec<(String, Scope)> {
     let mut configured: Vec<(String, Scope)> = Vec::new();
     for server in &desired.servers {
@@ -224,7 +227,8 @@ pub(in crate::engine) fn configured_servers(desired: &Desired) -> Vec<(String, S
     configured
 }
 
-/// An editor shows only the tools that are meant for it, whatever its entry says.
+/// Returns the tool filter of an entry. An editor shows only the tools in `ideTools`, or the default ones, in place
+/// of its entry's filter.
 fn tool_filter(entry: &Entry, desired: &Desired) -> ToolFilter {
     if !matches!(entry.transport, Transport::SseIde(_) | Transport::WsIde(_)) {
         return entry.tools.clone();
@@ -238,7 +242,7 @@ fn tool_filter(entry: &Entry, desired: &Desired) -> ToolFilter {
     ToolFilter { allow: Some(allowed), deny: entry.tools.deny.clone() }
 }
 
-/// The folder offered to a server: only what the project itself configures is told where it lies.
+/// Returns the root that is offered to a server: only servers that the project configures learn its folder.
 pub(in crate::engine) fn offered_root(
     server: &DesiredServer,
     desired: &Desired,

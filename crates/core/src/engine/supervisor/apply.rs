@@ -1,4 +1,6 @@
-//! From what is desired to connections that match it.
+//! Applies a desired state: starts, keeps and stops connections so that they match it.
+//!
+//! Used by `Engine::apply`. The pool (`supervisor::pool`) decides which connections are shared.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -73,7 +75,7 @@ impl Inner {
         self.mark_changed();
     }
 
-    /// The servers to be started, once each.
+    /// Plans the servers to be started, each once.
     fn plans(&self, workspace: &Workspace, desired: &Desired) -> Vec<ServerPlan> {
         let mut plans: Vec<ServerPlan> = Vec::new();
         for (server, entry) in desired.ready_servers() {
@@ -150,8 +152,8 @@ impl Inner {
         }
     }
 
-    /// Puts what was applied in place, for every principal that is there. Their number does not change here, so their
-    /// connections are not refused.
+    /// Installs the applied state for every principal. Their number does not change here, so their connections are
+    /// not refused.
     fn install_applied(
         self: &Arc<Self>,
         workspace: &Workspace,
@@ -184,7 +186,7 @@ impl Inner {
     }
 }
 
-/// The connections that stand now, by principal and server.
+/// Returns the current connections, by principal and server.
 fn current_connections(standing: &WorkspaceState) -> HashMap<(Arc<str>, String), Arc<Connection>> {
     let views = standing.views();
     let connections = views.iter().flat_map(|view| {
@@ -201,11 +203,11 @@ fn era(pinned: ProtocolEra) -> Era {
     }
 }
 
-/// What is desired, with the servers inside this process among it: each judged as a server that was found, by the same
-/// gate as every other. One that is desired and that nobody gave a link to cannot be used.
+/// Adds the servers inside this process to the desired state, each judged like a discovered server, by the policy
+/// for all servers. A desired in-process server without a link is invalid.
 pub(in crate::engine) fn with_in_process(workspace: &Workspace, mut desired: Desired) -> Desired {
     for given in &workspace.in_process {
-        // Native plugins are desired already.
+        // Native plugins are in the desired state already.
         if !desired.servers_named(&given.name).any(DesiredServer::is_in_process) {
             let at = SourceOrigin::text("this program").start();
             desired.add_discovered(DiscoveredServer::in_process(&given.name, Scope::Dynamic, at));
@@ -220,7 +222,7 @@ pub(in crate::engine) fn with_in_process(workspace: &Workspace, mut desired: Des
     desired
 }
 
-/// A server inside this process: nobody else's workspace reaches it.
+/// Returns the target of a server inside this process, which belongs to this workspace alone.
 fn in_process(
     workspace: &Workspace,
     desired: &Desired,

@@ -1,5 +1,7 @@
-//! Which version each server was last reached with, kept across runs: a server that is known is greeted the right way
-//! at once. What is kept holds no secret: servers are named by a digest.
+//! The era and version with which each server was last reached, kept across runs in `eras.json`.
+//!
+//! Opened by `engine::storage`; used by `wire` through the era cache, so that a known server gets the right
+//! handshake at once. The file holds no secret: servers are identified by a digest.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,12 +11,12 @@ use std::sync::Arc;
 
 use switchboard_wire::client::EraCache;
 
-/// The most servers that are remembered; past it the memory begins anew.
+/// How many servers are remembered; beyond that the store is emptied.
 const MAX_SERVERS_REMEMBERED: usize = 10_000;
 /// The largest file that is read.
 const MAX_ERA_FILE_BYTES: u64 = 4 << 20;
 
-/// What is known, and where it is kept.
+/// The era cache, and its file.
 #[derive(Debug, Clone, Default)]
 pub(in crate::engine) struct EraStore {
     pub(in crate::engine) cache: Arc<EraCache>,
@@ -24,7 +26,7 @@ pub(in crate::engine) struct EraStore {
 // === impl EraStore ===
 
 impl EraStore {
-    /// What was learnt before. A file that cannot be read is as good as none: everything in it can be found out again.
+    /// Loads the eras of former runs. An unreadable file counts as empty: eras can be found out again.
     pub(in crate::engine) fn open(state: &Path) -> Self {
         let eras = Self { cache: Arc::default(), file: Some(state.join("eras.json")) };
         for (target, known) in eras.read() {
@@ -35,7 +37,7 @@ impl EraStore {
         eras
     }
 
-    /// Keeps what is known, unless the file says so already.
+    /// Writes the eras, unless the file is up to date.
     pub(in crate::engine) fn save(&self) {
         let Some(file) = &self.file else { return };
         let known = self.cache.entries().into_iter();

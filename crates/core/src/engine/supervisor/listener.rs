@@ -1,4 +1,7 @@
-//! What connections tell, and who hears it.
+//! Handles the events of connections: updates lists, publishes engine events, routes logs and questions.
+//!
+//! Called by the tasks of connections. Questions that belong to a call go through `dispatch`, not through this
+//! module.
 
 use std::sync::{Arc, PoisonError, Weak};
 
@@ -17,12 +20,12 @@ use crate::engine::session::calls_in_flight::AskedCall;
 use crate::engine::supervisor::pool::ParsedLists;
 use crate::engine::{Inner, QuestionAnswerer, supervisor::parse};
 
-/// The engine's ear at every connection.
+/// Listens to all connections of an engine.
 pub(in crate::engine) struct EngineListener {
     engine: Weak<Inner>,
 }
 
-/// Pages that somebody has visited, as their servers tell.
+/// Reports of servers that a page was visited.
 #[derive(Debug, Clone)]
 pub(crate) struct ElicitationCompletions(broadcast::Sender<(ConnectionKey, String)>);
 
@@ -59,7 +62,7 @@ impl ConnectionListener for EngineListener {
                 engine.mark_changed();
                 engine.publish_event(connection, &EngineEventKind::State);
                 if is_settled_without_session(connection) {
-                    // The tool to sign in with comes or goes.
+                    // The `authenticate` tool appears or disappears.
                     engine.publish_event(connection, &EngineEventKind::List(ListKind::Tools));
                 }
             }
@@ -67,7 +70,7 @@ impl ConnectionListener for EngineListener {
                 engine.mark_changed();
                 engine.publish_event(connection, &EngineEventKind::State);
             }
-            // Of a list that could not be read what was read before still stands; the snapshot says that it is stale.
+            // After a failed read the former list stays; the snapshot shows it as stale.
             ConnectionEvent::ListsChanged(list) | ConnectionEvent::ListProblem { list, .. } => {
                 engine.read_lists(connection, Some(EngineEventKind::List(list)));
             }
@@ -86,12 +89,12 @@ impl ConnectionListener for EngineListener {
             }
             ConnectionEvent::ElicitationComplete(params) => {
                 if let Some(id) = text(&params, "elicitationId") {
-                    // Nobody may be waiting for it.
+                    // There may be no call that waits for it.
                     let _ = engine.completed.0.send((connection.key(), id));
                 }
             }
             ConnectionEvent::Question(question) => engine.route_question(connection, question),
-            // Whoever answers too late is told; notifications of no known meaning have no reader here.
+            // An answer to a withdrawn question fails on its own; unknown notifications have no reader.
             ConnectionEvent::Withdrawn { .. } | ConnectionEvent::Other(_) => {}
             ConnectionEvent::Unreadable(error) => {
                 tracing::warn!(server = %connection.spec().server, %error, "unreadable");
@@ -129,8 +132,9 @@ impl Inner {
         }
     }
 
-    /// Makes items of a connection's lists, off the runtime: a list may hold ten thousand schemas. One at a time for
-    /// each connection, so that each begins with what the one before has made. `what` is told afterwards.
+    /// Parses a connection's lists off the runtime's threads: a list may hold ten thousand schemas. One parse at a
+    /// time for each connection, so that each starts from the result of the one before. Publishes `what`
+    /// afterwards.
     fn read_lists(self: &Arc<Self>, connection: &Arc<Connection>, what: Option<EngineEventKind>) {
         let (engine, connection) = (self.clone(), connection.clone());
         self.tasks.spawn_blocking(move || {
@@ -152,14 +156,14 @@ impl Inner {
         });
     }
 
-    /// A server asks something that names no call. The only client that can be meant is asked, once it is the only one;
-    /// else whoever watches the queue. Clients should not share the server from now on.
+    /// Routes a question that names no call: to the only client that can be meant, once there is only one, else to
+    /// the queue. Clients must not share the server from now on.
     fn route_question(self: &Arc<Self>, connection: &Arc<Connection>, question: Asked) {
         let params = question.params().clone();
         let about = match question.method() {
             method::ELICIT => QuestionKind::Elicitation { params },
             method::SAMPLE => QuestionKind::Sampling { params },
-            // Dropped, it is answered with an error: -32601 for a method that clients do not have.
+            // Dropping the question answers it with an error: -32601 for a method that clients do not have.
             _ => return,
         };
         self.claim_for_oldest_call(connection);
@@ -177,7 +181,7 @@ impl Inner {
         }));
     }
 
-    /// Puts a question to the session of a call, or to the call; without one, to the queue.
+    /// Puts a question to the session of a call, or to the call; without a call, to the queue.
     async fn ask_call(
         &self,
         call: Option<AskedCall>,
@@ -202,7 +206,7 @@ impl Inner {
     }
 }
 
-/// Whether a server that people sign in to has come to rest with nothing to use: its lists will not tell.
+/// Whether a server that needs a sign-in has no session: its lists will not signal a change.
 fn is_settled_without_session(connection: &Connection) -> bool {
     matches!(connection.state(), ConnectionState::NeedsAuth(_) | ConnectionState::Failed(_))
         && connection.spec().credentials.sign_in_page().is_some()

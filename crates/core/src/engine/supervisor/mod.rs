@@ -1,6 +1,6 @@
 //! The supervisor: makes connections match the desired state.
 //!
-//! `Engine::apply` uses it. It starts and stops connections and reads their lists; it places no calls.
+//! Used by `Engine::apply`. It starts and stops connections and parses their lists; it makes no calls.
 
 pub(super) mod applied;
 pub(super) mod apply;

@@ -1,4 +1,6 @@
-//! From lists as servers send them to items, reusing what did not change.
+//! Parses the lists of a connection into catalog items, and reuses lists that did not change.
+//!
+//! Used by `supervisor::listener` after each read. The parsers are in `catalog`.
 
 use std::sync::Arc;
 
@@ -9,7 +11,7 @@ use crate::connection::{RawList, RawLists};
 use crate::engine::supervisor::pool::ParsedLists;
 use crate::schema;
 
-/// Reads what is new in `raw`.
+/// Parses the lists in `raw` that changed.
 pub(in crate::engine) fn parse_lists(
     server: &str,
     raw: Arc<RawLists>,
@@ -34,7 +36,7 @@ pub(in crate::engine) fn parse_lists(
     ParsedLists { lists: Arc::new(lists), generation: raw.generation, raw: Some(raw) }
 }
 
-/// The listing, if it is not the one that was read before.
+/// Returns the list, if it is not the one that was parsed before.
 fn changed_listing<'a>(now: &'a RawList, before: Option<&RawList>) -> Option<&'a FetchedList> {
     let listing = now.listing.as_ref()?;
     let known = before.and_then(|before| before.listing.as_ref());

@@ -1,4 +1,7 @@
-//! Every connection there is, and who holds it. Equal keys share; a connection that nobody holds is stopped.
+//! The connection pool: all connections, and who holds each.
+//!
+//! Used by `supervisor::apply`, `engine::session` and `engine::workspace`. Equal keys share a connection; a
+//! connection without a holder is stopped.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,7 +16,7 @@ use crate::connection::{
 use crate::engine::workspace::principal::LOCAL_PRINCIPAL;
 use crate::engine::workspace::state::WorkspaceId;
 
-/// Who holds a connection.
+/// A holder of a connection.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct ConnectionHolder {
     pub(crate) workspace: WorkspaceId,
@@ -21,10 +24,10 @@ pub(crate) struct ConnectionHolder {
     pub(crate) of: HoldScope,
 }
 
-/// What of a workspace a connection is held for.
+/// The part of a workspace that holds a connection.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum HoldScope {
-    /// All of it: the entry is configured there.
+    /// The whole workspace: the entry is configured there.
     Everyone,
     /// One principal other than the local one.
     Principal(Arc<str>),
@@ -32,14 +35,14 @@ pub(crate) enum HoldScope {
     Session { principal: Arc<str>, session: String },
 }
 
-/// A connection that is to be held, and for what.
+/// A request to hold a connection.
 pub(in crate::engine) struct HoldRequest {
     pub(in crate::engine) spec: ConnectionSpec,
     pub(in crate::engine) entry_key: EntryKey,
     pub(in crate::engine) holder: ConnectionHolder,
 }
 
-/// How many connections principals and sessions may have besides those that are configured. Servers of this process do
+/// How many connections principals and sessions may have besides the configured ones. Servers of this process do
 /// not count.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::engine) struct ConnectionLimits {
@@ -47,7 +50,7 @@ pub(in crate::engine) struct ConnectionLimits {
     pub(in crate::engine) in_all: usize,
 }
 
-/// Every connection there is.
+/// All connections of an engine.
 pub(in crate::engine) struct ConnectionPool {
     shared: Arc<ConnectionContext>,
     limits: ConnectionLimits,
@@ -59,28 +62,28 @@ struct PooledConnection {
     connection: Arc<Connection>,
     holders: HashSet<ConnectionHolder>,
     lists: ParsedLists,
-    /// Held by whoever makes something of the connection's lists.
+    /// Locked while the connection's lists are parsed.
     turn: Arc<Mutex<()>>,
 }
 
-/// What was made of a connection's lists.
+/// The parsed lists of a connection.
 #[derive(Debug, Clone, Default)]
 pub(in crate::engine) struct ParsedLists {
     pub(in crate::engine) lists: Arc<ServerLists>,
-    /// Which of the connection's lists it was made from; 0: none yet.
+    /// The generation of the raw lists that were parsed; 0: none yet.
     pub(in crate::engine) generation: u64,
-    /// Those lists.
+    /// The raw lists that were parsed.
     pub(in crate::engine) raw: Option<Arc<RawLists>>,
 }
 
-// === impl Pool ===
+// === impl ConnectionPool ===
 
 impl ConnectionPool {
     pub(in crate::engine) fn new(shared: Arc<ConnectionContext>, limits: ConnectionLimits) -> Self {
         Self { shared, limits, kept: Mutex::default(), stopping: TaskTracker::new() }
     }
 
-    /// The connection of a server, started if it is not there yet.
+    /// Holds the connection of a server, and starts it if necessary.
     pub(in crate::engine) fn hold(
         &self,
         request: HoldRequest,
@@ -89,7 +92,7 @@ impl ConnectionPool {
         self.add(&mut self.lock(), request, listener)
     }
 
-    /// The same for a principal or a session that wants it for itself, unless there are too many of those.
+    /// Like [`Self::hold`], for a principal or a session that wants a connection for itself, within the limits.
     pub(in crate::engine) fn hold_within_limits(
         &self,
         request: HoldRequest,
@@ -121,7 +124,7 @@ impl ConnectionPool {
         kept.connection.clone()
     }
 
-    /// Lets go of everything that `is_over` says is over; what nobody holds any more is stopped. The keys of those.
+    /// Releases all holds for which `is_over` is true, and stops connections without a holder. Returns their keys.
     pub(in crate::engine) fn release(
         &self,
         is_over: impl Fn(&ConnectionHolder, &ConnectionKey) -> bool,
@@ -141,7 +144,7 @@ impl ConnectionPool {
         keys
     }
 
-    /// Stops everything and waits until nothing is left.
+    /// Stops all connections and waits until they are gone.
     pub(in crate::engine) async fn shutdown(&self) {
         self.release(|_, _| true);
         self.stopping.close();
@@ -152,7 +155,7 @@ impl ConnectionPool {
         self.lock().get(key).map(|kept| kept.connection.clone())
     }
 
-    /// Every connection that is held for a server of a workspace, the one of its entry first.
+    /// Returns every connection that is held for a server of a workspace, the one of its entry first.
     pub(in crate::engine) fn connections_of(
         &self,
         workspace: &WorkspaceId,
@@ -170,7 +173,7 @@ impl ConnectionPool {
         found.into_iter().map(|(_, connection)| connection).collect()
     }
 
-    /// Every connection that is held for a principal in a workspace, by server.
+    /// Returns every connection that is held for a principal in a workspace, by server.
     pub(in crate::engine) fn connections_by_server(
         &self,
         workspace: &WorkspaceId,
@@ -182,7 +185,7 @@ impl ConnectionPool {
         };
         let mut found: HashMap<String, Vec<Arc<Connection>>> = HashMap::new();
         for kept in self.lock().values() {
-            // Entries that are alike share a connection.
+            // Equal entries share a connection.
             let servers: HashSet<&String> =
                 kept.holders.iter().filter(is_it).map(|of| &of.server).collect();
             for server in servers {
@@ -200,7 +203,7 @@ impl ConnectionPool {
         self.lock().get(key).map(|kept| kept.holders.iter().cloned().collect()).unwrap_or_default()
     }
 
-    /// What is held while something is made of a connection's lists.
+    /// Returns the lock for parsing a connection's lists.
     pub(in crate::engine) fn parse_lock(&self, key: &ConnectionKey) -> Arc<Mutex<()>> {
         self.lock().get(key).map(|kept| kept.turn.clone()).unwrap_or_default()
     }
@@ -209,7 +212,7 @@ impl ConnectionPool {
         self.lock().get(key).map(|kept| kept.lists.clone()).unwrap_or_default()
     }
 
-    /// Keeps what was made of a connection's lists, unless something newer is there.
+    /// Stores the parsed lists of a connection, unless newer ones are there.
     pub(in crate::engine) fn store_lists(&self, key: &ConnectionKey, parsed: ParsedLists) {
         if let Some(kept) = self.lock().get_mut(key)
             && kept.lists.generation < parsed.generation
@@ -226,12 +229,12 @@ impl ConnectionPool {
 // === impl HoldScope ===
 
 impl HoldScope {
-    /// Whether it is one session's.
+    /// Whether the hold belongs to this session.
     pub(in crate::engine) fn is_session(&self, session: &str) -> bool {
         matches!(self, Self::Session { session: other, .. } if other == session)
     }
 
-    /// The principal that it is held for; `None`: the entry is configured for all.
+    /// The principal of the hold; `None`: the entry is configured for all.
     fn principal(&self) -> Option<&Arc<str>> {
         match self {
             Self::Everyone => None,
@@ -240,10 +243,10 @@ impl HoldScope {
     }
 }
 
-// === impl Limits ===
+// === impl ConnectionLimits ===
 
 impl ConnectionLimits {
-    /// Whether one more is allowed for a principal.
+    /// Checks whether a principal may have one more connection.
     fn check(
         self,
         kept: &HashMap<ConnectionKey, PooledConnection>,
@@ -267,7 +270,7 @@ impl ConnectionLimits {
     }
 }
 
-/// Whether a connection costs a process, or a session elsewhere.
+/// Whether a connection costs a process, or a session at a remote server.
 fn counts_toward_limits(spec: &ConnectionSpec) -> bool {
     matches!(spec.reach, ConnectionTarget::Entry(_))
 }

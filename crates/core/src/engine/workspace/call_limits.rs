@@ -1,4 +1,6 @@
-//! The numbers that settings and the caller's environment may change.
+//! Limits of calls from settings and environment: `MCP_TOOL_TIMEOUT` and `MAX_MCP_OUTPUT_TOKENS`.
+//!
+//! Used by `dispatch` for timeouts and result limits. Limits of connections are in `connection::timing`.
 
 use std::time::Duration;
 
@@ -8,29 +10,30 @@ use switchboard_wire::sanitize;
 use crate::engine::workspace::state::ProcessEnvironment;
 use crate::problem::{EngineProblem, EngineProblemKind};
 
-/// How long a tool may take unless something says otherwise.
+/// How long a tool may take by default.
 const DEFAULT_TOOL_TIMEOUT: Duration = Duration::from_millis(100_000_000);
 
-/// How much of a value is shown in a message.
+/// How many characters of a value a message shows.
 const MAX_SHOWN_CHARS: usize = 80;
 
 /// A variable that holds a number.
 struct NumberVariable {
     name: &'static str,
     unit: &'static str,
-    /// The least number that counts.
+    /// The smallest valid number.
     least: u64,
-    /// What counts without it, in words.
+    /// The default, in words.
     usual: &'static str,
 }
 
 const TOOL_TIMEOUT_VARIABLE: NumberVariable =
     NumberVariable { name: "MCP_TOOL_TIMEOUT", unit: "milliseconds", least: 1, usual: "100000000" };
-/// 0 is no limit.
+/// 0 means no limit.
 const OUTPUT_TOKENS_VARIABLE: NumberVariable =
     NumberVariable { name: "MAX_MCP_OUTPUT_TOKENS", unit: "tokens", least: 0, usual: "25000" };
 
-/// The numbers of one workspace. Those that its settings do not name come from the environment of the session that calls.
+/// The limits of one workspace. Limits that its settings do not set come from the environment of the calling
+/// session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CallLimits {
     tool_timeout: LimitSource,
@@ -38,23 +41,23 @@ pub(crate) struct CallLimits {
     pub(crate) on_progress: OnProgress,
 }
 
-/// Where a number comes from.
+/// The source of a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LimitSource {
-    /// The settings name it for every session; `None`: what they say is no number.
+    /// The settings set it for every session; `None`: their value is not a number.
     Settings(Option<u64>),
-    /// The environment of the workspace, for sessions without one of their own.
+    /// The environment of the workspace, for sessions without an environment of their own.
     Environment(Option<u64>),
 }
 
-/// The numbers of one client's own environment, which count for its session alone.
+/// The limits in one client's environment, which count for its session alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CallVariables {
     tool_timeout_ms: Option<u64>,
     output_tokens: Option<u64>,
 }
 
-/// What progress does to a deadline.
+/// Whether progress extends a deadline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OnProgress {
     StartAgain,
@@ -80,13 +83,13 @@ impl CallLimits {
         }
     }
 
-    /// How long a tool may take. `session`: the numbers of the caller's own environment.
+    /// Returns how long a tool may take. `session`: the limits in the caller's own environment.
     pub(crate) fn tool_timeout(&self, session: Option<CallVariables>) -> Duration {
         let millis = self.tool_timeout.number(session, |own| own.tool_timeout_ms);
         millis.map_or(DEFAULT_TOOL_TIMEOUT, Duration::from_millis)
     }
 
-    /// Tokens of a result that a model takes, where the settings or an environment name them.
+    /// Returns how many tokens a result may have, if the settings or an environment say so.
     pub(crate) fn output_tokens(&self, session: Option<CallVariables>) -> Option<usize> {
         let tokens = self.output_tokens.number(session, |own| own.output_tokens);
         tokens.map(|tokens| usize::try_from(tokens).unwrap_or(usize::MAX))
@@ -96,7 +99,7 @@ impl CallLimits {
 // === impl LimitSource ===
 
 impl LimitSource {
-    /// The number that counts for a session: `own` reads it from the session's variables, if the session has its own.
+    /// Returns the number for a session: `own` reads it from the session's variables, if the session has its own.
     fn number(
         self,
         session: Option<CallVariables>,
@@ -112,7 +115,8 @@ impl LimitSource {
 // === impl CallVariables ===
 
 impl CallVariables {
-    /// What a client's environment says. What is no number does not count; [`variable_problems`] says so.
+    /// Reads the limits in a client's environment. Invalid numbers do not count; [`variable_problems`] reports
+    /// them.
     pub fn from_environment(environment: &ProcessEnvironment) -> Self {
         Self {
             tool_timeout_ms: TOOL_TIMEOUT_VARIABLE.environment_number(environment),
@@ -121,7 +125,7 @@ impl CallVariables {
     }
 }
 
-/// Variables of the engine that should hold a number and do not, so that the usual one is used.
+/// Returns a problem for each variable that should hold a number and does not, so that the default is used.
 pub fn variable_problems(
     desired: &Desired,
     environment: &ProcessEnvironment,
@@ -130,10 +134,10 @@ pub fn variable_problems(
     [&TOOL_TIMEOUT_VARIABLE, &OUTPUT_TOKENS_VARIABLE].into_iter().filter_map(problem).collect()
 }
 
-// === impl Variable ===
+// === impl NumberVariable ===
 
 impl NumberVariable {
-    /// Its number. What is no number, or too small, does not count.
+    /// Parses a number. An invalid or too small number does not count.
     fn parse(&self, text: &str) -> Option<u64> {
         let number = text.trim().parse().ok()?;
         (number >= self.least).then_some(number)
@@ -160,13 +164,13 @@ impl NumberVariable {
         Some(EngineProblem::new(EngineProblemKind::BadVariable, message))
     }
 
-    /// What the settings say. An empty value says nothing.
+    /// The value in the settings. An empty value counts as absent.
     fn settings_text<'a>(&self, desired: &'a Desired) -> Option<&'a str> {
         let text = desired.settings.env.get(self.name)?.value.as_str();
         (!text.trim().is_empty()).then_some(text)
     }
 
-    /// What an environment says. An empty value says nothing.
+    /// The value in an environment. An empty value counts as absent.
     fn environment_text<'a>(&self, environment: &'a ProcessEnvironment) -> Option<&'a str> {
         let variable = environment.iter().rev().find(|(other, _)| other == self.name)?;
         variable.1.to_str().filter(|text| !text.trim().is_empty())
@@ -180,7 +184,7 @@ mod tests {
         DynamicConfig, HostContext, Platform, ResolveOptions, resolve_desired,
     };
 
-    /// The numbers of a user with these settings and variables, and the problems with them.
+    /// The limits of a user with these settings and variables, and their problems.
     fn numbers(settings: &str, variables: &[(&str, &str)]) -> (CallLimits, Vec<String>) {
         let folder = tempfile::tempdir().unwrap();
         let home = folder.path().to_str().unwrap().to_owned();
@@ -223,7 +227,7 @@ mod tests {
         check(r#"{"env":{"MCP_TOOL_TIMEOUT":""}}"#, &given, (1500, again, Some(9)));
     }
 
-    /// A session's own environment stands in for the workspace's, which is that of its first client.
+    /// A session's own environment replaces the workspace's, which is that of its first client.
     #[test]
     fn a_session_has_the_numbers_of_its_own_environment() {
         let own = [("MCP_TOOL_TIMEOUT", "20"), ("MAX_MCP_OUTPUT_TOKENS", "nonsense")];

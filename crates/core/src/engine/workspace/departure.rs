@@ -1,4 +1,6 @@
-//! What ends with a session, and when a workspace does.
+//! The end of sessions, principals and workspaces: which connections are released, and when.
+//!
+//! Called when a session or a lease is dropped, and by `Engine::end_workspace`.
 
 use std::sync::Arc;
 
@@ -12,7 +14,7 @@ use crate::engine::workspace::state::{Departure, RemainingSessions, WorkspaceId}
 // === impl Inner ===
 
 impl Inner {
-    /// A session or a principal has left.
+    /// Handles the departure of a session or a principal.
     pub(in crate::engine) fn handle_departure(
         self: &Arc<Self>,
         workspace: &WorkspaceId,
@@ -26,7 +28,7 @@ impl Inner {
         }
     }
 
-    /// A principal has no session any more: its connections are stopped after a while.
+    /// Stops the connections of a principal without sessions after a while.
     fn end_principal_later(
         self: &Arc<Self>,
         workspace: &WorkspaceId,
@@ -46,8 +48,8 @@ impl Inner {
         standing.guests().end_with(principal, arrivals, waiting);
     }
 
-    /// Stops a principal's connections unless it has come back. It cannot come back in between: a lease of a principal
-    /// that is not known is made under the same lock.
+    /// Stops a principal's connections unless the principal has come back. It cannot come back in between: a lease
+    /// of an unknown principal is made under this lock.
     fn end_principal(&self, workspace: &WorkspaceId, principal: &str, arrivals: u64) {
         let _changing = self.lock_changes();
         let Some(standing) = self.workspace_state(workspace) else { return };
@@ -57,8 +59,8 @@ impl Inner {
         }
     }
 
-    /// A session has ended: its own connections go. Where it was the last one the workspace goes too: at once if an
-    /// agent brought servers along, which are its session's; else after a while.
+    /// Ends a session: releases its own connections. After the last session the workspace ends too: at once if an
+    /// agent brought servers, which belong to its session; else after a while.
     fn end_session(
         self: &Arc<Self>,
         workspace: &WorkspaceId,
@@ -98,8 +100,7 @@ impl Inner {
         standing.set_ending(waiting);
     }
 
-    /// Ends a workspace unless somebody has come since. Nobody can come in between: who attaches looks under the same
-    /// lock.
+    /// Ends a workspace unless a session has come since. None can come in between: attaching takes this lock too.
     fn end_if_deserted(&self, workspace: &WorkspaceId, arrivals: u64) {
         let _changing = self.lock_changes();
         {
@@ -112,7 +113,7 @@ impl Inner {
         self.release_workspace(workspace);
     }
 
-    /// Ends a workspace, whoever is there.
+    /// Ends a workspace, even with sessions in it.
     pub(in crate::engine) fn end_workspace(&self, workspace: &WorkspaceId) {
         let _changing = self.lock_changes();
         self.lock().remove(workspace);
@@ -125,7 +126,7 @@ impl Inner {
         self.mark_changed();
     }
 
-    /// Lets go of the connections that `is_over` says are over, and of what was wanted of those that end with it.
+    /// Releases the connections for which `is_over` is true, and the subscriptions on those that end.
     pub(in crate::engine) fn release(
         &self,
         is_over: impl Fn(&ConnectionHolder, &ConnectionKey) -> bool,

@@ -1,6 +1,6 @@
-//! The principals of a workspace other than the local one: what each of them has, and for how long.
+//! The guest principals of a workspace: every principal but the local one, with its view and its leases.
 //!
-//! A workspace holds them. Their connections are made and stopped elsewhere.
+//! Held by `WorkspaceState`. Their connections are started in `principal` and stopped in `departure`.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,7 +19,7 @@ struct GuestPrincipal {
     leases: usize,
     /// Counts leases, so that a departure can tell whether the principal came back.
     arrivals: u64,
-    /// Waits to stop its connections; the latest one counts.
+    /// The task that will stop the principal's connections; a new one replaces it.
     ending: Option<AbortOnDropHandle<Option<()>>>,
 }
 
@@ -37,7 +37,7 @@ impl GuestPrincipals {
         self.lock().insert(principal, guest);
     }
 
-    /// One more lease of a principal that is known.
+    /// Adds a lease of a known principal.
     pub(in crate::engine) fn lease(&self, principal: &str) -> Option<Arc<PrincipalView>> {
         let mut guests = self.lock();
         let guest = guests.get_mut(principal)?;
@@ -47,7 +47,7 @@ impl GuestPrincipals {
         Some(Arc::clone(&guest.view))
     }
 
-    /// One lease less. The count of arrivals if it was the last.
+    /// Returns a lease. The count of arrivals if it was the last one.
     pub(in crate::engine) fn return_lease(&self, principal: &str) -> Option<u64> {
         let mut guests = self.lock();
         let guest = guests.get_mut(principal)?;
@@ -55,7 +55,7 @@ impl GuestPrincipals {
         (guest.leases == 0).then_some(guest.arrivals)
     }
 
-    /// Has `waiting` stop the connections of a principal that left at this count of its arrivals.
+    /// Sets the task that will stop the connections of a principal that left at this count of its arrivals.
     pub(in crate::engine) fn end_with(
         &self,
         principal: &str,
@@ -69,7 +69,7 @@ impl GuestPrincipals {
         }
     }
 
-    /// Forgets a principal unless it has come back since. `false` if it has.
+    /// Removes a principal unless it has come back since. `false` if it has.
     pub(in crate::engine) fn remove(&self, principal: &str, arrivals: u64) -> bool {
         let mut guests = self.lock();
         let is_gone = guests.get(principal).is_some_and(|guest| guest.is_gone(arrivals));
@@ -84,10 +84,10 @@ impl GuestPrincipals {
     }
 }
 
-// === impl Guest ===
+// === impl GuestPrincipal ===
 
 impl GuestPrincipal {
-    /// Whether it has not come back since it left at this count of its arrivals.
+    /// Whether the principal has not come back since it left at this count of its arrivals.
     fn is_gone(&self, arrivals: u64) -> bool {
         self.leases == 0 && self.arrivals == arrivals
     }

@@ -1,4 +1,7 @@
-//! Servers inside this process, given by the host application.
+//! Servers inside this process, which the host application provides.
+//!
+//! Used by `sources` and the command line (native plugins) and by embedding programs. They are started by
+//! `supervisor::apply` like all other servers.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,7 +12,7 @@ use switchboard_wire::{Error, sanitize};
 
 use crate::problem::{EngineProblem, EngineProblemKind};
 
-/// A server inside this process. Each connection to it is a linked pair of its own.
+/// A server inside this process. Each connection is a linked pair of its own.
 #[derive(Clone)]
 pub struct InProcessServer {
     pub(crate) name: String,
@@ -17,10 +20,10 @@ pub struct InProcessServer {
     problems: Option<Arc<dyn Fn() -> Vec<String> + Send + Sync>>,
 }
 
-// === impl InProcess ===
+// === impl InProcessServer ===
 
 impl InProcessServer {
-    /// Serves `handler` under `name`; what it announces through `changes` reaches every connection.
+    /// Serves `handler` under `name`. Changes that are announced through `changes` reach every connection.
     pub fn new<H: ServerHandler>(
         name: impl Into<String>,
         handler: Arc<H>,
@@ -29,7 +32,7 @@ impl InProcessServer {
         Self::from_link(name, move || {
             let (ours, theirs) = pair::link_pair();
             let (handler, changes) = (handler.clone(), changes.clone());
-            // It ends with its connection: the pair closes.
+            // Ends with its connection, when the pair closes.
             tokio::spawn(async move {
                 if let Err(error) = serve(theirs, handler, &changes, ServeOptions::default()).await
                 {
@@ -40,7 +43,7 @@ impl InProcessServer {
         })
     }
 
-    /// Asks `problems` for what is wrong with its plugins whenever a snapshot is made; each is one sentence.
+    /// Sets a function that returns the problems of its plugins for each snapshot, one sentence each.
     #[must_use]
     pub fn with_problems(
         mut self,
@@ -50,7 +53,7 @@ impl InProcessServer {
         self
     }
 
-    /// What is wrong with its plugins now.
+    /// Returns the current problems of its plugins.
     pub(in crate::engine) fn problems(&self) -> Vec<EngineProblem> {
         let messages = self.problems.as_ref().map(|problems| problems()).unwrap_or_default();
         let problem = |message: String| {
@@ -60,12 +63,12 @@ impl InProcessServer {
         messages.into_iter().map(problem).collect()
     }
 
-    /// Its name.
+    /// Returns the server's name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whatever stands at the other end of a link, made anew for each connection.
+    /// Makes a server from a function that opens a link for each connection.
     pub fn from_link(
         name: impl Into<String>,
         open: impl Fn() -> Result<LinkEnd, Error> + Send + Sync + 'static,

@@ -1,6 +1,6 @@
 //! Workspaces: the applied state, rules, leases and principals of each.
 //!
-//! The rest of the engine looks workspaces up here. Nothing here speaks to a server.
+//! Used by the rest of the engine to look workspaces up. It does not talk to servers.
 
 pub(super) mod call_limits;
 pub(super) mod departure;

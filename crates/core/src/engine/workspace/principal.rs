@@ -1,8 +1,10 @@
-//! Principals: the person who runs the engine, and everybody else that a face lets in.
+//! Principals of a workspace: the person who runs the engine, and everyone else that a face authenticated.
 //!
-//! Every principal has connections of its own in a workspace, and sees the lists of those, so that nothing that one of
-//! them left in a server's memory reaches another. Only servers whose entry says `sharePrincipals` are the same for all.
-//! Sessions and faces hold a [`PrincipalLease`]; how a principal was recognised is not known here.
+//! Used by sessions and faces, which hold a [`PrincipalLease`]. Every principal has its own connections in a
+//! workspace, and sees their lists, so that state in a server's memory never passes from one principal to another.
+//! Only servers with `sharePrincipals` in their entry are shared.
+//!
+//! It does not authenticate principals.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -20,17 +22,17 @@ use crate::engine::workspace::state::{WorkspaceId, WorkspaceState};
 /// The person who runs the engine.
 pub const LOCAL_PRINCIPAL: &str = "local";
 
-/// What one principal has of a workspace.
+/// One principal's view of a workspace.
 pub(crate) struct PrincipalView {
     pub(in crate::engine) principal: Arc<str>,
     applied: RwLock<Arc<AppliedState>>,
     /// The last snapshot, and the revision it was made at.
     pub(in crate::engine) shown: Mutex<Option<(u64, Arc<WorkspaceSnapshot>)>>,
-    /// What sessions see whose calls take other connections.
+    /// The views of sessions that use other connections.
     pub(in crate::engine) seated: SessionViews,
 }
 
-/// Keeps a principal's connections in a workspace. Clones share it; some time after the last one is dropped, the
+/// Keeps a principal's connections in a workspace. Clones share it. Some time after the last one is dropped, the
 /// connections of a principal other than the local one are stopped.
 #[derive(Clone)]
 pub struct PrincipalLease(Arc<LeasedPrincipal>);
@@ -43,10 +45,10 @@ struct LeasedPrincipal {
 /// Why a session cannot be attached to a workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AttachError {
-    /// Nothing was applied to the workspace, or it has ended.
+    /// No state was applied to the workspace, or it has ended.
     #[error("the workspace has ended; connect again")]
     Ended,
-    /// The principal's connections would be too many.
+    /// The principal would have too many connections.
     #[error(transparent)]
     Limit(#[from] ConnectionLimit),
 }
@@ -72,7 +74,7 @@ impl PrincipalView {
         *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Its connections, by server.
+    /// Returns the principal's connections, by server.
     pub(in crate::engine) fn connections(&self) -> Vec<(String, Arc<Connection>)> {
         let applied = self.applied();
         let of =
@@ -112,7 +114,7 @@ impl Drop for LeasedPrincipal {
 // === impl Inner ===
 
 impl Inner {
-    /// A principal's place in a workspace, with connections of its own if it has none yet.
+    /// Leases a principal's place in a workspace, with connections of its own if it has none yet.
     pub(in crate::engine) fn lease_principal(
         &self,
         workspace: &WorkspaceId,
@@ -145,7 +147,7 @@ impl Inner {
         Ok(standing.lease_principal(principal))
     }
 
-    /// Stops the connections of a principal that has no place in a workspace any more.
+    /// Stops the connections of a principal that has left a workspace.
     pub(in crate::engine) fn release_principal(&self, workspace: &WorkspaceId, principal: &str) {
         self.release(|holder, _| {
             let of = &holder.of;
@@ -155,11 +157,11 @@ impl Inner {
     }
 }
 
-// === impl Applied ===
+// === impl AppliedState ===
 
 impl AppliedState {
-    /// The same with one principal's connections, which `hold` gives; servers that all principals share stay as they are.
-    /// Where the principal has connections already, their capability classes stay.
+    /// Returns this state with one principal's connections, which `hold` provides; servers that all principals
+    /// share stay as they are. Existing connections of the principal keep their capability classes.
     pub(in crate::engine) fn for_principal<E>(
         &self,
         workspace: &WorkspaceId,

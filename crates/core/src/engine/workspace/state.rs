@@ -1,4 +1,6 @@
-//! A workspace: where servers are desired, and what stands there now.
+//! A workspace and its current state: principals, attached sessions, mentioned resources.
+//!
+//! Used by the whole engine. `Engine::apply` makes it; `departure` ends it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsString;
@@ -19,17 +21,17 @@ use crate::engine::workspace::guest_principals::GuestPrincipals;
 use crate::engine::workspace::in_process::InProcessServer;
 use crate::engine::workspace::principal::{LOCAL_PRINCIPAL, PrincipalLease, PrincipalView};
 
-/// The caller's variables, with what settings put on top of them.
+/// The caller's environment variables, with those of the settings on top.
 pub type ProcessEnvironment = Arc<[(OsString, OsString)]>;
 
-/// Tells workspaces apart. Equal ids share everything.
+/// The id of a workspace. Equal ids share everything.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct WorkspaceId(Arc<str>);
 
-/// Where servers are desired: whose environment they get, and which of them live in this process.
+/// A workspace to apply a desired state to: its id, its environment and its in-process servers.
 #[derive(Debug, Clone)]
 pub struct Workspace {
-    /// Tells it apart.
+    /// The id of the workspace.
     pub id: WorkspaceId,
     /// The caller's environment.
     pub environment: ProcessEnvironment,
@@ -40,87 +42,87 @@ pub struct Workspace {
 // === impl Workspace ===
 
 impl Workspace {
-    /// The way to a server inside this process; `None` for every other, and for one that nobody gave.
+    /// Returns the link to a server inside this process; `None` for every other server, and for one without a link.
     pub(in crate::engine) fn in_process(&self, server: &DesiredServer) -> Option<&InProcessServer> {
         let given = self.in_process.iter().find(|given| given.name == server.name);
         given.filter(|_| server.is_in_process())
     }
 }
 
-/// A workspace as it stands.
+/// The current state of a workspace.
 pub(crate) struct WorkspaceState {
     pub(crate) id: WorkspaceId,
-    /// As the person who runs the engine has it.
+    /// The view of the local principal.
     local: Arc<PrincipalView>,
-    /// As every other principal has it that holds a lease, or did a while ago.
+    /// The views of all other principals that hold a lease, or did a while ago.
     guests: GuestPrincipals,
     callers: Mutex<AttachedSessions>,
-    /// Who mentioned a resource last, by session and URI.
+    /// The server that last mentioned a resource, by session and URI.
     mentions: Mutex<Mentions>,
     /// Called when a session or a principal has left.
     left: Box<DepartureHandler>,
-    /// Waits to end it; the latest one counts.
+    /// The task that will end the workspace; a new one replaces it.
     ending: Mutex<Option<AbortOnDropHandle<Option<()>>>>,
 }
 
 type DepartureHandler = dyn Fn(&WorkspaceId, Departure<'_>) + Send + Sync;
 
-/// What has left a workspace.
+/// A departure from a workspace.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::engine) enum Departure<'a> {
-    /// A session.
+    /// A session left.
     Session { session: &'a str, left: RemainingSessions },
-    /// The last lease of a principal, at this count of its arrivals.
+    /// The last lease of a principal was dropped, at this count of its arrivals.
     Principal { principal: &'a str, arrivals: u64 },
 }
 
-/// Who is there.
+/// The attached sessions.
 #[derive(Debug, Default)]
 struct AttachedSessions {
     sessions: HashMap<String, AttachedSession>,
-    /// Counts arrivals, so that a farewell can tell whether somebody came back.
+    /// Counts arrivals, so that a departure can tell whether a session came back.
     arrivals: u64,
 }
 
-/// A session that is there.
+/// An attached session.
 #[derive(Debug)]
 struct AttachedSession {
     who: Arc<CallerIdentity>,
     since: SystemTime,
     handles: usize,
-    /// The servers it has called, each with how often.
+    /// The servers that the session has called, each with how often.
     used: BTreeMap<String, u64>,
-    /// The servers whose usual connection it uses.
+    /// The servers with a default connection that the session uses.
     occupied: BTreeSet<String>,
 }
 
-/// A session that has calls to make, and what it has called so far.
+/// An attached session, and the servers that it has called.
 #[derive(Debug, Clone)]
 pub struct SessionInfo {
-    /// Whose it is.
+    /// The identity of the caller.
     pub who: Arc<CallerIdentity>,
-    /// Since when it is there.
+    /// When the session was attached.
     pub since: SystemTime,
-    /// The servers it has called, each with how often.
+    /// The servers that the session has called, each with how often.
     pub used: BTreeMap<String, u64>,
 }
 
-/// What is left of a workspace's callers once one has ended.
+/// The sessions of a workspace that are left after one has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::engine) enum RemainingSessions {
-    /// Others are there.
+    /// Other sessions are attached.
     Others,
-    /// Nobody, at this count of arrivals.
+    /// No session is left, at this count of arrivals.
     Nobody(u64),
 }
 
-/// Holds a session's place until it is dropped.
+/// Keeps a session attached until it is dropped.
 pub(crate) struct SessionLease {
     standing: Weak<WorkspaceState>,
     session: String,
 }
 
-/// The last mentions, oldest first.
+/// The latest mentions, oldest first.
 #[derive(Debug, Default)]
 struct Mentions {
     servers: HashMap<(String, String), String>,
@@ -140,14 +142,14 @@ const WORKSPACE_VARIABLES: [&str; 9] = [
     "NO_PROXY",
 ];
 
-/// Mentions remembered per workspace.
+/// How many mentions a workspace remembers.
 const MAX_MENTIONS: usize = 4096;
 
 // === impl WorkspaceId ===
 
 impl WorkspaceId {
-    /// The workspace of a desired state: its root, its agent, configuration given for this run, and the values of
-    /// `PATH`, of the proxies and of the variables that its files name.
+    /// Returns the id of a desired state's workspace: from its root, its agent, configuration given for this run,
+    /// and the values of `PATH`, of the proxies and of the variables that its files name.
     pub fn from_desired(desired: &Desired, environment: &ProcessEnvironment, given: &str) -> Self {
         let agent = desired.agent.as_ref().map(|agent| agent.name.as_str());
         Self::new(&desired.root, agent, given, environment, &desired.variables)
@@ -214,7 +216,7 @@ impl WorkspaceState {
         }
     }
 
-    /// What was applied, as the local principal has it.
+    /// Returns the applied state of the local principal.
     pub(crate) fn applied(&self) -> Arc<AppliedState> {
         self.local.applied()
     }
@@ -223,12 +225,12 @@ impl WorkspaceState {
         &self.local
     }
 
-    /// Every principal's view, the local one's first.
+    /// Returns every principal's view, the local one's first.
     pub(in crate::engine) fn views(&self) -> Vec<Arc<PrincipalView>> {
         std::iter::once(Arc::clone(&self.local)).chain(self.guests.views()).collect()
     }
 
-    /// A lease of a principal that has connections here.
+    /// Leases the place of a principal that has connections here.
     pub(in crate::engine) fn lease_principal(
         self: &Arc<Self>,
         principal: &str,
@@ -240,14 +242,14 @@ impl WorkspaceState {
         Some(PrincipalLease::new(view, Arc::clone(self)))
     }
 
-    /// The first lease of a principal that has connections here from now on.
+    /// Adds a principal with its first lease.
     pub(in crate::engine) fn add_guest(self: &Arc<Self>, view: PrincipalView) -> PrincipalLease {
         let view = Arc::new(view);
         self.guests.add(Arc::clone(&view));
         PrincipalLease::new(view, Arc::clone(self))
     }
 
-    /// A lease has ended.
+    /// Takes a lease back.
     pub(in crate::engine) fn return_lease(&self, principal: &str) {
         if let Some(arrivals) = self.guests.return_lease(principal) {
             (self.left)(&self.id, Departure::Principal { principal, arrivals });
@@ -272,14 +274,14 @@ impl WorkspaceState {
         SessionLease { standing: Arc::downgrade(self), session: who.session.clone() }
     }
 
-    /// The sessions that are there.
+    /// Returns the ids of the attached sessions.
     pub(crate) fn sessions(&self) -> Vec<String> {
         let mut sessions: Vec<_> = self.callers().sessions.keys().cloned().collect();
         sessions.sort();
         sessions
     }
 
-    /// The same, with all that is known of them.
+    /// Returns the attached sessions with their details.
     pub(in crate::engine) fn session_infos(&self) -> Vec<SessionInfo> {
         let told = |present: &AttachedSession| SessionInfo {
             who: present.who.clone(),
@@ -289,7 +291,7 @@ impl WorkspaceState {
         self.callers().sessions.values().map(told).collect()
     }
 
-    /// Notes that a session calls a server.
+    /// Counts a call of a session to a server.
     pub(crate) fn count_use(&self, session: &str, server: &str) {
         let mut callers = self.callers();
         let Some(present) = callers.sessions.get_mut(session) else { return };
@@ -299,7 +301,7 @@ impl WorkspaceState {
         }
     }
 
-    /// Notes that a session uses the usual connection of a server.
+    /// Notes that a session uses the default connection of a server.
     pub(in crate::engine) fn occupy(&self, session: &str, server: &str) {
         if let Some(present) = self.callers().sessions.get_mut(session)
             && !present.occupied.contains(server)
@@ -308,7 +310,7 @@ impl WorkspaceState {
         }
     }
 
-    /// Whether a session of a principal uses the usual connection of a server.
+    /// Whether a session of a principal uses the default connection of a server.
     pub(in crate::engine) fn is_occupied(&self, principal: &str, server: &str) -> bool {
         let callers = self.callers();
         let mut theirs =
@@ -316,20 +318,20 @@ impl WorkspaceState {
         theirs.any(|present| present.occupied.contains(server))
     }
 
-    /// The servers that a session has called, each with how often.
+    /// Returns the servers that a session has called, each with how often.
     pub(in crate::engine) fn used_by(&self, session: &str) -> Vec<(String, u64)> {
         let callers = self.callers();
         let used = callers.sessions.get(session).map(|present| &present.used);
         used.into_iter().flatten().map(|(server, calls)| (server.clone(), *calls)).collect()
     }
 
-    /// Has `waiting` end it in place of whatever would have before.
+    /// Sets the task that will end the workspace, in place of the former one.
     pub(in crate::engine) fn set_ending(&self, waiting: JoinHandle<Option<()>>) {
         let waiting = AbortOnDropHandle::new(waiting);
         *self.ending.lock().unwrap_or_else(PoisonError::into_inner) = Some(waiting);
     }
 
-    /// Whether nobody has come since.
+    /// Whether no session is attached, and none has come since.
     pub(in crate::engine) fn is_deserted(&self, arrivals: u64) -> bool {
         let callers = self.callers();
         callers.sessions.is_empty() && callers.arrivals == arrivals
@@ -341,7 +343,7 @@ impl WorkspaceState {
         mentions.note((session.to_owned(), uri.to_owned()), server);
     }
 
-    /// Who mentioned a resource to a session last.
+    /// Returns the server that last mentioned a resource to a session.
     pub(crate) fn mentioning_server(&self, session: &str, uri: &str) -> Option<String> {
         let mentions = self.mentions.lock().unwrap_or_else(PoisonError::into_inner);
         mentions.servers.get(&(session.to_owned(), uri.to_owned())).cloned()
@@ -391,7 +393,7 @@ impl Mentions {
     }
 }
 
-// === impl Lease ===
+// === impl SessionLease ===
 
 impl Drop for SessionLease {
     fn drop(&mut self) {

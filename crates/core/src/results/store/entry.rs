@@ -1,4 +1,6 @@
-//! What belongs to one result on disk: its file, and a card that says whose it is.
+//! The files of one spilled result: its text or blob, and a card that names the owner.
+//!
+//! Used by `results::store` and its sweep.
 
 use std::{
     fs, io,
@@ -9,17 +11,17 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-/// The length of an id, decoded.
+/// The length of an id in bytes.
 pub(super) const ID_BYTES: usize = 16;
 
-/// Whose a file is.
+/// The owner of a file.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct OwnerCard {
     pub(super) owner: String,
     pub(super) file: String,
 }
 
-// === impl Card ===
+// === impl OwnerCard ===
 
 impl OwnerCard {
     pub(super) fn write(&self, dir: &Path, id: &str) -> io::Result<()> {
@@ -28,7 +30,7 @@ impl OwnerCard {
         open?.write_all(serde_json::to_string(self)?.as_bytes())
     }
 
-    /// The card of `id`; `None` if there is none, or it names a file that is not its own.
+    /// Reads the card of `id`; `None` if there is none, or if it names a file of another id.
     pub(super) fn read(dir: &Path, id: &str) -> Option<Self> {
         let text = fs::read_to_string(card(dir, id)).ok()?;
         let card: Self = serde_json::from_str(&text).ok()?;
@@ -40,7 +42,7 @@ fn card(dir: &Path, id: &str) -> PathBuf {
     dir.join(format!("{id}.meta"))
 }
 
-/// Whether `text` can be an id: nothing else reaches a path.
+/// Whether `text` has the form of an id. Only ids become part of a path.
 pub(super) fn is_id(text: &str) -> bool {
     text.len() == ID_BYTES * 2 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
@@ -52,14 +54,14 @@ pub(super) fn id_of(file: &Path) -> Option<&str> {
     is_id(id).then_some(id)
 }
 
-/// Removes whatever there is of `id`.
+/// Removes all files of `id`.
 pub(super) fn remove(dir: &Path, id: &str) {
     let mut files = files(dir);
     files.retain(|file| id_of(file) == Some(id));
     remove_files(&files);
 }
 
-/// Removes these files. What cannot be removed is found again by the next sweep.
+/// Removes these files. The next sweep retries the ones that cannot be removed.
 pub(super) fn remove_files(files: &[PathBuf]) {
     for file in files {
         if let Err(error) = fs::remove_file(file) {
@@ -68,7 +70,7 @@ pub(super) fn remove_files(files: &[PathBuf]) {
     }
 }
 
-/// Every file of the store.
+/// Lists every file of the store.
 pub(super) fn files(dir: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).filter(|path| id_of(path).is_some()).collect()

@@ -1,7 +1,9 @@
-//! Results kept as private files: capped in all, gone after some days, readable by whom they belong to.
+//! The store of spilled results: private files with an owner, a total size limit and an expiry.
 //!
-//! A file's name cannot be guessed, and beside it stands whose it is. The store refuses to know what is in a
-//! file; it reads and searches it as text.
+//! Opened by `engine::storage`; written by `results::spill` and `results::blob`, read by the gateway for clients.
+//! File names cannot be guessed, and a card beside each file names its owner.
+//!
+//! It does not know the format of a file; it reads and searches it as text.
 
 mod entry;
 mod read;
@@ -23,16 +25,16 @@ pub use read::{LineHit, ResultSlice, SearchPattern};
 use super::SpilledFile;
 use entry::{OwnerCard, is_id};
 
-/// How often old files are looked for.
+/// How often old files are removed.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(60);
-/// About how long a card is, and more than that.
+/// An upper bound for the size of a card.
 const MAX_CARD_BYTES: u64 = 128;
-/// Readers at once.
+/// How many reads run at once.
 const MAX_READERS: usize = 4;
-/// How long a reader waits, for its turn and for the disk.
+/// How long a read may wait for its turn and for the disk.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The results of one user, on this machine.
+/// The spilled results of one user on this machine.
 #[derive(Debug, Clone)]
 pub struct ResultStore {
     inner: Arc<ResultStoreInner>,
@@ -50,41 +52,41 @@ struct ResultStoreInner {
 #[derive(Debug, Default)]
 struct ResultStoreState {
     swept: Option<Instant>,
-    /// About how much there is; other processes may add to it.
+    /// The estimated size of the store; other processes may add files.
     bytes: u64,
 }
 
-/// Why a result could not be kept or read.
+/// Why a result could not be stored or read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ResultStoreError {
-    /// The disk refused.
+    /// Reading or writing failed.
     #[error("cannot {doing} {}", .path.display())]
     Io {
-        /// What was to be done.
+        /// The operation that failed.
         doing: &'static str,
-        /// To which file or folder.
+        /// The file or folder.
         path: PathBuf,
-        /// Why not.
+        /// The error of the system.
         #[source]
         source: io::Error,
     },
-    /// No such result, or it is another's.
+    /// There is no result of this id, or another principal owns it.
     #[error("there is no such result; it may have expired")]
     Missing,
-    /// The pattern to search for is not one.
+    /// The search pattern is not a valid regular expression.
     #[error("the pattern is not valid: {0}")]
     Pattern(String),
-    /// It took too long.
+    /// The disk took too long.
     #[error("reading a result took too long")]
     Timeout,
 }
 
-// === impl Store ===
+// === impl ResultStore ===
 
 impl ResultStore {
-    /// Opens the store in `dir`, which is made if it is not there: at most `cap` bytes, each file for at most
-    /// `keep`.
+    /// Opens the store in `dir`, which is created if it is missing. It holds at most `cap` bytes, and each file for
+    /// at most `keep`.
     pub async fn open(dir: PathBuf, cap: u64, keep: Duration) -> Result<Self, ResultStoreError> {
         let inner = ResultStoreInner {
             dir,
@@ -107,7 +109,7 @@ impl ResultStore {
         Ok(())
     }
 
-    /// Keeps what `write` writes, for `owner`. Blocks; on failure nothing is left behind.
+    /// Stores the output of `write` as a file of `owner`. Blocks; on failure no file is left behind.
     pub(super) fn keep(
         &self,
         owner: &str,
@@ -119,7 +121,7 @@ impl ResultStore {
         let part = dir.join(format!("{id}.part"));
         let written = self.write_part(&part, write).and_then(|bytes| {
             let file = format!("{id}.{extension}");
-            // Whose it is stands there before it can be found.
+            // The card is written before the file gets its name, so that a file is never found without an owner.
             OwnerCard { owner: owner.to_owned(), file: file.clone() }.write(dir, &id)?;
             let path = dir.join(file);
             fs::rename(&part, &path)?;
@@ -149,7 +151,7 @@ impl ResultStore {
         Ok(self.inner.cap - out.left)
     }
 
-    /// Removes what is too old or too much, if it is time or there is too much.
+    /// Removes old files, if the interval has passed or the store is too large.
     fn sweep_if_due(&self, id: &str, bytes: u64) {
         let due = {
             let mut state = self.state();
@@ -167,8 +169,8 @@ impl ResultStore {
         *self.state() = ResultStoreState { swept: Some(Instant::now()), bytes: left };
     }
 
-    /// A part of the result `id`, from about byte `offset` on, about `length` bytes long: both are moved to
-    /// where characters begin.
+    /// Reads a part of the result `id`, from about byte `offset` on, about `length` bytes long: both are moved to
+    /// character boundaries.
     pub async fn read(
         &self,
         owner: &str,
@@ -184,7 +186,7 @@ impl ResultStore {
         .await
     }
 
-    /// The first lines of the result `id` that match, at most `limit`.
+    /// Returns the first lines of the result `id` that match, at most `limit`.
     pub async fn search(
         &self,
         owner: &str,
@@ -201,7 +203,7 @@ impl ResultStore {
         .await
     }
 
-    /// The file of result `id`, if `owner` may see it. Whose it is not learns nothing.
+    /// Finds the file of result `id` for `owner`. For other principals the error equals that of a missing result.
     fn find(&self, owner: &str, id: &str) -> Result<PathBuf, ResultStoreError> {
         if !is_id(id) {
             return Err(ResultStoreError::Missing);
@@ -220,7 +222,8 @@ impl ResultStore {
         let turn = async {
             let turn = Arc::clone(&self.inner.readers).acquire_owned().await;
             let work = move || {
-                // Held by the work and not by whoever waits: a disk that hangs must not gather threads.
+                // The worker holds the permit, not the waiting caller: workers that hang on a disk must not pile
+                // up.
                 let _turn = turn;
                 work()
             };
@@ -237,13 +240,13 @@ impl ResultStore {
     }
 }
 
-/// A file that may not grow past what the whole store may hold.
+/// A writer that fails beyond the size limit of the whole store.
 struct CappedFile {
     file: fs::File,
     left: u64,
 }
 
-// === impl Capped ===
+// === impl CappedFile ===
 
 impl Write for CappedFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -267,7 +270,7 @@ fn io_error(doing: &'static str, path: &Path, source: io::Error) -> ResultStoreE
     ResultStoreError::Io { doing, path: path.to_owned(), source }
 }
 
-/// 128 bits that nobody can guess, in hex.
+/// Makes an id of 128 random bits, in hex.
 fn new_id() -> io::Result<String> {
     let mut bytes = [0; entry::ID_BYTES];
     fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;

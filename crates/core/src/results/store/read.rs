@@ -1,4 +1,6 @@
-//! Reading a kept file as text, in parts and by lines, without holding all of it.
+//! Reads and searches a spilled file as text, without loading it whole.
+//!
+//! Used by `results::store`, which checks the owner first.
 
 use std::{
     fs::File,
@@ -11,51 +13,51 @@ use serde::Serialize;
 
 use super::ResultStoreError;
 
-/// The most that is read at once.
+/// How many bytes one read returns at most.
 const MAX_SLICE_BYTES: usize = 1024 * 1024;
-/// The most of one line that is searched and shown.
+/// How many bytes of one line are searched and shown.
 const MAX_LINE_BYTES: usize = 64 * 1024;
-/// How much of a matching line is shown.
+/// How many characters of a matching line are shown.
 const MAX_SHOWN_CHARS: usize = 500;
-/// The most lines that are found at once.
+/// How many lines one search returns at most.
 const MAX_HITS: usize = 1_000;
 /// How large a compiled pattern may be.
 const MAX_PATTERN_BYTES: usize = 1024 * 1024;
 
-/// A part of a kept text.
+/// A part of a spilled text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ResultSlice {
-    /// The text.
+    /// The text of the part.
     pub text: String,
-    /// Where it begins, in bytes.
+    /// The first byte of the part.
     pub offset: u64,
-    /// Where to go on; nothing if this is the end.
+    /// The offset of the next part; `None` at the end.
     pub next: Option<u64>,
-    /// How long the whole is.
+    /// The length of the whole text in bytes.
     pub total: u64,
 }
 
 /// A line that matches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LineHit {
-    /// Its number, from 1.
+    /// The line number, from 1.
     pub line: u64,
-    /// Where it begins, in bytes.
+    /// The first byte of the line.
     pub offset: u64,
     /// The line, or the beginning of a long one.
     pub text: String,
 }
 
-/// What is searched for.
+/// A pattern to search for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SearchPattern {
-    /// This very text.
+    /// This exact text.
     Text(String),
     /// A regular expression.
     Regex(String),
 }
 
-// === impl Pattern ===
+// === impl SearchPattern ===
 
 impl SearchPattern {
     pub(super) fn compile(&self) -> Result<Regex, ResultStoreError> {
@@ -75,7 +77,7 @@ pub(super) fn slice(path: &Path, offset: u64, length: usize) -> io::Result<Resul
     let mut file = File::open(path)?;
     let total = file.metadata()?.len();
     let offset = offset.min(total);
-    // Three bytes more on either side than the longest part of a character that a cut can leave.
+    // Three more bytes on either side: the longest part of a character that a cut can leave.
     let from = offset.saturating_sub(3);
     file.seek(SeekFrom::Start(from))?;
     let wanted = length.min(MAX_SLICE_BYTES) as u64 + (offset - from) + 3;
@@ -98,7 +100,7 @@ fn place(offset: u64) -> usize {
     usize::try_from(offset).unwrap_or(usize::MAX)
 }
 
-/// The beginning of the character that `at` is in.
+/// The first byte of the character that contains `at`.
 fn boundary(bytes: &[u8], at: usize) -> usize {
     let at = at.min(bytes.len());
     let inside = |at: &usize| bytes.get(*at).is_some_and(|byte| byte & 0xC0 == 0x80);
@@ -123,7 +125,7 @@ pub(super) fn search(path: &Path, regex: &Regex, limit: usize) -> io::Result<Vec
             let text = text.chars().take(MAX_SHOWN_CHARS).collect();
             hits.push(LineHit { line: number, offset, text });
         }
-        // A line that is longer than is looked at goes on under the same number.
+        // The next part of a long line keeps its line number.
         number += u64::from(ended);
         offset += read as u64;
     }

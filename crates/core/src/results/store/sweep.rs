@@ -1,4 +1,6 @@
-//! What has to go: first the expired, then the oldest until the rest fits.
+//! Removes spilled results: first the expired ones, then the oldest until the rest fits.
+//!
+//! Used by `results::store`.
 
 use std::{
     collections::HashMap,
@@ -8,7 +10,7 @@ use std::{
 
 use super::entry::{files, id_of, remove_files};
 
-/// A reader may be on its way to a result that is younger than this.
+/// Results younger than this are removed last: a reader may be about to open one.
 const MIN_REMOVAL_AGE: Duration = Duration::from_secs(60);
 
 /// All files of one result.
@@ -19,7 +21,7 @@ struct StoredResult {
     age: Duration,
 }
 
-/// Removes what has to go, never `writing`; how many bytes are left.
+/// Removes expired and excess results, but never `writing`. Returns how many bytes are left.
 pub(super) fn sweep(dir: &Path, cap: u64, keep: Duration, writing: Option<&str>) -> u64 {
     let mut held: Vec<(String, StoredResult)> = stored_results(dir).into_iter().collect();
     held.retain(|(id, one)| {
@@ -30,7 +32,7 @@ pub(super) fn sweep(dir: &Path, cap: u64, keep: Duration, writing: Option<&str>)
         stays
     });
     let mut bytes: u64 = held.iter().map(|(_, one)| one.bytes).sum();
-    // The oldest first; the young only where nothing else is left.
+    // The oldest first; young results only when no others are left.
     held.sort_by_key(|(_, one)| std::cmp::Reverse(one.age));
     for (id, one) in held.iter().filter(|(id, _)| writing != Some(id.as_str())) {
         if bytes <= cap {
@@ -50,7 +52,7 @@ fn stored_results(dir: &Path) -> HashMap<String, StoredResult> {
     let mut held: HashMap<String, StoredResult> = HashMap::new();
     for file in files(dir) {
         let (Some(id), Ok(facts)) = (id_of(&file), file.symlink_metadata()) else { continue };
-        // A clock that was set back makes files of the future; they count as new.
+        // After the clock was set back, files may be from the future; they count as new.
         let age = facts.modified().ok().and_then(|at| now.duration_since(at).ok());
         let age = age.unwrap_or_default();
         let new = || StoredResult { files: Vec::new(), bytes: 0, age };

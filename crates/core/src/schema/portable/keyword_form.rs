@@ -1,19 +1,20 @@
-//! What the value of each keyword must be, whichever dialect the schema names.
+//! The form that the value of each keyword must have, in every dialect.
 //!
-//! The validator here checks the keywords of the named dialect. Ajv checks each keyword that it knows, from any dialect.
+//! Used by `schema::portable`. Our validator checks only the keywords of the named dialect; Ajv checks each keyword
+//! that it knows, from any dialect.
 
 use serde_json::{Map, Value};
 
-/// What the value of a keyword is.
+/// The form of a keyword's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum KeywordForm {
     Schema,
     SchemaOrList,
     SchemaList,
     SchemaMap,
-    /// By name, a schema or a list of names.
+    /// An object of schemas or lists of names.
     Dependencies,
-    /// By name, a list of names.
+    /// An object of lists of names.
     NameLists,
     Number,
     Count,
@@ -22,7 +23,7 @@ enum KeywordForm {
     Names,
     /// A type or a list of types.
     Types,
-    /// A list with a value in it.
+    /// A list with at least one value.
     Values,
 }
 
@@ -84,7 +85,7 @@ const FORMS: [(&str, KeywordForm); 48] = [
 
 const TYPES: [&str; 7] = ["null", "boolean", "object", "array", "number", "integer", "string"];
 
-/// The first keyword of `schema` whose value is not of its form.
+/// The first keyword of `schema` that has a value of another form.
 pub(super) fn wrong_keyword(schema: &Map<String, Value>) -> Option<&'static str> {
     let is_wrong = |(keyword, form): &(&str, KeywordForm)| {
         schema.get(*keyword).is_some_and(|value| !form.fits(value))

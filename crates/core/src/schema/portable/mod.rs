@@ -1,8 +1,8 @@
-//! Schemas that compile here and not in the validators of others.
+//! Finds schemas that our validator accepts but validators of other languages refuse.
 //!
-//! SDKs compile the `outputSchema` of every tool they list, those in TypeScript with Ajv, and one that does not compile
-//! costs them the whole list. So a schema that goes to clients is also searched for what Ajv refuses although the
-//! validator here accepts it. In doubt a schema is refused: a client can do without it.
+//! Used by `catalog::tool` for output schemas, which go to clients. SDKs compile the `outputSchema` of every tool
+//! they list, those in TypeScript with Ajv, and one schema that does not compile costs them the whole list. In
+//! doubt a schema is refused: a client can do without it.
 
 mod keyword_form;
 mod pattern;
@@ -20,10 +20,10 @@ const DIALECTS: [&str; 4] = [
     "//json-schema.org/draft-07/schema",
     "//json-schema.org/draft-06/schema",
 ];
-/// Names that may stand at the root only: Ajv keeps them for all schemas of a client, and refuses one that stands twice.
+/// Names that may occur at the root only: Ajv stores them for all schemas of a client, and refuses duplicates.
 const ROOT_NAMES: [&str; 4] = ["$id", "$anchor", "$dynamicAnchor", "$recursiveAnchor"];
 /// Keywords that Ajv or its formats add to the language. Each breaks the compilation or the client in some form:
-/// `$async` turns a failed check into a rejection that nothing handles.
+/// `$async` turns a failed check into an unhandled rejection.
 const KEYWORDS_OF_AJV: [&str; 5] = [
     "$async",
     "formatMinimum",
@@ -32,7 +32,7 @@ const KEYWORDS_OF_AJV: [&str; 5] = [
     "formatExclusiveMaximum",
 ];
 
-/// Whether validators of other languages compile `schema` too, and if not, why, in a sentence that is safe to show.
+/// Checks whether validators of other languages compile `schema` too; the error is a sentence that is safe to show.
 pub fn check(schema: &Raw) -> Result<(), String> {
     let schema = read(schema).map_err(|bad| bad.to_string())?;
     let (graph, schemas) = SchemaGraph::with_schemas(&schema).map_err(|bad| bad.to_string())?;
@@ -57,7 +57,7 @@ fn refusal_below(schema: &Value) -> Option<String> {
     name.map(|name| format!("`{name}` below the root")).or_else(|| refusal(schema))
 }
 
-/// What other validators refuse of one schema, not of those below it.
+/// Why other validators refuse one schema, apart from the schemas below it.
 fn refusal(schema: &Map<String, Value>) -> Option<String> {
     if schema.get("$schema").is_some_and(|dialect| !is_common_dialect(dialect)) {
         return Some("this `$schema`".to_owned());

@@ -1,7 +1,8 @@
-//! Patterns as ECMAScript reads them with the flag `u`.
+//! Checks regular expressions against the grammar of ECMAScript with the flag `u`.
 //!
-//! The engine here accepts more than ECMAScript does: other escapes, flags inside, a quantifier after a quantifier. A
-//! pattern that looks around is never compiled here, so this module also checks what the engine checks of the others.
+//! Used by `schema::portable`. The `regex` crate accepts more than ECMAScript: other escapes, inline flags, a
+//! quantifier after a quantifier. Patterns with lookarounds are never compiled by our validator, so this module
+//! also makes the checks that the `regex` crate makes for other patterns.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -10,10 +11,10 @@ use regex::{Regex, RegexBuilder};
 
 use crate::schema::MAX_PATTERN_BYTES;
 
-/// How a group that looks around begins. A quantifier must not follow its end.
+/// The beginnings of lookaround groups. A quantifier must not follow their end.
 const LOOKAROUNDS: [&str; 4] = ["(?=", "(?!", "(?<=", "(?<!"];
 
-/// Whether `pattern` is one in ECMAScript with the flag `u`.
+/// Whether `pattern` is valid in ECMAScript with the flag `u`.
 pub(super) fn is_ecma_pattern(pattern: &str) -> bool {
     if !ECMA_TOKENS.as_ref().is_some_and(|tokens| tokens.is_match(pattern)) {
         return false;
@@ -27,8 +28,8 @@ pub(super) fn is_ecma_pattern(pattern: &str) -> bool {
     scan.groups.is_empty() && (!scan.looks_around || compiles_without_lookarounds(pattern))
 }
 
-/// The tokens of such patterns: fewer escapes, no flags inside, no class as the end of a range. [`PatternScan`] judges
-/// how they follow one another.
+/// The tokens of ECMAScript patterns: fewer escapes, no inline flags, no class as the end of a range.
+/// [`PatternScan`] checks their order.
 static ECMA_TOKENS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let code = r"x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|u\{[0-9A-Fa-f]{1,6}\}";
     let escape = format!(r"\\(?:[\^$\\.*+?()\[\]{{}}|/tnvfr0]|{code})");
@@ -39,17 +40,17 @@ static ECMA_TOKENS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let class = format!(r"\[\^?-?(?:{one}-{one}|{one}|{set})*-?\]");
     let plain = r"[^\\\[\]{}(?]";
     let atom = format!(r"(?:{plain}|{escape}|\\[bB]|{set}|{count}|{class})");
-    // A question mark after a parenthesis is one of `group`, and anywhere else one of a quantifier.
+    // A question mark after a parenthesis belongs to `group`, and anywhere else to a quantifier.
     Regex::new(&format!(r"(?s)\A(?:{group}|{atom}\??\??)*\z")).ok()
 });
 
 /// A pattern, read token by token.
 #[derive(Default)]
 struct PatternScan<'p> {
-    /// The open groups: whether each looks around.
+    /// The open groups; `true` for lookarounds.
     groups: Vec<bool>,
     names: HashSet<&'p str>,
-    /// Whether a quantifier may stand here: after an atom or a group, and not after a quantifier or an assertion.
+    /// Whether a quantifier may follow: after an atom or a group, and not after a quantifier or an assertion.
     can_repeat: bool,
     looks_around: bool,
 }
@@ -57,7 +58,7 @@ struct PatternScan<'p> {
 // === impl PatternScan ===
 
 impl<'p> PatternScan<'p> {
-    /// Reads one token. Returns what follows it, or `None` where no such token may stand.
+    /// Reads one token. Returns the rest of the pattern, or `None` where the token must not stand.
     fn step(&mut self, rest: &'p str) -> Option<&'p str> {
         let first = rest.chars().next()?;
         let after = &rest[first.len_utf8()..];
@@ -113,7 +114,7 @@ impl<'p> PatternScan<'p> {
     }
 }
 
-/// What follows the escape whose backslash was just read.
+/// The rest of a pattern after the escape that was just begun with a backslash.
 fn after_escape(escape: &str) -> &str {
     let braced = ["u{", "p{", "P{"].iter().any(|start| escape.starts_with(start));
     if braced {
@@ -124,7 +125,7 @@ fn after_escape(escape: &str) -> &str {
     chars.as_str()
 }
 
-/// What follows the class whose bracket was just read.
+/// The rest of a pattern after the class that was just begun with a bracket.
 fn after_class(class: &str) -> Option<&str> {
     let mut chars = class.chars();
     loop {
@@ -145,7 +146,7 @@ fn is_count(count: &str) -> bool {
     most.is_empty() || most.parse::<u32>().is_ok_and(|most| least <= most)
 }
 
-/// Whether everything in a pattern but its lookarounds is valid.
+/// Whether a pattern without its lookarounds compiles.
 fn compiles_without_lookarounds(pattern: &str) -> bool {
     let plain =
         LOOKAROUNDS.iter().fold(pattern.to_owned(), |text, start| text.replace(start, "(?:"));

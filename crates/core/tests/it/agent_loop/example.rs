@@ -1,4 +1,4 @@
-//! The example under `examples/`, run as a program against a scripted model.
+//! Test of the program under `examples/`, run against a scripted model.
 
 use std::process::Stdio;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The adapter for agent loops: definitions out, calls in, results out.
+//! Tests of the adapter for agent loops: tool definitions out, calls in, results out.
 
 mod example;
 

@@ -1,4 +1,4 @@
-//! What a line says of each kind of call.
+//! Tests of the audit line for each kind of call.
 
 use std::fs;
 use std::sync::Arc;

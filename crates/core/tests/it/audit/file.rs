@@ -1,4 +1,4 @@
-//! The file: rotation, several writers, disks that fail or hang.
+//! Tests of the audit file: rotation, several writers, disks that fail or hang.
 
 use std::fs;
 use std::io::Read as _;

@@ -1,4 +1,4 @@
-//! The record of calls: what a line says, what it never says, and what becomes of it when the disk fails.
+//! Tests of the audit log: lines, secrets, and failing disks.
 
 mod calls;
 mod file;

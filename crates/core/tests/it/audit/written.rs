@@ -1,4 +1,4 @@
-//! The bytes of a line: of every kind of call, of names that peers chose to do harm, of text that is cut and masked.
+//! Tests of the bytes of audit lines: every kind of call, hostile names, cut and redacted text.
 
 use std::ffi::OsStr;
 use std::fs;

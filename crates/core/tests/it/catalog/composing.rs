@@ -1,4 +1,4 @@
-//! What a view shows, and whose everything is.
+//! Tests of catalog views: order, filters, owners, deferred tools.
 
 use std::sync::Arc;
 

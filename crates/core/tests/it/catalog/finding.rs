@@ -1,4 +1,4 @@
-//! Finding tools by words, and by names that are almost right.
+//! Tests of tool search by words, and of suggestions for misspelled names.
 
 use serde_json::{Value, json};
 use switchboard_core::catalog::Catalog;

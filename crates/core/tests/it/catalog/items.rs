@@ -1,4 +1,4 @@
-//! One bad item costs no other.
+//! Tests of catalog items with malformed definitions: one bad item does not affect others.
 
 use serde_json::{Value, json};
 use switchboard_core::{

@@ -1,4 +1,4 @@
-//! From what servers send to what a view shows.
+//! Tests of the catalog: from the lists of servers to the view of a client.
 mod composing;
 mod finding;
 mod items;

@@ -1,4 +1,4 @@
-//! Names are exact both ways, whatever servers and tools are called.
+//! Tests of tool names: unique and reversible for every server and tool name.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 

@@ -1,4 +1,4 @@
-//! Instructions of servers, and mentions of their resources.
+//! Tests of server instructions, and of resource mentions.
 
 use switchboard_core::catalog::{
     instructions::{InstructionDigests, changes_since, instructions_section},

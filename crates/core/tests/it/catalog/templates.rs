@@ -1,4 +1,4 @@
-//! Could this address have come from that template?
+//! Tests of URI template matching.
 
 use proptest::prelude::*;
 use switchboard_core::catalog::{TemplateError, UriTemplate};

@@ -1,4 +1,4 @@
-//! A connection, its scripted server, and everything that was heard of it.
+//! Test helper: a connection with a scripted server, and a record of its events. Used by the tests of `connection`.
 
 use std::{
     future::Future,

@@ -1,4 +1,4 @@
-//! Calls: how many there may be, and which of their failures end a session.
+//! Tests of calls on a connection: limits, and which failures end a session.
 
 use std::{io, sync::Arc, time::Duration};
 

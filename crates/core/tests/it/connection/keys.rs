@@ -1,4 +1,4 @@
-//! When two specs mean one connection.
+//! Tests of connection keys: when two entries share one connection.
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
 

@@ -1,4 +1,4 @@
-//! Lists: read when connected, read again when they change or grow old, kept when that fails.
+//! Tests of the lists of a connection: read on connect, read again on change or age, kept on failure.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Whether a connected server still answers.
+//! Tests of liveness checks on connected servers.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! One connection, on a clock of the test's own, with a server that follows a script.
+//! Tests of one connection to a scripted server, on a paused clock.
 
 #![allow(clippy::float_cmp, reason = "times are rounded to tenths of a second")]
 

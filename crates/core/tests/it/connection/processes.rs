@@ -1,4 +1,4 @@
-//! Real processes, under a guard, on the real clock.
+//! Tests of connections to real processes under a guard, on the real clock.
 
 use std::{path::Path, sync::Arc, time::Duration};
 

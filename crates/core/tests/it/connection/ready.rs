@@ -1,4 +1,4 @@
-//! Waiting for a session.
+//! Tests of waiting for a session.
 
 use std::time::Duration;
 

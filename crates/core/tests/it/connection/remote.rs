@@ -1,4 +1,4 @@
-//! Servers behind a URL, over real sockets, on the real clock.
+//! Tests of connections to servers behind a URL, over real sockets, on the real clock.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::{sync::Arc, time::Duration};

@@ -1,4 +1,4 @@
-//! Turns.
+//! Tests of start slots: how many servers may start at once, and for how long one may hold a slot.
 
 use std::sync::Arc;
 

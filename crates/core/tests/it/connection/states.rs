@@ -1,4 +1,4 @@
-//! Every transition, and when it happens.
+//! Tests of every transition of the connection state, and its timing.
 
 use std::time::Duration;
 

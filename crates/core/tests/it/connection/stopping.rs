@@ -1,4 +1,4 @@
-//! Stopping, in every state: it is quick, and nothing is left.
+//! Tests of stopping a connection in every state: quick, and without leftovers.
 
 use switchboard_core::connection::ConnectionState;
 use switchboard_testkit::scripted::Part;

@@ -1,4 +1,4 @@
-//! A server with several connections: a snapshot shows the worst of them, and a check looks at each.
+//! Tests of a server with several connections: the snapshot shows the worst state, and a check covers each connection.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What is desired becomes connections; what did not change is left alone.
+//! Tests of applying a desired state: connections follow changes, and unchanged ones stay.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};

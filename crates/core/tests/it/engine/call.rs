@@ -1,4 +1,4 @@
-//! The stages of a call, one after another.
+//! Tests of the stages of a call: lookup, arguments, permission, hooks, result.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What servers ask before they answer: forms, pages, models, folders.
+//! Tests of questions of servers during a call: forms, pages, sampling, roots.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

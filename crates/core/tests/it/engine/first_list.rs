@@ -1,4 +1,4 @@
-//! How long a first list, and everything that any server may have, waits for servers that do not answer.
+//! Tests of how long first lists, and lookups of unknown resources, wait for silent servers.
 
 use std::sync::Arc;
 use std::time::Duration;

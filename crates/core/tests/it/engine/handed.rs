@@ -1,4 +1,4 @@
-//! Calls that are handed out with their questions, and made again with the answers.
+//! Tests of calls that are handed out with their questions, and continued with the answers.
 
 use std::fs;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Sessions of different kinds: what each server is told of their clients, which tools they see, how many connections
-//! there are.
+//! Tests of capability classes: the declared capabilities, visible tools and number of connections of different
+//! clients.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;

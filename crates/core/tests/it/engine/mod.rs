@@ -1,4 +1,4 @@
-//! The engine at its boundary: what is desired in, snapshots, events and results out.
+//! Tests of the engine at its public boundary: desired state in; snapshots, events and results out.
 
 mod all_connections;
 mod apply;

@@ -1,4 +1,4 @@
-//! What principals of one workspace share: nothing that a server remembers, unless its entry says so.
+//! Tests of principals in one workspace: server state is separate, unless an entry shares it.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Which proxy a server elsewhere is reached through: the one of its own workspace.
+//! Test that a remote server is reached through the proxy of its own workspace.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! A server whose every answer a test decides, and a workspace that it stands in.
+//! Test helper: a server with scripted answers, and a workspace around it. Used by the tests of `engine`.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,4 @@
-//! What ends with a session, and what is a session's own.
+//! Tests of sessions: their lifetime, and connections that belong to one session.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! A legacy server that asks on the stream of its HTTP session instead of the call's: the conformance server on the
-//! TypeScript SDK 1.x, where `cargo xtask peers` has installed that SDK.
+//! Test of a legacy server that asks on the stream of its HTTP session instead of the call's: the conformance server on
+//! the TypeScript SDK 1.x, where `cargo xtask peers` has installed that SDK.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;

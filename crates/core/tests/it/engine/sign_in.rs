@@ -1,4 +1,4 @@
-//! A server that somebody has to sign in to: the one tool it offers meanwhile, and what takes its place.
+//! Tests of a server that needs a sign-in: its one sign-in tool, and the tools after the sign-in.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};

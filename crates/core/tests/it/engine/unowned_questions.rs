@@ -1,4 +1,4 @@
-//! Questions that name no call, while several calls are in flight on their connection.
+//! Tests of questions that name no call while several calls are running on their connection.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! A disk that is full.
+//! Test of a full disk.
 //!
 //! The test runs itself again in a mount namespace of its own, where the engine's folder is a small disk.
 

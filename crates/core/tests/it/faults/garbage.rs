@@ -1,4 +1,4 @@
-//! Servers that say what is no message.
+//! Test of servers that send invalid messages.
 
 use serde_json::json;
 use switchboard_core::CallError;

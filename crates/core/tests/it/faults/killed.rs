@@ -1,4 +1,4 @@
-//! Servers that end in the middle of a call.
+//! Tests of servers that end during a call.
 
 use serde_json::json;
 use switchboard_core::CallError;

@@ -1,4 +1,4 @@
-//! Results larger than anybody wants.
+//! Tests of very large results.
 
 use serde_json::json;
 use switchboard_core::CallError;

@@ -1,4 +1,4 @@
-//! Lists that are too long, never end, or hold what cannot be used.
+//! Tests of lists that are very long, endless, or contain unusable items.
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -1,5 +1,5 @@
-//! Servers at their worst. Beside each stands a healthy one that is called for as long as the test lasts: whatever
-//! happens, nothing is lost there, and nothing is left in the end.
+//! Fault tests of the engine. Beside each faulty server runs a healthy one that is called all the time: none of its
+//! calls may fail, and nothing may be left at the end.
 
 mod disk;
 mod garbage;

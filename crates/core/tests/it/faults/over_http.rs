@@ -1,4 +1,4 @@
-//! Servers over HTTP that break off, forget their sessions, or do not answer.
+//! Tests of HTTP servers that break off, forget their sessions, or do not answer.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,4 @@
-//! Real servers through the engine, as `cargo xtask peers` installs them. Without them there is nothing to see.
+//! Tests of real servers through the engine, as `cargo xtask peers` installs them.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};

@@ -1,4 +1,4 @@
-//! Servers that come and go.
+//! Tests of servers that restart all the time.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Two hundred servers, a quarter of them broken.
+//! Tests of two hundred servers, a quarter of which are broken.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Servers that do not answer.
+//! Tests of servers that do not answer.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! An engine with a healthy server that is called all the time, and whatever else a test puts beside it.
+//! Test helper: an engine with a healthy server under constant calls, and the servers that a test adds. Used by the
+//! tests of `faults`.
 
 use std::path::Path;
 use std::sync::{Arc, LazyLock};

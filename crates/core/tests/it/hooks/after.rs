@@ -1,4 +1,4 @@
-//! After a call.
+//! Tests of hooks after a call.
 
 use switchboard_config::HookEvent::PostToolUse;
 

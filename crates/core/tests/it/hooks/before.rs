@@ -1,4 +1,4 @@
-//! Before a call.
+//! Tests of hooks before a call.
 
 use switchboard_config::HookEvent::PreToolUse;
 use switchboard_core::permission::HookVerdict;

@@ -1,4 +1,4 @@
-//! Around a server's question.
+//! Tests of hooks around an elicitation.
 
 use switchboard_config::{Hook, HookEvent, Mode};
 use switchboard_core::hooks::{

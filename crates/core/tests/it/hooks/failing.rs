@@ -1,4 +1,4 @@
-//! Hooks that fail: a note, no block, nothing left behind.
+//! Tests of failing hooks: a note, no block, no leftover process.
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};

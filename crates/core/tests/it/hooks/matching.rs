@@ -1,4 +1,4 @@
-//! Which hooks run.
+//! Tests of hook matchers: which hooks run.
 
 use switchboard_config::{Hook, HookEvent};
 use switchboard_core::EngineProblemKind;

@@ -1,4 +1,4 @@
-//! Hooks, as real commands under a real guard.
+//! Tests of hooks, with real commands under a real guard.
 
 #![cfg(target_os = "linux")]
 mod after;

@@ -1,4 +1,4 @@
-//! When a person is about to be asked.
+//! Tests of hooks before a permission question.
 
 use switchboard_config::HookEvent::PermissionRequest;
 use switchboard_core::hooks::PermissionAnswer;

@@ -1,4 +1,4 @@
-//! Logs of servers: lines with their time, rotation, floods.
+//! Tests of server logs: timestamps, rotation, following, floods.
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path, sync::Arc, time::Duration};
 

@@ -1,4 +1,4 @@
-//! What the `auto` mode makes of a call.
+//! Tests of the classifier of permission mode `auto`.
 
 use std::path::Path;
 

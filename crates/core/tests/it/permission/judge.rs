@@ -1,4 +1,4 @@
-//! The whole decision, as a table.
+//! Tests of the permission decision, as a table of all combinations.
 
 use std::fmt::Write as _;
 

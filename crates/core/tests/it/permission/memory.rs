@@ -1,4 +1,4 @@
-//! What is remembered, by whom, and what a broken file does.
+//! Tests of remembered answers: scope, several processes, damaged files.
 
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt as _;

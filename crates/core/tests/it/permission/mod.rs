@@ -1,4 +1,4 @@
-//! Whether a call may happen.
+//! Tests of permissions: rules, modes, classifier, remembered answers.
 
 #![cfg(target_os = "linux")]
 mod classifier;

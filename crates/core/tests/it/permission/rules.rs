@@ -1,4 +1,4 @@
-//! Which rules reach which tools.
+//! Tests of permission rules: which tools a rule matches.
 
 use switchboard_config::Mode;
 use switchboard_core::EngineProblemKind;

@@ -1,4 +1,4 @@
-//! Images that are scaled, left, or taken out.
+//! Tests of images in results: scaled, kept or removed.
 
 use std::io::Cursor;
 

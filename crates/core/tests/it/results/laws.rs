@@ -1,4 +1,4 @@
-//! What holds for every result.
+//! Property tests of result limits.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Results within their limits and past them.
+//! Tests of results within and beyond their limits.
 
 mod images;
 mod laws;

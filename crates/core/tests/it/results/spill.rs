@@ -1,4 +1,4 @@
-//! Results that are too large.
+//! Tests of spills: results that are too large are kept in files.
 
 use std::{fs, os::unix::fs::PermissionsExt as _, time::Instant};
 

@@ -1,4 +1,4 @@
-//! The store: who may read, what is read, what goes.
+//! Tests of the store of spilled results: access, reading, expiry.
 
 use std::{
     fs,

@@ -1,4 +1,4 @@
-//! Arguments as a person types them.
+//! Tests of converting typed text to arguments with a schema.
 
 use switchboard_core::schema::{TypedArgument, build_arguments};
 

@@ -1,4 +1,4 @@
-//! Schemas that were written to hang, to overflow, or to reach out.
+//! Tests of schemas that were written to hang, to overflow, or to fetch.
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};

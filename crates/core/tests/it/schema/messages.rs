@@ -1,4 +1,4 @@
-//! What is said about arguments that do not fit.
+//! Tests of error messages for invalid arguments.
 
 use super::said;
 

@@ -1,4 +1,4 @@
-//! Schemas and arguments, good, odd and hostile.
+//! Tests of JSON Schemas and arguments, valid, odd and hostile.
 
 mod coerce;
 mod hostile;

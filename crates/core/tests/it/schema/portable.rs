@@ -1,4 +1,4 @@
-//! Which output schemas reach clients: those that Ajv in the TypeScript SDKs compiles.
+//! Tests of which output schemas reach clients: those that Ajv in the TypeScript SDKs compiles.
 
 use serde_json::{Value, json};
 use switchboard_core::schema::{check_portable, check_schema};

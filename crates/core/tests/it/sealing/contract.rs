@@ -1,4 +1,4 @@
-//! What anything that seals has to keep to.
+//! Test of the contract that every `HandleSealer` must keep.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The key's file: one for all, private, made anew rather than trusted.
+//! Tests of the key file: shared, private, and replaced if it cannot be trusted.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, symlink};

@@ -1,4 +1,4 @@
-//! Handles that leave and come back, and the key they are sealed with.
+//! Tests of sealed handles, and of the key they are sealed with.
 
 mod contract;
 mod key;

@@ -1,5 +1,7 @@
-//! Calls that were made tasks of here: they go on whether or not anybody asks after them, and what came of them is kept
-//! for a while.
+//! Local tasks: calls that the bridge runs as tasks and keeps for a while, with their results.
+//!
+//! Used by `tasks`. They run whether or not the client polls. It does not render tasks (`render`), and does not
+//! handle tasks of servers (`tasks`).
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -17,10 +19,10 @@ use tokio_util::task::AbortOnDropHandle;
 use super::super::{consent, refusal};
 use super::hide_task;
 
-/// Tasks that may be there at once, those that have ended among them.
+/// The most local tasks, including those that have ended.
 const MAX_LOCAL_TASKS: usize = 1024;
 
-/// The tasks of a bridge. Clones share them.
+/// The local tasks of a bridge. Clones share them.
 #[derive(Clone, Default)]
 pub(in super::super) struct LocalTasks(Arc<Mutex<LocalTaskTable>>);
 
@@ -30,28 +32,28 @@ struct LocalTaskTable {
     next: u64,
 }
 
-/// One of them.
+/// One local task.
 pub(in super::super) struct LocalTask {
-    /// Whose it is: endpoint and principal.
+    /// The owner: endpoint and principal.
     owner: (String, String),
-    /// What its client calls it.
+    /// The sealed id that the client got.
     id: OnceLock<String>,
     pub(super) created: SystemTime,
     pub(super) ttl: Duration,
     standing: watch::Sender<LocalTaskState>,
-    /// What waits for an answer, by key.
+    /// Open questions, by key.
     asked: Mutex<HashMap<String, PendingQuestion>>,
     cancelled: CancellationToken,
 }
 
-/// How a task stands.
+/// The state of a task.
 #[derive(Clone)]
 pub(super) struct LocalTaskState {
     pub(super) status: LocalTaskStatus,
-    /// What its server says of it.
+    /// The status message of the server.
     pub(super) message: Option<String>,
     pub(super) updated: SystemTime,
-    /// What is asked now.
+    /// The open questions, for the client.
     pub(super) questions: Vec<InputRequest>,
 }
 
@@ -63,13 +65,13 @@ pub(super) enum LocalTaskStatus {
     Cancelled,
 }
 
-/// There are too many tasks already.
+/// The limit of local tasks is reached.
 pub(super) struct TooManyTasks;
 
 // === impl LocalTasks ===
 
 impl LocalTasks {
-    /// Makes a task of a call, kept for `ttl`; its number.
+    /// Starts a task for a call, kept for `ttl`. Returns its number.
     pub(super) fn start(
         &self,
         running: RunningCall,
@@ -101,7 +103,7 @@ impl LocalTasks {
         let life = run_task(Arc::clone(&task), running);
         let kept = Arc::downgrade(&self.0);
         let life = tokio::spawn(async move {
-            // What is over is kept until then; what is not is given up.
+            // A task that has ended is kept until `ttl` is over; a running one is then dropped.
             let _ = tokio::time::timeout(ttl, async {
                 life.await;
                 std::future::pending::<()>().await;
@@ -109,7 +111,7 @@ impl LocalTasks {
             .await;
             let Some(kept) = kept.upgrade() else { return };
             let gone = kept.lock().unwrap_or_else(PoisonError::into_inner).there.remove(&number);
-            // Not under the lock, and not before this has ended, for it holds this very task.
+            // Dropped after the lock is released. Detached, since this future belongs to the task that it removes.
             gone.map(|(_, life)| life.detach());
         });
         tasks.there.insert(number, (Arc::clone(&task), AbortOnDropHandle::new(life)));
@@ -120,7 +122,7 @@ impl LocalTasks {
         self.lock().there.get(&number).map(|(task, _)| Arc::clone(task))
     }
 
-    /// Those of one owner, oldest first.
+    /// The tasks of one owner, oldest first.
     pub(super) fn list_of_owner(&self, owner: &(String, String)) -> Vec<Arc<LocalTask>> {
         let tasks = self.lock();
         let mut own: Vec<_> = tasks
@@ -138,10 +140,10 @@ impl LocalTasks {
     }
 }
 
-/// Follows a call until it ends, or is cancelled.
+/// Follows a call until it ends or is cancelled.
 async fn run_task(task: Arc<LocalTask>, running: RunningCall) {
     let end = task.cancelled.run_until_cancelled(follow(&task, running)).await;
-    // Without its call nobody can be told what is answered from now on.
+    // The call has ended, so its questions cannot be answered any more.
     task.lock_questions().clear();
     task.change(|standing| {
         standing.questions.clear();
@@ -170,7 +172,7 @@ async fn follow(task: &LocalTask, mut running: RunningCall) -> Result<Raw, CallE
                 let message = message.and_then(|message| message.to_text());
                 task.change(|standing| standing.message = message);
             }
-            // Progress and logs have no place in a task, and nothing is handed out that was to be held.
+            // A task has no place for progress and logs, and no questions are returned to the client.
             _ => {}
         }
         task.forget_moot();
@@ -180,7 +182,7 @@ async fn follow(task: &LocalTask, mut running: RunningCall) -> Result<Raw, CallE
 // === impl LocalTask ===
 
 impl LocalTask {
-    /// Keeps the id that its client was given: it is the same in every list.
+    /// Stores the id that the client got, so that every list shows it.
     pub(super) fn keep_id(&self, id: String) -> &str {
         self.id.get_or_init(|| id)
     }
@@ -193,7 +195,7 @@ impl LocalTask {
         self.standing.borrow().clone()
     }
 
-    /// How it stands once it has ended, or asks something.
+    /// Waits until the task has ended or asks a question. Returns its state.
     pub(super) async fn wait_until_settled(&self) -> LocalTaskState {
         let mut standing = self.standing.subscribe();
         let settled = standing.wait_for(|standing| {
@@ -201,7 +203,7 @@ impl LocalTask {
         });
         match settled.await {
             Ok(standing) => standing.clone(),
-            // The sender is in the task itself.
+            // Cannot happen: the task owns the sender.
             Err(_) => self.state(),
         }
     }
@@ -210,7 +212,7 @@ impl LocalTask {
         self.cancelled.cancel();
     }
 
-    /// How it stands once it has been cancelled, or has ended before.
+    /// Waits until the task has ended or is cancelled. Returns its state.
     pub(super) async fn wait_until_ended(&self) -> LocalTaskState {
         let mut standing = self.standing.subscribe();
         let ended = standing
@@ -219,7 +221,7 @@ impl LocalTask {
         ended.map_or_else(|_| self.state(), |standing| standing.clone())
     }
 
-    /// Passes the answers of a modern client on. Those that are unusable leave their questions open.
+    /// Passes the answers of a modern client on. Unusable answers leave their questions open.
     pub(super) fn answer_usable(&self, mut answers: Vec<InputResponse>) {
         answers.retain(|answer| {
             let questions = self.lock_questions();
@@ -229,7 +231,7 @@ impl LocalTask {
         self.answer(answers);
     }
 
-    /// Passes answers on. What is not asked, or no longer, is ignored.
+    /// Passes answers on. Answers without an open question are ignored.
     pub(super) fn answer(&self, answers: Vec<InputResponse>) {
         for answer in answers {
             let Some(question) = self.lock_questions().remove(&answer.key) else { continue };
@@ -244,7 +246,7 @@ impl LocalTask {
         self.change(|standing| standing.questions.push(asked));
     }
 
-    /// A question that was taken back, or not answered in time, is no longer asked.
+    /// Removes questions that were withdrawn, or not answered in time.
     fn forget_moot(&self) {
         let moot: Vec<String> = {
             let mut asked = self.lock_questions();

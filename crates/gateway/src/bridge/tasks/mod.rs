@@ -1,9 +1,9 @@
-//! Tasks: calls whose clients come back for the result.
+//! Tasks: calls that a client starts and polls for the result.
 //!
-//! A modern client before a modern server has the server's own task, and nothing is kept here. In the other pairings the
-//! call is made a task of here: the engine follows it, whatever its server makes of it, and what it asks and comes to
-//! waits for the client. Either way a task's id is sealed: it carries its server, and is for the principal and endpoint
-//! it was given to.
+//! Used by `call` and `view`. A modern client of a modern server gets the server's own task, and the bridge keeps
+//! nothing. In the other pairings the bridge runs the call as a local task (`local_tasks`): the engine follows the
+//! call, and its questions and result wait for the client. Task ids are sealed in both cases: an id contains its
+//! server, and is valid for one principal and endpoint.
 
 mod local_tasks;
 mod related;
@@ -31,39 +31,39 @@ use super::view::BridgeView;
 use super::{call, refusal};
 use local_tasks::{LocalTask, LocalTaskState, LocalTaskStatus};
 
-/// How long a task is kept if its client does not say.
+/// How long a task is kept if its client names no TTL.
 const DEFAULT_TASK_TTL: Duration = Duration::from_secs(60 * 60);
-/// The longest one is kept.
+/// The longest TTL of a task.
 const MAX_TASK_TTL: Duration = Duration::from_secs(24 * 60 * 60);
-/// How long the id of a server's own task counts: longer than servers keep tasks.
+/// How long the id of a server's own task stays valid: longer than servers keep tasks.
 const SERVER_TASK_ID_LIFETIME: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-/// What is to become of a call.
+/// The form of a call's outcome.
 pub(super) enum TaskMode {
-    /// Its result.
+    /// The result.
     Result,
-    /// A task of its server, if that makes one.
+    /// A task of the server, if the server makes one.
     Theirs,
-    /// A task of ours.
+    /// A local task.
     Ours {
-        /// How long it is kept.
+        /// How long the task is kept.
         ttl: Duration,
-        /// The `task` member for a server that can make tasks of calls too.
+        /// The `task` member, for a server that supports tasks too.
         task: Option<Raw>,
     },
 }
 
-/// What a task's id says, once it is opened.
+/// The content of a task id, unsealed.
 #[derive(Serialize, Deserialize)]
 enum SealedTaskId {
     Theirs(ServerTask),
     Ours { run: u64, number: u64, server: String },
 }
 
-// === impl View ===
+// === impl BridgeView ===
 
 impl BridgeView {
-    /// What the client wants of this call, and what its server can do.
+    /// Chooses the form of the outcome, from the client's request and the server's capabilities.
     pub(super) fn task_mode(&self, asked: &HandlerRequest, context: &RequestContext) -> TaskMode {
         if asked.method != method::TOOLS_CALL {
             return TaskMode::Result;
@@ -93,7 +93,7 @@ impl BridgeView {
         }
     }
 
-    /// Whether a 2025-11-25 server says that this tool can be called as a task.
+    /// Whether a 2025-11-25 server declares task support for this tool.
     fn task_support(&self, asked: &HandlerRequest, context: &RequestContext) -> bool {
         let name = asked.params.get("name").ok().flatten().and_then(|name| name.to_text());
         let Some(listed) = name.and_then(|name| self.find_tool(&name, context)) else {
@@ -103,7 +103,7 @@ impl BridgeView {
         support.is_some_and(|support| matches!(support.as_str(), "\"optional\"" | "\"required\""))
     }
 
-    /// Makes a task of a call here.
+    /// Starts a local task for a call.
     pub(super) fn begin_task(
         &self,
         asked: &HandlerRequest,
@@ -111,13 +111,13 @@ impl BridgeView {
         ttl: Duration,
         task: Option<Raw>,
     ) -> Result<HandlerReply, RpcError> {
-        // Refused before there is a task that could only fail.
+        // Refused before a task is made that could only fail.
         super::gateway_tools::must_be_object(asked)?;
         let params = asked.params.with_edits(&[JsonEdit::remove(&["task"])]);
         let params = params.map_err(|error| call::invalid_params(&error.to_string()))?;
         let name = params.get("name").ok().flatten().and_then(|name| name.to_text());
         let asked = HandlerRequest { params, ..asked.clone() };
-        // It may take as long as it is kept.
+        // The call may take as long as the task is kept.
         let mut request = self.request(&asked, context)?.with_timeout(ttl);
         if let Some(task) = task {
             request = request.as_task(task);
@@ -136,7 +136,7 @@ impl BridgeView {
         Ok(HandlerReply::Complete(render::created_result(era, state)))
     }
 
-    /// A server's own task, under an id of ours.
+    /// Returns a server's own task to the client, under a sealed id.
     pub(super) fn hand_out_server_task(
         &self,
         tasked: StartedTask,
@@ -148,7 +148,7 @@ impl BridgeView {
         state.map(HandlerReply::Complete).map_err(|error| call::invalid_params(&error.to_string()))
     }
 
-    /// Answers what is asked of tasks.
+    /// Answers the `tasks/…` requests of a client.
     pub(super) async fn task(
         &self,
         asked: HandlerRequest,
@@ -184,7 +184,7 @@ impl BridgeView {
         }
     }
 
-    /// Asks the server, under its own id.
+    /// Forwards a request about a task to its server, under the server's id.
     async fn ask_server_task(
         &self,
         task: ServerTask,
@@ -193,7 +193,7 @@ impl BridgeView {
         context: &RequestContext,
     ) -> Result<HandlerReply, RpcError> {
         if context.version.era() == Era::Legacy {
-            // Only modern clients were ever given one.
+            // Only modern clients get ids of server tasks.
             return Err(foreign());
         }
         let request = Request::forward(asked.method.clone(), Some(asked.params.clone()));
@@ -246,7 +246,7 @@ impl BridgeView {
     fn list_tasks(&self) -> Result<HandlerReply, RpcError> {
         let mut shown = Vec::new();
         for task in self.bridge().tasks.list_of_owner(&self.task_owner()) {
-            // One without an id is just being made.
+            // A task without an id is just being made.
             if let Some(id) = task.id() {
                 shown.push(render::render_task(id, &task, &task.state(), Era::Legacy).to_string());
             }
@@ -321,7 +321,7 @@ fn unknown(asked: &str) -> RpcError {
     RpcError::new(code::METHOD_NOT_FOUND, format!("Method not found: {asked}"))
 }
 
-/// What a client is told that asks after tasks and did not say that it knows them.
+/// The error for a client that uses tasks without declaring them.
 fn undeclared() -> RpcError {
     let error =
         RpcError::new(code::MISSING_CAPABILITY, "declare the tasks extension to ask after tasks");

@@ -1,22 +1,24 @@
-//! Hides the ids that servers give to their tasks. Clients know tasks by ids of ours, so that a server's id in what
-//! belongs to a task would name nothing to them.
+//! Removal of servers' task ids from messages.
+//!
+//! Used by `tasks`, `call`, `consent` and `local_tasks`. Clients know tasks by sealed ids, so a server's id in a
+//! message of a task would mean nothing to them.
 
 use switchboard_wire::client::InputRequest;
 use switchboard_wire::envelope::Notification;
 use switchboard_wire::json::{JsonEdit, Raw};
 use switchboard_wire::meta::RELATED_TASK;
 
-/// A result, or parameters, without the server's word on which task it belongs to.
+/// Removes the server's related task from a result or from parameters.
 pub(in super::super) fn hide_task(raw: Raw) -> Raw {
     without_task(raw, &[])
 }
 
-/// The same of a question.
+/// Removes the server's related task from a question.
 pub(in super::super) fn hide_task_of(question: InputRequest) -> InputRequest {
     InputRequest { params: hide_task(question.params), ..question }
 }
 
-/// The same of a notification.
+/// Removes the server's related task from a notification.
 pub(in super::super) fn hide_task_in(notification: Notification) -> Notification {
     let Some(params) = notification.params() else { return notification };
     let hidden = hide_task(params.clone());
@@ -26,7 +28,7 @@ pub(in super::super) fn hide_task_in(notification: Notification) -> Notification
     Notification::new(&notification.method(), Some(&hidden))
 }
 
-/// The same of the state of a task: in itself, its result and its questions.
+/// Removes the server's related task from the state of a task: in itself, its result and its questions.
 pub(super) fn hide_task_in_state(state: Raw) -> Raw {
     let state = without_task(without_task(state, &[]), &["result"]);
     let questions = state.get("inputRequests").ok().flatten();
@@ -38,7 +40,7 @@ pub(super) fn hide_task_in_state(state: Raw) -> Raw {
     state.with_edits(&[JsonEdit::set(&["inputRequests"], questions.as_str())]).unwrap_or(state)
 }
 
-/// Takes the member out of the `_meta` at `path`, and `_meta` too where nothing else is in it.
+/// Removes the member from the `_meta` at `path`, and `_meta` too if it is then empty.
 fn without_task(raw: Raw, path: &[&str]) -> Raw {
     let meta: Vec<&str> = path.iter().copied().chain(["_meta"]).collect();
     let task: Vec<&str> = meta.iter().copied().chain([RELATED_TASK]).collect();

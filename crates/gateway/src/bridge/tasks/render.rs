@@ -1,4 +1,6 @@
-//! A task of ours in the words of either era.
+//! Rendering of local tasks for either era.
+//!
+//! Used by `tasks`. Tasks of servers are not rendered; they pass with another id.
 
 use serde_json::{Value, json};
 use switchboard_core::logs::format_timestamp;
@@ -8,10 +10,10 @@ use switchboard_wire::json::{JsonEdit, Raw};
 
 use super::local_tasks::{LocalTask, LocalTaskState, LocalTaskStatus};
 
-/// How often a client should look.
+/// The poll interval that clients are told.
 const POLL_INTERVAL_MS: u64 = 1000;
 
-/// How a task stands: everything there is to know for a modern client, without result and questions for a legacy one.
+/// The state of a task: complete for a modern client, without result and questions for a legacy one.
 pub(super) fn render_task(id: &str, task: &LocalTask, standing: &LocalTaskState, era: Era) -> Raw {
     let millis = u64::try_from(task.ttl.as_millis()).unwrap_or(u64::MAX);
     let (ttl, poll) = match era {
@@ -52,7 +54,7 @@ pub(super) fn created_result(era: Era, state: Raw) -> Raw {
     }
 }
 
-/// What ties a message to a task of a legacy client.
+/// The `_meta` that ties a message to a task of a legacy client.
 pub(super) fn related_meta(id: &str) -> Raw {
     Raw::from_value(&json!({ "taskId": id })).unwrap_or_else(|_| Raw::empty_object())
 }
@@ -61,7 +63,7 @@ fn status(standing: &LocalTaskState, era: Era) -> &'static str {
     match &standing.status {
         LocalTaskStatus::Working if standing.questions.is_empty() => "working",
         LocalTaskStatus::Working => "input_required",
-        // There a tool's own failure is one of the task.
+        // In the legacy era, a tool result with `isError` makes the task fail.
         LocalTaskStatus::Completed(result) if era == Era::Legacy && is_error(result) => "failed",
         LocalTaskStatus::Completed(_) => "completed",
         LocalTaskStatus::Failed(_) => "failed",

@@ -1,7 +1,7 @@
-//! Whether a request came through a proxy, as far as its headers say.
+//! Detection of reverse proxies by the headers that they add.
 //!
-//! A reverse proxy on this machine connects as the user who runs it, whoever sits behind it. The guard asks here before
-//! it lets a client in because of its user. A proxy that adds no header cannot be recognised; `--allow-host` and
+//! Used by `access_control` before it admits a client because of its user: a reverse proxy on this machine connects
+//! as its own user, for clients anywhere. A proxy that adds no header cannot be recognised; `--allow-host` and
 //! `--auth token` are for those.
 
 use http::{HeaderMap, HeaderName};
@@ -26,7 +26,7 @@ const FORWARDING_HEADERS: [&str; 16] = [
     "x-remote-ip",
 ];
 
-/// Families of such headers: everything that begins so.
+/// Prefixes of further forwarding headers.
 const FORWARDING_PREFIXES: [&str; 8] = [
     "cf-",
     "tailscale-",

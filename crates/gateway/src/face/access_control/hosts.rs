@@ -1,9 +1,9 @@
-//! The names we answer to, and the pages we answer.
+//! The check of `Host` and `Origin` headers, against DNS rebinding and foreign web pages.
 //!
-//! A web page can have its own name point at this machine; then the browser sends us its requests
-//! under that name. So names other than our own are refused. Pages are refused too, unless they come from the
-//! very host and port that they ask (our console), or `--allow-origin` names them: another port of this machine is
-//! another program, and what it serves may be anybody's.
+//! Used by `access_control`, and by `cli::access` for `--allow-host`. A web page can point its own name at this
+//! machine, and the browser then sends requests under that name; so other names than our own are refused. Pages are
+//! refused too, unless they come from the very host and port that they ask (our console), or `--allow-origin` names
+//! them: another port of this machine is another program, and may serve any page. It does not identify clients.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -12,7 +12,7 @@ use url::{Host, Url};
 
 use crate::face::refusal::{HttpRefusal, RefusalReason};
 
-/// What is allowed.
+/// The allowed hosts and origins.
 #[derive(Debug)]
 pub(super) struct AllowedHosts {
     bound: IpAddr,
@@ -20,11 +20,11 @@ pub(super) struct AllowedHosts {
     origins: Vec<String>,
 }
 
-/// The page that a request came from, which may read the answer.
+/// The origin of the page that sent a request, which may read the response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RequestOrigin(pub(super) HeaderValue);
 
-// === impl Hosts ===
+// === impl AllowedHosts ===
 
 impl AllowedHosts {
     pub(super) fn new(bound: SocketAddr, names: &[String], origins: &[String]) -> Self {
@@ -36,7 +36,7 @@ impl AllowedHosts {
         }
     }
 
-    /// `local` is the address that the connection came in at.
+    /// Checks the `Host` header. `local` is the local address of the connection.
     pub(super) fn check_host(
         &self,
         uri: &Uri,
@@ -62,7 +62,7 @@ impl AllowedHosts {
         }
     }
 
-    /// The origin, if there is one and it is allowed.
+    /// Checks the `Origin` header. Returns the origin, if there is one and it is allowed.
     pub(super) fn check_origin(
         &self,
         uri: &Uri,
@@ -81,7 +81,7 @@ impl AllowedHosts {
         Err(HttpRefusal::new(RefusalReason::Origin, StatusCode::FORBIDDEN, text))
     }
 
-    /// Whether a host, with its port where one was named, is one of ours.
+    /// Whether a host, with its port if one was given, is one of ours.
     fn is_ours(&self, host: &str, with_port: Option<&str>, local: Option<IpAddr>) -> bool {
         let host = host.trim_end_matches('.').to_ascii_lowercase();
         let with_port = with_port.map(str::to_ascii_lowercase);
@@ -100,13 +100,13 @@ impl AllowedHosts {
     }
 }
 
-/// Whether a page was served by the host and port that it now asks. `Host` has been checked before.
+/// Whether the requested host and port served the page. `Host` has been checked before.
 fn is_same_origin(origin: &str, uri: &Uri, headers: &HeaderMap) -> bool {
     let named = headers.get(header::HOST).and_then(|host| host.to_str().ok());
     let asked = uri.authority().map(Authority::as_str).or(named);
     let Ok(page) = Url::parse(origin) else { return false };
     let of_the_web = matches!(page.scheme(), "http" | "https");
-    // A host without a port means the port of the page's own scheme, where a proxy ends TLS too.
+    // A host without a port means the port of the page's scheme, also where a proxy terminates TLS.
     let asked = asked.and_then(|host| Url::parse(&format!("{}://{host}", page.scheme())).ok());
     asked.is_some_and(|asked| {
         of_the_web
@@ -117,8 +117,8 @@ fn is_same_origin(origin: &str, uri: &Uri, headers: &HeaderMap) -> bool {
     })
 }
 
-/// Whether a name of `--allow-host` can be used from other machines. Such a name means that a proxy or another machine
-/// stands between us and clients, so the user at the other end of a connection says nothing about them.
+/// Whether other machines can use a name of `--allow-host`. Then a proxy or another machine may stand between us and
+/// clients, so the user at the other end of a connection proves nothing about a client.
 pub fn is_public_name(name: &str) -> bool {
     let name = name.trim().to_ascii_lowercase();
     let host = match name.parse::<Authority>() {
@@ -131,7 +131,7 @@ pub fn is_public_name(name: &str) -> bool {
     !(is_loopback || host == "localhost" || host.ends_with(".localhost"))
 }
 
-/// An origin is a scheme, a host and a port.
+/// Whether a URL is an origin only: scheme, host and port.
 fn is_bare(url: &Url) -> bool {
     url.path() == "/"
         && url.query().is_none()

@@ -1,7 +1,7 @@
-//! Who may come in: every request passes here before anything else looks at it.
+//! Access control: admits or refuses every HTTP request before a face sees it.
 //!
-//! In order: the name the client used for us, the page that sent it, who it speaks for, how often it
-//! asks. The guard knows nothing of what is asked.
+//! Used by `routes` and `accept`. It checks, in order: the host name, the origin page, the principal, the request
+//! rate. It does not look at the body, and decides nothing about tools.
 
 mod forwarded;
 mod hosts;
@@ -32,26 +32,26 @@ use hosts::{AllowedHosts, RequestOrigin};
 pub(super) use rate::RateLimiter;
 use tokens::TokenFault;
 
-/// Whom a client of this machine's own user speaks for.
+/// The principal of a client that runs as the hub's own user.
 pub(super) const LOCAL_USER_PRINCIPAL: &str = "local";
-/// Whom a client speaks for where nobody is asked.
+/// The principal of a client if no identification is required.
 const ANYONE_PRINCIPAL: &str = "anyone";
 
-/// The guard of one server.
+/// The access control of one server.
 pub(super) struct AccessControl {
     hosts: AllowedHosts,
     access: FaceAccess,
     rates: Arc<RateLimiter>,
     metrics: Arc<Metrics>,
-    /// How often a token is looked at again that something lasting was asked for with.
+    /// How often the token of a stream is verified again.
     look: Duration,
 }
 
-/// Who stands at the door for requests that reveal nothing.
+/// Paths without access control: they reveal nothing.
 const OPEN_PATHS: [&str; 3] = ["/health", "/healthz", "/readyz"];
-/// What stands beside the faces asks itself who comes.
+/// Paths beside the faces, which have their own access control.
 const BESIDE_PREFIXES: [&str; 2] = ["/api/", "/console/"];
-/// Where a resource says how one gets in (RFC 9728): for those who are not in yet.
+/// The path of the resource metadata (RFC 9728), which clients need before they have a token.
 pub(super) const RESOURCE_METADATA_PATH: &str = "/.well-known/oauth-protected-resource";
 
 // === impl AccessControl ===
@@ -72,7 +72,7 @@ impl AccessControl {
         }
     }
 
-    /// Lets a request through to whoever answers it, or not.
+    /// Admits a request and has it answered, or refuses it.
     pub(super) async fn admit_and_answer<A: Future<Output = Response>>(
         &self,
         mut request: Parts,
@@ -118,7 +118,7 @@ impl AccessControl {
         Ok(RequestAdmission { origin, caller: Some(caller), held })
     }
 
-    /// What was found out about a name holds for as long as the connection does.
+    /// Checks the host name, once for each name on a connection.
     fn check_host(&self, request: &Parts, peer: &Peer) -> Result<(), HttpRefusal> {
         let mut named = request.headers.get_all(header::HOST).iter();
         let only = match (named.next(), named.next(), request.uri.authority()) {
@@ -171,11 +171,11 @@ impl AccessControl {
     }
 }
 
-// === impl Access ===
+// === impl FaceAccess ===
 
 impl FaceAccess {
-    /// The same, where clients use these names for us. A name that others can use means that the other end of a
-    /// connection may be a proxy: then it does not matter as which user it runs.
+    /// Adjusts the access to the allowed names. If other machines can use one of the names, a connection may come
+    /// from a proxy, and its user then proves nothing.
     fn behind_names(mut self, names: &[String]) -> Self {
         let is_public = names.iter().any(|name| is_public_name(name));
         if is_public && self.without_token == AnonymousAccess::SameUser {
@@ -185,7 +185,7 @@ impl FaceAccess {
     }
 }
 
-/// Whether a principal is known by a token, rather than by being this machine's user or by nothing at all.
+/// Whether a principal was identified by a token, not as the hub's own user or as anyone.
 pub(super) fn is_token(principal: &str) -> bool {
     !matches!(principal, LOCAL_USER_PRINCIPAL | ANYONE_PRINCIPAL)
 }
@@ -204,12 +204,12 @@ fn another_user() -> HttpRefusal {
     HttpRefusal::new(RefusalReason::Peer, StatusCode::FORBIDDEN, text)
 }
 
-/// A request that may go on.
+/// An admitted request.
 struct RequestAdmission {
     origin: Option<RequestOrigin>,
-    /// `None` where it does not matter who asks.
+    /// The caller; `None` on open paths.
     caller: Option<FaceCaller>,
-    /// The token it came with.
+    /// The token of the request.
     held: Option<TokenInUse>,
 }
 
@@ -219,26 +219,26 @@ fn is_preflight(request: &Parts) -> bool {
         && request.headers.contains_key(header::ACCESS_CONTROL_REQUEST_METHOD)
 }
 
-/// Whether an answer may go on for as long as anybody listens.
+/// Whether a response is a stream without a definite end.
 pub(super) fn is_stream(response: &Response) -> bool {
     let kind = response.headers().get(header::CONTENT_TYPE);
     kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"))
 }
 
-/// Tells the browser that a page may make this request.
+/// Answers a preflight: the browser may send the page's request.
 fn preflight(asked: &HeaderMap) -> Response {
     let mut response = empty_response(StatusCode::NO_CONTENT);
     let headers = response.headers_mut();
     let methods = HeaderValue::from_static("GET, POST, DELETE, OPTIONS");
     headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, methods);
-    // Tools choose names of headers, so there is no list of them.
+    // Tools choose header names, so there is no fixed list.
     let wanted = asked.get(header::ACCESS_CONTROL_REQUEST_HEADERS).cloned();
     headers.extend(wanted.map(|wanted| (header::ACCESS_CONTROL_ALLOW_HEADERS, wanted)));
     headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
     response
 }
 
-/// Tells the browser that the page may read the answer.
+/// Lets the page read the response.
 fn allow_origin(headers: &mut HeaderMap, RequestOrigin(origin): RequestOrigin) {
     const EXPOSED_HEADERS: HeaderValue = HeaderValue::from_static(
         "mcp-session-id, mcp-protocol-version, www-authenticate, retry-after",

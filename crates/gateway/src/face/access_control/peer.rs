@@ -1,7 +1,8 @@
-//! Which user is at the other end of a connection on this machine.
+//! The peer of a local connection: which user of this machine is at the other end.
 //!
-//! The kernel knows both ends of every local connection with their owners. A connection keeps its
-//! peer, so what was found is remembered for as long as it lasts.
+//! Used by `access_control` and `connections`. The kernel knows both ends of every local connection with their
+//! owners. A connection keeps its peer, so the user is looked up once. It does not admit or refuse
+//! (`access_control`).
 
 use std::{
     net::{IpAddr, Ipv6Addr, SocketAddr},
@@ -19,21 +20,21 @@ use crate::face::connections::PeerKey;
 #[derive(Debug)]
 pub(in crate::face) struct Peer {
     pub(in crate::face) remote: SocketAddr,
-    /// The address it came in at.
+    /// The local address of the connection.
     pub(in crate::face) local: SocketAddr,
     user: OnceCell<LocalUser>,
-    /// The name it used for us, once that was found to be ours: it seldom uses another.
+    /// The host name that passed the check: a client seldom uses another.
     ///
-    /// A text of its own: a header's value is a piece of all that was read with it, and would keep that in memory.
+    /// A copy: a header value is a slice of the read buffer, and would keep the buffer in memory.
     known: OnceLock<Box<[u8]>>,
 }
 
 /// A user of this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LocalUser {
-    /// The one who runs this hub.
+    /// The user who runs this hub.
     Own,
-    /// Another one; `None`, where the kernel does not tell which.
+    /// Another user; `None` if the kernel does not say which.
     Other(Option<u32>),
 }
 
@@ -44,12 +45,12 @@ impl Peer {
         Self { remote, local, user: OnceCell::new(), known: OnceLock::new() }
     }
 
-    /// Whether it used exactly this name before, and rightly.
+    /// Whether exactly this host name passed the check before.
     pub(super) fn knows(&self, name: &HeaderValue) -> bool {
         self.known.get().is_some_and(|known| **known == *name.as_bytes())
     }
 
-    /// The name it used is one of ours.
+    /// Stores a host name that passed the check.
     pub(super) fn learn(&self, name: &HeaderValue) {
         let _ = self.known.set(name.as_bytes().into());
     }
@@ -59,7 +60,7 @@ impl Peer {
         self.is_local() && self.user().await == LocalUser::Own
     }
 
-    /// Whose connection it is, for those who count them.
+    /// The key under which connections are counted.
     pub(in crate::face) async fn key(&self) -> PeerKey {
         if !self.is_local() {
             return PeerKey::of_address(self.remote.ip());
@@ -74,7 +75,7 @@ impl Peer {
         self.remote.ip().to_canonical().is_loopback()
     }
 
-    /// The user at the other end, asked for once: the kernel forgets a socket that its process has closed.
+    /// The user at the other end, looked up once: the kernel forgets a socket that its process has closed.
     async fn user(&self) -> LocalUser {
         let (remote, local) = (self.remote, self.local);
         *self.user.get_or_init(|| async move { local_user(remote, local).await }).await
@@ -85,7 +86,7 @@ impl Peer {
 async fn local_user(remote: SocketAddr, local: SocketAddr) -> LocalUser {
     let owner = match sock_diag::find_owner(remote, local) {
         Ok(Some(owner)) => Some(owner),
-        // A kernel without the part that tells knows no socket, and a sandbox may not let it be asked.
+        // A kernel without `sock_diag` finds no socket, and a sandbox may forbid the query.
         untold => {
             tracing::debug!(?untold, "the kernel does not tell of this connection");
             listed_owner(remote, local).await
@@ -97,7 +98,7 @@ async fn local_user(remote: SocketAddr, local: SocketAddr) -> LocalUser {
     LocalUser::Other(owner)
 }
 
-/// The tables may be long, so they are read where nobody waits for a thread.
+/// Searches the tables of `/proc/net` in a blocking thread, since they may be long.
 #[cfg(target_os = "linux")]
 async fn listed_owner(remote: SocketAddr, local: SocketAddr) -> Option<u32> {
     let looking = tokio::task::spawn_blocking(move || {
@@ -112,16 +113,15 @@ async fn listed_owner(remote: SocketAddr, local: SocketAddr) -> Option<u32> {
     looking.await.ok().flatten()
 }
 
-/// Elsewhere there is no such table; the loopback address is what there is to go by.
+/// Other systems have no socket table; a loopback address counts as our own user.
 #[cfg(not(target_os = "linux"))]
 async fn local_user(_: SocketAddr, _: SocketAddr) -> LocalUser {
     LocalUser::Own
 }
 
-/// The user of the socket that is bound to `near` and connected to `far`, in a table of the kernel's.
+/// The user of the socket that is bound to `near` and connected to `far`, in a table of the kernel.
 ///
-/// Only a socket that some process still holds counts: one that is merely on its way out is listed
-/// as the superuser's, whoever it was.
+/// Only a socket that a process still holds counts: a closing socket is listed as the superuser's.
 #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
 fn find_owner(table: &str, near: SocketAddr, far: SocketAddr) -> Option<u32> {
     const ESTABLISHED: &str = "01";
@@ -131,7 +131,7 @@ fn find_owner(table: &str, near: SocketAddr, far: SocketAddr) -> Option<u32> {
         let (local, remote) = (fields.next()?, fields.next()?);
         let held = matches!(fields.next()?, ESTABLISHED | CLOSE_WAIT);
         let found = held && is_address(local, near) && is_address(remote, far);
-        // Queues, timer and retransmissions stand before the user.
+        // Queues, timer and retransmissions come before the user.
         found.then(|| fields.nth(3)?.parse().ok())?
     })
 }
@@ -142,7 +142,7 @@ fn is_address(written: &str, address: SocketAddr) -> bool {
     })
 }
 
-/// An address as the kernel writes it: words of 32 bits in this machine's order, in hexadecimal.
+/// Parses an address in the kernel's format: 32-bit words in native byte order, in hexadecimal.
 fn parse(written: &str) -> Option<(IpAddr, u16)> {
     let (ip, port) = written.split_once(':')?;
     let words: Vec<u32> = ip

@@ -1,4 +1,7 @@
-//! How often each principal may ask: a bucket that fills with time.
+//! The rate limit of each principal, as a token bucket.
+//!
+//! Used by `access_control` and by the WebSocket face, which counts messages. It does not limit
+//! memory (`budgets`) or sessions (`sessions`).
 
 use std::{
     collections::HashMap,
@@ -14,7 +17,7 @@ use crate::face::{
     refusal::{HttpRefusal, RefusalReason},
 };
 
-/// Buckets that are full again are forgotten when there are more than this.
+/// Full buckets are dropped when there are more than this.
 const MAX_BUCKETS_REMEMBERED: usize = 4096;
 
 /// The buckets of all principals.
@@ -37,14 +40,14 @@ impl RateLimiter {
         Self { rate, buckets: Mutex::default() }
     }
 
-    /// Waits until a request may be taken, and takes it.
+    /// Waits until a request is allowed, and counts it.
     pub(in crate::face) async fn wait(&self, principal: &Arc<str>) {
         while self.take(principal, 1).is_err() {
             tokio::time::sleep(self.rate.interval()).await;
         }
     }
 
-    /// Takes so many requests out of a principal's bucket, or none of them.
+    /// Takes `count` requests out of a principal's bucket, or none if they exceed it.
     pub(in crate::face) fn take(
         &self,
         principal: &Arc<str>,
@@ -62,7 +65,7 @@ impl RateLimiter {
         let bucket = buckets.entry(Arc::clone(principal)).or_insert_with(full);
         bucket.left = bucket.filled(rate, now);
         bucket.at = now;
-        // A batch is not longer than a small number, which no rounding changes.
+        // The length of a batch is a small number, so the conversion is exact.
         let count = f64::from(u32::try_from(count).unwrap_or(u32::MAX));
         if bucket.left < count {
             return Err(too_many_requests());
@@ -72,10 +75,10 @@ impl RateLimiter {
     }
 }
 
-// === impl Rate ===
+// === impl RequestRate ===
 
 impl RequestRate {
-    /// Between one request and the next.
+    /// The time between two requests.
     fn interval(self) -> Duration {
         match self {
             Self::Unlimited => Duration::ZERO,
@@ -84,7 +87,7 @@ impl RequestRate {
     }
 }
 
-/// What a bucket holds when it is full.
+/// The capacity of a bucket.
 fn burst(rate: f64) -> f64 {
     rate * 2.0
 }

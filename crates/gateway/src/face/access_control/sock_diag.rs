@@ -1,7 +1,7 @@
-//! What the kernel knows of one socket of this machine, asked for by its two ends.
+//! The owner of one TCP socket of this machine, from the kernel's `sock_diag` interface.
 //!
-//! It answers at once, however many sockets there are; its tables of all of them take longer with each that was closed
-//! a minute ago.
+//! Used by `peer`. The kernel answers at once, for any number of sockets; `/proc/net/tcp` takes longer with each
+//! socket that was closed within a minute. It does not admit or refuse (`access_control`).
 
 use std::{
     io,
@@ -14,30 +14,30 @@ use nix::{
     sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, send, socket},
 };
 
-/// What is asked for: one socket, by its ends (`SOCK_DIAG_BY_FAMILY`).
+/// The request for one socket, by its two ends (`SOCK_DIAG_BY_FAMILY`).
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
-/// A message that asks (`NLM_F_REQUEST`), and one that says what went wrong (`NLMSG_ERROR`).
+/// The flag of a request (`NLM_F_REQUEST`), and the type of an error message (`NLMSG_ERROR`).
 const NLM_F_REQUEST: u16 = 1;
 const NLMSG_ERROR: u16 = 2;
-/// How the kernel numbers them.
+/// The kernel's numbers of the address families.
 const AF_INET: u8 = 2;
 const AF_INET6: u8 = 10;
 const IPPROTO_TCP: u8 = 6;
-/// States of sockets that some process holds: open, and open at this end only.
+/// States of sockets that a process holds: open, and open at this end only.
 const HELD_STATES: [u8; 2] = [1, 8];
 
-/// Bytes of a question: before every message its length, kind, flags, number and sender; then family, protocol, what
-/// else to tell, states; then the ends.
+/// The size of a request: the netlink header (length, type, flags, number, sender); family, protocol, extensions,
+/// states; the two ends.
 const QUESTION_BYTES: u32 = 16 + 8 + 48;
-/// Where things stand in an answer.
+/// Offsets in an answer.
 const KIND_OFFSET: usize = 4;
 const ERROR_OFFSET: usize = 16;
 const STATE_OFFSET: usize = 17;
-/// After four small members, the ends, the expiry and both queues.
+/// After four small members, the two ends, the expiry and both queues.
 const USER_OFFSET: usize = 16 + 4 + 48 + 12;
 
-/// The user of the socket that is bound to `near` and connected to `far`, if some process holds it. `None` also where
-/// the kernel lacks the part that knows.
+/// The user of the socket that is bound to `near` and connected to `far`, if a process holds it. `None` also if the
+/// kernel lacks `sock_diag`.
 pub(super) fn find_owner(near: SocketAddr, far: SocketAddr) -> io::Result<Option<u32>> {
     let kernel: OwnedFd = socket(
         AddressFamily::Netlink,
@@ -47,7 +47,7 @@ pub(super) fn find_owner(near: SocketAddr, far: SocketAddr) -> io::Result<Option
     )?;
     send(kernel.as_raw_fd(), &build_question(near, far), MsgFlags::empty())?;
     let mut answer = [0; 512];
-    // It was answered before the question was taken.
+    // The kernel answers before `send` returns.
     let length = recv(kernel.as_raw_fd(), &mut answer, MsgFlags::MSG_DONTWAIT)?;
     parse_answer(&answer[..length])
 }
@@ -60,7 +60,7 @@ fn build_question(near: SocketAddr, far: SocketAddr) -> Vec<u8> {
     asked.extend(NLM_F_REQUEST.to_ne_bytes());
     asked.extend([0; 8]);
     asked.extend([if near_ip.is_ipv4() { AF_INET } else { AF_INET6 }, IPPROTO_TCP, 0, 0]);
-    // In any state.
+    // Sockets in any state.
     asked.extend(u32::MAX.to_ne_bytes());
     asked.extend(near.port().to_be_bytes());
     asked.extend(far.port().to_be_bytes());
@@ -112,7 +112,7 @@ mod tests {
     fn the_owner_of_either_end_while_somebody_holds_it() {
         for bind in ["127.0.0.1:0", "[::1]:0", "[::ffff:127.0.0.1]:0"] {
             let listener = match TcpListener::bind(bind) {
-                // Not every machine has the newer addresses.
+                // Not every machine has IPv6.
                 Err(error) if bind.starts_with('[') && error.kind() == AddrNotAvailable => continue,
                 listener => listener.unwrap(),
             };
@@ -130,7 +130,7 @@ mod tests {
                 None,
                 "{bind}: who listens is not connected"
             );
-            // Closed at both ends, the first keeps a trace for a while, which is nobody's.
+            // After both ends have closed, the first end stays in TIME-WAIT for a while, without an owner.
             drop(client);
             drop(accepted);
             assert_eq!(find_owner(here, there).unwrap(), None, "{bind}");

@@ -1,7 +1,7 @@
-//! A token that was good when a long answer began, and may not be any more.
+//! A token that opened a stream, verified again while the stream lasts.
 //!
-//! Most requests are over before anything changes. A stream of events or a WebSocket may last for days, and must not
-//! outlive the token that opened it.
+//! Used by `access_control` for event streams and by the WebSocket face. Most requests end soon; a stream may last
+//! for days, and must not outlive the token that opened it. It does not verify tokens itself (`TokenVerifier`).
 
 use std::{
     pin::Pin,
@@ -17,17 +17,17 @@ use http_body::Frame;
 
 use super::{TokenDenial, TokenVerifier};
 
-/// A token in use. `Debug` is not for it.
+/// A token in use. It has no `Debug`, since that would show the token.
 #[derive(Clone)]
 pub(in crate::face) struct TokenInUse {
     tokens: Arc<dyn TokenVerifier>,
     token: Arc<str>,
-    /// Where it was shown.
+    /// The path that the token was used for.
     path: Arc<str>,
     principal: Arc<str>,
 }
 
-/// A body that ends with the token it was asked for with.
+/// A body that ends when its token becomes invalid.
 struct TokenBoundBody {
     body: Body,
     over: BoxFuture<'static, ()>,
@@ -46,7 +46,7 @@ impl TokenInUse {
         Self { tokens, token: token.into(), path: path.into(), principal }
     }
 
-    /// Whether it still speaks for the same principal. Nobody is cut off while nobody can tell.
+    /// Whether the token still identifies its principal. While the verifier is unavailable, it counts as valid.
     pub(in crate::face) async fn is_good(&self) -> bool {
         match self.tokens.admit(&self.token, &self.path).await {
             Ok(principal) => *principal == *self.principal,
@@ -54,7 +54,7 @@ impl TokenInUse {
         }
     }
 
-    /// The same body, looked after.
+    /// Wraps a body so that it ends when the token becomes invalid.
     pub(super) fn bind_body(self, body: Body, every: Duration) -> Body {
         let over = Box::pin(async move {
             loop {

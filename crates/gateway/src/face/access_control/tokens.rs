@@ -1,4 +1,7 @@
-//! Bearer tokens, and whom they speak for.
+//! The `TokenVerifier` trait, and the refusals that ask for a bearer token.
+//!
+//! Implemented by `tokens` (stored tokens) and `cli::access` (tokens of an identity provider); called by
+//! `access_control`. It stores no tokens.
 
 use std::sync::Arc;
 
@@ -7,59 +10,60 @@ use http::{HeaderValue, StatusCode, header};
 
 use crate::face::refusal::{HttpRefusal, RefusalReason};
 
-/// Knows whom a token speaks for.
+/// Verifies tokens and returns their principals.
 pub trait TokenVerifier: Send + Sync + 'static {
-    /// The principal behind a token that is shown at `path`.
+    /// Returns the principal of a token that is used at `path`.
     fn admit<'a>(
         &'a self,
         token: &'a str,
         path: &'a str,
     ) -> BoxFuture<'a, Result<String, TokenDenial>>;
 
-    /// The challenge for clients without a good token at `path`, without the error: `Bearer`, and where there is one,
-    /// the address of the resource's metadata.
+    /// The challenge for clients without a valid token at `path`, without the error: `Bearer`, and the URL of the
+    /// resource's metadata if there is one.
     fn challenge(&self, _path: &str) -> String {
         "Bearer realm=\"switchboard\"".to_owned()
     }
 
-    /// How clients get a token for what is at `path`, as a document of RFC 9728; nothing where only a person knows.
+    /// The document of RFC 9728 that tells clients how to obtain a token for `path`; `None` if only a person can
+    /// provide one.
     fn metadata(&self, _path: &str) -> Option<String> {
         None
     }
 }
 
-/// Why a token opens nothing.
+/// Why a token is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenDenial {
-    /// It is not good, or not here.
+    /// The token is invalid, or not valid here.
     NotGood,
-    /// It is good, and does not allow enough.
+    /// The token is valid, but lacks a scope.
     TooLittle,
-    /// Whoever could tell cannot be asked now.
+    /// The verifier cannot reach its authority now.
     Unavailable,
 }
 
-/// What is wrong with a request.
+/// Why a request is not identified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TokenFault {
-    /// It comes without a token.
+    /// The request has no token.
     Missing,
-    /// It comes without a token and through a proxy, so its user is not known.
+    /// The request has no token and came through a proxy, so its user is unknown.
     Proxied,
-    /// What it comes with is none.
+    /// The `Authorization` header holds no bearer token.
     Unreadable,
-    /// Its token opens nothing.
+    /// The token is refused.
     Denied(TokenDenial),
 }
 
-/// Who makes a request.
+/// The caller of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FaceCaller {
-    /// Whom it speaks for.
+    /// The principal that the caller acts for.
     pub principal: Arc<str>,
 }
 
-// === impl Caller ===
+// === impl FaceCaller ===
 
 impl FaceCaller {
     pub(super) fn new(principal: &str) -> Self {
@@ -74,7 +78,7 @@ pub(super) fn bearer_token(value: &HeaderValue) -> Option<&str> {
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
 }
 
-/// Asks for a token, or for another one.
+/// The refusal that asks for a token, or for another one.
 pub(super) fn token_refusal(
     tokens: &dyn TokenVerifier,
     path: &str,
@@ -99,7 +103,7 @@ pub(super) fn token_refusal(
     };
     let challenge = match (tokens.challenge(path), error) {
         (challenge, None) => challenge,
-        // Further parameters stand after a comma, the first one does not.
+        // Parameters are separated by commas; the first one follows the scheme without a comma.
         (challenge, Some(error)) if challenge.contains('=') => {
             format!("{challenge}, error=\"{error}\"")
         }

@@ -1,4 +1,6 @@
-//! One call of a legacy session, and whose words are whose.
+//! One running call of a legacy session, and the messages that belong to it.
+//!
+//! Used by `legacy` and `session`. It does not choose between JSON and a stream (`legacy`).
 
 use std::{
     collections::VecDeque,
@@ -20,36 +22,36 @@ use tokio::task::unconstrained;
 
 use super::{session::StreamableSession, stream_log::MessageWeight};
 
-/// Room for some requests in a session that answers only so many at once.
+/// A reservation for some of the concurrent requests of a session.
 pub(super) struct RequestReservation<V> {
     session: Arc<StreamableSession<V>>,
     requests: usize,
 }
 
-/// A request, or a batch of them, that is being answered.
+/// A request or a batch that is being answered.
 pub(super) struct SessionCall<V> {
     reserved: RequestReservation<V>,
-    /// What it takes of its principal's budget.
+    /// The charge to its principal's budget.
     charge: Option<ByteCharge>,
     answering: Option<BoxFuture<'static, Option<Rope>>>,
     said: VecDeque<ByteString>,
     stream: Option<u64>,
 }
 
-/// What a call comes to next.
+/// The next step of a call.
 pub(super) enum CallStep {
     Said(ByteString),
-    /// `None`: it was cancelled, and there is nothing to say.
+    /// The answer; `None` if the call was cancelled.
     Answered(Option<Rope>),
 }
 
-/// A call whose client may go away at any time.
+/// A call that continues in the session's task if its client disconnects.
 pub(super) struct DetachableCall<V: ServerHandler>(Option<SessionCall<V>>);
 
 // === impl RequestReservation ===
 
 impl<V> RequestReservation<V> {
-    /// `None`: too many requests are under way.
+    /// Reserves room. Returns `None` if too many requests are running.
     pub(super) fn new(session: &Arc<StreamableSession<V>>, requests: usize) -> Option<Self> {
         let before = session.under_way.fetch_add(requests, Ordering::Relaxed);
         let reserved = Self { session: Arc::clone(session), requests };
@@ -64,7 +66,7 @@ impl<V> Drop for RequestReservation<V> {
     }
 }
 
-// === impl Call ===
+// === impl SessionCall ===
 
 impl<V: ServerHandler> SessionCall<V> {
     pub(super) fn new(
@@ -76,7 +78,7 @@ impl<V: ServerHandler> SessionCall<V> {
         Self { reserved, charge, answering, said: VecDeque::new(), stream: None }
     }
 
-    /// What it took of its principal's budget, once it has ended.
+    /// The charge of a call that has ended.
     pub(super) fn into_charge(mut self) -> Option<ByteCharge> {
         self.charge.take()
     }
@@ -85,12 +87,12 @@ impl<V: ServerHandler> SessionCall<V> {
         &self.reserved.session
     }
 
-    /// From here on everything it says goes to a stream.
+    /// Sends all further messages of the call to a stream.
     pub(super) fn speak_on(&mut self, stream: u64) {
         self.stream = Some(stream);
     }
 
-    /// What comes next. Not to be called after the answer. Safe to cancel.
+    /// Returns the next step. Must not be called after the answer. Cancel-safe.
     pub(super) async fn next(&mut self) -> CallStep {
         std::future::poll_fn(|cx| self.poll_next(cx)).await
     }
@@ -103,7 +105,7 @@ impl<V: ServerHandler> SessionCall<V> {
         match (self.said.pop_front(), polled) {
             (Some(text), Poll::Pending) => Poll::Ready(CallStep::Said(text)),
             (Some(text), Poll::Ready(answer)) => {
-                // Everything said before the answer comes before it.
+                // Messages before the answer are returned first.
                 self.answering = Some(std::future::ready(answer).boxed());
                 Poll::Ready(CallStep::Said(text))
             }
@@ -126,7 +128,7 @@ impl<V: ServerHandler> SessionCall<V> {
         polled
     }
 
-    /// Goes on to the end, on its stream.
+    /// Runs the call to its end, on its stream.
     pub(super) async fn run(mut self) {
         loop {
             match (self.next().await, self.stream) {
@@ -146,7 +148,7 @@ impl<V: ServerHandler> SessionCall<V> {
     }
 }
 
-/// Takes everything that was said, however much of this task's turn is used up.
+/// Takes all waiting messages, regardless of the task's cooperative budget.
 pub(super) fn drain(voice: &mut LinkReader, said: &mut VecDeque<ByteString>) {
     while let Some(Ok(Some(frame))) = unconstrained(voice.next()).now_or_never() {
         if let LinkFrame::Text(text) = frame {
@@ -157,7 +159,8 @@ pub(super) fn drain(voice: &mut LinkReader, said: &mut VecDeque<ByteString>) {
 
 impl<V> Drop for SessionCall<V> {
     fn drop(&mut self) {
-        // A question that is given up takes itself back; nobody else is to say it for this call.
+        // A dropped question withdraws itself; the withdrawal must not be sent as a message of
+        // another call.
         if let Some(answering) = self.answering.take() {
             let voice = &self.reserved.session.voice;
             let mut voice = voice.lock().unwrap_or_else(PoisonError::into_inner);
@@ -174,7 +177,7 @@ impl<V: ServerHandler> DetachableCall<V> {
         Self(Some(call))
     }
 
-    /// [`Call::next`].
+    /// Returns the next step, like `SessionCall::next`.
     pub(super) async fn next(&mut self) -> CallStep {
         match &mut self.0 {
             Some(call) => call.next().await,
@@ -182,7 +185,7 @@ impl<V: ServerHandler> DetachableCall<V> {
         }
     }
 
-    /// Out of danger.
+    /// Takes the call out, so that it is not handed over on drop.
     pub(super) fn release(mut self) -> Option<SessionCall<V>> {
         self.0.take()
     }
@@ -193,7 +196,7 @@ impl<V: ServerHandler> Drop for DetachableCall<V> {
         let Some(call) = self.0.take() else { return };
         if call.answering.is_some() {
             let handovers = call.reserved.session.handovers.clone();
-            // A session with too much to do lets it go, which cancels it.
+            // If the session has too much to do, the call is dropped, which cancels it.
             if handovers.try_send(call).is_err() {
                 tracing::debug!("a call was given up with its client");
             }
@@ -201,7 +204,7 @@ impl<V: ServerHandler> Drop for DetachableCall<V> {
     }
 }
 
-/// Whether a client that reads slowly may lose a message.
+/// Whether a slow client may lose a message.
 pub(super) fn message_weight(text: &ByteString) -> MessageWeight {
     match parse(text.clone()) {
         Ok(MessageOrBatch::One(RpcMessage::Notification(note)))

@@ -1,6 +1,7 @@
-//! What a modern request says in its headers must be what it says in its body.
+//! The check that the headers of a modern request agree with its body.
 //!
-//! Somebody on the way may have routed or judged it by the headers alone.
+//! Used by `streamable` and `mirrored`. A proxy may have routed or filtered the request by its
+//! headers alone. It does not check arguments in headers (`mirrored`).
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
@@ -20,22 +21,22 @@ pub(super) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event
 const METHOD_HEADER: HeaderName = HeaderName::from_static("mcp-method");
 const NAME_HEADER: HeaderName = HeaderName::from_static("mcp-name");
 
-/// Whether a header has to be there.
+/// Whether a header is required.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum HeaderNeed {
     Yes,
     No,
 }
 
-/// The version that a request names in its header.
+/// The version in a request's header.
 pub(super) struct NamedVersion<'h> {
-    /// What stands there, if anything does.
+    /// The value of the header, if it is there.
     said: Option<&'h str>,
-    /// The version it is, if we know it.
+    /// The version, if it is known.
     version: Option<Version>,
 }
 
-// === impl Named ===
+// === impl NamedVersion ===
 
 impl<'h> NamedVersion<'h> {
     pub(super) fn from_headers(headers: &'h HeaderMap) -> Self {
@@ -44,12 +45,12 @@ impl<'h> NamedVersion<'h> {
         Self { said, version: said.and_then(|said| said.parse().ok()) }
     }
 
-    /// Whether it is a modern version that we know.
+    /// Whether it is a known modern version.
     pub(super) fn is_modern(&self) -> bool {
         self.version.is_some_and(|version| version.era() == Era::Modern)
     }
 
-    /// A legacy request may name its version, and then one that exists.
+    /// Checks a legacy request: a version in its header must exist.
     pub(super) fn check_legacy(&self) -> Result<(), HttpRefusal> {
         let Some(said) = self.said else { return Ok(()) };
         if self.version.is_some_and(|version| version.era() == Era::Legacy) {
@@ -66,14 +67,14 @@ impl<'h> NamedVersion<'h> {
     }
 }
 
-/// Whether a request is made in the modern way by its own word.
+/// Whether the metadata of a request says that it is modern.
 pub(super) fn says_modern(params: Option<&Raw>) -> bool {
     params.is_some_and(|params| {
         !matches!(params.peek_path(&["_meta", meta::PROTOCOL_VERSION]), Ok(None))
     })
 }
 
-/// Checks a modern request's own metadata and the headers that repeat parts of it.
+/// Checks the metadata of a modern request, and the headers that repeat parts of the body.
 pub(super) fn check(headers: &HeaderMap, request: &Request) -> Result<(), HttpRefusal> {
     let params = request.params();
     let member = |path: &[&str]| params.as_ref()?.get_path(path).ok()?;
@@ -120,7 +121,7 @@ fn check_header(
     }
 }
 
-/// The decoded value of a header that may stand once.
+/// The decoded value of a header that may occur once.
 pub(super) fn single_value(
     headers: &HeaderMap,
     name: &HeaderName,
@@ -137,7 +138,7 @@ pub(super) fn single_value(
     Ok(Some(decoded))
 }
 
-/// Plain visible text, or Base64 between markers.
+/// Decodes plain visible text, or Base64 between markers.
 fn decode(value: &HeaderValue) -> Option<String> {
     let text = value.to_str().ok()?.trim_matches([' ', '\t']);
     let marked = text.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?="));

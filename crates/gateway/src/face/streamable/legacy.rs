@@ -1,4 +1,6 @@
-//! Legacy requests: a session that begins with `initialize`, and what is posted to it.
+//! Legacy requests over Streamable HTTP: `initialize`, POST, GET and DELETE of a session.
+//!
+//! Used by `streamable`. The session itself is in `session`, modern requests are in `modern`.
 
 use std::sync::Arc;
 
@@ -118,8 +120,7 @@ async fn begin<F: ViewProvider>(
     Ok(response)
 }
 
-/// Plain JSON if that is all there is; a stream if anything comes before the answer, or for long
-/// nothing does.
+/// Answers with plain JSON if the answer is the only message and comes soon, else with a stream.
 async fn answer<F: ViewProvider>(
     face: &Arc<Face<F>>,
     session: &Arc<StreamableSession<F::View>>,
@@ -149,7 +150,7 @@ async fn answer<F: ViewProvider>(
     Ok(events::response(events, &face.metrics, Transport::Http, face.options.times.keep_alive))
 }
 
-/// A call that was cancelled has nothing to say.
+/// The response to a finished call; a cancelled call has no body.
 fn whole<F: ViewProvider>(
     face: &Face<F>,
     answer: Option<Rope>,
@@ -162,7 +163,7 @@ fn whole<F: ViewProvider>(
     json_charged(StatusCode::OK, text, call.into_charge())
 }
 
-/// Opens the session's own stream, or takes one up again.
+/// Opens or resumes the session's GET stream.
 pub(super) fn listen<F: ViewProvider>(
     face: &Face<F>,
     owner: &SessionOwner,

@@ -1,4 +1,7 @@
-//! Arguments that a tool's schema wants repeated in headers (`x-mcp-header`), and whether they are.
+//! The check of arguments that a tool's schema wants repeated in headers (`x-mcp-header`).
+//!
+//! Used by `streamable` through `views`, which caches the schemas. The standard headers are checked
+//! in `headers`; the client side is in `wire::client::headers`.
 
 use std::{
     collections::HashMap,
@@ -21,12 +24,12 @@ use super::headers::{mismatch, single_value};
 use crate::face::refusal::HttpRefusal;
 
 const HEADER_ANNOTATION: &str = "x-mcp-header";
-/// A list that has not ended by then never will.
+/// The most pages of a tool list that are read.
 const MAX_PAGES: usize = 1000;
-/// Schemas nested deeper hide nothing a header could be made of.
+/// The deepest schema level that is searched.
 const MAX_DEPTH: usize = 64;
 
-/// An argument that travels in a header as well.
+/// An argument that is repeated in a header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct MirroredArgument {
     header: HeaderName,
@@ -35,14 +38,14 @@ struct MirroredArgument {
 
 type ByTool = HashMap<String, Vec<MirroredArgument>>;
 
-/// What the tools of one view want, found out once and again after each change.
+/// The mirrored arguments of all tools of a view, listed once and again after each change.
 #[derive(Debug, Default)]
 pub(super) struct MirroredHeaders(Mutex<Arc<OnceCell<ByTool>>>);
 
 // === impl MirroredHeaders ===
 
 impl MirroredHeaders {
-    /// The tools have changed.
+    /// Drops the cached arguments, since the tools have changed.
     pub(super) fn forget(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Arc::default();
     }
@@ -72,14 +75,14 @@ impl MirroredHeaders {
     }
 }
 
-// === impl Mirrored ===
+// === impl MirroredArgument ===
 
 impl MirroredArgument {
     fn check(&self, headers: &HeaderMap, arguments: Option<&Raw>) -> Result<(), HttpRefusal> {
         let name = &self.header;
         let path: Vec<&str> = self.path.iter().map(String::as_str).collect();
         let value = arguments.and_then(|arguments| arguments.get_path(&path).ok().flatten());
-        // No client can repeat an object or a list in a header; what calls the tool refuses those.
+        // A client cannot repeat an object or a list in a header; the call itself refuses those.
         let value = value.filter(|value| {
             !matches!(value.kind(), JsonKind::Null | JsonKind::Object | JsonKind::Array)
         });
@@ -92,7 +95,7 @@ impl MirroredArgument {
     }
 }
 
-/// Numbers are compared as numbers, the rest as text.
+/// Compares numbers by value, other scalars as text.
 fn is_same_value(said: &str, value: &Raw) -> bool {
     match value.kind() {
         JsonKind::String => value.to_text().as_deref() == Some(said),
@@ -105,7 +108,7 @@ fn is_same_value(said: &str, value: &Raw) -> bool {
     }
 }
 
-/// What every tool of a view wants.
+/// Lists the mirrored arguments of every tool of a view.
 async fn list_mirrored<V: ServerHandler>(view: &Arc<V>) -> ByTool {
     let mut by_tool = ByTool::new();
     let mut cursor = None;
@@ -128,7 +131,7 @@ async fn list_mirrored<V: ServerHandler>(view: &Arc<V>) -> ByTool {
     by_tool
 }
 
-/// One page of the list, as any modern client would get it.
+/// Reads one page of the list, as a modern client would.
 async fn page<V: ServerHandler>(view: &Arc<V>, cursor: Option<&Raw>) -> Option<Raw> {
     let cursor = cursor.map(|cursor| format!(r#""cursor":{cursor},"#)).unwrap_or_default();
     let params = Raw::parse(format!(
@@ -143,14 +146,14 @@ async fn page<V: ServerHandler>(view: &Arc<V>, cursor: Option<&Raw>) -> Option<R
     match session.answer(Ok(RpcMessage::Request(request))).await?.outcome() {
         ResponseOutcome::Result(page) => Some(page),
         ResponseOutcome::Error(error) => {
-            // The server behind checks again; nothing is let through that it would refuse.
+            // Without the list, the check is left to the server behind.
             tracing::debug!(%error, "the tools cannot be listed, so headers go unchecked");
             None
         }
     }
 }
 
-/// What one tool wants; nothing for most.
+/// The mirrored arguments of one tool; most have none.
 fn mirrored_arguments(tool: &Raw) -> Option<Vec<MirroredArgument>> {
     let schema = tool.get("inputSchema").ok()??;
     memchr::memmem::find(schema.as_str().as_bytes(), HEADER_ANNOTATION.as_bytes())?;
@@ -159,7 +162,7 @@ fn mirrored_arguments(tool: &Raw) -> Option<Vec<MirroredArgument>> {
     (!found.is_empty()).then_some(found)
 }
 
-/// Only what is reached through `properties` alone can be told apart.
+/// Searches `properties` only: other keywords do not lead to a definite argument.
 fn walk(schema: &Value, path: &mut Vec<String>, found: &mut Vec<MirroredArgument>) {
     if path.len() > MAX_DEPTH {
         return;

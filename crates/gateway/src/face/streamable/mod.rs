@@ -1,4 +1,6 @@
-//! Streamable HTTP of both eras at one address: legacy with sessions, modern without.
+//! The Streamable HTTP face, for both eras on one path: legacy with sessions, modern without.
+//!
+//! Used by `routes`. It chooses the era of each request; `legacy` and `modern` answer it.
 
 mod call;
 mod headers;
@@ -9,7 +11,7 @@ mod session;
 mod stream_log;
 mod views;
 
-use std::{pin::pin, sync::Arc};
+use std::sync::Arc;
 
 use axum::response::Response;
 use bytes::Bytes;
@@ -26,7 +28,6 @@ use super::{
     metrics::Transport,
     refusal::{HttpRefusal, RefusalReason, empty_response},
     sessions::SessionOwner,
-    woken::only_when_woken,
 };
 use crate::view_provider::ViewProvider;
 
@@ -55,7 +56,7 @@ pub(super) async fn answer<F: ViewProvider>(
     }
 }
 
-/// Modern clients have no sessions to listen to or to end.
+/// Refuses GET and DELETE of modern clients, which have no sessions.
 fn sessions_only(parts: &Parts) -> Result<(), HttpRefusal> {
     if NamedVersion::from_headers(&parts.headers).is_modern() {
         return Err(HttpRefusal::method("POST"));
@@ -82,11 +83,9 @@ async fn post<F: ViewProvider>(
         MessageOrBatch::One(RpcMessage::Request(request))
             if named.is_modern() || headers::says_modern(request.params().as_ref()) =>
         {
-            let answered =
-                pin!(modern::post(face, owner, &parts.headers, takes, (request, charge)));
-            only_when_woken(answered).await
+            modern::post(face, owner, &parts.headers, takes, (request, charge)).await
         }
-        // Modern clients over HTTP have nothing to notify of, and may do so all the same.
+        // Modern HTTP defines no client notifications, but a client may send one.
         MessageOrBatch::One(RpcMessage::Notification(_)) if named.is_modern() => {
             Ok(empty_response(StatusCode::ACCEPTED))
         }
@@ -97,8 +96,7 @@ async fn post<F: ViewProvider>(
         }
         asked => {
             named.check_legacy()?;
-            let answered = pin!(legacy::post(face, owner, &parts.headers, takes, (asked, charge)));
-            only_when_woken(answered).await
+            legacy::post(face, owner, &parts.headers, takes, (asked, charge)).await
         }
     }
 }

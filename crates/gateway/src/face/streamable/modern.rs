@@ -1,4 +1,6 @@
-//! Modern requests: each stands alone, and ends with its connection.
+//! Modern requests over Streamable HTTP: each stands alone, and ends with its connection.
+//!
+//! Used by `streamable`. It keeps no session; the view of the principal is shared (`views`).
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,7 +17,6 @@ use switchboard_wire::{
     json::{JsonEdit, Raw},
     link::{LinkFrame, LinkReader, LinkWriter, pair::link_pair},
     meta::{self, method},
-    placed,
     server::{ByteCharge, HandlerSession, ServeOptions, ServerHandler, serve},
 };
 use tokio::task::unconstrained;
@@ -39,13 +40,13 @@ struct Exchange {
     voice: LinkReader,
     answering: Option<BoxFuture<'static, Option<Answer>>>,
     answer: Option<Answer>,
-    /// What it takes of its principal's budget.
+    /// The charge to its principal's budget.
     charge: ByteCharge,
-    /// Where the request came in, for a session that is served; it ends when this goes.
+    /// The input of a subscription's session, which ends when this is dropped.
     _input: Option<LinkWriter>,
 }
 
-/// What an exchange comes to next.
+/// The next step of an exchange.
 enum ExchangeStep {
     Said(ByteString),
     Answered(Answer),
@@ -75,8 +76,7 @@ pub(super) async fn post<F: ViewProvider>(
     answer(face, view, exchange, takes).await.map_err(|refusal| refusal.with_id(Some(&id)))
 }
 
-/// Plain JSON if that is all there is; a stream if anything comes before the answer, or for long
-/// nothing does.
+/// Answers with plain JSON if the answer is the only message and comes soon, else with a stream.
 async fn answer<F: ViewProvider>(
     face: &Arc<Face<F>>,
     view: Arc<SharedView<F::View>>,
@@ -111,7 +111,7 @@ fn respond<F: ViewProvider>(
     view: Arc<SharedView<F::View>>,
     events: impl Stream<Item = OutgoingEvent> + Send + 'static,
 ) -> Response {
-    // The view stays open while somebody listens.
+    // The view stays open as long as the stream.
     let events = events.inspect(move |_| {
         let _held = &view;
     });
@@ -119,7 +119,7 @@ fn respond<F: ViewProvider>(
     events::response(events, &face.metrics, Transport::Http, keep_alive)
 }
 
-/// The status that goes with an answer.
+/// The HTTP status for an answer.
 fn answer_status(answer: &Answer) -> StatusCode {
     match answer.outcome() {
         ResponseOutcome::Result(_) => StatusCode::OK,
@@ -152,7 +152,7 @@ async fn listen<F: ViewProvider>(
     }
     let mut exchange =
         Exchange::for_subscription(&view, request, face.serve_options(owner)).await?;
-    // The first word is an acknowledgement, or an error that has a status.
+    // The first message is an acknowledgement, or an error with its own status.
     let first = match exchange.next().await {
         Some(ExchangeStep::Said(text)) => text,
         Some(ExchangeStep::Answered(answer)) => answer.text().clone(),
@@ -167,7 +167,7 @@ async fn listen<F: ViewProvider>(
     Ok(respond(face, view, events.chain(end_of_subscription(&id, &face.closing))))
 }
 
-/// The end of a subscription that we end ourselves is told as a result.
+/// The result that ends a subscription when the server closes it.
 fn end_of_subscription(
     id: &Id,
     closing: &CancellationToken,
@@ -197,20 +197,20 @@ impl Exchange {
     fn new<V: ServerHandler>(handler: Arc<V>, request: Request, charge: ByteCharge) -> Self {
         let ((_, voice), (writer, _)) = link_pair();
         let session = HandlerSession::new(handler, writer);
-        let answering = placed(|| session.answer(Ok(RpcMessage::Request(request))));
+        let answering = Box::pin(session.answer(Ok(RpcMessage::Request(request))));
         Self { voice, answering: Some(answering), answer: None, charge, _input: None }
     }
 
-    /// An exchange that hears of changes too, and so has no answer of its own.
+    /// An exchange that receives change notifications; its answer comes only at its end.
     async fn for_subscription<V: ServerHandler>(
         view: &SharedView<V>,
         request: Request,
         options: ServeOptions,
     ) -> Result<Self, HttpRefusal> {
-        // What it holds is charged where it is served.
+        // Its serve loop charges the request.
         let charge = options.budget.charge(0).ok_or_else(over_budget)?;
         let ((input, voice), far) = link_pair();
-        // The other end is at hand, and there is room for one.
+        // The receiver exists and has room for one message, so this cannot fail.
         let _ = input.send(request.text().clone()).await;
         let (handler, changes) = (Arc::clone(&view.handler), view.changes.clone());
         let serving = async move {
@@ -223,7 +223,7 @@ impl Exchange {
         Ok(Self { voice, answering, answer: None, charge, _input: Some(input) })
     }
 
-    /// What comes next; `None` after the answer. Safe to cancel.
+    /// Returns the next step; `None` after the answer. Cancel-safe.
     async fn next(&mut self) -> Option<ExchangeStep> {
         while let Some(answering) = &mut self.answering {
             tokio::select! {
@@ -237,14 +237,14 @@ impl Exchange {
                 }
             }
         }
-        // What was said before the answer comes before it.
+        // Messages before the answer are returned first.
         match unconstrained(self.voice.next()).now_or_never() {
             Some(Ok(Some(LinkFrame::Text(text)))) => Some(ExchangeStep::Said(text)),
             _ => self.answer.take().map(ExchangeStep::Answered),
         }
     }
 
-    /// All that is to come.
+    /// All remaining events.
     fn events(self) -> impl Stream<Item = OutgoingEvent> + Send + 'static {
         stream::unfold(self, |mut exchange| async move {
             let text = match exchange.next().await? {

@@ -1,8 +1,8 @@
-//! One legacy session: its server session, its calls under way, and the streams they speak on.
+//! One legacy session: its server session, its running calls and their streams.
 //!
-//! A call is answered where it came in. One that has more to say than an answer, or takes long, or
-//! whose client went away, is handed to the session's own task: a connection that is lost cancels
-//! nothing here.
+//! Used by `legacy`, and by `face` to end idle sessions. A call is answered on the request that it
+//! came with. If it sends more than an answer, takes long, or loses its client, the session's task
+//! continues it: a lost connection cancels no call. It does not parse HTTP (`legacy`).
 
 use std::{
     collections::VecDeque,
@@ -20,7 +20,7 @@ use switchboard_wire::{
     envelope::{MalformedMessage, MessageOrBatch, Request, ResponseOutcome, RpcMessage, parse},
     json::Rope,
     link::{LinkReader, pair::link_pair},
-    placed, queue,
+    queue,
     server::{
         ByteCharge, ChangeNotification, ChangeReceiver, HandlerSession as WireSession,
         ServerHandler,
@@ -38,11 +38,12 @@ use crate::{
     view_provider::OpenView,
 };
 
-/// One client's session.
+/// The session of one client.
 pub(in crate::face) struct StreamableSession<V> {
     wire: Arc<WireSession<V>>,
-    /// What the server session says besides answers. Whatever a call says it says while it is
-    /// polled, so whoever polls one holds this, and knows whose words come out.
+    /// The messages of the server session other than answers. A call sends messages only while it
+    /// is polled, so the task that polls a call holds this lock, and knows that the messages belong
+    /// to that call.
     pub(super) voice: Mutex<LinkReader>,
     log: Mutex<StreamLog>,
     pub(super) handovers: queue::QueueSender<SessionCall<V>>,
@@ -51,12 +52,12 @@ pub(in crate::face) struct StreamableSession<V> {
     used: Mutex<Instant>,
     version: Version,
     over: CancellationToken,
-    /// Its place among the sessions, until it ends.
+    /// Its slot, until the session ends.
     slot: Mutex<Option<SessionSlot>>,
     _counted: GaugeLease,
 }
 
-/// What a session is made of besides its view.
+/// The parts of a session besides its view.
 pub(super) struct SessionParts {
     pub(super) limits: FaceLimits,
     pub(super) over: CancellationToken,
@@ -64,16 +65,16 @@ pub(super) struct SessionParts {
     pub(super) counted: GaugeLease,
 }
 
-/// The part of a session that has to be run.
+/// The task of a session, to be run.
 pub(super) struct SessionTask<V> {
     news: ChangeReceiver,
     handovers: queue::QueueReceiver<SessionCall<V>>,
 }
 
-// === impl Session ===
+// === impl StreamableSession ===
 
 impl<V: ServerHandler> StreamableSession<V> {
-    /// Greets, and makes a session of it. Without one if the greeting was refused.
+    /// Handles `initialize` and creates a session, unless the request is refused.
     pub(super) async fn begin(
         opened: OpenView<V>,
         hello: Request,
@@ -91,7 +92,7 @@ impl<V: ServerHandler> StreamableSession<V> {
         };
         let version = result.get("protocolVersion").ok().flatten();
         let version = version.and_then(|version| version.to_text()?.parse().ok());
-        // Room for every call there may be, so that none is lost on the way.
+        // Room for every call that may run, so that no handover fails.
         let (handovers, waiting) = queue::bounded_queue(making.limits.streams.max(1));
         let session = Arc::new(Self {
             wire,
@@ -109,7 +110,7 @@ impl<V: ServerHandler> StreamableSession<V> {
         (text, Some((session, SessionTask { news, handovers: waiting })))
     }
 
-    /// Answers requests. `None`: too many are under way.
+    /// Starts to answer requests. Returns `None` if too many are running.
     pub(super) fn call(
         self: &Arc<Self>,
         asked: MessageOrBatch,
@@ -121,7 +122,7 @@ impl<V: ServerHandler> StreamableSession<V> {
         };
         let reserved = RequestReservation::new(self, requests)?;
         let answering: BoxFuture<'static, _> = match asked {
-            MessageOrBatch::One(message) => placed(|| self.answer(Ok(message))),
+            MessageOrBatch::One(message) => Box::pin(self.answer(Ok(message))),
             MessageOrBatch::Batch(messages) => {
                 Arc::clone(&self.wire).answer_batch(messages).boxed()
             }
@@ -129,7 +130,7 @@ impl<V: ServerHandler> StreamableSession<V> {
         Some(SessionCall::new(reserved, answering, charge))
     }
 
-    /// Takes what wants no answer.
+    /// Handles a message that needs no answer.
     pub(super) async fn take(self: &Arc<Self>, message: RpcMessage) {
         Arc::clone(&self.wire).answer(Ok(message)).await;
     }
@@ -147,15 +148,15 @@ impl<V: ServerHandler> StreamableSession<V> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Opens a stream for a call and reads it; the session's task goes on with the call. `None`:
-    /// the session has too much to do.
+    /// Opens a stream for a call and reads it; the session's task continues the call. Returns
+    /// `None` if the session has too much to do.
     pub(super) fn stream(
         self: &Arc<Self>,
         mut call: SessionCall<V>,
         first: Option<ByteString>,
     ) -> Option<impl futures_util::Stream<Item = crate::face::events::OutgoingEvent> + Send + use<V>>
     {
-        // Before that version an event without data is a broken message.
+        // Clients of earlier versions take an event without data for a broken message.
         let primed = self.version >= Version::V2025_11_25;
         let events = {
             let mut log = self.log();
@@ -171,19 +172,20 @@ impl<V: ServerHandler> StreamableSession<V> {
         Some(events)
     }
 
-    /// Says something that belongs to no stream that is read: on the session's own.
+    /// Sends a message of no call on the session's GET stream.
     pub(super) fn say_aside(&self, text: &ByteString) {
-        // Nobody would know what became of a notification about another call.
+        // A notification about another call is dropped: the client could not tell which call it
+        // belongs to.
         if matches!(parse(text.clone()), Ok(MessageOrBatch::One(RpcMessage::Request(_)))) {
             self.log().say(SESSION_STREAM, text, MessageWeight::Must);
         }
     }
 
-    /// Tells the client of a change on the session's own stream, if it wants to hear of it.
+    /// Sends a change notification on the GET stream, if the client subscribed to it.
     fn announce(&self, change: &ChangeNotification) {
         let mut said = VecDeque::new();
         let mut voice = self.voice.lock().unwrap_or_else(PoisonError::into_inner);
-        // It takes no time: whoever holds the voice leaves it empty, so there is room.
+        // It completes at once: the holder of `voice` leaves the queue empty, so there is room.
         let announced = unconstrained(self.wire.announce(change)).now_or_never();
         drain(&mut voice, &mut said);
         drop(voice);
@@ -201,18 +203,18 @@ impl<V: ServerHandler> StreamableSession<V> {
 
     // --- life
 
-    /// Whether nobody has used it for so long.
+    /// Whether the session has been idle for `after`.
     pub(in crate::face) fn is_idle(&self, after: Duration) -> bool {
         self.idle_since().is_some_and(|since| since.elapsed() >= after)
     }
 
-    /// When it was last used, of a session without a call under way or a stream that is read.
+    /// The time of the last use; `None` while a call runs or a stream is read.
     pub(in crate::face) fn idle_since(&self) -> Option<Instant> {
         let is_idle = self.under_way.load(Ordering::Relaxed) == 0 && self.log().read() == 0;
         is_idle.then(|| *self.used.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Ends it. What is under way is dropped, and there is room for another session at once.
+    /// Ends the session. Running calls are dropped, and the slot is free at once.
     pub(in crate::face) fn end(&self) {
         self.over.cancel();
         self.slot.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -220,7 +222,7 @@ impl<V: ServerHandler> StreamableSession<V> {
 }
 
 impl<V> StreamableSession<V> {
-    /// It is in use.
+    /// Records a use of the session.
     pub(super) fn touch(&self) {
         *self.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
@@ -229,7 +231,7 @@ impl<V> StreamableSession<V> {
 // === impl SessionTask ===
 
 impl<V: ServerHandler> SessionTask<V> {
-    /// Runs until the session is over. `closing` ends the stream that only waits for news.
+    /// Runs until the session ends. `closing` ends the GET stream.
     pub(super) async fn run(
         mut self,
         session: Arc<StreamableSession<V>>,

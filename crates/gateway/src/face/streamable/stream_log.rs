@@ -1,9 +1,9 @@
-//! What the streams of one session have carried, so that a stream that was cut is taken up again.
+//! The event log of a session's streams, from which a broken stream is resumed.
 //!
-//! Bounded by count and by bytes: the oldest events go first. A reader that does not keep up loses
-//! progress first, then its connection; what it missed is still here when it comes back. Of several
-//! equal words of a change only the newest is kept: a session whose client never listens holds one
-//! for each list and each resource.
+//! Used by `session` and `call`. It is bounded by count and by bytes; the oldest events go first. A
+//! slow reader first loses progress, then its connection; the missed events are still here when it
+//! returns. Of several equal change notifications only the newest is kept: a session that never
+//! listens holds one for each list and resource. It does not write to the network (`events`).
 
 use std::{collections::HashMap, collections::VecDeque, time::Duration};
 
@@ -15,12 +15,12 @@ use crate::face::{
     options::FaceLimits,
 };
 
-/// The stream that is opened with GET.
+/// The number of the GET stream.
 pub(super) const SESSION_STREAM: u64 = 0;
-/// How long a client waits before it takes a stream up again.
+/// The pause that clients are told to make before they resume a stream.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
-/// All streams of a session.
+/// The streams of a session, with their events.
 #[derive(Debug)]
 pub(super) struct StreamLog {
     streams: HashMap<u64, StreamTrack>,
@@ -36,7 +36,7 @@ pub(super) struct StreamLog {
 struct StreamTrack {
     /// The number of the next event.
     next: u64,
-    /// The first event that no reader was given.
+    /// The number of the first event that no reader has got.
     unread: u64,
     reader: Option<EventSender>,
     over: bool,
@@ -46,7 +46,7 @@ struct StreamTrack {
 struct LoggedEvent {
     place: EventPosition,
     event: OutgoingEvent,
-    /// What it says, where an equal event that comes later replaces it.
+    /// The text of an event that a later, equal event replaces.
     replaceable: Option<ByteString>,
 }
 
@@ -55,20 +55,20 @@ struct LoggedEvent {
 pub(super) enum MessageWeight {
     Must,
     May,
-    /// One of several equal ones must arrive: it says that something changed, not how.
+    /// The last of several equal messages must arrive: it says that something changed, not how.
     Latest,
 }
 
 /// Why a stream cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StreamReadError {
-    /// Somebody reads it already.
+    /// The stream has a reader already.
     Taken,
-    /// It is not kept, or never was.
+    /// The stream is no longer kept, or never existed.
     Forgotten,
 }
 
-// === impl Log ===
+// === impl StreamLog ===
 
 impl StreamLog {
     pub(super) fn new(limits: FaceLimits) -> Self {
@@ -76,13 +76,13 @@ impl StreamLog {
         Self { streams, next: SESSION_STREAM + 1, kept: VecDeque::new(), kept_bytes: 0, limits }
     }
 
-    /// Streams that somebody reads.
+    /// The number of streams with a reader.
     pub(super) fn read(&self) -> usize {
         let read = |track: &&StreamTrack| track.reader.as_ref().is_some_and(EventSender::is_read);
         self.streams.values().filter(read).count()
     }
 
-    /// Opens a stream for a call, and gives its number.
+    /// Opens a stream for a call and returns its number.
     pub(super) fn open(&mut self, priming: Priming) -> u64 {
         let stream = self.next;
         self.next += 1;
@@ -100,7 +100,7 @@ impl StreamLog {
         stream
     }
 
-    /// Says something on a stream.
+    /// Adds a message to a stream.
     pub(super) fn say(&mut self, stream: u64, text: &ByteString, weight: MessageWeight) {
         let Some(track) = self.streams.get_mut(&stream) else {
             return;
@@ -121,7 +121,7 @@ impl StreamLog {
         self.keep(LoggedEvent { place, event, replaceable });
     }
 
-    /// Forgets what a new event with this text makes superfluous.
+    /// Removes the earlier events that equal a new one with this text.
     fn forget_equal(&mut self, stream: u64, text: &ByteString) {
         let kept_bytes = &mut self.kept_bytes;
         self.kept.retain(|kept| {
@@ -133,7 +133,7 @@ impl StreamLog {
         });
     }
 
-    /// Says the last word of a stream.
+    /// Ends a stream, with a last message if there is one.
     pub(super) fn finish(&mut self, stream: u64, text: Option<&ByteString>) {
         if let Some(text) = text {
             self.say(stream, text, MessageWeight::Must);
@@ -155,7 +155,7 @@ impl StreamLog {
         self.attach(stream, 0)
     }
 
-    /// Reads the session's own stream, beginning with what nobody was given.
+    /// Reads the GET stream, beginning with the first event that no reader has got.
     pub(super) fn listen(
         &mut self,
     ) -> Result<impl Stream<Item = OutgoingEvent> + Send + use<>, StreamReadError> {
@@ -167,7 +167,7 @@ impl StreamLog {
         Ok(self.attach(SESSION_STREAM, unread))
     }
 
-    /// Goes on after an event. Whoever read the stream before is taken to be gone.
+    /// Resumes a stream after an event. An earlier reader is replaced.
     pub(super) fn resume(
         &mut self,
         after: EventPosition,
@@ -179,7 +179,7 @@ impl StreamLog {
         Ok(self.attach(after.stream, after.event + 1))
     }
 
-    /// No stream has a reader after this.
+    /// Disconnects the readers of all streams.
     pub(super) fn cut(&mut self) {
         for track in self.streams.values_mut() {
             track.reader = None;
@@ -218,11 +218,11 @@ impl StreamLog {
     }
 }
 
-/// Whether a stream begins with an event from which it can be taken up again.
+/// Whether a stream begins with an event from which it can be resumed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Priming {
     Wanted,
-    /// Older clients take an event without data for a broken message.
+    /// Not supported: older clients take an event without data for a broken message.
     Unknown,
 }
 
@@ -236,7 +236,8 @@ mod tests {
         StreamLog::new(FaceLimits { kept_events, queued_events, ..FaceLimits::default() })
     }
 
-    /// What can be read without waiting, by length, and whether the stream is over.
+    /// The events that can be read without waiting, by total length, and whether the stream has
+    /// ended.
     fn now(events: impl Stream<Item = OutgoingEvent>) -> (usize, bool) {
         let mut events = std::pin::pin!(events);
         let mut read = 0;

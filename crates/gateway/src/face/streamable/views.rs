@@ -1,4 +1,6 @@
 //! The views that modern requests share: one for each principal and endpoint.
+//!
+//! Used by `modern`; `face` closes idle ones. Legacy sessions have their own views (`session`).
 
 use std::{
     collections::HashMap,
@@ -27,17 +29,17 @@ pub(in crate::face) struct SharedViews<V>(Mutex<ViewTable<V>>);
 
 struct ViewTable<V>(HashMap<SessionOwner, Arc<SharedView<V>>>);
 
-/// One view, as long as somebody uses it.
+/// One view, kept while it is in use.
 pub(super) struct SharedView<V> {
     pub(super) handler: Arc<V>,
     pub(super) changes: ChangeBroadcaster,
     pub(super) book: MirroredHeaders,
     used: Mutex<Instant>,
-    /// Held by whoever follows the view's changes, so that they are followed no longer than it.
+    /// Ends the task that follows the view's changes when the view is dropped.
     _followed: DropGuard,
 }
 
-// === impl Views ===
+// === impl SharedViews ===
 
 impl<V> Default for SharedViews<V> {
     fn default() -> Self {
@@ -50,7 +52,7 @@ impl<V: ServerHandler> SharedViews<V> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The view of this owner, opened if need be; then one of `tasks` follows its changes.
+    /// Returns the view of this owner, or opens it; then one of `tasks` follows its changes.
     pub(super) async fn get<F: ViewProvider<View = V>>(
         &self,
         front: &F,
@@ -61,7 +63,8 @@ impl<V: ServerHandler> SharedViews<V> {
         if let Some(view) = self.lock().find(owner) {
             return Ok(view);
         }
-        // Not under the lock: it may have to be made first. Apart, since that is large and happens once for each owner.
+        // Opened without the lock, since that may take long. Boxed, since the future is large and runs once for each
+        // owner.
         let opened = Box::pin(open(front, owner)).await?;
         let mut views = self.lock();
         if let Some(view) = views.find(owner) {
@@ -76,7 +79,7 @@ impl<V: ServerHandler> SharedViews<V> {
         Ok(view)
     }
 
-    /// Closes those that nobody has used for so long.
+    /// Closes the views that have been idle for `after`.
     pub(in crate::face) fn sweep(&self, after: Duration) {
         self.lock().0.retain(|_, view| Arc::strong_count(view) > 1 || !view.is_idle(after));
     }
@@ -95,7 +98,7 @@ impl<V> ViewTable<V> {
         Some(Arc::clone(view))
     }
 
-    /// Those in use live on with their users.
+    /// Drops the least recently used view; requests in progress keep theirs.
     fn forget_oldest(&mut self) {
         let oldest = self.0.iter().min_by_key(|(_, view)| view.last_used());
         if let Some(owner) = oldest.map(|(owner, _)| owner.clone()) {
@@ -123,7 +126,7 @@ async fn open<F: ViewProvider>(
     front.open(opening).await.map_err(|error| HttpRefusal::no_view(&owner.part, &error))
 }
 
-// === impl View ===
+// === impl SharedView ===
 
 impl<V> SharedView<V> {
     fn last_used(&self) -> Instant {
@@ -153,7 +156,7 @@ impl<V> SharedView<V> {
     }
 }
 
-/// Whoever forgets what was known of a view's tools when they change.
+/// Drops the cached header arguments of a view when its tools change.
 struct ToolChangeFollower<V> {
     view: std::sync::Weak<SharedView<V>>,
     news: ChangeReceiver,

@@ -1,7 +1,7 @@
-//! What a WebSocket client has sent of a message that is not whole yet, charged to its principal's budget.
+//! The meter of a WebSocket: charges the received part of an incomplete message to the principal's budget.
 //!
-//! The library puts a message together before it hands it on. Without this, many connections that each hold back the end
-//! of a large message would take as many times the largest message there may be.
+//! Used by `ws`. The WebSocket library collects a message before it returns it. Without the meter, many connections
+//! that each withhold the end of a large message could take that many times the largest message.
 
 use std::{
     io,
@@ -15,28 +15,28 @@ use hyper_util::rt::TokioIo;
 use switchboard_wire::server::ByteCharge;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// Bytes before the payload of a control frame of a client: flags, length and mask.
+/// The bytes before the payload of a client's control frame: flags, length and mask.
 const CONTROL_HEADER_BYTES: usize = 6;
 
 /// The charge of one connection. Clones share it.
 #[derive(Debug, Clone)]
 pub(super) struct MessageMeter(pub(super) Arc<Mutex<ByteCharge>>);
 
-/// A stream whose reads are charged.
+/// A stream with metered reads.
 pub(super) struct MeteredStream {
     pub(super) stream: TokioIo<Upgraded>,
     pub(super) meter: MessageMeter,
 }
 
-// === impl Meter ===
+// === impl MessageMeter ===
 
 impl MessageMeter {
-    /// A message is whole, and counted elsewhere from here on.
+    /// The message is complete, and charged elsewhere from now on.
     pub(super) fn clear(&self) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    /// A frame that is no part of a message is dealt with.
+    /// Releases the bytes of a control frame, which is no part of a message.
     pub(super) fn control_frame(&self, payload: &[u8]) {
         let mut charge = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         charge.shrink(CONTROL_HEADER_BYTES + payload.len());
@@ -47,7 +47,7 @@ impl MessageMeter {
     }
 }
 
-// === impl Metered ===
+// === impl MeteredStream ===
 
 impl AsyncRead for MeteredStream {
     fn poll_read(

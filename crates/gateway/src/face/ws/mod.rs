@@ -1,4 +1,6 @@
-//! WebSocket: a session for each connection, one message in each text.
+//! The WebSocket face: a session for each connection, one message in each text frame.
+//!
+//! Used by `routes`. The session runs in `wire::server::serve`; the client side is in `wire::ws`.
 
 mod metered;
 
@@ -47,14 +49,14 @@ use crate::view_provider::{OpenView, SessionClients, ViewProvider, ViewRequest};
 use metered::{MessageMeter, MeteredStream};
 
 const SUBPROTOCOL: &str = "mcp";
-/// Enough for messages of some kilobytes; the library's own 128 KiB would be held by idle sessions.
+/// Enough for messages of some kilobytes; each idle session would hold the library's default of 128 KiB.
 const BUFFER_BYTES: usize = 16 << 10;
-/// How long a client may take to agree to the end.
+/// How long a client may take for the closing handshake.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 type MeteredWebSocket = WebSocketStream<MeteredStream>;
 
-/// What one connection is served with.
+/// The state of one connection.
 struct WsConnection {
     metrics: Arc<Metrics>,
     rates: Arc<RateLimiter>,
@@ -64,13 +66,13 @@ struct WsConnection {
     closing: CancellationToken,
     alive: Duration,
     stalled: Duration,
-    /// The token it was opened with, which has to stay good.
+    /// The token of the connection, which must stay valid.
     held: Option<TokenInUse>,
     _slot: SessionSlot,
     _counted: (GaugeLease, GaugeLease),
 }
 
-/// Answers the request that makes a WebSocket of a connection.
+/// Answers the upgrade request.
 pub(super) async fn upgrade<F: ViewProvider>(
     face: &Arc<Face<F>>,
     owner: SessionOwner,
@@ -144,7 +146,7 @@ async fn accept_socket(stream: MeteredStream, limit: usize) -> MeteredWebSocket 
     WebSocketStream::from_raw_socket(stream, Role::Server, Some(config)).await
 }
 
-/// What makes a request an upgrade, and the proof that it was understood.
+/// Checks the upgrade headers, and returns the `Sec-WebSocket-Accept` value.
 fn check_upgrade(headers: &HeaderMap) -> Result<HeaderValue, HttpRefusal> {
     let upgrades = header_lists(headers, header::CONNECTION, "upgrade")
         && header_lists(headers, header::UPGRADE, "websocket")
@@ -160,7 +162,7 @@ fn not_an_upgrade() -> HttpRefusal {
         .with_header((header::UPGRADE, HeaderValue::from_static("websocket")))
 }
 
-/// A client that offers no subprotocol at all is taken too; some do.
+/// Chooses the subprotocol. A client that offers none is accepted, since some do not.
 fn subprotocol(headers: &HeaderMap) -> Result<Option<HeaderValue>, HttpRefusal> {
     if !headers.contains_key(header::SEC_WEBSOCKET_PROTOCOL) {
         return Ok(None);
@@ -177,7 +179,7 @@ fn header_lists(headers: &HeaderMap, name: http::HeaderName, wanted: &str) -> bo
     values.any(|value| value.split(',').any(|word| word.trim().eq_ignore_ascii_case(wanted)))
 }
 
-/// A text that holds a batch, read.
+/// Parses a text that holds a batch.
 fn parse_if_batch(text: &ByteString) -> Option<Result<MessageOrBatch, MalformedMessage>> {
     let begins = text.trim_ascii_start().starts_with('[');
     begins.then(|| parse(text.clone()))
@@ -210,7 +212,7 @@ impl WsConnection {
         };
         let (asides, aside) = mpsc::channel(1);
         let gone = CancellationToken::new();
-        // The end of what comes in ends the session, which ends what goes out.
+        // The end of the input ends the session, which ends the output.
         let (end, (), ()) = tokio::join!(
             async {
                 let taking = gone.run_until_cancelled(self.receive(stream, writer, asides));
@@ -229,7 +231,7 @@ impl WsConnection {
         let _ = tokio::time::timeout(CLOSE_TIMEOUT, closing).await;
     }
 
-    /// Passes on what the client says.
+    /// Passes the client's messages on to the session.
     async fn receive(
         &self,
         mut stream: SplitStream<MeteredWebSocket>,
@@ -250,7 +252,7 @@ impl WsConnection {
                     if !self.is_let_in().await {
                         return WsEnd::Revoked;
                     }
-                    // One that waits already is as good.
+                    // If the queue is full, a ping is waiting already.
                     let _ = asides.try_send(Message::Ping(bytes::Bytes::new()));
                     continue;
                 }
@@ -282,8 +284,8 @@ impl WsConnection {
         }
     }
 
-    /// Takes a message out of its principal's rate. A request that comes too often is refused; everything else waits,
-    /// and what comes after it: nobody could be told, and a call may depend on it.
+    /// Counts a message for the rate limit. A request over the limit is refused; any other message waits, and so do
+    /// later ones: a notification has no answer, and a call may depend on it.
     async fn admit(&self, text: &ByteString) -> Result<(), HttpRefusal> {
         let batch = match parse_if_batch(text) {
             Some(Ok(MessageOrBatch::Batch(messages))) => Some(messages.len()),
@@ -305,7 +307,7 @@ impl WsConnection {
         }
     }
 
-    /// Whether the client would still be let in.
+    /// Whether the token of the connection is still valid.
     async fn is_let_in(&self) -> bool {
         match &self.held {
             Some(held) => held.is_good().await,
@@ -313,7 +315,7 @@ impl WsConnection {
         }
     }
 
-    /// Passes on what is said to the client, and cuts off one that does not read.
+    /// Passes the session's messages on to the client, and disconnects one that does not read.
     async fn send_all(
         &self,
         sink: &mut SplitSink<MeteredWebSocket, Message>,
@@ -340,7 +342,7 @@ impl WsConnection {
     }
 }
 
-// === impl End ===
+// === impl WsEnd ===
 
 impl WsEnd {
     fn close_frame(self) -> Option<CloseFrame> {

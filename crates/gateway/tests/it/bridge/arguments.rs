@@ -1,5 +1,5 @@
-//! Arguments on their way to a server: passed as they are, refused where no server could read them, checked where the
-//! settings ask for it.
+//! Tests of arguments: passed unchanged, refused if no server could read them, and validated if the settings ask for
+//! it.
 
 use serde_json::{Value, json};
 use switchboard_gateway::bridge::{BridgeOptions, ToolSearch};
@@ -13,16 +13,16 @@ use crate::face::Served;
 
 const ERAS: [Era; 2] = [Era::Legacy, Era::Modern];
 const ACCEPT: &str = r#"{"action":"accept","content":{"name":"Ada"}}"#;
-/// `n` is to be a number.
+/// `n` should be a number.
 const WRONG: &str = r#"{"n":"x","more":[null]}"#;
 
 async fn call(client: &Client, tool: &str, arguments: &str) -> Result<Value, Error> {
     let result = soon(client.call(CallRequest::call_tool(tool, &raw(arguments))).result()).await?;
-    // A number that no double holds stands in what `echo` answers.
+    // The answer of `echo` contains a number that no double holds.
     Ok(raw(&result.as_str().replace("1e400", "1")).decode().unwrap())
 }
 
-/// A result that tells a model where its arguments are wrong.
+/// Checks that a result tells a model which argument is wrong.
 fn assert_correctable(result: &Value, place: &str, cell: &str) {
     assert_eq!(result["isError"], true, "{cell}: {result}");
     assert_eq!(result["content"][0]["type"], "text", "{cell}: {result}");
@@ -39,7 +39,7 @@ async fn the_server_judges_arguments_in_every_version() {
             let (client, _inbox) = gateway.client(version, ALL).await;
             let echo = call(&client, "one__echo", WRONG).await.unwrap();
             assert_eq!(echo["echo"], json!({ "n": "x", "more": [null] }), "{cell}");
-            // One that asks is resumed, parked or made again, whatever the pairing.
+            // A call that asks is resumed, parked or repeated, in every pairing.
             let asking = CallRequest::call_tool("one__ask", &raw(WRONG));
             let (_, result) = soon(run(&client, asking, ACCEPT)).await;
             assert_eq!(result.unwrap()["said"]["content"]["name"], "Ada", "{cell}");
@@ -125,7 +125,7 @@ async fn where_arguments_are_checked_a_model_reads_its_mistake() {
     }
 }
 
-/// The gateway's own tools check what they read, whatever the settings say.
+/// The gateway's own tools validate their arguments under all settings.
 #[tokio::test]
 async fn the_gateways_own_tools_tell_a_model_its_mistake() {
     let options = BridgeOptions { tool_search: ToolSearch::On, ..BridgeOptions::default() };

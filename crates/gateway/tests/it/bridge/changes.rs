@@ -1,4 +1,4 @@
-//! One change is told once, whatever the number of servers, connections and lists.
+//! Tests that one change is announced once, for any number of servers, connections and lists.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -20,7 +20,7 @@ use switchboard_wire::{Era, Version};
 
 use super::{ALL, Gateway, raw, soon};
 
-/// A server whose lists a test changes. Each list holds as many items as the number says.
+/// A server with lists that a test changes. Each list has as many items as its number says.
 #[derive(Default)]
 struct Growing {
     changes: ChangeBroadcaster,
@@ -48,7 +48,7 @@ impl Growing {
             let server = Arc::clone(&server);
             tokio::spawn(async move {
                 let changes = server.changes.clone();
-                // It ends with its link.
+                // The session ends with its link.
                 let _ = serve(theirs, server, &changes, ServeOptions::default()).await;
             });
             Ok(match era {
@@ -97,7 +97,7 @@ impl ServerHandler for Growing {
     }
 }
 
-/// The lists that a client hears of until long after everything has come to rest. The clock is a paused one.
+/// The lists that a client hears of until long after the last change, on a paused clock.
 async fn heard(inbox: &mut ServerInbox) -> Vec<ListKind> {
     let mut heard = Vec::new();
     let rest = tokio::time::Instant::now() + Duration::from_secs(30);
@@ -131,7 +131,7 @@ async fn one_change_is_told_once() {
         for version in [Version::LATEST_LEGACY, Version::LATEST] {
             let cell = format!("{version} client, {count} {era} servers");
             let (gateway, servers) = gateway(count, era).await;
-            // Its calls take a connection of their own where servers are legacy: each connection hears of a change.
+            // With legacy servers its calls take their own connection, and each connection hears of a change.
             let (client, mut inbox) = gateway.client(version, ALL).await;
             list_all(&client).await;
             soon(client.call(CallRequest::call_tool("s0__t0", &raw("{}"))).result()).await.unwrap();
@@ -145,7 +145,7 @@ async fn one_change_is_told_once() {
                 servers[0].changes.announce(ChangeNotification::List(list));
                 assert_eq!(heard(&mut inbox).await, [told(list)], "{cell}");
             }
-            // What a server says is passed on, if only once; and what it says many times over, too.
+            // A server's notification is passed on once, even if the server repeats it.
             servers[0].changes.announce(ChangeNotification::List(ListKind::Tools));
             assert_eq!(heard(&mut inbox).await, [ListKind::Tools], "{cell}: said without a change");
             servers[0].grow(ListKind::Tools);

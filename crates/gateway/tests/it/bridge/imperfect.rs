@@ -1,5 +1,5 @@
-//! Items whose definitions break the protocol, before clients on real SDKs, which check every item of a list: one that
-//! breaks the schema of their version makes them refuse the list as a whole.
+//! Tests of items that break the protocol, with clients on real SDKs. These validate every item of a list, and refuse
+//! the whole list for one that breaks the schema of their version.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -59,7 +59,7 @@ impl ServerHandler for Lists {
     }
 }
 
-/// Tools of which each breaks one rule; each has a name.
+/// Tools that break one rule each; all have a name.
 fn imperfect_tools() -> Vec<Value> {
     let any = json!({ "type": "object" });
     let inputs = [
@@ -136,7 +136,7 @@ fn imperfect_tools() -> Vec<Value> {
     tools.chain([json!({ "name": "bare" })]).collect()
 }
 
-/// Members that prompts, resources and templates can do without, each of which breaks one rule.
+/// Optional members of prompts, resources and templates that break one rule each.
 fn imperfect_members() -> [Value; 6] {
     [
         json!({ "title": 5 }),
@@ -148,7 +148,7 @@ fn imperfect_members() -> [Value; 6] {
     ]
 }
 
-/// The same of resources and templates.
+/// Optional members of resources and templates that break one rule each.
 fn imperfect_resource_members() -> impl Iterator<Item = Value> {
     let annotations = [
         json!("none"),
@@ -162,7 +162,7 @@ fn imperfect_resource_members() -> impl Iterator<Item = Value> {
     imperfect_members().into_iter().chain(annotations).chain([json!({ "mimeType": 5 })])
 }
 
-/// The items with a name, and with this member that tells them apart.
+/// The items with a name, and with this member to distinguish them.
 fn numbered(key: &str, items: impl Iterator<Item = Value>) -> Vec<Value> {
     let number = |(number, mut item): (usize, Value)| {
         item["name"] = format!("imperfect_{number}").into();
@@ -187,7 +187,7 @@ fn imperfect_lists() -> Lists {
     }
 }
 
-/// What a client on an SDK saw, which it says as JSON.
+/// The report of a client on an SDK, which it prints as JSON.
 async fn client(program: &str, script: &str, args: &[&str]) -> Value {
     let peers = std::env::var_os("SWITCHBOARD_PEERS").map(PathBuf::from);
     let peers = peers.expect("run cargo xtask test");
@@ -217,7 +217,7 @@ async fn sdk_clients_list_a_good_and_an_imperfect_server_together() {
     let (prompts, resources) = (imperfect.prompts.len(), imperfect.resources.len());
     let templates = imperfect.templates.len();
     let mut bad = imperfect;
-    // One without a usable name is withheld alone.
+    // Only the item without a usable name is withheld.
     bad.tools.push(json!({ "name": 7, "inputSchema": {} }));
     let server =
         |name, lists| InProcessServer::new(name, Arc::new(lists), ChangeBroadcaster::default());
@@ -246,7 +246,7 @@ async fn sdk_clients_list_a_good_and_an_imperfect_server_together() {
         ("python/bin/python", "fastmcp-client.py", vec!["http", &url]),
     ] {
         let said = client(program, script, &args).await;
-        // The gateway has three tools of its own: two for resources, and one that reads on in results.
+        // The gateway adds three tools: two for resources, and one that reads the rest of results.
         assert_eq!(said["tools"], count + 4, "{script} {args:?}: {said}");
         assert_eq!(said["echo"], "Echo: hello", "{script} {args:?}: {said}");
         assert_eq!(said["prompts"], prompts, "{script} {args:?}: {said}");

@@ -1,4 +1,4 @@
-//! Results that are kept to a client's limit, and those that pass as they are.
+//! Tests of result limits: results cut to a client's limit, and results that pass unchanged.
 
 use serde_json::{Value, json};
 use switchboard_core::results::ResultPolicy;
@@ -13,7 +13,7 @@ fn limited_to(results: ResultPolicy) -> BridgeOptions {
     BridgeOptions { results, ..BridgeOptions::default() }
 }
 
-/// The first block of what a tool answers.
+/// The first content block of a tool's result.
 async fn first_block(client: &Client, tool: &str, arguments: &Value) -> Value {
     let call = client.call(CallRequest::call_tool(tool, &raw(&arguments.to_string())));
     let result: Value = soon(call.result()).await.unwrap().decode().unwrap();
@@ -43,7 +43,7 @@ async fn the_limits_of_images_count_for_clients_whose_results_are_limited() {
     }
 }
 
-/// Below the length of a preview, too, and in what is read on.
+/// The limit also holds below the length of a preview, and for `read_result`.
 #[tokio::test]
 async fn a_small_limit_limits() {
     for tokens in [30, 100, 300] {
@@ -69,7 +69,8 @@ async fn a_small_limit_limits() {
     }
 }
 
-/// Who a modern server is stands in `_meta` of its results. A legacy client has no use for that, nor for what is left.
+/// A modern server's results name the server in `_meta`. A legacy client gets neither that member nor an empty
+/// `_meta`.
 #[tokio::test]
 async fn a_legacy_client_gets_no_empty_meta() {
     let gateway = Gateway::start(Era::Modern, "{}").await;
@@ -79,7 +80,7 @@ async fn a_legacy_client_gets_no_empty_meta() {
         let read = client.call(CallRequest::read_resource("note://a")).result();
         for result in [soon(echo).await.unwrap(), soon(read).await.unwrap()] {
             let meta = result.get("_meta").unwrap();
-            // Of a resource that two servers have, ours says which was read.
+            // For a resource of two servers, our `_meta` says which one was read.
             assert!(meta.is_none_or(|meta| meta.as_str() != "{}"), "{version}: {result}");
         }
         client.close().await;

@@ -1,4 +1,4 @@
-//! Every feature in every pairing.
+//! Tests of every feature in every pairing of client and server eras.
 
 use serde_json::{Value, json};
 use switchboard_config::Mode;
@@ -11,7 +11,7 @@ use super::{ALL, Gateway, raw, soon};
 
 const VERSIONS: [Version; 5] = Version::ALL;
 
-/// Runs a call, answering its questions; what happened on the way, and the result.
+/// Runs a call and answers its questions. Returns the events and the result.
 pub(super) async fn run(
     client: &Client,
     call: CallRequest,
@@ -71,7 +71,7 @@ async fn features(client: &Client, cell: &str) {
     let templates = names(ListKind::Templates, "uriTemplate").await;
     assert_eq!(templates, ["note://t/{x}", "note://t/{x}"], "{cell}");
 
-    // A result passes as it is: numbers that nothing here could hold, members that nobody here knows.
+    // A result passes unchanged: numbers that no type here holds, and unknown members.
     let echo = client
         .call(CallRequest::call_tool("two__echo", &raw(r#"{"n":1.50}"#)))
         .result()
@@ -134,7 +134,7 @@ async fn logs_reach_whoever_wants_them() {
             let (mut happened, result) = soon(run(&client, call, "{}")).await;
             assert!(result.is_ok());
             if version.era() == Era::Legacy {
-                // To a legacy client nothing ties a log to a call.
+                // For a legacy client, no member ties a log message to a call.
                 let log = async {
                     loop {
                         if let InboxEvent::Log(params) = inbox.next().await.unwrap() {
@@ -173,7 +173,7 @@ async fn what_a_client_drops_is_cancelled_at_the_server() {
     }
 }
 
-/// A client that cannot show pages has the address in the result of the tool, for its model to pass on.
+/// A client without URL elicitation gets the URL in the tool result, for its model to pass on.
 #[tokio::test]
 async fn a_client_without_pages_gets_the_address() {
     for era in [Era::Legacy, Era::Modern] {
@@ -196,7 +196,7 @@ async fn a_client_without_pages_gets_the_address() {
     }
 }
 
-/// A subscription opens the client's session with the engine, in the mode of its view and no other.
+/// A subscription opens the client's session with the engine, in the permission mode of its view.
 #[tokio::test]
 async fn a_client_that_subscribes_first_may_call_afterwards() {
     for era in [Era::Legacy, Era::Modern] {
@@ -213,7 +213,7 @@ async fn a_client_that_subscribes_first_may_call_afterwards() {
     }
 }
 
-/// The mode of a view, else that of the settings, else the client's own prompt.
+/// The mode of the view counts first, then that of the settings, then the client's own prompt.
 #[tokio::test]
 async fn the_mode_of_the_settings_counts() {
     let settings = r#"{"permissions":{"defaultMode":"dontAsk"}}"#;
@@ -244,7 +244,7 @@ async fn changes_are_told() {
             client.list(ListKind::Tools).await.unwrap();
             client.subscribe("note://a").await.unwrap();
             let telling = async {
-                // A modern client listens a moment after it has asked to.
+                // A modern client listens some time after its subscription.
                 loop {
                     gateway.server.changes.announce(ChangeNotification::List(ListKind::Tools));
                     gateway

@@ -1,4 +1,4 @@
-//! Methods that one side does not know.
+//! Tests of methods that one side does not know.
 
 use switchboard_gateway::bridge::BridgeOptions;
 use switchboard_gateway::view_provider::ViewSelection;
@@ -8,7 +8,7 @@ use switchboard_wire::{Era, Error, Version};
 use super::matrix::run;
 use super::{ALL, Gateway, raw, soon};
 
-/// The code and the text of the refusal. The server's own text is the method.
+/// The code and text of the refusal. The server's text is the method.
 async fn refused(client: &Client, params: &str) -> (i64, String) {
     let call = CallRequest::new("odd/method", Some(raw(params)));
     match soon(client.call(call).result()).await.unwrap_err() {
@@ -49,7 +49,7 @@ async fn an_unknown_method_goes_to_the_server_that_it_names() {
     }
 }
 
-/// A server that asks what no client knows is told so by the code that a client without a gateway would use.
+/// A server that asks with an unknown method gets the code that a client without a gateway would send.
 #[tokio::test]
 async fn a_servers_unknown_request_is_not_found() {
     let gateway = Gateway::start(Era::Legacy, "{}").await;

@@ -1,4 +1,4 @@
-//! Any client, any server: four pairings of eras, the same features in each.
+//! Tests of the bridge: every feature in the four pairings of client and server eras.
 
 mod arguments;
 mod changes;
@@ -38,7 +38,7 @@ use switchboard_wire::{Era, Version};
 
 use server::Server;
 
-/// A gateway before two servers, `one` and `two`, of one era.
+/// A gateway with two servers, `one` and `two`, of one era.
 struct Gateway {
     engine: Engine,
     bridge: Bridge,
@@ -56,13 +56,13 @@ impl Gateway {
         Self::within(folder, &["one", "two"], era, settings, options).await
     }
 
-    /// A gateway before these servers.
+    /// A gateway with these servers.
     async fn before(servers: &[&str], era: Era, settings: &str, options: BridgeOptions) -> Self {
         let folder = Arc::new(tempfile::tempdir().unwrap());
         Self::within(folder, servers, era, settings, options).await
     }
 
-    /// The same with settings of the user's own.
+    /// A gateway with user settings.
     async fn with_user_settings(era: Era, settings: &str, options: BridgeOptions) -> Self {
         let folder = Arc::new(tempfile::tempdir().unwrap());
         let config = folder.path().join(".config/switchboard");
@@ -71,7 +71,7 @@ impl Gateway {
         Self::within(folder, &["one", "two"], era, "{}", options).await
     }
 
-    /// Another one with the same files, as after a restart.
+    /// A new gateway with the files of this one, as after a restart.
     async fn restarted(self, era: Era) -> Self {
         self.engine.shutdown().await;
         Self::within(self.folder, &["one", "two"], era, "{}", BridgeOptions::default()).await
@@ -89,7 +89,7 @@ impl Gateway {
         Self { server, ..Self::among(folder, in_process, settings, options).await }
     }
 
-    /// A gateway before servers of a test's own.
+    /// A gateway with servers of a test.
     async fn among(
         folder: Arc<tempfile::TempDir>,
         in_process: Vec<InProcessServer>,
@@ -127,7 +127,7 @@ impl Gateway {
         };
         let opened = self.bridge.open(opening).await.unwrap();
         tokio::spawn(async move {
-            // It ends with its link.
+            // The session ends with its link.
             let _ = serve(theirs, opened.view, &opened.changes, ServeOptions::default()).await;
         });
         ours
@@ -156,14 +156,14 @@ fn raw(text: &str) -> Raw {
     Raw::parse(text.to_owned()).unwrap()
 }
 
-/// Everything a client could be asked.
+/// All capabilities for questions.
 const ALL: &str = r#"{"elicitation":{"form":{},"url":{}},"sampling":{},"roots":{}}"#;
 
 async fn soon<T>(what: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(20), what).await.expect("it takes too long")
 }
 
-/// A mode for settings that leave a decision to whoever calls.
+/// Options with the permission mode that asks the caller.
 fn asking() -> BridgeOptions {
     BridgeOptions { mode: Some(Mode::Default), ..BridgeOptions::default() }
 }

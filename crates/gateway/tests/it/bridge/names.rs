@@ -1,4 +1,4 @@
-//! Texts for a client use the names that the client was given, in every style: following their advice works.
+//! Tests that texts for a client use the client's tool names, in every style, so that their advice works.
 
 use std::collections::BTreeSet;
 
@@ -11,12 +11,12 @@ use switchboard_wire::{Era, Version};
 
 use super::{ALL, Gateway, raw, soon};
 
-/// A way to look at servers, and how tools are called there.
+/// A view of servers, and the style of its tool names.
 struct Place {
     servers: &'static [&'static str],
     style: NameStyle,
     part: ViewSelection,
-    /// What stands before a tool's own name.
+    /// The prefix of tool names.
     prefix: &'static str,
 }
 
@@ -45,7 +45,7 @@ impl Place {
     }
 }
 
-/// Everything in backticks.
+/// All quoted texts in backticks.
 fn quoted(text: &str) -> Vec<String> {
     text.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }
@@ -61,7 +61,7 @@ async fn a_suggested_name_can_be_called() {
         let (gateway, client) = place.open("{}", None).await;
         let prefix = place.prefix;
         let listed = names(&client, ListKind::Tools).await;
-        // A slip of the pen, a tool that is not there, and the names that other places have.
+        // A typing error, a missing tool, and the names of other styles.
         let elsewhere = ["echo", "mcp__one__echo", "one__echo", "one__ecko", "mcp__one__ecko"];
         let here = ["ecko", "count_it"].map(|name| format!("{prefix}{name}"));
         for typed in elsewhere.map(str::to_owned).into_iter().chain(here) {
@@ -80,7 +80,7 @@ async fn a_suggested_name_can_be_called() {
                 assert!(listed.contains(name), "`{name}` is not listed: {refused}");
                 let result =
                     soon(client.call(CallRequest::call_tool(name, &raw("{}"))).result()).await;
-                // `ask` is found too, and asks.
+                // `ask` exists too, and asks a question.
                 let code = result.as_ref().err().map(switchboard_wire::Error::code);
                 assert!(matches!(code, None | Some(None)), "{name}: {result:?}");
             }

@@ -1,4 +1,5 @@
-//! Servers that end in the middle of a call: nobody knows whether it was carried out, and its client is told so.
+//! Tests of servers that end during a call: it is unknown whether the call was carried out, and the client is told
+//! so.
 
 use std::sync::Arc;
 
@@ -21,13 +22,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Gateway, raw, soon};
 
-/// A server over the network that ends, with every connection, when its tool `die` is called or its note is read.
+/// A network server that closes all connections and ends when its tool `die` is called or its note is read.
 struct Doomed {
     dies: Arc<Notify>,
 }
 
 impl Doomed {
-    /// Serves on a thread of its own, where everything ends at once; the address.
+    /// Serves on its own thread, where everything ends at once. Returns the address.
     fn start() -> std::net::SocketAddr {
         let (say, said) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
@@ -91,7 +92,7 @@ impl ServerHandler for Doomed {
     }
 }
 
-/// What a client is told of a request that fails: the remedy, and the words.
+/// The remedy and the text of a failed request.
 async fn failure(client: &Client, call: CallRequest) -> (String, String) {
     match soon(client.call(call).result()).await {
         Err(Error::Rpc(error)) => {
@@ -102,7 +103,7 @@ async fn failure(client: &Client, call: CallRequest) -> (String, String) {
     }
 }
 
-/// A client of a gateway before a server with this entry, once the server has said what it offers.
+/// A client of a gateway with a server of this entry, once the server has listed its tools.
 async fn before(entry: &Value, version: Version) -> (Gateway, Client) {
     let servers = json!({ "mcpServers": { "doomed": entry } });
     let gateway = Gateway::start(Era::Modern, &servers.to_string()).await;
@@ -129,7 +130,7 @@ async fn a_call_that_may_have_run_is_not_to_be_retried() {
             client.close().await;
             gateway.engine.shutdown().await;
         }
-        // Reading twice does nothing twice.
+        // Reading has no effect, so it may be repeated.
         for (transport, entry) in [("http", http), ("ws", ws)] {
             let (gateway, client) = before(&entry(), version).await;
             let (remedy, words) =
@@ -142,7 +143,7 @@ async fn a_call_that_may_have_run_is_not_to_be_retried() {
     }
 }
 
-/// A call that is over its time may have been carried out too.
+/// A call that timed out may have been carried out, too.
 #[tokio::test]
 async fn a_call_that_is_not_answered_in_time_may_have_run() {
     let settings = r#"{"env":{"MCP_TOOL_TIMEOUT":"50"}}"#;

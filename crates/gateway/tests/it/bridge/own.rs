@@ -1,4 +1,4 @@
-//! The gateway's own tools beside those of servers: names that servers have too, and tools for resources.
+//! Tests of the gateway's own tools beside servers' tools: equal names, and tools for resources.
 
 use std::sync::Arc;
 
@@ -22,7 +22,8 @@ use tokio::sync::Semaphore;
 
 use super::{Gateway, raw, soon};
 
-/// A server whose tools have the names of ours, and others that only bare names keep. It lists them once it may.
+/// A server with tools that have the names of the gateway's tools, and others for bare names. It lists them when it
+/// gets a permit.
 struct Namesake(Semaphore);
 
 /// The longest name that the protocol allows.
@@ -39,7 +40,7 @@ const TOOLS: [&str; 7] = [
     "a.b",
     LONGEST,
 ];
-/// A tool whose name has a character that names do not have, and its name among bare ones.
+/// The name of a tool with an invalid character, and its displayed bare name.
 const REDUCED: [&str; 2] = ["x y", "x_y"];
 
 impl Namesake {
@@ -49,7 +50,7 @@ impl Namesake {
             let (ours, theirs) = link_pair();
             let server = Arc::clone(&server);
             tokio::spawn(async move {
-                // It ends with its link.
+                // The session ends with its link.
                 let _ =
                     serve(theirs, server, &ChangeBroadcaster::default(), ServeOptions::default())
                         .await;
@@ -158,7 +159,7 @@ async fn a_servers_tool_keeps_its_bare_name_and_ours_is_renamed() {
     gateway.engine.shutdown().await;
 }
 
-/// A client that calls a tool before it lists any waits for the server that is still starting.
+/// A client that calls a tool before listing waits for a server that is still starting.
 #[tokio::test]
 async fn the_first_call_waits_for_a_server_that_starts() {
     for (style, tool) in [
@@ -170,7 +171,7 @@ async fn the_first_call_waits_for_a_server_that_starts() {
         let server = Arc::new(Namesake(Semaphore::new(0)));
         let options = BridgeOptions { names: style, ..BridgeOptions::default() };
         let gateway = server.gateway(options).await;
-        // Servers of another principal are waited for when its client comes.
+        // Servers of another principal are waited for when its client connects.
         let everything = ViewSelection::Everything;
         let (client, _inbox) =
             gateway.client_of(Version::LATEST, "{}", LOCAL_PRINCIPAL, everything).await;

@@ -1,4 +1,4 @@
-//! Handles: for their own client and the same request, until they expire; once, where a call waits.
+//! Tests of handles: valid for one client and one request until they expire, and once for a parked call.
 
 use switchboard_core::results::ResultPolicy;
 use switchboard_gateway::bridge::BridgeOptions;
@@ -16,7 +16,7 @@ fn accept(key: &str) -> Vec<InputResponse> {
     vec![InputResponse { key: key.to_owned(), outcome }]
 }
 
-/// Calls a tool until it asks something; the state that came with the question.
+/// Calls a tool until it asks a question. Returns the state and the key of the question.
 async fn ask(client: &Client, call: &CallRequest) -> (Raw, String) {
     let mut exchange = client.call(call.clone());
     loop {
@@ -34,7 +34,7 @@ async fn ask(client: &Client, call: &CallRequest) -> (Raw, String) {
     }
 }
 
-/// The result, or the code and the reason that programs may go by.
+/// Repeats a call with its state. Returns the result, or the code and the reason.
 async fn again(client: &Client, call: &CallRequest, state: &Raw, key: &str) -> Result<Raw, String> {
     let resume = SuspendedExchange::Again { state: Some(state.clone()) };
     let resumed = client.resume(call, resume, accept(key)).result();
@@ -43,7 +43,7 @@ async fn again(client: &Client, call: &CallRequest, state: &Raw, key: &str) -> R
             let data = error.data.unwrap();
             let member = |key| data.get(key).unwrap().unwrap().to_text().unwrap();
             let reason = member("reason");
-            // What waited here had been begun; a request that carries everything had not.
+            // A parked call had been started; a request that carries its whole state had not.
             let advice = match member("remedy").as_str() {
                 "unknown" => "check before you make it again",
                 _ => "make the call again without it",
@@ -85,7 +85,7 @@ async fn a_handle_is_for_its_own_client_and_request() {
             let refused = again(client, &call, &state, &key).await.unwrap_err();
             assert_eq!(refused, "-32602 foreign", "{era}: {attack}");
         }
-        // None of that used it up, and it does not matter how the same request is written.
+        // None of these used the handle up; another spelling of the request is accepted.
         let same = tool("one__ask", r#"{ "b": 2, "a": 1 }"#);
         let result = again(&client, &same, &state, &key).await.unwrap();
         assert!(result.as_str().contains("Ada"), "{result}");
@@ -139,7 +139,7 @@ async fn a_call_that_waits_is_taken_once_and_one_that_does_not_is_its_servers_to
     }
     gateway.engine.shutdown().await;
 
-    // Our own question is answered once, whoever is behind it.
+    // A permission question is answered once, for any server behind it.
     let gateway = Gateway::with(Era::Modern, "{}", asking()).await;
     let (client, _inbox) = gateway.client(Version::LATEST, ALL).await;
     let call = CallRequest::call_tool("one__echo", &raw("{}"));
@@ -149,8 +149,8 @@ async fn a_call_that_waits_is_taken_once_and_one_that_does_not_is_its_servers_to
     gateway.engine.shutdown().await;
 }
 
-/// A client may come back without `inputResponses`, or with one that is no answer: it is asked again, and every handle of
-/// the call still counts once.
+/// A client may return without `inputResponses`, or with an unusable one: it is asked again, and every handle of the
+/// call is still valid once.
 #[tokio::test]
 async fn a_call_that_comes_back_without_an_answer_is_asked_again() {
     let unusable = |key: &str, outcome: &str| {
@@ -284,7 +284,7 @@ async fn only_an_answer_that_says_yes_permits_a_call() {
             "{}",
         ] {
             if answer == "{}" && version == Version::LATEST {
-                // No answer: a modern client is asked again.
+                // Without an answer, a modern client is asked again.
                 continue;
             }
             let mut exchange = client.call(CallRequest::call_tool("one__hang", &raw("{}")));
@@ -328,7 +328,7 @@ async fn without_anybody_to_ask_a_call_is_refused_with_the_rule_that_would_allow
     }
     gateway.engine.shutdown().await;
 
-    // By default a client's own prompt decides, and a client that can be asked nothing works at its first call.
+    // By default the client's own prompt decides, and the first call of a client without capabilities works.
     let gateway = Gateway::start(Era::Modern, "{}").await;
     let (client, _inbox) = gateway.client(Version::V2024_11_05, "{}").await;
     soon(client.call(CallRequest::call_tool("one__echo", &raw("{}"))).result()).await.unwrap();

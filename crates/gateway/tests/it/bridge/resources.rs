@@ -1,4 +1,4 @@
-//! Resources that no list mentions, and resources that two servers have.
+//! Tests of unlisted resources, and of resources that two servers have.
 
 use serde_json::{Value, json};
 use switchboard_gateway::bridge::BridgeOptions;
@@ -28,7 +28,7 @@ async fn an_unmentioned_resource_is_read_from_the_only_server_with_resources() {
             assert_eq!(result["_meta"].get("switchboard/server"), None, "{result}");
             soon(client.subscribe("secret://x")).await.unwrap();
             let telling = async {
-                // A modern client listens a moment after it has asked to.
+                // A modern client listens some time after its subscription.
                 loop {
                     gateway
                         .server

@@ -1,4 +1,4 @@
-//! Tools that are looked for, and results that are read on in.
+//! Tests of tool search, and of `read_result`.
 
 use serde_json::{Value, json};
 use switchboard_core::engine::EngineEventKind;
@@ -41,7 +41,7 @@ async fn with_search_on_a_tool_is_found_and_then_called() {
             client.call(CallRequest::call_tool("call_tool", &raw(&inner.to_string()))).result();
         let echoed = soon(echoed).await.unwrap();
         assert!(echoed.as_str().contains(r#""echo":{"n":7}"#), "{echoed}");
-        // Rules are about the inner tool.
+        // Rules apply to the inner tool.
         let denied = json!({ "name": "one__count" });
         assert_eq!(call(&client, "call_tool", &denied).await.unwrap_err(), -32603);
         client.close().await;

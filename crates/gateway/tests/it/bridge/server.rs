@@ -1,4 +1,4 @@
-//! A server with one tool for each feature.
+//! The server of these tests, with one tool for each feature.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -18,7 +18,7 @@ use tokio::sync::watch;
 
 use super::raw;
 
-/// The server. Both names of it are the same one.
+/// The server. It is configured under both names.
 #[derive(Default)]
 pub(super) struct Server {
     pub(super) changes: ChangeBroadcaster,
@@ -52,7 +52,7 @@ const TOOLS: &str = r#"{"tools":[
     {"name":"odd","inputSchema":{"type":"object"}},
     {"name":"pay","inputSchema":{"type":"object"}}
 ]}"#;
-/// Servers of the older era say so of each tool.
+/// Legacy servers declare task support for each tool.
 const TASK_TOOL: &str = r#""name":"task","#;
 const OLDER_TASK_TOOL: &str = r#""name":"task","execution":{"taskSupport":"optional"},"#;
 
@@ -69,7 +69,7 @@ impl Server {
             let server = server.clone();
             tokio::spawn(async move {
                 let changes = server.changes.clone();
-                // It ends with its link.
+                // The session ends with its link.
                 let _ = serve(theirs, server, &changes, ServeOptions::default()).await;
             });
             Ok(match era {
@@ -131,7 +131,7 @@ impl Server {
 // === impl Server, its tasks ===
 
 impl Server {
-    /// Makes a task of a call, if whoever calls can follow one.
+    /// Starts a task for a call, if the caller can follow one.
     fn begin(
         &self,
         asked: &HandlerRequest,

@@ -1,4 +1,4 @@
-//! Tasks in every pairing: followed, asked, cancelled, listed, and nobody else's.
+//! Tests of tasks in every pairing: followed, asked, cancelled, listed, and closed to other principals.
 
 use serde_json::{Value, json};
 use switchboard_gateway::view_provider::ViewSelection;
@@ -8,7 +8,7 @@ use switchboard_wire::{Era, Version};
 use super::matrix::run;
 use super::{ALL, Gateway, raw, soon};
 
-/// The versions that know tasks.
+/// The versions with tasks.
 const VERSIONS: [Version; 2] = [Version::V2025_11_25, Version::V2026_07_28];
 const ERAS: [Era; 2] = [Era::Legacy, Era::Modern];
 
@@ -16,9 +16,9 @@ fn call(arguments: &str) -> CallRequest {
     CallRequest::call_tool("one__task", &raw(arguments)).as_task(raw(r#"{"ttl":60000}"#))
 }
 
-/// Calls `one__task`; the task that comes of it, whatever the era calls it.
+/// Calls `one__task` and returns the task, in the form of its era.
 async fn begun(client: &Client, arguments: &str) -> Value {
-    // What can be called as a task stands in the list.
+    // The list says which tools can be called as tasks.
     soon(client.list(ListKind::Tools)).await.unwrap();
     let result = soon(client.call(call(arguments).with_task_handling(TaskHandling::Hand)).result())
         .await
@@ -33,7 +33,7 @@ async fn begun(client: &Client, arguments: &str) -> Value {
     }
 }
 
-/// Asks something of a task; the answer, or the code and the reason.
+/// Sends a request about a task. Returns the answer, or the code and the reason.
 async fn ask(client: &Client, method: &'static str, id: &str) -> Result<Value, String> {
     let params = raw(&json!({ "taskId": id }).to_string());
     match soon(client.call(CallRequest::new(method, Some(params))).result()).await {
@@ -47,7 +47,7 @@ async fn ask(client: &Client, method: &'static str, id: &str) -> Result<Value, S
     }
 }
 
-/// Looks at a task until it has this status.
+/// Polls a task until it has this status.
 async fn until(client: &Client, id: &str, status: &str) -> Value {
     let looking = async {
         loop {
@@ -79,7 +79,7 @@ async fn a_task_is_followed_and_asks_in_every_pairing() {
             assert_eq!(result.unwrap()["said"]["content"]["name"], "Ada", "{cell}");
             client.close().await;
         }
-        // Each of them was a task at its server too.
+        // Each call was a task at its server, too.
         assert_eq!(gateway.server.tasks.lock().unwrap().len(), 4, "{era}");
         gateway.engine.shutdown().await;
     }
@@ -153,8 +153,7 @@ async fn a_task_is_its_own_clients_alone() {
     }
 }
 
-/// Clients know tasks by our ids. What a server ties to a task of its own, results and questions, is tied to ours or to
-/// none.
+/// Clients know tasks by our ids. A server's results and questions refer to our id or to none.
 #[tokio::test]
 async fn a_servers_task_id_is_told_to_no_client() {
     let accept = raw(r#"{"action":"accept","content":{"name":"Ada"}}"#);
@@ -257,7 +256,7 @@ async fn a_servers_own_task_outlives_a_restart_and_one_of_ours_says_that_it_does
         client.close().await;
         let gateway = gateway.restarted(era).await;
         let (client, _inbox) = gateway.client(Version::V2026_07_28, ALL).await;
-        // The server of a test is another one after the restart: it is asked, and knows nothing of it.
+        // The server is a new one after the restart, and does not know the task.
         let id = task["taskId"].as_str().unwrap();
         let answer = ask(&client, "tasks/get", id).await.map(|state| state["status"].clone());
         assert_eq!(answer, expected.map(|status: String| json!(status)), "{era}");
@@ -277,7 +276,7 @@ async fn a_client_that_goes_by_the_list_finds_what_can_be_called_as_a_task() {
             let task = tools.iter().find(|tool| tool.as_str().contains("one__task")).unwrap();
             let task: Value = task.decode().unwrap();
             let told = task.get("execution").map(|execution| execution["taskSupport"].clone());
-            // What a server of the older era says of its tools passes as it is.
+            // A legacy server's `taskSupport` passes unchanged.
             let expected = if era == Era::Legacy { Some(json!("optional")) } else { expected };
             assert_eq!(told, expected, "{version} client, {era} server");
             client.close().await;
@@ -286,7 +285,7 @@ async fn a_client_that_goes_by_the_list_finds_what_can_be_called_as_a_task() {
     }
 }
 
-/// A server of others whose tool exists only as a task, and asks on the way.
+/// A real server with a tool that exists only as a task, and asks questions.
 #[tokio::test]
 async fn a_task_of_a_real_server_reaches_clients_of_both_eras() {
     let peers = std::env::var_os("SWITCHBOARD_PEERS").expect("run cargo xtask test");

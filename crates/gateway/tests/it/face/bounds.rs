@@ -1,4 +1,4 @@
-//! Too much of anything: bodies, calls, connections, and what a client does not read.
+//! Tests of limits: bodies, calls, connections, and clients that do not read.
 
 use std::time::Duration;
 
@@ -70,7 +70,7 @@ async fn so_many_connections_are_open() {
     .await;
 }
 
-/// Its connection is cut; nobody else waits for it.
+/// The connection of a client that does not read is closed; other clients are unaffected.
 #[tokio::test]
 async fn a_client_that_does_not_read_is_cut_off() {
     let times = FaceTimeouts { stalled: Duration::from_millis(200), ..FaceTimeouts::default() };
@@ -106,7 +106,7 @@ async fn a_stream_with_nothing_to_say_shows_that_it_lives() {
     read_until(&mut stream, ":\n\n").await;
 }
 
-/// A call that is long silent is given its stream, so that nobody takes it for dead.
+/// A call that is silent for long gets its stream, so that the client does not take it for dead.
 #[tokio::test]
 async fn a_long_call_opens_its_stream_without_an_answer() {
     let times = FaceTimeouts { first_word: Duration::from_millis(20), ..FaceTimeouts::default() };
@@ -130,7 +130,7 @@ fn batch(count: usize, tool: &str, arguments: &str) -> String {
     format!("[{}]", calls.join(","))
 }
 
-/// Answers to a batch: how many are results, how many errors, and how many bytes they are.
+/// The answers to a batch: the numbers of results, errors and bytes.
 fn counted(answers: &str) -> (usize, usize, usize) {
     let all: Vec<Value> = serde_json::from_str(answers).unwrap();
     for (at, answer) in all.iter().enumerate() {
@@ -140,7 +140,7 @@ fn counted(answers: &str) -> (usize, usize, usize) {
     (all.len() - errors, errors, answers.len())
 }
 
-/// Over every transport that has batches.
+/// Tested over every transport with batches.
 #[tokio::test]
 async fn a_batch_holds_so_many_messages() {
     let served = Served::start(FaceOptions::local()).await;
@@ -197,7 +197,7 @@ async fn a_batch_is_as_many_calls_as_it_holds() {
     assert_eq!(counted(&socket.next().await).0, 3);
 }
 
-/// One principal's requests take so much memory, in however many sessions, and nobody else's are refused for it.
+/// The budget of a principal covers all its sessions, and other principals are unaffected.
 #[tokio::test]
 async fn requests_of_a_principal_hold_so_much() {
     let limits = FaceLimits { in_flight_bytes: 1500, ..FaceLimits::default() };
@@ -227,7 +227,7 @@ async fn requests_of_a_principal_hold_so_much() {
     assert!(socket.next().await.contains("result"));
     socket.send(&echo).await;
     assert!(socket.ended().await, "it is cut off before its message is whole");
-    // Ended with its session, the call gives back what it held.
+    // A call that ends with its session releases its budget.
     let ended = [ann, ("mcp-session-id", one.as_str())];
     assert_eq!(send(served.address, "DELETE", "/mcp", &ended, "").await.status, 200);
     drop(hanging);
@@ -242,7 +242,7 @@ async fn requests_of_a_principal_hold_so_much() {
     .await;
 }
 
-/// Sends one request on a connection that goes on, and gives the head of its answer.
+/// Sends one request on a kept connection and returns the head of its answer.
 async fn ask(stream: &mut TcpStream, served: &Served, headers: &str, body: &str) -> String {
     let text = format!(
         "POST /mcp HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\n{headers}content-length: {}\r\n\r\n{body}",
@@ -250,11 +250,11 @@ async fn ask(stream: &mut TcpStream, served: &Served, headers: &str, body: &str)
         body.len()
     );
     stream.write_all(text.as_bytes()).await.unwrap();
-    // Every refusal ends so.
+    // Every refusal ends with these characters.
     read_until(stream, "}}").await
 }
 
-/// A connection goes on after a refusal, or the refusal says that it does not.
+/// After a refusal the connection stays usable, or the refusal says that it closes.
 #[tokio::test]
 async fn a_refused_body_leaves_the_connection_good_or_said_to_end() {
     let limits = FaceLimits {
@@ -281,7 +281,7 @@ async fn a_refused_body_leaves_the_connection_good_or_said_to_end() {
         assert!(reply.starts_with(&format!("HTTP/1.1 {status} ")), "{headers}{size}: {reply}");
         assert!(!reply.contains("connection: close"), "{headers}{size}: {reply}");
     }
-    // What is too long to be read for nothing ends the connection, and it says so.
+    // A body that is too long to be drained closes the connection, and the response says so.
     let head = format!(
         "POST /mcp HTTP/1.1\r\nhost: {}\r\n{}content-length: 10000000\r\n\r\n",
         served.address,
@@ -294,7 +294,7 @@ async fn a_refused_body_leaves_the_connection_good_or_said_to_end() {
     soon(tokio::io::AsyncReadExt::read_to_end(&mut stream, &mut rest)).await.unwrap();
 }
 
-/// An idle connection is kept for longer than a head may take, once it has begun.
+/// An idle connection is kept longer than the timeout for a head that has begun.
 #[tokio::test]
 async fn a_later_head_is_waited_for_as_long_as_the_first() {
     let head = Duration::from_millis(200);
@@ -305,7 +305,7 @@ async fn a_later_head_is_waited_for_as_long_as_the_first() {
     for _ in 0..2 {
         stream.write_all(healthy.as_bytes()).await.unwrap();
         read_until(&mut stream, "ok\n").await;
-        // A stream that is held open for as long as another connection takes to be given up.
+        // A stream that is held open until another connection times out.
         let mut silent = soon(TcpStream::connect(served.address)).await.unwrap();
         let mut nothing = Vec::new();
         soon(tokio::io::AsyncReadExt::read_to_end(&mut silent, &mut nothing)).await.unwrap();

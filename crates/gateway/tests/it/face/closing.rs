@@ -1,4 +1,4 @@
-//! The end: nothing new is taken, what is under way has some time, and then it is over.
+//! Tests of shutdown: new requests are refused, and running ones have some time to end.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ async fn answers_under_way_are_waited_for() {
     read_until(&mut listening, "\r\n\r\n").await;
     let address = served.address;
     served.shutdown.cancel();
-    // A stream that only waits for news ends at once.
+    // A stream that only waits for changes ends at once.
     soon(listening.read_to_end(&mut Vec::new())).await.unwrap();
     read_until(&mut stream, r#""result":{"content":[]}"#).await;
     served.close().await;
@@ -49,7 +49,7 @@ async fn and_cut_off_when_they_take_too_long() {
     assert!(rest.is_empty(), "{rest:?}");
 }
 
-/// Whatever the transport, a client that is connected does not hold up the end.
+/// A connected client does not delay the end, over any transport.
 #[tokio::test]
 async fn clients_that_stay_are_told_goodbye() {
     for (transport, version) in [

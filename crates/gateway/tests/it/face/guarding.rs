@@ -1,4 +1,4 @@
-//! Who is let in.
+//! Tests of access control.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ impl TokenVerifier for Two {
     }
 }
 
-/// Tokens that clients get by themselves.
+/// A verifier of tokens that clients obtain themselves.
 struct Described;
 
 impl TokenVerifier for Described {
@@ -118,12 +118,12 @@ fn access(without_token: AnonymousAccess) -> FaceOptions {
     FaceOptions { access, ..FaceOptions::local() }
 }
 
-/// Every client needs a token.
+/// Options under which every client needs a token.
 pub(super) fn by_token() -> FaceOptions {
     access(AnonymousAccess::Refused)
 }
 
-/// Every address and method that there is to ask.
+/// Every path and method of the faces.
 const EVERYWHERE: [(&str, &str); 11] = [
     ("GET", "/health"),
     ("GET", "/healthz"),
@@ -138,7 +138,7 @@ const EVERYWHERE: [(&str, &str); 11] = [
     ("GET", "/nowhere"),
 ];
 
-/// On every kind of request, whatever it asks for.
+/// Tested on every kind of request.
 #[tokio::test]
 async fn names_and_pages_of_others_are_refused_everywhere() {
     let served = Served::start(FaceOptions {
@@ -197,7 +197,7 @@ async fn a_page_may_ask_before_it_asks() {
     assert!(reply.header("access-control-allow-methods").unwrap().contains("DELETE"));
     let exposed = reply.header("access-control-expose-headers").unwrap();
     assert!(exposed.contains("mcp-session-id"), "{exposed}");
-    // Another port of the same machine is another program.
+    // Another port of this machine is another program.
     for origin in ["http://localhost:6275", "http://localhost", "https://localhost:6274"] {
         for path in ["/mcp", "/mcp/one", "/sse", "/messages", "/ws"] {
             let reply = send(served.address, "OPTIONS", path, &asking(origin), "").await;
@@ -207,7 +207,7 @@ async fn a_page_may_ask_before_it_asks() {
     }
 }
 
-/// A proxy connects as the user who runs it, whoever speaks through it.
+/// A proxy connects as its own user, for clients anywhere.
 #[tokio::test]
 async fn what_comes_through_a_proxy_needs_a_token() {
     let hello = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}"#;
@@ -227,7 +227,7 @@ async fn what_comes_through_a_proxy_needs_a_token() {
         (&direct, ("x-forwarded-host", "hub.example"), 401),
         (&direct, ("x-real-ip", "127.0.0.1"), 401),
         (&direct, ("cf-connecting-ip", "192.0.2.1"), 401),
-        // The name may be used by others, so it does not matter which name a request uses.
+        // Other machines can use the name, so a token is needed under any name.
         (&proxied, ("host", "hub.example"), 401),
         (&proxied, ("host", own.as_str()), 401),
         (&proxied, ("host", "localhost"), 401),
@@ -312,7 +312,7 @@ async fn who_asks_too_often_is_told_to_wait() {
     assert_eq!(get(served.address, "/metrics", &bob).await.status, 200);
 }
 
-/// Whatever carries them: each message of a WebSocket and each request of a batch counts.
+/// Each message of a WebSocket and each request of a batch counts.
 #[tokio::test]
 async fn every_message_counts() {
     let limits = FaceLimits { rate: RequestRate::PerSecond(2), ..FaceLimits::default() };
@@ -353,7 +353,7 @@ async fn every_message_counts() {
     assert_eq!(post(served.address, &place, &[ann], &batch(5)).await.status, 429);
 }
 
-/// An authority's certificate, and what it certified.
+/// An authority's certificate, and a server certificate of that authority.
 fn certified() -> (Vec<u8>, TlsIdentity) {
     let authority = Authority::new();
     let pem = authority.server_pem();

@@ -1,4 +1,4 @@
-//! Modern requests: what they must carry, and that their headers say what their bodies say.
+//! Tests of modern requests: required metadata, and headers that agree with the body.
 
 use switchboard_gateway::face::FaceOptions;
 
@@ -106,7 +106,7 @@ async fn what_a_modern_request_comes_to() {
         [("mcp-protocol-version", VERSION), ("mcp-method", "tools/call"), ("mcp-name", "ask")];
     let reply = post(served.address, "/mcp", &headers, &capability).await;
     assert_eq!((reply.status, reply.code()), (400, Some(-32021)));
-    // One view serves them all, and no session was begun.
+    // One view serves all requests, and no session was opened.
     assert_eq!(served.openings().len(), 1);
     assert_eq!(served.openings()[0].session, "local /mcp");
 }

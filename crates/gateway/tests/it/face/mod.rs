@@ -1,4 +1,5 @@
-//! The faces, over real sockets: our own client in every version, and raw HTTP for what it never sends.
+//! Tests of the faces over real sockets: our own client in every version, and raw HTTP for requests that it never
+//! sends.
 
 mod bounds;
 mod closing;
@@ -39,14 +40,14 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use switchboard_testkit::deadline::soon;
 
-/// The fixture, as something that can be opened.
+/// A view provider for the fixture.
 #[derive(Default)]
 pub(crate) struct Stage {
     scene: Arc<Scene>,
     openings: Mutex<Vec<ViewRequest>>,
 }
 
-/// The fixture, with a way to announce changes.
+/// The fixture as a view, with a broadcaster for changes.
 #[derive(Default)]
 pub(crate) struct Scene {
     fixture: Fixture,
@@ -54,7 +55,7 @@ pub(crate) struct Scene {
     listed: AtomicUsize,
 }
 
-/// Faces that are being served.
+/// Running faces.
 pub(crate) struct Served {
     pub(crate) address: SocketAddr,
     pub(crate) stage: Arc<Stage>,
@@ -77,7 +78,7 @@ impl Served {
         format!("http://{}{path}", self.address)
     }
 
-    /// Who has opened what so far.
+    /// The views opened so far.
     pub(crate) fn openings(&self) -> Vec<ViewRequest> {
         self.stage.openings.lock().unwrap().clone()
     }
@@ -100,7 +101,7 @@ impl Served {
         .await;
     }
 
-    /// Ends, and waits for the end.
+    /// Shuts down and waits for the end.
     pub(crate) async fn close(self) {
         self.shutdown.cancel();
         soon(self.serving).await.unwrap().unwrap();

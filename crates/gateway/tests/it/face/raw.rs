@@ -1,4 +1,4 @@
-//! HTTP by hand, for requests that no good client makes.
+//! Raw HTTP and WebSocket, for requests that no well-behaved client sends.
 
 use std::{fmt::Write as _, net::SocketAddr};
 
@@ -15,7 +15,7 @@ use tokio_tungstenite::{
 
 use super::{Served, soon};
 
-/// What came back.
+/// A response.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) status: u16,
@@ -31,7 +31,7 @@ impl Reply {
         Some(line.split_once(':')?.1.trim())
     }
 
-    /// The code of the JSON-RPC error in the body; nothing for a result.
+    /// The code of the JSON-RPC error in the body; `None` for a result.
     pub(crate) fn code(&self) -> Option<i64> {
         let body: serde_json::Value = serde_json::from_str(&self.body).ok()?;
         body["error"]["code"].as_i64()
@@ -60,7 +60,7 @@ pub(crate) async fn post(
     send(address, "POST", path, &headers, body).await
 }
 
-/// One exchange on a connection of its own. `host` among the headers takes the place of the usual one.
+/// Sends a request on a new connection and reads the response. A `host` header replaces the usual one.
 pub(crate) async fn send(
     address: SocketAddr,
     method: &str,
@@ -79,7 +79,7 @@ pub(crate) async fn send(
     Reply { status, head: head.to_owned(), body }
 }
 
-/// A request whose answer is read by the caller.
+/// Sends a request; the caller reads the response.
 pub(crate) async fn begin(
     address: SocketAddr,
     method: &str,
@@ -91,7 +91,7 @@ pub(crate) async fn begin(
     if !headers.iter().any(|(name, _)| *name == "host") {
         write!(text, "host: {address}\r\n").unwrap();
     }
-    // Later headers take the place of earlier ones of the same name.
+    // Later headers replace earlier ones with an equal name.
     for (at, (name, value)) in headers.iter().enumerate() {
         if !headers[at + 1..].iter().any(|(later, _)| later == name) && *value != "-" {
             write!(text, "{name}: {value}\r\n").unwrap();
@@ -104,7 +104,7 @@ pub(crate) async fn begin(
     stream
 }
 
-/// Reads until `needle` has come; gives everything read.
+/// Reads until `needle` has arrived. Returns everything read.
 pub(crate) async fn read_until(stream: &mut TcpStream, needle: &str) -> String {
     let mut text = String::new();
     let reading = async {
@@ -132,7 +132,7 @@ fn unchunk(mut rest: &str) -> String {
     body
 }
 
-/// A legacy session begun by hand.
+/// Opens a legacy session.
 pub(crate) async fn begin_session(
     address: SocketAddr,
     path: &str,
@@ -155,7 +155,7 @@ pub(crate) fn call(id: u32, tool: &str, arguments: &str) -> String {
 pub(crate) struct WebSocket(WebSocketStream<TcpStream>);
 
 impl WebSocket {
-    /// Opened and greeted as the oldest version that has batches.
+    /// Opens a session of the oldest version with batches.
     pub(crate) async fn greeted(served: &Served, headers: &[(&'static str, &str)]) -> Self {
         let mut request = format!("ws://{}/ws", served.address).into_client_request().unwrap();
         for (name, value) in headers {
@@ -173,7 +173,7 @@ impl WebSocket {
         soon(self.0.send(Message::text(text))).await.unwrap();
     }
 
-    /// The next message.
+    /// Returns the next message.
     pub(crate) async fn next(&mut self) -> String {
         loop {
             if let Message::Text(text) = soon(self.0.next()).await.unwrap().unwrap() {
@@ -182,7 +182,7 @@ impl WebSocket {
         }
     }
 
-    /// Whether it ends without another message.
+    /// Whether the connection ends without another message.
     pub(crate) async fn ended(mut self) -> bool {
         !matches!(soon(self.0.next()).await, Some(Ok(Message::Text(_))))
     }

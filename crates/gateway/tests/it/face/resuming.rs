@@ -1,4 +1,4 @@
-//! Streams that are cut and taken up again, and calls that outlive their connections.
+//! Tests of resumed streams, and of calls that outlive their connections.
 
 use switchboard_gateway::face::FaceOptions;
 
@@ -7,7 +7,7 @@ use super::{
     raw::{begin, begin_session, call, get, post, read_until},
 };
 
-/// The number of the last event in what was read.
+/// The id of the last event in a text.
 fn last_event(text: &str) -> String {
     let mut ids = text.lines().filter_map(|line| line.strip_prefix("id: "));
     ids.next_back().unwrap_or_else(|| panic!("no id in {text}")).to_owned()
@@ -33,7 +33,7 @@ async fn a_call_is_answered_on_the_stream_that_takes_its_up_again() {
         get(served.address, "/mcp", &[known, ("last-event-id", &last_event(&text))]).await;
     assert!(resumed.body.contains(r#""said":{"who":{"action":"accept"}}"#), "{resumed:?}");
     assert!(!resumed.body.contains("elicitation/create"), "only what came after: {resumed:?}");
-    // From its beginning, and as often as one likes.
+    // Resumed from the beginning, any number of times.
     let first = last_event(&text).split('-').next().unwrap().to_owned() + "-0";
     let whole = get(served.address, "/mcp", &[known, ("last-event-id", &first)]).await;
     assert!(
@@ -52,7 +52,7 @@ async fn events_that_are_not_kept_are_refused() {
     }
 }
 
-/// A connection that is lost cancels nothing in the legacy era; a word does.
+/// In the legacy era a lost connection cancels no call; a cancellation does.
 #[tokio::test]
 async fn a_legacy_call_outlives_its_connection() {
     let served = Served::start(FaceOptions::local()).await;
@@ -70,7 +70,7 @@ async fn a_legacy_call_outlives_its_connection() {
     assert_eq!(dropped.status, 200);
 }
 
-/// In the modern era the closed connection is the word.
+/// In the modern era the closed connection cancels the call.
 #[tokio::test]
 async fn a_modern_call_ends_with_its_connection() {
     let served = Served::start(FaceOptions::local()).await;

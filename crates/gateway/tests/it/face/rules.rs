@@ -1,4 +1,4 @@
-//! Each refusal and each rule of HTTP, as a table.
+//! Tests of each HTTP refusal and rule, as a table.
 
 use switchboard_gateway::face::FaceOptions;
 

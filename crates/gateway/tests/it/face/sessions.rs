@@ -1,4 +1,4 @@
-//! The life of a legacy session: begun, used, ended, forgotten.
+//! Tests of legacy sessions: opened, used, ended, expired.
 
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ async fn there_are_so_many_sessions() {
     let served = Served::start(FaceOptions { limits, ..FaceOptions::local() }).await;
     let first = begin_session(served.address, "/mcp", &[]).await;
     let _listening = listen(&served, &[("mcp-session-id", &first)]).await;
-    // Of whatever transport.
+    // Sessions of all transports count.
     let mut stream = begin(served.address, "GET", "/sse", &[], "").await;
     read_until(&mut stream, "sessionId").await;
     let full = post(served.address, "/mcp", &[], HELLO).await;
@@ -55,14 +55,14 @@ async fn there_are_so_many_sessions() {
     begin_session(served.address, "/mcp", &[]).await;
 }
 
-/// Opens the stream of a session, which is then in use.
+/// Opens the GET stream of a session, which is then in use.
 async fn listen(served: &Served, headers: &[(&str, &str)]) -> tokio::net::TcpStream {
     let mut stream = begin(served.address, "GET", "/mcp", headers, "").await;
     read_until(&mut stream, "\r\n\r\n").await;
     stream
 }
 
-/// Clients that never end their sessions lock nobody out: the one that was not used for the longest time makes room.
+/// Clients that never end their sessions lock no other client out: the session with the oldest last use makes room.
 #[tokio::test]
 async fn the_session_that_was_not_used_for_the_longest_time_makes_room() {
     let limits = FaceLimits { sessions: 3, ..FaceLimits::default() };
@@ -85,7 +85,8 @@ async fn the_session_that_was_not_used_for_the_longest_time_makes_room() {
     assert_eq!(statuses, [404, 404, 200]);
 }
 
-/// A principal that has used up its share gives a session of its own; one that has none gets one of who has the most.
+/// A principal that has used up its share gives up one of its own sessions; one without sessions gets one from the
+/// principal with the most.
 #[tokio::test]
 async fn a_principal_makes_room_among_its_own_sessions() {
     let limits = FaceLimits { sessions: 4, ..FaceLimits::default() };
@@ -145,7 +146,7 @@ async fn one_stream_at_a_time_is_listened_to() {
     assert_eq!(get(served.address, "/mcp", &json).await.status, 406);
 }
 
-/// What is said while nobody listens is there for whoever does next.
+/// Messages sent without a reader are kept for the next one.
 #[tokio::test]
 async fn nothing_is_lost_before_the_stream_is_opened() {
     let served = Served::start(FaceOptions::local()).await;
@@ -156,7 +157,7 @@ async fn nothing_is_lost_before_the_stream_is_opened() {
     read_until(&mut stream, "notifications/prompts/list_changed").await;
 }
 
-/// A client that listens late hears once of a list that changed many times.
+/// A client that listens late gets one notification of a list that changed many times.
 #[tokio::test]
 async fn a_list_that_changed_often_waits_as_one_event() {
     let served = Served::start(FaceOptions::local()).await;
@@ -174,7 +175,7 @@ async fn a_list_that_changed_often_waits_as_one_event() {
     }
 }
 
-/// A token takes some of the sessions, of whatever transport, and leaves the rest to others.
+/// A token may take some of the sessions, over any transport, and leaves the rest to others.
 #[tokio::test]
 async fn a_token_leaves_sessions_to_others() {
     let limits = FaceLimits { sessions: 4, ..FaceLimits::default() };
@@ -193,7 +194,7 @@ async fn a_token_leaves_sessions_to_others() {
     assert_eq!(post(served.address, "/mcp", &known, LIST).await.status, 200);
 }
 
-/// A session of the oldest transport, and where to post to it.
+/// Opens an HTTP+SSE session. Returns the stream and the path to POST to.
 pub(super) async fn begin_sse(
     served: &Served,
     headers: &[(&str, &str)],

@@ -1,4 +1,4 @@
-//! One suite over the three transports, in every version that each of them carries.
+//! One suite over the three transports, in every version that each transport carries.
 
 use std::{future::Future, time::Duration};
 
@@ -18,7 +18,7 @@ use switchboard_wire::{
 
 use super::{Served, soon};
 
-/// No feature takes longer in one version, unless it hangs.
+/// Longer than any feature takes in one version, unless it hangs.
 const BOUND: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub(crate) enum Transport {
     WebSocket,
 }
 
-/// A client, and the faces it talks to.
+/// A client and its faces.
 pub(crate) struct Bench {
     pub(crate) client: Client,
     pub(crate) inbox: ServerInbox,
@@ -181,7 +181,8 @@ impl Bench {
         self.client.server_facts().era()
     }
 
-    /// Announces until it is heard; a modern client says nowhere when it has begun to listen.
+    /// Announces a change until the client hears of it; a modern client does not say when it has
+    /// begun to listen.
     async fn announced(&mut self, what: &str) -> InboxEvent {
         let client = self.client.clone();
         let call = CallRequest::call_tool("announce", &raw(&format!(r#"{{"what":"{what}"}}"#)));
@@ -288,7 +289,7 @@ async fn several_questions_at_once(bench: Bench) {
     assert_eq!(said, format!(r#"{{"what":{roots},"where":{roots},"who":{roots}}}"#));
 }
 
-/// On a call's own stream nobody has to guess whose a question is.
+/// On a call's own stream, a question belongs to that call.
 async fn questions_of_two_calls_at_once(bench: Bench) {
     if bench.era() == Era::Legacy && bench.served.openings()[0].transport != "http" {
         return;
@@ -301,7 +302,7 @@ async fn several_rounds(bench: Bench) {
     assert_eq!(ask(&bench, "ask_twice", "7").await, r#"{"second":7}"#);
 }
 
-/// Calls a tool that asks, answers everything it asks, and gives what it heard.
+/// Calls a tool that asks, answers all questions, and returns the text of the result.
 async fn ask(bench: &Bench, tool: &str, answer: &str) -> String {
     let mut exchange = bench.client.call(CallRequest::call_tool(tool, &raw("{}")));
     loop {
@@ -318,7 +319,7 @@ async fn ask(bench: &Bench, tool: &str, answer: &str) -> String {
 
 async fn dropping_a_call_cancels_it(bench: Bench) {
     let mut exchange = bench.client.call(CallRequest::call_tool("hang", &raw("{}")));
-    // Over SSE the client may not have heard yet that its message was taken.
+    // Over SSE the client may not know yet that its message was accepted.
     tokio::select! {
         happened = exchange.next() => panic!("{happened:?}"),
         _ = bench.tool("await_hanging", "{}") => {}

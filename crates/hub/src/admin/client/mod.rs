@@ -1,7 +1,8 @@
-//! The API from the other side: a typed client over the hub's private socket.
+//! A typed client of the admin API, over the hub's private socket.
 //!
-//! Every request is a connection of its own, since most of them are streams that last. Nothing is started here: where no
-//! hub runs there is no client.
+//! Used by `command_engine`, `ui::link` and the commands `serve`, `status`, `questions` and `answer`. Every request
+//! opens its own connection, since most responses are long streams. It does not start a hub: without a running hub
+//! there is no client.
 
 mod stream;
 mod workspace;
@@ -29,14 +30,14 @@ use crate::FacesOptions;
 use crate::attach::{self, connect_with_hello};
 use crate::socket::{HelloPurpose, HelloRefusalKind, HubInfo, HubPaths};
 
-/// How long the head of an answer may take; opening a workspace reads files.
+/// How long the head of a response may take; opening a workspace reads files.
 const ANSWER_HEAD_TIMEOUT: Duration = Duration::from_secs(35);
-/// How long the rest of an answer that is no stream may take.
+/// How long the body of a response may take, unless it is a stream.
 const ANSWER_BODY_TIMEOUT: Duration = Duration::from_secs(30);
-/// The largest answer: a snapshot of many servers.
+/// The largest response: a snapshot of many servers.
 const MAX_ANSWER_BYTES: usize = 256 << 20;
 
-/// A hub that runs, and understands us.
+/// A client of a running hub that speaks this API.
 #[derive(Debug, Clone)]
 pub struct AdminClient {
     place: HubPaths,
@@ -44,54 +45,54 @@ pub struct AdminClient {
     hub: HubInfo,
 }
 
-/// What came of looking for a hub.
+/// The outcome of looking for a hub.
 #[derive(Debug)]
 pub enum HubLookup {
-    /// One that can be asked.
+    /// A hub that speaks this API.
     Hub(AdminClient),
-    /// None runs.
+    /// No hub runs.
     Nobody,
-    /// One that does not know this API: it is of another version.
+    /// A hub of another version, which does not know this API.
     Stranger {
-        /// What it said.
+        /// The hub's refusal.
         why: String,
     },
 }
 
-/// Why a hub gave no answer.
+/// Why a request to the hub failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AdminClientError {
-    /// It could not be reached.
+    /// The hub could not be reached.
     #[error(transparent)]
     Attach(#[from] attach::HubAttachError),
-    /// It is gone.
+    /// The hub closed the connection.
     #[error("the hub ended before it answered")]
     Gone,
-    /// It took too long.
+    /// The hub took too long.
     #[error("the hub did not answer within {after:?}")]
     Silent {
-        /// How long was waited.
+        /// How long the client waited.
         after: Duration,
     },
-    /// It said no.
+    /// The hub answered with an error.
     #[error(transparent)]
     Problem(AdminProblem),
-    /// It answered in a way that is not known here.
+    /// The response cannot be parsed.
     #[error("the hub's answer cannot be understood")]
     Strange(#[source] serde_json::Error),
 }
 
-/// An answer, and the connection it comes over.
+/// A response, and the connection that carries it.
 pub(super) struct IncomingAnswer {
     body: Body,
     connection: AbortOnDropHandle<()>,
 }
 
-// === impl Client ===
+// === impl AdminClient ===
 
 impl AdminClient {
-    /// Looks for the hub of this place.
+    /// Looks for the hub at `place`.
     pub async fn find(place: &HubPaths, version: &str) -> Result<HubLookup, AdminClientError> {
         match connect_with_hello(place, version, HelloPurpose::Admin).await {
             Ok(Some((_, hub))) => {
@@ -99,7 +100,7 @@ impl AdminClient {
                 Ok(HubLookup::Hub(Self { place, version, hub }))
             }
             Ok(None) => Ok(HubLookup::Nobody),
-            // What an older hub says of a wish it does not know.
+            // An older hub refuses a purpose that it does not know.
             Err(attach::HubAttachError::Refused(refusal))
                 if matches!(
                     refusal.kind,
@@ -117,17 +118,17 @@ impl AdminClient {
         }
     }
 
-    /// The hub's process and version.
+    /// Version and process id of the hub.
     pub fn hub_info(&self) -> &HubInfo {
         &self.hub
     }
 
-    /// How the hub is.
+    /// The hub's status.
     pub async fn status(&self) -> Result<AdminStatus, AdminClientError> {
         self.get("status").await
     }
 
-    /// Where the console is, for one page that comes within a quarter of an hour.
+    /// The URL of the console with a one-time invitation, valid for 15 minutes.
     pub async fn console_url(&self) -> Result<String, AdminClientError> {
         #[derive(Deserialize)]
         struct ConsoleAddress {
@@ -139,17 +140,17 @@ impl AdminClient {
             .map_err(AdminClientError::Strange)
     }
 
-    /// Ends the hub.
+    /// Stops the hub.
     pub async fn stop(&self) -> Result<(), AdminClientError> {
         self.send(Method::POST, "stop", Bytes::new()).await?.whole().await.map(drop)
     }
 
-    /// Has the hub write down which calls have ended, so that the audit log has them.
+    /// Makes the hub write all ended calls to the audit log.
     pub async fn settle_activity(&self) -> Result<(), AdminClientError> {
         self.send(Method::POST, "activity/settle", Bytes::new()).await?.whole().await.map(drop)
     }
 
-    /// The queue of questions, oldest first.
+    /// The question queue, oldest first.
     pub async fn questions(&self) -> Result<Vec<QuestionInfo>, AdminClientError> {
         #[derive(Deserialize)]
         struct QuestionList {
@@ -163,7 +164,7 @@ impl AdminClient {
         self.post(&format!("questions/{}", escaped(id)), answer).await?.whole().await.map(drop)
     }
 
-    /// Everything that happens; `attending` the queue means that its questions may be put to us.
+    /// All events of the hub; with `attending`, questions of the queue may be sent to this client.
     pub async fn events(
         &self,
         attending: QuestionAttendance,
@@ -181,7 +182,7 @@ impl AdminClient {
         HubWorkspace::new(self.clone(), events).await
     }
 
-    /// Has the hub serve a workspace over the network while the events are held.
+    /// Makes the hub serve a workspace over the network while the returned stream is held.
     pub async fn serve_faces(
         &self,
         whose: &WorkspaceRequest,
@@ -191,7 +192,7 @@ impl AdminClient {
         Ok(self.post("faces", &wanted).await?.events())
     }
 
-    /// Asks for anything the API has, and reads the whole answer; nothing where the hub has nothing to say.
+    /// Sends any request of the API and reads the whole response; `None` if it is empty.
     pub async fn request(
         &self,
         method: Method,
@@ -205,7 +206,7 @@ impl AdminClient {
         serde_json::from_slice(&text).map(Some).map_err(AdminClientError::Strange)
     }
 
-    /// The same for an answer that lasts. Dropped, what it stands for is let go.
+    /// Sends any request of the API that answers with a stream. Dropping the stream ends its call, lease or face.
     pub async fn request_stream(
         &self,
         method: Method,
@@ -239,7 +240,7 @@ impl AdminClient {
         self.send(Method::POST, path, body.into()).await
     }
 
-    /// A request, up to the head of its answer.
+    /// Sends a request and waits for the head of its response.
     async fn send(
         &self,
         method: Method,
@@ -266,12 +267,12 @@ impl AdminClient {
     }
 }
 
-/// Whether somebody is there to answer the questions of the queue.
+/// Whether a client answers questions of the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QuestionAttendance {
-    /// They may be put to us.
+    /// Questions may be sent to this client.
     Yes,
-    /// They may not.
+    /// Questions are not for this client.
     No,
 }
 
@@ -301,15 +302,15 @@ async fn exchange(
     Ok((sender.send_request(request).await.map_err(gone)?, connection))
 }
 
-/// A name as it stands in a path.
+/// Percent-encodes a name for use in a path.
 pub fn escaped(name: &str) -> String {
     url::form_urlencoded::byte_serialize(name.as_bytes()).collect::<String>().replace('+', "%20")
 }
 
-// === impl Incoming ===
+// === impl IncomingAnswer ===
 
 impl IncomingAnswer {
-    /// All of it.
+    /// Reads the whole body.
     async fn whole(self) -> Result<Bytes, AdminClientError> {
         let reading = timeout(ANSWER_BODY_TIMEOUT, to_bytes(self.body, MAX_ANSWER_BYTES)).await;
         drop(self.connection);
@@ -318,7 +319,7 @@ impl IncomingAnswer {
             .map_err(|_| AdminClientError::Gone)
     }
 
-    /// A stream of events.
+    /// Reads the body as a stream of events.
     pub(super) fn events(self) -> AdminEventStream {
         AdminEventStream::new(self.body.into_data_stream(), self.connection)
     }

@@ -1,4 +1,6 @@
-//! A stream of events, read as it comes.
+//! A reader of server-sent events from the admin API.
+//!
+//! Used by `client` and [`HubWorkspace`](super::HubWorkspace). It does not reconnect when the stream ends.
 
 use axum::body::BodyDataStream;
 use bytestring::ByteString;
@@ -13,7 +15,7 @@ use super::AdminClientError;
 /// The largest event: the result of a call.
 const MAX_EVENT_BYTES: usize = 256 << 20;
 
-/// Events of the hub. Dropped, what they stand for is let go.
+/// Events of the hub. Dropping the stream ends its call, lease or face.
 #[derive(Debug)]
 pub struct AdminEventStream {
     body: BodyDataStream,
@@ -24,9 +26,9 @@ pub struct AdminEventStream {
 /// One event.
 #[derive(Debug, Clone)]
 pub struct AdminEvent {
-    /// What happened.
+    /// The name of the event.
     pub name: ByteString,
-    /// What comes with it.
+    /// The data of the event.
     pub data: Raw,
 }
 
@@ -37,21 +39,21 @@ impl AdminEventStream {
         Self { body, parser: SseParser::new(MAX_EVENT_BYTES), _connection: connection }
     }
 
-    /// The next one; `None` once the hub has ended the stream, or is gone. Safe to cancel.
+    /// The next event; `None` once the hub has closed the stream. Cancel-safe.
     pub async fn next(&mut self) -> Option<AdminEvent> {
         loop {
             let Some(read) = self.parser.next_event() else {
                 self.parser.feed(self.body.next().await?.ok()?);
                 continue;
             };
-            // What cannot be read was not written by a hub of ours; what follows may be.
+            // An event without name or with invalid JSON is skipped.
             if let Some(event) = read.ok().and_then(AdminEvent::of) {
                 return Some(event);
             }
         }
     }
 
-    /// The first one, which has to be called `name`.
+    /// The first event, which must have this name.
     pub(super) async fn first<T: DeserializeOwned>(
         &mut self,
         name: &str,
@@ -62,14 +64,14 @@ impl AdminEventStream {
     }
 }
 
-// === impl Event ===
+// === impl AdminEvent ===
 
 impl AdminEvent {
     fn of(event: switchboard_wire::http::SseEvent) -> Option<Self> {
         Some(Self { name: event.event?, data: Raw::parse(event.data).ok()? })
     }
 
-    /// What comes with it, as what it is known to be.
+    /// Parses the data.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, AdminClientError> {
         serde_json::from_str(self.data.as_str()).map_err(AdminClientError::Strange)
     }

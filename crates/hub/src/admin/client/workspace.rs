@@ -1,4 +1,7 @@
-//! A workspace of the hub, as if it were one of our own: the same snapshots, the same calls.
+//! A workspace of the hub, with the snapshots and calls that an engine in this process would have.
+//!
+//! Used by `command_engine`, so that a command works alike with and without a hub. It does not reconnect: when the hub
+//! ends, so does the workspace.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -19,14 +22,14 @@ use tokio_util::task::AbortOnDropHandle;
 use super::{AdminClient, AdminClientError, AdminEvent, AdminEventStream, escaped};
 use crate::admin::QuestionInfo;
 
-/// Questions that may wait for whoever holds the workspace.
+/// The most questions that may wait for the holder of the workspace.
 const MAX_WAITING_QUESTIONS: usize = 16;
-/// Log messages that may wait.
+/// The most log messages that may wait.
 const MAX_WAITING_LOGS: usize = 256;
-/// How long a hub may take to say that the workspace is open.
+/// How long a hub may take to open the workspace.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(35);
 
-/// A workspace that is open in the hub, until this is dropped.
+/// A workspace that the hub keeps open until this value is dropped.
 #[derive(Debug)]
 pub struct HubWorkspace {
     client: AdminClient,
@@ -37,7 +40,7 @@ pub struct HubWorkspace {
     changes: watch::Receiver<u64>,
     strays: Mutex<Option<mpsc::Receiver<PendingQuestion>>>,
     logs: broadcast::Sender<Raw>,
-    /// Has the snapshot of now fetched.
+    /// Requests to fetch a snapshot now.
     looks: mpsc::Sender<oneshot::Sender<()>>,
     _following: AbortOnDropHandle<()>,
 }
@@ -48,7 +51,7 @@ struct OpenedMessage {
     session: String,
 }
 
-/// Keeps what is known of the workspace current.
+/// The task that follows the events and keeps the snapshot current.
 struct WorkspaceFollower {
     client: AdminClient,
     path: String,
@@ -100,17 +103,17 @@ impl HubWorkspace {
         })
     }
 
-    /// What the workspace looks like, as far as is known.
+    /// The latest snapshot.
     pub fn snapshot(&self) -> Arc<WorkspaceSnapshot> {
         self.snapshots.borrow().clone()
     }
 
-    /// Changes whenever the snapshot does; ends when the hub does.
+    /// Changes with every snapshot; closed when the hub ends.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.changes.clone()
     }
 
-    /// Questions that belong to us but to no call of ours; once.
+    /// Questions for this session that belong to none of its calls. Returns the receiver once.
     pub fn strays(&self) -> Option<mpsc::Receiver<PendingQuestion>> {
         self.strays.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -120,7 +123,7 @@ impl HubWorkspace {
         self.logs.subscribe()
     }
 
-    /// Connects to a server anew; when it returns, the snapshot is of the new attempt.
+    /// Reconnects a server; when it returns, the snapshot shows the new attempt.
     pub async fn reconnect(&self, server: &str) -> Result<(), AdminClientError> {
         let path =
             format!("workspaces/{}/servers/{}/reconnect", escaped(&self.id), escaped(server));
@@ -128,8 +131,8 @@ impl HubWorkspace {
         self.fetch_snapshot().await
     }
 
-    /// Has servers that are down tried again and connected ones asked whether they still answer; when it returns, the
-    /// snapshot shows the attempts and the answers.
+    /// Retries servers that are down and pings connected ones; when it returns, the snapshot shows the attempts and the
+    /// answers.
     pub async fn check_servers(&self) -> Result<(), AdminClientError> {
         let path = format!("workspaces/{}/check", escaped(&self.id));
         self.client.post(&path, &()).await?.whole().await?;
@@ -142,7 +145,7 @@ impl HubWorkspace {
         looked.await.map_err(|_| AdminClientError::Gone)
     }
 
-    /// Places a call. Nothing happens until it is polled; dropped before it is done, it is cancelled at the server.
+    /// Creates a call. It starts when it is first polled; dropped before it is done, it is cancelled at the server.
     pub fn call(&self, request: &Request) -> RunningCall {
         let (client, call) = (self.client.clone(), RemoteRequest::from(request));
         let path =
@@ -159,12 +162,12 @@ async fn read(client: &AdminClient, path: &str) -> Result<WorkspaceSnapshot, Adm
     Ok(told.into_snapshot())
 }
 
-// === impl Follower ===
+// === impl WorkspaceFollower ===
 
 impl WorkspaceFollower {
     async fn follow(mut self) {
         loop {
-            // One thing after another, so that no snapshot takes the place of a newer one.
+            // One fetch at a time, so that no snapshot replaces a newer one.
             tokio::select! {
                 event = self.events.next() => {
                     let Some(event) = event else { return };
@@ -176,20 +179,20 @@ impl WorkspaceFollower {
                     if self.look().await.is_none() {
                         return;
                     }
-                    // Whoever asked may have gone.
+                    // The task that asked may have ended.
                     let _ = done.send(());
                 }
             }
         }
     }
 
-    /// `None` once the hub is gone.
+    /// Handles an event; `None` once the hub is gone.
     async fn hear(&mut self, event: &AdminEvent) -> Option<()> {
         match &*event.name {
             "changed" | "resync" => self.look().await?,
             "log" => {
                 let params = event.data.get("params").ok().flatten();
-                // Nobody may be listening.
+                // Without receivers the send fails, which is fine.
                 let _ = params.map(|params| self.logs.send(params));
             }
             "question" => self.ask(event),
@@ -205,7 +208,7 @@ impl WorkspaceFollower {
         Some(())
     }
 
-    /// Puts a question to whoever holds the workspace; a task waits for the answer, as nobody else would.
+    /// Passes a question to the holder of the workspace; a task waits for the answer and sends it to the hub.
     fn ask(&self, event: &AdminEvent) {
         let Some((id, question, answer)) = question(event) else { return };
         let client = self.client.clone();
@@ -215,7 +218,7 @@ impl WorkspaceFollower {
     }
 }
 
-/// A call, from its first event to its last.
+/// Follows a call from its first event to its last.
 async fn follow(
     client: &AdminClient,
     mut events: AdminEventStream,
@@ -261,7 +264,7 @@ fn question(
     Some((asking.id, question, answer))
 }
 
-/// Brings an answer to the hub. A question that was put away is cancelled there too.
+/// Sends an answer to the hub. A dropped question is answered with *cancel*.
 async fn pass_on(client: &AdminClient, id: &str, answer: oneshot::Receiver<QuestionAnswer>) {
     let reply = answer.await.unwrap_or(QuestionAnswer::Cancel);
     if let Err(error) = client.answer(id, &RemoteAnswer::from_answer(&reply)).await {
@@ -269,7 +272,7 @@ async fn pass_on(client: &AdminClient, id: &str, answer: oneshot::Receiver<Quest
     }
 }
 
-/// What a call comes to that the hub did not answer.
+/// The error for a call that the hub did not answer.
 fn lost(error: AdminClientError) -> CallError {
     match error {
         AdminClientError::Problem(problem) => {

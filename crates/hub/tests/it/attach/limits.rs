@@ -1,4 +1,4 @@
-//! Messages that are too large either way.
+//! Test of messages over the size limit, in both directions.
 
 use switchboard_hub::attach::{self, AttachOptions, HubLaunchOptions};
 use switchboard_wire::link::lines;

@@ -1,4 +1,4 @@
-//! A hub that is killed under its clients.
+//! Tests of clients after their hub was killed.
 
 use super::peer::Peer;
 use crate::socket::{Room, room::tool};

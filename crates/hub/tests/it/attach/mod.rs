@@ -1,4 +1,4 @@
-//! The client's side: real hubs, real processes, and hubs that are taken away.
+//! Tests of `attach` with real hub processes that are started, stopped and killed.
 
 mod limits;
 mod lost;

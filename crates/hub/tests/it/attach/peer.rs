@@ -1,4 +1,4 @@
-//! A client that launched `connect`, and the hubs that came of it.
+//! Test helper: a client that started `connect`, and the hubs behind it. Used by the tests of `attach`.
 
 use std::{path::Path, process::ExitStatus, process::Stdio, time::Duration};
 

@@ -1,4 +1,4 @@
-//! What going through `connect` costs. Prints; a machine that is busy must not fail a build.
+//! Measures the latency that `connect` adds to a call. It only prints, because a busy machine must not fail a build.
 
 use std::{process::Stdio, time::Instant};
 

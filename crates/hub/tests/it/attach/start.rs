@@ -1,4 +1,4 @@
-//! Finding a hub or starting one.
+//! Tests of finding and starting a hub.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! While there is no hub, and when the client goes.
+//! Tests of requests while no hub runs, and of a client that closes.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! The features, each as what a client does and has to see.
+//! Test data: the features of the compatibility matrix, each as a client's steps and expected results. Used by
+//! `compatibility`.
 
 use std::time::Duration;
 

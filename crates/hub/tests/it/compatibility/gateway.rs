@@ -1,4 +1,4 @@
-//! A gateway with all its faces open, and clients that come through one of them.
+//! Test helper: a gateway with all faces open, and clients of each face. Used by `compatibility`.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

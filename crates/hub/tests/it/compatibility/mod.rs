@@ -1,5 +1,5 @@
-//! Every feature, for a client of every version, before a server of either era, through every face. What the run finds
-//! is `docs/compatibility.md`; `INSTA_UPDATE=always` writes it anew.
+//! Test of every feature, for clients of every version, before servers of both eras, through every face. The result is
+//! `docs/compatibility.md`; `INSTA_UPDATE=always` rewrites it.
 
 mod features;
 mod gateway;

@@ -1,4 +1,4 @@
-//! What was found, as a page for people.
+//! Test helper: renders the results as `docs/compatibility.md`. Used by `compatibility`.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;

@@ -1,4 +1,5 @@
-//! Cells that only a real client can prove: SDKs check what they are asked more strictly than our own client does.
+//! Test of features that only a real SDK client can prove, because SDKs validate requests more strictly than our own
+//! client.
 
 use std::path::PathBuf;
 use std::process::Stdio;

@@ -1,4 +1,5 @@
-//! What stands behind the gateway: the server of the conformance suite, and tools for what the suite does not ask for.
+//! Test helper: the servers behind the gateway: that of the conformance suite, and tools for features that the suite
+//! lacks. Used by `compatibility`.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! One hub in one place.
+//! Tests of binding the socket: one hub for each place.
 
 use std::{os::unix::net::UnixListener, time::Duration};
 

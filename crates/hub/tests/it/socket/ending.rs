@@ -1,4 +1,4 @@
-//! How hubs end, and how they do not.
+//! Tests of how hubs end: stopped, idle, handed over.
 
 use std::{sync::atomic::Ordering, time::Duration};
 

@@ -1,4 +1,4 @@
-//! How conversations begin.
+//! Tests of the hello: limits, deadline, refusals, status.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The listening side, in this process, against bare sockets.
+//! Tests of `socket` in this process, with bare sockets as clients.
 
 mod bind;
 mod ending;

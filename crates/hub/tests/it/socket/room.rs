@@ -1,4 +1,4 @@
-//! A folder with a hub in it, and bare callers.
+//! Test helper: a folder with a hub, and bare clients. Used by the tests of `socket`.
 
 use std::{
     path::{Path, PathBuf},

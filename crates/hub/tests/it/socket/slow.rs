@@ -1,4 +1,4 @@
-//! Clients that do not read.
+//! Test of a client that does not read.
 
 use std::time::Duration;
 

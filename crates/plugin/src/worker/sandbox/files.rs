@@ -1,8 +1,10 @@
-//! Which files a plugin in the sandbox can open: enough to run, read-only, and its own shared object.
+//! The file rules of the sandbox (Landlock): files that a program needs to run, read-only, and the plugin's
+//! shared object.
 //!
-//! Landlock gains rights with every kernel. All that the crate knows are asked for, and the kernel enforces those that
-//! it has. What an older kernel lacks (truncation before 6.2, device ioctls before 6.10, signals and abstract sockets
-//! before 6.12, sockets in folders before 7.1) the filter of system calls refuses on every kernel.
+//! Used by `worker::sandbox`. Landlock gains rights with every kernel. All that the crate knows are
+//! requested, and the kernel enforces those that it has. Rights that an older kernel lacks (truncation before
+//! 6.2, device ioctls before 6.10, signals and abstract sockets before 6.12, sockets in folders before 7.1)
+//! are refused by the system call filter on every kernel.
 
 use std::path::PathBuf;
 
@@ -13,10 +15,10 @@ use landlock::{
 
 use super::PluginImage;
 
-/// The newest version of Landlock whose rights were reviewed for this list.
+/// The newest Landlock version with reviewed rights.
 const NEWEST_ABI: ABI = ABI::V9;
 
-/// What programs read to run: libraries, certificates, host names, the time zone, themselves.
+/// The paths that programs read to run: libraries, certificates, host names, the time zone, their own files.
 const READABLE_PATHS: [&str; 11] = [
     "/usr",
     "/lib",
@@ -31,12 +33,13 @@ const READABLE_PATHS: [&str; 11] = [
     "/dev/urandom",
 ];
 
-/// Devices that a program may write to without consequence. Never a terminal: a write to one can type for its user.
+/// Devices that a program may write to without effect. Never a terminal: writing to one can type for its
+/// user.
 const WRITABLE_PATHS: [&str; 1] = ["/dev/null"];
 const WRITE_ACCESS: BitFlags<AccessFs> =
     make_bitflags!(AccessFs::{ReadFile | WriteFile | Truncate});
 
-/// Why files were not restricted.
+/// Why file access was not restricted.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum FilesError {
     #[error("{0}")]

@@ -1,10 +1,11 @@
-//! The sandbox of a worker, for plugins whose settings ask for it.
+//! The sandbox of a worker, for plugins with `sandbox` in their settings.
 //!
-//! Two parts, both inherited by every thread that the plugin starts: Landlock says which files can be opened
-//! ([`files`]), and a filter of system calls says what can be asked of the kernel at all ([`calls`]). The worker enters
-//! the sandbox before it loads the plugin. A kernel that lacks either part is an error, never a weaker sandbox.
+//! Used by `worker` before it loads the plugin. It has two parts, both inherited by every thread that the
+//! plugin starts: Landlock restricts which files can be opened ([`files`]), and a system call filter
+//! restricts the kernel interface ([`calls`]). A kernel that lacks either part is an error, never a weaker
+//! sandbox.
 //!
-//! The sandbox does not limit the network, memory or processor time.
+//! It does not limit the network, memory or processor time.
 
 mod calls;
 mod files;

@@ -1,7 +1,8 @@
-//! What the official conformance suite starts as the client it tests: `conformance-client … URL`.
+//! The client that the official conformance suite tests: `conformance-client … URL`.
 //!
-//! It does what a scenario wants done, through the library's public interface, and knows nothing of
-//! the protocol. It ends with status 0 only if all of that worked.
+//! Started by the suite in `cargo xtask conformance`. It performs a scenario through the library's
+//! public interface, and knows nothing of the protocol. It ends with status 0 only if all steps
+//! worked.
 
 #![allow(clippy::print_stderr, reason = "telling why it failed is its job")]
 
@@ -21,7 +22,7 @@ use switchboard_wire::{
     meta::method,
 };
 
-/// What we can do; roots are added by the library.
+/// The client's capabilities; the library adds roots.
 const CAPABILITIES: &str = r#"{"elicitation":{"form":{}},"sampling":{},
     "extensions":{"io.modelcontextprotocol/skills":{}}}"#;
 
@@ -73,8 +74,8 @@ fn target(url: &str, signing_in: &SigningIn) -> Result<ServerTarget, Failure> {
     }))
 }
 
-/// The era is found out, as a host does. The scenarios about skills answer that question as a modern
-/// server whatever version they are run at, so there the version is said.
+/// The era is probed, as a host does. The skills scenarios answer the probe as a modern server at
+/// every version, so there the version is fixed.
 fn greeting(scenario: &str, version: Version) -> VersionNegotiation {
     if scenario.starts_with("sep-2640-") {
         return VersionNegotiation::Only(version);
@@ -90,7 +91,7 @@ fn options(greeting: VersionNegotiation) -> Result<ClientOptions, Failure> {
     Ok(options)
 }
 
-/// What each scenario wants done, once connected.
+/// Performs the steps of a scenario, once connected.
 async fn play(client: &Client, scenario: &str) -> Done {
     match scenario {
         "initialize" | "request-metadata" | "json-schema-ref-no-deref" => {
@@ -115,7 +116,7 @@ async fn play(client: &Client, scenario: &str) -> Done {
         | "sep-2640-client-verify-size"
         | "sep-2640-client-verify-frontmatter" => load_skills(client).await,
         signing_in if signing_in.starts_with("auth/") => {
-            // Twice: what has changed between two calls is noticed at the second.
+            // Twice: the second call notices changes since the first.
             call_listed(client, "test-tool", "{}").await?;
             call_listed(client, "test-tool", "{}").await
         }
@@ -123,7 +124,7 @@ async fn play(client: &Client, scenario: &str) -> Done {
     }
 }
 
-/// Lists the tools, as a host does before it calls one, and calls this one.
+/// Lists the tools, as a host does before a call, and calls this one.
 async fn call_listed(client: &Client, tool: &str, arguments: &str) -> Done {
     let tools = names(client, ListKind::Tools, "name").await?;
     if !tools.iter().any(|name| name == tool) {
@@ -151,7 +152,7 @@ async fn use_everything(client: &Client) -> Done {
     Ok(())
 }
 
-/// The tool calls in the context. The tools are not listed first: the library has to see by itself
+/// Makes the tool calls of the context. The tools are not listed first: the library must find out
 /// which arguments travel in headers.
 async fn call_what_the_context_says(client: &Client) -> Done {
     let context = Raw::parse(std::env::var("MCP_CONFORMANCE_CONTEXT")?)?;
@@ -163,7 +164,7 @@ async fn call_what_the_context_says(client: &Client) -> Done {
     Ok(())
 }
 
-/// Hands a tool's schema back as it came.
+/// Sends a tool's schema back unchanged.
 async fn echo_schema(client: &Client) -> Done {
     let tools = client.list(ListKind::Tools).await?.items;
     let tool = tools
@@ -175,7 +176,7 @@ async fn echo_schema(client: &Client) -> Done {
     finish(client, CallRequest::call_tool("json_schema_echo", &arguments)).await
 }
 
-/// A call that asks is put away while another runs, then goes on where it was.
+/// Suspends a call with a question, runs another, and resumes the first.
 async fn interleave_rounds(client: &Client) -> Done {
     let nothing = Raw::empty_object();
     let asking = CallRequest::call_tool("test_mrtr_echo_state", &nothing);
@@ -191,7 +192,7 @@ async fn interleave_rounds(client: &Client) -> Done {
     finish(client, CallRequest::call_tool("test_mrtr_no_result_type", &nothing)).await
 }
 
-/// Loads each skill, then the files it lists.
+/// Loads each skill, then its listed files.
 async fn load_skills(client: &Client) -> Done {
     for skill in skills::list_skills(client).await?.skills {
         let loaded = skill.load(client).await?;
@@ -204,7 +205,7 @@ async fn load_skills(client: &Client) -> Done {
     Ok(())
 }
 
-/// Makes a call, answers what is asked, and demands a result that is no error.
+/// Makes a call, answers its questions, and demands a result that is no error.
 async fn finish(client: &Client, call: CallRequest) -> Done {
     conclude(client.call(call)).await
 }
@@ -234,7 +235,7 @@ fn answers(questions: &[InputRequest]) -> Vec<InputResponse> {
     questions.iter().map(answer).collect()
 }
 
-/// Answers what is asked outside any call, until the connection ends.
+/// Answers questions outside any call, until the connection ends.
 async fn answer_all(mut inbox: ServerInbox) {
     loop {
         match inbox.next().await {
@@ -256,7 +257,7 @@ async fn answer_all(mut inbox: ServerInbox) {
     }
 }
 
-/// A form is accepted with its defaults; a model is a fixed sentence.
+/// Accepts a form with its defaults; answers sampling with a fixed sentence.
 fn reply(asked: &str, params: &Raw) -> Option<Raw> {
     match asked {
         method::ELICIT => {

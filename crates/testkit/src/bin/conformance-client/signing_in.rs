@@ -1,5 +1,7 @@
-//! The scenarios about signing in: what their context gives becomes an entry's `oauth`, and a person is somebody who
-//! follows one redirect.
+//! The sign-in scenarios: the context becomes an entry's `oauth`, and the person is a function that follows one
+//! redirect.
+//!
+//! Used by `conformance-client`. The flows themselves are in `switchboard-auth`.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -20,7 +22,7 @@ use url::Url;
 
 use super::Failure;
 
-/// The client that the suite's own document describes.
+/// The client metadata document of the suite.
 const DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
 const MAX_HEAD: u64 = 64 << 10;
 
@@ -31,13 +33,13 @@ pub(super) struct SigningIn {
     _files: Files,
 }
 
-/// What an entry names files for.
+/// The files that the entry names.
 struct Files {
     key: Option<NamedTempFile>,
     assertion: Option<NamedTempFile>,
 }
 
-/// Somebody who agrees to everything: the suite's authorization server sends them straight back.
+/// A person who agrees to everything: the suite's authorization server redirects straight back.
 struct Agreeable;
 
 // === impl SigningIn ===
@@ -89,7 +91,7 @@ fn file(text: &Value) -> Result<Option<NamedTempFile>, Failure> {
     Ok(Some(file))
 }
 
-/// The identity provider of the context, with somebody signed in to it already: the suite's has no page.
+/// The identity provider of the context, with a person signed in already: the suite's provider has no page.
 fn organisation(
     context: &Value,
     store: &Arc<FileSignInStore>,

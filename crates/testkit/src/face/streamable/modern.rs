@@ -1,4 +1,6 @@
-//! A modern request: a session of its own, for as long as it takes.
+//! Modern requests: each has its own session, until its answer.
+//!
+//! Used by `streamable`.
 
 use std::sync::Arc;
 
@@ -30,7 +32,7 @@ pub(super) async fn post(fixture: &Arc<Fixture>, request: &Request, asked: &Aske
     let (feed, pieces) = mpsc::unbounded_channel();
     let id = asked.id();
     tokio::spawn(async move {
-        // The client that goes away takes its session with it.
+        // A client that disconnects ends its session.
         tokio::select! {
             () = feed.closed() => {}
             () = pass_on(&mut reader, &feed, &id) => {}
@@ -40,7 +42,7 @@ pub(super) async fn post(fixture: &Arc<Fixture>, request: &Request, asked: &Aske
     Reply::events().feed(pieces)
 }
 
-/// Passes everything on until the answer.
+/// Passes messages on until the answer.
 async fn pass_on(reader: &mut LinkReader, feed: &Feed, id: &Id) {
     while let Some(text) = next_text(reader).await {
         let _ = feed.send(event(&text));
@@ -58,7 +60,7 @@ fn may_take_long(asked: &str) -> bool {
     )
 }
 
-/// The status of an answer that comes whole.
+/// The HTTP status of an answer that comes whole.
 fn status(text: &str) -> u16 {
     let Ok(MessageOrBatch::One(RpcMessage::Response(response))) = parse(text.to_owned().into())
     else {
@@ -71,7 +73,7 @@ fn status(text: &str) -> u16 {
     }
 }
 
-/// The header that is missing or says something else than the body.
+/// The header that is missing or disagrees with the body.
 fn disagreeing(request: &Request, asked: &Asked) -> Option<&'static str> {
     let params = asked.params();
     let member = |path: &[&str]| params.as_ref()?.get_path(path).ok()??.to_text();

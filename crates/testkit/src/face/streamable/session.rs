@@ -1,4 +1,6 @@
-//! A legacy session: which stream each message leaves on, and what each stream has carried.
+//! A legacy session: which stream each message leaves on, and the events of each stream.
+//!
+//! Used by `streamable`.
 
 use std::{
     collections::HashMap,
@@ -15,7 +17,7 @@ use tokio::sync::mpsc;
 use super::super::{Feed, data, next_text};
 use crate::{fixture::Fixture, http::Reply};
 
-/// The stream that is opened with GET.
+/// The number of the GET stream.
 const OWN: usize = 0;
 
 pub(super) struct Session {
@@ -26,11 +28,11 @@ pub(super) struct Session {
 #[derive(Default)]
 struct Streams {
     all: HashMap<usize, Stream>,
-    /// Requests under way: id, progress token, stream.
+    /// Running requests: id, progress token, stream.
     calls: Vec<(String, Option<String>, usize)>,
 }
 
-/// Everything a stream has carried, and whoever reads it now.
+/// All events of a stream, and its current reader.
 #[derive(Default)]
 struct Stream {
     sent: Vec<String>,
@@ -56,7 +58,7 @@ impl Session {
         session
     }
 
-    /// Takes a message. A request is answered with a stream of its own.
+    /// Takes a message. A request is answered with its own stream.
     pub(super) async fn post(&self, text: &str, request: Option<&Request>) -> Reply {
         let reply = match request {
             Some(request) => self.streams.lock().unwrap().open(request),
@@ -66,7 +68,7 @@ impl Session {
         reply
     }
 
-    /// Opens the session's own stream, or takes one up again after an event.
+    /// Opens the GET stream, or resumes a stream after an event.
     pub(super) fn listen(&self, last: Option<&str>) -> Reply {
         let (stream, after) = last
             .and_then(|id| id.split_once('-'))
@@ -94,7 +96,7 @@ impl Streams {
         });
         let token = token.map(|token| token.to_string());
         self.calls.push((request.id().to_string(), token, stream));
-        // An event without data: from here on the stream can be taken up again.
+        // An event without data: from here on the stream can be resumed.
         self.push(stream, "");
         self.read(stream, 0)
     }
@@ -151,7 +153,7 @@ impl Streams {
         done.reader = None;
     }
 
-    /// What belongs to a call goes where the only call is, if there is one only.
+    /// The stream of the only running call; else the GET stream.
     fn sole(&self) -> usize {
         match self.calls.as_slice() {
             [(.., stream)] => *stream,

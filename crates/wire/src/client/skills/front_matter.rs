@@ -1,15 +1,16 @@
-//! The YAML between the two `---` lines at the top of a `SKILL.md`, as the JSON it stands for.
+//! Parser for the front matter of a `SKILL.md`: YAML between two `---` lines, converted to JSON.
 //!
-//! Read event by event, so that nothing hostile can grow: aliases are refused, nesting is bounded,
-//! and the result is never larger than the text. Scalars mean what the core schema of YAML 1.2 says.
+//! Used by `skills` to compare a skill with its announcement. It reads YAML events one by one, to
+//! bound hostile input: aliases are refused, nesting is limited, and the result is never larger
+//! than the text. Scalars follow the core schema of YAML 1.2.
 
 use saphyr_parser::{Event, Parser, ScalarStyle};
 use serde_json::{Map, Number, Value};
 
-/// Nested deeper, it is no front matter.
+/// The deepest nesting that is accepted.
 const MAX_FRONT_MATTER_DEPTH: usize = 32;
 
-/// Reads the front matter of a file; the error says what is wrong with it.
+/// Parses the front matter of a file. The error names the fault.
 pub(super) fn read(file: &str) -> Result<Map<String, Value>, String> {
     let yaml = block(file).ok_or("there is none between two `---` lines at its beginning")?;
     let mut reader = YamlReader { parser: Parser::new_from_str(yaml) };
@@ -19,7 +20,7 @@ pub(super) fn read(file: &str) -> Result<Map<String, Value>, String> {
     }
 }
 
-/// The text between the first line, which must be `---`, and the next such line.
+/// The text between the first line, which must be `---`, and the next `---` line.
 fn block(file: &str) -> Option<&str> {
     let file = file.strip_prefix('\u{feff}').unwrap_or(file);
     let mut lines = file.split_inclusive('\n');
@@ -42,7 +43,7 @@ struct YamlReader<'a> {
     parser: Parser<'a, saphyr_parser::StrInput<'a>>,
 }
 
-// === impl Reader ===
+// === impl YamlReader ===
 
 impl<'a> YamlReader<'a> {
     fn next(&mut self) -> Result<Event<'a>, String> {
@@ -53,7 +54,7 @@ impl<'a> YamlReader<'a> {
         }
     }
 
-    /// The first document. Everything after it is not front matter.
+    /// The first document. Later documents are not front matter.
     fn document(&mut self) -> Result<Value, String> {
         loop {
             match self.next()? {
@@ -98,7 +99,7 @@ impl<'a> YamlReader<'a> {
             };
             let event = self.next()?;
             let value = self.value(event, depth + 1)?;
-            // Two readers could disagree about which one counts.
+            // A duplicate key is refused: two readers could disagree about its value.
             if fields.insert(key.clone(), value).is_some() {
                 return Err(format!("`{key}` stands in it twice"));
             }
@@ -106,7 +107,7 @@ impl<'a> YamlReader<'a> {
     }
 }
 
-/// What a scalar without quotes stands for.
+/// Converts a scalar without quotes.
 fn plain(text: &str) -> Value {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => Value::Null,
@@ -130,8 +131,8 @@ fn number(text: &str) -> Option<Number> {
     Number::from_f64(decimal)
 }
 
-/// Whether two values mean the same. Numbers are compared by value: `1` and `1.0` are one number to
-/// some that write JSON, and two to others.
+/// Whether two values are equal. Numbers are compared by value: some JSON writers treat `1` and
+/// `1.0` as one number.
 pub(super) fn is_same_value(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
@@ -143,7 +144,7 @@ pub(super) fn is_same_value(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// The first field that is not the same in both; one that is missing is as good as `null`.
+/// The first field that differs; a missing field equals `null`.
 pub(super) fn different_field(a: &Map<String, Value>, b: &Map<String, Value>) -> Option<String> {
     let value = |map: &Map<String, Value>, key: &str| map.get(key).cloned().unwrap_or_default();
     let mut keys = a.keys().chain(b.keys());

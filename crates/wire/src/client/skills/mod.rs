@@ -1,10 +1,10 @@
-//! Skills, of the extension `io.modelcontextprotocol/skills`: instructions and files that a server
-//! offers as resources, each with its length and digest.
+//! Skills, of the extension `io.modelcontextprotocol/skills`: instructions and files that a server offers as
+//! resources, each with its length and digest.
 //!
-//! [`list_skills`] and [`get_skill`] learn of skills and read none of their files. [`Skill::load`] reads a skill's
-//! `SKILL.md`; its other files are read one by one, with [`LoadedSkill::read`], when somebody wants them.
-//! Whatever is read is compared with what the server had announced, and refused with
-//! [`Error::Skill`] if it differs: a person may have approved the announcement.
+//! Used by programs on this crate; the gateway only forwards skills (`gateway::bridge::skills`). [`list_skills`] and
+//! [`get_skill`] read no file. [`Skill::load`] reads a skill's `SKILL.md`; [`LoadedSkill::read`] reads its other
+//! files, one by one. Each file is compared with the server's announcement and refused with [`Error::Skill`] if it
+//! differs: a person may have approved the announcement.
 //!
 //! ```no_run
 //! # async fn example(client: &switchboard_wire::client::Client) -> Result<(), switchboard_wire::Error> {
@@ -36,64 +36,64 @@ use crate::{
     meta::{SKILLS_EXTENSION, method},
 };
 
-/// What a server has to offer.
+/// The skills that a server lists.
 #[derive(Debug, Clone)]
 pub struct SkillListing {
     /// The skills.
     pub skills: Vec<Skill>,
-    /// Entries that break the extension's rules, and why. `name` is as much of a URI as they have.
+    /// Entries that break the rules of the extension, and why. `name` is the entry's URI, as far as it has one.
     pub excluded: Vec<ExcludedItem>,
-    /// Why the list is not whole, if it is not.
+    /// Why the list is incomplete, if it is.
     pub cut_short: Option<ListTruncation>,
 }
 
-/// A skill whose `SKILL.md` was read and is what it was said to be.
+/// A skill with its `SKILL.md`, which matches the announcement.
 #[derive(Debug, Clone)]
 pub struct LoadedSkill {
     skill: Skill,
     text: String,
 }
 
-/// How a skill differs from what its server had announced.
+/// How a skill differs from its announcement.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SkillMismatch {
-    /// It is longer or shorter.
+    /// The file's length differs.
     #[error("it has {received} bytes instead of {announced}")]
     Size {
-        /// As it was announced.
+        /// The announced length.
         announced: u64,
-        /// As it is.
+        /// The received length.
         received: u64,
     },
-    /// It has other bytes.
+    /// The file's digest differs.
     #[error("its digest is {received} instead of {announced}")]
     Digest {
-        /// As it was announced.
+        /// The announced digest.
         announced: SkillDigest,
-        /// As it is.
+        /// The received digest.
         received: SkillDigest,
     },
-    /// Its front matter says something else.
+    /// The front matter differs.
     #[error("its front matter has another `{field}`")]
     FrontMatter {
         /// The first field that differs.
         field: String,
     },
-    /// Its front matter cannot be read.
+    /// The front matter cannot be parsed.
     #[error("its front matter cannot be read: {reason}")]
     NoFrontMatter {
-        /// Why not.
+        /// The fault of the front matter.
         reason: String,
     },
-    /// It is none of the skill's files.
+    /// The file is not in the skill's list of files.
     #[error("it is not among the skill's files")]
     NotListed,
-    /// It has no content, or one that cannot be decoded.
+    /// The resource has no content, or content that cannot be decoded.
     #[error("it has no content that can be read")]
     NoContent,
 }
 
-/// Reads the list of skills, page by page, and no file of any of them.
+/// Reads the list of skills, page by page, without reading their files.
 pub async fn list_skills(client: &Client) -> Result<SkillListing, Error> {
     check_offered(client)?;
     let list = client.session().read_list(method::SKILLS_LIST, "skills").await?;
@@ -113,7 +113,7 @@ pub async fn list_skills(client: &Client) -> Result<SkillListing, Error> {
     Ok(listing)
 }
 
-/// Asks for one skill by the URI of its `SKILL.md`, which need not be in the list.
+/// Reads one skill by the URI of its `SKILL.md`, which need not be in the list.
 pub async fn get_skill(client: &Client, uri: &str) -> Result<Skill, Error> {
     check_offered(client)?;
     let params = Raw::from_trusted(format!(r#"{{"uri":{}}}"#, quote(uri)).into());
@@ -138,8 +138,8 @@ fn check_offered(client: &Client) -> Result<(), Error> {
 // === impl Skill ===
 
 impl Skill {
-    /// Reads the skill's `SKILL.md`, and nothing else, and compares it with the announcement: length
-    /// and digest where there are any, and each field of its front matter.
+    /// Reads the skill's `SKILL.md` only, and compares it with the announcement: length and digest if announced, and
+    /// each field of the front matter.
     pub async fn load(&self, client: &Client) -> Result<LoadedSkill, Error> {
         let bytes = self.fetch(client, self.uri()).await?;
         let refuse = |mismatch| self.refuse(self.uri(), mismatch);
@@ -178,10 +178,10 @@ impl Skill {
     }
 }
 
-// === impl File ===
+// === impl SkillFile ===
 
 impl SkillFile {
-    /// Whether these are the bytes that were announced.
+    /// Checks bytes against the announced length and digest.
     pub fn verify(&self, bytes: &[u8]) -> Result<(), SkillMismatch> {
         let received = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         if received != self.size {
@@ -195,7 +195,7 @@ impl SkillFile {
     }
 }
 
-/// What `resources/read` says a resource holds.
+/// The content of a resource in a result of `resources/read`.
 fn content(result: &Raw, uri: &str) -> Option<Vec<u8>> {
     let contents = result.get("contents").ok()??;
     let text = |item: &Raw, key: &str| item.get(key).ok()??.to_text();
@@ -206,10 +206,10 @@ fn content(result: &Raw, uri: &str) -> Option<Vec<u8>> {
     }
 }
 
-// === impl Loaded ===
+// === impl LoadedSkill ===
 
 impl LoadedSkill {
-    /// What was announced.
+    /// The skill as announced.
     pub fn skill(&self) -> &Skill {
         &self.skill
     }
@@ -219,8 +219,8 @@ impl LoadedSkill {
         &self.text
     }
 
-    /// Reads one of the skill's files, by its URI. Of a skill whose files are [`SkillFiles::Dynamic`]
-    /// nothing was announced that a file could be compared with.
+    /// Reads one of the skill's files, by its URI. The files of a [`SkillFiles::Dynamic`] skill have no announcement
+    /// to compare with.
     pub async fn read(&self, client: &Client, uri: &str) -> Result<Vec<u8>, Error> {
         self.skill.fetch(client, uri).await
     }

@@ -1,4 +1,6 @@
-//! What a server announces of a skill.
+//! The announcement of a skill: URI, front matter, files and digests, with the rules it must obey.
+//!
+//! Used by `skills`. It reads no files and compares none (`skills::Skill::load`).
 
 use std::{collections::HashSet, fmt, str::FromStr};
 
@@ -19,23 +21,23 @@ pub struct Skill {
     files: SkillFiles,
 }
 
-/// What is known of a skill's files before they are read.
+/// The announced files of a skill.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SkillFiles {
-    /// All of them, `SKILL.md` included.
+    /// The complete list, including `SKILL.md`.
     Listed(Vec<SkillFile>),
-    /// Nothing: the server makes them up as it goes.
+    /// No list: the server generates files on demand.
     Dynamic,
 }
 
 /// One file of a skill.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkillFile {
-    /// Where to read it.
+    /// The URI to read.
     pub uri: String,
-    /// What its bytes hash to.
+    /// The digest of its bytes.
     pub digest: SkillDigest,
-    /// How many they are.
+    /// The number of its bytes.
     pub size: u64,
 }
 
@@ -46,22 +48,22 @@ pub struct SkillDigest([u8; 32]);
 // === impl Skill ===
 
 impl Skill {
-    /// Where its `SKILL.md` is. This names the skill among all of its server.
+    /// The URI of its `SKILL.md`, unique within the server.
     pub fn uri(&self) -> &str {
         &self.uri
     }
 
-    /// Its name, which is also the folder that its files are in.
+    /// Its name, which is also the name of its folder.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What it is for.
+    /// Its description.
     pub fn description(&self) -> &str {
         &self.description
     }
 
-    /// Everything its front matter says, as sent.
+    /// Its front matter, unchanged.
     pub fn front_matter(&self) -> &Raw {
         &self.front_matter
     }
@@ -80,7 +82,7 @@ impl Skill {
         is_within(uri, folder(&self.uri).unwrap_or_default())
     }
 
-    /// Reads an entry of `skills/list`; the error says which rule it breaks.
+    /// Reads an entry of `skills/list`. The error says which rule the entry breaks.
     pub(super) fn read(entry: &Raw) -> Result<Self, String> {
         let uri = text(entry, "uri")?;
         let folder = folder(&uri).ok_or("`uri` is not that of a SKILL.md")?;
@@ -132,7 +134,7 @@ fn is_within(uri: &str, folder: &str) -> bool {
     inner.is_some_and(|inner| !inner.is_empty() && !goes_up(inner))
 }
 
-/// Whether a path has a step that leads out of where it stands.
+/// Whether a path has a step that leaves its folder.
 fn goes_up(path: &str) -> bool {
     let is_dots =
         |step: &str| matches!(step.replace("%2E", ".").replace("%2e", ".").as_str(), "." | "..");
@@ -149,7 +151,7 @@ fn text(raw: &Raw, key: &str) -> Result<String, String> {
     text.ok_or_else(|| format!("`{key}` is no text"))
 }
 
-// === impl File ===
+// === impl SkillFile ===
 
 impl SkillFile {
     fn read(raw: &Raw) -> Result<Self, String> {
@@ -164,7 +166,7 @@ impl SkillFile {
     }
 }
 
-// === impl Digest ===
+// === impl SkillDigest ===
 
 impl From<[u8; 32]> for SkillDigest {
     fn from(bytes: [u8; 32]) -> Self {

@@ -1,4 +1,6 @@
-//! The fields of one event, as its lines come in.
+//! The fields of one server-sent event while its lines arrive.
+//!
+//! Used by the parser in `sse`. It does not split lines.
 
 use std::mem;
 use std::time::Duration;
@@ -12,13 +14,13 @@ use super::{SkippedEvent, SseEvent};
 /// The fields of the event under construction.
 #[derive(Debug, Default)]
 pub(super) struct EventFields {
-    /// The bytes of its lines so far.
+    /// The number of bytes in its lines so far.
     pub(super) size: usize,
     event: Option<ByteString>,
     data: EventData,
     pub(super) id: Option<ByteString>,
     broken: bool,
-    /// Data that is not UTF-8, thrown away.
+    /// The skipped remains of data that is not UTF-8.
     lost: Option<SkippedEvent>,
 }
 
@@ -37,7 +39,8 @@ impl EventFields {
         Self { id, ..Self::default() }
     }
 
-    /// Takes one line that is neither blank nor a comment; gives the reconnection time if it is that.
+    /// Adds one line that is neither blank nor a comment. Returns the reconnection time from a
+    /// `retry` line.
     pub(super) fn add(&mut self, line: &Bytes) -> Option<Duration> {
         let (name, value) = split_field(line);
         match name {
@@ -84,13 +87,13 @@ impl EventFields {
         };
     }
 
-    /// What is left of the event if a field of it is not UTF-8.
+    /// The remains of the event if one of its fields is not UTF-8.
     pub(super) fn broken(&mut self) -> Option<SkippedEvent> {
         let lost = self.lost.take();
         self.broken.then(|| lost.unwrap_or_else(|| SkippedEvent::after(self.data())))
     }
 
-    /// The event, unless there is nothing to report.
+    /// The event; `None` if it has neither data nor id.
     pub(super) fn finish(self) -> Option<SseEvent> {
         let data = match self.data {
             EventData::None if self.id.is_none() => return None,
@@ -103,7 +106,7 @@ impl EventFields {
     }
 }
 
-/// Name and value of a line that is neither blank nor a comment; one space after the colon goes.
+/// Splits a line into name and value, without one space after the colon.
 fn split_field(line: &Bytes) -> (&[u8], Bytes) {
     let Some(colon) = memchr(b':', line) else {
         return (line, Bytes::new());

@@ -1,9 +1,10 @@
-//! Server-sent events, parsed as the WHATWG describes them, within bounds.
+//! A bounded, incremental parser for server-sent events, after the WHATWG standard.
 //!
-//! Feed chunks as they arrive and take events out; how the bytes were cut into chunks makes no
-//! difference. An event whose one `data:` line lies within one chunk is a slice of that chunk.
-//! Two things differ from the standard on purpose: an event without data is reported when it sets
-//! an id (servers prime a stream so), and bytes that are not UTF-8 are an error, not replaced.
+//! Used by `sse_stream`, by the hub's admin client and by a fuzz target. Callers feed chunks and
+//! take events out; chunk boundaries make no difference. If the one `data:` line of an event lies
+//! within a chunk, the event is a slice of that chunk. Two differences from the standard: an event
+//! without data is reported if it sets an id (servers prime a stream that way), and invalid UTF-8
+//! is an error, not replaced. It does not read from the network.
 
 mod event_fields;
 mod skipped_event;
@@ -34,16 +35,17 @@ pub struct SseEvent {
     pub id: Option<ByteString>,
 }
 
-/// An event that cannot be given. The parser goes on with the next one.
+/// An event that was skipped. The parser continues with the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SseEventError {
-    /// Longer than the limit; reported as soon as that is certain, then skipped to its end.
+    /// The event is longer than the limit. Reported as soon as that is certain; its rest is
+    /// skipped.
     #[error("an event is larger than {limit} bytes")]
     TooLarge {
         /// The limit in bytes.
         limit: usize,
     },
-    /// A field that matters is not UTF-8.
+    /// A field in use is not UTF-8.
     #[error("an event is not UTF-8")]
     NotUtf8,
 }
@@ -53,15 +55,15 @@ pub enum SseEventError {
 pub struct SseParser {
     limit: usize,
     chunk: Bytes,
-    /// The beginning of a line whose end has not come yet.
+    /// The beginning of an incomplete line.
     partial: BytesMut,
-    /// The current line has begun and is of no interest: a comment, or part of an oversized event.
+    /// The current line is ignored: a comment, or part of an oversized event.
     dropping: bool,
-    /// The current event was too large; what is left of it is skipped.
+    /// The oversized event that is being skipped.
     skipping: Option<SkippedEvent>,
-    /// What could be told of the last event that was not given.
+    /// The envelope salvaged from the last skipped event.
     salvage: Option<SalvagedEnvelope>,
-    /// The last line ended in CR, so a LF that follows belongs to it.
+    /// The last line ended in CR, so a LF that follows belongs to its end.
     after_cr: bool,
     bom: BomState,
     block: EventFields,
@@ -69,7 +71,7 @@ pub struct SseParser {
     retry: Option<Duration>,
 }
 
-/// Whether the stream may still begin with a byte order mark, and how much of it was seen.
+/// Whether a byte order mark may still come, and how many bytes of the mark were seen.
 #[derive(Debug)]
 enum BomState {
     Matched(usize),
@@ -81,8 +83,7 @@ type ParsedEvent = Option<Result<SseEvent, SseEventError>>;
 // === impl SseParser ===
 
 impl SseParser {
-    /// A parser that refuses events of more than `limit` bytes (lines without their ends, comments
-    /// not counted).
+    /// A parser that skips events of more than `limit` bytes (without line ends and comments).
     pub fn new(limit: usize) -> Self {
         Self {
             limit,
@@ -99,8 +100,8 @@ impl SseParser {
         }
     }
 
-    /// Adds received bytes. Take all events out before the next chunk; otherwise the two are copied
-    /// together.
+    /// Adds received bytes. Callers take all events out first; otherwise the remaining bytes and
+    /// the chunk are copied together.
     pub fn feed(&mut self, chunk: Bytes) {
         if self.chunk.is_empty() {
             self.chunk = chunk;
@@ -109,7 +110,7 @@ impl SseParser {
         }
     }
 
-    /// The next event in what was fed, or `None` when more bytes are needed.
+    /// Returns the next event, or `None` if more bytes are needed.
     pub fn next_event(&mut self) -> ParsedEvent {
         self.skip_bom();
         while !self.chunk.is_empty() {
@@ -121,8 +122,8 @@ impl SseParser {
         None
     }
 
-    /// After an error: what could be told of the message in the event that was not given. `None`
-    /// while the rest of an event that is too large has yet to be fed.
+    /// After an error: the envelope salvaged from the skipped event. `None` until the rest of an
+    /// oversized event has been fed.
     pub fn salvage(&mut self) -> Option<SalvagedEnvelope> {
         while self.skipping.is_some() && !self.chunk.is_empty() {
             self.line();
@@ -130,7 +131,7 @@ impl SseParser {
         self.salvage.take()
     }
 
-    /// Takes one line, or as much of it as there is, out of a chunk that is not empty.
+    /// Takes one line, or its available part, out of a non-empty chunk.
     fn line(&mut self) -> ParsedEvent {
         if mem::take(&mut self.after_cr) && self.chunk[0] == b'\n' {
             self.chunk.advance(1);
@@ -156,7 +157,7 @@ impl SseParser {
         self.retry
     }
 
-    /// Whether an event has begun that is not complete; at the end of a stream it is lost.
+    /// Whether an event is incomplete; at the end of a stream it is lost.
     pub fn is_mid_event(&self) -> bool {
         !self.partial.is_empty() || self.skipping.is_some() || self.block.size > 0
     }
@@ -177,7 +178,7 @@ impl SseParser {
         }
     }
 
-    /// The chunk ended within a line; `piece` is not empty.
+    /// Keeps the incomplete line at the end of a chunk; `piece` is not empty.
     fn keep(&mut self, piece: &[u8]) -> ParsedEvent {
         if let Some(skip) = &mut self.skipping {
             skip.piece(piece);
@@ -234,8 +235,8 @@ impl SseParser {
         None
     }
 
-    /// Gives up the event in the middle of a line, but keeps its id: resuming before it would only
-    /// bring it back.
+    /// Skips the event from the middle of a line, but keeps its id: resuming before it would only
+    /// deliver it again.
     fn too_large(&mut self, line: [&[u8]; 2]) -> SseEventError {
         let mut skip = SkippedEvent::after(self.block.data());
         for piece in line {
@@ -246,7 +247,7 @@ impl SseParser {
         SseEventError::TooLarge { limit: self.limit }
     }
 
-    /// A blank line: the event is complete.
+    /// Completes the event at a blank line.
     fn dispatch(&mut self) -> ParsedEvent {
         let mut block = mem::take(&mut self.block);
         if let Some(id) = &block.id {

@@ -1,28 +1,30 @@
-//! What is left of an event that cannot be given: whose message it was.
+//! A skipped event: its bytes are discarded, and only the id of the message in them is searched
+//! for.
 //!
-//! The bytes are thrown away as they come; only the id of the message in them is looked for.
+//! Used by `sse` and `event_fields` for events that are too large or not UTF-8. The search itself
+//! is in `envelope::salvage`.
 
 use crate::envelope::{EnvelopeSalvager, SalvagedEnvelope};
 
 const DATA_FIELD: &[u8] = b"data:";
 
-/// An event that is being thrown away.
+/// An event of which all bytes are discarded.
 #[derive(Debug, Default)]
 pub(super) struct SkippedEvent {
     salvager: EnvelopeSalvager,
-    /// The beginning of the current line, as long as its field's name can be.
+    /// The beginning of the current line, up to the longest field name.
     name: Vec<u8>,
 }
 
 impl SkippedEvent {
-    /// One that begins with data that was kept so far.
+    /// A skipped event that begins with data kept so far.
     pub(super) fn after(data: &[u8]) -> Self {
         let mut skip = Self::default();
         skip.salvager.feed(data);
         skip
     }
 
-    /// Bytes of the current line.
+    /// Adds bytes of the current line.
     pub(super) fn piece(&mut self, bytes: &[u8]) {
         let missing = (DATA_FIELD.len() - self.name.len()).min(bytes.len());
         let (name, rest) = bytes.split_at(missing);
@@ -32,7 +34,7 @@ impl SkippedEvent {
         }
     }
 
-    /// Bytes of data, without their field's name.
+    /// Adds bytes of data, without the field name.
     pub(super) fn data(&mut self, bytes: &[u8]) {
         self.salvager.feed(bytes);
     }
@@ -41,7 +43,7 @@ impl SkippedEvent {
         self.name.clear();
     }
 
-    /// What is known of the message now that the event is over.
+    /// The salvaged envelope, at the end of the event.
     pub(super) fn finish(self) -> SalvagedEnvelope {
         self.salvager.finish()
     }
@@ -53,7 +55,7 @@ mod tests {
 
     use super::super::{SseEvent, SseEventError, SseParser};
 
-    /// Everything that comes out of `input`, fed in pieces of `step` bytes: data, or the id salvaged.
+    /// All events in `input`, fed in pieces of `step` bytes: data, or the salvaged id.
     fn outcomes(input: &[u8], step: usize) -> Vec<String> {
         let mut parser = SseParser::new(40);
         let mut seen = Vec::new();

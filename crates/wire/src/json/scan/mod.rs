@@ -1,7 +1,7 @@
-//! One pass over JSON text that checks its grammar and allocates nothing.
+//! The JSON scanner: checks the grammar of a text in one pass, without allocation.
 //!
-//! The text is a `str`, so its UTF-8 has been checked before. What is left is RFC 8259's grammar
-//! plus a limit on nesting.
+//! Used by `envelope::parse`, `Raw::parse` and `outline`. It checks the grammar of RFC 8259 and a limit on nesting;
+//! the text is a `str`, so its UTF-8 has been checked before. It does not decode strings (`string`).
 #![allow(
     clippy::inline_always,
     reason = "the loop over a nested value keeps its place in a register only so; a third fewer instructions"
@@ -18,7 +18,7 @@ pub const MAX_JSON_DEPTH: usize = 512;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{kind} at byte {at}")]
 pub struct JsonSyntaxError {
-    /// What was wrong.
+    /// The fault.
     pub kind: JsonSyntaxErrorKind,
     /// The offset, in bytes, of the first byte that could not be read.
     pub at: usize,
@@ -29,11 +29,11 @@ pub struct JsonSyntaxError {
 pub enum JsonSyntaxErrorKind {
     /// The text ended inside a value.
     Truncated,
-    /// A byte that no value can have there.
+    /// A byte that is not allowed there.
     Unexpected,
-    /// A control character inside a string, which JSON demands to be escaped.
+    /// An unescaped control character inside a string.
     ControlCharacter,
-    /// A backslash followed by something that is no escape.
+    /// A backslash that begins no valid escape.
     BadEscape,
     /// Nested deeper than [`MAX_JSON_DEPTH`].
     TooDeep,
@@ -54,7 +54,7 @@ impl fmt::Display for JsonSyntaxErrorKind {
     }
 }
 
-/// A cursor over JSON text. A copy is cheap; what is not inlined takes one, so that the place can
+/// A cursor over JSON text. It is cheap to copy; functions that are not inlined take a copy, so that the position can
 /// stay in a register.
 #[derive(Clone, Copy)]
 pub(crate) struct Scanner<'a> {
@@ -62,11 +62,11 @@ pub(crate) struct Scanner<'a> {
     at: usize,
 }
 
-/// A key that was read.
+/// A scanned key.
 pub(crate) struct ScannedKey {
-    /// Its place, quotes included.
+    /// The span of the key, with quotes.
     pub(crate) span: Range<usize>,
-    /// Whether it must be decoded before it is compared.
+    /// Whether the key must be decoded before it is compared.
     pub(crate) escaped: bool,
 }
 
@@ -86,7 +86,7 @@ impl<'a> Scanner<'a> {
         self.at
     }
 
-    /// The span of the one value in the text; anything else after it is an error.
+    /// The span of the one value in the text; further text is an error.
     pub(crate) fn only_value(mut self) -> Result<Range<usize>, JsonSyntaxError> {
         self.space();
         let start = self.at;
@@ -96,7 +96,7 @@ impl<'a> Scanner<'a> {
         Ok(start..end)
     }
 
-    /// Only white space is left.
+    /// Checks that only white space is left.
     pub(crate) fn finish(mut self) -> Result<(), JsonSyntaxError> {
         self.space();
         if self.at == self.text.len() {
@@ -140,8 +140,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Steps over an array or object. A loop and not a recursion: the levels are bits, so that
-    /// depth costs no stack.
+    /// Steps over an array or object, in a loop without recursion: the levels are bits, so that depth costs no stack.
     fn nested(&mut self, depth: usize) -> Result<(), JsonSyntaxError> {
         let mut levels = Levels::default();
         let mut here = *self;
@@ -171,7 +170,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Steps into an array or object, up to its first value; `false` if it has none and is over.
+    /// Steps into an array or object, up to its first value. Returns `false` if it is empty and closed.
     #[inline(always)]
     fn open(&mut self, open: u8) -> Result<bool, JsonSyntaxError> {
         self.at += 1;
@@ -186,7 +185,7 @@ impl<'a> Scanner<'a> {
         Ok(true)
     }
 
-    /// After a value: steps up to the next one beside it, or over the bracket that ends them.
+    /// After a value: steps to the next value of the level, or over the closing bracket.
     #[inline(always)]
     fn next_or_close(&mut self, in_object: bool) -> Result<bool, JsonSyntaxError> {
         self.space();
@@ -224,7 +223,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// The same, and says what the key was.
+    /// Steps over `"key" :` and returns the key.
     #[inline(always)]
     pub(crate) fn key(&mut self) -> Result<ScannedKey, JsonSyntaxError> {
         let start = self.at;
@@ -240,7 +239,7 @@ impl<'a> Scanner<'a> {
         Ok(ScannedKey { span, escaped })
     }
 
-    /// Steps over the object that is next, member by member: whoever is told of a key steps over its value.
+    /// Steps over the next object. For each key it calls a function that steps over the value.
     #[inline(always)]
     pub(crate) fn object(
         &mut self,
@@ -263,7 +262,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// The error for whatever stands here, the end of the text included.
+    /// The error for the byte at this position, or for the end of the text.
     #[cold]
     fn unexpected(self) -> JsonSyntaxError {
         match self.peek() {
@@ -278,12 +277,12 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// Which of the arrays and objects around a place are objects, one bit each.
+/// Which of the enclosing arrays and objects are objects, one bit each.
 #[derive(Default)]
 struct Levels {
     bits: [u64; MAX_JSON_DEPTH / 64],
     count: usize,
-    /// Whether the innermost one is an object.
+    /// Whether the innermost level is an object.
     in_object: bool,
 }
 

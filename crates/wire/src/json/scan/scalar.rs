@@ -1,4 +1,6 @@
-//! Values that hold no other: strings, numbers, and the three words.
+//! Scanner steps for scalars: strings, numbers, `true`, `false` and `null`.
+//!
+//! Used by `scan`. It does not decode values.
 #![allow(clippy::inline_always, reason = "they are steps of the loop over a nested value")]
 
 use super::{JsonSyntaxError, JsonSyntaxErrorKind, Scanner};
@@ -7,7 +9,7 @@ use crate::json::find::{long_end, plain_end, short_end};
 // === impl Scanner ===
 
 impl Scanner<'_> {
-    /// Steps over a value that holds no other.
+    /// Steps over a scalar.
     #[inline(always)]
     pub(super) fn scalar(&mut self) -> Result<(), JsonSyntaxError> {
         match self.peek() {
@@ -20,7 +22,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Steps over a string, the opening quote being next; `true` if it is short and has no escapes.
+    /// Steps over a string that begins with the next quote. Returns `true` if it is short and has no escapes.
     #[inline(always)]
     pub(super) fn string(&mut self) -> Result<bool, JsonSyntaxError> {
         match short_end(self.text, self.at + 1) {
@@ -35,7 +37,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Where a string ends of which everything before `far` is plain.
+    /// The end of a string that is plain up to `far`.
     #[inline(never)]
     fn long_string(mut self, far: usize) -> Result<usize, JsonSyntaxError> {
         self.at = long_end(self.text, far);
@@ -63,8 +65,8 @@ impl Scanner<'_> {
         }
     }
 
-    /// `\uXXXX`. Whether surrogates pair up is left to whoever decodes the string: text that is
-    /// only forwarded may hold what the peers agree on.
+    /// Steps over `\uXXXX`. The decoder checks that surrogates pair up, since text that is only forwarded may hold
+    /// whatever the peers agree on.
     fn unicode_escape(&mut self) -> Result<(), JsonSyntaxError> {
         match self.text.get(self.at + 2..self.at + 6) {
             Some(digits) if digits.iter().all(u8::is_ascii_hexdigit) => {
@@ -82,7 +84,7 @@ impl Scanner<'_> {
         while let Some(b'0'..=b'9') = self.text.get(at) {
             at += 1;
         }
-        // Most numbers are an id, a count or a size; whatever else is about this one is read with more care.
+        // Most numbers are an id, a count or a size; other forms take the slower path.
         let is_counted = at > self.at && (self.peek() != Some(b'0') || at == self.at + 1);
         if is_counted && !matches!(self.text.get(at), Some(b'.' | b'e' | b'E')) {
             self.at = at;

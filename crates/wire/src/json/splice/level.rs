@@ -1,25 +1,26 @@
-//! The edits that concern one object, found among all of them without gathering them anew.
+//! The edits of one object level, selected from all edits without allocation.
+//!
+//! Used by `splice`. It does not change text (`splice::TextPatch`).
 
 use super::{super::quote_into, JsonEdit, MemberSpan};
 
-/// The edits whose paths go through one object.
+/// The edits with a path through one object.
 #[derive(Clone, Copy)]
 pub(super) struct EditLevel<'e> {
     pub(super) edits: &'e [JsonEdit<'e>],
-    /// How many keys lead to the object.
+    /// The number of keys that lead to the object.
     depth: usize,
-    /// Those keys.
+    /// The keys that lead to the object.
     prefix: &'e [&'e str],
     /// A bit for each of the first edits that goes through the object.
     first: u64,
-    /// A bit for each length of a key at this level: most members are about something else, and seen to be by it.
+    /// A bit for each key length at this level, to reject most members by length.
     lengths: u64,
-    /// Whether anything is set at this level.
+    /// Whether an edit sets a value at this level.
     sets: bool,
 }
 
-/// Which edits have met the member they are about. The first ones are bits, so that the usual few
-/// cost no allocation.
+/// The edits that have found their member. The first ones are bits, so that the usual few edits need no allocation.
 #[derive(Default)]
 pub(super) struct MatchedEdits {
     first: u64,
@@ -27,14 +28,14 @@ pub(super) struct MatchedEdits {
     count: usize,
 }
 
-// === impl Level ===
+// === impl EditLevel ===
 
 impl<'e> EditLevel<'e> {
     pub(super) fn top(edits: &'e [JsonEdit<'e>]) -> Self {
         Self::at(edits, 0, &[])
     }
 
-    /// The level inside the member that edit `index` is about; `None` if that is where it leads.
+    /// The level inside the member that edit `index` names; `None` if its path ends here.
     pub(super) fn inner(&self, index: usize) -> Option<Self> {
         let depth = self.depth + 1;
         let path = self.edits[index].path;
@@ -58,7 +59,7 @@ impl<'e> EditLevel<'e> {
         self.edits[index].path.get(self.depth).copied().unwrap_or("")
     }
 
-    /// Whether edit `index` takes out the member itself.
+    /// Whether edit `index` removes the member itself.
     pub(super) fn removes(&self, index: usize) -> bool {
         self.edits[index].value.is_none() && self.edits[index].path.len() <= self.depth + 1
     }
@@ -70,10 +71,10 @@ impl<'e> EditLevel<'e> {
         ones(first).chain(others)
     }
 
-    /// The first edit about `member` of `text`; it stands for all of them.
+    /// The first edit that names `member` of `text`; it represents all edits of that member.
     #[inline]
     pub(super) fn about(&self, text: &str, member: &MemberSpan) -> Option<usize> {
-        // The quotes are not the key's. One with escapes may be of any length.
+        // The length of `name` excludes the quotes. A key with escapes may have any length.
         let length = member.key().len().saturating_sub(2);
         if !member.escaped && self.lengths & length_bit(length) == 0 {
             return None;
@@ -81,7 +82,7 @@ impl<'e> EditLevel<'e> {
         self.indices().find(|&index| member.is_named(text, self.key(index)))
     }
 
-    /// Whether nothing can be left to add: nothing is set, or as many members were met as there are edits.
+    /// Whether no member is left to add: no edit sets a value, or every edit has found its member.
     pub(super) fn is_done(&self, marks: &MatchedEdits) -> bool {
         !self.sets || marks.count == self.edits.len()
     }
@@ -90,9 +91,9 @@ impl<'e> EditLevel<'e> {
         self.indices().find(|&index| self.key(index) == key)
     }
 
-    /// One edit for each member to be added: those that set something and met nothing.
+    /// One edit for each member to add: edits that set a value and found no member.
     pub(super) fn missing(&self, marks: &MatchedEdits) -> impl Iterator<Item = usize> {
-        // Most edits only take something out.
+        // Most edits only remove a member.
         self.indices().filter(|&index| self.sets(index)).filter(move |&index| {
             let key = self.key(index);
             let setting = |&other: &usize| self.key(other) == key && self.sets(other);
@@ -120,7 +121,7 @@ impl<'e> EditLevel<'e> {
         }
     }
 
-    /// Writes an object of everything set at this level.
+    /// Writes an object of all values set at this level.
     pub(super) fn write_object(&self, out: &mut String) {
         out.push('{');
         self.write(out, &MatchedEdits::default());
@@ -128,15 +129,15 @@ impl<'e> EditLevel<'e> {
     }
 }
 
-/// Edits that have a bit of their own.
+/// The number of edits that have a bit each.
 const MAX_BIT_EDITS: usize = u64::BITS as usize;
 
-/// Whether an edit goes through the object that these keys lead to.
+/// Whether the path of an edit goes through the object at `prefix`.
 fn leads(edit: &JsonEdit<'_>, prefix: &[&str]) -> bool {
     prefix.is_empty() || edit.path.len() > prefix.len() && edit.path.starts_with(prefix)
 }
 
-/// Which bits are set.
+/// The indices of set bits.
 fn ones(mut bits: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let next = (bits != 0).then(|| bits.trailing_zeros() as usize)?;
@@ -145,7 +146,7 @@ fn ones(mut bits: u64) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Lengths that are far apart share a bit.
+/// The bit of a length; distant lengths share a bit.
 fn length_bit(length: usize) -> u64 {
     1 << (length % 64)
 }

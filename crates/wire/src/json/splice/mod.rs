@@ -1,8 +1,8 @@
-//! Changing single members of an object and copying everything else.
+//! Splicing: changes single members of a JSON object and copies every other byte.
 //!
-//! A forwarded message differs from the one received in a handful of members. Decoding and
-//! encoding it again would lose key order, number spelling and whatever the types do not know;
-//! so the members to change are found, cut out, and the new text put in their place.
+//! Used by `envelope`, `client::request_text`, `server::render` and `core` on forwarded messages,
+//! which differ from the received ones in a few members. Decoding and encoding again would lose key
+//! order, number spelling and unknown members. It does not format or check the new values.
 
 mod level;
 
@@ -11,8 +11,7 @@ use std::ops::Range;
 use bytestring::ByteString;
 
 use super::{
-    level_cursor::MemberSpan,
-    outline::{MemberOutline, MemberSpans},
+    level_cursor::{LevelCursor, MemberSpan},
     rope::{MIN_SHARED_BYTES, Rope, RopeBuilder},
 };
 use level::{EditLevel, MatchedEdits};
@@ -27,73 +26,62 @@ pub struct JsonEdit<'a> {
 /// Why an object could not be edited.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SpliceError {
-    /// The member to change stands twice; which one counts would be a guess.
+    /// The member to change occurs twice, and it is unclear which one counts.
     #[error("member `{0}` stands more than once")]
     Duplicate(String),
-    /// The path leads into something that is not an object.
+    /// The path leads into a value that is not an object.
     #[error("`{0}` is not an object")]
     NotAnObject(String),
 }
 
-// === impl Edit ===
+// === impl JsonEdit ===
 
 impl<'a> JsonEdit<'a> {
-    /// Gives the member at `path` the JSON text `value`, adding it, and the objects that lead
-    /// to it, where missing. A `null` on the way counts as missing.
+    /// Sets the member at `path` to the JSON text `value`. Missing members, and missing objects on
+    /// the way, are added. A `null` on the way counts as missing.
     pub const fn set(path: &'a [&'a str], value: &'a str) -> Self {
         Self { path, value: Some(value) }
     }
 
-    /// Takes the member at `path` out, if it is there.
+    /// Removes the member at `path`, if it exists.
     pub const fn remove(path: &'a [&'a str]) -> Self {
         Self { path, value: None }
     }
 
-    /// The key of the member that it takes out, if it does.
+    /// The key of the member that the edit removes, if it is a removal.
     pub(super) fn removes(&self) -> Option<&'a str> {
         self.path.last().copied().filter(|_| self.value.is_none())
     }
 }
 
-/// Returns `object` with `edits` made. Paths must be distinct and none may lead through another.
+/// Returns `object` after `edits`. Paths must be distinct, and none may lead through another.
 pub fn splice(object: &str, edits: &[JsonEdit<'_>]) -> Result<String, SpliceError> {
-    Ok(splice_if_changed(object, None, edits)?.unwrap_or_else(|| object.to_owned()))
+    Ok(splice_if_changed(object, edits)?.unwrap_or_else(|| object.to_owned()))
 }
 
-/// The same; `None` if there is nothing to change.
+/// Returns the object after the edits; `None` if nothing changes.
 pub(super) fn splice_if_changed(
     object: &str,
-    outline: Option<&MemberOutline>,
     edits: &[JsonEdit<'_>],
 ) -> Result<Option<String>, SpliceError> {
     let mut patch = TextPatch::new(object, object.len() + added_bytes(edits));
-    patch.level(
-        0..object.len(),
-        "the value",
-        EditLevel::top(edits),
-        MemberSpans::of(object, outline),
-    )?;
+    patch.object(0..object.len(), "the value", edits)?;
     Ok(patch.finish())
 }
 
-/// The same of an object that is shared: what is large is not copied.
+/// Returns the object after the edits as a rope, in which large parts are not copied; `None` if
+/// nothing changes.
 pub(super) fn rope(
     object: &ByteString,
-    outline: Option<&MemberOutline>,
     edits: &[JsonEdit<'_>],
 ) -> Result<Option<Rope>, SpliceError> {
     let size = if object.len() < MIN_SHARED_BYTES { object.len() + added_bytes(edits) } else { 0 };
     let mut patch = TextPatch { source: Some(object), ..TextPatch::new(object, size) };
-    patch.level(
-        0..object.len(),
-        "the value",
-        EditLevel::top(edits),
-        MemberSpans::of(object, outline),
-    )?;
+    patch.object(0..object.len(), "the value", edits)?;
     Ok(patch.into_builder().map(RopeBuilder::finish))
 }
 
-/// About how much longer `edits` make a text.
+/// An estimate of how many bytes `edits` add.
 pub(crate) fn added_bytes(edits: &[JsonEdit<'_>]) -> usize {
     const PUNCTUATION: usize = r#","":{}"#.len();
     let length = |edit: &JsonEdit<'_>| {
@@ -103,34 +91,34 @@ pub(crate) fn added_bytes(edits: &[JsonEdit<'_>]) -> usize {
     edits.iter().map(length).sum()
 }
 
-/// A new text under way: the old one is copied up to each change as it is made, so changes are
-/// made from front to back.
+/// A new text under construction: the old text is copied up to each change, so changes are made
+/// from front to back.
 pub(crate) struct TextPatch<'t> {
     old: &'t str,
-    /// What the old text is shared from, if large parts of it are not to be copied.
+    /// The source to share large parts of the old text from, instead of copying them.
     source: Option<&'t ByteString>,
-    /// How much of the old text is copied or left out.
+    /// How much of the old text has been copied or left out.
     copied: usize,
-    /// Set aside with the first change.
+    /// The new text, allocated with the first change.
     new: RopeBuilder,
     size: usize,
 }
 
-// === impl Patch ===
+// === impl TextPatch ===
 
 impl<'t> TextPatch<'t> {
-    /// Starts on `old`; the new text will be about `size` bytes long.
+    /// Starts with `old`; the new text will be about `size` bytes long.
     pub(crate) fn new(old: &'t str, size: usize) -> Self {
         Self { old, source: None, copied: 0, new: RopeBuilder::default(), size }
     }
 
-    /// Puts `with` in the place of `range`.
+    /// Replaces `range` by `with`.
     pub(crate) fn replace(&mut self, range: Range<usize>, with: &str) {
         self.leave_out(range);
         self.new.write(with);
     }
 
-    /// Copies what is before `range` and skips it.
+    /// Copies the text before `range` and skips `range`.
     fn leave_out(&mut self, range: Range<usize>) {
         if self.new.is_empty() {
             self.new.open.reserve_exact(self.size);
@@ -147,19 +135,17 @@ impl<'t> TextPatch<'t> {
         }
     }
 
-    /// Edits the object at `range`, which is called `name` in errors.
+    /// Edits the object at `range`; `name` names it in errors.
     pub(crate) fn object(
         &mut self,
         range: Range<usize>,
         name: &str,
         edits: &[JsonEdit<'_>],
     ) -> Result<(), SpliceError> {
-        let steps = MemberSpans::of(&self.old[range.clone()], None);
-        self.level(range, name, EditLevel::top(edits), steps)
+        self.level(range, name, EditLevel::top(edits))
     }
 
-    /// Adds `prefix` and an object of the members that `edits` set at `at`; nothing if they set
-    /// none.
+    /// Inserts `prefix` and an object of the members that `edits` set at `at`, if they set any.
     pub(crate) fn insert_object(&mut self, at: usize, prefix: &str, edits: &[JsonEdit<'_>]) {
         let level = EditLevel::top(edits);
         if level.missing(&MatchedEdits::default()).next().is_some() {
@@ -168,7 +154,7 @@ impl<'t> TextPatch<'t> {
         }
     }
 
-    /// The new text; `None` if it is the old one.
+    /// The new text; `None` if it equals the old one.
     pub(crate) fn finish(self) -> Option<String> {
         self.into_builder().map(|new| new.open)
     }
@@ -186,7 +172,6 @@ impl<'t> TextPatch<'t> {
         range: Range<usize>,
         name: &str,
         level: EditLevel<'_>,
-        steps: MemberSpans<'_>,
     ) -> Result<(), SpliceError> {
         let text = &self.old[range.clone()];
         if !text.starts_with('{') {
@@ -194,7 +179,8 @@ impl<'t> TextPatch<'t> {
         }
         let mut layout = ObjectLayout::within(range.start);
         let mut marks = MatchedEdits::default();
-        for member in steps {
+        let mut members = LevelCursor::into(text, b'{');
+        while let Some(member) = members.member() {
             let Some(index) = level.about(text, &member) else {
                 layout.keep(self, &member);
                 continue;
@@ -213,7 +199,7 @@ impl<'t> TextPatch<'t> {
         Ok(())
     }
 
-    /// Changes a member that is there and stays.
+    /// Changes a member that exists and stays.
     fn change(
         &mut self,
         range: Range<usize>,
@@ -226,7 +212,7 @@ impl<'t> TextPatch<'t> {
         };
         let value = &self.old[range.clone()];
         if value.starts_with('{') {
-            return self.level(range, level.key(index), inner, MemberSpans::of(value, None));
+            return self.level(range, level.key(index), inner);
         }
         if inner.missing(&MatchedEdits::default()).next().is_none() {
             return Ok(()); // Nothing stands inside it that could be taken out.
@@ -240,17 +226,17 @@ impl<'t> TextPatch<'t> {
     }
 }
 
-/// What stays and what goes in one object, so that commas come out right.
+/// Which members of one object stay and which are removed, so that commas come out right.
 struct ObjectLayout {
-    /// Where the object starts in the old text.
+    /// The start of the object in the old text.
     start: usize,
     /// End of the last member that stays.
     kept_end: Option<usize>,
-    /// Removed members that are not yet known to meet another member.
+    /// Removed members with a comma that is not decided yet.
     removed: Option<Range<usize>>,
 }
 
-// === impl Layout ===
+// === impl ObjectLayout ===
 
 impl ObjectLayout {
     fn within(start: usize) -> Self {
@@ -261,7 +247,7 @@ impl ObjectLayout {
         self.start + span.start..self.start + span.end
     }
 
-    /// The place of a member's value in the old text.
+    /// The span of a member's value in the old text.
     fn value(&self, member: &MemberSpan) -> Range<usize> {
         self.shift(&member.value())
     }
@@ -280,7 +266,7 @@ impl ObjectLayout {
         self.removed = Some(start..span.end);
     }
 
-    /// Leaves out what was removed at the end, and adds what is new.
+    /// Removes the pending members at the end, and adds the new ones.
     fn finish(self, patch: &mut TextPatch<'_>, level: &EditLevel<'_>, marks: &MatchedEdits) {
         let adds = !level.is_done(marks) && level.missing(marks).next().is_some();
         if !adds && self.removed.is_none() {

@@ -1,11 +1,11 @@
-//! What a server says to each text, and that it goes on serving.
+//! Tests of a server session: its answer to each text, and that it still serves afterwards.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::peer::{LIMIT, Over, Peer, rude_client};
 
-/// Sends `text`, expects that answer (none, if it is empty), then expects that a good call works.
+/// Sends `text`, expects this answer (none, if it is empty), then expects that a valid call works.
 async fn check(over: Over, text: impl AsRef<[u8]>, expected: &str) {
     let mut client = rude_client(over);
     client.send(&text).await;
@@ -36,7 +36,7 @@ struct Code {
     code: i64,
 }
 
-/// `ok` or the error's code, and the id as it is written.
+/// `ok` or the error's code, and the id as written.
 fn told(answer: &str) -> String {
     if answer.starts_with('[') {
         let answers: Vec<&RawValue> = serde_json::from_str(answer).expect("an array");

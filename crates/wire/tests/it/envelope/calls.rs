@@ -1,4 +1,5 @@
-//! What a call sees of each text its server sends, and that the next call works.
+//! Tests of a client session: the outcome of a call for each text of its server, and that the next
+//! call works.
 
 use switchboard_wire::{
     Error,
@@ -9,14 +10,14 @@ use switchboard_wire::{
 
 use super::peer::{LIMIT, Over, Peer, id_of, rude_server};
 
-/// What a bad message comes to.
+/// The effect of a bad message.
 #[derive(Debug, PartialEq)]
 enum Seen {
-    /// The call it answers fails, and says why.
+    /// The answered call fails with this reason.
     Fails(&'static str),
-    /// Whose it is cannot be told: the inbox hears of it and the call waits on.
+    /// The message names no call: the inbox reports it, and the call still waits.
     Heard(&'static str),
-    /// It is somebody's, but nobody's here.
+    /// The message belongs to no call and is ignored.
     Ignored,
 }
 use Seen::{Fails, Heard, Ignored};
@@ -46,7 +47,7 @@ async fn check(over: Over, text: impl AsRef<[u8]>, expected: Seen) {
     assert_eq!(seen, expected, "{over:?}: {shown}");
     let again = client.call(CallRequest::call_tool("t", &arguments)).result();
     let serving = async {
-        // What the client has to say about the bad message comes first, if anything.
+        // The client's reaction to the bad message comes first, if there is one.
         let mut request = server.receive().await;
         while !request.contains("tools/call") {
             request = server.receive().await;
@@ -70,7 +71,7 @@ fn fill(text: &[u8], id: u64) -> Vec<u8> {
 }
 
 fn memchr_id(text: &[u8]) -> Option<usize> {
-    // It stands near one of the ends, also in a text of a hundred mebibytes.
+    // The position is near one of the ends, even in a text of a hundred mebibytes.
     let near = |range: std::ops::Range<usize>| {
         let found = text[range.clone()].windows(3).position(|word| word == b"$ID");
         found.map(|at| range.start + at)

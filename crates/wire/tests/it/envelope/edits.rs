@@ -1,4 +1,4 @@
-//! A message under another id and with members changed: the rest stays as it was.
+//! Tests of `rewrite`: a message under another id and with changed members keeps every other byte.
 
 use bytestring::ByteString;
 use switchboard_wire::{

@@ -1,4 +1,4 @@
-//! Laws that hold for any input.
+//! Property tests of `json` and `envelope`, for any input.
 
 use bytestring::ByteString;
 use proptest::{collection::vec, prelude::*};
@@ -11,14 +11,14 @@ use switchboard_wire::{
 
 use super::model::{self, Change};
 
-// --- what the laws are tried on
+// --- inputs
 
 fn space() -> impl Strategy<Value = String> {
     prop_oneof![4 => Just(String::new()), 1 => "[ \t\r\n]{1,3}"]
 }
 
 fn key() -> impl Strategy<Value = String> {
-    // Few names, so that edits meet members; some spelled with escapes.
+    // Few names, so that edits find members; some are spelled with escapes.
     prop_oneof![
         Just("name"),
         Just("uri"),
@@ -60,7 +60,7 @@ fn value() -> impl Strategy<Value = String> {
     })
 }
 
-/// An object of members that are `value`s, spaced anyhow.
+/// An object with `value`s as members and random white space.
 fn members(value: impl Strategy<Value = String>) -> impl Strategy<Value = String> {
     let member = (space(), key(), space(), space(), value, space())
         .prop_map(|(a, key, b, c, value, d)| format!("{a}{key}{b}:{c}{value}{d}"));
@@ -249,7 +249,7 @@ proptest! {
         cut(text.as_bytes(), &sizes).for_each(|piece| pieces.feed(piece));
         let found = whole.finish();
         prop_assert_eq!(&found, &pieces.finish());
-        // What can be read in full has the id that is found without reading it.
+        // A message that parses has the id that the salvager finds.
         if let Ok(switchboard_wire::envelope::MessageOrBatch::One(message)) = parse(text.into()) {
             let id = message.id().map(|id| id.to_string());
             prop_assert_eq!(found.id.map(|id| id.to_string()), id);
@@ -268,7 +268,7 @@ proptest! {
     }
 }
 
-/// A message, good or nearly so, its members in any order.
+/// A message, valid or nearly so, with its members in any order.
 fn envelope() -> impl Strategy<Value = String> {
     let id = prop_oneof![scalar(), Just("7".to_owned()), Just(r#""a\"b""#.to_owned())];
     let members = (id, value(), space()).prop_map(|(id, result, space)| {
@@ -304,7 +304,7 @@ fn line() -> impl Strategy<Value = Vec<u8>> {
     (content, end).prop_map(|(content, end)| [&content, end.as_bytes()].concat())
 }
 
-/// The pieces of `input`, of these sizes in turn.
+/// Cuts `input` into pieces of these sizes, in turn.
 fn cut<'a>(mut input: &'a [u8], sizes: &'a [usize]) -> impl Iterator<Item = &'a [u8]> {
     let mut sizes = sizes.iter().cycle();
     std::iter::from_fn(move || {
@@ -330,7 +330,7 @@ fn frames(pieces: &[Vec<u8>]) -> Vec<String> {
     })
 }
 
-/// Gives one piece for each read.
+/// A reader that returns one piece per read.
 struct Pieces(std::collections::VecDeque<Vec<u8>>);
 
 impl tokio::io::AsyncRead for Pieces {

@@ -1,4 +1,4 @@
-//! The envelope from outside: what each text comes to, for a server, for a client, and by law.
+//! Tests of the envelope from outside: tables of texts for servers and clients, and property tests.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
 
 mod answers;

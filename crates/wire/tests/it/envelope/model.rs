@@ -1,5 +1,6 @@
-//! What splicing should do, said slowly: both objects are listed member by member and walked side
-//! by side. The fuzz target uses the same model.
+//! A slow model of splicing: lists both objects member by member and compares them.
+//!
+//! Used by `laws` and by the fuzz target.
 
 use serde::{
     Deserialize, Deserializer,
@@ -8,11 +9,11 @@ use serde::{
 use serde_json::value::RawValue;
 use switchboard_wire::json::{JsonEdit, JsonMembers};
 
-/// An edit that owns its words.
+/// An edit with owned strings.
 #[derive(Debug, Clone)]
 pub(crate) struct Change {
     pub(crate) path: Vec<String>,
-    /// `None` removes.
+    /// The new value; `None` removes the member.
     pub(crate) value: Option<String>,
 }
 
@@ -27,7 +28,7 @@ impl Change {
     }
 }
 
-/// The same as [`JsonEdit`]s.
+/// Converts the changes to [`JsonEdit`]s.
 pub(crate) fn edits<'a>(changes: &'a [Change], paths: &'a [Vec<&'a str>]) -> Vec<JsonEdit<'a>> {
     changes
         .iter()
@@ -39,7 +40,7 @@ pub(crate) fn edits<'a>(changes: &'a [Change], paths: &'a [Vec<&'a str>]) -> Vec
         .collect()
 }
 
-/// No path is another's beginning: which edit comes first would matter.
+/// Whether no path begins another: otherwise the order of edits would matter.
 pub(crate) fn are_apart(changes: &[Change]) -> bool {
     changes.iter().enumerate().all(|(index, one)| {
         let others = changes.iter().enumerate().filter(|(i, _)| *i != index);
@@ -47,8 +48,8 @@ pub(crate) fn are_apart(changes: &[Change]) -> bool {
     })
 }
 
-/// The members of an object, keys decoded, values as written. `None`: not an object, or one with
-/// keys that have no text.
+/// The members of an object, with decoded keys and values as written. `None` if it is no object, or
+/// has keys without a text.
 fn list(object: &str) -> Option<Vec<(String, String)>> {
     struct Listed(Vec<(String, String)>);
 
@@ -79,14 +80,14 @@ fn list(object: &str) -> Option<Vec<(String, String)>> {
     serde_json::from_str::<Listed>(object).ok().map(|listed| listed.0)
 }
 
-/// Whether the model can read `object` at all.
+/// Whether the model can read `object`.
 pub(crate) fn can_tell(object: &str) -> bool {
     list(object).is_some_and(|members| {
         members.iter().all(|(_, value)| !value.starts_with('{') || can_tell(value))
     })
 }
 
-/// Whether splicing has to refuse: a member to change stands twice, or is no object.
+/// Whether splicing must refuse: a member to change occurs twice, or is no object.
 pub(crate) fn refuses(object: &str, changes: &[Change]) -> bool {
     let Some(members) = list(object) else {
         return true;
@@ -158,7 +159,7 @@ fn expect_kept(
     assert_eq!(after.next(), Some((key.to_owned(), expected.to_owned())));
 }
 
-/// Keys that stay are spelled as they were.
+/// Checks that remaining keys keep their spelling.
 fn check_spelling(old: &str, new: &str, changes: &[Change]) {
     let gone = |key: &str| changes.iter().any(|c| c.path == [key] && c.value.is_none());
     let mut after = JsonMembers::of(new);

@@ -1,4 +1,4 @@
-//! The other end: raw texts in, raw texts out, over both kinds of link.
+//! The peer of these tests: raw texts in and out, over both kinds of link.
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,17 +19,17 @@ use switchboard_wire::{
 };
 use tokio::io::{AsyncWriteExt, DuplexStream, WriteHalf};
 
-/// What a line may measure in these tests.
+/// The longest line in these tests.
 pub(crate) const LIMIT: usize = 1 << 20;
 
-/// Which link the two ends talk over.
+/// The kind of link.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Over {
     Pair,
     Lines,
 }
 
-/// Sends what it is told and receives texts.
+/// Sends raw messages and receives texts.
 pub(crate) struct Peer {
     sender: Sender,
     reader: LinkReader,
@@ -43,7 +43,7 @@ enum Sender {
 // === impl Peer ===
 
 impl Peer {
-    /// A peer, and the end of the link that the session under test gets.
+    /// A peer, and the other end of the link, for the session under test.
     pub(crate) fn new(over: Over) -> (Self, LinkEnd) {
         match over {
             Over::Pair => {
@@ -79,7 +79,7 @@ impl Peer {
         }
     }
 
-    /// The next text. Waiting for ever is a failure of the session, not of the test.
+    /// Returns the next text, or fails after a deadline.
     pub(crate) async fn receive(&mut self) -> String {
         let next = tokio::time::timeout(Duration::from_secs(20), self.reader.next());
         match next.await.expect("the session says something") {
@@ -89,7 +89,7 @@ impl Peer {
     }
 }
 
-/// A server that gives back its parameters.
+/// A server that echoes its parameters.
 struct Echo;
 
 impl ServerHandler for Echo {
@@ -110,7 +110,7 @@ impl ServerHandler for Echo {
     }
 }
 
-/// A client without manners, and a server that has to put up with it.
+/// A raw client, connected to a real server session.
 pub(crate) fn rude_client(over: Over) -> Peer {
     let (peer, end) = Peer::new(over);
     tokio::spawn(async move {
@@ -120,7 +120,7 @@ pub(crate) fn rude_client(over: Over) -> Peer {
     peer
 }
 
-/// A server without manners, and a client that has to put up with it.
+/// A raw server, connected to a real client.
 pub(crate) async fn rude_server(over: Over) -> (Peer, Client, ServerInbox) {
     let (mut peer, end) = Peer::new(over);
     let mut options = ClientOptions::new("test", "1");
@@ -138,7 +138,7 @@ pub(crate) async fn rude_server(over: Over) -> (Peer, Client, ServerInbox) {
     (peer, client, inbox)
 }
 
-/// The id in a request of ours, which are numbers.
+/// The id in a request of the client, which is a number.
 pub(crate) fn id_of(request: &str) -> u64 {
     let request: serde_json::Value = serde_json::from_str(request).expect("a request");
     request["id"].as_u64().expect("a number")

@@ -1,4 +1,4 @@
-//! What each text is, told without a connection.
+//! Tests of `parse` alone: the kind of message for each text.
 
 use bytestring::ByteString;
 use switchboard_wire::envelope::{
@@ -6,7 +6,7 @@ use switchboard_wire::envelope::{
     RpcMessage, parse,
 };
 
-/// One line for a text: what it is and what it carries, or why it is nothing.
+/// Describes a text in one line: the kind and payload of the message, or the fault.
 fn told(text: &str) -> String {
     match parse(ByteString::from(text)) {
         Ok(MessageOrBatch::One(message)) => message_told(&message),
@@ -141,7 +141,7 @@ fn members_that_contradict_each_other() {
         (r#""result":1,"result":1"#, "Duplicate 1, quietly"),
         (r#""error":{},"err\u006Fr":{}"#, "Duplicate 1, quietly"),
         (r#""jsonrpc":"2.0","method":"m""#, "Duplicate 1"),
-        // Members that are not ours are nobody's business.
+        // Unknown members are not checked.
         (r#""method":"m","x":1,"x":2"#, "request 1 m"),
         (r#""method":"m","params":{"a":1,"a":2}"#, "request 1 m"),
     ] {
@@ -175,7 +175,7 @@ fn depth_is_limited() {
         let (open, close) = ("[".repeat(levels), "]".repeat(levels));
         format!(r#"{{"jsonrpc":"2.0","result":{open}{close},"id":1}}"#)
     };
-    // The message itself is a level.
+    // The message itself is one level.
     assert!(told(&nested(511)).starts_with("result 1 [[["));
     check(&nested(512), "Syntax 1, quietly");
     check(&nested(1_000_000), "Syntax 1, quietly");

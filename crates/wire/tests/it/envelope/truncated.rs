@@ -1,9 +1,9 @@
-//! A message cut short at every byte: an error each time, with the id once that was complete.
+//! Tests of truncated messages: an error at every byte, with the id once it was complete.
 
 use bytestring::ByteString;
 use switchboard_wire::envelope::{MalformedKind, parse};
 
-/// Cuts `text` everywhere. The id is known from `known` bytes on.
+/// Truncates `text` at every byte. The id is known from `known` bytes on.
 fn check(text: &str, id: &str, known: usize) {
     for length in 0..text.len() {
         let Some(cut) = text.get(..length) else {

@@ -1,4 +1,4 @@
-//! Bodies that are too long, too slow, or break off.
+//! Tests of bodies that are too long, too slow, or truncated.
 
 use std::time::Duration;
 
@@ -64,7 +64,7 @@ async fn a_body_that_breaks_off_says_how_and_where() {
         let server = Scripted::start(move |_| std::future::ready(reply.clone())).await;
         match post(&endpoint(&server.url("/")), "{}").await.unwrap_err() {
             HttpError::Closed { how, received: ResponseProgress::Body(received), .. } => {
-                // A reset may overtake bytes that were on their way.
+                // A reset may discard bytes that were on their way.
                 assert_eq!(how, expected, "{shown}");
                 assert!(received == 10 || expected == DisconnectKind::Reset, "{received} {shown}");
             }
@@ -85,7 +85,7 @@ async fn a_body_that_stalls_is_given_up() {
     soon(server.hung_up(1)).await;
 }
 
-/// Whatever the network does to the bytes, the end is an answer or an error, never a hang.
+/// With any network fault, the request ends in an answer or an error, never in a hang.
 #[tokio::test]
 async fn faults_on_the_way_end_in_an_answer_or_an_error() {
     let server = Scripted::start(|_| async { Reply::json(200, "{\"ok\":true}") }).await;

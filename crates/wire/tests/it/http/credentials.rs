@@ -1,4 +1,5 @@
-//! Headers asked for, refusals answered, secrets kept.
+//! Tests of credentials: headers before requests, reactions to refusals, and secrets in `Debug`
+//! output.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +15,7 @@ use switchboard_wire::http::{
 
 use super::{endpoint, endpoint_with, header, json, post};
 
-/// Gives `token-N`; a refusal of the newest one makes a newer one, at most `renewals` times.
+/// Provides `token-N`; a refusal of the newest token makes a newer one, at most `renewals` times.
 struct Tokens {
     current: AtomicUsize,
     refreshes: AtomicUsize,
@@ -65,7 +66,7 @@ fn with(credentials: Arc<dyn CredentialProvider>) -> EndpointOptions {
     }
 }
 
-/// Accepts one token only.
+/// A server that accepts one token only.
 async fn guarded(status: u16, accepted: &'static str) -> Scripted {
     Scripted::start(move |request| {
         let reply = if request.header("authorization") == Some(accepted) {

@@ -1,4 +1,4 @@
-//! What is sent and what comes back when all is well, and when nothing comes.
+//! Tests of plain HTTP exchanges: the request sent, the response received, and no response at all.
 
 use std::time::Duration;
 
@@ -61,13 +61,13 @@ async fn user_and_password_of_the_url_become_a_header() {
     let url = server.url("/").replace("http://", "http://us%40er:p+w@");
     let endpoint = endpoint(&url);
     post(&endpoint, "{}").await.unwrap();
-    // us@er:p+w
+    // The user and password are `us@er:p+w`.
     let expected = Some("Basic dXNAZXI6cCt3");
     assert_eq!(server.requests()[0].header("authorization"), expected);
     assert!(!format!("{endpoint:?} {}", endpoint.url()).contains("p+w"));
 }
 
-/// Content types decide, at any status.
+/// The content type decides, at any status.
 #[tokio::test]
 async fn bodies_are_sorted_by_content_type() {
     let cases = [
@@ -135,8 +135,8 @@ async fn a_name_that_does_not_resolve_is_told_apart() {
     assert_connect(&error, ConnectFailure::Dns);
 }
 
-/// A listener whose queue is full answers no handshake: TLS makes that easy to stage on loopback,
-/// where a peer accepts TCP and then stays silent.
+/// A listener with a full queue answers no handshake. TLS makes that easy to stage on loopback: a
+/// peer accepts TCP and then stays silent.
 #[tokio::test]
 async fn a_peer_that_never_finishes_the_handshake_is_a_connect_timeout() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

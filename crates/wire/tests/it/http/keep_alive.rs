@@ -1,4 +1,4 @@
-//! Connections are used again, and a request never leaves twice because of it.
+//! Tests of connection reuse, which must never send a request twice.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -20,7 +20,7 @@ async fn many_posts_share_one_connection() {
     assert_eq!((server.requests().len(), server.connections()), (50, 1));
 }
 
-/// Errors, refusals and event streams read to their end give the connection back too.
+/// Errors, refusals and event streams read to their end also return the connection to the pool.
 #[tokio::test]
 async fn answers_of_every_kind_keep_the_connection() {
     let count = AtomicUsize::new(0);
@@ -53,7 +53,7 @@ async fn http2_is_negotiated_and_shared() {
     let pool = HttpPool::new(&options).unwrap();
     let url = server.url("/mcp").parse().unwrap();
     let endpoint = HttpEndpoint::new(pool, url, EndpointOptions::default());
-    // The first makes the connection, the others go at once.
+    // The first request makes the connection, the others use it.
     assert_eq!(json(post(&endpoint, "[1]").await.unwrap()), "[1]");
     let calls = (0..20).map(|_| post(&endpoint, "[2]"));
     for answer in futures_util::future::join_all(calls).await {
@@ -62,7 +62,8 @@ async fn http2_is_negotiated_and_shared() {
     assert_eq!(server.connections(), 1);
 }
 
-/// The server closed the idle connection and we know it: a new one is made, nothing was sent.
+/// The server closed the idle connection and the pool knows it: a new one is made, and no request
+/// is lost.
 #[tokio::test]
 async fn a_connection_closed_while_idle_is_replaced() {
     let closed = Signal::default();
@@ -78,8 +79,8 @@ async fn a_connection_closed_while_idle_is_replaced() {
     let endpoint = endpoint(&server.url("/"));
     post(&endpoint, "{}").await.unwrap();
     closed.fire();
-    // Once the end has arrived the pool has to notice it by itself; until then a request may be
-    // lost to the closing connection, which is what the error says.
+    // Once the end has arrived, the pool must notice it. Until then a request may be lost to the
+    // closing connection, which the error says.
     let mut lost = 0;
     loop {
         match post(&endpoint, "{}").await {
@@ -92,7 +93,8 @@ async fn a_connection_closed_while_idle_is_replaced() {
     assert_eq!(server.connections(), 2);
 }
 
-/// The request was on the wire when the connection ended. It may have been executed: no repetition.
+/// The request was sent when the connection ended. The server may have run it, so it is not
+/// repeated.
 #[tokio::test]
 async fn a_request_that_may_have_been_executed_is_not_sent_again() {
     for reply in [Reply::raw("").close(), Reply::raw("").reset()] {

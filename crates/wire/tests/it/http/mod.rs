@@ -1,4 +1,4 @@
-//! The HTTP client against scripted servers on loopback.
+//! Tests of the HTTP client against scripted servers on loopback.
 
 mod body;
 mod credentials;
@@ -21,7 +21,7 @@ use switchboard_wire::http::{
     ProxySettings, ResponseBody, SseStream, TlsOptions,
 };
 
-/// Nothing here takes longer unless it hangs.
+/// Longer than any test that does not hang.
 const BOUND: Duration = Duration::from_secs(20);
 
 /// Fails instead of hanging.

@@ -1,4 +1,5 @@
-//! The event parser: a table of inputs, and the law that chunking does not matter.
+//! Tests of the SSE parser: a table of inputs, and the property that chunk boundaries do not
+//! matter.
 
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use switchboard_wire::http::sse::{SseEvent, SseEventError, SseParser};
 
 const LIMIT: usize = 40;
 
-/// One line per outcome, `name|data|id`, with `-` for what is absent.
+/// One line per outcome, `name|data|id`, with `-` for an absent part.
 fn shown(outcome: &Result<SseEvent, SseEventError>) -> String {
     let or_dash = |text: Option<&str>| text.unwrap_or("-").to_owned();
     match outcome {
@@ -35,7 +36,7 @@ fn parse(chunks: &[&[u8]]) -> (Vec<String>, SseParser) {
     (outcomes, parser)
 }
 
-/// What a parser shows from outside when the input is used up.
+/// The public state of a parser at the end of the input.
 fn state(parser: &SseParser) -> (Option<&str>, Option<Duration>, bool) {
     (parser.last_event_id(), parser.retry(), parser.is_mid_event())
 }
@@ -161,7 +162,7 @@ fn chunks_fed_together_are_joined() {
     assert_eq!(events.map(|event| shown(&event)).collect::<Vec<_>>(), ["-|a|-", "-|b|-"]);
 }
 
-/// Pieces that make up most of the grammar, and bytes that do not belong to it.
+/// Pieces that cover most of the grammar, and bytes outside it.
 fn input() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         Just(b"data: ".to_vec()),

@@ -1,4 +1,4 @@
-//! Proxies, from variables given and from the environment.
+//! Tests of proxies, from given variables and from the environment.
 
 use std::sync::Arc;
 
@@ -75,7 +75,7 @@ fn a_bad_proxy_is_a_setup_error_and_its_password_is_not_shown() {
     assert!(!format!("{shown} {error:?} {error}").contains("s3cret"));
 }
 
-/// The variables of this very process can only be set from outside, so the test runs itself again.
+/// The variables of this process can only be set from outside, so the test starts itself again.
 #[tokio::test]
 async fn the_environment_is_heeded() {
     if std::env::var_os("SWITCHBOARD_TEST_INNER").is_some() {

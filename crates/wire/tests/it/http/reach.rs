@@ -1,4 +1,4 @@
-//! Which addresses are connected to, whatever a name meant a moment ago and whatever stands between.
+//! Tests of the address filter: names that change their address, and proxies.
 
 use std::collections::HashMap;
 use std::io;
@@ -18,7 +18,7 @@ use super::{pool_options, post};
 const HERE: &str = "127.0.0.1";
 const OUTSIDE: &str = "8.8.8.8";
 
-/// Names and what they mean, one answer after the other; the last one stays.
+/// A resolver with several answers for each name, in turn; the last one repeats.
 #[derive(Default)]
 struct Names {
     known: HashMap<&'static str, Vec<&'static str>>,
@@ -44,7 +44,7 @@ impl NameResolver for Names {
     }
 }
 
-/// Reaches only what is not on this machine.
+/// A pool that only reaches addresses outside this machine.
 fn outside(names: Arc<Names>, proxies: ProxySettings) -> HttpPool {
     let judge = |_: &str, address: IpAddr| !address.is_loopback();
     let reach = AddressFilter::Only(Arc::new(judge));
@@ -92,7 +92,7 @@ async fn an_address_counts_and_no_name_for_it() {
     assert_eq!(server.connections(), 0);
 }
 
-/// Looked at beforehand, the name would be harmless.
+/// A check before the connection would find the name harmless.
 #[tokio::test]
 async fn a_name_that_changes_its_meaning_gains_nothing() {
     let server = server().await;
@@ -106,7 +106,7 @@ async fn a_name_that_changes_its_meaning_gains_nothing() {
     assert_eq!(server.connections(), 0);
 }
 
-/// Given by its address or by a name that means a private one: either way it is the user's choice.
+/// The proxy is exempt, by address or by name: the user chose it.
 #[tokio::test]
 async fn a_proxy_is_exempt_and_what_lies_behind_it_is_not() {
     let proxy = server().await;
@@ -125,7 +125,7 @@ async fn a_proxy_is_exempt_and_what_lies_behind_it_is_not() {
             assert_forbidden(&pool, &format!("http://{inner}:{port}/x")).await;
         }
         assert_eq!(proxy.requests().len(), before, "{host}");
-        // The second means nothing here, and is the proxy's to resolve.
+        // The second name does not resolve here, and is left to the proxy.
         for outer in ["outer.example", "unknown.example"] {
             let answer = post(&endpoint(&pool, &format!("http://{outer}/x")), "{}").await.unwrap();
             assert_eq!(answer.remote, None, "it was the proxy that answered");

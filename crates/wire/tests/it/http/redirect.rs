@@ -1,4 +1,4 @@
-//! Redirects: to the same origin, with the same method, five at most.
+//! Tests of redirects: unchanged origin, unchanged method, five at most.
 
 use http::HeaderMap;
 use switchboard_testkit::http::{Reply, Scripted};

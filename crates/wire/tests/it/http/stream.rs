@@ -1,4 +1,4 @@
-//! Event streams over a connection.
+//! Tests of event streams over a connection.
 
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ async fn events_arrive_as_they_are_sent() {
     assert_eq!(stream.last_event_id(), Some("1"));
 }
 
-/// Dropping the future in the middle of an event loses none of it.
+/// Dropping the future in the middle of an event loses no byte.
 #[tokio::test]
 async fn waiting_for_an_event_can_be_cancelled() {
     let more = Signal::default();
@@ -64,7 +64,7 @@ async fn after_an_event_too_large_the_next_one_still_arrives() {
     assert_eq!(data(&mut stream).await, None);
 }
 
-/// The limit is noticed while the event still grows: nobody waits for an end that may never come.
+/// The limit applies while the event grows: its end may never come.
 #[tokio::test]
 async fn an_endless_event_is_too_large_before_it_ends() {
     let options = EndpointOptions {

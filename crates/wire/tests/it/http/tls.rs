@@ -1,4 +1,4 @@
-//! Certificates: whom we trust, and as whom we appear.
+//! Tests of certificates: trusted authorities and client certificates.
 
 use switchboard_testkit::http::{Authority, ClientCertificate, Reply, Scripted};
 use switchboard_wire::http::{

@@ -1,4 +1,4 @@
-//! One conversation with any server: what it is expected to say, as data.
+//! One conversation for any server, with the expected answers as data.
 
 use std::time::Duration;
 
@@ -12,30 +12,30 @@ use switchboard_wire::{Era, Version};
 use super::server::Connected;
 use super::{raw, text};
 
-/// A call that has to answer well within a cancelled one's time.
+/// The time for a call beside a cancelled one; much shorter than the cancelled one takes.
 const SOON: Duration = Duration::from_secs(20);
 
-/// What a server is known to say. What is `None` it does not offer.
+/// The expected answers of a server. `None`: the server does not offer the feature.
 pub(super) struct Expected {
     pub(super) version: Version,
-    /// How many of each it lists: tools, prompts, resources, templates.
+    /// The number of listed tools, prompts, resources, templates.
     pub(super) lists: [Option<usize>; 4],
     /// A tool, its arguments, and a part of the answer.
     pub(super) call: (&'static str, String, &'static str),
-    /// A resource and a part of it.
+    /// A resource, and a part of its text.
     pub(super) read: Option<(&'static str, &'static str)>,
-    /// A prompt, its arguments, and a part of it.
+    /// A prompt, its arguments, and a part of its text.
     pub(super) prompt: Option<(&'static str, &'static str, &'static str)>,
     /// The parameters of a completion, and one of the values.
     pub(super) complete: Option<(&'static str, &'static str)>,
-    /// A tool that reports progress, with arguments that make it quick and ones that make it take
-    /// at least a minute, and the number of reports of the quick one.
+    /// A tool with progress, arguments for a quick call and for one of at least a minute, and the
+    /// number of reports of the quick one.
     pub(super) slow: Option<(&'static str, &'static str, &'static str, usize)>,
     /// A resource to subscribe to.
     pub(super) subscribe: Option<&'static str>,
 }
 
-/// Holds the conversation; the connection stays open for what is particular to one server.
+/// Runs the conversation. The connection stays open for checks of particular servers.
 pub(super) async fn check(connected: &mut Connected, expected: &Expected) {
     let Connected { client, inbox, .. } = connected;
     let server = client.server_facts();
@@ -76,13 +76,13 @@ pub(super) async fn check(connected: &mut Connected, expected: &Expected) {
     refusal(client).await;
 }
 
-/// What a model would say.
+/// The answer of a model.
 pub(super) fn haiku() -> Raw {
     raw(r#"{"role":"assistant","model":"m","content":{"type":"text","text":"a haiku"}}"#)
 }
 
-/// Answers what is asked outside any call: some old servers consult a model before they let one
-/// subscribe.
+/// Answers questions outside any call: some old servers ask for sampling before they accept a
+/// subscription.
 async fn sample(inbox: &mut ServerInbox) {
     while let Ok(incoming) = inbox.next().await {
         if let InboxEvent::Question(question) = incoming {
@@ -113,7 +113,7 @@ async fn call(client: &Client, expected: &Expected) {
     assert!(!matches!(result.get("isError"), Ok(Some(error)) if error.as_str() == "true"));
 }
 
-/// Progress comes in order, all of it before the result.
+/// Checks that progress comes in order, and before the result.
 async fn progress(client: &Client, tool: &str, arguments: &str, steps: usize) {
     let call = CallRequest::call_tool(tool, &raw(arguments)).with_progress().with_timeout(SOON);
     let mut exchange = client.call(call);
@@ -131,7 +131,7 @@ async fn progress(client: &Client, tool: &str, arguments: &str, steps: usize) {
     assert!(seen.is_sorted(), "{seen:?}");
 }
 
-/// Goes away in the middle of a call, once it is known to be under way.
+/// Cancels a call once it is known to run.
 async fn cancel(client: &Client, tool: &str, arguments: &str) {
     let mut exchange = client.call(CallRequest::call_tool(tool, &raw(arguments)).with_progress());
     let first = tokio::time::timeout(SOON, exchange.next()).await;
@@ -139,7 +139,7 @@ async fn cancel(client: &Client, tool: &str, arguments: &str) {
     assert!(matches!(first, ExchangeEvent::Progress(_)), "{first:?}");
 }
 
-/// What a server does not know is refused, and nothing else ends.
+/// Checks that an unknown method is refused and the connection continues.
 async fn refusal(client: &Client) {
     let error = client.request("no/such/method", None).await.unwrap_err();
     assert!(error.code().is_some() && !error.is_fatal(), "{error}");

@@ -1,5 +1,5 @@
-//! `server-everything`, which tries to have one of each: today's over three transports and behind a
-//! gateway, and as it was under each older version of the protocol.
+//! Tests against `server-everything`, which has one of each feature: the current one over three
+//! transports and behind a gateway, and one of each older protocol version.
 
 use std::time::{Duration, Instant};
 
@@ -66,7 +66,7 @@ fn over_sse_found_by_falling_back() {
     });
 }
 
-/// The gateway changes the ids of what a client answers, so nothing can be asked through it.
+/// This gateway changes the ids of a client's answers, so servers cannot ask questions through it.
 #[test]
 fn behind_a_websocket_gateway() {
     bounded(async {
@@ -93,11 +93,11 @@ fn behind_a_websocket_gateway() {
     });
 }
 
-/// Everything the server has, over any transport.
+/// Checks every feature of the server, over any transport.
 async fn whole(command: switchboard_process::ProcessCommand, way: Way, path: &str) {
     let mut connected = Connected::start(command, way, path).await;
-    // It has more tools for a client that can be asked, and says so at once: too early for a stream
-    // that is opened after the handshake.
+    // The server has more tools for a client that can be asked, and announces them at once: too
+    // early for a GET stream, which opens after the handshake.
     if way != Way::Http {
         let heard = connected.inbox.next().await.unwrap();
         assert!(matches!(heard, InboxEvent::ListChanged(ListKind::Tools)), "{heard:?}");
@@ -111,7 +111,7 @@ async fn whole(command: switchboard_process::ProcessCommand, way: Way, path: &st
     connected.close().await;
 }
 
-/// Logs and changes that the server tells of by itself.
+/// Checks logs and changes outside calls.
 async fn heard(client: &Client, inbox: &mut ServerInbox) {
     let uri = "demo://resource/dynamic/text/1";
     client.subscribe(uri).await.unwrap();
@@ -133,7 +133,7 @@ async fn heard(client: &Client, inbox: &mut ServerInbox) {
     client.unsubscribe(uri).await.unwrap();
 }
 
-/// Questions in the middle of a call: a form, a model, the roots.
+/// Checks questions during a call: a form, sampling, roots.
 async fn asks(client: &Client) {
     let form = |params: &Raw| elicitation::accept_form(&filled(params));
     let said = answered(client, "trigger-elicitation-request", "{}", method::ELICIT, form).await;
@@ -154,7 +154,7 @@ fn filled(params: &Raw) -> Raw {
     defaults.with_edits(&[name]).unwrap()
 }
 
-/// A URL for the person: as a question, and as an error that says what would help.
+/// Checks URL elicitation: as a question, and as an error with a remedy.
 async fn asks_for_a_visit(client: &Client) {
     let url = r#"{"url":"https://example.com/","elicitationId":"e1"}"#;
     let accept = |params: &Raw| {
@@ -170,7 +170,7 @@ async fn asks_for_a_visit(client: &Client) {
     assert_eq!(error.remedy(), Remedy::AskUser);
 }
 
-/// A tool that exists only as a task, and asks on the way.
+/// Checks a tool that exists only as a task, and asks questions.
 async fn runs_tasks(client: &Client) {
     let arguments = raw(r#"{"topic":"python","ambiguous":true}"#);
     let mut exchange = client.call(CallRequest::call_tool("simulate-research-query", &arguments));
@@ -188,7 +188,7 @@ async fn runs_tasks(client: &Client) {
     };
     assert!(result.as_str().contains("python (snake)"), "{result}");
     assert_eq!(states, ["working", "input_required"]);
-    // One that nobody waits for any more is cancelled.
+    // An abandoned task is cancelled.
     let arguments = raw(r#"{"topic":"go"}"#);
     let mut exchange = client.call(CallRequest::call_tool("simulate-research-query", &arguments));
     let ExchangeEvent::Task(task) = exchange.next().await.unwrap() else {
@@ -233,7 +233,7 @@ async fn answered(
     }
 }
 
-/// An old one: its version, how many tools and prompts it has, and whether it completes.
+/// The expectations for an old server: version, numbers of tools and prompts.
 fn old(version: Version, tools: usize, prompts: usize) -> Expected {
     let complete = (
         r#"{"ref":{"type":"ref/prompt","name":"complex_prompt"},"argument":{"name":"style","value":"f"}}"#,
@@ -270,7 +270,7 @@ async fn check_old(tree: &str, expected: &Expected) {
     assert!(closing.elapsed() < Duration::from_secs(10));
 }
 
-/// This one goes on when its input ends: only signals stop it.
+/// This server continues when its input ends: only signals stop it.
 #[test]
 fn of_2024_11_05() {
     bounded(check_old("npm-2024-11-05", &old(Version::V2024_11_05, 5, 2)));

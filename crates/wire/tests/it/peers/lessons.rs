@@ -1,4 +1,4 @@
-//! What real peers and the conformance suite taught, as scripts that repeat it on demand.
+//! Regression tests from real peers and the conformance suite, with scripted servers.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -39,7 +39,7 @@ fn refused(request: &Request) -> Reply {
     Reply::json(400, format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#))
 }
 
-/// Refuses the version it offers `times` times.
+/// A server that refuses its own version `times` times.
 async fn undecided(times: usize) -> Scripted {
     let asked = AtomicUsize::new(0);
     Scripted::start(move |request| {
@@ -64,7 +64,7 @@ async fn a_server_that_refuses_what_it_offers_is_asked_twice() {
     assert_eq!(server.requests().len(), 2);
 }
 
-/// A legacy server whose own stream is `stream`.
+/// A legacy server with the GET stream `stream`.
 async fn legacy(stream: fn() -> Reply) -> Scripted {
     Scripted::start(move |request| {
         let method = match request.method.as_str() {
@@ -85,7 +85,8 @@ async fn legacy(stream: fn() -> Reply) -> Scripted {
     .await
 }
 
-/// What a server says while nobody listens is lost, be it a question that a call waits for.
+/// A server's messages are lost while no GET stream is open, including a question that a call waits
+/// for.
 #[tokio::test]
 async fn the_servers_own_stream_is_open_once_connected() {
     let server = legacy(|| {
@@ -109,7 +110,7 @@ async fn a_stream_that_does_not_open_holds_nobody_up() {
     assert!(start.elapsed() < Duration::from_secs(10));
 }
 
-/// Without a stream of the server's own there is nothing left that the answer could come on.
+/// Without a GET stream, no answer can follow a 202.
 #[tokio::test]
 async fn an_answer_without_a_body_is_an_error_where_the_server_has_no_stream() {
     for no_stream in [|| Reply::empty(405), || Reply::empty(404)] {
@@ -122,7 +123,7 @@ async fn an_answer_without_a_body_is_an_error_where_the_server_has_no_stream() {
     }
 }
 
-/// A stream that was there when the request was accepted, and will never be again.
+/// The GET stream existed when the request was accepted, and never comes back.
 #[tokio::test]
 async fn an_answer_that_was_to_come_on_a_stream_that_is_gone_is_an_error() {
     for gone in [|| Reply::empty(405), || Reply::empty(500)] {

@@ -1,5 +1,5 @@
-//! Real servers and SDKs, as `cargo xtask peers` installs them. Each is connected to, listed, called,
-//! and left without a trace.
+//! Tests against real servers and SDKs, which `cargo xtask peers` installs. Each is connected to,
+//! listed, called, and must leave no process.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
@@ -17,12 +17,12 @@ use std::time::Duration;
 
 use switchboard_wire::json::Raw;
 
-/// Everything here ends within this, or has failed.
+/// The time after which a test has failed.
 const BOUND: Duration = Duration::from_mins(2);
 
-/// Runs a test on a runtime of its own, for a bounded time.
+/// Runs a test in its own runtime, for a bounded time.
 fn bounded(test: impl Future<Output = ()>) {
-    // May have to be built first, which takes as long as it takes.
+    // Built before the clock starts.
     switchboard_testkit::guard_path();
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();

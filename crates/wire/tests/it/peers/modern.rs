@@ -1,4 +1,4 @@
-//! A server on the TypeScript SDK 2.x, which knows nothing but 2026-07-28.
+//! Tests against a server on the TypeScript SDK 2.x, which speaks 2026-07-28 only.
 
 use std::time::Duration;
 
@@ -47,7 +47,7 @@ async fn whole(args: &[&str], way: Way) {
     connected.close().await;
 }
 
-/// The answer to a call is a question; the call is made again with the answer.
+/// Checks a call that is answered with a question and then repeated with the answer.
 async fn asks(client: &Client) {
     let nothing = raw("{}");
     let call = CallRequest::call_tool("ask", &nothing);
@@ -65,7 +65,8 @@ async fn asks(client: &Client) {
     assert!(matches!(unanswered, Error::InputNeeded { .. }), "{unanswered}");
 }
 
-/// A subscription is granted in its own time, so the change is made until it is heard of.
+/// Checks change notifications. The subscription is granted some time later, so the change repeats
+/// until it is heard.
 async fn tells_of_changes(client: &Client, inbox: &mut ServerInbox) {
     client.subscribe("note://hello").await.unwrap();
     let touching = async {
@@ -86,7 +87,7 @@ async fn tells_of_changes(client: &Client, inbox: &mut ServerInbox) {
     );
 }
 
-/// Offered both eras, the probe takes the newer; asked to, it takes the older.
+/// With both eras offered, the probe takes the modern one; on request, the legacy one is used.
 #[test]
 fn with_both_eras() {
     bounded(async {

@@ -1,4 +1,4 @@
-//! Servers that people use, and the Python SDK's own transports.
+//! Tests against popular servers, and against the Python SDK's transports.
 
 use std::path::Path;
 use std::process::Command as System;
@@ -30,7 +30,7 @@ fn filesystem() {
         let path = folder.path().canonicalize().unwrap();
         let path = path.to_str().unwrap().to_owned();
         let command = reference("npm", "server-filesystem", &[&path]);
-        // Roots would take the place of the folder it was started with.
+        // Roots would replace the folder that the server was started with.
         let mut options = options(VersionNegotiation::Probe);
         options.roots = None;
         let mut connected = Connected::start_in(folder, command, Way::Stdio, "", options).await;
@@ -138,7 +138,7 @@ fn time(version: Version) -> Expected {
     }
 }
 
-/// It speaks both eras; the probe takes the newer.
+/// The server speaks both eras; the probe takes the modern one.
 #[test]
 fn time_is_modern() {
     let command = python("python", "mcp-server-time", &[]);

@@ -1,4 +1,4 @@
-//! Where the peers are, and how each is started.
+//! The paths and commands of the peers.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -62,7 +62,7 @@ pub(super) fn our_python(name: &str) -> ProcessCommand {
     python("python-legacy", "python", &[&script])
 }
 
-/// The same command, told to listen on a port of the system's choosing and to say which.
+/// Adds the arguments to listen on a free port and to print it.
 pub(super) fn saying_port(mut command: ProcessCommand) -> ProcessCommand {
     let hook = program("say-port.cjs");
     command.args.splice(0..0, ["--require".into(), hook.into()]);

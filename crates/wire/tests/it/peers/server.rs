@@ -1,4 +1,4 @@
-//! A running peer and a client of it, and the proof that both are gone afterwards.
+//! A running peer with a connected client, and the check that no process is left afterwards.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -21,7 +21,7 @@ use url::Url;
 
 use super::raw;
 
-/// How a peer is reached.
+/// The transport to a peer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Way {
     Stdio,
@@ -30,7 +30,7 @@ pub(super) enum Way {
     WebSocket,
 }
 
-/// A peer, and a client connected to it. It works in a folder of its own, which marks its processes.
+/// A peer and its client. The peer works in its own folder, which marks its processes.
 pub(super) struct Connected {
     pub(super) client: Client,
     pub(super) inbox: ServerInbox,
@@ -38,14 +38,14 @@ pub(super) struct Connected {
     folder: TempDir,
 }
 
-/// Announces itself on its standard error: `listening URL`.
+/// The reader of the line `listening URL` on a peer's standard error.
 #[derive(Default)]
 struct Announcement {
     said: Mutex<String>,
     more: Notify,
 }
 
-/// What the client declares; servers offer more to one that can be asked.
+/// The client's options; servers offer more to a client that can be asked.
 pub(super) fn options(greeting: VersionNegotiation) -> ClientOptions {
     let mut options = ClientOptions::new("peers", "1");
     options.capabilities = raw(r#"{"elicitation":{"form":{},"url":{}},"sampling":{}}"#);
@@ -58,7 +58,7 @@ pub(super) fn options(greeting: VersionNegotiation) -> ClientOptions {
 // === impl Connected ===
 
 impl Connected {
-    /// Starts a peer and connects to it. `path` is what its URL lacks.
+    /// Starts a peer and connects to it. `path` completes its URL.
     pub(super) async fn start(command: ProcessCommand, way: Way, path: &str) -> Self {
         Self::start_with(command, way, path, options(VersionNegotiation::Probe)).await
     }
@@ -96,8 +96,8 @@ impl Connected {
         Self { client, inbox, server, folder }
     }
 
-    /// Closes the connection, stops the server where the connection does not, and demands that no
-    /// process is left of either.
+    /// Closes the connection, stops the server if the connection does not, and checks that no
+    /// process of either is left.
     pub(super) async fn close(self) {
         let server = self.server.as_ref().map(|(process, _)| process);
         let root = self.client.process().or(server).unwrap().pid();
@@ -116,7 +116,7 @@ impl Connected {
     }
 }
 
-/// Starts a server and waits until it says where it listens. Some end with their standard input.
+/// Starts a server and waits for its URL. Some servers end with their standard input.
 async fn listening(
     command: ProcessCommand,
     guard: &ProcessGuard,
@@ -125,7 +125,7 @@ async fn listening(
     let stderr = StderrOptions { sink: Some(announcement.clone()) };
     let SpawnedProcess { stdin, mut stdout, process } =
         spawn(command, guard, stderr).await.unwrap();
-    // What it says there is of no use, but it must not block on it.
+    // The output is not needed, but the server must not block on it.
     tokio::spawn(async move { tokio::io::copy(&mut stdout, &mut tokio::io::sink()).await });
     let url = tokio::select! {
         url = announcement.url() => url,

@@ -1,5 +1,5 @@
-//! Skills: nothing is read before it is asked for, and nothing is used that is not what was announced.
-//! No published server offers them yet, so this one is ours.
+//! Tests of skills: files are read only on request, and refused if they differ from the announcement. No published
+//! server offers skills yet, so this one is ours.
 
 use std::sync::{Arc, Mutex};
 
@@ -30,7 +30,7 @@ const ENTRY: &str = r#"{"uri":"skill://acme/pdf/SKILL.md",
         {"uri":"skill://acme/pdf/references/FORMS.md","digest":"sha256:7eeb911d90c4bccdd4ff71d9754e32fee79fe6b23fa2a20d5afac640c128996e","size":6},
         {"uri":"skill://acme/pdf/logo.png","digest":"sha256:2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae","size":3}]}"#;
 
-/// A server of skills that remembers what was read.
+/// A server of skills that records reads.
 struct Library {
     entry: String,
     body: String,
@@ -61,7 +61,7 @@ impl Library {
     fn answer(&self, asked: &HandlerRequest) -> Result<HandlerReply, RpcError> {
         let entry = &self.entry;
         let result = match &*asked.method {
-            // Two pages, the first with an entry that breaks the rules.
+            // Two pages, the first with an invalid entry.
             "skills/list" if text(&asked.params, "cursor").is_empty() => {
                 r#"{"skills":[{"uri":"skill://odd"}],"nextCursor":"2"}"#.to_owned()
             }
@@ -87,7 +87,7 @@ impl Library {
     }
 }
 
-/// A server of nothing.
+/// A server without features.
 struct Bare;
 
 impl ServerHandler for Bare {
@@ -109,7 +109,7 @@ impl ServerHandler for Bare {
     }
 }
 
-/// A client of a library, and what is read of it.
+/// A client of a library, and the record of reads.
 async fn library(
     greeting: VersionNegotiation,
     entry: &str,
@@ -149,7 +149,7 @@ async fn are_read_only_when_wanted() {
     }
 }
 
-/// Loads the skill of `entry` whose manifest is `body`.
+/// Loads the skill of `entry` with the manifest `body`, and returns the mismatch.
 async fn refused(entry: &str, body: &str) -> SkillMismatch {
     let (client, _inbox, _) = library(VersionNegotiation::Probe, entry, body).await;
     let skill = skills::get_skill(&client, MANIFEST).await.unwrap();
@@ -173,7 +173,7 @@ async fn are_refused_if_the_manifest_is_another() {
     assert!(matches!(other, SkillMismatch::Digest { .. }), "{other}");
 }
 
-/// What has no digest is still compared with what a person may have approved.
+/// Without a digest, the front matter is still compared: a person may have approved it.
 #[tokio::test]
 async fn are_refused_if_the_front_matter_is_another() {
     let dynamic = r#"{"uri":"skill://acme/pdf/SKILL.md","resources":"dynamic",

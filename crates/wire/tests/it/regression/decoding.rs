@@ -1,4 +1,4 @@
-//! What is not understood is not lost.
+//! Tests that unknown members and values are not lost.
 
 use switchboard_wire::client::{CallRequest, ListKind};
 
@@ -57,7 +57,7 @@ fn unknown_fields_and_results_of_extensions_survive() {
     });
 }
 
-/// The newest protocol has no `elicitationId`; the one before it has.
+/// The modern protocol has no `elicitationId`; 2025-11-25 has.
 #[test]
 fn a_url_elicitation_needs_no_id() {
     const ASKED: &str = r#"{"mode":"url","url":"https://example.org/x","message":"go"}"#;

@@ -1,7 +1,6 @@
-//! Facts about another library that must not become facts about this one.
-//!
-//! Each was seen in the official SDK: a tool without a schema that costs the whole list, fields and
-//! results that are lost, progress out of order, and servers that cannot be reached at all.
+//! Regression tests for faults of the official SDK, which this library must not have: a tool
+//! without a schema that costs the whole list, lost fields and results, progress out of order, and
+//! servers that cannot be reached.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
@@ -16,7 +15,7 @@ use switchboard_wire::client::ServerTarget;
 
 use crate::suite::stdio;
 
-/// The testkit's puppet in one of its parts.
+/// The testkit's program `puppet`, in one of its roles.
 fn puppet<const N: usize>(args: [&str; N]) -> ServerTarget {
     let mut command = ProcessCommand::new(program("puppet"));
     command.args = args.map(Into::into).to_vec();

@@ -1,4 +1,5 @@
-//! Programs that die, dawdle, shout, say too much or do not listen.
+//! Tests of programs that exit, start slowly, write to standard error, send too much, or do not
+//! read.
 
 use std::time::{Duration, Instant};
 
@@ -35,11 +36,11 @@ async fn a_server_that_dies_of_the_probe_is_started_again_and_greeted_the_old_wa
         soon(call(&client, "x")).await.unwrap();
         client.close().await;
     }
-    // The second time it was known, and nothing had to die.
+    // The second time the era was known, and the server did not have to exit.
     assert_eq!(eras.entries()[0].1.version, Version::V2025_11_25);
 }
 
-/// Forty seconds pass at once elsewhere; here a real program is slow by the same proportions.
+/// Other tests let forty seconds pass at once; here a real program is slow, in proportion.
 #[tokio::test]
 async fn a_cold_start_is_waited_for_by_one_process() {
     let mut options = options(VersionNegotiation::Probe);
@@ -90,7 +91,8 @@ async fn sixty_four_megabytes_of_standard_error_harm_nobody() {
     client.close().await;
 }
 
-/// Its pipe fills up, then ours; whoever waits gives up at its deadline, and closing still works.
+/// The server's pipe fills up, then the client's queue; callers fail at their deadline, and closing
+/// still works.
 #[tokio::test]
 async fn a_server_that_does_not_listen_holds_nobody_past_their_deadline() {
     let (client, _inbox) =
@@ -111,7 +113,7 @@ async fn a_server_that_does_not_listen_holds_nobody_past_their_deadline() {
     assert!(!process.is_alive());
 }
 
-/// A program that ends in the middle fails what is under way, and says how it ended.
+/// A program that exits during a call fails the call, with the exit status.
 #[tokio::test]
 async fn a_server_that_dies_tells_why() {
     let (client, _inbox) =

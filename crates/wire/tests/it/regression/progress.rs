@@ -1,4 +1,4 @@
-//! Four thousand steps in order, none of them lost, none after the result.
+//! Test of four thousand progress notifications: in order, complete, and before the result.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! Calls whose callers go away: the server hears of it, and never before it has heard of the call.
+//! Tests of cancelled calls: the server gets the cancellation, and never before the call.
 
 use std::sync::{Arc, Mutex};
 
@@ -15,14 +15,14 @@ use super::{
 };
 use crate::http::soon;
 
-/// Begins a call and leaves it where it is.
+/// Starts a call and does not poll it further.
 fn begun(client: &Client) -> Exchange {
     let mut exchange = client.call(CallRequest::call_tool("slow", &raw("{}")));
     assert!(exchange.next().now_or_never().is_none());
     exchange
 }
 
-/// Says things until there is no room for more.
+/// Sends notifications until the channel is full.
 fn fill(client: &Client) -> usize {
     let mut said = 0;
     while client.notify("notifications/x", None).now_or_never().is_some() {
@@ -48,7 +48,7 @@ fn a_full_queue_loses_no_cancellation() {
             let cancelled = peer.hear("notifications/cancelled").await;
             assert_eq!(member(&cancelled, "requestId"), id.to_string());
         }
-        // The session goes on.
+        // The session continues.
         let (result, ()) = tokio::join!(client.request("x/y", None), async {
             let next = peer.expect("x/y").await;
             peer.answer(&next, "{}").await;
@@ -74,7 +74,7 @@ fn a_call_that_was_never_sent_is_not_cancelled() {
     });
 }
 
-/// Many calls go away at once while they are being sent, and each is cancelled after it was.
+/// Many calls are dropped while they are being sent, and each is cancelled after it was sent.
 async fn check_many(server: &Scripted, (client, _inbox): (Client, ServerInbox)) {
     const CALLS: usize = 200;
     let calls: Vec<_> = (0..CALLS).map(|_| begun(&client)).collect();
@@ -103,7 +103,7 @@ async fn check_many(server: &Scripted, (client, _inbox): (Client, ServerInbox)) 
     }
 }
 
-/// The call goes away while it is being sent, and is cancelled after it was.
+/// A call is dropped while it is being sent, and cancelled after it was sent.
 async fn check(server: &Scripted, (client, _inbox): (Client, ServerInbox)) {
     drop(begun(&client));
     let both = || {
@@ -153,7 +153,7 @@ async fn over_http_no_cancellation_of_many_overtakes_its_call() {
     check_many(&server, connected).await;
 }
 
-/// A server of 2024-11-05 that answers the handshake, and POSTs otherwise as `reply` says.
+/// A server of 2024-11-05 that answers the handshake; `reply` answers other POSTs.
 async fn sse(reply: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Scripted {
     let feed: Arc<Mutex<Option<mpsc::UnboundedSender<Vec<u8>>>>> = Arc::default();
     web(move |asked| match &*asked.method {
@@ -192,7 +192,7 @@ async fn over_sse_no_cancellation_of_many_overtakes_its_call() {
     check_many(&server, connected).await;
 }
 
-/// The deadline of a request counts for the POSTs of the older transport too.
+/// The request timeout also applies to POSTs of HTTP+SSE.
 #[tokio::test]
 async fn over_sse_a_post_has_the_deadline_of_a_request() {
     let server = sse(|asked| match &*asked.method {

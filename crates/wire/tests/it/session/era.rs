@@ -1,4 +1,4 @@
-//! Finding out a server's era, over anything that carries messages.
+//! Tests of era detection over a link.
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,7 +12,8 @@ use super::{Peer, bounded, connect_with, initialized, options};
 
 const UNKNOWN: &str = r#"{"code":-32601,"message":"what?"}"#;
 
-/// Plays the probe's answer, then a handshake if one is asked for; says what was spoken in the end.
+/// Plays the answer to the probe, then a handshake if one is requested. Returns the negotiated
+/// version.
 async fn spoken(answer: Result<&str, &str>) -> Result<Version, Error> {
     let (connected, _) = connect_with(options(VersionNegotiation::Probe), async |mut peer| {
         let probe = peer.expect("server/discover").await;
@@ -89,7 +90,7 @@ fn a_handshake_in_a_version_we_do_not_know() {
     });
 }
 
-/// Some servers refuse a version they do not know instead of offering one that they do.
+/// Some servers refuse an unknown version instead of offering a known one.
 #[test]
 fn a_handshake_refused_with_versions_is_made_again() {
     bounded(async {
@@ -108,7 +109,7 @@ fn a_handshake_refused_with_versions_is_made_again() {
     });
 }
 
-/// A slow peer: both greetings after `pause`, answered in the order given.
+/// A slow peer: both greetings are answered after `pause`, in the given order.
 async fn slow(
     options: ClientOptions,
     pause: Duration,
@@ -147,7 +148,7 @@ fn after_silence_whichever_answer_comes_counts() {
             (&[("server/discover", found)], modern),
             (&[("server/discover", no), ("initialize", hello)], legacy),
             (&[("initialize", no), ("server/discover", found)], modern),
-            // Both at once, as after a cold start: the newer one, whatever the order.
+            // Both answers at once, as after a cold start: the modern one counts, in any order.
             (&[("initialize", hello), ("server/discover", found)], modern),
             (&[("server/discover", found), ("initialize", hello)], modern),
         ];
@@ -198,7 +199,7 @@ fn a_remembered_era_is_tried_first_and_may_be_wrong() {
             options.eras = Some(eras);
             options
         };
-        // Right: no probe.
+        // The cache is right: no probe.
         let (connected, _) = connect_with(cached(Version::V2025_06_18), async |mut peer| {
             let hello = peer.expect("initialize").await;
             peer.answer(&hello, &initialized("2025-11-25")).await;
@@ -207,7 +208,7 @@ fn a_remembered_era_is_tried_first_and_may_be_wrong() {
         })
         .await;
         assert_eq!(connected.unwrap().0.server_facts().version, Version::V2025_11_25);
-        // Wrong: the server has become modern, and then legacy again.
+        // The cache is wrong: the server has become modern, and then legacy again.
         let (connected, _) = connect_with(cached(Version::V2025_06_18), async |mut peer| {
             let hello = peer.expect("initialize").await;
             peer.refuse(&hello, UNKNOWN).await;

@@ -1,4 +1,4 @@
-//! Finding out a server's era over HTTP, and the fallback to HTTP+SSE.
+//! Tests of era detection over HTTP, and of the fallback to HTTP+SSE.
 
 use switchboard_testkit::http::{Reply, Scripted};
 use switchboard_wire::{Error, Version, client::VersionNegotiation};
@@ -16,7 +16,7 @@ async fn greeted(server: &Scripted) -> Result<Version, Error> {
 
 type Refusal = fn(&Asked) -> Reply;
 
-/// Each says legacy in its own way.
+/// Each answer is a legacy server's.
 #[tokio::test]
 async fn what_a_legacy_server_answers_to_the_probe() {
     let ways: [(&str, Refusal); 10] = [
@@ -39,7 +39,7 @@ async fn what_a_legacy_server_answers_to_the_probe() {
         .await;
         let version = greeted(&server).await;
         assert!(matches!(version, Ok(Version::V2025_11_25)), "{way}: {version:?}");
-        // A stream that gave an id may be asked for more before it is given up.
+        // A stream with an event id may be resumed before the client gives up.
         let mut asked = methods(&server);
         asked.retain(|method| method != "GET");
         assert_eq!(
@@ -50,7 +50,7 @@ async fn what_a_legacy_server_answers_to_the_probe() {
     }
 }
 
-/// What is no answer at all is no sign of an era.
+/// A failure without an answer says nothing about the era.
 #[tokio::test]
 async fn a_server_in_trouble_is_not_taken_for_legacy() {
     for status in [500, 503, 429] {
@@ -61,7 +61,7 @@ async fn a_server_in_trouble_is_not_taken_for_legacy() {
     }
 }
 
-/// A server of 2024-11-05 at one URL; `status` answers any POST there.
+/// A server of 2024-11-05 at one URL; it answers any POST there with `status`.
 async fn sse_only(
     refuse: impl Fn(&Asked) -> Reply + Send + Sync + 'static,
     endpoint: &'static str,
@@ -122,7 +122,7 @@ async fn an_endpoint_elsewhere_is_refused() {
     }
 }
 
-/// What the handshake names is what later requests say in their header, from 2025-06-18 on.
+/// From 2025-06-18 on, later requests name the negotiated version in a header.
 #[tokio::test]
 async fn the_version_header_follows_the_handshake() {
     for (version, header) in [("2025-03-26", None), ("2025-06-18", Some("2025-06-18"))] {

@@ -1,4 +1,5 @@
-//! The end of a legacy session over HTTP: one new one for all, everything asked once more.
+//! Tests of expired legacy sessions over HTTP: one new session for all calls, and repeated
+//! settings.
 
 use std::sync::{
     Arc, Mutex,
@@ -20,7 +21,7 @@ use crate::http::soon;
 
 const CAPABILITIES: &str = r#"{"tools":{},"logging":{},"resources":{"subscribe":true}}"#;
 
-/// Sessions are numbered; those up to `expired` are over.
+/// A server with numbered sessions; those up to `expired` have expired.
 struct Expiring {
     begun: AtomicUsize,
     expired: AtomicUsize,
@@ -103,7 +104,7 @@ async fn a_session_that_never_lasts_is_given_up() {
     assert!(count("tools/call") <= 2);
 }
 
-/// Whoever calls while the new session is being made waits for it like the others.
+/// A call made during the renewal waits for the new session.
 #[tokio::test]
 async fn a_call_made_during_the_renewal_is_not_lost() {
     let renewing = Signal::default();

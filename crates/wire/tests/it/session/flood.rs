@@ -1,4 +1,5 @@
-//! Back-pressure: a server that floods is slowed, and only those who do not read lose anything.
+//! Tests of back-pressure: a server that floods is slowed down, and only callers that do not read
+//! lose messages.
 
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ fn progress(id: &str, step: usize) -> String {
     )
 }
 
-/// Floods the first call with progress, then answers a second one that came meanwhile.
+/// Floods the first call with progress, then answers a second call that came meanwhile.
 async fn flood(peer: &mut Peer, steps: usize) {
     let flooded = peer.expect("tools/call").await;
     let other = peer.expect("tools/call").await;
@@ -24,7 +25,7 @@ async fn flood(peer: &mut Peer, steps: usize) {
     peer.answer(&flooded, "{}").await;
 }
 
-/// Begins a call that is then left alone; nothing is sent before it is polled.
+/// Starts a call and then leaves it alone; it is sent when it is first polled.
 async fn begun(client: &switchboard_wire::client::Client) -> switchboard_wire::client::Exchange {
     let mut exchange = client.call(CallRequest::call_tool("flooded", &raw("{}")).with_progress());
     let polled = tokio::time::timeout(Duration::from_millis(1), exchange.next()).await;
@@ -42,7 +43,7 @@ fn a_caller_that_does_not_read_costs_the_others_one_short_pause() {
         let ((), other) = tokio::join!(flood(&mut peer, 50_000), other);
         other.unwrap();
         assert!(began.elapsed() <= Duration::from_millis(110), "{:?}", began.elapsed());
-        // What was kept is bounded and in order, and the answer is not lost.
+        // The kept progress is bounded and in order, and the answer is not lost.
         let mut steps = Vec::new();
         loop {
             match flooded.next().await.unwrap() {
@@ -58,7 +59,7 @@ fn a_caller_that_does_not_read_costs_the_others_one_short_pause() {
     });
 }
 
-/// A connection that is being flooded is nobody else's affair: the clock does not even move.
+/// A flood on one connection does not affect another: the clock does not even move.
 #[test]
 fn a_flood_on_one_connection_is_not_felt_on_another() {
     bounded(async {
@@ -86,7 +87,7 @@ fn a_flood_on_one_connection_is_not_felt_on_another() {
     });
 }
 
-/// Slow is not stalled, but must not become everybody's pace either.
+/// A slow reader must not slow down the other callers.
 #[test]
 fn a_caller_that_reads_slowly_costs_the_others_little() {
     bounded(async {
@@ -139,7 +140,7 @@ fn a_caller_that_reads_loses_nothing() {
     });
 }
 
-/// Notifications of every kind, and nobody at the inbox.
+/// Notifications of every kind, with an inbox that is not read.
 #[test]
 fn an_inbox_nobody_reads_holds_up_nobody() {
     bounded(async {
@@ -162,7 +163,7 @@ fn an_inbox_nobody_reads_holds_up_nobody() {
         let ((), result) = tokio::join!(playing, calling);
         result.unwrap();
         assert!(began.elapsed() <= Duration::from_millis(110), "{:?}", began.elapsed());
-        // What is kept says what matters, in a bounded space.
+        // The kept events are bounded and complete in kind.
         let mut kept = 0;
         let mut lists = 0;
         while let Ok(heard) = tokio::time::timeout(Duration::from_secs(1), inbox.next()).await {
@@ -174,7 +175,7 @@ fn an_inbox_nobody_reads_holds_up_nobody() {
     });
 }
 
-/// A question that no longer fits is refused; the connection goes on.
+/// A question that finds no room is refused; the connection continues.
 #[test]
 fn a_change_already_waiting_need_not_wait_twice() {
     bounded(async {

@@ -1,4 +1,4 @@
-//! Headers that mirror a tool's arguments, and what happens when server and client disagree.
+//! Tests of headers that mirror a tool's arguments, and of disagreement between server and client.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -35,7 +35,7 @@ async fn a_tool_not_yet_seen_is_listed_before_it_is_called() {
     assert_eq!(methods(&server), ["server/discover", "tools/list", "tools/call", "tools/call"]);
 }
 
-/// The tool has changed since it was listed: it is listed again and called again, once.
+/// The tool has changed since it was listed: it is listed and called again, once.
 #[tokio::test]
 async fn headers_that_disagree_are_learnt_again_once() {
     for (understands, expected) in [(true, 2), (false, 2)] {

@@ -1,4 +1,4 @@
-//! Ids of ours that a server writes in another way, and lists with items that cannot be read.
+//! Tests of ids that a server spells in another way, and of lists with unreadable items.
 
 use switchboard_wire::client::{CallRequest, ExchangeEvent, ListKind, VersionNegotiation};
 
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::http::soon;
 
-/// Ways to write an id back that mean the same number.
+/// Spellings of an id with an equal value.
 const SPELLINGS: [fn(&str) -> String; 3] =
     [|id| format!("\"{id}\""), |id| format!("{id}.0"), |id| format!("{id}.000")];
 
@@ -25,7 +25,7 @@ async fn check_spelling(spelling: fn(&str) -> String) {
     let playing = async {
         let call = peer.expect("tools/call").await;
         let id = call.id();
-        // None of these is the call's.
+        // None of these is the id of the call.
         let others = [
             format!("\"0{id}\""),
             format!("\" {id}\""),
@@ -70,7 +70,7 @@ async fn so_it_is_over_http() {
     }
 }
 
-/// One tool that is nested too deeply costs none of the others, on whichever page it stands.
+/// One tool that is nested too deeply costs no other, on any page.
 #[test]
 fn an_item_that_is_too_deep_is_left_out_alone() {
     bounded(async {

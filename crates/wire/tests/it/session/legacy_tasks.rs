@@ -1,4 +1,4 @@
-//! Tasks of 2025-11-25: asked for where a tool demands it, polled, and their results fetched.
+//! Tests of 2025-11-25 tasks: requested if a tool demands it, polled, and their results fetched.
 
 use switchboard_wire::client::{CallRequest, Client, Exchange, ExchangeEvent, ServerInbox};
 
@@ -57,7 +57,7 @@ fn question(id: u64) -> String {
     )
 }
 
-/// Asked while the task works and while its result is waited for; progress goes on through both.
+/// Questions during the task and during `tasks/result`; progress continues through both.
 #[test]
 fn questions_and_progress_of_a_task_are_its_calls() {
     bounded(async {
@@ -68,7 +68,7 @@ fn questions_and_progress_of_a_task_are_its_calls() {
                     r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{token},"progress":{step}}}}}"#
                 )
             };
-            // Another call under way does not confuse them. Ids 1 to 4 were greetings, list and call.
+            // Another running call does not confuse them. Ids 1 to 4 were greetings, list and call.
             peer.say(progress("4", 1)).await;
             peer.say(question(70)).await;
             let answer = peer.text().await.unwrap();
@@ -134,7 +134,7 @@ fn a_task_that_ends_badly() {
     });
 }
 
-/// A server need not make a task of what it was asked to.
+/// A server may answer a call at once instead of making a task.
 #[test]
 fn an_answer_at_once_is_the_answer() {
     bounded(async {

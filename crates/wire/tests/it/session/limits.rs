@@ -1,4 +1,4 @@
-//! Messages over the limit: an error for the call they answer, nothing for the others.
+//! Tests of messages over the limit: the answered call fails, the others continue.
 
 use switchboard_testkit::http::Reply;
 use switchboard_wire::{
@@ -42,7 +42,7 @@ fn is_lost(result: &Result<switchboard_wire::json::Raw, Error>, garbled: bool) -
     }
 }
 
-/// Several calls at once, of which two get answers that cannot be read.
+/// Runs several calls at once, of which two get unreadable answers.
 async fn others_go_on(client: &Client) {
     for _ in 0..3 {
         let call = |name| client.call(CallRequest::call_tool(name, &raw("{}"))).result();
@@ -62,7 +62,7 @@ async fn connect(url: &str, sse: bool) -> (Client, ServerInbox) {
     soon(Client::connect(target, options(VersionNegotiation::Probe))).await.unwrap()
 }
 
-/// A feed that whoever answers later can write to.
+/// A feed for answers that are written later.
 #[derive(Default)]
 struct Feed(std::sync::Mutex<Option<mpsc::UnboundedSender<Vec<u8>>>>);
 
@@ -103,7 +103,7 @@ async fn over_sse() {
     others_go_on(&client).await;
 }
 
-/// A server that answers 202 and everything on the stream of its own.
+/// A server that answers 202 and sends everything on its GET stream.
 #[tokio::test]
 async fn on_the_servers_own_stream() {
     let feed = Feed::default();

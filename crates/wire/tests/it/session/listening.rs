@@ -1,4 +1,4 @@
-//! Modern change notifications: opened, refused, broken and opened again.
+//! Tests of modern change notifications: the stream is opened, refused, broken and reopened.
 
 use std::time::Duration;
 
@@ -36,7 +36,8 @@ fn a_server_that_refuses_is_not_asked_again() {
     });
 }
 
-/// Ended by the server: opened again, soon if it had begun, later and later if it never does.
+/// A stream that the server ends is reopened: soon if it had begun, with growing pauses if it never
+/// does.
 #[test]
 fn a_stream_that_ends_is_opened_again() {
     bounded(async {
@@ -84,7 +85,7 @@ async fn over_http_a_broken_stream_is_opened_again() {
     assert!(asked.iter().filter(|method| *method == "subscriptions/listen").count() >= 5);
 }
 
-/// The old stream is left only when the new one is there.
+/// The old stream is closed after the new one has opened.
 #[test]
 fn a_new_subscription_takes_the_place_of_the_old() {
     bounded(async {

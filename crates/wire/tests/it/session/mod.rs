@@ -1,4 +1,4 @@
-//! Client sessions against peers whose every word is scripted, on a clock that does not wait.
+//! Tests of client sessions against scripted peers, on a paused clock.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
@@ -32,7 +32,7 @@ use switchboard_wire::{
 
 pub(crate) use crate::suite::{http_target, member, options, raw};
 
-/// Runs a test on a clock that does not wait. Where all wait for one another, an hour passes at once.
+/// Runs a test on a paused clock. When all tasks wait, an hour passes at once.
 pub(crate) fn bounded(test: impl Future<Output = ()>) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -44,7 +44,7 @@ pub(crate) fn bounded(test: impl Future<Output = ()>) {
     ended.expect("all wait for one another");
 }
 
-/// Connects to a peer that `play` plays; the peer is given back as it was left.
+/// Connects to a peer that `play` plays. Returns the peer as it was left.
 pub(crate) async fn connect_with<F, R>(
     options: ClientOptions,
     play: F,
@@ -79,7 +79,7 @@ pub(crate) async fn modern(capabilities: &str) -> (Client, ServerInbox, Peer) {
     (client, inbox, peer)
 }
 
-/// A client of whatever answers at `url`.
+/// A client of the server at `url`.
 pub(crate) async fn over_http(
     url: &str,
     options: ClientOptions,

@@ -1,4 +1,4 @@
-//! Tasks of the modern extension: polled as often as the server says, asked, ended, given up.
+//! Tests of modern tasks: poll intervals, questions, outcomes, cancellation.
 
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ fn a_task_asks_and_completes() {
             let update = peer.expect("tasks/update").await;
             assert_eq!(member(&update.params().unwrap(), "inputResponses"), r#"{"q":1.0}"#);
             peer.answer(&update, "{}").await;
-            // Not asked twice, however long the server takes to notice.
+            // Not asked twice, even if the server notices the answer late.
             polled(&mut peer, asking).await;
             polled(
                 &mut peer,
@@ -132,7 +132,7 @@ fn a_caller_may_follow_the_task_itself() {
     });
 }
 
-/// A task's question that is put away stays with its call.
+/// A suspended question of a task stays with its call.
 #[test]
 fn a_tasks_question_can_wait() {
     bounded(async {

@@ -1,4 +1,4 @@
-//! A raw peer on the other end of a pair: it reads texts and says texts.
+//! A raw peer on one end of a linked pair: it reads and sends texts.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
@@ -28,7 +28,7 @@ impl Peer {
         (peer, ServerTarget::InProcess(near))
     }
 
-    /// The next text; `None` when the client has closed.
+    /// Returns the next text; `None` when the client has closed.
     pub(crate) async fn text(&mut self) -> Option<String> {
         match self.reader.next().await.unwrap() {
             Some(LinkFrame::Text(text)) => Some(text.to_string()),
@@ -37,7 +37,7 @@ impl Peer {
         }
     }
 
-    /// The next request, whatever notifications come before it.
+    /// Returns the next request, skipping notifications.
     pub(crate) async fn request(&mut self) -> Request {
         loop {
             let text = self.text().await.unwrap();
@@ -47,14 +47,14 @@ impl Peer {
         }
     }
 
-    /// The next request, which must be of this method.
+    /// Returns the next request, which must have this method.
     pub(crate) async fn expect(&mut self, method: &str) -> Request {
         let request = self.request().await;
         assert_eq!(request.method(), method);
         request
     }
 
-    /// The next notification, which must be of this method; its parameters.
+    /// Returns the parameters of the next notification, which must have this method.
     pub(crate) async fn hear(&mut self, method: &str) -> Raw {
         let text = self.text().await.unwrap();
         match parse(text.clone().into()) {
@@ -65,7 +65,7 @@ impl Peer {
         }
     }
 
-    /// Says a text as it is.
+    /// Sends a text unchanged.
     pub(crate) async fn say(&self, text: impl Into<String>) {
         self.writer.send(text.into().into()).await.unwrap();
     }
@@ -82,7 +82,8 @@ impl Peer {
         self.say(format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#)).await;
     }
 
-    /// Shakes hands as a 2025-11-25 server with these capabilities, the probe refused.
+    /// Performs the handshake of a 2025-11-25 server with these capabilities, after refusing the
+    /// probe.
     pub(crate) async fn shake_hands(&mut self, capabilities: &str) {
         let mut request = self.request().await;
         if request.method() == "server/discover" {
@@ -105,7 +106,7 @@ impl Peer {
         .await;
     }
 
-    /// Connects to whatever plays this peer's part.
+    /// Connects to this peer while the test plays it.
     pub(crate) async fn connect(
         mut self,
         options: ClientOptions,
@@ -115,7 +116,7 @@ impl Peer {
     }
 }
 
-/// A peer that answers each method with a result, or not known.
+/// A peer that answers each method with a result, or as unknown.
 pub(crate) fn answering(answer: impl Fn(&str) -> Option<String> + Send + 'static) -> Peer {
     let (near, (writer, reader)) = link_pair();
     let mut playing = Peer { writer, reader, near: None };

@@ -1,4 +1,4 @@
-//! A legacy server's questions: taken back, left unanswered, too many.
+//! Tests of a legacy server's questions: withdrawn, unanswered, too many.
 
 use switchboard_wire::client::{CallRequest, ExchangeEvent, InboxEvent};
 
@@ -28,7 +28,8 @@ fn a_question_is_taken_back() {
         let mut exchange = client.call(CallRequest::call_tool("x", &raw("{}")));
         let playing = async {
             let call = peer.expect("tools/call").await;
-            // The second waits behind the first, and is taken back before anybody was asked.
+            // The second question waits behind the first, and is withdrawn before the caller is
+            // asked.
             for id in ["\"q\\u0031\"", "8", "9"] {
                 peer.say(question(id)).await;
             }
@@ -50,7 +51,7 @@ fn a_question_is_taken_back() {
     });
 }
 
-/// A call that waits for an answer keeps no other call from being asked.
+/// A call with an open question does not keep other calls from being asked.
 #[test]
 fn a_question_is_for_the_only_call_that_waits_for_no_answer() {
     bounded(async {
@@ -94,7 +95,7 @@ fn a_question_of_the_inbox_is_taken_back() {
     });
 }
 
-/// A call that is given up takes its questions with it, a thousand times over.
+/// A dropped call answers its questions with *cancel*, a thousand times over.
 #[test]
 fn questions_of_a_call_that_is_given_up_are_answered_cancel() {
     bounded(async {
@@ -116,7 +117,7 @@ fn questions_of_a_call_that_is_given_up_are_answered_cancel() {
     });
 }
 
-/// The server answers before it was answered: its question is moot, and forgotten.
+/// The server answers the call before its question is answered: the question is dropped.
 #[test]
 fn an_answer_overtakes_its_question() {
     bounded(async {
@@ -141,7 +142,7 @@ fn an_answer_overtakes_its_question() {
 fn questions_nobody_takes_are_answered_cancel() {
     bounded(async {
         let (_client, inbox, mut peer) = legacy("{}").await;
-        // More than an inbox holds: the rest is refused at once.
+        // More questions than an inbox holds: the rest is refused at once.
         for id in 0..300 {
             peer.say(question(&id.to_string())).await;
         }

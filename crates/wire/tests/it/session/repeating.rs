@@ -1,4 +1,4 @@
-//! Modern calls that are made again: with answers, with a state alone, or not at all.
+//! Tests of repeated modern calls: with answers, with a state alone, or not at all.
 
 use switchboard_wire::{
     Error,
@@ -85,7 +85,7 @@ fn what_may_not_ask_does_not() {
     });
 }
 
-/// A call put away is made again by whoever holds its state, even another connection.
+/// A suspended call can be repeated with its state, even on another connection.
 #[test]
 fn a_state_outlives_its_connection() {
     bounded(async {

@@ -1,4 +1,4 @@
-//! Streams that break: what can be taken up again is, the rest is lost and said to be.
+//! Tests of broken streams: resumable ones are resumed, others fail their calls.
 
 use std::time::{Duration, Instant};
 
@@ -63,7 +63,7 @@ async fn a_post_stream_cut_without_an_id_is_lost() {
             Error::Http(_) if !clean => {}
             other => panic!("{other:?}"),
         }
-        // Sent once, and not asked for again.
+        // Sent once, and not repeated.
         let calls = web::methods(&server).iter().filter(|method| *method == "tools/call").count();
         assert_eq!(calls, 1);
         client.list(switchboard_wire::client::ListKind::Tools).await.unwrap_err();
@@ -97,7 +97,7 @@ async fn the_servers_own_stream_is_reopened_after_its_last_event() {
             let requests = server.requests();
             requests.iter().filter(|request| request.header("last-event-id") == Some(id)).count()
         };
-        // A server in trouble is asked again, later and later.
+        // A failing server is tried again, with growing pauses.
         while after("e2") < 3 {
             tokio::task::yield_now().await;
         }
@@ -105,7 +105,7 @@ async fn the_servers_own_stream_is_reopened_after_its_last_event() {
     .await;
 }
 
-/// Closing says goodbye; a server that does not take it is not waited for.
+/// Closing deletes the session; a server that ignores the request is not waited for.
 #[tokio::test]
 async fn a_server_that_ignores_the_end_of_a_session_holds_nobody() {
     let server = web(|asked| match &*asked.method {
@@ -122,7 +122,7 @@ async fn a_server_that_ignores_the_end_of_a_session_holds_nobody() {
     assert_eq!(session, Some("one"));
 }
 
-/// 404 for a stream that was never there is not the end of a session.
+/// A 404 for a stream that never existed is not the end of a session.
 #[tokio::test]
 async fn a_server_without_a_stream_of_its_own_keeps_its_session() {
     let server = web(|asked| match &*asked.method {

@@ -1,4 +1,4 @@
-//! Scripted MCP servers over HTTP.
+//! Scripted MCP servers over HTTP, for the session tests.
 
 use switchboard_testkit::http::{Reply, Request, Scripted};
 use switchboard_wire::{
@@ -10,7 +10,7 @@ use switchboard_wire::{
 #[derive(Clone)]
 pub(crate) struct Asked {
     pub(crate) http: Request,
-    /// Of the message, or `GET`, `DELETE`, `response`.
+    /// The method of the message, or `GET`, `DELETE`, `response`.
     pub(crate) method: String,
     pub(crate) id: String,
     pub(crate) params: Raw,
@@ -50,19 +50,19 @@ impl Asked {
         Reply::json(status, text)
     }
 
-    /// The tool that is called.
+    /// The called tool.
     pub(crate) fn tool(&self) -> String {
         let name = self.params.get("name").ok().flatten();
         name.and_then(|name| name.to_text()).unwrap_or_default()
     }
 }
 
-/// A server that answers as `answer` says.
+/// A server with the answers of `answer`.
 pub(crate) async fn web(answer: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Scripted {
     Scripted::start(move |request| std::future::ready(answer(&Asked::new(request)))).await
 }
 
-/// What a 2025-11-25 server without a GET stream answers to everything but calls.
+/// The answers of a 2025-11-25 server without a GET stream, except to calls.
 pub(crate) fn legacy(asked: &Asked, capabilities: &str) -> Reply {
     match &*asked.method {
         "server/discover" => asked.error(404, -32601),
@@ -78,7 +78,7 @@ pub(crate) fn legacy(asked: &Asked, capabilities: &str) -> Reply {
     }
 }
 
-/// What a modern server without changes to tell of answers to everything but calls.
+/// The answers of a modern server without change notifications, except to calls.
 pub(crate) fn modern(asked: &Asked, tools: &str) -> Reply {
     match &*asked.method {
         "server/discover" => {
@@ -89,7 +89,7 @@ pub(crate) fn modern(asked: &Asked, tools: &str) -> Reply {
     }
 }
 
-/// The methods a server was asked, in order.
+/// The methods of all requests to a server, in order.
 pub(crate) fn methods(server: &Scripted) -> Vec<String> {
     let requests = server.requests().into_iter();
     requests.map(|request| Asked::new(request).method).collect()

@@ -1,4 +1,4 @@
-//! Calls: what goes in and comes out untouched, what comes on the way, how they fail and end.
+//! Tests of calls: unchanged arguments and results, events on the way, failures and ends.
 
 use futures_util::{FutureExt, future::join_all};
 use switchboard_wire::{
@@ -22,7 +22,7 @@ over_all_five!(
     a_resource_is_read,
 );
 
-/// Where messages of one moment arrive in order. Two requests of HTTP may pass one another.
+/// Transports that keep the order of messages. Two HTTP requests may overtake each other.
 mod in_order {
     use super::{super::over, a_call_given_up_at_once_does_not_go_on};
 
@@ -67,13 +67,13 @@ async fn dropping_a_call_cancels_it_at_the_server(bench: Bench) {
     }
     drop(exchange);
     bench.tool("await_dropped", "{}").await;
-    // The closed stream says it in modern HTTP, and nothing else does.
+    // In modern HTTP the closed stream is the only cancellation.
     if bench.transport != Transport::Http || bench.era() == Era::Legacy {
         bench.await_seen("notifications/cancelled").await;
     }
 }
 
-/// The request is read at once with what takes it back, in this order.
+/// The request and its cancellation are read together, in this order.
 async fn a_call_given_up_at_once_does_not_go_on(bench: Bench) {
     for _ in 0..50 {
         let mut exchange = bench.client.call(CallRequest::call_tool("hang", &raw("{}")));
@@ -137,7 +137,7 @@ async fn two_hundred_calls_at_once(bench: Bench) {
     join_all(calls).await;
 }
 
-/// Modern servers may not ask; the others are answered at once, whatever their ids look like.
+/// Modern servers may not send `ping`; legacy ones get an answer at once, for any id.
 async fn a_ping_is_answered(bench: Bench) {
     if bench.era() == Era::Modern {
         return;
@@ -170,7 +170,7 @@ async fn a_batch_is_taken_apart(mut bench: Bench) {
     );
 }
 
-/// The face refuses a call whose headers disagree with its body.
+/// The face refuses a call if its headers disagree with its body.
 async fn a_header_is_sent_for_a_tool_not_yet_seen(bench: Bench) {
     let result = bench.tool("routed", r#"{"region":"here"}"#).await;
     assert_eq!(member(&result, "echo"), r#"{"region":"here"}"#);

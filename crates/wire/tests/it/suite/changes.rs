@@ -1,4 +1,4 @@
-//! Subscriptions and lists that change.
+//! Tests of subscriptions and changing lists.
 
 use switchboard_wire::{
     Era,
@@ -13,11 +13,12 @@ over_all_five!(
     what_is_no_longer_wanted_is_not_heard_of,
 );
 
-/// Until the server has been asked to tell.
+/// Waits until the server has received the subscription.
 async fn listening(bench: &Bench, what: &str) {
     match bench.era() {
         Era::Modern => bench.await_seen(what).await,
-        // Whoever has a session is told. Over HTTP it needs the GET stream, where nothing is lost.
+        // A legacy session is always notified. Over HTTP that needs the GET stream, which loses
+        // nothing.
         Era::Legacy => {}
     }
 }

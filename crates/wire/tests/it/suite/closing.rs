@@ -1,4 +1,4 @@
-//! A connection that is closed leaves nothing: no task, no socket, no process, no session.
+//! Tests that a closed connection leaves no task, socket, process or session.
 
 use std::time::Duration;
 
@@ -31,12 +31,12 @@ async fn calls_under_way_fail_and_later_ones_too(bench: Bench) {
     assert!(matches!(listed, Err(Error::Closed)), "{listed:?}");
 }
 
-/// Tasks that run in this test's own runtime.
+/// The number of tasks in this test's runtime.
 fn tasks() -> usize {
     tokio::runtime::Handle::current().metrics().num_alive_tasks()
 }
 
-/// Waits until it is so. What ends has nobody to tell.
+/// Waits until `so` is true; the end of a task is not announced.
 async fn settled(so: impl Fn() -> bool) {
     let waiting = async {
         while !so() {
@@ -63,7 +63,7 @@ async fn close_leaves_nothing(transport: Transport) {
     }
 }
 
-/// The same of a client that is dropped without a word.
+/// A client that is dropped without closing leaves nothing, either.
 async fn dropping_leaves_nothing(transport: Transport) {
     for greeting in transport.greetings() {
         let before = tasks();
@@ -98,7 +98,7 @@ leaves_nothing!(
     http Http,
 );
 
-/// A greeting that fails leaves as little.
+/// A failed handshake leaves nothing, either.
 #[tokio::test]
 async fn a_connection_that_fails_leaves_nothing() {
     let before = tasks();
@@ -108,7 +108,7 @@ async fn a_connection_that_fails_leaves_nothing() {
     settled(|| tasks() <= before).await;
 }
 
-/// One that is given up half-way leaves as little: by its deadline, by its caller, or by being dropped.
+/// An abandoned attempt leaves nothing, either: after its deadline, its caller, or a drop.
 #[tokio::test]
 async fn a_connection_given_up_leaves_nothing() {
     let before = tasks();
@@ -137,7 +137,7 @@ async fn a_connection_given_up_leaves_nothing() {
     settled(|| tasks() <= before).await;
 }
 
-/// A process that never answers is gone when the attempt to connect has ended.
+/// A process that never answers has exited when the attempt to connect has ended.
 #[tokio::test]
 async fn a_process_given_up_is_gone() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Greetings: what was negotiated, and what each side then knows of the other.
+//! Tests of handshakes: the negotiated version, and the facts that each side then knows.
 
 use switchboard_wire::{
     Error, Version,
@@ -12,7 +12,7 @@ over_all_five!(the_version_asked_for_is_spoken, the_server_is_known, what_was_le
 async fn the_version_asked_for_is_spoken(bench: Bench) {
     let expected = match (bench.greeting, bench.transport) {
         (VersionNegotiation::Only(version), _) => version,
-        // Nothing modern is carried by a transport that is older than the question.
+        // HTTP+SSE is older than the modern era and never carries it.
         (VersionNegotiation::Probe, Transport::Sse) => Version::LATEST_LEGACY,
         (VersionNegotiation::Probe, _) => Version::LATEST,
     };
@@ -30,7 +30,7 @@ async fn the_server_is_known(bench: Bench) {
     assert_eq!(info.get("odd").unwrap().unwrap().as_str(), "1.0");
 }
 
-/// A second connection greets with what the first one found, and says the same of the server.
+/// A second connection greets with the era of the first, and learns equal facts.
 async fn what_was_learnt_is_remembered(bench: Bench) {
     let eras = std::sync::Arc::new(EraCache::default());
     let mut options = options(bench.greeting);
@@ -42,7 +42,7 @@ async fn what_was_learnt_is_remembered(bench: Bench) {
     assert_eq!(entries[0].1.version, version);
 }
 
-/// A modern client and a transport that only legacy servers have.
+/// A modern client with a transport of legacy servers only.
 #[tokio::test]
 async fn a_version_that_the_server_lacks_is_refused() {
     let legacy_only = super::super::session::answering(|method| {

@@ -1,4 +1,4 @@
-//! Deadlines, and how progress moves them.
+//! Tests of deadlines, and of progress that extends them.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ async fn a_call_that_hangs_ends_at_its_deadline(bench: Bench) {
     let call = CallRequest::call_tool("hang", &raw("{}")).with_timeout(after);
     let error = bench.client.call(call).result().await.unwrap_err();
     assert!(matches!(error, Error::Timeout { after: waited, .. } if waited == after), "{error:?}");
-    // The server was told, or never heard of it, and goes on.
+    // The server got the cancellation, or never got the call, and still serves.
     bench.tool("echo", "{}").await;
 }
 

@@ -1,5 +1,4 @@
-//! Legacy sessions over HTTP against the face: they end, begin again, and their streams are taken
-//! up where they were cut.
+//! Tests of legacy sessions over HTTP against the face: expiry, renewal, and resumed streams.
 
 use futures_util::future::join_all;
 use switchboard_wire::{
@@ -39,7 +38,7 @@ async fn fifty_calls_that_meet_the_end_of_a_session_begin_one_new_one() {
         soon(join_all(calls)).await;
         assert_eq!(face(&bench).sessions(), (1, round));
     }
-    // What the old session was asked, the new one was asked too, and it is heard.
+    // The new session has the subscriptions and the log level of the old one.
     let requests = face(&bench).requests();
     let asked =
         |what: &str| requests.iter().filter(|request| request.text().contains(what)).count();
@@ -58,7 +57,7 @@ async fn a_session_that_ends_while_nobody_calls_is_begun_again() {
     soon(bench.inbox.next()).await.unwrap();
     face(&bench).expire();
     face(&bench).cut();
-    // The stream notices first: its session is gone, and with it what was subscribed to.
+    // The GET stream notices first: the session has expired, and its subscriptions with it.
     soon(async {
         while face(&bench).sessions() != (1, 2) {
             tokio::task::yield_now().await;

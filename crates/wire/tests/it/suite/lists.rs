@@ -1,4 +1,4 @@
-//! Lists: page by page, item by item untouched, and an end to those that have none.
+//! Tests of lists: pages, unchanged items, and an end to endless lists.
 
 use switchboard_wire::{
     client::{CallRequest, ListKind, ListTruncation},

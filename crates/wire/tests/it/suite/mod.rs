@@ -1,7 +1,7 @@
-//! One suite over all five transports, in every protocol version that each of them carries.
+//! One suite over all five transports, in every protocol version that each transport carries.
 //!
-//! A feature is a function of a [`ServerResolver`]: a client that is connected to the testkit's fixture.
-//! [`over_all_five!`] makes one test of it for each transport; each test runs all versions at once.
+//! A feature is a function of a [`Bench`]: a client that is connected to the testkit's fixture. `over_all_five!`
+//! makes one test of it for each transport; each test runs all versions at once.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
@@ -36,7 +36,7 @@ use switchboard_wire::{
     ws::WsOptions,
 };
 
-/// No feature takes longer in all its versions together, unless it hangs.
+/// Longer than any feature takes in all versions together, unless it hangs.
 const BOUND: Duration = Duration::from_mins(1);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +48,7 @@ pub(crate) enum Transport {
     Http,
 }
 
-/// One client and the server it talks to.
+/// A client and its server.
 pub(crate) struct Bench {
     pub(crate) client: Client,
     pub(crate) inbox: ServerInbox,
@@ -95,7 +95,7 @@ pub(crate) use {over, over_all_five};
 // === impl Transport ===
 
 impl Transport {
-    /// The ways of greeting that make sense over this transport.
+    /// The greetings that this transport supports.
     pub(crate) fn greetings(self) -> Vec<VersionNegotiation> {
         let sensible = |version: &Version| match self {
             Self::InProcess | Self::Stdio | Self::WebSocket => true,
@@ -107,7 +107,7 @@ impl Transport {
     }
 }
 
-/// Runs `feature` in every version at once, each in a task of its own; names those that fail.
+/// Runs `feature` in every version at once, each in its own task. Names the versions that fail.
 pub(crate) async fn each<F, R>(transport: Transport, feature: F)
 where
     F: Fn(Bench) -> R,
@@ -145,7 +145,7 @@ pub(crate) async fn connect(transport: Transport, options: ClientOptions) -> Res
     Ok(Bench { client, inbox, transport, greeting, served })
 }
 
-/// A fresh fixture over `transport`, and how to reach it.
+/// A new fixture over `transport`, and the target that reaches it.
 pub(crate) async fn serve(transport: Transport) -> (ServerTarget, Served) {
     let fixture = Arc::new(Fixture::default());
     match transport {
@@ -209,7 +209,7 @@ impl Bench {
         self.client.server_facts().era()
     }
 
-    /// Calls a tool and gives its result.
+    /// Calls a tool and returns its result.
     pub(crate) async fn tool(&self, name: &str, arguments: &str) -> Raw {
         let call = CallRequest::call_tool(name, &raw(arguments));
         self.client.call(call).result().await.unwrap()
@@ -221,7 +221,7 @@ impl Bench {
         self.tool("await_seen", &format!(r#"{{"needle":{needle}}}"#)).await;
     }
 
-    /// Has the server say `text`, as it is.
+    /// Makes the server send `text` unchanged.
     pub(crate) async fn inject(&self, text: &str) {
         let text = Raw::string(text);
         self.tool("inject", &format!(r#"{{"text":{text}}}"#)).await;

@@ -1,4 +1,4 @@
-//! What a server asks before it answers: the same in both eras, in the call or in the inbox.
+//! Tests of a server's questions, equal in both eras, in the call or in the inbox.
 
 use switchboard_wire::{
     Era, Error,
@@ -48,7 +48,7 @@ async fn a_question_is_answered(bench: Bench) {
     assert_eq!(member(&result, "state"), r#""s 1""#);
 }
 
-/// Legacy servers ask one by one, and the session answers for the roots; modern ones ask at once.
+/// Legacy servers ask one by one, and the session answers `roots/list`; modern ones ask at once.
 async fn several_questions_of_every_kind(bench: Bench) {
     let mut exchange = bench.client.call(CallRequest::call_tool("ask_all", &raw("{}")));
     let mut methods = Vec::new();
@@ -123,7 +123,8 @@ async fn inbox_bench(bench: Bench) -> Option<Bench> {
     let mut options = options(bench.greeting);
     options.attribution = CallAttribution::Inbox;
     let bench = connect(bench.transport, options).await.unwrap();
-    // On a call's own stream, and in the modern era, the wire itself says whose a question is.
+    // On a call's own stream, and in the modern era, the wire tells which call a question belongs
+    // to.
     let tied = bench.era() == Era::Modern || bench.transport == super::Transport::Http;
     (!tied).then_some(bench)
 }

@@ -1,8 +1,10 @@
-//! The allow list: what a program needs to compute, wait, read files that Landlock permits, and use the network.
+//! The allow list of system calls: those a program needs to compute, wait, read files that Landlock permits,
+//! and use the network.
 //!
-//! Not on it, whatever else a kernel offers: starting programs and processes, other processes in any way, `AF_UNIX`
-//! beyond a pair of connected ends, modes, owners, times and attributes of files, changes to folders, terminals,
-//! namespaces, mounts, keys, clocks, `io_uring` (which makes calls past every filter), shared memory with others.
+//! Used by `sandbox::calls`. Not on it, whatever a kernel offers: starting programs and processes, other
+//! processes in any way, `AF_UNIX` beyond a pair of connected ends, modes, owners, times and attributes of
+//! files, changes to folders, terminals, namespaces, mounts, keys, clocks, `io_uring` (which makes calls past
+//! every filter), memory shared with other processes.
 
 use libc::{
     SYS_accept, SYS_accept4, SYS_bind, SYS_brk, SYS_capget, SYS_chdir, SYS_clock_getres,
@@ -37,14 +39,15 @@ use libc::{
     SYS_vmsplice, SYS_wait4, SYS_waitid, SYS_write, SYS_writev,
 };
 
-/// Some calls, and when they are allowed.
+/// Some system calls, and the condition under which they are allowed.
 pub(super) struct AllowedCalls {
     pub(super) calls: &'static [i64],
-    /// One of these must hold, each of which is arguments that must all be as said. None: always.
+    /// The alternatives, one of which must hold; in each, all argument rules must hold. Empty: always
+    /// allowed.
     pub(super) when: Vec<Vec<ArgumentRule>>,
 }
 
-/// What the bits of `mask` in an argument must be.
+/// The value that the bits of `mask` in an argument must have.
 pub(super) struct ArgumentRule {
     pub(super) index: u8,
     pub(super) mask: u64,
@@ -172,7 +175,7 @@ const QUERIES: &[i64] = &[
     SYS_uname,
 ];
 
-/// About the process itself: there is no way to name another. A further filter can only refuse more.
+/// Calls about the process itself, which cannot name another. A further filter can only refuse more.
 const OWN_SETTINGS: &[i64] = &[SYS_prctl, SYS_seccomp, SYS_setrlimit];
 
 const TIME_AND_EVENTS: &[i64] = &[
@@ -227,7 +230,7 @@ const SOCKETS: &[i64] = &[
     SYS_shutdown,
 ];
 
-/// Calls that only the oldest architecture has; the others have their successors, which are above.
+/// Calls that only x86-64 has; their successors on other architectures are above.
 #[cfg(target_arch = "x86_64")]
 const LEGACY: &[i64] = &[
     libc::SYS_access,
@@ -267,7 +270,7 @@ const SCHEDULING: &[i64] = &[
 /// As the first argument of `setpriority`: the second is a process, and 0 the caller.
 const PRIO_PROCESS: i32 = 0;
 
-/// A thread, in no namespace of its own. Without `CLONE_THREAD` it would be a process.
+/// The flags of a thread without a namespace of its own. Without `CLONE_THREAD` it would be a process.
 const CLONE_MASK: i32 = libc::CLONE_THREAD
     | libc::CLONE_NEWCGROUP
     | libc::CLONE_NEWIPC
@@ -277,10 +280,10 @@ const CLONE_MASK: i32 = libc::CLONE_THREAD
     | libc::CLONE_NEWUSER
     | libc::CLONE_NEWUTS;
 
-/// The type of a socket, without the flags that may come with it.
+/// The type of a socket, without its flags.
 const SOCKET_TYPE_MASK: i32 = 0xf;
 
-/// Without `F_SETOWN` and `F_SETSIG`, which have the kernel signal another process.
+/// Without `F_SETOWN` and `F_SETSIG`, which make the kernel signal another process.
 const FCNTL_COMMANDS: [i32; 16] = [
     libc::F_DUPFD,
     libc::F_DUPFD_CLOEXEC,
@@ -300,8 +303,9 @@ const FCNTL_COMMANDS: [i32; 16] = [
     libc::F_GET_SEALS,
 ];
 
-/// Questions about descriptors, terminals and network interfaces. What types into a terminal (`TIOCSTI`), changes
-/// attributes of a file (`FS_IOC_SETFLAGS`) or has the kernel signal another process (`FIOSETOWN`) is not among them.
+/// Queries about descriptors, terminals and network interfaces. Not on the list: typing into a terminal
+/// (`TIOCSTI`), changing attributes of a file (`FS_IOC_SETFLAGS`), and making the kernel signal another
+/// process (`FIOSETOWN`).
 const IOCTL_COMMANDS: [u64; 15] = [
     libc::FIOCLEX,
     libc::FIONCLEX,
@@ -340,7 +344,8 @@ pub(super) fn list(own_pid: i32) -> Vec<AllowedCalls> {
     list
 }
 
-/// Landlock before Linux 6.2 lets a file that is opened for reading be truncated on the way.
+/// Opening without `O_TRUNC`: Landlock before Linux 6.2 does not stop a file that is opened for reading from
+/// being truncated.
 fn opening(flags: u8) -> Vec<Vec<ArgumentRule>> {
     vec![
         vec![masked(flags, libc::O_TRUNC, 0)],
@@ -349,7 +354,7 @@ fn opening(flags: u8) -> Vec<Vec<ArgumentRule>> {
     ]
 }
 
-/// The internet, and the kernel's own word on network interfaces.
+/// The internet families, and netlink for queries about network interfaces.
 fn families() -> Vec<Vec<ArgumentRule>> {
     vec![
         vec![equal(0, libc::AF_INET)],
@@ -358,7 +363,8 @@ fn families() -> Vec<Vec<ArgumentRule>> {
     ]
 }
 
-/// Runtimes wake themselves through a pair. A pair of streams stays what it is; one of datagrams could send elsewhere.
+/// Runtimes wake themselves through a socket pair. A stream pair stays connected; a datagram pair could send
+/// elsewhere.
 fn connected_pair() -> Vec<Vec<ArgumentRule>> {
     vec![vec![equal(0, libc::AF_UNIX), masked(1, SOCKET_TYPE_MASK, libc::SOCK_STREAM)]]
 }
@@ -375,7 +381,7 @@ fn whole(index: u8, value: u64) -> ArgumentRule {
     ArgumentRule { index, mask: u64::from(u32::MAX), value }
 }
 
-/// As the kernel does, both count as 32 bits without a sign.
+/// Compares as unsigned 32-bit values, as the kernel does.
 fn masked(index: u8, mask: i32, value: i32) -> ArgumentRule {
     let [mask, value] = [mask, value].map(|bits| u64::from(bits.cast_unsigned()));
     ArgumentRule { index, mask, value }

@@ -1,11 +1,11 @@
-//! Which system calls a plugin in the sandbox can make.
+//! The system call filter of the sandbox (seccomp).
 //!
-//! An allow list ([`allowed`]): a call that is not on it fails with `EPERM`. Some calls are allowed only with arguments
-//! that stay within the process, such as a signal to itself. A call through the 32-bit entry of a 64-bit kernel ends the
-//! process, since its numbers mean other calls.
+//! Used by `worker::sandbox`. It is an allow list ([`allowed`]): a call that is not on it fails with `EPERM`.
+//! Some calls are allowed only with arguments that stay within the process, for example a signal to itself. A
+//! call through the 32-bit entry of a 64-bit kernel ends the process, since its numbers mean other calls.
 //!
-//! A second, small filter answers `ENOSYS` where a program is known to have a fallback: calls whose arguments lie in
-//! memory, where no filter can read them, and calls newer than this list.
+//! A second, small filter answers `ENOSYS` where programs have a fallback: calls with arguments in memory,
+//! where no filter can read them, and calls newer than this list.
 
 mod allowed;
 
@@ -17,8 +17,8 @@ use seccompiler::{
     SeccompRule, sock_filter,
 };
 
-/// Calls with arguments in memory and a fallback in every libc: `clone` and `openat` can be judged. They have the same
-/// number on all architectures, as all calls since then.
+/// Calls with arguments in memory and a fallback in every libc: `clone` and `openat` can be filtered. Their
+/// numbers are equal on all architectures, as those of all later calls.
 const CLONE3: u32 = 435;
 const OPENAT2: u32 = 437;
 
@@ -33,7 +33,7 @@ const SKIP_IF_EQUAL: u16 = 0x15;
 const SKIP_IF_NOT_LESS: u16 = 0x35;
 const RETURN: u16 = 0x06;
 
-/// Why calls were not restricted.
+/// Why system calls were not restricted.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CallsError {
     #[error("{0}")]
@@ -45,7 +45,7 @@ pub(super) enum CallsError {
 /// Restricts the calling thread and all threads that it will start.
 pub(super) fn restrict() -> Result<(), CallsError> {
     seccompiler::apply_filter(&allow_list(std::process::id().cast_signed())?)?;
-    // Where two filters refuse a call, the error comes from the one that was installed last.
+    // If two filters refuse a call, the error comes from the one that was installed last.
     Ok(seccompiler::apply_filter(&fallbacks())?)
 }
 
@@ -61,8 +61,8 @@ fn allow_list(own_pid: i32) -> Result<BpfProgram, CallsError> {
     Ok(filter.try_into()?)
 }
 
-/// All of the arguments' low 32 bits, of which `mask` are compared, must have their values. The kernel reads no more of
-/// these arguments.
+/// All argument rules must hold, on the low 32 bits under `mask`. The kernel reads no more of these
+/// arguments.
 fn rule(all: &[allowed::ArgumentRule]) -> Result<SeccompRule, seccompiler::BackendError> {
     let conditions = all.iter().map(|argument| {
         let compared = SeccompCmpOp::MaskedEq(argument.mask);
@@ -75,7 +75,7 @@ fn fallbacks() -> BpfProgram {
     let step = |code: u16, jt, k| sock_filter { code, jt, jf: 0, k };
     let no_such_call = libc::SECCOMP_RET_ERRNO | libc::ENOSYS.cast_unsigned();
     vec![
-        // The number of the call is the first word of what a filter sees.
+        // The number of the call is the first word of a filter's input.
         step(LOAD, 0, 0),
         step(SKIP_IF_EQUAL, 3, CLONE3),
         step(SKIP_IF_EQUAL, 2, OPENAT2),
