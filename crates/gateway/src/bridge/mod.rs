@@ -20,6 +20,7 @@ mod refusal;
 mod skills;
 mod tasks;
 mod view;
+mod view_session;
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -186,12 +187,9 @@ impl ViewProvider for Bridge {
         // Whoever hears of changes may outlive the view.
         let shown = Arc::downgrade(&view);
         let changes = changes.with_source_filter(move |seen| {
-            shown.upgrade().is_some_and(|view| view.has_seen(seen))
+            shown.upgrade().is_some_and(|view| view.sessions.have_seen(seen))
         });
-        if view.opening.principal == LOCAL_PRINCIPAL {
-            // Its clients hear of changes from here on.
-            let _ = view.principal();
-        } else {
+        if view.opening.principal != LOCAL_PRINCIPAL {
             // Servers of another principal may start only now. What they say of themselves is told to a client once, when
             // it is greeted. Where there is no room for them, each request is told so.
             let _ = view.await_servers().await;

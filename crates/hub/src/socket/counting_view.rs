@@ -7,7 +7,8 @@ use switchboard_wire::{
     envelope::{Notification, RpcError},
     json::Raw,
     server::{
-        ClientFacts, HandlerReply, HandlerRequest, RequestContext, ServerDescription, ServerHandler,
+        ClientFacts, HandlerReply, HandlerRequest, RequestContext, ServerDescription,
+        ServerHandler, SourceFilter,
     },
 };
 use tokio_util::sync::CancellationToken;
@@ -65,6 +66,10 @@ impl<V: ServerHandler> ServerHandler for CountingView<V> {
         client: &'a ClientFacts,
     ) -> BoxFuture<'a, Result<(), RpcError>> {
         self.view.subscribe(uri, on, client)
+    }
+
+    fn source_filter(&self, client: &ClientFacts) -> Option<SourceFilter> {
+        self.view.source_filter(client)
     }
 
     fn on_abandoned(&self, asked: &HandlerRequest) {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use futures_util::future::BoxFuture;
 
-use super::{ClientFacts, PrerenderedResult, RequestContext};
+use super::{ClientFacts, PrerenderedResult, RequestContext, SourceFilter};
 use crate::{
     client::{InputRequest, InputResponse},
     envelope::{Notification, RpcError},
@@ -42,6 +42,13 @@ pub trait ServerHandler: Send + Sync + 'static {
     ) -> BoxFuture<'a, Result<(), RpcError>> {
         let _ = (uri, on, client);
         Box::pin(std::future::ready(Ok(())))
+    }
+
+    /// A client begins to listen: which sources it hears of; `None`: all that its session hears of. The filter is kept
+    /// until the client no longer listens.
+    fn source_filter(&self, client: &ClientFacts) -> Option<SourceFilter> {
+        let _ = client;
+        None
     }
 
     /// A client took a request back while it was being asked something for it: what was put away under `asked`'s state

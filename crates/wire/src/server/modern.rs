@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     ChangeNotification, HandlerReply, HandlerRequest, HandlerSession, RequestContext,
-    ServerHandler,
+    ServerHandler, SourceFilter, SourcedChange,
     context::LogSeverity,
     legacy::{can_be_asked, capability, unknown_method_error},
     render,
@@ -26,6 +26,8 @@ pub(super) struct ListenFilter {
     pub(super) tag: Raw,
     lists: Vec<ListKind>,
     resources: Vec<String>,
+    /// Which sources it hears of; absent: all that the session hears of.
+    hears: Option<SourceFilter>,
 }
 
 pub(super) async fn dispatch<H: ServerHandler>(
@@ -184,9 +186,10 @@ async fn listen<H: ServerHandler>(
     let wanted = wanted.ok_or_else(|| {
         RpcError::new(code::INVALID_PARAMS, "`notifications` must say what to listen for")
     })?;
-    let listening =
-        ListenFilter::new(id.raw().clone(), &wanted, &session.handler.describe().capabilities);
     let (handler, client) = (session.handler.clone(), context.client_facts());
+    let mut listening =
+        ListenFilter::new(id.raw().clone(), &wanted, &handler.describe().capabilities);
+    listening.hears = handler.source_filter(&client);
     let subscribed = ResourceSubscription::subscribe(handler, &listening.resources, client).await?;
     let open = OpenListenRequest { session, id, _subscribed: subscribed };
     let tag = JsonEdit::set(&["_meta", meta::SUBSCRIPTION_ID], listening.tag.as_str());
@@ -212,7 +215,9 @@ struct OpenListenRequest<'a, H: ServerHandler> {
 
 impl<H: ServerHandler> Drop for OpenListenRequest<'_, H> {
     fn drop(&mut self) {
-        self.session.state().listening.remove(&self.id.key());
+        let ended = self.session.state().listening.remove(&self.id.key());
+        // Not under the lock: its filter may hold more than the session knows of.
+        drop(ended);
     }
 }
 
@@ -240,11 +245,14 @@ impl ListenFilter {
             .filter(|_| offers(&["resources", "subscribe"]))
             .and_then(|uris| uris.decode().ok())
             .unwrap_or_default();
-        Self { tag, lists, resources }
+        Self { tag, lists, resources, hears: None }
     }
 
-    pub(super) fn wants(&self, change: &ChangeNotification) -> bool {
-        match change {
+    pub(super) fn wants(&self, announced: &SourcedChange) -> bool {
+        if !self.hears.as_ref().is_none_or(|hears| hears.passes(announced)) {
+            return false;
+        }
+        match &announced.change {
             ChangeNotification::List(ListKind::Templates) => {
                 self.lists.contains(&ListKind::Resources)
             }

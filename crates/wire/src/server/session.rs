@@ -16,7 +16,7 @@ use futures_util::{FutureExt as _, future::Either};
 use tokio::sync::oneshot;
 
 use super::{
-    ChangeNotification, ClientFacts, PrerenderedResult, ServerHandler,
+    ChangeNotification, ClientFacts, PrerenderedResult, ServerHandler, SourcedChange,
     cancel::CancelFlag,
     context::LogSeverity,
     in_flight_request::{InFlightRequest, UnrenderedAnswer},
@@ -219,11 +219,12 @@ impl<H: ServerHandler> HandlerSession<H> {
                 let id = note.params().and_then(|params| params.get("requestId").ok().flatten());
                 if let Some(id) = id.and_then(Id::from_raw) {
                     let mut state = self.state();
-                    state.listening.remove(&id.key());
+                    let listening = state.listening.remove(&id.key());
                     // The id is free again: whoever took its request back may use it for the next.
                     let running = state.running.remove(&id);
                     // Not under the lock: whoever is woken may want it.
                     drop(state);
+                    drop(listening);
                     if let Some(running) = running {
                         running.cancel();
                     }
@@ -268,7 +269,8 @@ impl<H: ServerHandler> HandlerSession<H> {
     // --- changes
 
     /// Tells the client of a change, in each way it asked to be told.
-    pub async fn announce(&self, change: &ChangeNotification) {
+    pub async fn announce(&self, announced: &SourcedChange) {
+        let change = &announced.change;
         let params = change.params();
         let (greeted, subscribed, tags) = {
             let state = self.state();
@@ -279,7 +281,7 @@ impl<H: ServerHandler> HandlerSession<H> {
             let tags: Vec<Raw> = state
                 .listening
                 .values()
-                .filter(|listening| listening.wants(change))
+                .filter(|listening| listening.wants(announced))
                 .map(|listening| listening.tag.clone())
                 .collect();
             (state.greeted.is_some(), subscribed, tags)

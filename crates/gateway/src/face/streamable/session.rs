@@ -23,7 +23,7 @@ use switchboard_wire::{
     placed, queue,
     server::{
         ByteCharge, ChangeNotification, ChangeReceiver, HandlerSession as WireSession,
-        ServerHandler,
+        ServerHandler, SourcedChange,
     },
 };
 use tokio::{task::unconstrained, time::Instant};
@@ -180,17 +180,17 @@ impl<V: ServerHandler> StreamableSession<V> {
     }
 
     /// Tells the client of a change on the session's own stream, if it wants to hear of it.
-    fn announce(&self, change: &ChangeNotification) {
+    fn announce(&self, announced: &SourcedChange) {
         let mut said = VecDeque::new();
         let mut voice = self.voice.lock().unwrap_or_else(PoisonError::into_inner);
         // It takes no time: whoever holds the voice leaves it empty, so there is room.
-        let announced = unconstrained(self.wire.announce(change)).now_or_never();
+        let told = unconstrained(self.wire.announce(announced)).now_or_never();
         drain(&mut voice, &mut said);
         drop(voice);
-        if announced.is_none() {
+        if told.is_none() {
             tracing::warn!("a change was not told whole");
         }
-        let weight = match change {
+        let weight = match announced.change {
             ChangeNotification::List(_) | ChangeNotification::Resource(_) => MessageWeight::Latest,
             ChangeNotification::Other(..) => MessageWeight::Must,
         };

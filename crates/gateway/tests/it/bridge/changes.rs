@@ -98,7 +98,7 @@ impl ServerHandler for Growing {
 }
 
 /// The lists that a client hears of until long after everything has come to rest. The clock is a paused one.
-async fn heard(inbox: &mut ServerInbox) -> Vec<ListKind> {
+pub(super) async fn heard(inbox: &mut ServerInbox) -> Vec<ListKind> {
     let mut heard = Vec::new();
     let rest = tokio::time::Instant::now() + Duration::from_secs(30);
     while let Ok(incoming) = tokio::time::timeout_at(rest, inbox.next()).await {
