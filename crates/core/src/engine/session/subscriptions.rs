@@ -1,18 +1,14 @@
-//! What sessions want to hear of besides their calls: changes of resources, and log messages from a level up.
+//! What sessions want to hear of besides their calls: changes of resources.
 //!
 //! Servers are told once, however many sessions want it, and told again after a reconnection.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use switchboard_wire::{Era, Error};
+use switchboard_wire::Error;
 
 use crate::connection::{Connection, ConnectionKey, ConnectionState, LiveSession};
 use crate::engine::{Caller, Inner, WorkspaceId};
-
-/// Log levels, least severe first.
-const LOG_LEVELS: [&str; 8] =
-    ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 
 /// What sessions want to hear of.
 #[derive(Debug, Default)]
@@ -25,10 +21,6 @@ pub(in crate::engine) struct SessionSubscriptions(
 struct ConnectionSubscriptions {
     /// Resources, and who wants to hear of them.
     resources: HashMap<String, HashSet<(WorkspaceId, String)>>,
-    /// The level that each session asked for last.
-    levels: HashMap<(WorkspaceId, String), usize>,
-    /// The session with the server that was told a level, and which.
-    told_level: Option<(u64, usize)>,
 }
 
 /// What no session wants any more of servers, now that one has left.
@@ -36,8 +28,6 @@ struct ConnectionSubscriptions {
 pub(in crate::engine) struct EndedSubscriptions {
     /// Resources, by connection.
     resources: Vec<(ConnectionKey, String)>,
-    /// Levels that are now the most detailed ones wanted, by connection.
-    levels: Vec<(ConnectionKey, usize)>,
 }
 
 // === impl SessionSubscriptions ===
@@ -70,29 +60,8 @@ impl SessionSubscriptions {
                 }
                 !wanted.is_empty()
             });
-            wish.levels.remove(&who);
-            if let (Some(level), Some((_, told))) = (wish.level(), wish.told_level)
-                && level != told
-            {
-                unwanted.levels.push((*key, level));
-            }
         }
         unwanted
-    }
-}
-
-// === impl ConnectionSubscriptions ===
-
-impl ConnectionSubscriptions {
-    /// The most detailed level that any session wants.
-    fn level(&self) -> Option<usize> {
-        self.levels.values().min().copied()
-    }
-
-    /// Notes that the server is being told a level; `false` if it knows.
-    fn note_level_sent(&mut self, live: &LiveSession, level: usize) -> bool {
-        let told = Some((live.number(), level));
-        std::mem::replace(&mut self.told_level, told) != told
     }
 }
 
@@ -133,46 +102,8 @@ impl Inner {
         if was_last { live.client.unsubscribe(uri).await } else { Ok(()) }
     }
 
-    /// A call of a session wants log messages from `level` up: the level that its server has to be told, if any. A legacy
-    /// server is told the most detailed level that any session wants; a modern one hears it with each call.
-    pub(crate) fn level_to_set(
-        &self,
-        caller: &Caller,
-        connection: &Connection,
-        live: &LiveSession,
-        level: &str,
-    ) -> Option<&'static str> {
-        if live.facts.era() == Era::Modern || !live.facts.has_capability(&["logging"]) {
-            return None;
-        }
-        let asked = LOG_LEVELS.iter().position(|known| *known == level)?;
-        let who = (caller.workspace().id.clone(), caller.session().id.clone());
-        let mut wishes = self.wishes.lock();
-        let wish = wishes.entry(connection.key()).or_default();
-        wish.levels.insert(who, asked);
-        let level = wish.level().unwrap_or(asked);
-        wish.note_level_sent(live, level).then_some(LOG_LEVELS[level])
-    }
-
     /// Tells servers of what no session wants to hear any more.
     pub(in crate::engine) fn end_subscriptions(self: &Arc<Self>, unwanted: EndedSubscriptions) {
-        for (key, level) in unwanted.levels {
-            let Some(connection) = self.pool.get(&key) else { continue };
-            let ConnectionState::Connected(live) = connection.state() else { continue };
-            let is_news = self
-                .wishes
-                .lock()
-                .get_mut(&key)
-                .is_some_and(|wish| wish.note_level_sent(&live, level));
-            if is_news {
-                let closing = self.closing.clone();
-                self.tasks.spawn(closing.run_until_cancelled_owned(async move {
-                    if let Err(error) = live.client.set_log_level(LOG_LEVELS[level]).await {
-                        tracing::debug!(%error, "a server does not take a log level");
-                    }
-                }));
-            }
-        }
         for (key, uri) in unwanted.resources {
             let Some(connection) = self.pool.get(&key) else { continue };
             let ConnectionState::Connected(live) = connection.state() else { continue };
@@ -191,12 +122,11 @@ impl Inner {
         connection: &Arc<Connection>,
         live: Arc<LiveSession>,
     ) {
-        let (uris, level) = {
-            let mut wishes = self.wishes.lock();
-            let Some(wish) = wishes.get_mut(&connection.key()) else { return };
-            let uris: BTreeSet<String> = wish.resources.keys().cloned().collect();
-            let level = wish.level().filter(|level| wish.note_level_sent(&live, *level));
-            (uris, level.map(|level| LOG_LEVELS[level]))
+        self.tell_log_level_later(connection.key());
+        let uris: BTreeSet<String> = {
+            let wishes = self.wishes.lock();
+            let Some(wish) = wishes.get(&connection.key()) else { return };
+            wish.resources.keys().cloned().collect()
         };
         let closing = self.closing.clone();
         self.tasks.spawn(closing.run_until_cancelled_owned(async move {
@@ -204,11 +134,6 @@ impl Inner {
                 if let Err(error) = live.client.subscribe(&uri).await {
                     tracing::warn!(%error, "a resource is no longer watched");
                 }
-            }
-            if let Some(level) = level.filter(|_| live.facts.era() == Era::Legacy)
-                && let Err(error) = live.client.set_log_level(level).await
-            {
-                tracing::debug!(%error, "a server does not take a log level");
             }
         }));
     }
