@@ -74,8 +74,19 @@ pub(super) fn not_attached(error: &AttachError) -> RpcError {
     }
 }
 
+/// Why a resource cannot be read or subscribed to.
+pub(super) fn of_resource(error: &CallError) -> RpcError {
+    match error {
+        CallError::NotFound { name, .. } => no_resource(name),
+        CallError::UnmentionedResource { uri, servers } => {
+            unmentioned_resource(error, uri, servers)
+        }
+        error => to_rpc_error(error),
+    }
+}
+
 /// A resource that nobody has, under the code that both eras know how to show.
-pub(super) fn no_resource(uri: &str) -> RpcError {
+fn no_resource(uri: &str) -> RpcError {
     let error = RpcError::new(code::RESOURCE_NOT_FOUND, format!("no server has {uri}"));
     match Raw::from_value(&json!({ "uri": uri })) {
         Ok(data) => error.with_data(data),
@@ -84,7 +95,7 @@ pub(super) fn no_resource(uri: &str) -> RpcError {
 }
 
 /// A resource that no server mentions, where several could have it.
-pub(super) fn unmentioned_resource(error: &CallError, uri: &str, servers: &[String]) -> RpcError {
+fn unmentioned_resource(error: &CallError, uri: &str, servers: &[String]) -> RpcError {
     let text = format!(
         "{error}. Name one of them as `_meta[\"{SERVER_KEY}\"]`, or read it where only that server is shown, at \
          `/mcp/<server>`"

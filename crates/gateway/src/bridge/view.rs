@@ -18,7 +18,7 @@ use switchboard_wire::meta::{SKILLS_EXTENSION, TASKS_EXTENSION, method};
 use switchboard_wire::placed;
 use switchboard_wire::server::{
     ClientFacts, HandlerReply, HandlerRequest, RequestContext, ServerDescription, ServerHandler,
-    SourceFilter,
+    SourceFilter, SubscribedResource,
 };
 use tokio::time::Instant;
 
@@ -27,7 +27,7 @@ use super::gateway_tools::{GatewayRequest, GatewayToolError};
 use super::handle::HandleSubject;
 use super::lists::ListContext;
 use super::view_session::{ViewSession, ViewSessions};
-use super::{Bridge, Inner, call, gateway_tools, refusal, view_session};
+use super::{Bridge, Inner, call, gateway_tools, owners, refusal, view_session};
 use crate::view_provider::{ViewRequest, ViewSelection};
 
 /// How long a list waits for servers that were down and are tried again because of it.
@@ -231,14 +231,24 @@ impl BridgeView {
     }
 
     /// Subscriptions are made where the calls of the client go.
-    async fn watch(&self, uri: &str, on: bool, client: &ClientFacts) -> Result<(), RpcError> {
+    async fn watch(
+        &self,
+        resource: &SubscribedResource,
+        on: bool,
+        client: &ClientFacts,
+    ) -> Result<(), RpcError> {
+        let SubscribedResource { uri, owner } = resource;
         let request = if on { Request::subscribe(uri) } else { Request::unsubscribe(uri) };
+        let request = match owner {
+            Some(server) => request.of_server(self.shown_server(server.clone())?),
+            None => self.aim_at_server(request),
+        };
         let ClientFacts { version, client_info, capabilities } = client;
         let session = self.session_of(*version, client_info.as_ref(), capabilities)?;
         let caller = &session.caller;
         self.watcher.get_or_init(|| caller.clone());
-        let done = self.bridge().engine.call(caller, self.aim_at_server(request)).outcome().await;
-        done.map(|_| ()).map_err(|error| refusal::to_rpc_error(&error))
+        let done = self.bridge().engine.call(caller, request).outcome().await;
+        done.map(|_| ()).map_err(|error| refusal::of_resource(&error))
     }
 
     pub(super) fn shows(&self, server: &str) -> bool {
@@ -362,11 +372,15 @@ impl ServerHandler for BridgeView {
 
     fn subscribe<'a>(
         &'a self,
-        uri: &'a str,
+        resource: &'a SubscribedResource,
         on: bool,
         client: &'a ClientFacts,
     ) -> BoxFuture<'a, Result<(), RpcError>> {
-        Box::pin(self.watch(uri, on, client))
+        Box::pin(self.watch(resource, on, client))
+    }
+
+    fn subscription_owner(&self, meta: &Raw) -> Option<String> {
+        owners::server_tag(meta)
     }
 
     fn source_filter(&self, client: &ClientFacts) -> Option<SourceFilter> {

@@ -8,7 +8,7 @@ use switchboard_wire::{
     json::Raw,
     server::{
         ClientFacts, HandlerReply, HandlerRequest, RequestContext, ServerDescription,
-        ServerHandler, SourceFilter,
+        ServerHandler, SourceFilter, SubscribedResource,
     },
 };
 use tokio_util::sync::CancellationToken;
@@ -61,11 +61,15 @@ impl<V: ServerHandler> ServerHandler for CountingView<V> {
 
     fn subscribe<'a>(
         &'a self,
-        uri: &'a str,
+        resource: &'a SubscribedResource,
         on: bool,
         client: &'a ClientFacts,
     ) -> BoxFuture<'a, Result<(), RpcError>> {
-        self.view.subscribe(uri, on, client)
+        self.view.subscribe(resource, on, client)
+    }
+
+    fn subscription_owner(&self, meta: &Raw) -> Option<String> {
+        self.view.subscription_owner(meta)
     }
 
     fn source_filter(&self, client: &ClientFacts) -> Option<SourceFilter> {

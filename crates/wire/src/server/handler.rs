@@ -36,12 +36,18 @@ pub trait ServerHandler: Send + Sync + 'static {
     /// A client wants to hear of changes to a resource, or no longer.
     fn subscribe<'a>(
         &'a self,
-        uri: &'a str,
+        resource: &'a SubscribedResource,
         on: bool,
         client: &'a ClientFacts,
     ) -> BoxFuture<'a, Result<(), RpcError>> {
-        let _ = (uri, on, client);
+        let _ = (resource, on, client);
         Box::pin(std::future::ready(Ok(())))
+    }
+
+    /// Whose resource a client means that subscribes to a URI, by the `_meta` of its request; `None`: it does not say.
+    fn subscription_owner(&self, meta: &Raw) -> Option<String> {
+        let _ = meta;
+        None
     }
 
     /// A client begins to listen: which sources it hears of; `None`: all that its session hears of. The filter is kept
@@ -61,6 +67,15 @@ pub trait ServerHandler: Send + Sync + 'static {
     fn on_notification(&self, notification: Notification) {
         drop(notification);
     }
+}
+
+/// A resource that a client wants to hear of.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct SubscribedResource {
+    /// Its URI.
+    pub uri: String,
+    /// Whose it is, if the client said: several may have one URI.
+    pub owner: Option<String>,
 }
 
 /// What a server says of itself.

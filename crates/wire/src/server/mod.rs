@@ -29,7 +29,9 @@ pub use changes::{
     ChangeBroadcaster, ChangeNotification, ChangeReceiver, SourceFilter, SourcedChange,
 };
 pub use context::{ClientFacts, RequestContext};
-pub use handler::{HandlerReply, HandlerRequest, ServerDescription, ServerHandler};
+pub use handler::{
+    HandlerReply, HandlerRequest, ServerDescription, ServerHandler, SubscribedResource,
+};
 pub use prerendered_result::PrerenderedResult;
 pub use serve::{ServeOptions, serve};
 pub use session::HandlerSession;

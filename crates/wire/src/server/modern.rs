@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     ChangeNotification, HandlerReply, HandlerRequest, HandlerSession, RequestContext,
-    ServerHandler, SourceFilter, SourcedChange,
+    ServerHandler, SourceFilter, SourcedChange, SubscribedResource,
     context::LogSeverity,
     legacy::{can_be_asked, capability, unknown_method_error},
     render,
@@ -190,7 +190,10 @@ async fn listen<H: ServerHandler>(
     let mut listening =
         ListenFilter::new(id.raw().clone(), &wanted, &handler.describe().capabilities);
     listening.hears = handler.source_filter(&client);
-    let subscribed = ResourceSubscription::subscribe(handler, &listening.resources, client).await?;
+    let meta = params.get("_meta").ok().flatten().unwrap_or_else(Raw::null);
+    let owner = handler.subscription_owner(&meta);
+    let mut subscribed = ResourceSubscription::new(handler, client);
+    subscribe_each(&mut subscribed, &mut listening, owner).await?;
     let open = OpenListenRequest { session, id, _subscribed: subscribed };
     let tag = JsonEdit::set(&["_meta", meta::SUBSCRIPTION_ID], listening.tag.as_str());
     let granted = format!(r#"{{"notifications":{}}}"#, listening.granted_json());
@@ -204,6 +207,28 @@ async fn listen<H: ServerHandler>(
     never.await;
     drop(open);
     Ok(Raw::empty_object())
+}
+
+/// Subscribes to each resource that a client wants to hear of. One that cannot be subscribed to is left out, which the
+/// acknowledgement shows, unless there is nothing else to listen for.
+async fn subscribe_each<H: ServerHandler>(
+    subscribed: &mut ResourceSubscription<H>,
+    listening: &mut ListenFilter,
+    owner: Option<String>,
+) -> Result<(), RpcError> {
+    let mut refused = None;
+    for uri in std::mem::take(&mut listening.resources) {
+        let resource = SubscribedResource { uri: uri.clone(), owner: owner.clone() };
+        match subscribed.add(resource).await {
+            Ok(()) => listening.resources.push(uri),
+            Err(error) => {
+                tracing::debug!(%error, uri, "a resource cannot be subscribed to");
+                refused.get_or_insert(error);
+            }
+        }
+    }
+    let hears_anything = !listening.lists.is_empty() || !listening.resources.is_empty();
+    refused.filter(|_| !hears_anything).map_or(Ok(()), Err)
 }
 
 /// An open listen request; its end ends what it subscribed to.

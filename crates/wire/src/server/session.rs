@@ -17,6 +17,7 @@ use tokio::sync::oneshot;
 
 use super::{
     ChangeNotification, ClientFacts, PrerenderedResult, ServerHandler, SourcedChange,
+    SubscribedResource,
     cancel::CancelFlag,
     context::LogSeverity,
     in_flight_request::{InFlightRequest, UnrenderedAnswer},
@@ -67,7 +68,7 @@ pub(super) struct SessionState {
     /// Questions sent to a legacy client.
     asked: HashMap<u64, oneshot::Sender<ResponseOutcome>>,
     /// Legacy: what the client hears of, each with what ends it.
-    pub(super) subscriptions: HashMap<String, Box<dyn Any + Send + Sync>>,
+    pub(super) subscriptions: HashMap<SubscribedResource, Box<dyn Any + Send + Sync>>,
     /// Modern: what each open listen request wants to hear.
     pub(super) listening: HashMap<IdKey, modern::ListenFilter>,
 }
@@ -275,7 +276,9 @@ impl<H: ServerHandler> HandlerSession<H> {
         let (greeted, subscribed, tags) = {
             let state = self.state();
             let subscribed = match change {
-                ChangeNotification::Resource(uri) => state.subscriptions.contains_key(uri),
+                ChangeNotification::Resource(uri) => {
+                    state.subscriptions.keys().any(|resource| resource.uri == *uri)
+                }
                 _ => true,
             };
             let tags: Vec<Raw> = state

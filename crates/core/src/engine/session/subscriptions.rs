@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use switchboard_wire::Error;
 
 use crate::connection::{Connection, ConnectionKey, ConnectionState, LiveSession};
-use crate::engine::{Caller, Inner, WorkspaceId};
+use crate::engine::{AppliedServer, Caller, Inner, WorkspaceId};
 
 /// What sessions want to hear of.
 #[derive(Debug, Default)]
@@ -82,6 +82,23 @@ impl Inner {
         let wish = wishes.entry(connection.key()).or_default();
         wish.resources.entry(uri.to_owned()).or_default().insert(who);
         Ok(())
+    }
+
+    /// The server of which a session hears about a resource, if it does.
+    pub(crate) fn subscribed_server(
+        &self,
+        caller: &Caller,
+        uri: &str,
+    ) -> Option<Arc<AppliedServer>> {
+        let who = (caller.workspace().id.clone(), caller.session().id.clone());
+        let wishes = self.wishes.lock();
+        let hears = |key: &ConnectionKey| {
+            let wanted = wishes.get(key).and_then(|wish| wish.resources.get(uri));
+            wanted.is_some_and(|wanted| wanted.contains(&who))
+        };
+        let applied = caller.applied();
+        let mut placed = applied.placed.iter();
+        placed.find(|placed| hears(&caller.bound_connection(placed).key())).cloned()
     }
 
     /// A session no longer wants to. The server is told by the last who did.

@@ -155,7 +155,7 @@ impl Engine {
 
 impl Inner {
     /// Notes that a first list has waited for these in vain.
-    fn mark_overdue<'c>(&self, late: impl Iterator<Item = &'c Arc<Connection>>) {
+    pub(crate) fn mark_overdue<'c>(&self, late: impl Iterator<Item = &'c Arc<Connection>>) {
         let late: Vec<_> = late.collect();
         for connection in &late {
             connection.mark_overdue();

@@ -18,11 +18,15 @@ use switchboard_wire::server::{
 };
 use switchboard_wire::{Era, Version};
 
+use tokio::sync::watch;
+
 use super::{ALL, Gateway, raw, soon};
 
 /// A server whose lists a test changes. Each list holds as many items as the number says.
 #[derive(Default)]
-struct Growing {
+pub(super) struct Growing {
+    /// While set, it answers nothing.
+    pub(super) held: watch::Sender<bool>,
     changes: ChangeBroadcaster,
     tools: Mutex<usize>,
     prompts: Mutex<usize>,
@@ -41,7 +45,7 @@ impl Growing {
         *count.lock().unwrap() += 1;
     }
 
-    fn in_process(self: &Arc<Self>, name: &str, era: Era) -> InProcessServer {
+    pub(super) fn in_process(self: &Arc<Self>, name: &str, era: Era) -> InProcessServer {
         let server = Arc::clone(self);
         InProcessServer::from_link(name, move || {
             let (ours, theirs) = link_pair();
@@ -91,9 +95,15 @@ impl ServerHandler for Growing {
             "resources/list" => list("resources", &self.resources, uri),
             "resources/templates/list" => list("resourceTemplates", &self.templates, template),
             "tools/call" => Ok(HandlerReply::Complete(raw(r#"{"content":[]}"#))),
+            "resources/read" => Ok(HandlerReply::Complete(raw(r#"{"contents":[]}"#))),
             other => Err(RpcError::new(code::METHOD_NOT_FOUND, other)),
         };
-        Box::pin(std::future::ready(answer))
+        let mut held = self.held.subscribe();
+        Box::pin(async move {
+            // The sender is in the server.
+            let _ = held.wait_for(|held| !held).await;
+            answer
+        })
     }
 }
 
