@@ -2,7 +2,7 @@
 //!
 //! Servers are told once, however many sessions want it, and told again after a reconnection.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use switchboard_wire::Error;
@@ -19,8 +19,9 @@ pub(in crate::engine) struct SessionSubscriptions(
 /// What is wanted of one connection.
 #[derive(Debug, Default)]
 struct ConnectionSubscriptions {
-    /// Resources, and who wants to hear of them.
-    resources: HashMap<String, HashSet<(WorkspaceId, String)>>,
+    /// Resources, and the sessions that want to hear of them, each with how often it asked to: modern clients over HTTP
+    /// share a session.
+    resources: HashMap<String, HashMap<(WorkspaceId, String), usize>>,
 }
 
 /// What no session wants any more of servers, now that one has left.
@@ -55,13 +56,32 @@ impl SessionSubscriptions {
         let mut unwanted = EndedSubscriptions::default();
         for (key, wish) in self.lock().iter_mut() {
             wish.resources.retain(|uri, wanted| {
-                if wanted.remove(&who) && wanted.is_empty() {
+                if wanted.remove(&who).is_some() && wanted.is_empty() {
                     unwanted.resources.push((*key, uri.clone()));
                 }
                 !wanted.is_empty()
             });
         }
         unwanted
+    }
+}
+
+// === impl ConnectionSubscriptions ===
+
+impl ConnectionSubscriptions {
+    /// Takes back one subscription of a session; `true` if it was the last one to a resource.
+    fn remove_subscription(&mut self, uri: &str, who: &(WorkspaceId, String)) -> bool {
+        let Some(wanted) = self.resources.get_mut(uri) else { return false };
+        let Some(count) = wanted.get_mut(who) else { return false };
+        *count -= 1;
+        if *count == 0 {
+            wanted.remove(who);
+        }
+        if !wanted.is_empty() {
+            return false;
+        }
+        self.resources.remove(uri);
+        true
     }
 }
 
@@ -80,7 +100,7 @@ impl Inner {
         let who = (caller.workspace().id.clone(), caller.session().id.clone());
         let mut wishes = self.wishes.lock();
         let wish = wishes.entry(connection.key()).or_default();
-        wish.resources.entry(uri.to_owned()).or_default().insert(who);
+        *wish.resources.entry(uri.to_owned()).or_default().entry(who).or_default() += 1;
         Ok(())
     }
 
@@ -94,7 +114,7 @@ impl Inner {
         let wishes = self.wishes.lock();
         let hears = |key: &ConnectionKey| {
             let wanted = wishes.get(key).and_then(|wish| wish.resources.get(uri));
-            wanted.is_some_and(|wanted| wanted.contains(&who))
+            wanted.is_some_and(|wanted| wanted.contains_key(&who))
         };
         let applied = caller.applied();
         let mut placed = applied.placed.iter();
@@ -112,9 +132,8 @@ impl Inner {
         let who = (caller.workspace().id.clone(), caller.session().id.clone());
         let was_last = {
             let mut wishes = self.wishes.lock();
-            let wanted =
-                wishes.get_mut(&connection.key()).and_then(|wish| wish.resources.get_mut(uri));
-            wanted.is_some_and(|wanted| wanted.remove(&who) && wanted.is_empty())
+            let wish = wishes.get_mut(&connection.key());
+            wish.is_some_and(|wish| wish.remove_subscription(uri, &who))
         };
         if was_last { live.client.unsubscribe(uri).await } else { Ok(()) }
     }

@@ -217,6 +217,41 @@ async fn what_was_read_names_its_server_where_several_have_resources() {
 }
 
 #[tokio::test]
+async fn of_two_clients_that_hear_of_a_resource_one_may_go() {
+    // Modern clients of one principal over HTTP share a session.
+    for era in [Era::Legacy, Era::Modern] {
+        let gateway = Gateway::before(&["one"], era, "{}", BridgeOptions::default()).await;
+        let mut calls = gateway.engine.calls();
+        let mut until_called = async |method: &str| {
+            let called = async { while method_of(&calls.recv().await.unwrap()) != method {} };
+            soon(called).await;
+        };
+        let mut clients = gateway.clients_of_one_view(&["{}", "{}"]).await;
+        for (client, _) in &clients {
+            soon(client.subscribe("note://a")).await.unwrap();
+            until_called("resources/subscribe").await;
+        }
+        let (gone, _) = clients.remove(0);
+        // Its link ends with it.
+        drop(gone);
+        until_called("resources/unsubscribe").await;
+        let (_client, inbox) = &mut clients[0];
+        let telling = async {
+            // A modern client listens a moment after it has asked to.
+            loop {
+                gateway.server.changes.announce(ChangeNotification::Resource("note://a".into()));
+                tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            }
+        };
+        let hearing = async {
+            while !matches!(inbox.next().await.unwrap(), InboxEvent::ResourceUpdated { .. }) {}
+        };
+        tokio::select! { () = soon(hearing) => {}, () = telling => {} }
+        gateway.engine.shutdown().await;
+    }
+}
+
+#[tokio::test]
 async fn with_several_servers_the_candidates_are_told() {
     for version in VERSIONS {
         let gateway = Gateway::start(Era::Modern, "{}").await;
