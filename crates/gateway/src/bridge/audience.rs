@@ -210,6 +210,10 @@ impl RecentViewNumbers {
 // === impl AnnouncedLists ===
 
 impl AnnouncedLists {
+    pub(super) fn was_listed(&self, list: ListKind) -> bool {
+        self.lock().get(&list).is_some_and(|announced| announced.was_listed)
+    }
+
     pub(super) fn is_news(&self, list: ListKind, digest: u64, is_said: bool) -> bool {
         let mut told = self.lock();
         let Some(told) = told.get_mut(&list) else { return false };

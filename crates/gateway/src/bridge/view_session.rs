@@ -79,8 +79,13 @@ impl ViewSession {
         audience.note_listed(&self.announced, list, catalog);
     }
 
-    /// Whether its clients have to be told of a list, which they then are.
+    /// Whether its clients have to be told of a list, which they then are. A legacy client that has not listed yet knows no
+    /// list that could be outdated; a modern one may have lists from before, and asked to be told.
     pub(super) fn is_news(&self, list: ListKind, digest: u64, is_said: bool) -> bool {
+        let is_legacy = self.caller.session().era == Some(Era::Legacy);
+        if is_legacy && !self.announced.was_listed(list) {
+            return false;
+        }
         self.announced.is_news(list, digest, is_said)
     }
 
@@ -143,5 +148,5 @@ pub(super) fn source_filter(session: Arc<ViewSession>) -> SourceFilter {
 fn is_same_kind(one: &Raw, other: &Raw) -> bool {
     let member = |of: &Raw, name: &str| of.get(name).ok().flatten();
     let is_same = |name: &&str| member(one, name) == member(other, name);
-    one.as_str() == other.as_str() || KIND_MEMBERS.iter().all(|name| is_same(&name))
+    one.as_str() == other.as_str() || KIND_MEMBERS.iter().all(is_same)
 }
