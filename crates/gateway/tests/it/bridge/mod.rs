@@ -3,6 +3,7 @@
 mod arguments;
 mod changes;
 mod changes_of_kinds;
+mod first_lists;
 mod imperfect;
 mod limits;
 mod matrix;
