@@ -164,6 +164,19 @@ impl CommandEngine {
         attached.check_servers().await.map_err(failed)
     }
 
+    /// Has a connected server asked whether it answers, on the connections that it has. The snapshot then shows how
+    /// long that took.
+    pub(crate) async fn check_answers(&self, server: &str) -> Result<(), Failure> {
+        let failed = |error| hub_failure(format!("cannot check `{server}`"), error);
+        match &self.behind {
+            EngineKind::Own(own) => {
+                own.check_answers(server).await;
+                Ok(())
+            }
+            EngineKind::Hub(attached) => attached.check_answers(server).await.map_err(failed),
+        }
+    }
+
     /// Where a server's output is kept, if anything is there.
     pub(crate) fn log(&self, server: &DesiredServer) -> Option<PathBuf> {
         let place = server.working_dir.to_string_lossy();

@@ -483,3 +483,32 @@ fn a_server_that_hangs_is_not_said_to_be_well() {
     until("the kiosk stays silent", || said(&story, &["list", "--check"]).0);
     assert_eq!(kiosks(&story), [kiosk], "it was started anew");
 }
+
+/// A client that declares sampling, which the commands do not, before a kiosk that learns it once.
+fn sampling_client(story: &Story) -> Client {
+    let program = switchboard_testkit::programs::program("kiosk");
+    story.quietly(&["remove", "kiosk"]);
+    let entry = json!({ "command": program, "era": "legacy" });
+    story.quietly(&["add-json", "kiosk", &entry.to_string()]);
+    let sampling = json!({ "sampling": {} });
+    let mut client = Client::able(story.command(&["connect"]), "2025-06-18", &sampling);
+    client.call("kiosk__erase").unwrap();
+    client
+}
+
+/// `doctor` and `list` ask on the connections that exist: the client's, which is not of the commands' kind.
+#[test]
+fn looking_at_a_server_starts_no_process() {
+    let story = tools::kiosk();
+    let client = sampling_client(&story);
+    let (before, one) = (starts(&story), kiosks(&story));
+    assert_eq!(one.len(), 1);
+    for args in [&["doctor", "--json"][..], &["list", "--json"], &["doctor"], &["list", "-v"]] {
+        let (is_well, said) = said(&story, args);
+        assert!(is_well, "{args:?}: {said}");
+        assert!(said.contains("answerMillis") || said.contains("answers in "), "{args:?}: {said}");
+        assert_eq!((starts(&story), kiosks(&story)), (before, one.clone()), "{args:?}");
+    }
+    client.leave();
+    stop(&story.home);
+}

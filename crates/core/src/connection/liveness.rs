@@ -21,6 +21,8 @@ pub(super) struct Liveness {
     pub(super) count: u64,
     /// Since when the server has answered nothing.
     pub(super) silent_since: Option<Instant>,
+    /// How long the server took for the latest question that it answered.
+    pub(super) answer_took: Option<Duration>,
 }
 
 /// The question that a server is asked to find out whether it answers: one at a time.
@@ -43,8 +45,8 @@ struct PendingProbe {
 pub(super) enum ProbeEvent {
     /// It is time to see whether the server has to be asked.
     Due,
-    /// What came of the question.
-    Answered(Result<(), wire::Error>),
+    /// What came of the question, and how long that took.
+    Answered(Result<(), wire::Error>, Duration),
     /// The question of this moment has been unanswered for too long.
     Late(Instant),
 }
@@ -94,7 +96,7 @@ impl Probe {
                 ProbeEvent::Due
             }
         };
-        if let ProbeEvent::Answered(_) = probed {
+        if let ProbeEvent::Answered(..) = probed {
             *question = None;
         }
         probed
@@ -107,7 +109,7 @@ async fn probe_outcome(question: Option<&mut PendingProbe>, patience: Duration) 
     let asked_at = question.asked_at;
     tokio::select! {
         biased;
-        answer = &mut question.answer => ProbeEvent::Answered(answer),
+        answer = &mut question.answer => ProbeEvent::Answered(answer, asked_at.elapsed()),
         () = tokio::time::sleep_until(asked_at + patience), if !question.is_late => {
             question.is_late = true;
             ProbeEvent::Late(asked_at)

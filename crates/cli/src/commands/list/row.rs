@@ -18,6 +18,7 @@ use crate::hint;
 use crate::printer::{BOLD, CYAN, DIM, GREEN, Printer, RED, YELLOW};
 use crate::report::Failure;
 use crate::show;
+use crate::wait::millis;
 
 /// How much of what a failing server wrote is shown.
 const MAX_STDERR_LINES: usize = 8;
@@ -81,6 +82,9 @@ pub(crate) struct ServerRow {
     /// Since when one that is connected has answered nothing, in milliseconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     silent_since: Option<u64>,
+    /// How long it took for the latest liveness check.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answer_millis: Option<u64>,
     /// How many connections it has, of one that has several.
     #[serde(skip_serializing_if = "Option::is_none")]
     connections: Option<usize>,
@@ -134,6 +138,7 @@ impl ServerRow {
             entry,
             last_tried_at: None,
             silent_since: None,
+            answer_millis: None,
             connections: None,
             affected_connections: None,
             problems: Vec::new(),
@@ -141,9 +146,10 @@ impl ServerRow {
         }
     }
 
-    /// Notes how many of its connections the state is that of.
-    pub(crate) fn set_connections(&mut self, count: ConnectionCount) {
-        let ConnectionCount { total, in_state } = count;
+    /// Notes how many of its connections the state is that of, and how fast they answer.
+    pub(crate) fn set_connections(&mut self, view: &ServerSnapshot) {
+        self.answer_millis = view.answer_took.map(millis);
+        let ConnectionCount { total, in_state } = view.connections;
         self.connections = Some(total).filter(|total| *total > 1);
         self.affected_connections = Some(in_state).filter(|in_state| *in_state < total);
     }
@@ -189,6 +195,11 @@ impl ServerRow {
     /// What it said of itself, of one that is connected.
     pub(crate) fn connection(&self) -> Option<String> {
         self.connection.as_ref().map(ToString::to_string)
+    }
+
+    /// How fast it answers, if it was asked.
+    pub(crate) fn answer_time(&self) -> Option<String> {
+        self.answer_millis.map(|took| format!("answers in {took} ms"))
     }
 
     pub(super) fn is_ready(&self) -> bool {
@@ -242,7 +253,8 @@ impl ServerRow {
     fn details(&self, printer: &Printer) -> Vec<String> {
         let mut lines = Vec::new();
         if let (Some(connection), true) = (&self.connection, printer.is_verbose()) {
-            lines.push(connection.to_string());
+            let parts = std::iter::once(connection.to_string()).chain(self.answer_time());
+            lines.push(parts.collect::<Vec<_>>().join(", "));
         }
         let reason = self.reason.as_ref();
         lines.extend(
@@ -291,8 +303,7 @@ impl ServerRow {
 }
 
 fn unix_millis(at: SystemTime) -> u64 {
-    let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    millis(at.duration_since(UNIX_EPOCH).unwrap_or_default())
 }
 
 // === impl ConnectedInfo ===
@@ -307,7 +318,7 @@ impl ConnectedInfo {
             version: facts.server_version(),
             protocol: facts.version.as_str(),
             era: facts.era().to_string(),
-            connect_millis: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+            connect_millis: millis(took),
         })
     }
 }
