@@ -512,3 +512,26 @@ fn looking_at_a_server_starts_no_process() {
     client.leave();
     stop(&story.home);
 }
+
+/// What `doctor` prints of a server with two connections, one of them silent, is on the page of JSON output.
+#[test]
+fn several_connections_are_told_and_documented() {
+    let story = tools::kiosk();
+    let first = sampling_client(&story);
+    let [kiosk] = kiosks(&story)[..] else { panic!("there is one kiosk") };
+    let mut second = Client::spawn(story.command(&["connect"]));
+    second.call("kiosk__erase").unwrap();
+    let pid = Pid::from_raw(i32::try_from(kiosk.pid).unwrap());
+    kill(pid, Signal::SIGSTOP).unwrap();
+    let doctor: Value =
+        serde_json::from_slice(&story.quietly(&["doctor", "--json"]).stdout).unwrap();
+    kill(pid, Signal::SIGCONT).unwrap();
+    crate::docs::check_json_members(&doctor, "doctor");
+    let server = &doctor["servers"][0];
+    assert_eq!(server["state"], "silent", "{doctor}");
+    assert_eq!((&server["connections"], &server["affectedConnections"]), (&json!(2), &json!(1)));
+    assert_eq!(server["pids"].as_array().map(Vec::len), Some(2), "{doctor}");
+    first.leave();
+    second.leave();
+    stop(&story.home);
+}
