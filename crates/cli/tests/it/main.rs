@@ -56,6 +56,7 @@ mod terminal;
 mod tools;
 mod ui;
 mod unwritable;
+mod variables;
 mod xaa;
 
 pub(crate) use story::{Home, Story};
