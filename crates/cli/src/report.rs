@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 use switchboard_config::SourceLocation;
-use switchboard_wire::{Error, Remedy, RemoteError, sanitize};
+use switchboard_wire::{Error, Remedy, RemoteError, error_chain, sanitize};
 
 use crate::hint::{self, Subject};
 
@@ -181,18 +181,4 @@ impl FailureKind {
             Self::Interrupted => "interrupted",
         }
     }
-}
-
-/// An error and everything below it, each once.
-fn error_chain(error: &dyn std::error::Error) -> Vec<String> {
-    let mut causes = vec![sanitize::sanitize_block(&error.to_string()).into_owned()];
-    let mut next = error.source();
-    while let Some(cause) = next {
-        let text = sanitize::sanitize_block(&cause.to_string()).into_owned();
-        if !causes.iter().any(|said| said.contains(&text)) {
-            causes.push(text);
-        }
-        next = cause.source();
-    }
-    causes
 }

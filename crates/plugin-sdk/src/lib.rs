@@ -49,6 +49,9 @@ pub use plugin::Plugin;
 pub use return_types::{IntoContents, IntoMessages, IntoText, IntoToolResult};
 pub use switchboard_plugin_macros::{prompt, resource, template, tool};
 
+// The host's half of the interface frees answers in the same way.
+#[doc(hidden)]
+pub use export::{give_answer, release_answer};
 // What the attributes write refers to these by way of this crate.
 #[doc(hidden)]
 pub use {schemars, serde, serde_json};

@@ -27,6 +27,6 @@ mod remedy;
 mod spread;
 mod version;
 
-pub use error::{Error, Remedy, RemoteError};
+pub use error::{Error, Remedy, RemoteError, error_chain};
 pub use placed::placed;
 pub use version::{Era, UnknownVersion, Version};

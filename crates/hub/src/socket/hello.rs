@@ -160,6 +160,19 @@ pub enum HelloRefusalKind {
 // === impl Hello ===
 
 impl ClientHello {
+    /// The hello of a request about the hub itself, which needs no workspace.
+    pub(crate) fn without_workspace(version: &str, want: HelloPurpose) -> Self {
+        Self {
+            switchboard: HELLO_PROTOCOL_VERSION,
+            version: version.to_owned(),
+            want,
+            cwd: PathBuf::new(),
+            env: BTreeMap::new(),
+            view: Raw::empty_object(),
+            client: None,
+        }
+    }
+
     /// Reads a line. The protocol is looked at first: all else may mean something different under another.
     pub(super) fn parse(line: &[u8]) -> Result<Self, HelloRefusal> {
         #[derive(Deserialize)]
