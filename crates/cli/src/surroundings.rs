@@ -1,5 +1,10 @@
 //! The only place that asks this process for its environment, directory, user and clock.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "this module is the one place that reads the environment"
+)]
+
 use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

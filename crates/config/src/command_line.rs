@@ -84,6 +84,7 @@ mod tests {
 
     /// What a shell makes of it is the name again, and nothing else.
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "a test starts a program")]
     fn a_shell_reads_the_name_back() {
         for name in
             ["--all", "a b", "$(id)", "it's `x`", "a\nb\t\\'", "a\u{202e}b\u{e0041}", "*", "~"]

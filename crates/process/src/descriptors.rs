@@ -58,6 +58,10 @@ pub(super) fn guard_variable() -> Option<(&'static str, String)> {
 
 /// Puts the limit of a guard where it was told to.
 #[cfg(target_os = "linux")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a guard gets the limit from the program that started it, in its environment"
+)]
 pub(super) fn restore_in_guard() -> io::Result<()> {
     let told = std::env::var(LIMIT_VARIABLE).ok().and_then(|soft| soft.parse().ok());
     let Some(soft) = told else { return Ok(()) };

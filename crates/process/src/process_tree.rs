@@ -64,6 +64,7 @@ mod tests {
     use std::process::{Command, Stdio};
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "a test starts a program")]
     fn everything_below_a_program_is_there_once() {
         let mut program = Command::new("sh")
             // What runs in the background reads from nothing unless it is given something else.

@@ -1,5 +1,10 @@
 //! Scripted peers and faults, for tests only.
 
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests start programs, read variables and queue without a limit"
+)]
+
 pub mod awake;
 pub mod benchmarks;
 pub mod conformance;

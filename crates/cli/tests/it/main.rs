@@ -1,5 +1,9 @@
 //! The program as a person meets it: what was typed, what was printed, how it ended.
 #![allow(
+    clippy::disallowed_methods,
+    reason = "tests start programs and read the variables of the run"
+)]
+#![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::format_collect,

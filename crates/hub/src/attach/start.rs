@@ -54,6 +54,10 @@ impl StartingHub {
 }
 
 /// It is not killed when dropped: it is nobody's child but in the system's book, which the runtime keeps.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the hub outlives the client that starts it, so it has no guard"
+)]
 fn spawn(what: &HubLaunchOptions, log: &File) -> io::Result<Child> {
     Command::new(&what.program)
         .args(&what.args)

@@ -1,6 +1,10 @@
 //! Child processes: what they get, how they end, and that none is left.
 
 #![cfg(target_os = "linux")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests start programs and read the variables of the run"
+)]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 mod command;

@@ -2,6 +2,7 @@
 //!
 //! `attach-for-tests FOLDER HUB [ARGUMENTS OF THE HUB]…`
 
+#![allow(clippy::disallowed_methods, reason = "a program for tests")]
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a program for tests")]
 
 use std::{path::PathBuf, process::ExitCode};

@@ -2,6 +2,7 @@
 //!
 //! Signals are blocked rather than ignored: to the sender it is the same, and it takes no `unsafe`.
 
+#![allow(clippy::disallowed_methods, reason = "a program for tests")]
 #![allow(clippy::unwrap_used, reason = "a program for tests")]
 #![allow(clippy::zombie_processes, reason = "leaving children behind is its business")]
 

@@ -3,6 +3,7 @@
 //! It does what a scenario wants done, through the library's public interface, and knows nothing of
 //! the protocol. It ends with status 0 only if all of that worked.
 
+#![allow(clippy::disallowed_methods, reason = "a program for tests")]
 #![allow(clippy::print_stderr, reason = "telling why it failed is its job")]
 
 mod signing_in;
