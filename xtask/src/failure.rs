@@ -1,4 +1,4 @@
-//! What went wrong: what was being done, why it failed, and what a person can do about it.
+//! The error of a chore: what was being done, why it failed, and what a person can do about it.
 
 use std::fmt;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What is run: one scenario of one line of the suite, at one protocol version, against one subject.
+//! One run of the suite: one scenario of one line of the suite, at one protocol version, against one subject.
 
 use std::str::FromStr;
 

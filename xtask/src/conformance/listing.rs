@@ -1,4 +1,4 @@
-//! What the suite offers, read from its own `list --client` and `list --server`.
+//! The scenarios that the suite offers, read from its own `list --client` and `list --server`.
 
 use super::case::{Case, Line, Side};
 

@@ -1,4 +1,4 @@
-//! What a bare Debian machine lacks: installed when we may, explained when we may not.
+//! Debian packages that the peers need: installed when we may, named in the error when we may not.
 
 use std::process::Command;
 
