@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 use switchboard_config::SourceLocation;
 use switchboard_hub::{ErrorExplanation, HubError};
-use switchboard_wire::{Error, Remedy, RemoteError, sanitize};
+use switchboard_wire::{Error, Remedy, RemoteError, error_chain, sanitize};
 
 use crate::commands::token_failed;
 use crate::hint::{self, Subject};
@@ -222,20 +222,6 @@ impl FailureKind {
             Self::Interrupted => "interrupted",
         }
     }
-}
-
-/// An error and its sources, without repeated texts.
-fn error_chain(error: &dyn std::error::Error) -> Vec<String> {
-    let mut causes = vec![sanitize::sanitize_block(&error.to_string()).into_owned()];
-    let mut next = error.source();
-    while let Some(cause) = next {
-        let text = sanitize::sanitize_block(&cause.to_string()).into_owned();
-        if !causes.iter().any(|said| said.contains(&text)) {
-            causes.push(text);
-        }
-        next = cause.source();
-    }
-    causes
 }
 
 #[cfg(test)]

@@ -2,6 +2,11 @@
 //!
 //! Used by `main` and all commands, mostly through [`Caller`]. It does not interpret settings (`config` does).
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "this module is the one place that reads the environment"
+)]
+
 use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

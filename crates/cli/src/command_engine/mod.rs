@@ -96,6 +96,15 @@ pub(crate) async fn with_engine<T>(
     done
 }
 
+/// The same for a command that uses what servers offer: where none is configured, the built-in server stands in.
+pub(crate) async fn with_servers<T>(
+    caller: &Caller,
+    printer: &Printer,
+    work: impl AsyncFnOnce(&CommandEngine) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    with_engine(caller, printer.room(), FallbackServer::Builtin, work).await
+}
+
 // === impl CommandEngine ===
 
 impl CommandEngine {
@@ -165,6 +174,19 @@ impl CommandEngine {
         attached.check_servers().await.map_err(failed)
     }
 
+    /// Has a connected server asked whether it answers, on the connections that it has. The snapshot then shows how
+    /// long that took.
+    pub(crate) async fn check_answers(&self, server: &str) -> Result<(), Failure> {
+        let failed = |error| hub_failure(format!("cannot check `{server}`"), error);
+        match &self.behind {
+            EngineKind::Own(own) => {
+                own.check_answers(server).await;
+                Ok(())
+            }
+            EngineKind::Hub(attached) => attached.check_answers(server).await.map_err(failed),
+        }
+    }
+
     /// Where a server's output is kept, if anything is there.
     pub(crate) fn log(&self, server: &DesiredServer) -> Option<PathBuf> {
         let place = server.working_dir.to_string_lossy();
@@ -183,6 +205,20 @@ impl CommandEngine {
             WaitTarget::Server(name) => view.name == name,
         };
         self.wait_until(printer, |snapshot| !snapshot.servers_coming().any(is_wanted)).await
+    }
+
+    /// Waits until nothing more is expected of one server, or of all. An error if there is no such server.
+    pub(crate) async fn settled_snapshot(
+        &self,
+        server: Option<&str>,
+        printer: &Printer,
+    ) -> Result<Arc<WorkspaceSnapshot>, Failure> {
+        let wanted = server.map_or(WaitTarget::All, WaitTarget::Server);
+        let snapshot = self.wait_until_settled(wanted, printer).await;
+        match server.and_then(|server| missing_failure(self, &snapshot, server)) {
+            Some(failure) => Err(failure),
+            None => Ok(snapshot),
+        }
     }
 
     /// Waits until the snapshot is as `so` wants it, or nothing more is expected. Says whom for.

@@ -61,6 +61,10 @@ impl OwnEngine {
             .unwrap_or_else(|| Arc::new(WorkspaceSnapshot::default()))
     }
 
+    pub(super) async fn check_answers(&self, server: &str) {
+        self.engine.check_answers(&self.workspace, server).await;
+    }
+
     pub(super) async fn close(self) {
         let Self { engine, attached, .. } = self;
         drop(attached);
