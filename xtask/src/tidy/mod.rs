@@ -10,6 +10,7 @@ mod dependencies;
 mod functions;
 mod source;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -71,7 +72,8 @@ fn read(path: &Path) -> Result<String> {
     fs::read_to_string(path).about("read", path)
 }
 
-fn tracked_files(root: &Path) -> Result<Vec<String>> {
+/// Every file once: git lists a file with a merge conflict three times.
+fn tracked_files(root: &Path) -> Result<BTreeSet<String>> {
     let flags = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
     let list = output(Command::new("git").args(flags).current_dir(root))?;
     Ok(list.split_terminator('\0').map(str::to_owned).collect())

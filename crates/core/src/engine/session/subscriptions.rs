@@ -1,4 +1,4 @@
-//! What sessions want to hear of besides their calls: changes of resources.
+//! The resource subscriptions of sessions: which updates of resources a session hears of besides its calls.
 //!
 //! Used by `dispatch::prompts_and_resources` and `dispatch::upstream`. A server is told once, for any number of
 //! sessions, and told again after a reconnect. Delivering the notifications is done by
