@@ -1,4 +1,6 @@
-//! What the program says about variables that servers do not get as they are.
+//! Notices about environment variables that servers do not get unchanged.
+//!
+//! Used by the commands that start servers. It does not choose the variables (`switchboard_config::baseline_env`).
 
 use std::ffi::OsString;
 

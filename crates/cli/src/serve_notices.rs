@@ -1,4 +1,4 @@
-//! What `connect`, `serve` and the other commands print about the configuration that is served, and about its address.
+//! Notices of `connect`, `serve` and other commands about the served configuration and its address.
 //!
 //! The hub serves; this module only puts into words what a person should know of it.
 

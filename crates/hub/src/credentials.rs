@@ -1,4 +1,4 @@
-//! What each server is reached with: the token of the connector catalog, the headers of a helper, or a sign-in.
+//! Credentials for each server: the token of the connector catalog, the headers of a helper, or a sign-in.
 //!
 //! The engine asks [`CredentialSources`] for every connection; the commands that sign in share its choice of servers. It
 //! prints nothing and opens no page.

@@ -1,4 +1,4 @@
-//! What an engine is made with: the numbers of settings and environment, folders, credentials.
+//! The options of an engine: limits from settings and environment, folders, credentials.
 //!
 //! The hub and the commands with an engine of their own use it. It starts no engine.
 

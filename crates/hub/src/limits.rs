@@ -1,4 +1,4 @@
-//! What the system lets this process have, and how much of that the hub takes.
+//! The limits of the system (threads, descriptors) and the share of them that the hub takes.
 //!
 //! The hub and the program ask here before they start threads or open many descriptors, so that a low limit is an error
 //! that names it. This module starts and opens nothing.

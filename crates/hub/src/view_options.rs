@@ -1,4 +1,4 @@
-//! What a client asks of the hub: how it sees the servers, at which address they are served, and to which clients.
+//! The options of a client of the hub: its view of the servers, the address that serves them, and the admitted clients.
 //!
 //! `connect` sends [`ViewOptions`] in its hello, `serve` sends [`FacesOptions`] to the admin API. The words of their JSON
 //! are those of the command line. This module parses no arguments.
