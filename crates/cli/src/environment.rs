@@ -1,24 +1,12 @@
-//! The part of our environment that servers and plugins get.
+//! Notices about environment variables that servers do not get unchanged.
 //!
-//! Used by `target::typed`, `plugins` and `command_engine::credentials`; `doctor` shows `cut_proxies`. Which variables
-//! count is decided in `config`.
+//! Used by the commands that start servers. It does not choose the variables (`switchboard_config::baseline_env`).
 
 use std::ffi::OsString;
 
-use switchboard_config::{baseline_value, has_proxy_credentials};
+use switchboard_config::has_proxy_credentials;
 
 use crate::notice::Notice;
-
-/// The variables of `ours` that every server gets.
-pub(crate) fn baseline(
-    ours: impl Iterator<Item = (OsString, OsString)>,
-) -> Vec<(OsString, OsString)> {
-    ours.filter_map(|(name, value)| {
-        let value = baseline_value(name.to_str()?, &value)?.into_owned();
-        Some((name, value))
-    })
-    .collect()
-}
 
 /// A note about every proxy variable that servers get without its password.
 pub(crate) fn cut_proxies(ours: &[(OsString, OsString)]) -> Vec<Notice> {

@@ -6,11 +6,12 @@
 use std::path::Path;
 
 use switchboard_config::{
-    self as config, ProblemSeverity, Scope, SourceLocation, SourceOrigin, command_line,
-    quote_arguments,
+    self as config, ConfigProblemKind as ProblemKind, ProblemSeverity, Scope, SourceLocation,
+    SourceOrigin, command_line, quote_arguments,
 };
 use switchboard_core::CallError;
 use switchboard_core::permission::DecisionReason;
+use switchboard_hub::HubError;
 use switchboard_process::SpawnError;
 use switchboard_wire::{Error, Remedy, sanitize};
 
@@ -171,6 +172,57 @@ pub(crate) fn of_config(error: &config::Error) -> Option<String> {
         E::Entry { problems, .. } => return first_hint(problems),
         _ => return None,
     })
+}
+
+/// What the hub could not do, in the words of the command line.
+pub(crate) fn message_of_hub(error: &HubError) -> String {
+    match error {
+        HubError::RunConfiguration(_) => "cannot use what `--mcp-config` names".to_owned(),
+        HubError::BareNames => "`--names bare` is for one server only".to_owned(),
+        HubError::ResourceUrl { url } => format!("`{url}` is no URL that `--auth-resource` can be"),
+        HubError::IssuerUrl { url } => format!("`{url}` is no URL that `--auth-issuer` can be"),
+        error => error.to_string(),
+    }
+}
+
+/// What to do about a hub, a workspace or an address that could not be opened.
+pub(crate) fn of_hub(error: &HubError) -> Option<String> {
+    let hint = match error {
+        HubError::Descriptors { .. } => "raise the limit of open files, `ulimit -n`; 1024 is usual",
+        HubError::RunConfiguration(problem) => match problem.kind {
+            ProblemKind::Malformed | ProblemKind::Unreadable => {
+                "check its name, and that it is a file of JSON"
+            }
+            _ => r#"its form is `{"mcpServers": {"name": {"command": "…"}}}`"#,
+        },
+        HubError::Agent(problem) => match problem.kind {
+            ProblemKind::AgentNotFound => {
+                "agents are Markdown files in `.switchboard/agents` of a project, and in `agents` beside your settings"
+            }
+            _ => "see `switchboard list`, or change `requiredMcpServers` of the agent",
+        },
+        HubError::BareNames => "name the one server with `--servers`, or take another style",
+        HubError::UnknownServer { .. } => "see `switchboard list`",
+        HubError::Bind { .. } => {
+            "take another address with `--listen`; `--listen 127.0.0.1:0` takes a free port"
+        }
+        HubError::UserAuthBeyondMachine { .. } => {
+            "leave `--auth user` out: clients need a token there"
+        }
+        HubError::ResourceUrl { .. } => "give one like https://hub.example.com, without a path",
+        HubError::IssuerUrl { .. } => "give one like https://login.example.com",
+        HubError::NoToken { .. } => {
+            "make one with `switchboard token create --name <client>`, and try again"
+        }
+        HubError::Tls { cert, key, .. } => {
+            let (cert, key) = (cert.display(), key.display());
+            return Some(format!(
+                "`{cert}` has to hold the certificate, and `{key}` its private key, in PEM"
+            ));
+        }
+        _ => return None,
+    };
+    Some(hint.to_owned())
 }
 
 /// For a server that did not answer.

@@ -3,7 +3,6 @@
 //! This program file is also the guard of server processes and the worker of plugins; `main` checks for those roles
 //! first. It holds no logic of commands (`commands` does).
 
-mod access;
 mod args;
 mod ask;
 mod command_engine;
@@ -17,7 +16,7 @@ mod plugins;
 mod printer;
 mod prompt;
 mod report;
-mod served_workspace;
+mod serve_notices;
 mod show;
 mod state_check;
 mod surroundings;

@@ -12,10 +12,11 @@ use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use switchboard_config::{
     AdmittedEntry, BUILTIN_SERVER, Desired, HostContext, PLUGINS_SERVER, PluginSettings,
-    PluginTerms, native_plugin_paths,
+    PluginTerms, baseline_environment, native_plugin_paths,
 };
 use switchboard_core::engine::InProcessServer;
 use switchboard_core::logs::ServerLogs;
+use switchboard_hub::ProgramPlugins;
 use switchboard_plugin::worker::{BuiltinPlugin, BuiltinPlugins, WorkerLimits, WorkerSandbox};
 use switchboard_plugin::{
     PluginHostOptions, PluginProblem, PluginRunOptions, PluginServer, PluginSources,
@@ -29,7 +30,6 @@ use switchboard_plugin_weather as weather;
 use switchboard_process::ProcessGuard;
 use switchboard_sources::PluginHost;
 
-use crate::environment;
 use crate::report::Failure;
 use crate::surroundings;
 
@@ -60,7 +60,7 @@ pub(crate) fn options(name: &str) -> Result<PluginHostOptions, Failure> {
         variables.iter().filter(|(name, _)| OUR_PLUGIN_VARIABLES.iter().any(|ours| name == ours));
     let given: Vec<_> = given.cloned().collect();
     let mut options = PluginHostOptions::new(program()?, guard);
-    options.env = environment::baseline(variables.into_iter());
+    options.env = baseline_environment(variables.into_iter());
     options.env.extend(given);
     name.clone_into(&mut options.name);
     Ok(options)
@@ -128,8 +128,13 @@ fn problem_text(problem: &PluginProblem) -> String {
     }
 }
 
+/// The built-in server and the native plugins, for workspaces that are served.
+pub(crate) fn program_plugins() -> Result<ProgramPlugins, Failure> {
+    Ok(ProgramPlugins { builtin: builtin()?, host: Arc::new(WorkspacePluginHost) })
+}
+
 /// Runs the plugins of every workspace of a hub.
-pub(crate) struct WorkspacePluginHost;
+struct WorkspacePluginHost;
 
 impl PluginHost for WorkspacePluginHost {
     fn serve<'a>(

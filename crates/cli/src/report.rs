@@ -6,8 +6,10 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 use switchboard_config::SourceLocation;
-use switchboard_wire::{Error, Remedy, RemoteError, sanitize};
+use switchboard_hub::{ErrorExplanation, HubError};
+use switchboard_wire::{Error, Remedy, RemoteError, error_chain, sanitize};
 
+use crate::commands::token_failed;
 use crate::hint::{self, Subject};
 
 /// The failure of a command.
@@ -77,6 +79,31 @@ impl Failure {
             at: hint::place_of_config(error),
             hint: hint::of_config(error),
             ..Self::plain(kind, message)
+        }
+    }
+
+    /// A hub, a workspace or an address that could not be opened.
+    pub(crate) fn hub(error: &HubError) -> Self {
+        let (kind, at, causes) = match error {
+            HubError::Tokens { path, source } => return token_failed(source, path),
+            HubError::RunConfiguration(problem) => {
+                (FailureKind::Usage, problem.at.clone(), vec![problem.message.clone()])
+            }
+            HubError::Agent(problem) => (FailureKind::Usage, problem.at.clone(), Vec::new()),
+            HubError::BareNames
+            | HubError::UnknownServer { .. }
+            | HubError::UserAuthBeyondMachine { .. }
+            | HubError::ResourceUrl { .. }
+            | HubError::IssuerUrl { .. }
+            | HubError::NoToken { .. } => (FailureKind::Usage, None, Vec::new()),
+            _ => (FailureKind::Failed, None, Vec::new()),
+        };
+        let mut failure = Self::plain(kind, hint::message_of_hub(error)).with_location(at);
+        failure.causes = std::error::Error::source(error).map(error_chain).unwrap_or_default();
+        let failure = failure.with_causes(causes);
+        match hint::of_hub(error) {
+            Some(hint) => failure.with_hint(hint),
+            None => failure,
         }
     }
 
@@ -171,6 +198,18 @@ impl Failure {
     }
 }
 
+impl From<HubError> for Failure {
+    fn from(error: HubError) -> Self {
+        Self::hub(&error)
+    }
+}
+
+impl From<Failure> for ErrorExplanation {
+    fn from(failure: Failure) -> Self {
+        Self { message: failure.message, causes: failure.causes, hint: failure.hint }
+    }
+}
+
 // === impl FailureKind ===
 
 impl FailureKind {
@@ -185,16 +224,47 @@ impl FailureKind {
     }
 }
 
-/// An error and its sources, without repeated texts.
-fn error_chain(error: &dyn std::error::Error) -> Vec<String> {
-    let mut causes = vec![sanitize::sanitize_block(&error.to_string()).into_owned()];
-    let mut next = error.source();
-    while let Some(cause) = next {
-        let text = sanitize::sanitize_block(&cause.to_string()).into_owned();
-        if !causes.iter().any(|said| said.contains(&text)) {
-            causes.push(text);
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The words of the hub, its kind and a part of its hint.
+    #[test]
+    fn errors_of_the_hub_have_the_words_of_the_command_line() {
+        use FailureKind::{Failed, Usage};
+        let io = || std::io::Error::from(std::io::ErrorKind::AddrInUse);
+        for (error, kind, message, hint) in [
+            (
+                HubError::Descriptors { limit: 20, needed: 32 },
+                Failed,
+                "this process may open 20 files at once, and needs at least 32",
+                "`ulimit -n`",
+            ),
+            (HubError::BareNames, Usage, "`--names bare` is for one server only", "`--servers`"),
+            (
+                HubError::UnknownServer { name: "x".into() },
+                Usage,
+                "no server is called `x`",
+                "`switchboard list`",
+            ),
+            (
+                HubError::IssuerUrl { url: "x".into() },
+                Usage,
+                "`x` is no URL that `--auth-issuer` can be",
+                "https://login.example.com",
+            ),
+            (
+                HubError::Bind { address: ([127, 0, 0, 1], 80).into(), source: io() },
+                Failed,
+                "cannot listen on 127.0.0.1:80",
+                "`--listen`",
+            ),
+        ] {
+            let failure = Failure::from(error);
+            assert_eq!((failure.kind, failure.message()), (kind, message));
+            assert!(failure.hint().is_some_and(|text| text.contains(hint)), "{failure:?}");
         }
-        next = cause.source();
+        let failure = Failure::from(HubError::Guard(io()));
+        assert_eq!(failure.causes(), [io().to_string()]);
     }
-    causes
 }

@@ -3,7 +3,6 @@
 //! Used by `connect`, `serve` and `doctor`, which run without user state too. It does not watch the disk: a later
 //! failure is reported by the module that could not write.
 
-use std::error::Error;
 use std::io::{self, Write as _};
 
 use switchboard_config::private_file::create_private_folder;
@@ -29,15 +28,4 @@ pub(crate) fn unwritable_state(caller: &Caller) -> Option<Notice> {
     Some(Notice::warning(message).with_hint(
         "make room there, or make it writable; `XDG_STATE_HOME` names another place for state",
     ))
-}
-
-/// The warning that the console is not served.
-pub(crate) fn no_console(error: &dyn Error) -> String {
-    let mut text = format!("the console is not served: {error}");
-    let mut cause = error.source();
-    while let Some(next) = cause {
-        text = format!("{text}: {next}");
-        cause = next.source();
-    }
-    text
 }

@@ -2,6 +2,11 @@
 //!
 //! Used by `main` and all commands, mostly through [`Caller`]. It does not interpret settings (`config` does).
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "this module is the one place that reads the environment"
+)]
+
 use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -15,7 +20,11 @@ use switchboard_config::{
 use switchboard_core::ide;
 
 use switchboard_auth::{FileSignInStore, Keychain, NoKeychain, SystemKeychain};
-use switchboard_process::ProcessGuard;
+use switchboard_hub::{ProgramContext, process_guard};
+use switchboard_sources::{
+    ResolvedConfig, SourceProblem, SourcesOptions, resolve_with_cached_catalog,
+    resolve_with_fetched_catalog,
+};
 
 use crate::args::Global;
 use crate::notice::Notice;
@@ -30,8 +39,10 @@ pub(crate) struct Caller {
     pub(crate) surroundings: HostContext,
     pub(crate) workspace: ConfigWorkspace,
     asked: ResolveOptions,
+    /// What files desired when the command began.
+    pub(crate) first_desired: Desired,
     /// Whether the command must not use the hub (`--standalone`).
-    standalone: bool,
+    is_alone: bool,
     /// The credentials of servers of the connector catalog.
     pub(crate) catalogue: Option<Arc<switchboard_sources::ConnectorCredentials>>,
     /// Problems from before the command began.
@@ -44,66 +55,45 @@ pub(crate) struct Caller {
 const SESSION_BUS: &str = "DBUS_SESSION_BUS_ADDRESS";
 
 impl Caller {
+    /// With the last copy of the organisation's catalogue.
     pub(crate) fn new(global: &Global) -> Result<Self, Failure> {
-        let cwd = env::current_dir()
-            .map_err(|error| Failure::new("cannot tell the current folder", error))?;
-        let project = match &global.project {
-            Some(project) => folder(&cwd.join(project), "--project")?,
-            None => cwd.clone(),
+        let (surroundings, asked) = inputs(global)?;
+        let config = resolve_with_cached_catalog(&surroundings, &asked);
+        Ok(Self::from_config(global, surroundings, config))
+    }
+
+    /// With the organisation's catalogue as it is now, or its last copy and why.
+    pub(crate) async fn with_catalogue(global: &Global) -> Result<Self, Failure> {
+        let (surroundings, asked) = inputs(global)?;
+        let mut options = SourcesOptions::new(process_guard()?);
+        options.timing.fetch = CATALOGUE_DEADLINE;
+        let fetched = resolve_with_fetched_catalog(&surroundings, &asked, &options).await;
+        let mut caller = Self::from_config(global, surroundings, fetched.config);
+        caller.catalogue = fetched.credentials;
+        let notice = |problem: SourceProblem| {
+            Notice::warning(problem.to_string()).with_location(problem.location())
         };
-        let mut surroundings =
-            HostContext::for_platform(platform(), environment(), project).ok_or_else(no_home)?;
-        if let Some(config_dir) = &global.config_dir {
-            surroundings.config_dir = cwd.join(config_dir);
-        }
-        surroundings.owner = Some(nix::unistd::geteuid().as_raw());
-        surroundings.now = now();
-        let dynamic = global.mcp_config.iter();
-        let mut asked = ResolveOptions {
-            dynamic: dynamic.map(|argument| DynamicConfig::from_argument(argument, &cwd)).collect(),
-            strict: global.strict_mcp_config,
-            ..ResolveOptions::default()
-        };
-        asked
-            .connectors
-            .extend(switchboard_sources::cached_connector_catalog(&surroundings, &asked));
-        Ok(Self {
-            workspace: ConfigWorkspace::new(surroundings.clone(), asked.clone()),
+        caller.notices.extend(fetched.problem.map(notice));
+        Ok(caller)
+    }
+
+    fn from_config(global: &Global, surroundings: HostContext, config: ResolvedConfig) -> Self {
+        let ResolvedConfig { desired, options } = config;
+        Self {
+            workspace: ConfigWorkspace::new(surroundings.clone(), options.clone()),
             surroundings,
-            asked,
-            standalone: global.standalone,
+            asked: options,
+            first_desired: desired,
+            is_alone: global.is_alone(),
             catalogue: None,
             notices: Vec::new(),
             variables: variables(),
-        })
+        }
     }
 
-    /// Fetches the connector catalog; on failure keeps the cached copy and adds a notice.
-    pub(crate) async fn with_catalogue(mut self) -> Result<Self, Failure> {
-        let guard = ProcessGuard::this_program().map_err(|error| {
-            Failure::new("cannot open this program to guard what it starts", error)
-        })?;
-        let mut options = switchboard_sources::SourcesOptions::new(guard);
-        options.timing.fetch = CATALOGUE_DEADLINE;
-        self.asked.connectors.clear();
-        let (fetched, problem) =
-            switchboard_sources::fetch_connector_catalog(&self.surroundings, &self.asked, &options)
-                .await;
-        self.catalogue =
-            switchboard_sources::connector_credentials(&self.surroundings, &self.asked, &options);
-        self.asked.connectors.extend(fetched);
-        self.workspace = ConfigWorkspace::new(self.surroundings.clone(), self.asked.clone());
-        self.notices.extend(
-            problem.map(|problem| {
-                Notice::warning(problem.to_string()).with_location(problem.location())
-            }),
-        );
-        Ok(self)
-    }
-
-    /// Whether the command must not use the hub: by flag, or because its configuration is for this run alone.
+    /// Whether everything happens in this process.
     pub(crate) fn is_alone(&self) -> bool {
-        self.standalone || self.asked.strict || !self.asked.dynamic.is_empty()
+        self.is_alone
     }
 
     /// The options of the command line that configuration depends on.
@@ -111,21 +101,42 @@ impl Caller {
         &self.asked
     }
 
-    /// The desired state, with the editor in which the project is open; and problems of editors' lock files.
+    /// What files desire now, and the editor in which the project is open; what is wrong with the files of editors.
     pub(crate) fn desired(&self) -> (Desired, Vec<Notice>) {
-        let mut desired = self.workspace.desired();
+        self.with_editor(self.workspace.desired())
+    }
+
+    /// The same as it was when the command began.
+    pub(crate) fn desired_at_start(&self) -> (Desired, Vec<Notice>) {
+        self.with_editor(self.first_desired.clone())
+    }
+
+    fn with_editor(&self, mut desired: Desired) -> (Desired, Vec<Notice>) {
         let problems = ide::add_editor(&mut desired, &self.surroundings, &self.asked);
         (desired, problems.iter().map(Notice::from).collect())
     }
 
     /// The store of sign-ins.
     pub(crate) fn sign_ins(&self) -> Arc<FileSignInStore> {
-        let keychain: Arc<dyn Keychain> = match (platform(), self.variable(SESSION_BUS)) {
+        let keychain: Arc<dyn Keychain> = match (Platform::current(), self.variable(SESSION_BUS)) {
             // Without a session bus there is no keychain, and looking for one would start a bus.
             (Platform::Linux, None) => Arc::new(NoKeychain),
             _ => Arc::new(SystemKeychain),
         };
         Arc::new(FileSignInStore::new(self.surroundings.state_dir.join("sign-ins"), keychain))
+    }
+
+    /// The same for an engine or a hub.
+    pub(crate) fn program_context(&self) -> ProgramContext {
+        ProgramContext {
+            host: self.surroundings.clone(),
+            resolve: self.asked.clone(),
+            variables: self.variables.clone(),
+            connector_credentials: self.catalogue.clone(),
+            sign_ins: self.sign_ins(),
+            program: program(),
+            version: env!("CARGO_PKG_VERSION"),
+        }
     }
 
     /// The value of a variable, if it is not blank.
@@ -174,6 +185,30 @@ pub(crate) fn places() -> PathDisplay {
     PathDisplay::new(env::current_dir().ok(), env::home_dir())
 }
 
+/// Where the command was typed, and which configuration it asks for.
+fn inputs(global: &Global) -> Result<(HostContext, ResolveOptions), Failure> {
+    let cwd = env::current_dir()
+        .map_err(|error| Failure::new("cannot tell the current folder", error))?;
+    let project = match &global.project {
+        Some(project) => folder(&cwd.join(project), "--project")?,
+        None => cwd.clone(),
+    };
+    let mut surroundings = HostContext::for_platform(Platform::current(), environment(), project)
+        .ok_or_else(no_home)?;
+    if let Some(config_dir) = &global.config_dir {
+        surroundings.config_dir = cwd.join(config_dir);
+    }
+    surroundings.owner = Some(nix::unistd::geteuid().as_raw());
+    surroundings.now = now();
+    let dynamic = global.mcp_config.iter();
+    let asked = ResolveOptions {
+        dynamic: dynamic.map(|argument| DynamicConfig::from_argument(argument, &cwd)).collect(),
+        strict: global.strict_mcp_config,
+        ..ResolveOptions::default()
+    };
+    Ok((surroundings, asked))
+}
+
 /// The environment as text. Variables that are not UTF-8 are left out: a configuration file could not refer to them.
 fn environment() -> EnvironmentVariables {
     let text = |(name, value): (OsString, OsString)| {
@@ -191,14 +226,6 @@ fn folder(path: &Path, flag: &str) -> Result<PathBuf, Failure> {
 
 fn no_home() -> Failure {
     Failure::usage("no home folder is known", "set `HOME` to an absolute path")
-}
-
-pub(crate) fn platform() -> Platform {
-    match env::consts::OS {
-        "macos" => Platform::Mac,
-        "windows" => Platform::Windows,
-        _ => Platform::Linux,
-    }
 }
 
 /// Seconds since 1970; zero if the clock is set before that.

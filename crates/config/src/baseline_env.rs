@@ -5,7 +5,7 @@
 //! accident. Further variables stand in the entry.
 
 use std::borrow::Cow;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 
 /// Variables that most programs need.
 const BASELINE_NAMES: &[&str] = &[
@@ -44,6 +44,18 @@ pub fn baseline_value<'a>(name: &str, value: &'a OsStr) -> Option<Cow<'a, OsStr>
     let is_usual = BASELINE_NAMES.contains(&name)
         || BASELINE_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
     is_usual.then_some(Cow::Borrowed(value))
+}
+
+/// The part of `variables` that every process gets.
+pub fn baseline_environment(
+    variables: impl Iterator<Item = (OsString, OsString)>,
+) -> Vec<(OsString, OsString)> {
+    variables
+        .filter_map(|(name, value)| {
+            let value = baseline_value(name.to_str()?, &value)?.into_owned();
+            Some((name, value))
+        })
+        .collect()
 }
 
 /// Whether every process gets this variable with its user and password removed.

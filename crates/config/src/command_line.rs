@@ -86,6 +86,7 @@ mod tests {
 
     /// A shell reads the quoted name back unchanged.
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "a test starts a program")]
     fn a_shell_reads_the_name_back() {
         for name in
             ["--all", "a b", "$(id)", "it's `x`", "a\nb\t\\'", "a\u{202e}b\u{e0041}", "*", "~"]

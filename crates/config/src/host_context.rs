@@ -44,6 +44,17 @@ pub enum Platform {
     Windows,
 }
 
+impl Platform {
+    /// The platform that this program was built for.
+    pub fn current() -> Self {
+        match std::env::consts::OS {
+            "macos" => Self::Mac,
+            "windows" => Self::Windows,
+            _ => Self::Linux,
+        }
+    }
+}
+
 /// The options of one run: its flags, and fetched connector catalogs.
 #[derive(Debug, Clone, Default)]
 pub struct ResolveOptions {

@@ -59,7 +59,7 @@ pub use approval::{
     ApprovalChange, ApprovalItem, ApprovalItemKind, ApprovalStore, Approvals, ItemVerdict,
     RedactedChange, diff_contents,
 };
-pub use baseline_env::{baseline_value, has_proxy_credentials};
+pub use baseline_env::{baseline_environment, baseline_value, has_proxy_credentials};
 pub use command_line::{command_line, quote_arguments};
 pub use entry::{
     ElicitationAnswerer, Entry, Grant, Ide, InheritEnv, OAuth, ProtocolEra, QuestionSettings,

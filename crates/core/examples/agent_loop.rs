@@ -7,6 +7,7 @@
 //! It reads the configuration of the folder it runs in, as every other program of Switchboard does. Servers that
 //! await approval are not started.
 
+#![allow(clippy::disallowed_methods, reason = "a program reads its own environment")]
 #![allow(clippy::print_stdout)] // It answers a person.
 
 use std::error::Error;

@@ -119,14 +119,8 @@ unsafe extern "C-unwind" fn handle(
 }
 
 unsafe extern "C-unwind" fn release(_instance: *mut c_void, answer: *mut Answer) {
-    // SAFETY: our answer is a boxed string, and is released once.
-    unsafe {
-        let owner = (*answer).owner;
-        if !owner.is_null() {
-            drop(Box::from_raw(owner.cast::<String>()));
-        }
-        answer.write(Answer::NONE);
-    }
+    // SAFETY: an answer of ours was given by `give_answer`, and is released once.
+    unsafe { release_answer(answer) };
 }
 
 unsafe extern "C-unwind" fn subscribe(instance: *mut c_void, uri: Text, on: i32) {
@@ -160,7 +154,7 @@ fn words(payload: &(dyn Any + Send)) -> &str {
 unsafe fn reply(outcome: Result<Value>, answer: *mut Answer) -> i32 {
     match outcome {
         // SAFETY: the caller promises a valid `answer`.
-        Ok(value) => unsafe { give(value.to_string(), v2::OK, answer) },
+        Ok(value) => unsafe { give_answer(value.to_string(), v2::OK, answer) },
         // SAFETY: the caller promises a valid `answer`.
         Err(failure) => unsafe { refuse(&failure, answer) },
     }
@@ -173,18 +167,35 @@ unsafe fn refuse(failure: &Failure, answer: *mut Answer) -> i32 {
         return v2::CANCELLED;
     }
     // SAFETY: the caller promises a valid `answer`.
-    unsafe { give(failure.to_rpc().to_string(), v2::ERROR, answer) }
+    unsafe { give_answer(failure.to_rpc().to_string(), v2::ERROR, answer) }
 }
 
+/// Writes a text to where the other side of the interface wants its answer. Hosts use it too.
+///
 /// # Safety
 /// `answer` must be valid for writes.
-unsafe fn give(text: String, status: i32, answer: *mut Answer) -> i32 {
+pub unsafe fn give_answer(text: String, status: i32, answer: *mut Answer) -> i32 {
     let text = Box::new(text);
     let shown = Text::of(&text);
     let owner = Box::into_raw(text).cast();
     // SAFETY: the caller promises a valid `answer`.
     unsafe { answer.write(Answer { text: shown, owner }) };
     status
+}
+
+/// Frees the text of an answer. Hosts use it too.
+///
+/// # Safety
+/// `answer` must come from [`give_answer`], or hold none.
+pub unsafe fn release_answer(answer: *mut Answer) {
+    // SAFETY: as promised, the owner is a boxed string; the answer holds none afterwards.
+    unsafe {
+        let owner = (*answer).owner;
+        if !owner.is_null() {
+            drop(Box::from_raw(owner.cast::<String>()));
+        }
+        answer.write(Answer::NONE);
+    }
 }
 
 /// # Safety

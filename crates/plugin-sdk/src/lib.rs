@@ -52,6 +52,9 @@ pub use plugin::Plugin;
 pub use return_types::{IntoContents, IntoMessages, IntoText, IntoToolResult};
 pub use switchboard_plugin_macros::{prompt, resource, template, tool};
 
+// The host's half of the interface frees answers in the same way.
+#[doc(hidden)]
+pub use export::{give_answer, release_answer};
 // Code that the attributes generate refers to these crates through this one.
 #[doc(hidden)]
 pub use {schemars, serde, serde_json};

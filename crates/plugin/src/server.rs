@@ -15,7 +15,8 @@ use switchboard_wire::{
     json::{JsonKind, Raw},
     meta::method,
     server::{
-        ClientFacts, HandlerReply, HandlerRequest, RequestContext, ServerDescription, ServerHandler,
+        ClientFacts, HandlerReply, HandlerRequest, RequestContext, ServerDescription,
+        ServerHandler, SubscribedResource,
     },
 };
 
@@ -65,14 +66,14 @@ impl ServerHandler for PluginServer {
 
     fn subscribe<'a>(
         &'a self,
-        uri: &'a str,
+        resource: &'a SubscribedResource,
         on: bool,
         _: &'a ClientFacts,
     ) -> BoxFuture<'a, Result<(), RpcError>> {
         let done = if on {
-            self.inner.subscribe(uri)
+            self.inner.subscribe(&resource.uri)
         } else {
-            self.inner.unsubscribe(uri);
+            self.inner.unsubscribe(&resource.uri);
             Ok(())
         };
         Box::pin(std::future::ready(done))

@@ -61,6 +61,10 @@ pub(super) fn guard_variable() -> Option<(&'static str, String)> {
 
 /// Sets the limit of a guard from its environment.
 #[cfg(target_os = "linux")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a guard gets the limit from the program that started it, in its environment"
+)]
 pub(super) fn restore_in_guard() -> io::Result<()> {
     let told = std::env::var(LIMIT_VARIABLE).ok().and_then(|soft| soft.parse().ok());
     let Some(soft) = told else { return Ok(()) };

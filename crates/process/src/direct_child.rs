@@ -50,6 +50,7 @@ pub(super) fn launch(
     Ok(result)
 }
 
+#[expect(clippy::disallowed_methods, reason = "this crate starts the programs")]
 fn fork(file: &PathBuf, what: ProcessCommand, ends: ChildPipes) -> std::io::Result<Child> {
     let mut command = std::process::Command::new(file);
     command.arg0(what.program).args(what.args).env_clear().envs(what.env);

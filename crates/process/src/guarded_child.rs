@@ -72,6 +72,7 @@ pub(super) fn launch(
     Ok(result)
 }
 
+#[expect(clippy::disallowed_methods, reason = "this crate starts the programs")]
 fn fork(guard: &OwnedFd, ends: ChildPipes) -> io::Result<(Child, UnixStream)> {
     let (ours, theirs) = StdUnixStream::pair()?;
     ours.set_nonblocking(true)?;

@@ -67,6 +67,7 @@ mod tests {
     use std::process::{Command, Stdio};
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "a test starts a program")]
     fn everything_below_a_program_is_there_once() {
         let mut program = Command::new("sh")
             // A background command of `sh` reads from `/dev/null` unless it is given another input.

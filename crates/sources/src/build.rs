@@ -38,6 +38,8 @@ pub(super) struct SnapshotBuilder {
     /// The last reading without a newly broken file.
     good: Option<SourcesReading>,
     handed: Option<LastSnapshot>,
+    /// Files to look at before the first read.
+    known_files: BTreeSet<PathBuf>,
     emptied: Duration,
     emptied_since: Option<Instant>,
 }
@@ -81,6 +83,7 @@ impl SnapshotBuilder {
             catalogue: ConnectorCatalog::default(),
             good: None,
             handed: None,
+            known_files: options.known_files.iter().cloned().collect(),
             emptied: options.timing.emptied,
             emptied_since: None,
         }
@@ -110,27 +113,35 @@ impl SnapshotBuilder {
     /// changes are reported by the watch.
     fn read(&mut self) -> SourcesReading {
         let mut paths = self.watched_paths(None);
+        paths.append(&mut self.known_files);
         let mut round = 1;
         loop {
-            let before = FileStates::read(&paths, &self.marks);
-            let mut desired = resolve_desired(&self.surroundings, &self.request_with_connectors());
-            let editor_problems = ide::add_editor(&mut desired, &self.surroundings, &self.asked);
-            paths = self.watched_paths(Some(&desired));
-            let leads_same_way = self.watch.follow(&paths, &self.marks);
-            let look = FileStates::read(&paths, &self.marks);
-            let mut reading = SourcesReading {
-                is_settled: before == look && leads_same_way,
-                desired,
-                look,
-                catalogue: self.catalogue.text().cloned(),
-                editor_problems,
-            };
-            reading.is_settled &= self.follow_catalogue(&reading);
+            let reading = self.read_once(&paths);
             if reading.is_settled || round == MAX_READ_ROUNDS {
                 return reading;
             }
+            paths = self.watched_paths(Some(&reading.desired));
             round += 1;
         }
+    }
+
+    /// Reads everything once. It is settled if `expected` were the files to look at, and none changed meanwhile.
+    fn read_once(&mut self, expected: &BTreeSet<PathBuf>) -> SourcesReading {
+        let before = FileStates::read(expected, &self.marks);
+        let mut desired = resolve_desired(&self.surroundings, &self.request_with_connectors());
+        let editor_problems = ide::add_editor(&mut desired, &self.surroundings, &self.asked);
+        let paths = self.watched_paths(Some(&desired));
+        let leads_same_way = self.watch.follow(&paths, &self.marks);
+        let look = FileStates::read(&paths, &self.marks);
+        let mut reading = SourcesReading {
+            is_settled: before == look && leads_same_way,
+            desired,
+            look,
+            catalogue: self.catalogue.text().cloned(),
+            editor_problems,
+        };
+        reading.is_settled &= self.follow_catalogue(&reading);
+        reading
     }
 
     /// The paths to watch: those of the present reading, and those of the last good one, whose broken file
@@ -249,5 +260,41 @@ impl SnapshotBuilder {
             .chain(self.catalogue.problem())
             .chain(polling)
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use switchboard_config::Platform;
+    use switchboard_process::ProcessGuard;
+
+    use super::*;
+    use crate::options::WatchMode;
+
+    /// Whether one read is enough, with the files known or not.
+    fn is_settled_at_once(are_files_known: bool) -> bool {
+        let home = tempfile::tempdir().unwrap();
+        let settings = home.path().join(".config/switchboard/settings.json");
+        std::fs::create_dir_all(settings.parent().unwrap()).unwrap();
+        std::fs::write(settings, "{}").unwrap();
+        let env = [("HOME".to_owned(), home.path().to_str().unwrap().to_owned())].into();
+        let cwd = home.path().to_owned();
+        let host = HostContext::for_platform(Platform::Linux, env, cwd).unwrap();
+        let asked = ResolveOptions::default();
+        let mut options = SourcesOptions::new(ProcessGuard::none());
+        options.watching = WatchMode::Polling;
+        if are_files_known {
+            let desired = resolve_desired(&host, &asked);
+            options = options.with_known_files(desired, &host, &asked);
+        }
+        let mut builder = SnapshotBuilder::new(host, asked, &options, Arc::default());
+        let known = std::mem::take(&mut builder.known_files);
+        builder.read_once(&known).is_settled
+    }
+
+    #[test]
+    fn configuration_that_was_resolved_just_now_is_read_only_once_more() {
+        assert!(is_settled_at_once(true));
+        assert!(!is_settled_at_once(false), "else the files need not be known");
     }
 }

@@ -59,8 +59,8 @@ mod task;
 mod workspace;
 
 pub use connectors::{
-    ConnectorCredentials, ConnectorsError, TokenHelperFault, cached_connector_catalog,
-    connector_credentials, fetch_connector_catalog,
+    ConnectorCredentials, ConnectorsError, FetchedConfig, ResolvedConfig, TokenHelperFault,
+    resolve_with_cached_catalog, resolve_with_fetched_catalog,
 };
 pub use options::{SourcesOptions, SourcesTiming, WatchMode};
 pub use problem::SourceProblem;

@@ -3,8 +3,11 @@
 //! Used by `cli::served_workspace` and `hub::agents`. They are not settings of the user
 //! (`switchboard_config`).
 
+use std::path::PathBuf;
 use std::time::Duration;
 
+use switchboard_config::{Desired, HostContext, ResolveOptions};
+use switchboard_core::ide;
 use switchboard_process::ProcessGuard;
 use switchboard_wire::http::HttpPool;
 
@@ -17,6 +20,9 @@ pub struct SourcesOptions {
     pub pool: Option<HttpPool>,
     /// How changes are noticed.
     pub watching: WatchMode,
+    /// Files that the configuration is known to be read from. Without them the first read only finds out which files to
+    /// look at, and is repeated.
+    pub(crate) known_files: Vec<PathBuf>,
     /// Timeouts and intervals.
     pub timing: SourcesTiming,
 }
@@ -59,7 +65,27 @@ pub struct SourcesTiming {
 impl SourcesOptions {
     /// The default options, with the helper under `guard`.
     pub fn new(guard: ProcessGuard) -> Self {
-        Self { guard, pool: None, watching: WatchMode::default(), timing: SourcesTiming::default() }
+        Self {
+            guard,
+            pool: None,
+            watching: WatchMode::default(),
+            known_files: Vec::new(),
+            timing: SourcesTiming::default(),
+        }
+    }
+
+    /// The same for a workspace whose configuration was resolved to `desired` just now, so that its files are known.
+    #[must_use]
+    pub fn with_known_files(
+        mut self,
+        mut desired: Desired,
+        surroundings: &HostContext,
+        asked: &ResolveOptions,
+    ) -> Self {
+        // What is wrong with the files of editors is found again, and told then.
+        let _ = ide::add_editor(&mut desired, surroundings, asked);
+        self.known_files = desired.watched;
+        self
     }
 }
 

@@ -10,14 +10,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use futures_util::future::BoxFuture;
 use switchboard_config::{
     self as config, ConfigProblem, Desired, HostContext, NotReadyReason, PLUGINS_SERVER,
-    ResolveOptions, ServerReadiness, resolve_desired,
+    ResolveOptions, ServerReadiness,
 };
 use switchboard_core::engine::{InProcessServer, ProcessEnvironment};
 use switchboard_core::{Engine, Workspace, WorkspaceId};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::{DesiredSnapshot, Sources, SourcesOptions, cached_connector_catalog};
+use crate::{DesiredSnapshot, Sources, SourcesOptions};
 
 /// A workspace that follows its files, until [`shutdown`](Self::shutdown) or drop.
 pub struct SyncedWorkspace {
@@ -134,19 +134,15 @@ impl SyncedWorkspace {
         Self { id, whose, sources, applied, following }
     }
 
-    /// The id of the workspace that [`start`](Self::start) would create with these arguments and the present
-    /// files. May block.
+    /// The workspace that the same would be started for, where the configuration desires this.
     pub fn id_of(
-        surroundings: &HostContext,
+        desired: &Desired,
         asked: &ResolveOptions,
         variables: &[(OsString, OsString)],
         extra: &WorkspaceExtras,
     ) -> WorkspaceId {
         let given = run_arguments_key(asked, extra);
-        let mut asked = asked.clone();
-        asked.connectors.extend(cached_connector_catalog(surroundings, &asked));
-        let desired = resolve_desired(surroundings, &asked);
-        WorkspaceId::from_desired(&desired, &environment(variables, &desired), &given)
+        WorkspaceId::from_desired(desired, &environment(variables, desired), &given)
     }
 
     /// The workspace's id in the engine.

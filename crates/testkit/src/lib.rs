@@ -2,6 +2,11 @@
 //!
 //! Used by the tests of all crates. It is no part of the product.
 
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests start programs, read variables and queue without a limit"
+)]
+
 pub mod awake;
 pub mod benchmarks;
 pub mod conformance;

@@ -225,20 +225,26 @@ impl Error {
     }
 }
 
+/// The texts of an error and of every error below it, each once and safe to show.
+pub fn error_chain(error: &dyn std::error::Error) -> Vec<String> {
+    let mut causes = vec![sanitize::sanitize_block(&error.to_string()).into_owned()];
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let text = sanitize::sanitize_block(&cause.to_string()).into_owned();
+        if !causes.iter().any(|said| said.contains(&text)) {
+            causes.push(text);
+        }
+        next = cause.source();
+    }
+    causes
+}
+
 // === impl RemoteError ===
 
 impl RemoteError {
     /// An error with all its sources, each once and sanitized.
     pub fn from_error(error: &dyn std::error::Error, remedy: Remedy) -> Self {
-        let mut causes = vec![sanitize::sanitize_block(&error.to_string()).into_owned()];
-        let mut next = error.source();
-        while let Some(cause) = next {
-            let text = sanitize::sanitize_block(&cause.to_string()).into_owned();
-            if !causes.iter().any(|said| said.contains(&text)) {
-                causes.push(text);
-            }
-            next = cause.source();
-        }
+        let causes = error_chain(error);
         Self { causes, remedy, hint: None, lacks_credentials: false }
     }
 

@@ -25,5 +25,5 @@ mod pending_post;
 mod remedy;
 mod version;
 
-pub use error::{Error, Remedy, RemoteError};
+pub use error::{Error, Remedy, RemoteError, error_chain};
 pub use version::{Era, UnknownVersion, Version};

@@ -1,12 +1,16 @@
 //! `cargo xtask tidy`: rules about the repository that need no other tool.
 //!
-//! Part of `cargo xtask test`. It checks the number of packages, the length of documents, unfinished code, and
-//! download addresses in lock files; the crates' dependencies against ARCHITECTURE.md ([`dependencies`]); names,
-//! headers, sizes and layout of source files ([`source`]). It checks no behaviour.
+//! Few packages, short documents, nothing unfinished, lock files without download addresses; the crates' dependencies as
+//! ARCHITECTURE.md lists them ([`dependencies`]); names, headers, sizes and layout of source files ([`source`]); long
+//! functions and copies of functions ([`functions`]); fixes without a reason ([`commits`]). Part of `cargo xtask test`.
+//! It judges no behaviour.
 
+mod commits;
 mod dependencies;
+mod functions;
 mod source;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -38,14 +42,25 @@ pub(crate) fn check() -> Result<()> {
         problems.extend(document(&root, name, most));
     }
     problems.extend(dependencies::check(&root)?);
+    problems.extend(commits::check(&root)?);
+    let mut bodies = functions::FunctionBodies::default();
+    let mut headers_without_form = 0;
     for file in tracked_files(&root)? {
         // A removed file is listed until the removal is committed.
         if let Ok(bytes) = fs::read(root.join(&file)) {
             let text = String::from_utf8_lossy(&bytes);
             problems.extend(content(&file, &text));
             problems.extend(source::check(&root, &file, &text));
+            headers_without_form += usize::from(source::lacks_header_form(&file, &text));
+            if source::is_product_source(&file) {
+                bodies.add(&file, &text);
+            }
         }
     }
+    problems.extend(bodies.duplicates());
+    println!(
+        "{headers_without_form} module headers say neither `Used by` nor `It does not` (no failure)"
+    );
     if problems.is_empty() {
         return Ok(());
     }
@@ -57,7 +72,8 @@ fn read(path: &Path) -> Result<String> {
     fs::read_to_string(path).about("read", path)
 }
 
-fn tracked_files(root: &Path) -> Result<Vec<String>> {
+/// Every file once: git lists a file with a merge conflict three times.
+fn tracked_files(root: &Path) -> Result<BTreeSet<String>> {
     let flags = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
     let list = output(Command::new("git").args(flags).current_dir(root))?;
     Ok(list.split_terminator('\0').map(str::to_owned).collect())

@@ -1,8 +1,10 @@
 //! The check of source files: names, headers, sizes and layout.
 //!
-//! Used by `tidy`, on product code only; tests and the testkit are exempt.
+//! Used by `cargo xtask tidy`. It judges product code only: tests and the testkit may be as they are.
 
 use std::path::Path;
+
+use super::functions;
 
 /// The longest source file; past 400 lines it is probably several things.
 const MAX_FILE_LINES: usize = 550;
@@ -11,8 +13,14 @@ const MAX_FILE_LINES: usize = 550;
 const BANNED_TYPE_NAMES: &str = "Asked Book Chair Desk Found Given Glance Handed Held Here House Kept Known Named Office \
     Opened Own Passed Placed Pulse Room Rooms Said Seat Seen Shown Standing Taken Told Wanted Who Whose";
 
-/// What locks of the standard library return; two words, so that this file does not hold it.
-const POISON: &str = concat!("Poison", "Error");
+/// The shortest first line of a module header.
+const MIN_HEADER_CHARS: usize = 20;
+
+/// How no module header begins: the first word names what the module is.
+const BANNED_HEADER_OPENINGS: [&str; 4] = ["What ", "Whoever", "Somebody", "Words about"];
+
+/// What a header says in its form: who uses the module, or what it does not do.
+const HEADER_FORM: [&str; 4] = ["Used by", "used by", "It does not", "it does not"];
 
 /// Returns the problems of a source file.
 pub(super) fn check(root: &Path, file: &str, text: &str) -> Vec<String> {
@@ -20,11 +28,8 @@ pub(super) fn check(root: &Path, file: &str, text: &str) -> Vec<String> {
         return Vec::new();
     }
     let mut problems: Vec<_> = banned_names(file, text).collect();
-    if !text.starts_with("//!") {
-        problems.push(format!(
-            "{file}:1: a module begins with `//!`: what it is, who uses it, what it does not do"
-        ));
-    }
+    problems.extend(header_problem(text).map(|problem| format!("{file}:1: {problem}")));
+    problems.extend(functions::check_sizes(file, text));
     let lines = text.lines().count();
     if lines > MAX_FILE_LINES {
         problems.push(format!(
@@ -40,11 +45,43 @@ pub(super) fn check(root: &Path, file: &str, text: &str) -> Vec<String> {
     problems
 }
 
-fn is_product_source(file: &str) -> bool {
+/// What is wrong with the header of a module.
+fn header_problem(text: &str) -> Option<String> {
+    let first = text.lines().next().and_then(|line| line.strip_prefix("//!"));
+    let Some(first) = first.map(str::trim) else {
+        return Some(
+            "a module begins with `//!`: what it is, who uses it, what it does not do".to_owned(),
+        );
+    };
+    if let Some(opening) =
+        BANNED_HEADER_OPENINGS.iter().find(|opening| first.starts_with(**opening))
+    {
+        let opening = opening.trim_end();
+        return Some(format!(
+            "the header begins with `{opening}`; begin it with the noun that the module is about"
+        ));
+    }
+    (first.chars().count() < MIN_HEADER_CHARS).then(|| {
+        format!("the first line of the header is `{first}`; say what the module is in a sentence")
+    })
+}
+
+/// Whether a source file has a header that says neither who uses the module nor what it does not do.
+pub(super) fn lacks_header_form(file: &str, text: &str) -> bool {
+    let mut header = text.lines().take_while(|line| line.starts_with("//!"));
+    is_product_source(file)
+        && !header.any(|line| HEADER_FORM.iter().any(|words| line.contains(words)))
+}
+
+/// Whether a file is Rust code of the product, by its place.
+pub(super) fn is_product_source(file: &str) -> bool {
     let is_source =
         (file.starts_with("crates/") && file.contains("/src/")) || file.starts_with("xtask/src/");
-    let is_rust = Path::new(file).extension().is_some_and(|extension| extension == "rs");
-    is_source && is_rust && !file.starts_with("crates/testkit/") && !file.contains("/template/")
+    let path = Path::new(file);
+    let is_rust = path.extension().is_some_and(|extension| extension == "rs");
+    let is_test = path.file_name().is_some_and(|name| name == "tests.rs");
+    let is_ours = !file.starts_with("crates/testkit/") && !file.contains("/template/");
+    is_source && is_rust && is_ours && !is_test
 }
 
 fn banned_names(file: &str, text: &str) -> impl Iterator<Item = String> {
@@ -83,14 +120,48 @@ mod tests {
 
     #[test]
     fn names_headers_and_sizes_are_judged() {
-        assert_eq!(problems("//! A.\npub struct SessionInfo;\n"), 0);
-        assert_eq!(problems("//! A.\npub(crate) struct Told<T>(T);\nenum Seat {}\n"), 2);
-        assert_eq!(problems("struct A;\n"), 1);
-        assert_eq!(problems(&format!("//! A.\nuse std::sync::{POISON};\n")), 1);
-        assert_eq!(problems(&format!("//! A.\n{}", "\n".repeat(MAX_FILE_LINES))), 1);
+        let header = "//! The sessions of a client.\n";
+        let problems = |rest: &str| problems(&format!("{header}{rest}"));
+        assert_eq!(problems("pub struct SessionInfo;\n"), 0);
+        assert_eq!(problems("pub(crate) struct Told<T>(T);\nenum Seat {}\n"), 2);
+        assert_eq!(problems(&"\n".repeat(MAX_FILE_LINES)), 1);
+        assert_eq!(problems(&format!("fn a() {{\n{}}}\n", "    b();\n".repeat(100))), 1);
         assert_eq!(
             check(Path::new("/nowhere"), "crates/wire/tests/it/a.rs", "struct Told;").len(),
             0
         );
+    }
+
+    #[test]
+    fn a_header_begins_with_its_subject() {
+        let check = |text: &str, expected: Option<&str>| {
+            let found = header_problem(text);
+            match expected {
+                None => assert_eq!(found, None, "{text}"),
+                Some(words) => {
+                    assert!(
+                        found.as_ref().is_some_and(|found| found.contains(words)),
+                        "{text}: {found:?}"
+                    );
+                }
+            }
+        };
+        check("//! The sessions of a client.\n", None);
+        check("struct A;\n", Some("begins with `//!`"));
+        check("//! A.\n", Some("is `A.`"));
+        check("//! What a session says to its client.\n", Some("begins with `What`"));
+        check("//! Whoever asks gets an answer.\n", Some("begins with `Whoever`"));
+        check("//! Words about the hub itself.\n", Some("`Words about`"));
+    }
+
+    #[test]
+    fn headers_without_the_form_are_counted() {
+        let check = |text: &str, expected: bool| {
+            assert_eq!(lacks_header_form("crates/wire/src/a.rs", text), expected, "{text}");
+        };
+        check("//! The sessions of a client.\n//!\n//! Used by the gateway.\n", false);
+        check("//! The sessions of a client. It does not open links.\n", false);
+        check("//! The sessions of a client.\n\n// Used by the gateway.\n", true);
+        assert!(!lacks_header_form("crates/wire/tests/it/a.rs", "struct A;\n"));
     }
 }

@@ -1,5 +1,9 @@
 //! Tests of signing in and staying signed in, against an authorization server that rotates tokens and can be
 //! made to fail.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests start programs and read the variables of the run"
+)]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that fails should say where")]
 
 mod alone;

@@ -17,6 +17,10 @@
 //!                                            a client on standard streams, for as many calls as are measured
 //! ```
 #![allow(
+    clippy::disallowed_methods,
+    reason = "a benchmark starts programs and reads the variables of the run"
+)]
+#![allow(
     clippy::print_stdout,
     clippy::print_stderr,
     clippy::unwrap_used,

@@ -12,6 +12,10 @@
 //! are kept awake: one that sleeps may take longer to wake than a call takes. Nothing fails by the clock.
 
 #![allow(
+    clippy::disallowed_methods,
+    reason = "a benchmark starts programs and reads the variables of the run"
+)]
+#![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::print_stdout,

@@ -8,8 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
-use serde::{Deserialize, Serialize};
-use switchboard_gateway::face::FaceLimits;
+use switchboard_hub::{AccessOptions, ClientAuth};
 
 use super::span::span;
 
@@ -20,8 +19,7 @@ Examples:
   switchboard token revoke laptop";
 
 /// Who may come in, and how much is taken.
-#[derive(Debug, Clone, PartialEq, Eq, Args, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Who is let in")]
 pub(crate) struct Guarding {
     /// What a client has to be or to have; by default `user` on this machine, and
@@ -70,8 +68,7 @@ pub(crate) struct Guarding {
 }
 
 /// What a client has to be or to have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Auth {
     /// A program of your own on this machine, or one with a token
     User,
@@ -106,25 +103,26 @@ pub(crate) struct CreateToken {
 
 // === impl Guarding ===
 
-impl Default for Guarding {
-    /// As if nothing was typed.
-    fn default() -> Self {
-        let limits = FaceLimits::default();
-        let some = |limit| NonZeroUsize::new(limit).unwrap_or(NonZeroUsize::MIN);
-        Self {
-            auth: None,
-            auth_issuer: None,
-            auth_resource: None,
-            auth_audience: Vec::new(),
-            auth_scope: Vec::new(),
-            allow_host: Vec::new(),
-            allow_origin: Vec::new(),
-            tls_cert: None,
-            tls_key: None,
-            rate: None,
-            max_sessions: some(limits.sessions),
-            max_message: some(limits.body),
-            idle: None,
+impl Guarding {
+    /// The same for the hub.
+    pub(crate) fn to_options(&self) -> AccessOptions {
+        AccessOptions {
+            auth: self.auth.map(|auth| match auth {
+                Auth::User => ClientAuth::User,
+                Auth::Token => ClientAuth::Token,
+            }),
+            auth_issuer: self.auth_issuer.clone(),
+            auth_resource: self.auth_resource.clone(),
+            auth_audience: self.auth_audience.clone(),
+            auth_scope: self.auth_scope.clone(),
+            allow_host: self.allow_host.clone(),
+            allow_origin: self.allow_origin.clone(),
+            tls_cert: self.tls_cert.clone(),
+            tls_key: self.tls_key.clone(),
+            rate: self.rate,
+            max_sessions: self.max_sessions,
+            max_message: self.max_message,
+            idle: self.idle,
         }
     }
 }
@@ -143,6 +141,7 @@ mod tests {
 
     #[test]
     fn what_nobody_typed_is_the_same_everywhere() {
-        assert_eq!(Typed::parse_from(["serve"]).guarding, Guarding::default());
+        let guarding = Typed::parse_from(["serve"]).guarding;
+        assert_eq!(guarding.to_options(), AccessOptions::default());
     }
 }

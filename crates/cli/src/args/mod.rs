@@ -23,7 +23,7 @@ use clap::{Args as ClapArgs, ColorChoice, Parser, Subcommand};
 pub(crate) use calls::{
     Answer, Call, Complete, Logs, OfServer, Prompt, Questions, Read, Server, Span, Tools,
 };
-pub(crate) use guarding::{Auth, CreateToken, Guarding, Token};
+pub(crate) use guarding::{CreateToken, Token};
 pub(crate) use permissions::{Forget, Permissions};
 pub(crate) use plugins::{Folders, Language, New, Plugin, ServePlugins};
 pub(crate) use probe::{Probe, Transport};
@@ -31,7 +31,7 @@ pub(crate) use servers::{
     Add, AddJson, Approve, Edit, Get, Import, Install, Kind, List, Reject, Remove, ScopeArg,
     Switch, Uninstall,
 };
-pub(crate) use serving::{Connect, ModeArg, Names, Search, Serve, View};
+pub(crate) use serving::{Connect, Serve};
 pub(crate) use signing_in::{Doctor, Examined, Login, Logout};
 pub(crate) use ui::Ui;
 pub(crate) use xaa::{Setup, Xaa};
@@ -307,6 +307,15 @@ fn flags_first(typed: &[OsString], server: &[String]) -> Option<Vec<OsString>> {
 /// Whether a word looks like a URL.
 pub(crate) fn looks_like_url(text: &str) -> bool {
     text.contains("://")
+}
+
+// === impl Global ===
+
+impl Global {
+    /// Whether everything happens in this process: that was asked for, or what counts is given for this run alone.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.standalone || self.strict_mcp_config || !self.mcp_config.is_empty()
+    }
 }
 
 // === impl Command ===

@@ -5,13 +5,15 @@
 use std::net::SocketAddr;
 
 use clap::{Args as ClapArgs, ValueEnum};
-use serde::{Deserialize, Serialize};
+use switchboard_config::Mode;
+use switchboard_core::catalog::NameStyle;
+use switchboard_gateway::bridge::ToolSearch;
+use switchboard_hub::{FacesOptions, ViewOptions};
 
 use super::guarding::Guarding;
 
 /// How a client sees the servers.
-#[derive(Debug, Clone, ClapArgs, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, ClapArgs)]
 #[command(next_help_heading = "What clients see")]
 pub(crate) struct View {
     /// What tools are called: `<server>__<tool>`, with `mcp__` before it, or the tool's own name
@@ -35,8 +37,7 @@ pub(crate) struct View {
 }
 
 /// What tools are called.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Names {
     /// `<server>__<tool>`
     Server,
@@ -47,8 +48,7 @@ pub(crate) enum Names {
 }
 
 /// What happens to calls that no rule decides.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ModeArg {
     /// The client's own prompt decides
     Client,
@@ -67,8 +67,7 @@ pub(crate) enum ModeArg {
 }
 
 /// Whether tools are listed or looked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Search {
     /// All are listed
     Off,
@@ -86,8 +85,7 @@ pub(crate) struct Connect {
 }
 
 /// Serve clients over the network.
-#[derive(Debug, Clone, ClapArgs, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, ClapArgs)]
 pub(crate) struct Serve {
     #[command(flatten)]
     pub(crate) view: View,
@@ -95,22 +93,57 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7420")]
     pub(crate) listen: SocketAddr,
     #[command(flatten)]
-    #[serde(default)]
     pub(crate) guarding: Guarding,
 }
 
 // === impl View ===
 
 impl View {
-    /// Everything, or everything of one agent.
-    pub(crate) fn plain(agent: Option<String>) -> Self {
-        Self {
-            names: Names::Full,
-            servers: Vec::new(),
-            agent,
-            mode: Some(ModeArg::Default),
-            tool_search: Search::Off,
-            result_limit: None,
+    /// The same for the hub.
+    pub(crate) fn to_options(&self) -> ViewOptions {
+        ViewOptions {
+            names: match self.names {
+                Names::Server => NameStyle::Gateway,
+                Names::Full => NameStyle::Full,
+                Names::Bare => NameStyle::Bare,
+            },
+            servers: self.servers.clone(),
+            agent: self.agent.clone(),
+            mode: self.mode.map(ModeArg::to_mode),
+            tool_search: match self.tool_search {
+                Search::Off => ToolSearch::Off,
+                Search::Auto => ToolSearch::Auto,
+                Search::On => ToolSearch::On,
+            },
+            result_limit: self.result_limit,
+        }
+    }
+}
+
+// === impl ModeArg ===
+
+impl ModeArg {
+    fn to_mode(self) -> Mode {
+        match self {
+            Self::Client => Mode::Client,
+            Self::Default => Mode::Default,
+            Self::Plan => Mode::Plan,
+            Self::Auto => Mode::Auto,
+            Self::BypassPermissions => Mode::BypassPermissions,
+            Self::DontAsk => Mode::DontAsk,
+        }
+    }
+}
+
+// === impl Serve ===
+
+impl Serve {
+    /// The same for the hub.
+    pub(crate) fn to_options(&self) -> FacesOptions {
+        FacesOptions {
+            view: self.view.to_options(),
+            listen: self.listen,
+            access: self.guarding.to_options(),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Arguments of `ui`.
+//! Arguments of `switchboard ui`.
 //!
 //! Used by `crate::ui`.
 

@@ -67,6 +67,7 @@ pub(crate) fn page(url: &str) -> Option<Url> {
 }
 
 /// Opens a link with the first browser that can be started; does not wait for it.
+#[expect(clippy::disallowed_methods, reason = "a browser outlives the command, so it has no guard")]
 pub(crate) fn open(link: &str) -> bool {
     surroundings::browsers().iter().any(|browser| {
         let mut words = browser.split_whitespace();

@@ -7,9 +7,10 @@ use switchboard_core::CallError;
 use switchboard_core::connection::{ConnectionError, ConnectionNotReady};
 use switchboard_core::engine::{ServerSnapshot, ServerStatus, WorkspaceSnapshot};
 use switchboard_core::permission::DecisionReason;
+use switchboard_hub::sign_in_target;
 use switchboard_wire::{Error as WireError, Remedy};
 
-use super::{CommandEngine, hints::take_away, signs_in};
+use super::{CommandEngine, hints::take_away};
 use crate::hint::{self, Reach, Subject};
 use crate::notice::Notice;
 use crate::report::{Failure, FailureKind};
@@ -63,7 +64,7 @@ fn lacks_credentials(error: &ConnectionError) -> bool {
 
 /// Whether nobody signs in to a server, since its entry says how it is reached.
 fn brings_its_own(server: &DesiredServer) -> bool {
-    server.entry().is_some_and(|entry| signs_in(server, entry).is_none())
+    server.entry().is_some_and(|entry| sign_in_target(server, entry).is_none())
 }
 
 /// Why nothing can be had of a server by this name now; `None` if something can.

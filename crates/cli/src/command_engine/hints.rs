@@ -1,14 +1,14 @@
-//! [`Hints`], which gives the advice of this program to clients of a hub.
-//!
-//! Used by `commands::hub` (admin API) and `command_engine::failures`. The texts are in `hint`.
+//! The advice that this program gives, for clients of the hub.
 
 use switchboard_config::command_line;
 use switchboard_core::CallError;
 use switchboard_core::connection::{ConnectionError, ConnectionNotReady};
 use switchboard_core::remote::ErrorAdvice;
+use switchboard_hub::{ErrorExplanation, HubAdvice, HubError};
 use switchboard_wire::Error as WireError;
 
 use crate::hint::{self, Reach, Subject};
+use crate::report::Failure;
 
 /// What a person can do, as every command says it.
 #[derive(Debug, Clone, Copy)]
@@ -50,6 +50,16 @@ impl ErrorAdvice for Hints {
             },
             error => hint::of_call(error),
         }
+    }
+}
+
+impl HubAdvice for Hints {
+    fn explain(&self, error: &HubError) -> ErrorExplanation {
+        Failure::hub(error).into()
+    }
+
+    fn explain_change(&self, doing: &str, error: &switchboard_config::Error) -> ErrorExplanation {
+        Failure::config(doing, error).into()
     }
 }
 

@@ -7,10 +7,9 @@
 //! Used by all commands that need servers (`list`, `tools`, `call`, `read`, `prompt`, `doctor` and others) and by `ui`.
 //! It does not serve clients (`served_workspace` does).
 
-mod credentials;
 mod failures;
 mod hints;
-mod options;
+mod number_notices;
 mod own_engine;
 mod running;
 mod side_events;
@@ -26,10 +25,9 @@ use switchboard_core::{Request, RunningCall, WorkspaceSnapshot};
 use switchboard_hub::admin::client::HubWorkspace;
 use tokio::sync::watch;
 
-pub(crate) use credentials::{CredentialSources, pool_options, signs_in};
 pub(crate) use failures::{call_failed, connect_failure, missing_failure, unconnected_notices};
 pub(crate) use hints::Hints;
-pub(crate) use options::{engine_options, not_numbers};
+pub(crate) use number_notices::not_numbers;
 pub(crate) use running::{find_running, hub_failure, settle, workspace_request};
 pub(crate) use side_events::{SideEvent, SideEvents};
 pub(crate) use switchboard_hub::admin::ResultLimit;
@@ -98,6 +96,15 @@ pub(crate) async fn with_engine<T>(
     done
 }
 
+/// The same for a command that uses what servers offer: where none is configured, the built-in server stands in.
+pub(crate) async fn with_servers<T>(
+    caller: &Caller,
+    printer: &Printer,
+    work: impl AsyncFnOnce(&CommandEngine) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    with_engine(caller, printer.room(), FallbackServer::Builtin, work).await
+}
+
 // === impl CommandEngine ===
 
 impl CommandEngine {
@@ -106,8 +113,8 @@ impl CommandEngine {
         room: ResultLimit,
         otherwise: FallbackServer,
     ) -> Result<Self, Failure> {
-        let (desired, editor_problems) = caller.desired();
-        let connect = options::connect_timeout(&desired, caller);
+        let (desired, editor_problems) = caller.desired_at_start();
+        let connect = switchboard_hub::connect_timeout(&desired, &caller.surroundings.env);
         let (attached, mut notices) = running::attach(caller, room).await;
         notices.extend(editor_problems);
         if let Some(attached) = attached {
@@ -167,6 +174,19 @@ impl CommandEngine {
         attached.check_servers().await.map_err(failed)
     }
 
+    /// Has a connected server asked whether it answers, on the connections that it has. The snapshot then shows how
+    /// long that took.
+    pub(crate) async fn check_answers(&self, server: &str) -> Result<(), Failure> {
+        let failed = |error| hub_failure(format!("cannot check `{server}`"), error);
+        match &self.behind {
+            EngineKind::Own(own) => {
+                own.check_answers(server).await;
+                Ok(())
+            }
+            EngineKind::Hub(attached) => attached.check_answers(server).await.map_err(failed),
+        }
+    }
+
     /// Where a server's output is kept, if anything is there.
     pub(crate) fn log(&self, server: &DesiredServer) -> Option<PathBuf> {
         let place = server.working_dir.to_string_lossy();
@@ -185,6 +205,20 @@ impl CommandEngine {
             WaitTarget::Server(name) => view.name == name,
         };
         self.wait_until(printer, |snapshot| !snapshot.servers_coming().any(is_wanted)).await
+    }
+
+    /// Waits until nothing more is expected of one server, or of all. An error if there is no such server.
+    pub(crate) async fn settled_snapshot(
+        &self,
+        server: Option<&str>,
+        printer: &Printer,
+    ) -> Result<Arc<WorkspaceSnapshot>, Failure> {
+        let wanted = server.map_or(WaitTarget::All, WaitTarget::Server);
+        let snapshot = self.wait_until_settled(wanted, printer).await;
+        match server.and_then(|server| missing_failure(self, &snapshot, server)) {
+            Some(failure) => Err(failure),
+            None => Ok(snapshot),
+        }
     }
 
     /// Waits until the snapshot is as `so` wants it, or nothing more is expected. Says whom for.

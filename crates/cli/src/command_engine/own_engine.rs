@@ -11,8 +11,9 @@ use switchboard_core::permission::UserConsent;
 use switchboard_core::{
     Caller as Attached, Engine, Session, Workspace, WorkspaceId, WorkspaceSnapshot,
 };
+use switchboard_hub::engine_options;
 
-use super::{FallbackServer, ResultLimit, options};
+use super::{FallbackServer, ResultLimit};
 use crate::plugins;
 use crate::report::Failure;
 use crate::surroundings::Caller;
@@ -34,7 +35,7 @@ impl OwnEngine {
         otherwise: FallbackServer,
     ) -> Result<Self, Failure> {
         let environment = environment(desired, caller);
-        let options = options::engine_options(desired, caller, UserPresence::Nobody)?;
+        let options = engine_options(desired, &caller.program_context(), UserPresence::Nobody)?;
         let is_empty = desired.is_unconfigured(caller.asked());
         let in_process: Vec<InProcessServer> = match otherwise {
             FallbackServer::Builtin if is_empty => vec![plugins::builtin()?],
@@ -58,6 +59,10 @@ impl OwnEngine {
         self.engine
             .snapshot(&self.workspace)
             .unwrap_or_else(|| Arc::new(WorkspaceSnapshot::default()))
+    }
+
+    pub(super) async fn check_answers(&self, server: &str) {
+        self.engine.check_answers(&self.workspace, server).await;
     }
 
     pub(super) async fn close(self) {

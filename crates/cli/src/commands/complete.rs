@@ -13,7 +13,7 @@ use super::follow::follow;
 use super::lookup;
 use super::prompt::{object, pairs};
 use crate::args::Complete;
-use crate::command_engine::{self, CommandEngine, FallbackServer};
+use crate::command_engine::{self, CommandEngine};
 use crate::printer::Printer;
 use crate::report::Failure;
 use crate::surroundings::Caller;
@@ -24,12 +24,9 @@ pub(super) async fn run(
     printer: &Printer,
 ) -> Result<(), Failure> {
     let known = object(&pairs(&complete.known)?);
-    command_engine::with_engine(
-        caller,
-        printer.room(),
-        FallbackServer::Builtin,
-        async |hub: &CommandEngine| show(complete, &known, hub, printer).await,
-    )
+    command_engine::with_servers(caller, printer, async |hub: &CommandEngine| {
+        show(complete, &known, hub, printer).await
+    })
     .await
 }
 

@@ -10,15 +10,17 @@ use switchboard_gateway::view_provider::{
     OpenView, SessionClients, ViewProvider as _, ViewRequest, ViewSelection,
 };
 use switchboard_hub::attach::{self, AttachOptions, HubLaunchOptions};
-use switchboard_hub::socket::{HubFolders, HubPaths};
+use switchboard_hub::socket::HubPaths;
+use switchboard_hub::{ServedWorkspace, WorkspaceInputs, start_engine};
 use switchboard_wire::json::Raw;
 use switchboard_wire::server::{ServeOptions, serve, stdio};
 
 use crate::args::{Connect, Global};
 use crate::notice::Notice;
+use crate::plugins;
 use crate::printer::Printer;
 use crate::report::{Failure, FailureKind};
-use crate::served_workspace::{self, ServedWorkspace, WorkspaceInputs, view_config, view_notices};
+use crate::serve_notices::{view_config, view_notices};
 use crate::state_check::unwritable_state;
 use crate::surroundings::{self, Caller};
 use crate::wait;
@@ -38,14 +40,15 @@ pub(crate) async fn run(
     if let Err(failure) = hub_paths(&caller) {
         let message = format!("{}; this client has its servers to itself", failure.in_one_line());
         printer.notices(&[Notice::warning(message)]);
-        return standalone(connect, &caller.with_catalogue().await?, printer).await;
+        return standalone(connect, &Caller::with_catalogue(global).await?, printer).await;
     }
     let mut options = attach_options(global, &caller)?;
     options.cwd.clone_from(&caller.surroundings.cwd);
     options.env.clone_from(&caller.surroundings.env);
-    printer.notices(&view_notices(&view_config(&caller, &connect.view), &caller));
-    options.view = Raw::from_value(&connect.view)
-        .map_err(|error| Failure::new("cannot say what is wanted", error))?;
+    let view = connect.view.to_options();
+    printer.notices(&view_notices(&view_config(&caller, &view), &caller));
+    options.view =
+        Raw::from_value(&view).map_err(|error| Failure::new("cannot say what is wanted", error))?;
     wait::at_work(attach::attach_stdio(options))
         .await
         .map_err(|error| Failure::new("cannot attach to the hub", error))
@@ -81,15 +84,12 @@ pub(crate) async fn standalone(
     if caller.is_alone() {
         printer.notices(&unwritable_state(caller));
     }
-    let engine = served_workspace::start_engine(caller, QueueAccess::None).await?;
-    let done = match ServedWorkspace::open(
-        engine.clone(),
-        &connect.view,
-        WorkspaceInputs::from_caller(caller),
-    )
-    .await
-    {
-        Err(failure) => Err(failure),
+    let (program, plugins) = (caller.program_context(), plugins::program_plugins()?);
+    let engine = start_engine(&program, &caller.first_desired, QueueAccess::None).await?;
+    let inputs = WorkspaceInputs::from_program(&program, &caller.first_desired);
+    let view = connect.view.to_options();
+    let done = match ServedWorkspace::open(engine.clone(), &plugins, &view, inputs).await {
+        Err(error) => Err(error.into()),
         Ok(serving) => {
             printer.notices(&view_notices(&serving.snapshot().desired, caller));
             let done = serve_stdio(&serving).await;
@@ -128,8 +128,7 @@ async fn serve_stdio(serving: &ServedWorkspace) -> Result<(), Failure> {
 
 /// The paths of the hub of this user and these folders.
 pub(super) fn hub_paths(caller: &Caller) -> Result<HubPaths, Failure> {
-    HubPaths::find(&HubFolders::from_surroundings(&caller.surroundings))
-        .map_err(|error| Failure::new("there is no place for the hub's socket", error))
+    Ok(switchboard_hub::hub_paths(&caller.surroundings)?)
 }
 
 fn not_beneath_us() -> Result<(), Failure> {

@@ -8,7 +8,7 @@ use clap::Parser as _;
 use serde_json::{Value, json};
 use switchboard_config::import::ClientApp;
 use switchboard_config::install::{ClientInstallation, InstalledEntry, LaunchCommand};
-use switchboard_config::redact;
+use switchboard_config::{Platform, redact};
 
 use crate::args::{Args, Global, Install};
 use crate::printer::{BOLD, DIM, Printer};
@@ -65,16 +65,12 @@ pub(super) fn find_installation(
     caller: &Caller,
 ) -> Result<ClientInstallation, Failure> {
     let program = program(caller)?;
-    ClientInstallation::inspect(
-        client,
-        name,
-        &program,
-        &caller.surroundings,
-        surroundings::platform(),
-    )
-    // clap accepts only clients that can be written to.
-    .ok_or_else(|| Failure::plain(FailureKind::Usage, format!("{client} cannot be written to")))?
-    .map_err(|error| Failure::config(format!("cannot look into the file of {client}"), &error))
+    ClientInstallation::inspect(client, name, &program, &caller.surroundings, Platform::current())
+        // clap accepts only clients that can be written to.
+        .ok_or_else(|| {
+            Failure::plain(FailureKind::Usage, format!("{client} cannot be written to"))
+        })?
+        .map_err(|error| Failure::config(format!("cannot look into the file of {client}"), &error))
 }
 
 /// Asks, unless a flag has decided.

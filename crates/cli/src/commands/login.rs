@@ -24,7 +24,7 @@ use crate::notice::Notice;
 use crate::printer::{BOLD, Printer};
 use crate::report::{Failure, FailureKind};
 use crate::surroundings::Caller;
-use crate::{command_engine, hint, show};
+use crate::{hint, show};
 
 /// Opens the sign-in page in a browser of this machine.
 pub(super) struct LocalBrowser<'a> {
@@ -83,7 +83,7 @@ pub(in crate::commands) fn pool_options(
     let server = find_server(name, desired)?;
     let network = server
         .entry()
-        .map(|entry| command_engine::pool_options(server, entry, &HttpPoolOptions::default()))
+        .map(|entry| switchboard_hub::pool_options(server, entry, &HttpPoolOptions::default()))
         .transpose();
     let network = network.map_err(|error| {
         Failure::new(format!("cannot reach `{name}`"), error)
@@ -100,7 +100,7 @@ pub(in crate::commands) fn subject(name: &str, desired: &Desired) -> Result<Sign
         return Err(Failure::plain(FailureKind::Failed, message)
             .with_hint(format!("`{}` shows it", command_line("get", [name]))));
     };
-    command_engine::signs_in(server, entry).ok_or_else(|| {
+    switchboard_hub::sign_in_target(server, entry).ok_or_else(|| {
         let failure = Failure::plain(FailureKind::Failed, format!("nobody signs in to `{name}`"));
         failure
             .with_causes([

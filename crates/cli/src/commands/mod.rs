@@ -71,14 +71,14 @@ use crate::{
 /// Runs the command of `args`.
 pub(crate) async fn run(args: Args, printer: &Printer) -> Result<(), Failure> {
     let caller = || Caller::new(&args.global);
-    let ready = async || caller()?.with_catalogue().await;
+    let ready = || Caller::with_catalogue(&args.global);
     match &args.command {
         Command::Add(add) => add::run(add, &caller()?, printer),
         Command::AddJson(add) => add_json::run(add, &caller()?, printer),
         Command::Remove(remove) => remove::run(remove, &caller()?, printer),
         Command::List(list) => list::run(list, &ready().await?, printer).await,
         Command::Serve(serve) => serve::run(serve, &ready().await?, printer).await,
-        Command::Connect(connect) if caller()?.is_alone() => {
+        Command::Connect(connect) if args.global.is_alone() => {
             connect::standalone(connect, &ready().await?, printer).await
         }
         Command::Connect(connect) => connect::run(connect, &args.global, caller()?, printer).await,

@@ -12,7 +12,7 @@ use super::content::{self, ResultPart};
 use super::follow::follow;
 use super::lookup;
 use crate::args;
-use crate::command_engine::{self, CommandEngine, FallbackServer};
+use crate::command_engine::{self, CommandEngine};
 use crate::printer::{BOLD, Printer, escaped};
 use crate::report::{Failure, FailureKind};
 use crate::surroundings::Caller;
@@ -23,15 +23,10 @@ pub(super) async fn run(
     printer: &Printer,
 ) -> Result<(), Failure> {
     let given = pairs(&prompt.arguments)?;
-    command_engine::with_engine(
-        caller,
-        printer.room(),
-        FallbackServer::Builtin,
-        async |hub: &CommandEngine| {
-            printer.notices(&command_engine::not_numbers(&hub.desired, caller));
-            show(&prompt.name, &given, hub, printer).await
-        },
-    )
+    command_engine::with_servers(caller, printer, async |hub: &CommandEngine| {
+        printer.notices(&command_engine::not_numbers(&hub.desired, caller));
+        show(&prompt.name, &given, hub, printer).await
+    })
     .await
 }
 

@@ -8,19 +8,16 @@ use switchboard_wire::sanitize;
 
 use super::tools::notices;
 use crate::args::OfServer;
-use crate::command_engine::{self, CommandEngine, FallbackServer, WaitTarget};
+use crate::command_engine::{self, CommandEngine};
 use crate::printer::{BOLD, Printer};
 use crate::report::Failure;
 use crate::show;
 use crate::surroundings::Caller;
 
 pub(super) async fn run(of: &OfServer, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
-    command_engine::with_engine(
-        caller,
-        printer.room(),
-        FallbackServer::Builtin,
-        async |hub: &CommandEngine| show(of, hub, caller, printer).await,
-    )
+    command_engine::with_servers(caller, printer, async |hub: &CommandEngine| {
+        show(of, hub, caller, printer).await
+    })
     .await
 }
 
@@ -31,13 +28,7 @@ async fn show(
     printer: &Printer,
 ) -> Result<(), Failure> {
     let server = of.server.as_deref();
-    let snapshot =
-        hub.wait_until_settled(server.map_or(WaitTarget::All, WaitTarget::Server), printer).await;
-    if let Some(failure) =
-        server.and_then(|server| command_engine::missing_failure(hub, &snapshot, server))
-    {
-        return Err(failure);
-    }
+    let snapshot = hub.settled_snapshot(server, printer).await?;
     let prompts = snapshot.catalog.prompts().iter();
     let prompts: Vec<_> =
         prompts.filter(|prompt| server.is_none_or(|server| prompt.server() == server)).collect();

@@ -8,22 +8,17 @@ use switchboard_wire::json::Raw;
 use super::content::{self, ResultPart};
 use super::follow::follow;
 use crate::args::Read;
-use crate::command_engine::{self, CommandEngine, FallbackServer, WaitTarget};
+use crate::command_engine::{self, CommandEngine, WaitTarget};
 use crate::notice::Notice;
 use crate::printer::{Printer, escaped};
 use crate::report::Failure;
 use crate::surroundings::Caller;
 
 pub(super) async fn run(read: &Read, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
-    command_engine::with_engine(
-        caller,
-        printer.room(),
-        FallbackServer::Builtin,
-        async |hub: &CommandEngine| {
-            printer.notices(&command_engine::not_numbers(&hub.desired, caller));
-            show(read, hub, printer).await
-        },
-    )
+    command_engine::with_servers(caller, printer, async |hub: &CommandEngine| {
+        printer.notices(&command_engine::not_numbers(&hub.desired, caller));
+        show(read, hub, printer).await
+    })
     .await
 }
 

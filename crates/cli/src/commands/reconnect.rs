@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::list::ConnectedInfo;
 use crate::args::Server;
-use crate::command_engine::{self, CommandEngine, FallbackServer, WaitTarget};
+use crate::command_engine::{self, CommandEngine, WaitTarget};
 use crate::notice::Notice;
 use crate::printer::{BOLD, Printer};
 use crate::report::Failure;
@@ -18,12 +18,9 @@ pub(super) async fn run(
     caller: &Caller,
     printer: &Printer,
 ) -> Result<(), Failure> {
-    command_engine::with_engine(
-        caller,
-        printer.room(),
-        FallbackServer::Builtin,
-        async |hub: &CommandEngine| show(&server.server, hub, printer).await,
-    )
+    command_engine::with_servers(caller, printer, async |hub: &CommandEngine| {
+        show(&server.server, hub, printer).await
+    })
     .await
 }
 

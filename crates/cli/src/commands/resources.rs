@@ -8,7 +8,7 @@ use switchboard_wire::sanitize;
 
 use super::tools::notices;
 use crate::args::OfServer;
-use crate::command_engine::{self, CommandEngine, FallbackServer, WaitTarget};
+use crate::command_engine::{self, CommandEngine};
 use crate::printer::{BOLD, Printer};
 use crate::report::Failure;
 use crate::show;
@@ -24,12 +24,9 @@ struct ResourceRow<'a> {
 }
 
 pub(super) async fn run(of: &OfServer, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
-    command_engine::with_engine(
-        caller,
-        printer.room(),
-        FallbackServer::Builtin,
-        async |hub: &CommandEngine| show(of, hub, caller, printer).await,
-    )
+    command_engine::with_servers(caller, printer, async |hub: &CommandEngine| {
+        show(of, hub, caller, printer).await
+    })
     .await
 }
 
@@ -40,13 +37,7 @@ async fn show(
     printer: &Printer,
 ) -> Result<(), Failure> {
     let server = of.server.as_deref();
-    let snapshot =
-        hub.wait_until_settled(server.map_or(WaitTarget::All, WaitTarget::Server), printer).await;
-    if let Some(failure) =
-        server.and_then(|server| command_engine::missing_failure(hub, &snapshot, server))
-    {
-        return Err(failure);
-    }
+    let snapshot = hub.settled_snapshot(server, printer).await?;
     let is_meant = |owner: &str| server.is_none_or(|server| server == owner);
     let notices = notices(server, hub, caller, &snapshot);
     if printer.is_json() {

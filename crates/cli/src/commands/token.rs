@@ -2,6 +2,8 @@
 //!
 //! Used by `commands::run`; `access` uses its failure texts. Tokens are stored by `gateway::tokens`.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 use switchboard_gateway::tokens::{ClientToken, NewToken, TokenStore, TokenStoreError};
 use switchboard_wire::sanitize;
@@ -20,7 +22,7 @@ pub(super) fn run(token: &args::Token, caller: &Caller, printer: &Printer) -> Re
         args::Token::Revoke { which } => revoke(which, &store, printer),
     };
     done.map_err(|error| match error {
-        TokenProblem::Store(error) => failed(error, &store),
+        TokenProblem::Store(error) => failed(&error, store.path()),
         TokenProblem::Printing(failure) => failure,
     })
 }
@@ -107,8 +109,8 @@ fn token_json(token: &ClientToken, now: u64) -> Value {
 }
 
 /// The failure for an error of the token store.
-pub(crate) fn failed(error: TokenStoreError, store: &TokenStore) -> Failure {
-    let path = store.path().display();
+pub(crate) fn failed(error: &TokenStoreError, file: &Path) -> Failure {
+    let path = file.display();
     match error {
         TokenStoreError::File(error @ switchboard_config::Error::State { .. }) => {
             Failure::new("the tokens cannot be read, and nobody is let in with one", error)
@@ -123,7 +125,7 @@ pub(crate) fn failed(error: TokenStoreError, store: &TokenStore) -> Failure {
                 .with_hint("take another name, or revoke that one with `switchboard token revoke`")
         }
         TokenStoreError::NoSuch { which } => {
-            let message = format!("there is no token `{}`", sanitize::sanitize_line(&which));
+            let message = format!("there is no token `{}`", sanitize::sanitize_line(which));
             Failure::plain(FailureKind::Failed, message).with_hint("see `switchboard token list`")
         }
         error => Failure::new("cannot do that with tokens", error),

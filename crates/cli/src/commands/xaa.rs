@@ -5,19 +5,19 @@
 use serde_json::{Value, json};
 use switchboard_auth::{Error, IdentityProviderClient, SignedInUser, UserPresence};
 use switchboard_config::{self as config, Desired, Located, Transport};
-use switchboard_process::ProcessGuard;
+use switchboard_hub::{CredentialSources, process_guard};
 use switchboard_wire::sanitize;
 use url::Url;
 
 use super::login::{LocalBrowser, RemoteBrowser, set_damaged_key_aside};
 use crate::args::{Setup, Xaa};
 use crate::ask::Keyboard;
+use crate::hint;
 use crate::notice::Notice;
 use crate::printer::{BOLD, DIM, Printer};
 use crate::report::{Failure, FailureKind};
 use crate::show::{self, moment};
 use crate::surroundings::Caller;
-use crate::{command_engine, hint};
 
 pub(super) async fn run(xaa: &Xaa, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
     match xaa {
@@ -30,10 +30,9 @@ pub(super) async fn run(xaa: &Xaa, caller: &Caller, printer: &Printer) -> Result
 
 /// The identity provider from settings.
 pub(super) fn provider(caller: &Caller) -> Result<Option<IdentityProviderClient>, Failure> {
-    let guard = ProcessGuard::this_program()
-        .map_err(|error| Failure::new("cannot open this program to guard what it starts", error))?;
-    Ok(command_engine::CredentialSources::new(caller, guard, UserPresence::Nobody)
-        .identity_provider(&caller.variables))
+    let sources =
+        CredentialSources::new(&caller.program_context(), process_guard()?, UserPresence::Nobody);
+    Ok(sources.identity_provider(&caller.variables))
 }
 
 fn require_provider(caller: &Caller) -> Result<IdentityProviderClient, Failure> {

@@ -5,7 +5,7 @@
 use std::{env, ffi::OsString, sync::Arc};
 
 use http::{HeaderMap, HeaderName, HeaderValue};
-use switchboard_config::{self as config, BUILTIN_SERVER, Entry};
+use switchboard_config::{self as config, BUILTIN_SERVER, Entry, baseline_environment};
 use switchboard_process::ProcessCommand;
 use switchboard_wire::{client::ServerTarget, http::NoCredentials};
 use url::Url;
@@ -13,7 +13,6 @@ use url::Url;
 use super::stdio;
 use crate::{
     args::{Probe, Transport, looks_like_url},
-    environment,
     report::Failure,
     surroundings,
 };
@@ -55,7 +54,7 @@ fn builtin() -> Result<NamedTarget, Failure> {
         .map_err(|error| Failure::new("cannot find this program on disk", error))?;
     let mut command = ProcessCommand::new(program);
     command.args = vec![OsString::from("builtin")];
-    command.env = environment::baseline(surroundings::variables().into_iter());
+    command.env = baseline_environment(surroundings::variables().into_iter());
     Ok(NamedTarget {
         name: "the built-in server".into(),
         policy_name: BUILTIN_SERVER,
@@ -68,7 +67,7 @@ fn builtin() -> Result<NamedTarget, Failure> {
 fn local(probe: &Probe, program: &str, args: &[String]) -> Result<NamedTarget, Failure> {
     let mut command = ProcessCommand::new(program);
     command.args = args.iter().map(OsString::from).collect();
-    command.env = environment::baseline(surroundings::variables().into_iter());
+    command.env = baseline_environment(surroundings::variables().into_iter());
     for variable in &probe.env {
         command.env.push(parse_variable(variable)?);
     }

@@ -483,3 +483,55 @@ fn a_server_that_hangs_is_not_said_to_be_well() {
     until("the kiosk stays silent", || said(&story, &["list", "--check"]).0);
     assert_eq!(kiosks(&story), [kiosk], "it was started anew");
 }
+
+/// A client that declares sampling, which the commands do not, before a kiosk that learns it once.
+fn sampling_client(story: &Story) -> Client {
+    let program = switchboard_testkit::programs::program("kiosk");
+    story.quietly(&["remove", "kiosk"]);
+    let entry = json!({ "command": program, "era": "legacy" });
+    story.quietly(&["add-json", "kiosk", &entry.to_string()]);
+    let sampling = json!({ "sampling": {} });
+    let mut client = Client::able(story.command(&["connect"]), "2025-06-18", &sampling);
+    client.call("kiosk__erase").unwrap();
+    client
+}
+
+/// `doctor` and `list` ask on the connections that exist: the client's, which is not of the commands' kind.
+#[test]
+fn looking_at_a_server_starts_no_process() {
+    let story = tools::kiosk();
+    let client = sampling_client(&story);
+    let (before, one) = (starts(&story), kiosks(&story));
+    assert_eq!(one.len(), 1);
+    for args in [&["doctor", "--json"][..], &["list", "--json"], &["doctor"], &["list", "-v"]] {
+        let (is_well, said) = said(&story, args);
+        assert!(is_well, "{args:?}: {said}");
+        assert!(said.contains("answerMillis") || said.contains("answers in "), "{args:?}: {said}");
+        assert_eq!((starts(&story), kiosks(&story)), (before, one.clone()), "{args:?}");
+    }
+    client.leave();
+    stop(&story.home);
+}
+
+/// What `doctor` prints of a server with two connections, one of them silent, is on the page of JSON output.
+#[test]
+fn several_connections_are_told_and_documented() {
+    let story = tools::kiosk();
+    let first = sampling_client(&story);
+    let [kiosk] = kiosks(&story)[..] else { panic!("there is one kiosk") };
+    let mut second = Client::spawn(story.command(&["connect"]));
+    second.call("kiosk__erase").unwrap();
+    let pid = Pid::from_raw(i32::try_from(kiosk.pid).unwrap());
+    kill(pid, Signal::SIGSTOP).unwrap();
+    let doctor: Value =
+        serde_json::from_slice(&story.quietly(&["doctor", "--json"]).stdout).unwrap();
+    kill(pid, Signal::SIGCONT).unwrap();
+    crate::docs::check_json_members(&doctor, "doctor");
+    let server = &doctor["servers"][0];
+    assert_eq!(server["state"], "silent", "{doctor}");
+    assert_eq!((&server["connections"], &server["affectedConnections"]), (&json!(2), &json!(1)));
+    assert_eq!(server["pids"].as_array().map(Vec::len), Some(2), "{doctor}");
+    first.leave();
+    second.leave();
+    stop(&story.home);
+}

@@ -4,13 +4,17 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
+use switchboard_config::Scope;
 use switchboard_core::connection::ConnectionTiming;
+use switchboard_core::engine::ListsArrival;
+use switchboard_core::remote::{RemoteLatency, RemoteServer, RemoteStats};
 use switchboard_core::{EngineOptions, results};
 use switchboard_gateway::bridge::BridgeOptions;
 use switchboard_gateway::face::FaceTimeouts;
 use switchboard_hub::socket::HubLifetime;
 use switchboard_process::ProcessGuard;
 use switchboard_testkit::http::{Reply, Scripted};
+use switchboard_wire::{Remedy, RemoteError};
 
 use crate::{Home, Story, story::in_order};
 
@@ -180,10 +184,79 @@ fn every_member_is_documented() {
             let Ok(value) = serde_json::from_str(&json) else {
                 continue;
             };
-            for name in members(&value) {
-                assert!(page.contains(&format!("`{name}`")), "`{name}` of {:?}", entry.file_name());
-            }
+            check_members(&page, &value, &format!("{:?}", entry.file_name()));
         }
+    }
+}
+
+/// Checks that the page of JSON output explains every member of what a command printed.
+pub(crate) fn check_json_members(value: &serde_json::Value, of: &str) {
+    check_members(&std::fs::read_to_string(page("reference/json.md")).unwrap(), value, of);
+}
+
+fn check_members(page: &str, value: &serde_json::Value, of: &str) {
+    for name in members(value) {
+        assert!(page.contains(&format!("`{name}`")), "`{name}` of {of} is not explained");
+    }
+}
+
+/// Every member of a server in a hub's snapshot stands on the page of the admin API, and every word for its lists.
+#[test]
+fn every_member_of_a_snapshot_is_documented() {
+    let page = std::fs::read_to_string(page("reference/admin.md")).unwrap();
+    let error = RemoteError {
+        causes: vec!["it fell".to_owned()],
+        remedy: Remedy::Retry,
+        hint: Some("try again".to_owned()),
+        lacks_credentials: true,
+    };
+    let latency = RemoteLatency { calls: 1, p50_millis: 1, p99_millis: 1 };
+    let stats = RemoteStats {
+        connects: 1,
+        restarts: 0,
+        calls_in_flight: 0,
+        latency: Some(latency),
+        pid: Some(1),
+        pids: vec![1, 2],
+        last_error: Some(error.clone()),
+    };
+    let text = || Some("x".to_owned());
+    let server = |lists| RemoteServer {
+        name: "kiosk".to_owned(),
+        scope: Scope::User,
+        at: None,
+        transport: text(),
+        state: "failed".to_owned(),
+        connections: Some(2),
+        affected_connections: Some(1),
+        why: text(),
+        error: Some(error.clone()),
+        last_tried_at: Some(1),
+        retry_in_millis: Some(1),
+        silent_since: Some(1),
+        answer_millis: Some(1),
+        server_name: text(),
+        server_version: text(),
+        protocol: text(),
+        era: text(),
+        offers: vec!["tools".to_owned()],
+        connect_millis: Some(1),
+        lists,
+        tool_count: 1,
+        cost: 1,
+        stats: Some(stats.clone()),
+    };
+    let all =
+        [ListsArrival::There, ListsArrival::Coming, ListsArrival::Overdue, ListsArrival::Never];
+    for lists in all {
+        let value = serde_json::to_value(server(lists)).unwrap();
+        for name in members(&value) {
+            let is_there =
+                [format!("`{name}`"), format!("\"{name}\"")].iter().any(|name| page.contains(name));
+            assert!(is_there, "`{name}` is not explained");
+        }
+        let word = value["lists"].as_str().unwrap();
+        assert!(page.contains(&format!("`{word}`")), "`{word}` is not explained");
     }
 }
 

@@ -1,5 +1,9 @@
 //! Integration tests of the `switchboard` program: command lines in; output, files and exit codes out.
 #![allow(
+    clippy::disallowed_methods,
+    reason = "tests start programs and read the variables of the run"
+)]
+#![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::format_collect,
@@ -56,6 +60,7 @@ mod terminal;
 mod tools;
 mod ui;
 mod unwritable;
+mod variables;
 mod xaa;
 
 pub(crate) use story::{Home, Story};

@@ -1,5 +1,9 @@
 //! Tests of the library through its public interface.
 #![allow(
+    clippy::disallowed_methods,
+    reason = "tests start programs and read the variables of the run"
+)]
+#![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::print_stdout,

@@ -10,6 +10,10 @@
 //! cargo xtask bench engine --profile         calls through the engine alone, for a profiler
 //! ```
 #![allow(
+    clippy::disallowed_methods,
+    reason = "a benchmark starts programs and reads the variables of the run"
+)]
+#![allow(
     clippy::print_stdout,
     clippy::unwrap_used,
     clippy::expect_used,

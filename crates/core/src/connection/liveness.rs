@@ -23,6 +23,8 @@ pub(super) struct Liveness {
     pub(super) count: u64,
     /// Since when the server has answered nothing.
     pub(super) silent_since: Option<Instant>,
+    /// How long the server took for the latest question that it answered.
+    pub(super) answer_took: Option<Duration>,
 }
 
 /// The probe of a session: one at a time.
@@ -45,8 +47,8 @@ struct PendingProbe {
 pub(super) enum ProbeEvent {
     /// It is time to decide whether to send a probe.
     Due,
-    /// The result of the probe.
-    Answered(Result<(), wire::Error>),
+    /// What came of the question, and how long that took.
+    Answered(Result<(), wire::Error>, Duration),
     /// The probe that was sent at this time has timed out.
     Late(Instant),
 }
@@ -96,7 +98,7 @@ impl Probe {
                 ProbeEvent::Due
             }
         };
-        if let ProbeEvent::Answered(_) = probed {
+        if let ProbeEvent::Answered(..) = probed {
             *question = None;
         }
         probed
@@ -109,7 +111,7 @@ async fn probe_outcome(question: Option<&mut PendingProbe>, patience: Duration) 
     let asked_at = question.asked_at;
     tokio::select! {
         biased;
-        answer = &mut question.answer => ProbeEvent::Answered(answer),
+        answer = &mut question.answer => ProbeEvent::Answered(answer, asked_at.elapsed()),
         () = tokio::time::sleep_until(asked_at + patience), if !question.is_late => {
             question.is_late = true;
             ProbeEvent::Late(asked_at)

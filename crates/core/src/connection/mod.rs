@@ -285,9 +285,13 @@ impl Connection {
     /// Asks a connected server whether it still answers, and waits for the result; a server that is down is tried
     /// again.
     pub async fn check(&self) {
-        if self.retry_if_failed(Duration::ZERO).await {
-            return;
+        if !self.retry_if_failed(Duration::ZERO).await {
+            self.check_answer().await;
         }
+    }
+
+    /// Asks a connected server whether it still answers, and waits until that is known. One that is down stays as it is.
+    pub async fn check_answer(&self) {
         let ConnectionState::Connected(live) = self.state() else { return };
         let mut verdict = live.verdict.subscribe();
         let count = verdict.borrow().count;

@@ -158,12 +158,16 @@ impl ConnectionTask {
                 self.mark_answering(live, probe);
             }
             ProbeEvent::Late(since) => self.publish_liveness(live, Some(since)),
-            ProbeEvent::Answered(Ok(())) => {
+            ProbeEvent::Answered(Ok(()), took) => {
                 self.core.strikes.clear(live.number);
+                live.note_answer_time(took);
                 self.mark_answering(live, probe);
             }
-            ProbeEvent::Answered(Err(error)) => match strikes::failure_weight(&error) {
-                FailureWeight::Answered => self.mark_answering(live, probe),
+            ProbeEvent::Answered(Err(error), took) => match strikes::failure_weight(&error) {
+                FailureWeight::Answered => {
+                    live.note_answer_time(took);
+                    self.mark_answering(live, probe);
+                }
                 FailureWeight::Out => return Some(EndReason::Failed(error.into())),
                 // A busy server may not have answered; its calls must not be lost.
                 FailureWeight::Strike | FailureWeight::None => {
@@ -206,6 +210,7 @@ impl ConnectionTask {
         live.verdict.send_modify(|verdict| {
             verdict.count += 1;
             verdict.silent_since = silent_since.map(|since| verdict.silent_since.unwrap_or(since));
+            verdict.answer_took = verdict.answer_took.filter(|_| silent_since.is_none());
         });
         if was_silent != silent_since.is_some() {
             self.tell(ConnectionEvent::SilenceChanged);

@@ -132,6 +132,19 @@ impl LiveSession {
     pub fn silent_since(&self) -> Option<Instant> {
         self.verdict.borrow().silent_since
     }
+
+    /// How long the server took for the latest liveness check that it answered; `None` while it is silent or unchecked.
+    pub fn answer_took(&self) -> Option<Duration> {
+        self.verdict.borrow().answer_took
+    }
+
+    /// Keeps the time for the verdict that follows; on its own it is no verdict.
+    pub(super) fn note_answer_time(&self, took: Duration) {
+        self.verdict.send_if_modified(|verdict| {
+            verdict.answer_took = Some(took);
+            false
+        });
+    }
 }
 
 // === impl SignInNeeded ===

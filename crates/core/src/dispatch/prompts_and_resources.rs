@@ -89,7 +89,15 @@ pub(super) async fn watch_resource(
     watch: ResourceWatch,
 ) -> Result<CallFinish, CallError> {
     let uri = text(&request.params(), "uri")?;
-    let placed = stage.owner(&request, &uri).await?;
+    let subscribed = match (watch, &request.server) {
+        // Whose resource it is may have become another one since.
+        (ResourceWatch::Off, None) => stage.engine.subscribed_server(&stage.caller, &uri),
+        _ => None,
+    };
+    let placed = match subscribed {
+        Some(placed) => placed,
+        None => stage.owner(&request, &uri).await?,
+    };
     record.set_server(&placed.name);
     stage.check_visible(&placed, &uri)?;
     let connection = stage.connection(&placed).await?;

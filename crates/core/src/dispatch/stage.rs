@@ -65,16 +65,39 @@ impl Stage {
             // One snapshot for both questions: a server that is no longer coming in a later snapshot is in its
             // catalog.
             let snapshot = self.snapshot();
-            if let Some(owner) = snapshot.catalog.owner(uri, mentioned.as_deref()) {
-                return self.applied_server(owner).map(Some);
+            let owner = snapshot.catalog.owner(uri, mentioned.as_deref());
+            let found = || owner.map(|owner| self.applied_server(owner)).transpose();
+            let is_mentioned = owner.is_some() && owner == mentioned.as_deref();
+            // Whose it is may not be known yet, or a server may have it that stands before its owner in the
+            // configuration. All are waited for at once: those that hang would add up.
+            let awaited = snapshot.servers_awaited().map(|awaited| awaited.name.as_str());
+            let awaited: Vec<&str> =
+                awaited.filter(|name| self.comes_before(name, owner)).collect();
+            if is_mentioned || awaited.is_empty() {
+                return found();
             }
-            // The owner may not be known yet. Waits for all servers at once, since waits for servers that hang
-            // would add up.
-            let may_come = snapshot.servers_awaited().next().is_some();
-            if !may_come || !matches!(timeout_at(deadline, revisions.changed()).await, Ok(Ok(()))) {
-                return Ok(None);
+            match timeout_at(deadline, revisions.changed()).await {
+                Ok(Ok(())) => {}
+                Ok(Err(_)) => return found(),
+                Err(_) => {
+                    self.mark_overdue(&awaited);
+                    return found();
+                }
             }
         }
+    }
+
+    /// Whether a server stands before the owner of a resource in the configuration. Where there is no owner, every server
+    /// does.
+    fn comes_before(&self, server: &str, owner: Option<&str>) -> bool {
+        let place = |name: &str| self.applied.placed.iter().position(|placed| placed.name == name);
+        owner.is_none_or(|owner| place(server) < place(owner))
+    }
+
+    /// Notes that these servers were waited for in vain, so that the next request does not wait for them.
+    fn mark_overdue(&self, servers: &[&str]) {
+        let late = servers.iter().filter_map(|server| self.applied.server(server));
+        self.engine.mark_overdue(late.map(|placed| &placed.connection));
     }
 
     /// Waits for servers with unknown lists, or for one server, as long as a client's first list does.

@@ -21,7 +21,7 @@ use super::page_visits::PageVisits;
 use super::request::ProgressReports;
 use super::{CallError, CallEvent, RepeatSafety, Request, Stage};
 use crate::connection::{Connection, ConnectionNotReady, ConnectionState, LiveSession};
-use crate::engine::{AppliedServer, CallInFlightLease, OnProgress};
+use crate::engine::{AppliedServer, CallInFlightLease, CallLogLevel, OnProgress};
 
 /// The result of sending a request.
 pub(super) enum SendResult {
@@ -71,12 +71,7 @@ impl Stage {
         };
         loop {
             let live = self.ready(placed, &connection).await?;
-            if let Some(level) = &request.log_level
-                && let Some(level) =
-                    self.engine.level_to_set(&self.caller, &connection, &live, level)
-            {
-                Box::pin(set_log_level(&live, level)).await;
-            }
+            let _log_level = self.want_log_level(&request, &connection, &live).await;
             let began = Instant::now();
             let exchange = match &told {
                 Some(told) => resume(placed, &live, &call, told)?,
@@ -100,6 +95,22 @@ impl Stage {
                 }
             }
         }
+    }
+
+    /// Has the server log what the call wants to hear, for as long as what comes back is kept.
+    async fn want_log_level(
+        &self,
+        request: &Request,
+        connection: &Connection,
+        live: &LiveSession,
+    ) -> Option<Box<CallLogLevel>> {
+        let level = request.log_level.as_ref()?;
+        let wanted = self.engine.want_log_level(&self.caller, connection, live, level);
+        if self.engine.has_log_level_to_tell(connection, live) {
+            // Boxed, since most calls find the level told.
+            Box::pin(self.engine.tell_log_level(connection.key(), live)).await;
+        }
+        wanted.map(Box::new)
     }
 
     /// Returns the connection for this session's calls.
@@ -258,12 +269,6 @@ fn resume(
     }
     let resume = SuspendedExchange::Again { state: told.state.clone() };
     Ok(live.client.resume(call, resume, told.answers.clone()))
-}
-
-async fn set_log_level(live: &LiveSession, level: &str) {
-    if let Err(error) = live.client.set_log_level(level).await {
-        tracing::debug!(%error, "a server does not take a log level");
-    }
 }
 
 /// Converts a failure for the caller, and records it for the connection.

@@ -53,6 +53,8 @@ use questions::session_questions::SessionQuestions;
 pub(crate) use session::calls_in_flight::CallInFlightLease;
 use session::calls_in_flight::CallsInFlight;
 use session::claims::Claims;
+pub(crate) use session::log_levels::CallLogLevel;
+use session::log_levels::LogLevels;
 use session::subscriptions::SessionSubscriptions;
 use snapshot::recent_calls::RecentCalls;
 use storage::EngineStorage;
@@ -93,6 +95,7 @@ pub(crate) struct Inner {
     queue: QuestionQueue,
     strays: SessionQuestions,
     wishes: SessionSubscriptions,
+    log_levels: LogLevels,
     pub(crate) under_way: CallsInFlight,
     pub(crate) recent: Arc<RecentCalls>,
     pub(crate) store: Option<ResultStore>,
@@ -135,6 +138,7 @@ impl Engine {
                 queue,
                 strays: SessionQuestions::default(),
                 wishes: SessionSubscriptions::default(),
+                log_levels: LogLevels::default(),
                 under_way: CallsInFlight::default(),
                 recent: Arc::default(),
                 store,

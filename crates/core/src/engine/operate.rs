@@ -43,6 +43,20 @@ impl Engine {
         join_all(checks).await;
     }
 
+    /// Asks one server of a workspace whether it still answers, on every connection of the local person that is up,
+    /// and waits until that is known. Starts nothing. `false` if no server of that name is to be started.
+    pub async fn check_answers(&self, workspace: &WorkspaceId, server: &str) -> bool {
+        let Some(standing) = self.0.workspace_state(workspace) else { return false };
+        let view = standing.local();
+        let all = self.0.all_connections(workspace, view, &view.applied());
+        let Some((_, connections)) = all.into_iter().find(|(placed, _)| placed.name == server)
+        else {
+            return false;
+        };
+        join_all(connections.iter().map(|connection| connection.check_answer())).await;
+        true
+    }
+
     /// Tries servers of a workspace that are down again, for the local principal.
     pub fn retry_failed(&self, workspace: &WorkspaceId) {
         let Some(standing) = self.0.workspace_state(workspace) else { return };

@@ -54,6 +54,9 @@ pub struct RemoteServer {
     /// Since when the connected server has answered nothing, in milliseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub silent_since: Option<u64>,
+    /// How long it took for the latest liveness check.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer_millis: Option<u64>,
     /// The name that the server gives itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_name: Option<String>,
@@ -72,7 +75,7 @@ pub struct RemoteServer {
     /// How long connecting took.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connect_millis: Option<u64>,
-    /// Whether the server's lists have arrived: `there`, `coming`, `never`.
+    /// Whether its lists are there: `there`, `coming`, `overdue`, `never`.
     pub lists: ListsArrival,
     /// How many tools of the server are shown.
     pub tool_count: usize,
@@ -157,6 +160,7 @@ impl RemoteServer {
             last_tried_at: last_tried.map(unix_millis),
             retry_in_millis: retry_in.map(millis),
             silent_since: view.silent_since.map(unix_millis),
+            answer_millis: view.answer_took.map(millis),
             server_name: facts.and_then(ServerFacts::name).as_deref().map(clean),
             server_version: facts.and_then(ServerFacts::server_version).as_deref().map(clean),
             protocol: facts.map(|facts| facts.version.to_string()),
@@ -200,6 +204,7 @@ impl RemoteServer {
             connections,
             connect_took: self.connect_millis.map(Duration::from_millis),
             silent_since: self.silent_since.map(system_time),
+            answer_took: self.answer_millis.map(Duration::from_millis),
             stats: self.stats.map(RemoteStats::into_stats),
             tools: self.tool_count,
             cost: self.cost,
@@ -327,6 +332,7 @@ mod tests {
             })),
             connect_took: Some(Duration::from_millis(7)),
             silent_since: Some(system_time(1_700_000_000_456)),
+            answer_took: Some(Duration::from_millis(3)),
             stats: Some(connection::ConnectionStats {
                 pid: Some(4),
                 pids: vec![4, 5],
@@ -371,6 +377,7 @@ mod tests {
             assert_eq!(facts.name().as_deref(), Some("S"));
             assert!(facts.has_capability(&["tools"]) && !facts.has_capability(&["prompts"]));
             assert_eq!(back.silent_since, Some(system_time(1_700_000_000_456)));
+            assert_eq!(back.answer_took, Some(Duration::from_millis(3)));
             assert_eq!(back.connections, ConnectionCount { total: 3, in_state: 2 });
             let stats = back.stats.unwrap();
             assert_eq!((stats.pid, stats.pids), (Some(4), vec![4, 5]));

@@ -1,9 +1,9 @@
 //! Audiences: the clients of one principal that see one part of a workspace, with their change notifications and
 //! cached lists.
 //!
-//! Used by `view` and `announcer`. A bridge has one [`Audience`] for each principal and selection, so that events on
-//! one principal's connections are not told to another, and a client of one server hears nothing of the others. An
-//! audience compares the lists of each client with those last announced, so that a client is told once of a change.
+//! A bridge has one [`Audience`] for each principal and part, so that nothing that happens on one principal's
+//! connections is told to another, and a client that sees one server hears nothing of the others. A client is told once
+//! of one change: an audience compares what each session sees with what its clients were told of last.
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher as _};
@@ -19,6 +19,7 @@ use tokio::time::Instant;
 
 use super::lists::ListCache;
 use super::view::BridgeView;
+use super::view_session::ViewSession;
 use crate::view_provider::ViewSelection;
 
 /// A server's notification that an unchanged list changed is dropped this soon after the clients were told of the
@@ -37,21 +38,21 @@ pub(super) struct Audience {
     views: Mutex<Vec<Weak<BridgeView>>>,
 }
 
-/// The lists that one client was last told of.
+/// What the clients of one session were told of their lists.
 #[derive(Debug, Default)]
 pub(super) struct AnnouncedLists(Mutex<HashMap<ListKind, AnnouncedList>>);
 
-/// The view numbers of a client, each with the time of its last use.
+/// What a session was found to see, each with when that was last.
 #[derive(Debug, Default)]
 pub(super) struct RecentViewNumbers(Mutex<Vec<(u64, Instant)>>);
 
-/// How long a client still hears of changes to an earlier view number.
+/// For so long a session hears of changes to what it saw before.
 const RECENT_VIEW_WINDOW: Duration = Duration::from_secs(2);
 
-/// The last announcement of one list to a client.
+/// What clients were told of one list.
 #[derive(Debug, Clone, Copy)]
 struct AnnouncedList {
-    /// The digest of the items at the last announcement, or at the first listing.
+    /// Of the items that they were last told of, or have listed first.
     digest: u64,
     was_listed: bool,
     announced_at: Option<Instant>,
@@ -83,7 +84,7 @@ impl Audience {
         views.push(Arc::downgrade(view));
     }
 
-    /// Starts to compare the lists of a client, beginning with the current catalog.
+    /// Begins to compare the lists of a session, from what is shown now.
     pub(super) fn begin(&self, told: &AnnouncedLists, catalog: &Catalog) {
         let mut told = told.lock();
         for list in ANNOUNCED_LISTS {
@@ -106,16 +107,16 @@ impl Audience {
     /// Announces lists that differ from the last announcement, and passes on the notifications of servers for the
     /// others. Clients with equal view numbers are told together.
     fn announce_changes(&self, said: &[&(EngineEvent, ListKind)]) {
-        let views = self.views();
+        let sessions = self.sessions();
         for list in ANNOUNCED_LISTS {
             let mut digests: HashMap<u64, u64> = HashMap::new();
             let mut news: BTreeSet<u64> = BTreeSet::new();
-            for view in &views {
-                let seen = view.seen_number();
+            for session in &sessions {
+                let seen = session.seen_number();
                 let digest = match digests.get(&seen) {
                     Some(digest) => *digest,
                     None => {
-                        let Some(catalog) = view.catalog() else { continue };
+                        let Some(catalog) = session.catalog() else { continue };
                         let digest = self.digest(&catalog, list);
                         digests.insert(seen, digest);
                         digest
@@ -123,8 +124,8 @@ impl Audience {
                 };
                 let is_said = said
                     .iter()
-                    .any(|(event, said)| announced_as(*said) == list && view.hears_event(event));
-                if view.told.is_news(list, digest, is_said) {
+                    .any(|(event, said)| announced_as(*said) == list && session.hears_event(event));
+                if session.is_news(list, digest, is_said) {
                     news.insert(seen);
                 }
             }
@@ -140,17 +141,21 @@ impl Audience {
         if event.connection.is_none() {
             return self.changes.announce(change);
         }
-        let views = self.views();
-        let seen: BTreeSet<u64> =
-            views.iter().flat_map(|view| view.numbers_hearing(event)).collect();
+        let sessions = self.sessions();
+        let hearing = sessions.iter().filter(|session| session.hears_event(event));
+        let seen: BTreeSet<u64> = hearing.map(|session| session.seen_number()).collect();
         for seen in seen {
             self.changes.announce_from(seen, change.clone());
         }
     }
 
-    fn views(&self) -> Vec<Arc<BridgeView>> {
+    /// The sessions of all its clients.
+    fn sessions(&self) -> Vec<Arc<ViewSession>> {
         let views = self.views.lock();
-        views.iter().filter_map(Weak::upgrade).collect()
+        let alive: Vec<Arc<BridgeView>> = views.iter().filter_map(Weak::upgrade).collect();
+        // Not under the lock: a view may end with the last of its holders, which this can be.
+        drop(views);
+        alive.iter().flat_map(|view| view.sessions.all()).collect()
     }
 
     /// The digest of a list as clients see it.
@@ -206,7 +211,11 @@ impl RecentViewNumbers {
 // === impl AnnouncedLists ===
 
 impl AnnouncedLists {
-    fn is_news(&self, list: ListKind, digest: u64, is_said: bool) -> bool {
+    pub(super) fn was_listed(&self, list: ListKind) -> bool {
+        self.lock().get(&list).is_some_and(|announced| announced.was_listed)
+    }
+
+    pub(super) fn is_news(&self, list: ListKind, digest: u64, is_said: bool) -> bool {
         let mut told = self.lock();
         let Some(told) = told.get_mut(&list) else { return false };
         let is_echo = told.announced_at.is_some_and(|at| at.elapsed() < ECHO_INTERVAL);

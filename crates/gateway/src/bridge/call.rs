@@ -229,12 +229,10 @@ fn is_askable(question: &PendingQuestion, context: &RequestContext) -> bool {
 
 fn failure_reply(error: &CallError, asked: &HandlerRequest) -> Result<Raw, RpcError> {
     match error {
-        CallError::NotFound { name, .. } if asked.method == method::RESOURCES_READ => {
-            Err(refusal::no_resource(name))
+        CallError::NotFound { .. } if asked.method == method::RESOURCES_READ => {
+            Err(refusal::of_resource(error))
         }
-        CallError::UnmentionedResource { uri, servers } => {
-            Err(refusal::unmentioned_resource(error, uri, servers))
-        }
+        CallError::UnmentionedResource { .. } => Err(refusal::of_resource(error)),
         // Only a tool result reaches the model.
         CallError::PageNeeded { .. } if asked.method != method::TOOLS_CALL => {
             Err(refusal::to_rpc_error(error))

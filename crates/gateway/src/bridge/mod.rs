@@ -19,6 +19,7 @@ mod refusal;
 mod skills;
 mod tasks;
 mod view;
+mod view_session;
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -186,12 +187,9 @@ impl ViewProvider for Bridge {
         // Weak: the filter of a change receiver may outlive the view.
         let shown = Arc::downgrade(&view);
         let changes = changes.with_source_filter(move |seen| {
-            shown.upgrade().is_some_and(|view| view.has_seen(seen))
+            shown.upgrade().is_some_and(|view| view.sessions.have_seen(seen))
         });
-        if view.opening.principal == LOCAL_PRINCIPAL {
-            // Attaches the principal, so that its clients hear of changes from here on.
-            let _ = view.principal();
-        } else {
+        if view.opening.principal != LOCAL_PRINCIPAL {
             // Servers of another principal may start only now. Their instructions reach a client once, in the
             // handshake, so it waits for them. If there is no room for the servers, each request reports that.
             let _ = view.await_servers().await;

@@ -1,8 +1,8 @@
 //! Resources with one URI at several servers.
 //!
-//! Used by `lists`, `call` and `refusal`. URIs pass unchanged, so two servers may list one URI; a read goes to the
-//! first. Lists and results tag these resources with their server, and a client that sends the tag along reaches any
-//! of the servers.
+//! URIs pass as servers give them, so that two servers may list the same one. Reading it reads that of the first, and so
+//! does subscribing. Such a resource is tagged with its server where it is listed. What was read is tagged wherever more
+//! than one server may have resources. A client that sends the tag along reaches any of them.
 
 use switchboard_core::dispatch::CallOutcome;
 use switchboard_wire::envelope::RpcError;
@@ -22,39 +22,54 @@ pub(super) fn tag_server(item: Raw, server: &str) -> Raw {
     item.with_edits(&[JsonEdit::set(&["_meta", SERVER_KEY], &quote(server))]).unwrap_or(item)
 }
 
+/// The server that the `_meta` of a request names.
+pub(super) fn server_tag(meta: &Raw) -> Option<String> {
+    meta.get(SERVER_KEY).ok().flatten()?.to_text()
+}
+
 // === impl BridgeView ===
 
 impl BridgeView {
     /// The server that a request for a resource names, if any.
     pub(super) fn named_server(&self, asked: &HandlerRequest) -> Result<Option<String>, RpcError> {
-        let named = asked.params.get_path(&["_meta", SERVER_KEY]).ok().flatten();
-        let Some(server) = named.and_then(|named| named.to_text()) else { return Ok(None) };
+        let meta = asked.params.get("_meta").ok().flatten();
+        meta.and_then(|meta| server_tag(&meta)).map(|server| self.shown_server(server)).transpose()
+    }
+
+    /// A server that a request names.
+    pub(super) fn shown_server(&self, server: String) -> Result<String, RpcError> {
         let is_there = self.snapshot().is_some_and(|shown| shown.server(&server).is_some());
         if is_there && self.shows(&server) {
-            return Ok(Some(server));
+            return Ok(server);
         }
         Err(call::invalid_params(&format!(
             "`_meta[\"{SERVER_KEY}\"]`: there is no server `{server}` here"
         )))
     }
 
-    /// The result of a read, tagged with its server and the others if several have the URI.
+    /// What was read, with its server where another one has resources too, or may have, and with the others that have
+    /// the URI.
     pub(super) fn with_owner(&self, outcome: CallOutcome, asked: &HandlerRequest) -> Raw {
         let result = outcome.result;
         let uri = asked.params.get("uri").ok().flatten().and_then(|uri| uri.to_text());
-        let catalog =
-            self.principal().ok().and_then(|lease| self.bridge().engine.catalog_for(lease));
-        let (Some(uri), Some(catalog), Some(server)) = (uri, catalog, outcome.server) else {
+        let (Some(uri), Some(snapshot), Some(server)) = (uri, self.snapshot(), outcome.server)
+        else {
             return result;
         };
-        let owners = catalog.owners(&uri).into_iter().filter(|owner| self.shows(owner));
-        let others: Vec<&str> = owners.filter(|owner| *owner != server).collect();
-        if others.is_empty() {
+        let coming = snapshot.servers_coming().map(|coming| coming.name.as_str());
+        let mut candidates = snapshot.servers_with_resources().chain(coming);
+        if !candidates.any(|other| other != server && self.shows(other)) {
             return result;
+        }
+        let tagged = tag_server(result, &server);
+        let owners = snapshot.catalog.owners(&uri).into_iter();
+        let others: Vec<&str> =
+            owners.filter(|owner| *owner != server && self.shows(owner)).collect();
+        if others.is_empty() {
+            return tagged;
         }
         let others = Raw::array(others.into_iter().map(Raw::string));
         let others = JsonEdit::set(&["_meta", OTHER_SERVERS_KEY], others.as_str());
-        let tagged = tag_server(result, &server);
         tagged.with_edits(&[others]).unwrap_or(tagged)
     }
 }

@@ -69,14 +69,25 @@ pub(super) fn not_attached(error: &AttachError) -> RpcError {
     RpcError::new(code::INTERNAL_ERROR, error.to_string()).with_data(Raw::from(remedy))
 }
 
+/// Why a resource cannot be read or subscribed to.
+pub(super) fn of_resource(error: &CallError) -> RpcError {
+    match error {
+        CallError::NotFound { name, .. } => no_resource(name),
+        CallError::UnmentionedResource { uri, servers } => {
+            unmentioned_resource(error, uri, servers)
+        }
+        error => to_rpc_error(error),
+    }
+}
+
 /// The error for an unknown resource, with the code that both eras display.
-pub(super) fn no_resource(uri: &str) -> RpcError {
+fn no_resource(uri: &str) -> RpcError {
     RpcError::new(code::RESOURCE_NOT_FOUND, format!("no server has {uri}"))
         .with_data(Raw::from(json!({ "uri": uri })))
 }
 
 /// The error for a resource that no server lists, while several could have it.
-pub(super) fn unmentioned_resource(error: &CallError, uri: &str, servers: &[String]) -> RpcError {
+fn unmentioned_resource(error: &CallError, uri: &str, servers: &[String]) -> RpcError {
     let text = format!(
         "{error}. Name one of them as `_meta[\"{SERVER_KEY}\"]`, or read it where only that server is shown, at \
          `/mcp/<server>`"

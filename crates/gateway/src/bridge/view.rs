@@ -11,10 +11,8 @@ use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use serde_json::json;
 use switchboard_config::Mode;
-use switchboard_core::catalog::{Catalog, NameStyle, instructions};
-use switchboard_core::engine::{
-    ArgumentCheck, AttachError, EngineEvent, PrincipalLease, QuestionAnswerer,
-};
+use switchboard_core::catalog::{NameStyle, instructions};
+use switchboard_core::engine::{ArgumentCheck, AttachError, PrincipalLease, QuestionAnswerer};
 use switchboard_core::{Caller, Request, Session, WorkspaceSnapshot};
 use switchboard_wire::Version;
 use switchboard_wire::client::ListKind;
@@ -23,18 +21,18 @@ use switchboard_wire::json::Raw;
 use switchboard_wire::meta::{SKILLS_EXTENSION, TASKS_EXTENSION, method};
 use switchboard_wire::server::{
     ClientFacts, HandlerReply, HandlerRequest, RequestContext, ServerDescription, ServerHandler,
+    SourceFilter, SubscribedResource,
 };
 use tokio::time::Instant;
 
-use super::audience::{AnnouncedLists, Audience, RecentViewNumbers};
+use super::audience::Audience;
 use super::gateway_tools::{GatewayRequest, GatewayToolError};
 use super::handle::HandleSubject;
 use super::lists::ListContext;
-use super::{Bridge, Inner, call, gateway_tools, refusal};
+use super::view_session::{ViewSession, ViewSessions};
+use super::{Bridge, Inner, call, gateway_tools, owners, refusal, view_session};
 use crate::view_provider::{ViewRequest, ViewSelection};
 
-/// The most capability sets with a session in one view; a client has one, or very few.
-const MAX_CALLERS: usize = 8;
 /// How long a list waits for failed servers that are retried because of the request.
 const RETRIED_LIST_WAIT: Duration = Duration::from_secs(1);
 
@@ -42,16 +40,12 @@ const RETRIED_LIST_WAIT: Duration = Duration::from_secs(1);
 pub struct BridgeView {
     bridge: Bridge,
     pub(super) opening: ViewRequest,
-    /// The lists that its client was last told of.
-    pub(super) told: AnnouncedLists,
-    /// The recent view numbers of its client.
-    seen_numbers: RecentViewNumbers,
     /// The audience that its client belongs to.
     audience: Arc<Audience>,
     /// Its principal's lease of the workspace, once there was room for it.
     principal: OnceLock<PrincipalLease>,
-    /// Its sessions with the engine, by client capabilities: a modern client declares them with each request.
-    callers: Mutex<Vec<Caller>>,
+    /// Its sessions with the engine, by what its clients can do: a modern one says so anew with each request.
+    pub(super) sessions: ViewSessions,
     /// The session of its subscriptions, which last as long as it is held.
     watcher: OnceLock<Caller>,
     /// Set once its servers were waited for.
@@ -67,11 +61,9 @@ impl BridgeView {
         Self {
             bridge,
             opening,
-            told: AnnouncedLists::default(),
-            seen_numbers: RecentViewNumbers::default(),
             audience,
             principal: OnceLock::new(),
-            callers: Mutex::default(),
+            sessions: ViewSessions::default(),
             watcher: OnceLock::new(),
             settled: tokio::sync::OnceCell::new(),
             searched: OnceLock::new(),
@@ -101,9 +93,6 @@ impl BridgeView {
         let bridge = self.bridge();
         let lease = bridge.engine.lease_principal(&bridge.workspace, &self.opening.principal);
         let lease = lease.map_err(|error| refusal::not_attached(&error))?;
-        if let Some(catalog) = bridge.engine.catalog_for(&lease) {
-            self.audience.begin(&self.told, &catalog);
-        }
         Ok(self.principal.get_or_init(|| lease))
     }
 
@@ -122,20 +111,24 @@ impl BridgeView {
 
     /// The session for calls of this request.
     pub(super) fn caller(&self, context: &RequestContext) -> Result<Caller, RpcError> {
+        let session = self.session_for(context)?;
+        Ok(session.caller.clone())
+    }
+
+    fn session_for(&self, context: &RequestContext) -> Result<Arc<ViewSession>, RpcError> {
         let (version, info) = (context.version, context.client_info.as_ref());
-        self.caller_of(version, info, &context.capabilities)
+        self.session_of(version, info, &context.capabilities)
     }
 
     /// The session for a client with these facts.
-    fn caller_of(
+    fn session_of(
         &self,
         version: Version,
         info: Option<&Raw>,
         capabilities: &Raw,
-    ) -> Result<Caller, RpcError> {
-        let mut callers = self.callers.lock();
-        if let Some(caller) = find_caller(&callers, capabilities) {
-            return Ok(caller.clone());
+    ) -> Result<Arc<ViewSession>, RpcError> {
+        if let Some(session) = self.sessions.find(version.era(), capabilities) {
+            return Ok(session);
         }
         let name = info.and_then(|info| info.get("name").ok().flatten());
         let offers = |kind: &&str| {
@@ -149,11 +142,8 @@ impl BridgeView {
             era: Some(version.era()),
             ..self.session()
         })?;
-        if callers.len() >= MAX_CALLERS {
-            callers.clear();
-        }
-        callers.push(caller.clone());
-        Ok(caller)
+        let session = ViewSession::new(&self.bridge().engine, caller, &self.audience);
+        Ok(self.sessions.add(session))
     }
 
     /// A session of this view, for a client without facts.
@@ -179,68 +169,6 @@ impl BridgeView {
         attached.map_err(|error| refusal::not_attached(&error))
     }
 
-    /// The view number of its client: clients of one audience with equal numbers see equal lists.
-    pub(super) fn seen_number(&self) -> u64 {
-        let number = self.last_caller().map_or(0, |caller| self.number_of(&caller));
-        self.seen_numbers.note(number);
-        number
-    }
-
-    /// Whether its client has this view number, or had it a moment ago: announcements may still be on their way.
-    pub(super) fn has_seen(&self, number: u64) -> bool {
-        self.seen_numbers.has(number)
-            || self.callers().iter().any(|caller| self.number_of(caller) == number)
-    }
-
-    /// The view numbers of the sessions that use the event's connection.
-    pub(super) fn numbers_hearing(&self, event: &EngineEvent) -> Vec<u64> {
-        let callers = self.callers();
-        let Some(connection) = event.connection.map(|key| key.number()) else { return Vec::new() };
-        let engine = &self.bridge().engine;
-        let hearing = callers.iter().filter(|caller| engine.uses_connection(caller, connection));
-        let mut numbers: Vec<u64> = hearing.map(|caller| self.number_of(caller)).collect();
-        if callers.is_empty() && self.hears_event(event) {
-            numbers.push(0);
-        }
-        for number in &numbers {
-            self.seen_numbers.note(*number);
-        }
-        numbers
-    }
-
-    fn number_of(&self, caller: &Caller) -> u64 {
-        self.bridge().engine.view_number(caller)
-    }
-
-    fn callers(&self) -> Vec<Caller> {
-        self.callers.lock().clone()
-    }
-
-    /// The catalog that its client sees now.
-    pub(super) fn catalog(&self) -> Option<Arc<Catalog>> {
-        let engine = &self.bridge().engine;
-        match self.last_caller() {
-            Some(caller) => engine.catalog_of(&caller),
-            None => engine.catalog_for(self.principal.get()?),
-        }
-    }
-
-    /// Whether its client's calls use the event's connection.
-    pub(super) fn hears_event(&self, event: &EngineEvent) -> bool {
-        let engine = &self.bridge().engine;
-        let Some(number) = event.connection.map(|key| key.number()) else { return true };
-        let callers = self.callers();
-        match (callers.is_empty(), self.principal.get()) {
-            (false, _) => callers.iter().any(|caller| engine.uses_connection(caller, number)),
-            (true, Some(principal)) => engine.uses_connection_by_default(principal, number),
-            (true, None) => false,
-        }
-    }
-
-    fn last_caller(&self) -> Option<Caller> {
-        self.callers.lock().last().cloned()
-    }
-
     /// Answers a list request. The first list waits for servers without lists, since some clients never list again.
     /// All waits together end at one deadline.
     async fn list(
@@ -249,12 +177,13 @@ impl BridgeView {
         context: &RequestContext,
     ) -> Result<HandlerReply, RpcError> {
         let (bridge, principal) = (self.bridge(), self.principal()?);
-        let caller = self.caller(context)?;
+        let session = self.session_for(context)?;
+        let caller = &session.caller;
         let deadline = Instant::now() + bridge.options.first_list;
         // Bound before the wait for servers of a known era, and after it for the others.
-        bridge.engine.bind_session(&caller, time_left(deadline)).await;
+        bridge.engine.bind_session(caller, time_left(deadline)).await;
         self.await_servers_until(deadline).await?;
-        bridge.engine.bind_session(&caller, time_left(deadline)).await;
+        bridge.engine.bind_session(caller, time_left(deadline)).await;
         let is_searched = *self.searched.get_or_init(|| {
             let first = bridge.engine.snapshot_for(principal);
             first.is_some_and(|snapshot| bridge.options.tool_search.decide(&snapshot))
@@ -265,8 +194,8 @@ impl BridgeView {
             let patience = time_left(deadline).min(RETRIED_LIST_WAIT);
             bridge.engine.settled_snapshot_for(principal, patience).await;
         }
-        let catalog = bridge.engine.catalog_of(&caller).ok_or_else(engine_ended_error)?;
-        let snapshot = LazyCell::new(|| bridge.engine.snapshot_of(&caller));
+        let catalog = bridge.engine.catalog_of(caller).ok_or_else(engine_ended_error)?;
+        let snapshot = LazyCell::new(|| bridge.engine.snapshot_of(caller));
         let makes_tasks = |server: &str| {
             let view = snapshot.as_ref().and_then(|snapshot| snapshot.server(server));
             let facts = view.and_then(|view| view.facts.as_ref());
@@ -281,7 +210,7 @@ impl BridgeView {
             is_searched,
             spill: bridge.options.results.spill,
         };
-        self.audience.note_listed(&self.told, list, &catalog);
+        session.note_listed(&self.audience, list, &catalog);
         Ok(HandlerReply::Repeated(self.audience.made.list(&seen, list)))
     }
 
@@ -299,13 +228,24 @@ impl BridgeView {
     }
 
     /// Subscribes or unsubscribes in the session of the client's calls.
-    async fn watch(&self, uri: &str, on: bool, client: &ClientFacts) -> Result<(), RpcError> {
+    async fn watch(
+        &self,
+        resource: &SubscribedResource,
+        on: bool,
+        client: &ClientFacts,
+    ) -> Result<(), RpcError> {
+        let SubscribedResource { uri, owner } = resource;
         let request = if on { Request::subscribe(uri) } else { Request::unsubscribe(uri) };
+        let request = match owner {
+            Some(server) => request.of_server(self.shown_server(server.clone())?),
+            None => self.aim_at_server(request),
+        };
         let ClientFacts { version, client_info, capabilities } = client;
-        let caller = self.caller_of(*version, client_info.as_ref(), capabilities)?;
+        let session = self.session_of(*version, client_info.as_ref(), capabilities)?;
+        let caller = &session.caller;
         self.watcher.get_or_init(|| caller.clone());
-        let done = self.bridge().engine.call(&caller, self.aim_at_server(request)).outcome().await;
-        done.map(|_| ()).map_err(|error| refusal::to_rpc_error(&error))
+        let done = self.bridge().engine.call(caller, request).outcome().await;
+        done.map(|_| ()).map_err(|error| refusal::of_resource(&error))
     }
 
     pub(super) fn shows(&self, server: &str) -> bool {
@@ -431,11 +371,22 @@ impl ServerHandler for BridgeView {
 
     fn subscribe<'a>(
         &'a self,
-        uri: &'a str,
+        resource: &'a SubscribedResource,
         on: bool,
         client: &'a ClientFacts,
     ) -> BoxFuture<'a, Result<(), RpcError>> {
-        Box::pin(self.watch(uri, on, client))
+        Box::pin(self.watch(resource, on, client))
+    }
+
+    fn subscription_owner(&self, meta: &Raw) -> Option<String> {
+        owners::server_tag(meta)
+    }
+
+    fn source_filter(&self, client: &ClientFacts) -> Option<SourceFilter> {
+        let ClientFacts { version, client_info, capabilities } = client;
+        // Where there is no room for a session, each request is told so.
+        let session = self.session_of(*version, client_info.as_ref(), capabilities).ok()?;
+        Some(view_session::source_filter(session))
     }
 
     fn on_abandoned(&self, asked: &HandlerRequest) {
@@ -455,11 +406,6 @@ impl ServerHandler for BridgeView {
 
 fn time_left(deadline: Instant) -> Duration {
     deadline.saturating_duration_since(Instant::now())
-}
-
-/// The session for a client with these capabilities.
-fn find_caller<'a>(callers: &'a [Caller], capabilities: &Raw) -> Option<&'a Caller> {
-    callers.iter().find(|caller| caller.session().capabilities.as_str() == capabilities.as_str())
 }
 
 fn engine_ended_error() -> RpcError {

@@ -12,7 +12,7 @@ use switchboard_wire::json::Raw;
 
 use super::problem::AdminProblem;
 use super::routes::JsonBody;
-use super::{AdminApi, ServedFaces, WorkspaceRequest, sse};
+use super::{AdminApi, ReadyFaces, ServedFaces, WorkspaceRequest, sse};
 
 /// The workspace, and the options of its faces.
 #[derive(Deserialize)]
@@ -28,7 +28,7 @@ pub(super) async fn open(
 ) -> Result<Response, AdminProblem> {
     let faces = admin.0.host.serve_faces(&admin, &wanted.whose, &wanted.faces).await?;
     let ServedFaces { address, facts, serving } = faces;
-    let first = sse::event("ready", &json!({ "address": address, "facts": facts }));
+    let first = sse::event("ready", &ReadyFaces { address, facts });
     let held = admin.0.pulse.count_client();
     let state = (Some(first), Some(serving), held);
     Ok(sse::response(stream::unfold(state, |(first, serving, held)| async move {

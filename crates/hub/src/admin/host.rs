@@ -94,10 +94,31 @@ pub struct OpenWorkspace {
 pub struct ServedFaces {
     /// The address of the listener.
     pub address: SocketAddr,
-    /// Facts for the client that asked for the faces, as an object.
-    pub facts: Raw,
+    /// The console beside them.
+    pub facts: FacesInfo,
     /// Completes when the faces have ended; dropped, it ends them.
     pub serving: BoxFuture<'static, Result<(), AdminProblem>>,
+}
+
+/// The console beside served faces.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FacesInfo {
+    /// What opens the console there, to be appended to the address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub console: Option<String>,
+    /// Why there is no console.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub no_console: Option<String>,
+}
+
+/// The first event of `POST /faces`: the faces are served from now on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReadyFaces {
+    /// Where.
+    pub address: SocketAddr,
+    /// The console beside them.
+    #[serde(default)]
+    pub facts: FacesInfo,
 }
 
 /// An open workspace, as an element of a list.

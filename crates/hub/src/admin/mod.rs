@@ -44,7 +44,8 @@ use switchboard_core::remote::ErrorAdvice;
 use tokio_util::sync::CancellationToken;
 
 pub use host::{
-    OpenWorkspace, ResultLimit, ServedFaces, WorkspaceHost, WorkspaceRequest, WorkspaceSummary,
+    FacesInfo, OpenWorkspace, ReadyFaces, ResultLimit, ServedFaces, WorkspaceHost,
+    WorkspaceRequest, WorkspaceSummary,
 };
 pub use loopback::{AdminRoutes, ConsoleAddressLease, DEFAULT_ADMIN_PORT, LoopbackError};
 pub use problem::{AdminProblem, AdminProblemKind};

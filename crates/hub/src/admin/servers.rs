@@ -87,18 +87,36 @@ async fn snapshot_response(
     Ok(super::routes::json_text(StatusCode::OK, text))
 }
 
+/// The id of a workspace that is open.
+fn open_workspace(admin: &AdminApi, id: &str) -> Result<WorkspaceId, AdminProblem> {
+    let workspace = WorkspaceId::from(id);
+    let is_open = admin.0.engine.snapshot(&workspace).is_some();
+    if is_open { Ok(workspace) } else { Err(AdminProblem::no_workspace(id)) }
+}
+
 /// `POST /workspaces/{id}/check`: retries servers that are down, and pings connected ones. The response is sent when a
 /// snapshot shows the attempts and the answers.
 pub(super) async fn check(
     State(admin): State<AdminApi>,
     Path(id): Path<String>,
 ) -> Result<Response, AdminProblem> {
-    let workspace = WorkspaceId::from(&*id);
+    let workspace = open_workspace(&admin, &id)?;
     let engine = &admin.0.engine;
-    if engine.snapshot(&workspace).is_none() {
-        return Err(AdminProblem::no_workspace(&id));
-    }
     engine.check_servers(&workspace).await;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+/// `POST /workspaces/{id}/servers/{name}/check`: a connected server is asked whether it still answers; one that is down
+/// stays as it is. The answer comes when a snapshot shows the server's.
+pub(super) async fn check_answers(
+    State(admin): State<AdminApi>,
+    Path((id, name)): Path<(String, String)>,
+) -> Result<Response, AdminProblem> {
+    let workspace = open_workspace(&admin, &id)?;
+    let engine = &admin.0.engine;
+    if !engine.check_answers(&workspace, &name).await {
+        return Err(AdminProblem::no_server(&name));
+    }
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
@@ -107,11 +125,8 @@ pub(super) async fn reconnect(
     State(admin): State<AdminApi>,
     Path((id, name)): Path<(String, String)>,
 ) -> Result<Response, AdminProblem> {
-    let workspace = WorkspaceId::from(&*id);
+    let workspace = open_workspace(&admin, &id)?;
     let engine = &admin.0.engine;
-    if engine.snapshot(&workspace).is_none() {
-        return Err(AdminProblem::no_workspace(&id));
-    }
     let mut events = engine.events();
     if !engine.reconnect_server(&workspace, &name) {
         return Err(AdminProblem::no_server(&name));

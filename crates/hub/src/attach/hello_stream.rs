@@ -5,7 +5,6 @@
 use std::{path::Path, time::Duration};
 
 use nix::unistd::geteuid;
-use switchboard_wire::json::Raw;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::UnixStream,
@@ -16,10 +15,7 @@ use super::{
     HubAttachError,
     connect::{DialOutcome, dial},
 };
-use crate::socket::{
-    self, ClientHello, HELLO_PROTOCOL_VERSION, HelloPurpose, HelloReply, HubInfo, HubPaths,
-    is_own_user,
-};
+use crate::socket::{self, ClientHello, HelloPurpose, HelloReply, HubInfo, HubPaths, is_own_user};
 
 /// How long the hub may take to reply; it replies without reading files.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
@@ -40,15 +36,7 @@ pub(crate) async fn connect_with_hello(
     if !is_own_user(peer.uid(), geteuid().as_raw()) {
         return Err(HubAttachError::NotAHub { path, fault: "belongs to another user" });
     }
-    let hello = ClientHello {
-        switchboard: HELLO_PROTOCOL_VERSION,
-        version: version.to_owned(),
-        want,
-        cwd: std::path::PathBuf::new(),
-        env: std::collections::BTreeMap::new(),
-        view: Raw::empty_object(),
-        client: None,
-    };
+    let hello = ClientHello::without_workspace(version, want);
     let answering = timeout(ANSWER_TIMEOUT, exchange_hello(&mut stream, &hello, &path));
     let welcome =
         answering.await.map_err(|_| HubAttachError::Silent { after: ANSWER_TIMEOUT })??;

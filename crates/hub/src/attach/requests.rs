@@ -5,15 +5,12 @@
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
-use switchboard_wire::json::Raw;
 
 use super::{
     HubAttachError,
     connect::{DialOutcome, dial, open_link, send_hello},
 };
-use crate::socket::{
-    ClientHello, HELLO_PROTOCOL_VERSION, HelloPurpose, HubInfo, HubPaths, HubStatus,
-};
+use crate::socket::{ClientHello, HelloPurpose, HubInfo, HubPaths, HubStatus};
 
 /// How long the hub may take to answer; it answers from memory.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
@@ -53,15 +50,7 @@ async fn send_request<T: DeserializeOwned>(
     let DialOutcome::Somebody(stream) = dial(&path).await? else {
         return Ok(None);
     };
-    let hello = ClientHello {
-        switchboard: HELLO_PROTOCOL_VERSION,
-        version: version.to_owned(),
-        want,
-        cwd: std::path::PathBuf::new(),
-        env: std::collections::BTreeMap::new(),
-        view: Raw::empty_object(),
-        client: None,
-    };
+    let hello = ClientHello::without_workspace(version, want);
     send_hello(&mut open_link(&path, stream, MAX_ANSWER_BYTES)?, &hello, &path, ANSWER_TIMEOUT)
         .await
 }

@@ -58,6 +58,10 @@ impl StartingHub {
 }
 
 /// Spawns the hub. It is not killed on drop: it must outlive this process.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the hub outlives the client that starts it, so it has no guard"
+)]
 fn spawn(what: &HubLaunchOptions, log: &File) -> io::Result<Child> {
     Command::new(&what.program)
         .args(&what.args)

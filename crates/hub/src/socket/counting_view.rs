@@ -9,7 +9,8 @@ use switchboard_wire::{
     envelope::{Notification, RpcError},
     json::Raw,
     server::{
-        ClientFacts, HandlerReply, HandlerRequest, RequestContext, ServerDescription, ServerHandler,
+        ClientFacts, HandlerReply, HandlerRequest, RequestContext, ServerDescription,
+        ServerHandler, SourceFilter, SubscribedResource,
     },
 };
 use tokio_util::sync::CancellationToken;
@@ -62,11 +63,19 @@ impl<V: ServerHandler> ServerHandler for CountingView<V> {
 
     fn subscribe<'a>(
         &'a self,
-        uri: &'a str,
+        resource: &'a SubscribedResource,
         on: bool,
         client: &'a ClientFacts,
     ) -> BoxFuture<'a, Result<(), RpcError>> {
-        self.view.subscribe(uri, on, client)
+        self.view.subscribe(resource, on, client)
+    }
+
+    fn subscription_owner(&self, meta: &Raw) -> Option<String> {
+        self.view.subscription_owner(meta)
+    }
+
+    fn source_filter(&self, client: &ClientFacts) -> Option<SourceFilter> {
+        self.view.source_filter(client)
     }
 
     fn on_abandoned(&self, asked: &HandlerRequest) {

@@ -164,6 +164,19 @@ pub enum HelloRefusalKind {
 // === impl ClientHello ===
 
 impl ClientHello {
+    /// The hello of a request about the hub itself, which needs no workspace.
+    pub(crate) fn without_workspace(version: &str, want: HelloPurpose) -> Self {
+        Self {
+            switchboard: HELLO_PROTOCOL_VERSION,
+            version: version.to_owned(),
+            want,
+            cwd: PathBuf::new(),
+            env: BTreeMap::new(),
+            view: Raw::empty_object(),
+            client: None,
+        }
+    }
+
     /// Parses a hello. The protocol version is checked first: another version may give the other members another
     /// meaning.
     pub(super) fn parse(line: &[u8]) -> Result<Self, HelloRefusal> {

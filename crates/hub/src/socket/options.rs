@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use switchboard_config::Limits;
 use switchboard_wire::server::ServeOptions;
 
 use super::HubUsage;
@@ -80,5 +81,15 @@ impl HubLifetime {
     /// The lifetime of a hub that `connect` started: 10 min idle, 1 s before a handover.
     pub fn while_used() -> Self {
         Self::WhileUsed { idle: Duration::from_secs(600), handover: Duration::from_secs(1) }
+    }
+
+    /// The same, with the idle time of the user's settings.
+    pub fn from_limits(limits: &Limits) -> Self {
+        match (Self::while_used(), limits.hub_idle_ms) {
+            (Self::WhileUsed { handover, .. }, Some(millis)) => {
+                Self::WhileUsed { idle: Duration::from_millis(millis), handover }
+            }
+            (lifetime, _) => lifetime,
+        }
     }
 }

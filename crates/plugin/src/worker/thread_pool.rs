@@ -96,7 +96,7 @@ mod tests {
     /// Runs a test with a pool, then checks that its first thread ends.
     fn with_pool(max_threads: usize, test: impl FnOnce(&Arc<ThreadPool>)) {
         let pool = ThreadPool::new(max_threads);
-        let (over, ended) = mpsc::channel();
+        let (over, ended) = mpsc::sync_channel(1);
         let first = Arc::clone(&pool);
         std::thread::spawn(move || {
             first.run();
@@ -112,7 +112,7 @@ mod tests {
         with_pool(8, |pool| {
             for _ in 0..3 {
                 let together = Arc::new(Barrier::new(8));
-                let (done, all) = mpsc::channel();
+                let (done, all) = mpsc::sync_channel(8);
                 for _ in 0..8 {
                     let (together, done) = (together.clone(), done.clone());
                     pool.submit(Box::new(move || {
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn one_thread_runs_jobs_in_order() {
         with_pool(1, |pool| {
-            let (done, order) = mpsc::channel();
+            let (done, order) = mpsc::sync_channel(20);
             for number in 0..20 {
                 let done = done.clone();
                 let job = move || done.send((number, std::thread::current().id())).unwrap();
@@ -144,9 +144,9 @@ mod tests {
 
     #[test]
     fn a_closed_pool_drops_waiting_jobs() {
-        let (release, wait) = mpsc::channel();
-        let (began, has_begun) = mpsc::channel();
-        let (done, ran) = mpsc::channel::<()>();
+        let (release, wait) = mpsc::sync_channel(1);
+        let (began, has_begun) = mpsc::sync_channel(1);
+        let (done, ran) = mpsc::sync_channel::<()>(1);
         with_pool(1, |pool| {
             pool.submit(Box::new(move || {
                 began.send(()).unwrap();

@@ -12,6 +12,7 @@ use std::{
 
 use serde_json::json;
 use switchboard_plugin_sdk::abi::v2::{self, Answer, Host, Text};
+use switchboard_plugin_sdk::{give_answer, release_answer};
 use switchboard_wire::{
     envelope::{Request, ResponseOutcome, RpcError, code},
     json::{JsonKind, Raw, quote},
@@ -309,22 +310,13 @@ unsafe extern "C-unwind" fn request(
             (v2::ERROR, error.to_raw().to_string())
         }
     };
-    let text = Box::new(text);
-    let shown = Text::of(&text);
     // SAFETY: the plugin passes a valid out-pointer for the answer.
-    unsafe { answer.write(Answer { text: shown, owner: Box::into_raw(text).cast() }) };
-    status
+    unsafe { give_answer(text, status, answer) }
 }
 
 unsafe extern "C-unwind" fn release(answer: *mut Answer) {
-    // SAFETY: our answer is a boxed string, and is released once.
-    unsafe {
-        let owner = (*answer).owner;
-        if !owner.is_null() {
-            drop(Box::from_raw(owner.cast::<String>()));
-        }
-        answer.write(Answer::NONE);
-    }
+    // SAFETY: an answer of ours was given by `give_answer`, and is released once.
+    unsafe { release_answer(answer) };
 }
 
 /// There are no extensions yet.

@@ -90,6 +90,7 @@ mod tests {
     use std::process::{Command, Stdio};
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "a test starts a program")]
     fn both_ways_find_the_whole_tree() {
         let script = "sh -c 'echo $$; read x; true' & echo $!; wait";
         let mut root = Command::new("sh")

@@ -83,6 +83,7 @@ fn take_signals() -> io::Result<SignalFd> {
     Ok(SignalFd::with_flags(&heard, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?)
 }
 
+#[expect(clippy::disallowed_methods, reason = "this crate starts the programs")]
 fn start(request: &GuardRequest, stdin: OwnedFd) -> io::Result<Child> {
     let mut command = Command::new(&request.file);
     command.arg0(&request.arg0).args(&request.args);

@@ -1,6 +1,10 @@
 //! Tests of child processes: their environment, their end, and that none is left.
 
 #![cfg(target_os = "linux")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests start programs and read the variables of the run"
+)]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 mod command;

@@ -11,7 +11,7 @@ use futures_util::future::BoxFuture;
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use switchboard_config::{
-    ConnectorSource, HostContext, ResolveOptions, is_encrypted_or_local, resolve_desired,
+    ConnectorSource, Desired, HostContext, ResolveOptions, is_encrypted_or_local,
 };
 use switchboard_process::ProcessGuard;
 use switchboard_wire::http::{
@@ -43,13 +43,13 @@ pub struct ConnectorCredentials {
 }
 
 /// Returns credentials for the connector catalog that the settings name.
-pub fn connector_credentials(
+pub(super) fn connector_credentials(
+    desired: &Desired,
     surroundings: &HostContext,
     asked: &ResolveOptions,
     options: &SourcesOptions,
 ) -> Option<Arc<ConnectorCredentials>> {
-    let desired = resolve_desired(surroundings, asked);
-    let source = effective_connector_source(&desired, asked)?;
+    let source = effective_connector_source(desired, asked)?;
     let wanted = ConnectorRequest::new(&source.value, surroundings, &desired.settings.env);
     Some(Arc::new(ConnectorCredentials {
         helper: wanted.helper,

@@ -15,9 +15,11 @@ mod once;
 mod refresh;
 mod request;
 
-pub use credentials::{ConnectorCredentials, connector_credentials};
+pub use credentials::ConnectorCredentials;
 pub use error::{ConnectorsError, TokenHelperFault};
-pub use once::{cached_connector_catalog, fetch_connector_catalog};
+pub use once::{
+    FetchedConfig, ResolvedConfig, resolve_with_cached_catalog, resolve_with_fetched_catalog,
+};
 
 pub(super) use catalog::{ConnectorCatalog, FetchOutcome};
 pub(super) use refresh::ConnectorRefresher;

@@ -11,29 +11,78 @@ use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::catalog::{ConnectorCatalog, FetchOutcome};
+use super::credentials::{ConnectorCredentials, connector_credentials};
 use super::refresh::ConnectorRefresher;
 use super::request::{ConnectorRequest, effective_connector_source};
 use crate::{options::SourcesOptions, problem::SourceProblem};
 
-/// Returns the cached copy of the configured connector catalog, without the network.
-pub fn cached_connector_catalog(
-    surroundings: &HostContext,
-    asked: &ResolveOptions,
-) -> Option<FetchedConnectors> {
-    load_named_catalog(&resolve_desired(surroundings, asked), surroundings, asked)?.fetched()
+/// The configuration as a program finds it that looks once.
+#[derive(Debug, Clone)]
+pub struct ResolvedConfig {
+    /// What it desires.
+    pub desired: Desired,
+    /// What it was resolved for, with the connector catalog.
+    pub options: ResolveOptions,
 }
 
-/// Fetches the configured connector catalog. If that fails, returns the cached copy and the problem.
-pub async fn fetch_connector_catalog(
+/// The same with the connector catalog fetched from the network.
+pub struct FetchedConfig {
+    /// The configuration, with the last copy of the catalog where it cannot be fetched.
+    pub config: ResolvedConfig,
+    /// What the servers of the catalog are reached with.
+    pub credentials: Option<Arc<ConnectorCredentials>>,
+    /// Why the catalog cannot be fetched.
+    pub problem: Option<SourceProblem>,
+}
+
+/// Resolves the configuration with the last copy of the catalog that the settings name, without asking the network.
+/// Files are read once, and once more where there is a catalog.
+pub fn resolve_with_cached_catalog(
+    surroundings: &HostContext,
+    asked: &ResolveOptions,
+) -> ResolvedConfig {
+    let desired = resolve_desired(surroundings, asked);
+    let catalog = load_named_catalog(&desired, surroundings, asked);
+    with_catalog(desired, surroundings, asked, catalog.and_then(|catalog| catalog.fetched()))
+}
+
+/// Resolves the configuration with the catalog that the settings name, fetched now. Files are read once, and once more
+/// where there is a catalog.
+pub async fn resolve_with_fetched_catalog(
+    surroundings: &HostContext,
+    asked: &ResolveOptions,
+    options: &SourcesOptions,
+) -> FetchedConfig {
+    let desired = resolve_desired(surroundings, asked);
+    let credentials = connector_credentials(&desired, surroundings, asked, options);
+    let (fetched, problem) = fetch_catalog(&desired, surroundings, asked, options).await;
+    let config = with_catalog(desired, surroundings, asked, fetched);
+    FetchedConfig { config, credentials, problem }
+}
+
+fn with_catalog(
+    desired: Desired,
+    surroundings: &HostContext,
+    asked: &ResolveOptions,
+    catalog: Option<FetchedConnectors>,
+) -> ResolvedConfig {
+    let mut options = asked.clone();
+    let Some(catalog) = catalog else { return ResolvedConfig { desired, options } };
+    options.connectors.push(catalog);
+    ResolvedConfig { desired: resolve_desired(surroundings, &options), options }
+}
+
+/// Fetches the catalog that the settings name. Where that fails its last copy is given, and why.
+async fn fetch_catalog(
+    desired: &Desired,
     surroundings: &HostContext,
     asked: &ResolveOptions,
     options: &SourcesOptions,
 ) -> (Option<FetchedConnectors>, Option<SourceProblem>) {
-    let desired = resolve_desired(surroundings, asked);
-    let Some(mut catalogue) = load_named_catalog(&desired, surroundings, asked) else {
+    let Some(mut catalogue) = load_named_catalog(desired, surroundings, asked) else {
         return (None, None);
     };
-    let Some(source) = effective_connector_source(&desired, asked) else { return (None, None) };
+    let Some(source) = effective_connector_source(desired, asked) else { return (None, None) };
     let wanted = ConnectorRequest::new(&source.value, surroundings, &desired.settings.env);
     let (_wants, wants) = watch::channel(Some(wanted.clone()));
     let mut refresher = ConnectorRefresher {

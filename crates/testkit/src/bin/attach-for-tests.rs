@@ -2,6 +2,7 @@
 //!
 //! `attach-for-tests FOLDER HUB [ARGUMENTS OF THE HUB]…`. Used by the attach tests of `hub`.
 
+#![allow(clippy::disallowed_methods, reason = "a program for tests")]
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a program for tests")]
 
 use std::{path::PathBuf, process::ExitCode};

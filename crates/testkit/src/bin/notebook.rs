@@ -14,7 +14,8 @@ use switchboard_wire::envelope::{RpcError, code};
 use switchboard_wire::json::Raw;
 use switchboard_wire::server::{
     ChangeBroadcaster, ChangeNotification, ClientFacts, HandlerReply, HandlerRequest,
-    RequestContext, ServeOptions, ServerDescription, ServerHandler, serve, stdio,
+    RequestContext, ServeOptions, ServerDescription, ServerHandler, SubscribedResource, serve,
+    stdio,
 };
 
 /// The notes, oldest first. `write` adds one and announces it; `read` returns all notes.
@@ -121,7 +122,7 @@ impl ServerHandler for Notebook {
 
     fn subscribe<'a>(
         &'a self,
-        _: &'a str,
+        _: &'a SubscribedResource,
         _: bool,
         _: &'a ClientFacts,
     ) -> BoxFuture<'a, Result<(), RpcError>> {

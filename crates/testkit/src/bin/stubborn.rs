@@ -3,6 +3,7 @@
 //! Used by tests of `process`, `plugin` and `wire`. Signals are blocked, not ignored: for the
 //! sender there is no difference, and it needs no `unsafe`.
 
+#![allow(clippy::disallowed_methods, reason = "a program for tests")]
 #![allow(clippy::unwrap_used, reason = "a program for tests")]
 #![allow(clippy::zombie_processes, reason = "leaving children behind is its business")]
 

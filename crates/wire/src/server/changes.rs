@@ -28,23 +28,26 @@ pub enum ChangeNotification {
 pub struct ChangeBroadcaster {
     announced: broadcast::Sender<SourcedChange>,
     /// Which sources the receivers hear of; `None`: all.
-    hears: Option<Arc<SourceFilter>>,
+    hears: Option<SourceFilter>,
 }
 
-/// Whether a receiver hears of the changes of a source.
-type SourceFilter = dyn Fn(u64) -> bool + Send + Sync;
+/// Decides by the source of a change whether a listener hears of it. Clones share what it holds.
+#[derive(Clone)]
+pub struct SourceFilter(Arc<dyn Fn(u64) -> bool + Send + Sync>);
 
 /// A change, with its source if only some receivers get it.
 #[derive(Debug, Clone)]
-struct SourcedChange {
-    change: ChangeNotification,
-    source: Option<u64>,
+pub struct SourcedChange {
+    /// What changed.
+    pub change: ChangeNotification,
+    /// Where; absent: for all listeners.
+    pub source: Option<u64>,
 }
 
 /// The changes as one receiver gets them.
 pub struct ChangeReceiver {
     announced: broadcast::Receiver<SourcedChange>,
-    hears: Option<Arc<SourceFilter>>,
+    hears: Option<SourceFilter>,
     /// Lists that may have changed while the receiver lagged.
     missed: &'static [ListKind],
 }
@@ -62,13 +65,13 @@ impl ChangeBroadcaster {
     /// source.
     #[must_use]
     pub fn with_source_filter(&self, hears: impl Fn(u64) -> bool + Send + Sync + 'static) -> Self {
-        Self { announced: self.announced.clone(), hears: Some(Arc::new(hears)) }
+        Self { announced: self.announced.clone(), hears: Some(SourceFilter::new(hears)) }
     }
 
     /// Announces a change to all current receivers.
     pub fn announce(&self, change: ChangeNotification) {
         // Without receivers, `send` fails; the change is then of no use.
-        let _ = self.announced.send(SourcedChange { change, source: None });
+        let _ = self.announced.send(SourcedChange::for_all(change));
     }
 
     /// Announces a change to the receivers that hear of its source.
@@ -96,19 +99,19 @@ impl fmt::Debug for ChangeBroadcaster {
 
 impl ChangeReceiver {
     /// Returns the next change. Waits forever once all broadcasters are dropped. Cancel-safe.
-    pub async fn next(&mut self) -> ChangeNotification {
+    pub async fn next(&mut self) -> SourcedChange {
         if let [list, rest @ ..] = self.missed {
             self.missed = rest;
-            return ChangeNotification::List(*list);
+            return SourcedChange::for_all(ChangeNotification::List(*list));
         }
         loop {
             match self.announced.recv().await {
-                Ok(announced) if self.passes_filter(&announced) => return announced.change,
+                Ok(announced) if self.passes_filter(&announced) => return announced,
                 Ok(_) => {}
                 // The receiver lagged and the lost changes are unknown, so all lists may have changed.
                 Err(RecvError::Lagged(_)) => {
                     self.missed = &[ListKind::Prompts, ListKind::Resources];
-                    return ChangeNotification::List(ListKind::Tools);
+                    return SourcedChange::for_all(ChangeNotification::List(ListKind::Tools));
                 }
                 Err(RecvError::Closed) => return pending().await,
             }
@@ -116,16 +119,41 @@ impl ChangeReceiver {
     }
 
     fn passes_filter(&self, announced: &SourcedChange) -> bool {
-        match (&self.hears, announced.source) {
-            (Some(hears), Some(source)) => hears(source),
-            _ => true,
-        }
+        self.hears.as_ref().is_none_or(|hears| hears.passes(announced))
     }
 }
 
 impl fmt::Debug for ChangeReceiver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("News").finish_non_exhaustive()
+    }
+}
+
+// === impl SourceFilter ===
+
+impl SourceFilter {
+    /// A filter that takes the sources that `hears` takes.
+    pub fn new(hears: impl Fn(u64) -> bool + Send + Sync + 'static) -> Self {
+        Self(Arc::new(hears))
+    }
+
+    /// A change without a source passes every filter.
+    pub(super) fn passes(&self, announced: &SourcedChange) -> bool {
+        announced.source.is_none_or(|source| (self.0)(source))
+    }
+}
+
+impl fmt::Debug for SourceFilter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SourceFilter").finish_non_exhaustive()
+    }
+}
+
+// === impl SourcedChange ===
+
+impl SourcedChange {
+    fn for_all(change: ChangeNotification) -> Self {
+        Self { change, source: None }
     }
 }
 
@@ -168,8 +196,8 @@ mod tests {
         changes.announce_from(2, ChangeNotification::Resource("a:other".into()));
         changes.announce_from(1, ChangeNotification::Resource("a:own".into()));
         changes.announce(ChangeNotification::Resource("a:all".into()));
-        let mut heard = || match news.next().now_or_never() {
-            Some(ChangeNotification::Resource(uri)) => Some(uri),
+        let mut heard = || match news.next().now_or_never()?.change {
+            ChangeNotification::Resource(uri) => Some(uri),
             _ => None,
         };
         assert_eq!(heard().as_deref(), Some("a:own"));
@@ -186,15 +214,15 @@ mod tests {
         }
         for expected in [ListKind::Tools, ListKind::Prompts, ListKind::Resources] {
             assert!(
-                matches!(news.next().await, ChangeNotification::List(list) if list == expected)
+                matches!(news.next().await.change, ChangeNotification::List(list) if list == expected)
             );
         }
         assert!(
-            matches!(news.next().await, ChangeNotification::Resource(_)),
+            matches!(news.next().await.change, ChangeNotification::Resource(_)),
             "what is still there comes too"
         );
         drop(changes);
-        while let Some(ChangeNotification::Resource(_)) = news.next().now_or_never() {}
+        while news.next().now_or_never().is_some() {}
         assert!(news.next().now_or_never().is_none(), "nobody can announce any more");
     }
 }

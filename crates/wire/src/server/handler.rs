@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use futures_util::future::BoxFuture;
 
-use super::{ClientFacts, PrerenderedResult, RequestContext};
+use super::{ClientFacts, PrerenderedResult, RequestContext, SourceFilter};
 use crate::{
     client::{InputRequest, InputResponse},
     envelope::{Notification, RpcError},
@@ -39,12 +39,25 @@ pub trait ServerHandler: Send + Sync + 'static {
     /// Starts or ends a client's subscription to a resource.
     fn subscribe<'a>(
         &'a self,
-        uri: &'a str,
+        resource: &'a SubscribedResource,
         on: bool,
         client: &'a ClientFacts,
     ) -> BoxFuture<'a, Result<(), RpcError>> {
-        let _ = (uri, on, client);
+        let _ = (resource, on, client);
         Box::pin(std::future::ready(Ok(())))
+    }
+
+    /// Whose resource a client means that subscribes to a URI, by the `_meta` of its request; `None`: it does not say.
+    fn subscription_owner(&self, meta: &Raw) -> Option<String> {
+        let _ = meta;
+        None
+    }
+
+    /// A client begins to listen: which sources it hears of; `None`: all that its session hears of. The filter is kept
+    /// until the client no longer listens.
+    fn source_filter(&self, client: &ClientFacts) -> Option<SourceFilter> {
+        let _ = client;
+        None
     }
 
     /// A client cancelled a request while a question of the request was open: the call suspended under the state of
@@ -57,6 +70,15 @@ pub trait ServerHandler: Send + Sync + 'static {
     fn on_notification(&self, notification: Notification) {
         drop(notification);
     }
+}
+
+/// A resource that a client wants to hear of.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct SubscribedResource {
+    /// Its URI.
+    pub uri: String,
+    /// Whose it is, if the client said: several may have one URI.
+    pub owner: Option<String>,
 }
 
 /// A server's name, capabilities and instructions.

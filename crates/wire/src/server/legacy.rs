@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::{
     ClientFacts, HandlerReply, HandlerRequest, HandlerSession, RequestContext, ServerHandler,
-    context::LogSeverity, render, resource_subscription::ResourceSubscription,
+    SubscribedResource, context::LogSeverity, render, resource_subscription::ResourceSubscription,
     session::RequestParams,
 };
 use crate::{
@@ -113,10 +113,10 @@ async fn subscribe<H: ServerHandler>(
     params: &Raw,
     client: &ClientFacts,
 ) -> Result<Raw, RpcError> {
-    let uri = uri(params)?;
+    let resource = resource(session, params)?;
     let (is_known, subscriptions) = {
         let state = session.state();
-        (state.subscriptions.contains_key(&uri), state.subscriptions.len())
+        (state.subscriptions.contains_key(&resource), state.subscriptions.len())
     };
     if !is_known && subscriptions >= MAX_SUBSCRIPTIONS {
         let text = format!(
@@ -125,9 +125,9 @@ async fn subscribe<H: ServerHandler>(
         return Err(RpcError::new(code::INVALID_REQUEST, text));
     }
     if !is_known {
-        let (handler, uris) = (session.handler.clone(), std::slice::from_ref(&uri));
-        let subscribed = ResourceSubscription::subscribe(handler, uris, client.clone()).await?;
-        let before = session.state().subscriptions.insert(uri, Box::new(subscribed));
+        let mut subscribed = ResourceSubscription::new(session.handler.clone(), client.clone());
+        subscribed.add(resource.clone()).await?;
+        let before = session.state().subscriptions.insert(resource, Box::new(subscribed));
         // Dropped without the lock, since the drop calls the handler.
         drop(before);
     }
@@ -139,18 +139,31 @@ async fn unsubscribe<H: ServerHandler>(
     session: &HandlerSession<H>,
     params: &Raw,
 ) -> Result<Raw, RpcError> {
-    let subscribed = session.state().subscriptions.remove(&uri(params)?);
-    if let Some(subscribed) =
-        subscribed.and_then(|own| own.downcast::<ResourceSubscription<H>>().ok())
-    {
-        subscribed.end().await?;
+    let resource = resource(session, params)?;
+    // Without an owner the request is about every resource of that URI.
+    let is_meant = |known: &SubscribedResource| {
+        known.uri == resource.uri && (resource.owner.is_none() || known.owner == resource.owner)
+    };
+    let subscribed: Vec<_> =
+        session.state().subscriptions.extract_if(|known, _| is_meant(known)).collect();
+    for (_, subscribed) in subscribed {
+        if let Ok(subscribed) = subscribed.downcast::<ResourceSubscription<H>>() {
+            subscribed.end().await?;
+        }
     }
     Ok(Raw::empty_object())
 }
 
-fn uri(params: &Raw) -> Result<String, RpcError> {
+/// The resource that a request is about.
+fn resource<H: ServerHandler>(
+    session: &HandlerSession<H>,
+    params: &Raw,
+) -> Result<SubscribedResource, RpcError> {
     let uri = params.get("uri").ok().flatten().and_then(|uri| uri.to_text());
-    uri.ok_or_else(|| RpcError::new(code::INVALID_PARAMS, "`uri` must be a string"))
+    let uri = uri.ok_or_else(|| RpcError::new(code::INVALID_PARAMS, "`uri` must be a string"))?;
+    let meta = params.get("_meta").ok().flatten();
+    let owner = meta.and_then(|meta| session.handler.subscription_owner(&meta));
+    Ok(SubscribedResource { uri, owner })
 }
 
 /// Calls the handler until it has an answer, asks the client in between, and renders the answer.

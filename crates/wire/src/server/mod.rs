@@ -24,9 +24,13 @@ pub mod stdio;
 
 pub use batch::MAX_BATCH_ANSWER_BYTES;
 pub use budget::{ByteBudget, ByteCharge};
-pub use changes::{ChangeBroadcaster, ChangeNotification, ChangeReceiver};
+pub use changes::{
+    ChangeBroadcaster, ChangeNotification, ChangeReceiver, SourceFilter, SourcedChange,
+};
 pub use context::{ClientFacts, RequestContext};
-pub use handler::{HandlerReply, HandlerRequest, ServerDescription, ServerHandler};
+pub use handler::{
+    HandlerReply, HandlerRequest, ServerDescription, ServerHandler, SubscribedResource,
+};
 pub use prerendered_result::PrerenderedResult;
 pub use serve::{ServeOptions, serve};
 pub use session::HandlerSession;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::{
     ChangeNotification, HandlerReply, HandlerRequest, HandlerSession, RequestContext,
-    ServerHandler,
+    ServerHandler, SourceFilter, SourcedChange, SubscribedResource,
     context::LogSeverity,
     legacy::{can_be_asked, capability, unknown_method_error},
     render,
@@ -30,6 +30,8 @@ pub(super) struct ListenFilter {
     pub(super) tag: Raw,
     lists: Vec<ListKind>,
     resources: Vec<String>,
+    /// Which sources it hears of; absent: all that the session hears of.
+    hears: Option<SourceFilter>,
 }
 
 pub(super) async fn dispatch<H: ServerHandler>(
@@ -187,10 +189,14 @@ async fn listen<H: ServerHandler>(
     let wanted = wanted.ok_or_else(|| {
         RpcError::new(code::INVALID_PARAMS, "`notifications` must say what to listen for")
     })?;
-    let listening =
-        ListenFilter::new(id.raw().clone(), &wanted, &session.handler.describe().capabilities);
     let (handler, client) = (session.handler.clone(), context.client_facts());
-    let subscribed = ResourceSubscription::subscribe(handler, &listening.resources, client).await?;
+    let mut listening =
+        ListenFilter::new(id.raw().clone(), &wanted, &handler.describe().capabilities);
+    listening.hears = handler.source_filter(&client);
+    let meta = params.get("_meta").ok().flatten().unwrap_or_else(Raw::null);
+    let owner = handler.subscription_owner(&meta);
+    let mut subscribed = ResourceSubscription::new(handler, client);
+    subscribe_each(&mut subscribed, &mut listening, owner).await?;
     let open = OpenListenRequest { session, id, _subscribed: subscribed };
     let tag = Raw::object([(meta::SUBSCRIPTION_ID, &listening.tag)]);
     let granted = Raw::object([("notifications", listening.granted_json()), ("_meta", tag)]);
@@ -203,6 +209,28 @@ async fn listen<H: ServerHandler>(
     Ok(Raw::empty_object())
 }
 
+/// Subscribes to each resource that a client wants to hear of. One that cannot be subscribed to is left out, which the
+/// acknowledgement shows, unless there is nothing else to listen for.
+async fn subscribe_each<H: ServerHandler>(
+    subscribed: &mut ResourceSubscription<H>,
+    listening: &mut ListenFilter,
+    owner: Option<String>,
+) -> Result<(), RpcError> {
+    let mut refused = None;
+    for uri in std::mem::take(&mut listening.resources) {
+        let resource = SubscribedResource { uri: uri.clone(), owner: owner.clone() };
+        match subscribed.add(resource).await {
+            Ok(()) => listening.resources.push(uri),
+            Err(error) => {
+                tracing::debug!(%error, uri, "a resource cannot be subscribed to");
+                refused.get_or_insert(error);
+            }
+        }
+    }
+    let hears_anything = !listening.lists.is_empty() || !listening.resources.is_empty();
+    refused.filter(|_| !hears_anything).map_or(Ok(()), Err)
+}
+
 /// An open `subscriptions/listen` request. Dropping it ends its subscriptions.
 struct OpenListenRequest<'a, H: ServerHandler> {
     session: &'a Arc<HandlerSession<H>>,
@@ -212,7 +240,9 @@ struct OpenListenRequest<'a, H: ServerHandler> {
 
 impl<H: ServerHandler> Drop for OpenListenRequest<'_, H> {
     fn drop(&mut self) {
-        self.session.state().listening.remove(&self.id.key());
+        let ended = self.session.state().listening.remove(&self.id.key());
+        // Not under the lock: its filter may hold more than the session knows of.
+        drop(ended);
     }
 }
 
@@ -240,11 +270,14 @@ impl ListenFilter {
             .filter(|_| offers(&["resources", "subscribe"]))
             .and_then(|uris| uris.decode().ok())
             .unwrap_or_default();
-        Self { tag, lists, resources }
+        Self { tag, lists, resources, hears: None }
     }
 
-    pub(super) fn wants(&self, change: &ChangeNotification) -> bool {
-        match change {
+    pub(super) fn wants(&self, announced: &SourcedChange) -> bool {
+        if !self.hears.as_ref().is_none_or(|hears| hears.passes(announced)) {
+            return false;
+        }
+        match &announced.change {
             ChangeNotification::List(ListKind::Templates) => {
                 self.lists.contains(&ListKind::Resources)
             }

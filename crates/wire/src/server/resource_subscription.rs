@@ -5,38 +5,36 @@
 
 use std::sync::Arc;
 
-use super::{ClientFacts, ServerHandler};
+use super::{ClientFacts, ServerHandler, SubscribedResource};
 use crate::envelope::RpcError;
 
-/// A subscription to some resources. Dropping it unsubscribes.
+/// A client hears of changes to some resources. Dropped, it no longer does.
 #[derive(Debug)]
 pub(super) struct ResourceSubscription<H: ServerHandler> {
     handler: Arc<H>,
-    uris: Vec<String>,
+    resources: Vec<SubscribedResource>,
     client: ClientFacts,
 }
 
 // === impl ResourceSubscription ===
 
 impl<H: ServerHandler> ResourceSubscription<H> {
-    /// Subscribes to all `uris`, or to none if one fails.
-    pub(super) async fn subscribe(
-        handler: Arc<H>,
-        uris: &[String],
-        client: ClientFacts,
-    ) -> Result<Self, RpcError> {
-        let mut subscribed = Self { handler, uris: Vec::new(), client };
-        for uri in uris {
-            subscribed.handler.subscribe(uri, true, &subscribed.client).await?;
-            subscribed.uris.push(uri.clone());
-        }
-        Ok(subscribed)
+    /// A subscription without resources.
+    pub(super) fn new(handler: Arc<H>, client: ClientFacts) -> Self {
+        Self { handler, resources: Vec::new(), client }
+    }
+
+    /// Subscribes to one more resource.
+    pub(super) async fn add(&mut self, resource: SubscribedResource) -> Result<(), RpcError> {
+        self.handler.subscribe(&resource, true, &self.client).await?;
+        self.resources.push(resource);
+        Ok(())
     }
 
     /// Unsubscribes and waits for the outcome.
     pub(super) async fn end(mut self) -> Result<(), RpcError> {
-        while let Some(uri) = self.uris.pop() {
-            self.handler.subscribe(&uri, false, &self.client).await?;
+        while let Some(resource) = self.resources.pop() {
+            self.handler.subscribe(&resource, false, &self.client).await?;
         }
         Ok(())
     }
@@ -44,8 +42,8 @@ impl<H: ServerHandler> ResourceSubscription<H> {
 
 impl<H: ServerHandler> Drop for ResourceSubscription<H> {
     fn drop(&mut self) {
-        let uris = std::mem::take(&mut self.uris);
-        if uris.is_empty() {
+        let resources = std::mem::take(&mut self.resources);
+        if resources.is_empty() {
             return;
         }
         let (handler, client) = (self.handler.clone(), self.client.clone());
@@ -54,8 +52,8 @@ impl<H: ServerHandler> Drop for ResourceSubscription<H> {
             return;
         };
         runtime.spawn(async move {
-            for uri in uris {
-                if let Err(error) = handler.subscribe(&uri, false, &client).await {
+            for resource in resources {
+                if let Err(error) = handler.subscribe(&resource, false, &client).await {
                     tracing::debug!(%error, "a subscription could not be ended");
                 }
             }

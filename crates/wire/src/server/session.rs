@@ -19,7 +19,8 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::oneshot;
 
 use super::{
-    ChangeNotification, ClientFacts, PrerenderedResult, ServerHandler,
+    ChangeNotification, ClientFacts, PrerenderedResult, ServerHandler, SourcedChange,
+    SubscribedResource,
     cancel::CancelFlag,
     context::LogSeverity,
     in_flight_request::{InFlightRequest, UnrenderedAnswer},
@@ -69,7 +70,7 @@ pub(super) struct SessionState {
     /// Questions sent to a legacy client.
     asked: HashMap<u64, oneshot::Sender<ResponseOutcome>>,
     /// Legacy: the client's subscriptions by URI, each with the guard that ends it.
-    pub(super) subscriptions: HashMap<String, Box<dyn Any + Send + Sync>>,
+    pub(super) subscriptions: HashMap<SubscribedResource, Box<dyn Any + Send + Sync>>,
     /// Modern: the filter of each open listen request.
     pub(super) listening: HashMap<IdKey, modern::ListenFilter>,
 }
@@ -221,11 +222,12 @@ impl<H: ServerHandler> HandlerSession<H> {
                 let id = note.params().and_then(|params| params.get("requestId").ok().flatten());
                 if let Some(id) = id.and_then(Id::from_raw) {
                     let mut state = self.state();
-                    state.listening.remove(&id.key());
+                    let listening = state.listening.remove(&id.key());
                     // The id is free again: a client may reuse it after a cancellation.
                     let running = state.running.remove(&id);
                     // Released first: the woken task may need the lock.
                     drop(state);
+                    drop(listening);
                     if let Some(running) = running {
                         running.cancel();
                     }
@@ -270,18 +272,21 @@ impl<H: ServerHandler> HandlerSession<H> {
     // --- changes
 
     /// Sends a change notification, in each form that the client subscribed to.
-    pub async fn announce(&self, change: &ChangeNotification) {
+    pub async fn announce(&self, announced: &SourcedChange) {
+        let change = &announced.change;
         let params = change.params();
         let (greeted, subscribed, tags) = {
             let state = self.state();
             let subscribed = match change {
-                ChangeNotification::Resource(uri) => state.subscriptions.contains_key(uri),
+                ChangeNotification::Resource(uri) => {
+                    state.subscriptions.keys().any(|resource| resource.uri == *uri)
+                }
                 _ => true,
             };
             let tags: Vec<Raw> = state
                 .listening
                 .values()
-                .filter(|listening| listening.wants(change))
+                .filter(|listening| listening.wants(announced))
                 .map(|listening| listening.tag.clone())
                 .collect();
             (state.greeted.is_some(), subscribed, tags)

@@ -16,7 +16,7 @@ use super::follow::follow;
 use super::lookup::LookupError;
 use super::{example, lookup};
 use crate::args::Call;
-use crate::command_engine::{self, CommandEngine, FallbackServer};
+use crate::command_engine::{self, CommandEngine};
 use crate::notice::Notice;
 use crate::printer::{Printer, escaped};
 use crate::report::{Failure, FailureKind};
@@ -25,15 +25,10 @@ use arguments::TypedArguments;
 
 pub(super) async fn run(call: &Call, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
     let typed = TypedArguments::read(&call.arguments)?;
-    command_engine::with_engine(
-        caller,
-        printer.room(),
-        FallbackServer::Builtin,
-        async |hub: &CommandEngine| {
-            printer.notices(&command_engine::not_numbers(&hub.desired, caller));
-            place(call, &typed, hub, printer).await
-        },
-    )
+    command_engine::with_servers(caller, printer, async |hub: &CommandEngine| {
+        printer.notices(&command_engine::not_numbers(&hub.desired, caller));
+        place(call, &typed, hub, printer).await
+    })
     .await
 }
 

@@ -4,17 +4,16 @@
 
 mod auth;
 
-use std::time::{Duration, Instant};
+use std::sync::Arc;
 
-use futures_util::future::join_all;
+use futures_util::future::try_join_all;
 use serde::Serialize;
 use serde_json::json;
 use switchboard_config::{DesiredServer, ProblemSeverity, command_line};
+use switchboard_core::WorkspaceSnapshot;
 use switchboard_core::engine::{ListsArrival, ServerSnapshot};
-use switchboard_core::{Request, WorkspaceSnapshot};
-use switchboard_wire::Era;
 
-use super::list::{ServerRow, TableWidths, is_told, status};
+use super::list::{ServerRow, TableWidths, is_told, is_unasked, status};
 use super::tools;
 use crate::args::{self, Doctor};
 use crate::command_engine::{self, CommandEngine, FallbackServer, WaitTarget};
@@ -25,10 +24,7 @@ use crate::report::{Failure, FailureKind};
 use crate::show;
 use crate::state_check::unwritable_state;
 use crate::surroundings::Caller;
-use crate::wait::{self, millis};
-
-/// How long a connected server may take to answer a ping.
-const PING_TIMEOUT: Duration = Duration::from_secs(10);
+use crate::wait;
 
 /// One examined server; an element of `--json`.
 #[derive(Debug, Serialize)]
@@ -36,8 +32,6 @@ const PING_TIMEOUT: Duration = Duration::from_secs(10);
 struct ExaminedServer {
     #[serde(flatten)]
     row: ServerRow,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    answer_millis: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pid: Option<u32>,
     /// All process ids of the server, if there are several.
@@ -71,9 +65,10 @@ pub(super) async fn run(
 async fn examine(hub: &CommandEngine, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
     wait::wait_with_text(printer, "checking every server", hub.check_servers()).await?;
     let snapshot = hub.wait_until_settled(WaitTarget::All, printer).await;
-    let servers =
-        join_all(hub.desired.servers.iter().map(|server| examine_server(hub, server, &snapshot)));
-    let servers = wait::wait_with_text(printer, "asking every server", servers).await;
+    let asking = check_answers(hub, &snapshot);
+    let snapshot = wait::wait_with_text(printer, "asking every server", asking).await?;
+    let all = hub.desired.servers.iter();
+    let servers: Vec<_> = all.map(|server| examine_server(hub, server, &snapshot)).collect();
     let failing = servers.iter().filter(|server| server.row.is_failing()).count();
     // A problem with a row of its own is not listed again.
     let told = hub.desired.problems.iter().filter(|problem| is_told(problem, &hub.desired));
@@ -115,7 +110,17 @@ fn unlisted_notice(view: &ServerSnapshot) -> Option<Notice> {
     Some(Notice::warning(message).with_hint(hint).with_server(&view.name))
 }
 
-async fn examine_server(
+/// Has the servers asked that were connected only after the check. The snapshot with their answers.
+async fn check_answers(
+    hub: &CommandEngine,
+    snapshot: &WorkspaceSnapshot,
+) -> Result<Arc<WorkspaceSnapshot>, Failure> {
+    let unasked = snapshot.servers.iter().filter(|view| is_unasked(view));
+    try_join_all(unasked.map(|view| hub.check_answers(&view.name))).await?;
+    Ok(hub.snapshot())
+}
+
+fn examine_server(
     hub: &CommandEngine,
     server: &DesiredServer,
     snapshot: &WorkspaceSnapshot,
@@ -126,17 +131,12 @@ async fn examine_server(
         row.set_status(status);
     }
     if let Some(view) = view {
-        row.set_connections(view.connections);
+        row.set_connections(view);
     }
     let is_process = view.is_some_and(|view| view.transport == Some("stdio"));
-    let answer_millis = match view.filter(|view| view.silent_since.is_none()) {
-        Some(view) => measure_ping(hub, view).await,
-        None => None,
-    };
     let stats = view.and_then(|view| view.stats.as_ref());
     ExaminedServer {
         row,
-        answer_millis,
         pid: stats.and_then(|stats| stats.pid),
         pids: stats.map(|stats| stats.pids.clone()).unwrap_or_default(),
         tool_count: view.map_or(0, |view| view.tools),
@@ -144,20 +144,6 @@ async fn examine_server(
         log: if is_process { hub.log(server) } else { None },
         is_connected: view.is_some_and(|view| view.facts.is_some()),
     }
-}
-
-/// The latency of a ping; `None` if the server is not connected or does not answer.
-async fn measure_ping(hub: &CommandEngine, view: &ServerSnapshot) -> Option<u64> {
-    let facts = view.facts.as_ref()?;
-    let method = match facts.era() {
-        Era::Legacy => "ping",
-        Era::Modern if facts.has_capability(&["tools"]) => "tools/list",
-        Era::Modern => return None,
-    };
-    let request = Request::forward(method, None).of_server(&view.name).with_timeout(PING_TIMEOUT);
-    let began = Instant::now();
-    hub.call(request).outcome().await.ok()?;
-    Some(millis(began.elapsed()))
 }
 
 fn is_one_or_none(pids: &[u32]) -> bool {
@@ -191,8 +177,8 @@ impl ExaminedServer {
     fn details(&self, printer: &Printer) -> Vec<String> {
         let mut lines = Vec::new();
         if self.is_connected {
+            let answer = self.row.answer_time().filter(|_| !printer.is_verbose());
             lines.extend(self.row.connection().filter(|_| !printer.is_verbose()));
-            let answer = self.answer_millis.map(|took| format!("answers in {took} ms"));
             let process = match &*self.pids {
                 [] => None,
                 [pid] => Some(format!("process {pid}")),

@@ -16,7 +16,7 @@ use crate::notice::Notice;
 use crate::printer::{DIM, Printer};
 use crate::report::{self, Failure};
 use crate::surroundings::Caller;
-pub(super) use check::status;
+pub(super) use check::{is_unasked, status};
 pub(super) use row::{ConnectedInfo, ServerRow, TableWidths};
 
 pub(super) async fn run(list: &List, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
@@ -31,7 +31,7 @@ pub(super) async fn run(list: &List, caller: &Caller, printer: &Printer) -> Resu
         FallbackServer::Nothing,
         async |hub: &CommandEngine| {
             hub.check_servers().await?;
-            let rows = check_servers(hub, printer).await;
+            let rows = check_servers(hub, printer).await?;
             finish(list, &rows, &hub.desired, caller, printer)
         },
     )
@@ -72,19 +72,21 @@ fn rows(desired: &Desired, printer: &Printer, left: impl Fn(&ServerRow) -> bool)
 }
 
 /// Prints each server as soon as its state is known.
-async fn check_servers(hub: &CommandEngine, printer: &Printer) -> Vec<ServerRow> {
+async fn check_servers(hub: &CommandEngine, printer: &Printer) -> Result<Vec<ServerRow>, Failure> {
     let table = TableWidths::of(&hub.desired);
     let mut rows = rows(&hub.desired, printer, ServerRow::is_ready);
-    check::all(hub, printer, |index, status, count, problems| {
+    check::all(hub, printer, |index, status, view, problems| {
         rows[index].set_status(status);
-        rows[index].set_connections(count);
+        if let Some(view) = view {
+            rows[index].set_connections(view);
+        }
         rows[index].set_plugin_problems(problems);
         if !printer.is_json() {
             rows[index].print(&table, printer);
         }
     })
-    .await;
-    rows
+    .await?;
+    Ok(rows)
 }
 
 /// Prints the notices below the table.

@@ -20,6 +20,7 @@ use crate::hint;
 use crate::printer::{BOLD, CYAN, DIM, GREEN, Printer, RED, YELLOW};
 use crate::report::Failure;
 use crate::show;
+use crate::wait::millis;
 
 /// How many lines of a failing server's standard error are shown.
 const MAX_STDERR_LINES: usize = 8;
@@ -83,6 +84,9 @@ pub(crate) struct ServerRow {
     /// Since when a connected server has not answered, in milliseconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     silent_since: Option<u64>,
+    /// How long it took for the latest liveness check.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answer_millis: Option<u64>,
     /// The number of connections, if there are several.
     #[serde(skip_serializing_if = "Option::is_none")]
     connections: Option<usize>,
@@ -136,6 +140,7 @@ impl ServerRow {
             entry,
             last_tried_at: None,
             silent_since: None,
+            answer_millis: None,
             connections: None,
             affected_connections: None,
             problems: Vec::new(),
@@ -143,9 +148,10 @@ impl ServerRow {
         }
     }
 
-    /// Sets the number of connections, and how many are in the state that is shown.
-    pub(crate) fn set_connections(&mut self, count: ConnectionCount) {
-        let ConnectionCount { total, in_state } = count;
+    /// Notes how many of its connections the state is that of, and how fast they answer.
+    pub(crate) fn set_connections(&mut self, view: &ServerSnapshot) {
+        self.answer_millis = view.answer_took.map(millis);
+        let ConnectionCount { total, in_state } = view.connections;
         self.connections = Some(total).filter(|total| *total > 1);
         self.affected_connections = Some(in_state).filter(|in_state| *in_state < total);
     }
@@ -191,6 +197,11 @@ impl ServerRow {
     /// Name, version and protocol of a connected server, in words.
     pub(crate) fn connection(&self) -> Option<String> {
         self.connection.as_ref().map(ToString::to_string)
+    }
+
+    /// How fast it answers, if it was asked.
+    pub(crate) fn answer_time(&self) -> Option<String> {
+        self.answer_millis.map(|took| format!("answers in {took} ms"))
     }
 
     pub(super) fn is_ready(&self) -> bool {
@@ -244,7 +255,8 @@ impl ServerRow {
     fn details(&self, printer: &Printer) -> Vec<String> {
         let mut lines = Vec::new();
         if let (Some(connection), true) = (&self.connection, printer.is_verbose()) {
-            lines.push(connection.to_string());
+            let parts = std::iter::once(connection.to_string()).chain(self.answer_time());
+            lines.push(parts.collect::<Vec<_>>().join(", "));
         }
         let reason = self.reason.as_ref();
         lines.extend(
@@ -293,8 +305,7 @@ impl ServerRow {
 }
 
 fn unix_millis(at: SystemTime) -> u64 {
-    let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    millis(at.duration_since(UNIX_EPOCH).unwrap_or_default())
 }
 
 // === impl ConnectedInfo ===
@@ -309,7 +320,7 @@ impl ConnectedInfo {
             version: facts.server_version(),
             protocol: facts.version.as_str(),
             era: facts.era().to_string(),
-            connect_millis: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+            connect_millis: millis(took),
         })
     }
 }

@@ -12,6 +12,7 @@ use switchboard_gateway::face;
 use switchboard_gateway::view_provider::{
     OpenView, ViewError, ViewProvider, ViewRequest, ViewSelection,
 };
+use switchboard_hub::AccessSetup;
 use switchboard_plugin::worker::WorkerSandbox;
 use switchboard_plugin::{PluginProblem, PluginServer};
 use switchboard_wire::server::{ServeOptions, serve, stdio};
@@ -19,10 +20,10 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::{list, name_of, notice, options, problem_to_json, sources};
-use crate::access::AccessSetup;
 use crate::args::ServePlugins;
 use crate::printer::{BOLD, DIM, Printer};
 use crate::report::Failure;
+use crate::serve_notices::tls_notice;
 use crate::surroundings::Caller;
 use crate::wait::{self, EndSignals};
 
@@ -72,7 +73,9 @@ pub(super) async fn run(
     }
     let serving = async {
         match bound {
-            Some((listener, door)) => serve_faces(asked, door, listener, &plugins, printer).await,
+            Some((listener, access)) => {
+                serve_faces(asked, access, listener, &plugins, printer).await
+            }
             None => serve_stdio(&plugins).await,
         }
     };
@@ -139,18 +142,19 @@ async fn bind(
     caller: &Caller,
 ) -> Result<(TcpListener, AccessSetup), Failure> {
     let address = SocketAddr::new(asked.host, asked.port);
-    let door = AccessSetup::new(&asked.guarding, address, &caller.surroundings.state_dir)?;
+    let access =
+        AccessSetup::new(asked.guarding.to_options(), address, &caller.surroundings.state_dir)?;
     let listener = TcpListener::bind(address).await.map_err(|error| {
         Failure::new(format!("cannot listen on {address}"), error)
             .with_hint("take another port with `--port`; `--port 0` takes a free one")
     })?;
-    Ok((listener, door))
+    Ok((listener, access))
 }
 
 /// Serves clients over the network, with all transports, whichever was asked for.
 async fn serve_faces(
     asked: &ServePlugins,
-    door: AccessSetup,
+    access: AccessSetup,
     listener: TcpListener,
     plugins: &Arc<PluginServer>,
     printer: &Printer,
@@ -158,8 +162,8 @@ async fn serve_faces(
     let mut ending = EndSignals::listen();
     let address = listener.local_addr();
     let address = address.map_err(|error| Failure::new("cannot tell where it listens", error))?;
-    printer.notices(&door.notices(address));
-    let url = door.url(&asked.guarding, address);
+    printer.notices(tls_notice(&access, address).as_slice());
+    let url = access.url(address);
     let url = if asked.httpstream { url } else { format!("{}/sse", url.trim_end_matches("/mcp")) };
     if printer.is_json() {
         printer.text(&json!({ "url": url, "address": address }).to_string());
@@ -168,7 +172,7 @@ async fn serve_faces(
         printer.done(format_args!("{DIM}Ctrl-C ends it.{DIM:#}"));
     }
     let (front, shutdown) = (Arc::new(PluginViews(Arc::clone(plugins))), CancellationToken::new());
-    let options = door.options(&asked.guarding, &Limits::default(), address);
+    let options = access.face_options(&Limits::default(), address);
     let serving = face::serve(listener, front, options, shutdown.clone());
     tokio::pin!(serving);
     let served = tokio::select! {

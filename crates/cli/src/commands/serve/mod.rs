@@ -3,35 +3,35 @@
 //! Serves through the running hub (`through_hub`), or becomes the hub. Used by `commands::run`. Flags of access control
 //! are handled by `access`, requests by `gateway::face`.
 
+use std::borrow::Cow;
 use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
+use switchboard_config::Desired;
 use switchboard_core::engine::QueueAccess;
-use switchboard_gateway::face::{self, FaceOptions};
-use switchboard_hub::admin::{AdminApi, AdminRoutes, ConsoleAddressLease, LoopbackError};
-use switchboard_hub::socket::{self, HubLifetime};
-use tokio::net::TcpListener;
+use switchboard_hub::admin::{AdminApi, LoopbackError};
+use switchboard_hub::socket::{HubLifetime, SocketError};
+use switchboard_hub::{
+    AccessSetup, BoundAddress, FacesOptions, HubError, LocalHub, ServedWorkspace, WorkspaceFaces,
+    WorkspaceInputs, start_engine,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::connect::hub_paths;
-use super::hub::{LocalHub, no_admin_port};
-use crate::access::AccessSetup;
 use crate::args::Serve;
-use crate::command_engine;
+use crate::command_engine::{self, Hints};
 use crate::notice::Notice;
+use crate::plugins;
 use crate::printer::{BOLD, DIM, Printer};
 use crate::report::{Failure, FailureKind};
-use crate::served_workspace::{self, ServedWorkspace, WorkspaceInputs, served_text};
-use crate::state_check::{no_console, unwritable_state};
+use crate::serve_notices::{served_text, tls_notice};
+use crate::state_check::unwritable_state;
 use crate::surroundings::Caller;
 use crate::wait;
 
 mod through_hub;
-
-pub(super) use through_hub::in_hub;
 
 /// How long taking over from an ended hub may take: that hub may be finishing calls.
 const HANDOVER_TIMEOUT: Duration = Duration::from_secs(30);
@@ -61,25 +61,28 @@ enum Announcement {
 /// for other clients. If the hub that serves ends, the address stays: the next hub serves there, or this process.
 pub(crate) async fn run(serve: &Serve, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
     let mut ending = wait::EndSignals::listen();
+    let mut serve = serve.to_options();
     if caller.is_alone() {
-        return serve_alone(serve, caller, printer, &mut ending).await;
+        return serve_alone(&serve, caller, printer, &mut ending).await;
     }
     if let Err(failure) = hub_paths(caller) {
         let message =
             format!("{}; other clients cannot share these servers", failure.in_one_line());
         printer.notices(&[Notice::warning(message)]);
-        return serve_alone(serve, caller, printer, &mut ending).await;
+        return serve_alone(&serve, caller, printer, &mut ending).await;
     }
-    let mut serve = serve.clone();
+    let mut desired = Cow::Borrowed(&caller.first_desired);
     let mut announcement = Announcement::Due;
     let mut gone_since = Instant::now();
     loop {
-        match serve_once(&serve, caller, printer, &mut announcement, &mut ending).await {
+        match serve_once(&serve, caller, &desired, printer, &mut announcement, &mut ending).await {
             Ok(ServeEnd::Wanted) => return Ok(()),
             Ok(ServeEnd::HubGone { address }) => {
                 let note = format!("the hub that served has ended; serving goes on at {address}");
                 printer.notices(&[Notice::note(note)]);
                 serve.listen = address;
+                // The command may have begun days ago.
+                desired = Cow::Owned(caller.workspace.desired());
                 gone_since = Instant::now();
             }
             // The old hub may still hold the address, and the next hub may be starting.
@@ -101,81 +104,81 @@ pub(crate) async fn run(serve: &Serve, caller: &Caller, printer: &Printer) -> Re
 
 /// Serves until a person ends it, or the hub that serves has ended.
 async fn serve_once(
-    serve: &Serve,
+    serve: &FacesOptions,
     caller: &Caller,
+    desired: &Desired,
     printer: &Printer,
     announcement: &mut Announcement,
     ending: &mut wait::EndSignals,
 ) -> Result<ServeEnd, Failure> {
-    let door = AccessSetup::new(&serve.guarding, serve.listen, &caller.surroundings.state_dir)?;
+    let access =
+        AccessSetup::new(serve.access.clone(), serve.listen, &caller.surroundings.state_dir)?;
     if let Some(hub) = command_engine::find_running(caller, printer).await {
-        return through_hub::run(serve, &door, caller, printer, &hub, announcement, ending).await;
+        return through_hub::run(serve, &access, caller, printer, &hub, announcement, ending).await;
     }
-    let bound = bind(serve).await?;
-    let here = match LocalHub::open(caller, HubLifetime::UntilStopped).await? {
-        Ok(here) => here,
-        Err(socket::SocketError::AlreadyRunning { .. }) => {
-            // Another process became the hub first.
+    let bound = BoundAddress::bind(serve.listen).await?;
+    let (program, plugins) = (caller.program_context(), plugins::program_plugins()?);
+    let lifetime = HubLifetime::UntilStopped;
+    let hub = match LocalHub::open(&program, desired, plugins, Arc::new(Hints), lifetime).await {
+        Ok(hub) => hub,
+        Err(HubError::Listen(SocketError::AlreadyRunning { .. })) => {
+            // Another process was faster.
             drop(bound);
             let hub = command_engine::find_running(caller, printer).await;
             let hub =
                 hub.ok_or_else(|| Failure::plain(FailureKind::Failed, "the hub has just ended"))?;
-            return through_hub::run(serve, &door, caller, printer, &hub, announcement, ending)
+            return through_hub::run(serve, &access, caller, printer, &hub, announcement, ending)
                 .await;
         }
-        Err(error) => return Err(Failure::new("cannot listen for clients", error)),
+        Err(error) => return Err(error.into()),
     };
-    let (rooms, stop, admin) = (here.rooms.clone(), here.stop.clone(), here.admin().clone());
+    let (workspaces, stop, admin) = (hub.workspaces(), hub.stop_token(), hub.admin().clone());
     let faces = async {
-        let opened = rooms.open_own(caller, &serve.view).await;
-        let done = match opened {
-            Ok(front) => {
-                let served = ServedAddress { bound, front, looked_after: ConsoleState::By(&admin) };
-                serve_faces(serve, door, caller, printer, served, &stop, announcement, ending).await
+        let done = match workspaces.open_own(&program, desired, &serve.view).await {
+            Ok(workspace) => {
+                let served = ServedAddress { bound, workspace, admin: Some(&admin) };
+                serve_faces(serve, &access, caller, printer, served, &stop, announcement, ending)
+                    .await
             }
-            Err(failure) => Err(failure),
+            Err(error) => Err(error.into()),
         };
-        drop(rooms);
+        drop(workspaces);
         stop.cancel();
         done
     };
-    let (ended, done) = tokio::join!(here.run(caller), faces);
+    let (ended, done) = tokio::join!(hub.run(), faces);
     done?;
     match ended {
         // A notice at the start said that there is no console.
-        Ok(()) | Err(LoopbackError::Token(_)) => Ok(ServeEnd::Wanted),
-        Err(error) => Err(no_admin_port(error)),
+        Ok(()) | Err(HubError::AdminPort(LoopbackError::Token(_))) => Ok(ServeEnd::Wanted),
+        Err(error) => Err(error.into()),
     }
 }
 
-/// Serves from this process without being a hub.
+/// Serves what no other client is to be served.
 async fn serve_alone(
-    serve: &Serve,
+    serve: &FacesOptions,
     caller: &Caller,
     printer: &Printer,
     ending: &mut wait::EndSignals,
 ) -> Result<(), Failure> {
-    let door = AccessSetup::new(&serve.guarding, serve.listen, &caller.surroundings.state_dir)?;
-    let bound = bind(serve).await?;
-    let engine = served_workspace::start_engine(caller, QueueAccess::None).await?;
-    let done = match ServedWorkspace::open(
-        engine.clone(),
-        &serve.view,
-        WorkspaceInputs::from_caller(caller),
-    )
-    .await
-    {
-        Err(failure) => Err(failure),
-        Ok(serving) => {
-            let front = Arc::new(serving);
+    let access =
+        AccessSetup::new(serve.access.clone(), serve.listen, &caller.surroundings.state_dir)?;
+    let bound = BoundAddress::bind(serve.listen).await?;
+    let (program, plugins) = (caller.program_context(), plugins::program_plugins()?);
+    let engine = start_engine(&program, &caller.first_desired, QueueAccess::None).await?;
+    let inputs = WorkspaceInputs::from_program(&program, &caller.first_desired);
+    let done = match ServedWorkspace::open(engine.clone(), &plugins, &serve.view, inputs).await {
+        Err(error) => Err(error.into()),
+        Ok(workspace) => {
+            let workspace = Arc::new(workspace);
             let stop = CancellationToken::new();
-            let looked_after = ConsoleState::Nowhere;
-            let served = ServedAddress { bound, front: front.clone(), looked_after };
+            let served = ServedAddress { bound, workspace: workspace.clone(), admin: None };
             let mut due = Announcement::Due;
             let done =
-                serve_faces(serve, door, caller, printer, served, &stop, &mut due, ending).await;
-            if let Some(front) = Arc::into_inner(front) {
-                front.close().await;
+                serve_faces(serve, &access, caller, printer, served, &stop, &mut due, ending).await;
+            if let Some(workspace) = Arc::into_inner(workspace) {
+                workspace.close().await;
             }
             done
         }
@@ -195,82 +198,43 @@ impl Announcement {
     }
 }
 
-/// The console of the served workspace.
-#[derive(Clone, Copy)]
-enum ConsoleState<'a> {
-    /// The console of this hub.
-    By(&'a AdminApi),
-    /// No console: this process is no hub.
-    Nowhere,
-}
-
 /// The workspace, its listener and its console.
 struct ServedAddress<'a> {
-    bound: (TcpListener, SocketAddr),
-    front: Arc<ServedWorkspace>,
-    looked_after: ConsoleState<'a>,
-}
-
-/// The console beside the faces, on a loopback address only; or why it is not served.
-async fn serve_console(
-    admin: &AdminApi,
-    door: &AccessSetup,
-    address: SocketAddr,
-    state_dir: &Path,
-) -> (Option<AdminRoutes>, Option<String>) {
-    match admin.routes_for_address(address, &door.local_url(address), state_dir).await {
-        Ok(console) => (console, None),
-        Err(error) => (None, Some(no_console(&error))),
-    }
-}
-
-/// Adds the console to the faces, if there is one; the lease is to be held while they are served.
-fn looked_after_there(
-    console: Option<AdminRoutes>,
-    options: FaceOptions,
-) -> (FaceOptions, Option<ConsoleAddressLease>) {
-    let Some(console) = console else { return (options, None) };
-    let (options, shown) = console.add_to_faces(options);
-    (options, Some(shown))
+    bound: BoundAddress,
+    workspace: Arc<ServedWorkspace>,
+    /// The hub whose console is beside it.
+    admin: Option<&'a AdminApi>,
 }
 
 #[expect(clippy::too_many_arguments, reason = "each is another part of what is served")]
 async fn serve_faces(
-    serve: &Serve,
-    door: AccessSetup,
+    serve: &FacesOptions,
+    access: &AccessSetup,
     caller: &Caller,
     printer: &Printer,
-    ServedAddress { bound: (listener, address), front, looked_after }: ServedAddress<'_>,
+    ServedAddress { bound, workspace, admin }: ServedAddress<'_>,
     stop: &CancellationToken,
     announcement: &mut Announcement,
     ending: &mut wait::EndSignals,
 ) -> Result<(), Failure> {
-    let snapshot = front.snapshot();
+    let address = bound.address();
+    let snapshot = workspace.snapshot();
+    let state_dir = &caller.surroundings.state_dir;
+    let faces = WorkspaceFaces::new(bound, workspace, access, admin, state_dir).await;
     let mut notices = caller.notices.clone();
     notices.extend(snapshot.problems.iter().map(Notice::from));
     notices.extend(command_engine::not_numbers(&snapshot.desired, caller));
-    notices.extend(door.notices(address));
+    notices.extend(tls_notice(access, address));
     notices.extend(unwritable_state(caller));
-    let (console, without) = match looked_after {
-        ConsoleState::By(admin) => {
-            serve_console(admin, &door, address, &caller.surroundings.state_dir).await
-        }
-        ConsoleState::Nowhere => (None, None),
-    };
-    notices.extend(without.map(Notice::warning));
-    let invitation = console.as_ref().map(|console| &*console.invitation);
+    notices.extend(faces.info().no_console.as_ref().map(Notice::warning));
     if announcement.is_due() {
         let what = served_text(&snapshot.desired, caller.asked(), &serve.view);
-        ready(serve, &door, address, invitation, &what, &notices, printer)?;
-    }
-    let mut options = door.options(&serve.guarding, &snapshot.desired.settings.limits, address);
-    if let ConsoleState::By(admin) = looked_after {
-        options.open_sessions = admin.open_sessions();
+        let invitation = faces.info().console.as_deref();
+        ready(access, address, invitation, &what, &notices, printer)?;
     }
     drop(snapshot);
     let shutdown = stop.child_token();
-    let (options, _shown) = looked_after_there(console, options);
-    let serving = face::serve(listener, front, options, shutdown.clone());
+    let serving = faces.serve(shutdown.clone());
     tokio::pin!(serving);
     let served = tokio::select! {
         served = &mut serving => served,
@@ -284,33 +248,20 @@ async fn serve_faces(
             }
         }
     };
-    served.map_err(|error| Failure::new("cannot serve", error))
-}
-
-async fn bind(serve: &Serve) -> Result<(TcpListener, SocketAddr), Failure> {
-    let listener = TcpListener::bind(serve.listen).await.map_err(|error| {
-        Failure::new(format!("cannot listen on {}", serve.listen), error).with_hint(
-            "take another address with `--listen`; `--listen 127.0.0.1:0` takes a free port",
-        )
-    })?;
-    let address = listener
-        .local_addr()
-        .map_err(|error| Failure::new("cannot tell where it listens", error))?;
-    Ok((listener, address))
+    Ok(served?)
 }
 
 /// Prints the address, and how to add it to a client.
 fn ready(
-    serve: &Serve,
-    door: &AccessSetup,
+    access: &AccessSetup,
     address: SocketAddr,
     invitation: Option<&str>,
     what: &str,
     notices: &[Notice],
     printer: &Printer,
 ) -> Result<(), Failure> {
-    let url = door.url(&serve.guarding, address);
-    let console = invitation.map(|invitation| format!("{}{invitation}", door.local_url(address)));
+    let url = access.url(address);
+    let console = invitation.map(|invitation| format!("{}{invitation}", access.local_url(address)));
     printer.notices(notices);
     if printer.is_json() {
         let ready =
@@ -326,7 +277,7 @@ fn ready(
          `switchboard connect` as a server of type `stdio`: `switchboard install <client>` writes that for\n\
          those it knows. An entry that many clients take:\n"
     ));
-    let entry = json!({ "mcpServers": { "switchboard": door.entry(&url) } });
+    let entry = json!({ "mcpServers": { "switchboard": access.entry(&url) } });
     printer.done(format_args!("  {entry}\n"));
     if let Some(console) = console {
         printer.done(format_args!("Look after it at {BOLD}{console}{BOLD:#}"));

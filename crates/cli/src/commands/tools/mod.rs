@@ -17,7 +17,7 @@ use switchboard_wire::json::Raw;
 
 use super::{lookup, problems};
 use crate::args::Tools;
-use crate::command_engine::{self, CommandEngine, FallbackServer, WaitTarget};
+use crate::command_engine::{self, CommandEngine, WaitTarget};
 use crate::notice::Notice;
 use crate::printer::{BOLD, Printer};
 use crate::report::Failure;
@@ -47,12 +47,9 @@ struct ToolOutput<'a> {
 }
 
 pub(super) async fn run(tools: &Tools, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
-    command_engine::with_engine(
-        caller,
-        printer.room(),
-        FallbackServer::Builtin,
-        async |hub: &CommandEngine| show(tools, hub, caller, printer).await,
-    )
+    command_engine::with_servers(caller, printer, async |hub: &CommandEngine| {
+        show(tools, hub, caller, printer).await
+    })
     .await
 }
 

@@ -347,6 +347,7 @@ fn the_mouse_points() {
 
 /// The screens in the guide are these snapshots. `INSTA_UPDATE=always` writes them.
 #[test]
+#[expect(clippy::disallowed_methods, reason = "the variable says whether to write the page")]
 fn the_guide_shows_these_screens() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
     let page = root.join("../../docs/terminal-ui.md");

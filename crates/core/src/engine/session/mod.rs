@@ -9,4 +9,5 @@ pub(super) mod choose_connection;
 pub(super) mod claims;
 pub(super) mod list_sessions;
 pub(super) mod local_call;
+pub(super) mod log_levels;
 pub(super) mod subscriptions;

@@ -1,21 +1,17 @@
-//! Subscriptions of sessions outside of calls: changes of resources, and log messages from a level up.
+//! The resource subscriptions of sessions: which updates of resources a session hears of besides its calls.
 //!
 //! Used by `dispatch::prompts_and_resources` and `dispatch::upstream`. A server is told once, for any number of
 //! sessions, and told again after a reconnect. Delivering the notifications is done by
 //! `engine::supervisor::listener`.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
-use switchboard_wire::{Era, Error};
+use switchboard_wire::Error;
 
 use crate::connection::{Connection, ConnectionKey, ConnectionState, LiveSession};
-use crate::engine::{Caller, Inner, WorkspaceId};
-
-/// Log levels, least severe first.
-const LOG_LEVELS: [&str; 8] =
-    ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
+use crate::engine::{AppliedServer, Caller, Inner, WorkspaceId};
 
 /// The subscriptions of all sessions.
 #[derive(Debug, Default)]
@@ -26,12 +22,9 @@ pub(in crate::engine) struct SessionSubscriptions(
 /// The subscriptions on one connection.
 #[derive(Debug, Default)]
 struct ConnectionSubscriptions {
-    /// Resources, and the sessions that subscribed to them.
-    resources: HashMap<String, HashSet<(WorkspaceId, String)>>,
-    /// The level that each session asked for last.
-    levels: HashMap<(WorkspaceId, String), usize>,
-    /// The session with the server that was told a level, and the level.
-    told_level: Option<(u64, usize)>,
+    /// Resources, and the sessions that want to hear of them, each with how often it asked to: modern clients over HTTP
+    /// share a session.
+    resources: HashMap<String, HashMap<(WorkspaceId, String), usize>>,
 }
 
 /// Subscriptions that no session has any more, after one has left.
@@ -39,8 +32,6 @@ struct ConnectionSubscriptions {
 pub(in crate::engine) struct EndedSubscriptions {
     /// Resources, by connection.
     resources: Vec<(ConnectionKey, String)>,
-    /// The most detailed levels that are still wanted, by connection.
-    levels: Vec<(ConnectionKey, usize)>,
 }
 
 // === impl SessionSubscriptions ===
@@ -68,17 +59,11 @@ impl SessionSubscriptions {
         let mut unwanted = EndedSubscriptions::default();
         for (key, wish) in self.lock().iter_mut() {
             wish.resources.retain(|uri, wanted| {
-                if wanted.remove(&who) && wanted.is_empty() {
+                if wanted.remove(&who).is_some() && wanted.is_empty() {
                     unwanted.resources.push((*key, uri.clone()));
                 }
                 !wanted.is_empty()
             });
-            wish.levels.remove(&who);
-            if let (Some(level), Some((_, told))) = (wish.level(), wish.told_level)
-                && level != told
-            {
-                unwanted.levels.push((*key, level));
-            }
         }
         unwanted
     }
@@ -87,15 +72,19 @@ impl SessionSubscriptions {
 // === impl ConnectionSubscriptions ===
 
 impl ConnectionSubscriptions {
-    /// Returns the most detailed level that any session wants.
-    fn level(&self) -> Option<usize> {
-        self.levels.values().min().copied()
-    }
-
-    /// Notes that the server is being told a level; `false` if it was told before.
-    fn note_level_sent(&mut self, live: &LiveSession, level: usize) -> bool {
-        let told = Some((live.number(), level));
-        std::mem::replace(&mut self.told_level, told) != told
+    /// Takes back one subscription of a session; `true` if it was the last one to a resource.
+    fn remove_subscription(&mut self, uri: &str, who: &(WorkspaceId, String)) -> bool {
+        let Some(wanted) = self.resources.get_mut(uri) else { return false };
+        let Some(count) = wanted.get_mut(who) else { return false };
+        *count -= 1;
+        if *count == 0 {
+            wanted.remove(who);
+        }
+        if !wanted.is_empty() {
+            return false;
+        }
+        self.resources.remove(uri);
+        true
     }
 }
 
@@ -114,8 +103,25 @@ impl Inner {
         let who = (caller.workspace().id.clone(), caller.session().id.clone());
         let mut wishes = self.wishes.lock();
         let wish = wishes.entry(connection.key()).or_default();
-        wish.resources.entry(uri.to_owned()).or_default().insert(who);
+        *wish.resources.entry(uri.to_owned()).or_default().entry(who).or_default() += 1;
         Ok(())
+    }
+
+    /// The server of which a session hears about a resource, if it does.
+    pub(crate) fn subscribed_server(
+        &self,
+        caller: &Caller,
+        uri: &str,
+    ) -> Option<Arc<AppliedServer>> {
+        let who = (caller.workspace().id.clone(), caller.session().id.clone());
+        let wishes = self.wishes.lock();
+        let hears = |key: &ConnectionKey| {
+            let wanted = wishes.get(key).and_then(|wish| wish.resources.get(uri));
+            wanted.is_some_and(|wanted| wanted.contains_key(&who))
+        };
+        let applied = caller.applied();
+        let mut placed = applied.placed.iter();
+        placed.find(|placed| hears(&caller.bound_connection(placed).key())).cloned()
     }
 
     /// Unsubscribes a session from a resource. The last one tells the server.
@@ -129,53 +135,14 @@ impl Inner {
         let who = (caller.workspace().id.clone(), caller.session().id.clone());
         let was_last = {
             let mut wishes = self.wishes.lock();
-            let wanted =
-                wishes.get_mut(&connection.key()).and_then(|wish| wish.resources.get_mut(uri));
-            wanted.is_some_and(|wanted| wanted.remove(&who) && wanted.is_empty())
+            let wish = wishes.get_mut(&connection.key());
+            wish.is_some_and(|wish| wish.remove_subscription(uri, &who))
         };
         if was_last { live.client.unsubscribe(uri).await } else { Ok(()) }
     }
 
-    /// Returns the level that a server has to be told for a call that wants log messages from `level` up. A legacy
-    /// server is told the most detailed level that any session wants; a modern one learns the level with each call.
-    pub(crate) fn level_to_set(
-        &self,
-        caller: &Caller,
-        connection: &Connection,
-        live: &LiveSession,
-        level: &str,
-    ) -> Option<&'static str> {
-        if live.facts.era() == Era::Modern || !live.facts.has_capability(&["logging"]) {
-            return None;
-        }
-        let asked = LOG_LEVELS.iter().position(|known| *known == level)?;
-        let who = (caller.workspace().id.clone(), caller.session().id.clone());
-        let mut wishes = self.wishes.lock();
-        let wish = wishes.entry(connection.key()).or_default();
-        wish.levels.insert(who, asked);
-        let level = wish.level().unwrap_or(asked);
-        wish.note_level_sent(live, level).then_some(LOG_LEVELS[level])
-    }
-
     /// Tells servers of subscriptions that no session has any more.
     pub(in crate::engine) fn end_subscriptions(self: &Arc<Self>, unwanted: EndedSubscriptions) {
-        for (key, level) in unwanted.levels {
-            let Some(connection) = self.pool.get(&key) else { continue };
-            let ConnectionState::Connected(live) = connection.state() else { continue };
-            let is_news = self
-                .wishes
-                .lock()
-                .get_mut(&key)
-                .is_some_and(|wish| wish.note_level_sent(&live, level));
-            if is_news {
-                let closing = self.closing.clone();
-                self.tasks.spawn(closing.run_until_cancelled_owned(async move {
-                    if let Err(error) = live.client.set_log_level(LOG_LEVELS[level]).await {
-                        tracing::debug!(%error, "a server does not take a log level");
-                    }
-                }));
-            }
-        }
         for (key, uri) in unwanted.resources {
             let Some(connection) = self.pool.get(&key) else { continue };
             let ConnectionState::Connected(live) = connection.state() else { continue };
@@ -194,12 +161,11 @@ impl Inner {
         connection: &Arc<Connection>,
         live: Arc<LiveSession>,
     ) {
-        let (uris, level) = {
-            let mut wishes = self.wishes.lock();
-            let Some(wish) = wishes.get_mut(&connection.key()) else { return };
-            let uris: BTreeSet<String> = wish.resources.keys().cloned().collect();
-            let level = wish.level().filter(|level| wish.note_level_sent(&live, *level));
-            (uris, level.map(|level| LOG_LEVELS[level]))
+        self.tell_log_level_later(connection.key());
+        let uris: BTreeSet<String> = {
+            let wishes = self.wishes.lock();
+            let Some(wish) = wishes.get(&connection.key()) else { return };
+            wish.resources.keys().cloned().collect()
         };
         let closing = self.closing.clone();
         self.tasks.spawn(closing.run_until_cancelled_owned(async move {
@@ -207,11 +173,6 @@ impl Inner {
                 if let Err(error) = live.client.subscribe(&uri).await {
                     tracing::warn!(%error, "a resource is no longer watched");
                 }
-            }
-            if let Some(level) = level.filter(|_| live.facts.era() == Era::Legacy)
-                && let Err(error) = live.client.set_log_level(level).await
-            {
-                tracing::debug!(%error, "a server does not take a log level");
             }
         }));
     }

@@ -84,6 +84,7 @@ impl ServerSnapshot {
         let samples = connections.iter().map(|connection| connection.stats_sample());
         self.stats = Some(ConnectionStats::merge(samples));
         let states: Vec<_> = connections.iter().map(|connection| connection.state()).collect();
+        self.answer_took = states.iter().filter_map(|state| state.live()?.answer_took()).max();
         let severities: Vec<_> = states.iter().map(Severity::of).collect();
         let worst = severities.iter().copied().max().unwrap_or(Severity::Fine);
         let in_state = severities.iter().filter(|severity| **severity == worst).count();

@@ -162,7 +162,7 @@ impl Engine {
 
 impl Inner {
     /// Marks connections that a first list has waited for in vain.
-    fn mark_overdue<'c>(&self, late: impl Iterator<Item = &'c Arc<Connection>>) {
+    pub(crate) fn mark_overdue<'c>(&self, late: impl Iterator<Item = &'c Arc<Connection>>) {
         let late: Vec<_> = late.collect();
         for connection in &late {
             connection.mark_overdue();

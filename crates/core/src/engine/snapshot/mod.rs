@@ -61,6 +61,8 @@ pub struct ServerSnapshot {
     pub connect_took: Option<Duration>,
     /// Since when a connected server has answered no probe.
     pub silent_since: Option<SystemTime>,
+    /// How long it took for the latest liveness check, of one that is connected and answered; the slowest connection counts.
+    pub answer_took: Option<Duration>,
     /// Counts and times; absent for a server that is never started.
     pub stats: Option<ConnectionStats>,
     /// How many tools of the server are shown.
@@ -239,6 +241,7 @@ pub(in crate::engine) fn server_snapshots(
                 facts: None,
                 connect_took: None,
                 silent_since: None,
+                answer_took: None,
                 stats: None,
                 tools: 0,
                 cost: 0,
@@ -266,6 +269,7 @@ fn running_server(placed: &AppliedServer, lists: ListsArrival) -> ServerSnapshot
         facts: live.map(|live| live.facts.clone()),
         connect_took: live.map(|live| live.connect_took),
         silent_since: live.and_then(|live| live.silent_since()).map(system_time),
+        answer_took: live.and_then(|live| live.answer_took()),
         stats: Some(placed.connection.stats()),
         tools: 0,
         cost: 0,

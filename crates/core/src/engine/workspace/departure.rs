@@ -70,6 +70,7 @@ impl Inner {
         self.claims.leave(workspace, session);
         self.memory.forget_session(session);
         self.end_subscriptions(self.wishes.remove_session(workspace, session));
+        self.end_session_log_levels(workspace, session);
         self.release(|holder, _| holder.workspace == *workspace && holder.of.is_session(session));
         match left {
             RemainingSessions::Others => {}
@@ -131,6 +132,8 @@ impl Inner {
         &self,
         is_over: impl Fn(&ConnectionHolder, &ConnectionKey) -> bool,
     ) {
-        self.wishes.remove_connections(&self.pool.release(is_over));
+        let ended = self.pool.release(is_over);
+        self.wishes.remove_connections(&ended);
+        self.log_levels.remove_connections(&ended);
     }
 }

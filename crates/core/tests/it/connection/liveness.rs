@@ -120,3 +120,25 @@ async fn a_person_who_looks_waits_until_it_is_known() {
     bench.until("connected").await;
     assert_eq!(bench.attempts(), [0.0, 5.0]);
 }
+
+/// The check says how long the answer took, and starts nothing where the server is down.
+#[tokio::test(start_paused = true)]
+async fn the_time_of_an_answer_is_known_after_the_check() {
+    let check = async |answers: &[(&str, Said)], expected: Option<f64>| {
+        let bench = bench(answers).await;
+        let live = bench.connection.state().live().cloned().unwrap();
+        assert_eq!(live.answer_took(), None, "nothing was asked");
+        bench.connection.check_answer().await;
+        assert_eq!(live.answer_took().map(tenths), expected, "{answers:?}");
+    };
+    check(&[("ping", Said::Result("{}".into()))], Some(0.0)).await;
+    check(&[("ping", Said::Error(-32601))], Some(0.0)).await;
+    // `tools/list` is asked after half the time.
+    check(&[("ping", Said::Nothing)], Some(2.5)).await;
+    check(&hung(), None).await;
+    let bench = Bench::new([Part::Refuses(-32603), Part::Serves]);
+    pass(seconds(5)).await;
+    bench.connection.check_answer().await;
+    pass(seconds(1)).await;
+    assert_eq!(bench.attempts(), [0.0]);
+}

@@ -23,7 +23,7 @@ use switchboard_wire::json::Raw;
 use switchboard_wire::link::pair;
 use switchboard_wire::server::{
     ChangeBroadcaster, ChangeNotification, ClientFacts, HandlerReply, HandlerRequest,
-    RequestContext, ServeOptions, ServerDescription, ServerHandler, serve,
+    RequestContext, ServeOptions, ServerDescription, ServerHandler, SubscribedResource, serve,
 };
 use tokio::sync::{Notify, watch};
 
@@ -220,11 +220,11 @@ impl ServerHandler for Script {
 
     fn subscribe<'a>(
         &'a self,
-        uri: &'a str,
+        resource: &'a SubscribedResource,
         on: bool,
         _: &'a ClientFacts,
     ) -> BoxFuture<'a, Result<(), RpcError>> {
-        self.watched.lock().unwrap().push((uri.to_owned(), on));
+        self.watched.lock().unwrap().push((resource.uri.clone(), on));
         Box::pin(std::future::ready(Ok(())))
     }
 

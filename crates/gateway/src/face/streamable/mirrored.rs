@@ -24,6 +24,8 @@ use crate::face::refusal::HttpRefusal;
 const HEADER_ANNOTATION: &str = "x-mcp-header";
 /// The most pages of a tool list that are read.
 const MAX_PAGES: usize = 1000;
+/// Kinds of clients whose tools are remembered at once.
+const MAX_KINDS: usize = 8;
 /// The deepest schema level that is searched.
 const MAX_DEPTH: usize = 64;
 
@@ -36,16 +38,17 @@ struct MirroredArgument {
 
 type ByTool = HashMap<String, Vec<MirroredArgument>>;
 
-/// The mirrored arguments of all tools of a view, listed once and again after each change.
+/// What the tools of one view want, found out once for each kind of client and again after each change. Clients with other
+/// capabilities may see other tools.
 #[derive(Debug, Default)]
-pub(super) struct MirroredHeaders(Mutex<Arc<OnceCell<ByTool>>>);
+pub(super) struct MirroredHeaders(Mutex<HashMap<String, Arc<OnceCell<ByTool>>>>);
 
 // === impl MirroredHeaders ===
 
 impl MirroredHeaders {
     /// Drops the cached arguments, since the tools have changed.
     pub(super) fn forget(&self) {
-        *self.0.lock() = Arc::default();
+        self.0.lock().clear();
     }
 
     /// Checks the headers of a `tools/call`.
@@ -58,10 +61,12 @@ impl MirroredHeaders {
         let Some(params) = request.params() else {
             return Ok(());
         };
-        let cell = Arc::clone(&self.0.lock());
+        let capabilities = params.get_path(&["_meta", meta::CLIENT_CAPABILITIES]).ok().flatten();
+        let capabilities = capabilities.unwrap_or_else(Raw::empty_object);
+        let cell = self.tools_of_kind(capabilities.as_str());
         let by_tool = match cell.get() {
             Some(by_tool) => by_tool,
-            None => Box::pin(cell.get_or_init(|| list_mirrored(view))).await,
+            None => Box::pin(cell.get_or_init(|| list_mirrored(view, &capabilities))).await,
         };
         let name = params.get("name").ok().flatten().and_then(|name| name.to_text());
         let wanted = name.and_then(|name| by_tool.get(&name));
@@ -70,6 +75,18 @@ impl MirroredHeaders {
             .into_iter()
             .flatten()
             .try_for_each(|mirrored| mirrored.check(headers, arguments.as_ref()))
+    }
+
+    /// What is known for clients with these capabilities, or will be.
+    fn tools_of_kind(&self, capabilities: &str) -> Arc<OnceCell<ByTool>> {
+        let mut kinds = self.0.lock();
+        if let Some(known) = kinds.get(capabilities) {
+            return Arc::clone(known);
+        }
+        if kinds.len() >= MAX_KINDS {
+            kinds.clear();
+        }
+        Arc::clone(kinds.entry(capabilities.to_owned()).or_default())
     }
 }
 
@@ -106,12 +123,12 @@ fn is_same_value(said: &str, value: &Raw) -> bool {
     }
 }
 
-/// Lists the mirrored arguments of every tool of a view.
-async fn list_mirrored<V: ServerHandler>(view: &Arc<V>) -> ByTool {
+/// What every tool wants that a view shows to clients with these capabilities.
+async fn list_mirrored<V: ServerHandler>(view: &Arc<V>, capabilities: &Raw) -> ByTool {
     let mut by_tool = ByTool::new();
     let mut cursor = None;
     for _ in 0..MAX_PAGES {
-        let Some(page) = page(view, cursor.as_ref()).await else {
+        let Some(page) = page(view, capabilities, cursor.as_ref()).await else {
             break;
         };
         let tools = page.get("tools").ok().flatten();
@@ -129,15 +146,20 @@ async fn list_mirrored<V: ServerHandler>(view: &Arc<V>) -> ByTool {
     by_tool
 }
 
-/// Reads one page of the list, as a modern client would.
-async fn page<V: ServerHandler>(view: &Arc<V>, cursor: Option<&Raw>) -> Option<Raw> {
-    let about = Raw::object([
-        (meta::PROTOCOL_VERSION, Raw::string(Version::LATEST.as_str())),
-        (meta::CLIENT_CAPABILITIES, Raw::empty_object()),
-    ]);
-    let cursor = cursor.map(|cursor| ("cursor", cursor));
-    let params = Raw::object(cursor.into_iter().chain([("_meta", &about)]));
-    let request = Request::new(&Id::number(1), method::TOOLS_LIST, Some(&params));
+/// One page of the list, as a modern client with these capabilities would get it.
+async fn page<V: ServerHandler>(
+    view: &Arc<V>,
+    capabilities: &Raw,
+    cursor: Option<&Raw>,
+) -> Option<Raw> {
+    let cursor = cursor.map(|cursor| format!(r#""cursor":{cursor},"#)).unwrap_or_default();
+    let params = Raw::parse(format!(
+        r#"{{{cursor}"_meta":{{"{}":"{}","{}":{capabilities}}}}}"#,
+        meta::PROTOCOL_VERSION,
+        Version::LATEST,
+        meta::CLIENT_CAPABILITIES
+    ));
+    let request = Request::new(&Id::number(1), method::TOOLS_LIST, Some(&params.ok()?));
     let (_, (writer, _)) = link_pair();
     let session = HandlerSession::new(Arc::clone(view), writer);
     match session.answer(Ok(RpcMessage::Request(request))).await?.outcome() {

@@ -24,7 +24,7 @@ use switchboard_wire::{
     queue,
     server::{
         ByteCharge, ChangeNotification, ChangeReceiver, HandlerSession as WireSession,
-        ServerHandler,
+        ServerHandler, SourcedChange,
     },
 };
 use tokio::{task::unconstrained, time::Instant};
@@ -183,17 +183,17 @@ impl<V: ServerHandler> StreamableSession<V> {
     }
 
     /// Sends a change notification on the GET stream, if the client subscribed to it.
-    fn announce(&self, change: &ChangeNotification) {
+    fn announce(&self, announced: &SourcedChange) {
         let mut said = VecDeque::new();
         let mut voice = self.voice.lock();
         // It completes at once: the holder of `voice` leaves the queue empty, so there is room.
-        let announced = unconstrained(self.wire.announce(change)).now_or_never();
+        let told = unconstrained(self.wire.announce(announced)).now_or_never();
         drain(&mut voice, &mut said);
         drop(voice);
-        if announced.is_none() {
+        if told.is_none() {
             tracing::warn!("a change was not told whole");
         }
-        let weight = match change {
+        let weight = match announced.change {
             ChangeNotification::List(_) | ChangeNotification::Resource(_) => MessageWeight::Latest,
             ChangeNotification::Other(..) => MessageWeight::Must,
         };

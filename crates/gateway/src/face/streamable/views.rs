@@ -167,7 +167,7 @@ impl<V> ToolChangeFollower<V> {
         let Self { view, mut news, over } = self;
         while let Some(change) = over.run_until_cancelled(news.next()).await {
             if let (ChangeNotification::List(ListKind::Tools), Some(view)) =
-                (change, view.upgrade())
+                (change.change, view.upgrade())
             {
                 view.book.forget();
             }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
-use switchboard_core::engine::InProcessServer;
+use switchboard_core::engine::{InProcessServer, LOCAL_PRINCIPAL};
 use switchboard_gateway::bridge::BridgeOptions;
 use switchboard_gateway::view_provider::ViewSelection;
 use switchboard_wire::client::{CallRequest, Client, InboxEvent, ListKind, ServerInbox};
@@ -18,11 +18,15 @@ use switchboard_wire::server::{
 };
 use switchboard_wire::{Era, Version};
 
+use tokio::sync::watch;
+
 use super::{ALL, Gateway, raw, soon};
 
 /// A server with lists that a test changes. Each list has as many items as its number says.
 #[derive(Default)]
-struct Growing {
+pub(super) struct Growing {
+    /// While set, it answers nothing.
+    pub(super) held: watch::Sender<bool>,
     changes: ChangeBroadcaster,
     tools: Mutex<usize>,
     prompts: Mutex<usize>,
@@ -41,7 +45,7 @@ impl Growing {
         *count.lock().unwrap() += 1;
     }
 
-    fn in_process(self: &Arc<Self>, name: &str, era: Era) -> InProcessServer {
+    pub(super) fn in_process(self: &Arc<Self>, name: &str, era: Era) -> InProcessServer {
         let server = Arc::clone(self);
         InProcessServer::from_link(name, move || {
             let (ours, theirs) = link_pair();
@@ -91,14 +95,20 @@ impl ServerHandler for Growing {
             "resources/list" => list("resources", &self.resources, uri),
             "resources/templates/list" => list("resourceTemplates", &self.templates, template),
             "tools/call" => Ok(HandlerReply::Complete(raw(r#"{"content":[]}"#))),
+            "resources/read" => Ok(HandlerReply::Complete(raw(r#"{"contents":[]}"#))),
             other => Err(RpcError::new(code::METHOD_NOT_FOUND, other)),
         };
-        Box::pin(std::future::ready(answer))
+        let mut held = self.held.subscribe();
+        Box::pin(async move {
+            // The sender is in the server.
+            let _ = held.wait_for(|held| !held).await;
+            answer
+        })
     }
 }
 
 /// The lists that a client hears of until long after the last change, on a paused clock.
-async fn heard(inbox: &mut ServerInbox) -> Vec<ListKind> {
+pub(super) async fn heard(inbox: &mut ServerInbox) -> Vec<ListKind> {
     let mut heard = Vec::new();
     let rest = tokio::time::Instant::now() + Duration::from_secs(30);
     while let Ok(incoming) = tokio::time::timeout_at(rest, inbox.next()).await {
@@ -174,6 +184,37 @@ async fn changes_of_one_moment_are_told_once_to_those_who_see_them() {
         }
         assert_eq!(heard(&mut inbox).await, [ListKind::Tools], "{era}");
         assert_eq!(heard(&mut aside).await, [], "{era}: it sees another server");
+        gateway.engine.shutdown().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_legacy_client_hears_of_a_list_once_it_has_listed_it() {
+    for era in [Era::Legacy, Era::Modern] {
+        let (gateway, servers) = gateway(2, era).await;
+        servers[1].held.send_replace(true);
+        // The principal whose servers no opening waits for.
+        let (client, mut inbox) = gateway
+            .client_of(Version::LATEST_LEGACY, ALL, LOCAL_PRINCIPAL, ViewSelection::Everything)
+            .await;
+        let grow = |server: &Growing, list| {
+            server.grow(list);
+            server.changes.announce(ChangeNotification::List(list));
+        };
+        grow(&servers[0], ListKind::Tools);
+        grow(&servers[0], ListKind::Prompts);
+        assert_eq!(heard(&mut inbox).await, [], "{era}: it knows no list yet");
+
+        // One server has not answered when the first list is over: that list is told of when it has.
+        soon(client.list(ListKind::Tools)).await.unwrap();
+        servers[1].held.send_replace(false);
+        assert_eq!(heard(&mut inbox).await, [ListKind::Tools], "{era}: its list was a partial one");
+        grow(&servers[0], ListKind::Prompts);
+        assert_eq!(heard(&mut inbox).await, [], "{era}: it never listed prompts");
+        soon(client.list(ListKind::Prompts)).await.unwrap();
+        assert_eq!(heard(&mut inbox).await, [], "{era}: its list is of now");
+        grow(&servers[0], ListKind::Prompts);
+        assert_eq!(heard(&mut inbox).await, [ListKind::Prompts], "{era}");
         gateway.engine.shutdown().await;
     }
 }

@@ -2,6 +2,8 @@
 
 mod arguments;
 mod changes;
+mod changes_of_kinds;
+mod first_lists;
 mod imperfect;
 mod limits;
 mod matrix;
@@ -23,9 +25,9 @@ use switchboard_config::{
 };
 use switchboard_core::engine::InProcessServer;
 use switchboard_core::{Engine, EngineOptions, Workspace, WorkspaceId};
-use switchboard_gateway::bridge::{Bridge, BridgeOptions};
+use switchboard_gateway::bridge::{Bridge, BridgeOptions, BridgeView};
 use switchboard_gateway::view_provider::{
-    SessionClients, ViewProvider, ViewRequest, ViewSelection,
+    OpenView, SessionClients, ViewProvider, ViewRequest, ViewSelection,
 };
 use switchboard_process::ProcessGuard;
 use switchboard_wire::client::{
@@ -117,20 +119,32 @@ impl Gateway {
     }
 
     async fn link(&self, principal: &str, part: ViewSelection) -> LinkEnd {
-        let (ours, theirs) = link_pair();
+        let opened = self.open(principal, part, SessionClients::One).await;
+        link_to(&opened)
+    }
+
+    async fn open(
+        &self,
+        principal: &str,
+        part: ViewSelection,
+        clients: SessionClients,
+    ) -> OpenView<BridgeView> {
         let opening = ViewRequest {
             principal: principal.to_owned(),
             session: format!("session of {principal}"),
             part,
             transport: "test",
-            clients: SessionClients::One,
+            clients,
         };
-        let opened = self.bridge.open(opening).await.unwrap();
-        tokio::spawn(async move {
-            // The session ends with its link.
-            let _ = serve(theirs, opened.view, &opened.changes, ServeOptions::default()).await;
-        });
-        ours
+        self.bridge.open(opening).await.unwrap()
+    }
+
+    /// Modern clients that share one view, as those of one principal over HTTP do: one for each declaration.
+    async fn clients_of_one_view(&self, declared: &[&str]) -> Vec<(Client, ServerInbox)> {
+        let opened = self.open("me", ViewSelection::Everything, SessionClients::Several).await;
+        let connecting =
+            declared.iter().map(|declared| connect(link_to(&opened), Version::LATEST, declared));
+        futures_util::future::join_all(connecting).await
     }
 
     async fn client(&self, version: Version, capabilities: &str) -> (Client, ServerInbox) {
@@ -144,12 +158,26 @@ impl Gateway {
         principal: &str,
         part: ViewSelection,
     ) -> (Client, ServerInbox) {
-        let mut options = ClientOptions::new("client", "1");
-        options.greeting = VersionNegotiation::Only(version);
-        options.capabilities = Raw::parse(capabilities.to_owned()).unwrap();
-        let target = ServerTarget::InProcess(self.link(principal, part).await);
-        Client::connect(target, options).await.unwrap()
+        connect(self.link(principal, part).await, version, capabilities).await
     }
+}
+
+/// A link on which a view is served.
+fn link_to(opened: &OpenView<BridgeView>) -> LinkEnd {
+    let (ours, theirs) = link_pair();
+    let (view, changes) = (Arc::clone(&opened.view), opened.changes.clone());
+    tokio::spawn(async move {
+        // It ends with its link.
+        let _ = serve(theirs, view, &changes, ServeOptions::default()).await;
+    });
+    ours
+}
+
+async fn connect(link: LinkEnd, version: Version, capabilities: &str) -> (Client, ServerInbox) {
+    let mut options = ClientOptions::new("client", "1");
+    options.greeting = VersionNegotiation::Only(version);
+    options.capabilities = Raw::parse(capabilities.to_owned()).unwrap();
+    Client::connect(ServerTarget::InProcess(link), options).await.unwrap()
 }
 
 fn raw(text: &str) -> Raw {

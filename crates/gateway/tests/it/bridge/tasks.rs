@@ -333,3 +333,38 @@ async fn each_version_is_told_of_the_tasks_it_knows() {
     }
     gateway.engine.shutdown().await;
 }
+
+#[tokio::test]
+async fn an_unusable_answer_leaves_the_question_of_a_task_open() {
+    // The task is one of the gateway's own: its server is legacy, its client modern.
+    let gateway = Gateway::start(Era::Legacy, "{}").await;
+    let (client, _inbox) = gateway.client(Version::LATEST, ALL).await;
+    let task = begun(&client, r#"{"ask":1}"#).await;
+    let id = task["taskId"].as_str().unwrap();
+    let asked = until(&client, id, "input_required").await;
+    let key = asked["inputRequests"].as_object().unwrap().keys().next().unwrap().clone();
+    let update = async |responses: Value| {
+        let params = json!({ "taskId": id, "inputResponses": responses });
+        let update = CallRequest::new("tasks/update", Some(raw(&params.to_string())));
+        soon(client.call(update).result()).await.unwrap()
+    };
+    let usable = json!({ "action": "accept", "content": { "name": "Ada" } });
+    for responses in [
+        json!({}),
+        json!({ "another": usable }),
+        json!({ &key: {} }),
+        json!({ &key: null }),
+        json!({ &key: "accept" }),
+        json!({ &key: { "action": "perhaps" } }),
+        json!({ &key: { "action": true, "content": { "name": "Ada" } } }),
+    ] {
+        update(responses.clone()).await;
+        let state = ask(&client, "tasks/get", id).await.unwrap();
+        assert_eq!(state["status"], "input_required", "{responses}: {state}");
+        assert_eq!(state["inputRequests"], asked["inputRequests"], "{responses}");
+    }
+    update(json!({ &key: usable })).await;
+    let state = until(&client, id, "completed").await;
+    assert_eq!(state["result"]["said"]["content"]["name"], "Ada", "{state}");
+    gateway.engine.shutdown().await;
+}

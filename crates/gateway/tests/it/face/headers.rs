@@ -152,3 +152,17 @@ async fn tools_that_change_are_looked_at_again() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn headers_are_those_of_the_tools_that_the_caller_sees() {
+    let served = Served::start(FaceOptions::local()).await;
+    let plain = request("tools/call", r#""name":"routed","arguments":{}"#, VERSION);
+    let sampling =
+        plain.replace(r#"clientCapabilities":{}"#, r#"clientCapabilities":{"sampling":{}}"#);
+    let headers =
+        [("mcp-protocol-version", VERSION), ("mcp-method", "tools/call"), ("mcp-name", "routed")];
+    for body in [&sampling, &plain, &sampling] {
+        assert_eq!(post(served.address, "/mcp", &headers, body).await.status, 200);
+    }
+    assert_eq!(served.stage.scene.listed_with(), [r#"{"sampling":{}}"#, "{}"]);
+}

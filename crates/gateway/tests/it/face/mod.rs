@@ -13,10 +13,7 @@ mod suite;
 
 use std::{
     net::SocketAddr,
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
@@ -52,7 +49,8 @@ pub(crate) struct Stage {
 pub(crate) struct Scene {
     fixture: Fixture,
     changes: ChangeBroadcaster,
-    listed: AtomicUsize,
+    /// The capabilities that came with each list of tools.
+    lists: Mutex<Vec<String>>,
 }
 
 /// Running faces.
@@ -128,7 +126,12 @@ impl ViewProvider for Stage {
 impl Scene {
     /// How often the tools were listed.
     pub(crate) fn listed(&self) -> usize {
-        self.listed.load(Ordering::Relaxed)
+        self.lists.lock().unwrap().len()
+    }
+
+    /// The capabilities of the clients that listed the tools.
+    pub(crate) fn listed_with(&self) -> Vec<String> {
+        self.lists.lock().unwrap().clone()
     }
 }
 
@@ -144,7 +147,7 @@ impl ServerHandler for Scene {
     ) -> BoxFuture<'a, Result<HandlerReply, RpcError>> {
         let text = |path: &[&str]| asked.params.get_path(path).ok().flatten()?.to_text();
         if asked.method == "tools/list" {
-            self.listed.fetch_add(1, Ordering::Relaxed);
+            self.lists.lock().unwrap().push(context.capabilities.to_string());
         }
         if text(&["name"]).as_deref() == Some("announce") {
             let what = text(&["arguments", "what"]).unwrap_or_default();

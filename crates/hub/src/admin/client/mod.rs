@@ -26,6 +26,7 @@ pub use stream::{AdminEvent, AdminEventStream};
 pub use workspace::HubWorkspace;
 
 use super::{AdminProblem, AdminStatus, QuestionInfo, WorkspaceRequest};
+use crate::FacesOptions;
 use crate::attach::{self, connect_with_hello};
 use crate::socket::{HelloPurpose, HelloRefusalKind, HubInfo, HubPaths};
 
@@ -185,7 +186,7 @@ impl AdminClient {
     pub async fn serve_faces(
         &self,
         whose: &WorkspaceRequest,
-        faces: &Raw,
+        faces: &FacesOptions,
     ) -> Result<AdminEventStream, AdminClientError> {
         let wanted = serde_json::json!({ "whose": whose, "faces": faces });
         Ok(self.post("faces", &wanted).await?.events())

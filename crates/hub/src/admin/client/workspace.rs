@@ -140,6 +140,13 @@ impl HubWorkspace {
         self.fetch_snapshot().await
     }
 
+    /// Has a connected server asked whether it still answers; when it returns, the snapshot shows how long that took.
+    pub async fn check_answers(&self, server: &str) -> Result<(), AdminClientError> {
+        let path = format!("workspaces/{}/servers/{}/check", escaped(&self.id), escaped(server));
+        self.client.post(&path, &()).await?.whole().await?;
+        self.fetch_snapshot().await
+    }
+
     async fn fetch_snapshot(&self) -> Result<(), AdminClientError> {
         let (done, looked) = oneshot::channel();
         self.looks.send(done).await.map_err(|_| AdminClientError::Gone)?;

@@ -1,7 +1,4 @@
-//! Access tokens of an external authorization server: the hub as an OAuth protected resource.
-//!
-//! Used by `access` as one of the token verifiers of a face. It does not verify signatures (`auth::verify` does) and
-//! does not know our own tokens (`gateway::tokens` does).
+//! Tokens that an authorization server gives out for this hub. The faces ask it whether a token is good; it issues none.
 
 use futures_util::future::BoxFuture;
 use serde_json::json;

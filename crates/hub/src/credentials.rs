@@ -1,8 +1,7 @@
-//! Credentials of each server: the bearer of the connector catalog, the output of a headers helper, or a stored
-//! sign-in.
+//! Credentials for each server: the token of the connector catalog, the headers of a helper, or a sign-in.
 //!
-//! Used by `command_engine` and `served_workspace` when they create an engine; `commands::login` uses `signs_in` and
-//! `pool_options`. It does not run sign-ins (`auth` does).
+//! The engine asks [`CredentialSources`] for every connection; the commands that sign in share its choice of servers. It
+//! prints nothing and opens no page.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -13,7 +12,8 @@ use switchboard_auth::{
     SignInTarget, UserPresence,
 };
 use switchboard_config::{
-    ConfigWorkspace, DesiredServer, Entry, Remote, Scope, Transport, restricted_path,
+    ConfigWorkspace, DesiredServer, Entry, Remote, Scope, Transport, baseline_environment,
+    restricted_path,
 };
 use switchboard_core::connection;
 use switchboard_core::engine::{CredentialSource, ProcessEnvironment};
@@ -22,48 +22,47 @@ use switchboard_sources::ConnectorCredentials;
 use switchboard_wire::http::{CredentialProvider, HttpError, HttpPoolOptions, NoCredentials};
 use url::Url;
 
-use crate::environment;
-use crate::surroundings::Caller;
+use crate::ProgramContext;
 
 /// Every source of credentials there is.
-pub(crate) struct CredentialSources {
-    /// For what the catalogue itself names, where its token may go there, and for nothing else.
-    catalogue: Option<Arc<ConnectorCredentials>>,
+pub struct CredentialSources {
+    /// For servers of the connector catalog, where its token may go there, and for no other.
+    connectors: Option<Arc<ConnectorCredentials>>,
     store: Arc<dyn SignInStore>,
     guard: ProcessGuard,
     presence: UserPresence,
-    /// Where the settings are that may name an identity provider, read when an entry needs it.
+    /// The settings that may name an identity provider, read when an entry needs it.
     workspace: ConfigWorkspace,
-    /// What the helper of one gets.
-    usual: Vec<(OsString, OsString)>,
+    /// The environment of a provider's helper.
+    helper_environment: Vec<(OsString, OsString)>,
     home: PathBuf,
 }
 
-// === impl Sources ===
+// === impl CredentialSources ===
 
 impl CredentialSources {
-    /// `presence` is who signs in when a server asks for it.
-    pub(crate) fn new(caller: &Caller, guard: ProcessGuard, presence: UserPresence) -> Self {
+    /// The sources of `program`; `presence` says whether a person is there to sign in.
+    pub fn new(program: &ProgramContext, guard: ProcessGuard, presence: UserPresence) -> Self {
         Self {
-            catalogue: caller.catalogue.clone(),
-            store: caller.sign_ins(),
+            connectors: program.connector_credentials.clone(),
+            store: Arc::clone(&program.sign_ins),
             guard,
             presence,
-            workspace: caller.workspace.clone(),
-            usual: environment::baseline(caller.variables.iter().cloned()),
-            home: caller.surroundings.home.clone(),
+            workspace: ConfigWorkspace::new(program.host.clone(), program.resolve.clone()),
+            helper_environment: baseline_environment(program.variables.iter().cloned()),
+            home: program.host.home.clone(),
         }
     }
 
     /// The organisation's identity provider, if the user's settings or the administrator's name one, for a caller with
     /// this environment.
-    pub(crate) fn identity_provider(
+    pub fn identity_provider(
         &self,
         environment: &[(OsString, OsString)],
     ) -> Option<IdentityProviderClient> {
         let settings = self.workspace.desired().settings.xaa_idp?.value;
         let helper = settings.client_secret_helper.clone().map(|line| {
-            let mut env = self.usual.clone();
+            let mut env = self.helper_environment.clone();
             env.extend(restricted_path(&env, &self.home, self.workspace.root()));
             HelperCommand { line, env, cwd: self.home.clone(), guard: self.guard.clone() }
         });
@@ -82,23 +81,24 @@ impl CredentialSources {
         server: &DesiredServer,
         environment: &ProcessEnvironment,
     ) -> Arc<dyn CredentialProvider> {
-        let asked = [
+        let subject = [
             ("SWITCHBOARD_MCP_SERVER_NAME", &server.name),
             ("SWITCHBOARD_MCP_SERVER_URL", &remote.url),
         ];
-        let asked = asked.map(|(name, value)| (name.into(), value.into()));
-        let usual = environment::baseline(environment.iter().cloned());
+        let subject = subject.map(|(name, value)| (name.into(), value.into()));
+        let baseline = baseline_environment(environment.iter().cloned());
         let helper = HelperCommand {
             line: line.to_owned(),
-            env: usual.into_iter().chain(asked).collect(),
+            env: baseline.into_iter().chain(subject).collect(),
             cwd: server.working_dir.clone(),
             guard: self.guard.clone(),
         };
         HeadersHelper(helper).into_credentials()
     }
 
-    /// The catalogue's own credentials, for a server of the catalogue that may get them. People sign in to the others.
-    fn catalogue_of(
+    /// The credentials of the connector catalog, for a server of the catalog that may get them. People sign in to the
+    /// others.
+    fn connector_credentials(
         &self,
         server: &DesiredServer,
         entry: &Entry,
@@ -109,14 +109,14 @@ impl CredentialSources {
             return None;
         };
         let url: Url = remote.url.parse().ok()?;
-        let is_its = |catalogue: &&Arc<ConnectorCredentials>| {
-            server.scope == Scope::Connectors && catalogue.covers(&url)
+        let may_go = |connectors: &&Arc<ConnectorCredentials>| {
+            server.scope == Scope::Connectors && connectors.covers(&url)
         };
-        self.catalogue.as_ref().filter(is_its).map(|catalogue| catalogue.clone() as Arc<_>)
+        self.connectors.as_ref().filter(may_go).map(|connectors| connectors.clone() as Arc<_>)
     }
 
-    /// Whatever somebody signed in to.
-    fn signed_in(
+    /// The user's sign-in to a server, and a name for it.
+    fn sign_in_credentials(
         &self,
         subject: SignInTarget,
         network: HttpPoolOptions,
@@ -140,19 +140,19 @@ impl CredentialSource for CredentialSources {
         entry: &Entry,
         environment: &ProcessEnvironment,
     ) -> (Arc<dyn CredentialProvider>, String) {
-        if let Some(catalogue) = self.catalogue_of(server, entry) {
-            return (catalogue, "catalogue".to_owned());
+        if let Some(connectors) = self.connector_credentials(server, entry) {
+            return (connectors, "catalogue".to_owned());
         }
         if let Some((remote, line)) = entry_helper(entry) {
             let helper = self.helper(line, remote, server, environment);
             return (helper, format!("helper of {}", server.name));
         }
-        match signs_in(server, entry) {
+        match sign_in_target(server, entry) {
             // A file that cannot be read fails the connection itself, and is told there.
             Some(subject) => {
                 let usual = proxied_pool_options(environment);
                 let network = pool_options(server, entry, &usual).unwrap_or(usual);
-                self.signed_in(subject, network, environment)
+                self.sign_in_credentials(subject, network, environment)
             }
             None => (Arc::new(NoCredentials), String::new()),
         }
@@ -170,7 +170,7 @@ fn entry_helper(entry: &Entry) -> Option<(&Remote, &str)> {
 }
 
 /// How the server of an entry is reached.
-pub(crate) fn pool_options(
+pub fn pool_options(
     server: &DesiredServer,
     entry: &Entry,
     usual: &HttpPoolOptions,
@@ -191,8 +191,8 @@ fn proxied_pool_options(environment: &[(OsString, OsString)]) -> HttpPoolOptions
     }
 }
 
-/// A server that people sign in to: one over HTTP whose entry brings no credentials of its own.
-pub(crate) fn signs_in(server: &DesiredServer, entry: &Entry) -> Option<SignInTarget> {
+/// What a person signs in to: a server over HTTP whose entry brings no credentials of its own.
+pub fn sign_in_target(server: &DesiredServer, entry: &Entry) -> Option<SignInTarget> {
     let (Transport::Http(remote) | Transport::Sse(remote)) = &entry.transport else { return None };
     let brings = remote.headers.keys().any(|name| name.eq_ignore_ascii_case("authorization"));
     if (brings && remote.oauth.is_none()) || remote.headers_helper.is_some() {

@@ -1,0 +1,58 @@
+//! Notices of `connect`, `serve` and other commands about the served configuration and its address.
+//!
+//! The hub serves; this module only puts into words what a person should know of it.
+
+use std::net::SocketAddr;
+
+use switchboard_config::{
+    ConfigProblem, ConfigProblemKind, ConfigWorkspace, Desired, ProblemSeverity, ResolveOptions,
+};
+use switchboard_hub::{AccessSetup, ViewOptions};
+
+use crate::command_engine::not_numbers;
+use crate::notice::Notice;
+use crate::surroundings::Caller;
+
+/// What the view of a client is made of.
+pub(crate) fn view_config(caller: &Caller, view: &ViewOptions) -> Desired {
+    if view.agent.is_none() {
+        return caller.first_desired.clone();
+    }
+    let resolve = view.resolve_options(caller.asked());
+    ConfigWorkspace::new(caller.surroundings.clone(), resolve).desired()
+}
+
+/// What a client's starter prints about the view beside what the hub refuses: servers that the agent names and that do
+/// not exist, and variables that are no numbers.
+pub(crate) fn view_notices(desired: &Desired, caller: &Caller) -> Vec<Notice> {
+    // An error is what the client is refused with.
+    let is_of_agent = |problem: &&ConfigProblem| {
+        problem.kind == ConfigProblemKind::RequiredServer
+            && problem.severity != ProblemSeverity::Error
+    };
+    let agent = desired.problems.iter().filter(is_of_agent).map(Notice::from);
+    agent.chain(not_numbers(desired, caller)).collect()
+}
+
+/// What stands behind a served address, in words.
+pub(crate) fn served_text(desired: &Desired, asked: &ResolveOptions, view: &ViewOptions) -> String {
+    let is_unconfigured =
+        desired.is_unconfigured(&view.resolve_options(asked)) && view.servers.is_empty();
+    match (desired.ready_servers().count(), desired.servers.len()) {
+        (_, 0) if is_unconfigured => "the built-in server, since none is configured yet".to_owned(),
+        (_, 0) if desired.is_incomplete() => {
+            "no servers, since a configuration file cannot be read".to_owned()
+        }
+        (_, 0) => "no servers".to_owned(),
+        (1, _) => "1 server".to_owned(),
+        (many, _) => format!("{many} servers"),
+    }
+}
+
+/// A warning about an address that other machines reach without TLS.
+pub(crate) fn tls_notice(access: &AccessSetup, address: SocketAddr) -> Option<Notice> {
+    access.is_open_to_eavesdroppers(address).then(|| {
+        Notice::warning("without TLS everybody on the way can read tokens and calls")
+            .with_hint("serve with `--tls-cert` and `--tls-key`, or behind a proxy that does")
+    })
+}

@@ -1,0 +1,153 @@
+//! The sessions of one view with the engine, one for each kind of client, and what each was told of its lists.
+//!
+//! A legacy session or a stdio connection has one. Modern clients over HTTP have no sessions: all clients of a principal
+//! share a view, each says with each request what it can do, and clients that can do different things may see different
+//! lists. So the announcer compares the lists of each session by itself, and a client that listens hears of the session of
+//! its own kind.
+
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
+use switchboard_core::catalog::Catalog;
+use switchboard_core::engine::EngineEvent;
+use switchboard_core::{Caller, Engine};
+use switchboard_wire::Era;
+use switchboard_wire::client::ListKind;
+use switchboard_wire::json::Raw;
+use switchboard_wire::server::SourceFilter;
+
+use super::audience::{AnnouncedLists, Audience, RecentViewNumbers};
+
+/// Kinds of clients that one view keeps sessions for while no client of the kind listens; a client is of one, or of very few.
+const MAX_IDLE_SESSIONS: usize = 8;
+
+/// What decides which session a client's requests belong to. A client may declare more with some requests than with
+/// others, such as tasks with calls only; the engine looks at these.
+const KIND_MEMBERS: [&str; 3] = ["elicitation", "sampling", "roots"];
+
+/// The session of one kind of client.
+pub(super) struct ViewSession {
+    engine: Engine,
+    pub(super) caller: Caller,
+    /// What its clients were told of their lists.
+    announced: AnnouncedLists,
+    /// What it was found to see, lately.
+    seen_numbers: RecentViewNumbers,
+}
+
+/// The sessions of one view, oldest first.
+#[derive(Default)]
+pub(super) struct ViewSessions(Mutex<Vec<Arc<ViewSession>>>);
+
+// === impl ViewSession ===
+
+impl ViewSession {
+    /// A session whose lists are compared from here on.
+    pub(super) fn new(engine: &Engine, caller: Caller, audience: &Audience) -> Self {
+        let announced = AnnouncedLists::default();
+        if let Some(catalog) = engine.catalog_of(&caller) {
+            audience.begin(&announced, &catalog);
+        }
+        let seen_numbers = RecentViewNumbers::default();
+        Self { engine: engine.clone(), caller, announced, seen_numbers }
+    }
+
+    /// Names what its clients see: sessions of one audience with equal numbers see the same lists.
+    pub(super) fn seen_number(&self) -> u64 {
+        let number = self.engine.view_number(&self.caller);
+        self.seen_numbers.note(number);
+        number
+    }
+
+    /// Whether it sees what this number names, or did a moment ago: what was announced then is still on its way.
+    fn has_seen(&self, number: u64) -> bool {
+        self.seen_numbers.has(number) || self.engine.view_number(&self.caller) == number
+    }
+
+    /// What its clients see now.
+    pub(super) fn catalog(&self) -> Option<Arc<Catalog>> {
+        self.engine.catalog_of(&self.caller)
+    }
+
+    /// Whether an event happened on a connection that its calls take.
+    pub(super) fn hears_event(&self, event: &EngineEvent) -> bool {
+        let number = event.connection.map(|key| key.number());
+        number.is_none_or(|number| self.engine.uses_connection(&self.caller, number))
+    }
+
+    /// Notes that a client got this list.
+    pub(super) fn note_listed(&self, audience: &Audience, list: ListKind, catalog: &Catalog) {
+        audience.note_listed(&self.announced, list, catalog);
+    }
+
+    /// Whether its clients have to be told of a list, which they then are. A legacy client that has not listed yet knows no
+    /// list that could be outdated; a modern one may have lists from before, and asked to be told.
+    pub(super) fn is_news(&self, list: ListKind, digest: u64, is_said: bool) -> bool {
+        let is_legacy = self.caller.session().era == Some(Era::Legacy);
+        if is_legacy && !self.announced.was_listed(list) {
+            return false;
+        }
+        self.announced.is_news(list, digest, is_said)
+    }
+
+    fn is_of_kind(&self, era: Era, capabilities: &Raw) -> bool {
+        let session = self.caller.session();
+        session.era == Some(era) && is_same_kind(&session.capabilities, capabilities)
+    }
+}
+
+// === impl ViewSessions ===
+
+impl ViewSessions {
+    /// All of them.
+    pub(super) fn all(&self) -> Vec<Arc<ViewSession>> {
+        self.lock().clone()
+    }
+
+    /// The session of clients of this kind, if there is one.
+    pub(super) fn find(&self, era: Era, capabilities: &Raw) -> Option<Arc<ViewSession>> {
+        self.lock().iter().find(|session| session.is_of_kind(era, capabilities)).cloned()
+    }
+
+    /// Adds a session, unless another request of its kind was faster: that one's then. Sessions that a client listens in
+    /// stay, which are as many as there are open streams at the most.
+    pub(super) fn add(&self, new: ViewSession) -> Arc<ViewSession> {
+        let session = new.caller.session();
+        let (era, capabilities) = (session.era, session.capabilities.clone());
+        let mut sessions = self.lock();
+        let known =
+            |known: &&Arc<ViewSession>| era.is_some_and(|era| known.is_of_kind(era, &capabilities));
+        if let Some(known) = sessions.iter().find(known) {
+            return Arc::clone(known);
+        }
+        if sessions.len() >= MAX_IDLE_SESSIONS
+            && let Some(idle) = sessions.iter().position(|session| Arc::strong_count(session) == 1)
+        {
+            sessions.remove(idle);
+        }
+        let new = Arc::new(new);
+        sessions.push(Arc::clone(&new));
+        new
+    }
+
+    /// Whether one of them sees what this number names, or did a moment ago.
+    pub(super) fn have_seen(&self, number: u64) -> bool {
+        self.all().iter().any(|session| session.has_seen(number))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<ViewSession>>> {
+        self.0.lock()
+    }
+}
+
+/// The changes that a client of this session hears of. The session stays while it is held.
+pub(super) fn source_filter(session: Arc<ViewSession>) -> SourceFilter {
+    SourceFilter::new(move |number| session.has_seen(number))
+}
+
+/// Whether two declarations are of one kind of client.
+fn is_same_kind(one: &Raw, other: &Raw) -> bool {
+    let member = |of: &Raw, name: &str| of.get(name).ok().flatten();
+    let is_same = |name: &&str| member(one, name) == member(other, name);
+    one.as_str() == other.as_str() || KIND_MEMBERS.iter().all(is_same)
+}

@@ -1,0 +1,219 @@
+//! Which clients are let in at an address: from [`AccessOptions`] to the options of the faces there.
+//!
+//! `serve` and the hub use it before anything listens; it refuses what would let strangers in. It listens nowhere itself.
+
+mod issued_tokens;
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde_json::{Value, json};
+use switchboard_auth::TrustedIssuer;
+use switchboard_gateway::face::{
+    AnonymousAccess, FaceAccess, FaceLimits, FaceOptions, FaceTimeouts, RequestRate, TlsIdentity,
+    TokenVerifier, is_public_name,
+};
+use switchboard_gateway::tokens::{StoredTokenVerifier, TokenStore, TokenVerifiers};
+use switchboard_process::raise_descriptor_limit;
+use url::Url;
+
+use crate::limits::{DescriptorShare, fitting_connections};
+use crate::{AccessOptions, ClientAuth, HubError};
+use issued_tokens::IssuedTokenVerifier;
+
+/// Which clients are let in at an address, settled before anything listens there.
+#[derive(Debug)]
+pub struct AccessSetup {
+    options: AccessOptions,
+    auth: ClientAuth,
+    tls: Option<TlsIdentity>,
+    store: TokenStore,
+    /// The authorization server whose tokens are accepted besides our own.
+    trust: Option<TrustedIssuer>,
+}
+
+// === impl AccessSetup ===
+
+impl AccessSetup {
+    /// Refuses flags that would let strangers in.
+    pub fn new(
+        options: AccessOptions,
+        listen: SocketAddr,
+        state_dir: &Path,
+    ) -> Result<Self, HubError> {
+        let is_beyond = !listen.ip().is_loopback();
+        let public_name = options.allow_host.iter().find(|name| is_public_name(name));
+        let auth = match options.auth {
+            Some(ClientAuth::User) if is_beyond => return Err(not_by_user(&listen.to_string())),
+            Some(ClientAuth::User) if let Some(name) = public_name => {
+                return Err(not_by_user(name));
+            }
+            Some(auth) => auth,
+            None if is_beyond || public_name.is_some() || options.auth_issuer.is_some() => {
+                ClientAuth::Token
+            }
+            None => ClientAuth::User,
+        };
+        let store = TokenStore::new(state_dir);
+        let trust = trusted_issuer(&options)?;
+        if auth == ClientAuth::Token && trust.is_none() {
+            let place = public_name.map_or_else(|| listen.to_string(), Clone::clone);
+            check_some_token(&store, place)?;
+        }
+        let tls = tls_identity(&options)?;
+        Ok(Self { options, auth, tls, store, trust })
+    }
+
+    /// Whether other machines reach `listen` without TLS, so that every machine on the way can read tokens and calls.
+    pub fn is_open_to_eavesdroppers(&self, listen: SocketAddr) -> bool {
+        !listen.ip().is_loopback() && self.tls.is_none()
+    }
+
+    /// The URL by which clients find the faces at `bound`. An address that means every one of this machine's is named by
+    /// the host's name, if there is one.
+    pub fn url(&self, bound: SocketAddr) -> String {
+        format!("{}/mcp", self.base_url(bound))
+    }
+
+    fn base_url(&self, bound: SocketAddr) -> String {
+        if let Some(url) = &self.options.auth_resource {
+            return url.trim_end_matches('/').to_owned();
+        }
+        let scheme = self.scheme();
+        let port = bound.port();
+        let host = match (self.options.allow_host.first(), bound.ip()) {
+            (Some(host), _) if host.contains(':') => host.clone(),
+            (Some(host), _) => format!("{host}:{port}"),
+            (None, ip) if ip.is_unspecified() => SocketAddr::new(loopback(ip), port).to_string(),
+            (None, _) => bound.to_string(),
+        };
+        format!("{scheme}://{host}")
+    }
+
+    /// The URL by which this machine's own user finds it.
+    pub fn local_url(&self, bound: SocketAddr) -> String {
+        format!("{}://{bound}", self.scheme())
+    }
+
+    fn scheme(&self) -> &'static str {
+        if self.tls.is_some() { "https" } else { "http" }
+    }
+
+    /// An entry for clients' files.
+    pub fn entry(&self, url: &str) -> Value {
+        match self.auth {
+            // A client finds the issuer by itself, and signs in there.
+            ClientAuth::Token if self.trust.is_some() => json!({ "type": "http", "url": url }),
+            ClientAuth::User => json!({ "type": "http", "url": url }),
+            ClientAuth::Token => json!({
+                "type": "http", "url": url, "headers": { "Authorization": "Bearer <token>" },
+            }),
+        }
+    }
+
+    /// The options of the faces at `bound`.
+    pub fn face_options(
+        &self,
+        settings: &switchboard_config::Limits,
+        bound: SocketAddr,
+    ) -> FaceOptions {
+        let options = &self.options;
+        let rate =
+            options.rate.map_or(RequestRate::Unlimited, |rate| RequestRate::PerSecond(rate.get()));
+        let times = FaceTimeouts::default();
+        let idle = options.idle.or(settings.session_idle_ms.map(Duration::from_millis));
+        FaceOptions {
+            access: FaceAccess {
+                tokens: Some(self.token_verifier(bound)),
+                without_token: match self.auth {
+                    ClientAuth::User => AnonymousAccess::SameUser,
+                    ClientAuth::Token => AnonymousAccess::Refused,
+                },
+            },
+            hosts: options.allow_host.clone(),
+            origins: options.allow_origin.clone(),
+            limits: FaceLimits {
+                connections: max_connections(),
+                body: options.max_message.get(),
+                sessions: options.max_sessions.get(),
+                rate,
+                ..FaceLimits::default()
+            },
+            times: FaceTimeouts { idle: idle.unwrap_or(times.idle), ..times },
+            tls: self.tls.clone(),
+            ..FaceOptions::local()
+        }
+    }
+
+    fn token_verifier(&self, bound: SocketAddr) -> Arc<dyn TokenVerifier> {
+        let own: Arc<dyn TokenVerifier> = Arc::new(StoredTokenVerifier::new(self.store.clone()));
+        let Some(trust) = self.trust.clone() else { return own };
+        let issued = IssuedTokenVerifier::new(trust, self.base_url(bound));
+        Arc::new(TokenVerifiers(vec![own, Arc::new(issued)]))
+    }
+}
+
+fn max_connections() -> usize {
+    let (usual, limit) = (FaceLimits::default().connections, raise_descriptor_limit());
+    fitting_connections(usual, limit, DescriptorShare::Network)
+}
+
+fn loopback(unspecified: IpAddr) -> IpAddr {
+    match unspecified {
+        IpAddr::V4(_) => std::net::Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(_) => std::net::Ipv6Addr::LOCALHOST.into(),
+    }
+}
+
+fn not_by_user(place: &str) -> HubError {
+    HubError::UserAuthBeyondMachine { place: place.to_owned() }
+}
+
+/// The authorization server whose tokens are accepted.
+fn trusted_issuer(options: &AccessOptions) -> Result<Option<TrustedIssuer>, HubError> {
+    let is_url = |text: &str| {
+        let url = Url::parse(text).ok();
+        url.is_some_and(|url| matches!(url.scheme(), "https" | "http") && url.query().is_none())
+    };
+    let is_origin =
+        |url: &String| is_url(url) && Url::parse(url).is_ok_and(|url| url.path() == "/");
+    if let Some(url) = options.auth_resource.as_ref().filter(|url| !is_origin(url)) {
+        return Err(HubError::ResourceUrl { url: url.clone() });
+    }
+    let Some(issuer) = &options.auth_issuer else { return Ok(None) };
+    if !is_url(issuer) {
+        return Err(HubError::IssuerUrl { url: issuer.clone() });
+    }
+    Ok(Some(TrustedIssuer {
+        issuer: issuer.clone(),
+        audiences: options.auth_audience.clone(),
+        scopes: options.auth_scope.clone(),
+    }))
+}
+
+/// Fails where no client could have a token that is good.
+fn check_some_token(store: &TokenStore, place: String) -> Result<(), HubError> {
+    let failed = |source| HubError::Tokens { path: store.path().to_owned(), source };
+    let tokens = store.list().map_err(failed)?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    if tokens.iter().any(|token| token.is_good(now)) {
+        return Ok(());
+    }
+    Err(HubError::NoToken { place })
+}
+
+fn tls_identity(options: &AccessOptions) -> Result<Option<TlsIdentity>, HubError> {
+    let (Some(cert), Some(key)) = (&options.tls_cert, &options.tls_key) else {
+        return Ok(None);
+    };
+    let identity = TlsIdentity::from_pem(read_pem(cert)?, read_pem(key)?);
+    let unusable = |source| HubError::Tls { cert: cert.clone(), key: key.clone(), source };
+    identity.check().map_err(unusable)?;
+    Ok(Some(identity))
+}
+
+fn read_pem(path: &Path) -> Result<Vec<u8>, HubError> {
+    std::fs::read(path).map_err(|source| HubError::Pem { path: path.to_owned(), source })
+}

@@ -1,0 +1,169 @@
+//! The faces of a workspace at one address of the network, with the console beside them.
+//!
+//! `serve` serves them itself, or has the hub that runs do it (`serve_in_hub`). Nothing here prints an address.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use switchboard_gateway::face::{self, FaceOptions};
+use switchboard_wire::json::Raw;
+use tokio::net::TcpListener;
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+
+use crate::access::AccessSetup;
+use crate::admin::{
+    AdminApi, AdminProblem, AdminProblemKind, ConsoleAddressLease, FacesInfo, ServedFaces,
+    WorkspaceRequest,
+};
+use crate::served_workspace::ServedWorkspace;
+use crate::workspace_registry::WorkspaceRegistry;
+use crate::{FacesOptions, HubError};
+
+/// How long the admin API may take to leave a port.
+const PORT_RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
+/// How often the port is tried meanwhile.
+const PORT_POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// An address that is bound.
+pub struct BoundAddress {
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
+/// The faces of a workspace at one address, not served yet.
+pub struct WorkspaceFaces {
+    bound: BoundAddress,
+    workspace: Arc<ServedWorkspace>,
+    options: FaceOptions,
+    info: FacesInfo,
+    console: Option<ConsoleAddressLease>,
+}
+
+// === impl BoundAddress ===
+
+impl BoundAddress {
+    /// Binds `listen`; port 0 takes a free one.
+    pub async fn bind(listen: SocketAddr) -> Result<Self, HubError> {
+        let failed = |source| HubError::Bind { address: listen, source };
+        let listener = TcpListener::bind(listen).await.map_err(failed)?;
+        let address = listener.local_addr().map_err(HubError::LocalAddress)?;
+        Ok(Self { listener, address })
+    }
+
+    /// The address, with the port that the system chose.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+// === impl WorkspaceFaces ===
+
+impl WorkspaceFaces {
+    /// The faces of `workspace` at `bound`. With `admin`, the console of that hub is beside them, for this machine alone.
+    pub async fn new(
+        bound: BoundAddress,
+        workspace: Arc<ServedWorkspace>,
+        access: &AccessSetup,
+        admin: Option<&AdminApi>,
+        state_dir: &Path,
+    ) -> Self {
+        let snapshot = workspace.snapshot();
+        let mut options = access.face_options(&snapshot.desired.settings.limits, bound.address);
+        drop(snapshot);
+        let (mut info, mut console) = (FacesInfo::default(), None);
+        if let Some(admin) = admin {
+            options.open_sessions = admin.open_sessions();
+            let url = access.local_url(bound.address);
+            match admin.routes_for_address(bound.address, &url, state_dir).await {
+                Ok(Some(routes)) => {
+                    info.console = Some(routes.invitation.clone());
+                    let (with_console, lease) = routes.add_to_faces(options);
+                    (options, console) = (with_console, Some(lease));
+                }
+                Ok(None) => {}
+                Err(error) => info.no_console = Some(no_console_text(&error)),
+            }
+        }
+        Self { bound, workspace, options, info, console }
+    }
+
+    /// The console beside the faces.
+    pub fn info(&self) -> &FacesInfo {
+        &self.info
+    }
+
+    /// While it is held, the console is said to be at this address. Else the faces hold it until they end.
+    pub fn take_console_lease(&mut self) -> Option<ConsoleAddressLease> {
+        self.console.take()
+    }
+
+    /// Serves until `shutdown`, and then until the calls under way have ended.
+    pub async fn serve(self, shutdown: CancellationToken) -> Result<(), HubError> {
+        let Self { bound, workspace, options, console: _lease, .. } = self;
+        face::serve(bound.listener, workspace, options, shutdown).await.map_err(HubError::Faces)
+    }
+}
+
+/// Why there is no console, in one line.
+fn no_console_text(error: &dyn std::error::Error) -> String {
+    let mut text = format!("the console is not served: {error}");
+    let mut cause = error.source();
+    while let Some(next) = cause {
+        text = format!("{text}: {next}");
+        cause = next.source();
+    }
+    text
+}
+
+/// Serves a workspace of the hub as `wanted` says, a [`FacesOptions`], until what is returned is dropped.
+pub(crate) async fn serve_in_hub(
+    registry: &WorkspaceRegistry,
+    admin: &AdminApi,
+    request: &WorkspaceRequest,
+    wanted: &Raw,
+) -> Result<ServedFaces, AdminProblem> {
+    let wanted: FacesOptions = wanted.decode().map_err(|error| {
+        AdminProblem::new(AdminProblemKind::Malformed, "what is to be served cannot be understood")
+            .with_detail(error.to_string())
+            .with_hint("the hub is of another version; end it with `switchboard stop`")
+    })?;
+    // `serve` looked at it, too; who is let in here is this process's to answer for.
+    let access = AccessSetup::new(wanted.access.clone(), wanted.listen, registry.state_dir());
+    let access = access.map_err(|error| registry.to_admin_problem(&error))?;
+    let workspace = registry.open_for_faces(request, &wanted.view).await?;
+    let bound = take_address(wanted.listen, admin).await;
+    let bound = bound.map_err(|error| registry.to_admin_problem(&error))?;
+    let address = bound.address();
+    let mut faces =
+        WorkspaceFaces::new(bound, workspace, &access, Some(admin), registry.state_dir()).await;
+    let (info, console) = (faces.info().clone(), faces.take_console_lease());
+    let shutdown = CancellationToken::new();
+    let serving = tokio::spawn(faces.serve(shutdown.clone()));
+    // Dropped, the faces are told to end, and do so by themselves.
+    let held = (shutdown.drop_guard(), console);
+    let advice = registry.advice();
+    let serving = Box::pin(async move {
+        let _held = held;
+        match serving.await {
+            Ok(Ok(())) | Err(_) => Ok(()),
+            Ok(Err(error)) => Err(advice.explain(&error).into()),
+        }
+    });
+    Ok(ServedFaces { address, facts: info, serving })
+}
+
+/// The address that is wanted, from the admin API if need be: it is where people expect to be served.
+async fn take_address(listen: SocketAddr, admin: &AdminApi) -> Result<BoundAddress, HubError> {
+    let deadline = Instant::now() + PORT_RELEASE_TIMEOUT;
+    let mut bound = BoundAddress::bind(listen).await;
+    if bound.is_err() && admin.leave_address(listen) {
+        while bound.is_err() && Instant::now() < deadline {
+            sleep(PORT_POLL_INTERVAL).await;
+            bound = BoundAddress::bind(listen).await;
+        }
+    }
+    bound
+}

@@ -1,0 +1,48 @@
+//! The program around the hub: where it runs, for which user, with which configuration, and what it lends the hub.
+//!
+//! The command line fills these in from its arguments and its process. Nothing here reads the environment.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use switchboard_auth::SignInStore;
+use switchboard_config::{HostContext, ResolveOptions};
+use switchboard_core::engine::InProcessServer;
+use switchboard_process::ProcessGuard;
+use switchboard_sources::{ConnectorCredentials, PluginHost};
+
+use crate::HubError;
+
+/// What an engine needs to know of the program that runs it, be it a hub or one command.
+#[derive(Clone)]
+pub struct ProgramContext {
+    /// The user's folders, environment and clock.
+    pub host: HostContext,
+    /// Configuration of this run, and the connector catalog.
+    pub resolve: ResolveOptions,
+    /// The environment, whatever bytes it is made of.
+    pub variables: Vec<(OsString, OsString)>,
+    /// What the servers of the connector catalog are reached with.
+    pub connector_credentials: Option<Arc<ConnectorCredentials>>,
+    /// Where sign-ins are kept.
+    pub sign_ins: Arc<dyn SignInStore>,
+    /// The program's own file, if it is known.
+    pub program: Option<PathBuf>,
+    /// The program's version.
+    pub version: &'static str,
+}
+
+/// Servers that run inside the program's own process.
+#[derive(Clone)]
+pub struct ProgramPlugins {
+    /// The built-in server, for a workspace where no server is configured.
+    pub builtin: InProcessServer,
+    /// Runs the native plugins of workspaces.
+    pub host: Arc<dyn PluginHost>,
+}
+
+/// The guard of every process that this program starts.
+pub fn process_guard() -> Result<ProcessGuard, HubError> {
+    ProcessGuard::this_program().map_err(HubError::Guard)
+}
