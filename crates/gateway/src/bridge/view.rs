@@ -8,7 +8,6 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use parking_lot::Mutex;
 use serde_json::json;
 use switchboard_config::Mode;
 use switchboard_core::catalog::{NameStyle, instructions};
