@@ -16,7 +16,7 @@ use crate::surroundings::Caller;
 /// What the view of a client is made of.
 pub(crate) fn view_config(caller: &Caller, view: &ViewOptions) -> Desired {
     if view.agent.is_none() {
-        return caller.first_desired.clone();
+        return (*caller.first_desired).clone();
     }
     let resolve = view.resolve_options(caller.asked());
     ConfigWorkspace::new(caller.surroundings.clone(), resolve).desired()

@@ -40,7 +40,7 @@ pub(crate) struct Caller {
     pub(crate) workspace: ConfigWorkspace,
     asked: ResolveOptions,
     /// What files desired when the command began.
-    pub(crate) first_desired: Desired,
+    pub(crate) first_desired: Box<Desired>,
     /// Whether the command must not use the hub (`--standalone`).
     is_alone: bool,
     /// The credentials of servers of the connector catalog.
@@ -108,7 +108,7 @@ impl Caller {
 
     /// The same as it was when the command began.
     pub(crate) fn desired_at_start(&self) -> (Desired, Vec<Notice>) {
-        self.with_editor(self.first_desired.clone())
+        self.with_editor((*self.first_desired).clone())
     }
 
     fn with_editor(&self, mut desired: Desired) -> (Desired, Vec<Notice>) {

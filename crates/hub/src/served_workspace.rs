@@ -47,7 +47,7 @@ pub struct WorkspaceInputs {
     /// The client's environment, whatever bytes it is made of.
     pub variables: Vec<(OsString, OsString)>,
     /// What the configuration desires without an agent, if it was resolved just now.
-    pub desired: Option<Desired>,
+    pub desired: Option<Box<Desired>>,
 }
 
 // === impl ServedWorkspace ===
@@ -130,7 +130,7 @@ pub(crate) async fn start_workspace(
 ) -> Result<SyncedWorkspace, HubError> {
     let (resolve, mut options) = (inputs.resolve_options(view), sources_options()?);
     if let Some(desired) = inputs.desired {
-        options = options.with_known_files(desired, &inputs.host, &resolve);
+        options = options.with_known_files(*desired, &inputs.host, &resolve);
     }
     let extras = WorkspaceExtras {
         otherwise: Some(plugins.builtin.clone()),
@@ -191,7 +191,7 @@ impl WorkspaceInputs {
             host: program.host.clone(),
             resolve: program.resolve.clone(),
             variables: program.variables.clone(),
-            desired: Some(desired.clone()),
+            desired: Some(Box::new(desired.clone())),
         }
     }
 

@@ -40,7 +40,8 @@ pub(crate) async fn run(
     if let Err(failure) = hub_paths(&caller) {
         let message = format!("{}; this client has its servers to itself", failure.in_one_line());
         printer.notices(&[Notice::warning(message)]);
-        return standalone(connect, &Caller::with_catalogue(global).await?, printer).await;
+        let caller = Box::pin(Caller::with_catalogue(global)).await?;
+        return Box::pin(standalone(connect, &caller, printer)).await;
     }
     let mut options = attach_options(global, &caller)?;
     options.cwd.clone_from(&caller.surroundings.cwd);

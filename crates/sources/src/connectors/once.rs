@@ -19,8 +19,8 @@ use crate::{options::SourcesOptions, problem::SourceProblem};
 /// The configuration as a program finds it that looks once.
 #[derive(Debug, Clone)]
 pub struct ResolvedConfig {
-    /// What it desires.
-    pub desired: Desired,
+    /// What it desires. Boxed, since it is large and kept for as long as the program runs.
+    pub desired: Box<Desired>,
     /// What it was resolved for, with the connector catalog.
     pub options: ResolveOptions,
 }
@@ -41,7 +41,7 @@ pub fn resolve_with_cached_catalog(
     surroundings: &HostContext,
     asked: &ResolveOptions,
 ) -> ResolvedConfig {
-    let desired = resolve_desired(surroundings, asked);
+    let desired = Box::new(resolve_desired(surroundings, asked));
     let catalog = load_named_catalog(&desired, surroundings, asked);
     with_catalog(desired, surroundings, asked, catalog.and_then(|catalog| catalog.fetched()))
 }
@@ -53,7 +53,7 @@ pub async fn resolve_with_fetched_catalog(
     asked: &ResolveOptions,
     options: &SourcesOptions,
 ) -> FetchedConfig {
-    let desired = resolve_desired(surroundings, asked);
+    let desired = Box::new(resolve_desired(surroundings, asked));
     let credentials = connector_credentials(&desired, surroundings, asked, options);
     let (fetched, problem) = fetch_catalog(&desired, surroundings, asked, options).await;
     let config = with_catalog(desired, surroundings, asked, fetched);
@@ -61,7 +61,7 @@ pub async fn resolve_with_fetched_catalog(
 }
 
 fn with_catalog(
-    desired: Desired,
+    desired: Box<Desired>,
     surroundings: &HostContext,
     asked: &ResolveOptions,
     catalog: Option<FetchedConnectors>,
@@ -69,7 +69,7 @@ fn with_catalog(
     let mut options = asked.clone();
     let Some(catalog) = catalog else { return ResolvedConfig { desired, options } };
     options.connectors.push(catalog);
-    ResolvedConfig { desired: resolve_desired(surroundings, &options), options }
+    ResolvedConfig { desired: Box::new(resolve_desired(surroundings, &options)), options }
 }
 
 /// Fetches the catalog that the settings name. Where that fails its last copy is given, and why.

@@ -3,7 +3,6 @@
 //! Serves through the running hub (`through_hub`), or becomes the hub. Used by `commands::run`. Flags of access control
 //! are handled by `access`, requests by `gateway::face`.
 
-use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -63,26 +62,28 @@ pub(crate) async fn run(serve: &Serve, caller: &Caller, printer: &Printer) -> Re
     let mut ending = wait::EndSignals::listen();
     let mut serve = serve.to_options();
     if caller.is_alone() {
-        return serve_alone(&serve, caller, printer, &mut ending).await;
+        return Box::pin(serve_alone(&serve, caller, printer, &mut ending)).await;
     }
     if let Err(failure) = hub_paths(caller) {
         let message =
             format!("{}; other clients cannot share these servers", failure.in_one_line());
         printer.notices(&[Notice::warning(message)]);
-        return serve_alone(&serve, caller, printer, &mut ending).await;
+        return Box::pin(serve_alone(&serve, caller, printer, &mut ending)).await;
     }
-    let mut desired = Cow::Borrowed(&caller.first_desired);
+    // What files desire, read again after a hub has ended: the command may have begun days ago.
+    let mut desired_now: Option<Box<Desired>> = None;
     let mut announcement = Announcement::Due;
     let mut gone_since = Instant::now();
     loop {
-        match serve_once(&serve, caller, &desired, printer, &mut announcement, &mut ending).await {
+        let desired = desired_now.as_deref().unwrap_or(&caller.first_desired);
+        let serving = serve_once(&serve, caller, desired, printer, &mut announcement, &mut ending);
+        match Box::pin(serving).await {
             Ok(ServeEnd::Wanted) => return Ok(()),
             Ok(ServeEnd::HubGone { address }) => {
                 let note = format!("the hub that served has ended; serving goes on at {address}");
                 printer.notices(&[Notice::note(note)]);
                 serve.listen = address;
-                // The command may have begun days ago.
-                desired = Cow::Owned(caller.workspace.desired());
+                desired_now = Some(Box::new(caller.workspace.desired()));
                 gone_since = Instant::now();
             }
             // The old hub may still hold the address, and the next hub may be starting.
