@@ -79,7 +79,7 @@ struct Face<F: ViewProvider> {
     slots: SessionSlots,
     sessions: SessionTable<Arc<streamable::StreamableSession<F::View>>>,
     views: streamable::SharedViews<F::View>,
-    /// The writers of HTTP+SSE sessions, which POSTed messages go to.
+    /// The writers of HTTP+SSE sessions: the targets of messages that clients post.
     posts: SessionTable<LinkWriter>,
     tasks: TaskTracker,
     /// Cancelled at shutdown.
