@@ -1,6 +1,6 @@
-//! Notices of `connect`, `serve` and other commands about the served configuration and its address.
+//! Notices about a served configuration and its address: servers of a view, TLS, the text of what is served.
 //!
-//! The hub serves; this module only puts into words what a person should know of it.
+//! Used by `connect`, `serve` and `plugin serve`. It does not serve or print anything.
 
 use std::net::SocketAddr;
 
