@@ -1,4 +1,7 @@
-//! A lock that one process holds, and that the system takes back when the process dies.
+//! A file lock that one process holds, and that the system releases when the process dies.
+//!
+//! Used by the stores of `auth` and `core` (tokens, permissions, sealing key, audit log), by `config::edit`, and by the
+//! hub so that one hub runs for a user. It does not read or write the files that it protects.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;

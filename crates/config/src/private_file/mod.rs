@@ -1,8 +1,8 @@
 //! Files and folders of one user's state: only their owner may read them, and a file is replaced whole or not at all.
 //!
-//! Every crate that keeps state writes it through here, so that all of it survives a crash in the same way: the new content is
-//! on the disk before it takes the name of the old one, and the folder is synced after that. Who may choose a path, and
-//! whether a link at it is refused, is for the caller to check; a link is replaced here, never followed.
+//! Used by every crate that keeps state, so that all state survives a crash in the same way: the new content is on
+//! the disk before it takes the name of the old file, and the folder is synced after that. It does not check who may
+//! choose a path or whether a link at it is refused: the caller does. A link is replaced here, never followed.
 
 mod lock;
 
