@@ -1,8 +1,9 @@
-//! Log levels of legacy servers, which keep one level for everyone that shares a connection.
+//! Log levels of legacy servers, which keep one level for all sessions that share a connection.
 //!
-//! A legacy client asks for a level once, for its session. Every other caller asks with a call, and for that call only.
-//! A server is told the most detailed level that is wanted at the time, and told again when that changes. Modern servers
-//! hear the level with each call, and are never told here.
+//! Used by `dispatch::upstream` before each call, and by `engine::workspace::departure` when a session ends. A legacy
+//! client asks for a level once, for its session; every other caller asks with a call, and for that call only. The
+//! engine sends a server the most detailed level that a caller wants at the time, and sends it again when that
+//! changes. It does not serve modern servers: they get the level with each call.
 
 use std::collections::HashMap;
 use std::sync::Arc;

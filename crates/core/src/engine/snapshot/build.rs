@@ -1,7 +1,7 @@
 //! Builds snapshots of a workspace, for each principal and session.
 //!
-//! Used through `Engine::snapshot` and its variants. States are read anew for each snapshot; the catalog is
-//! composed again only if a list changed.
+//! Used by callers of `Engine::snapshot` and its variants. States are read anew for each snapshot; the catalog is
+//! composed again only if a list changed. It does not wait for servers.
 
 use std::collections::HashMap;
 use std::sync::Arc;
