@@ -1,9 +1,11 @@
 //! Audiences: the clients of one principal that see one part of a workspace, with their change notifications and
 //! cached lists.
 //!
-//! A bridge has one [`Audience`] for each principal and part, so that nothing that happens on one principal's
-//! connections is told to another, and a client that sees one server hears nothing of the others. A client is told once
-//! of one change: an audience compares what each session sees with what its clients were told of last.
+//! Used by the bridge, its announcer and its views. A bridge has one [`Audience`] for each principal and part, so
+//! that an event on one principal's connections does not reach another principal, and a client that sees one server
+//! gets no notification about the others. A client gets one notification for one change: an audience compares the
+//! lists that each session sees with the lists last announced to its clients. It does not write messages:
+//! `wire::server` sends the notifications.
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher as _};

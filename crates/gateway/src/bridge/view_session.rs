@@ -1,9 +1,10 @@
-//! The sessions of one view with the engine, one for each kind of client, and what each was told of its lists.
+//! The sessions of one view with the engine, one for each kind of client, and the lists announced to each session.
 //!
-//! A legacy session or a stdio connection has one. Modern clients over HTTP have no sessions: all clients of a principal
-//! share a view, each says with each request what it can do, and clients that can do different things may see different
-//! lists. So the announcer compares the lists of each session by itself, and a client that listens hears of the session of
-//! its own kind.
+//! Used by `bridge::view` and `bridge::audience`. A legacy session or a stdio connection has one. Modern clients over
+//! HTTP have no sessions: all clients of a principal share a view, each declares its capabilities with each request,
+//! and clients with different capabilities may see different lists. So the announcer compares the lists of each
+//! session separately, and a client that listens hears of the session of its own kind. It does not send notifications
+//! (`bridge::audience` does).
 
 use std::sync::Arc;
 
