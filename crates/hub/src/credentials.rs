@@ -1,7 +1,7 @@
 //! Credentials for each server: the token of the connector catalog, the headers of a helper, or a sign-in.
 //!
-//! The engine asks [`CredentialSources`] for every connection; the commands that sign in share its choice of servers. It
-//! prints nothing and opens no page.
+//! Used by the engine, which asks [`CredentialSources`] for every connection, and by the commands that sign in, which
+//! share its choice of servers. It does not print anything or open a page.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -1,6 +1,6 @@
 //! The options of an engine: limits from settings and environment, folders, credentials.
 //!
-//! The hub and the commands with an engine of their own use it. It starts no engine.
+//! Used by the hub and by commands with an engine of their own. It does not start an engine.
 
 use std::str::FromStr;
 use std::sync::Arc;

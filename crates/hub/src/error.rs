@@ -1,7 +1,8 @@
-//! Why the hub, a workspace or its faces cannot be opened as asked for.
+//! Errors of the hub: why the hub, a workspace or its faces cannot be opened as asked for.
 //!
-//! The program that runs the hub turns a [`HubError`] into an exit code and advice. Where the hub itself has to answer a
-//! client, it asks the program for the same words through [`HubAdvice`]. This module knows no flag of the command line.
+//! Used by the program that runs the hub, which turns a [`HubError`] into an exit code and advice. Where the hub
+//! itself answers a client, it asks the program for the same words through [`HubAdvice`]. It does not know the flags
+//! of the command line.
 
 use std::io;
 use std::net::SocketAddr;

@@ -1,6 +1,7 @@
 //! The faces of a workspace at one address of the network, with the console beside them.
 //!
-//! `serve` serves them itself, or has the hub that runs do it (`serve_in_hub`). Nothing here prints an address.
+//! Used by `serve`, which serves them itself, and by the hub that serves them for it (`serve_in_hub`). It does not
+//! print the address.
 
 use std::net::SocketAddr;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! The limits of the system (threads, descriptors) and the share of them that the hub takes.
 //!
-//! The hub and the program ask here before they start threads or open many descriptors, so that a low limit is an error
-//! that names it. This module starts and opens nothing.
+//! Used by the hub and the program before they start threads or open many descriptors, so that a low limit is an
+//! error that names it. It does not start threads or open descriptors.
 
 use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
 

@@ -1,6 +1,7 @@
 //! A hub in this process: one engine for every client of this user, reached over a private socket.
 //!
-//! `hub` and `serve` open one. It knows no signal and prints nothing; a [`CancellationToken`] stops it.
+//! Used by `switchboard hub` and `serve`. It does not handle signals or print anything; a [`CancellationToken`] stops
+//! it.
 
 use std::path::PathBuf;
 use std::sync::Arc;

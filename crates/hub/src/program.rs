@@ -1,6 +1,8 @@
-//! The program around the hub: where it runs, for which user, with which configuration, and what it lends the hub.
+//! The program around the hub: its folder, user and configuration, and the plugins and process guard that it lends
+//! the hub.
 //!
-//! The command line fills these in from its arguments and its process. Nothing here reads the environment.
+//! Used by the hub and its engines; the command line fills it in from its arguments and its process. It does not read
+//! the environment.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

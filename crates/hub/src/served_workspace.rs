@@ -1,7 +1,7 @@
 //! A workspace that is served: its engine, the watch of its files, and the bridge that shows it to clients.
 //!
-//! The hub opens one for each way in which clients see a workspace; `serve` and `connect` without a hub open their own.
-//! It accepts no connections.
+//! Used by the hub, which opens one for each way in which clients see a workspace, and by `serve` and `connect`
+//! without a hub, which open their own. It does not accept connections.
 
 use std::ffi::OsString;
 use std::sync::Arc;

@@ -1,7 +1,8 @@
-//! The options of a client of the hub: its view of the servers, the address that serves them, and the admitted clients.
+//! The options of a client of the hub: its view of the servers, the address that serves them, and the admitted
+//! clients.
 //!
-//! `connect` sends [`ViewOptions`] in its hello, `serve` sends [`FacesOptions`] to the admin API. The words of their JSON
-//! are those of the command line. This module parses no arguments.
+//! Used by `connect`, which sends [`ViewOptions`] in its hello, and by `serve`, which sends [`FacesOptions`] to the
+//! admin API. The words of their JSON are those of the command line. It does not parse arguments.
 
 use std::net::SocketAddr;
 use std::num::{NonZeroU32, NonZeroUsize};

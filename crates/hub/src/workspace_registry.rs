@@ -1,7 +1,7 @@
-//! Every workspace that clients of the hub use, in every way that they see it.
+//! The registry of every workspace that clients of the hub use, in every way that they see it.
 //!
-//! The socket, the admin API and the faces open workspaces here; those that are alike share one. It accepts no
-//! connections.
+//! Used by the socket, the admin API and the faces, which open workspaces here; clients with equal inputs share one
+//! workspace. It does not accept connections.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;

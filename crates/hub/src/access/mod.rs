@@ -1,6 +1,7 @@
-//! Which clients are let in at an address: from [`AccessOptions`] to the options of the faces there.
+//! Access control of an address: from [`AccessOptions`] to the options of the faces there.
 //!
-//! `serve` and the hub use it before anything listens; it refuses what would let strangers in. It listens nowhere itself.
+//! Used by `serve`, `plugin serve` and the hub before anything listens; it refuses options that would let strangers
+//! in. It does not listen.
 
 mod issued_tokens;
 
