@@ -14,7 +14,7 @@
 //! Both refuse a key that stands twice where they look for it by name: two readers could disagree about which one counts,
 //! and one of them may be the one that checks permissions. To decode a whole object of known form, use [`Raw::decode`].
 //!
-//! Nothing here knows what a message is; that is [`crate::envelope`].
+//! Used by every crate that reads or writes messages. It does not know the structure of messages ([`crate::envelope`] does).
 
 mod build;
 mod find;
