@@ -174,7 +174,7 @@ pub(crate) fn of_config(error: &config::Error) -> Option<String> {
     })
 }
 
-/// What the hub could not do, in the words of the command line.
+/// The message of an error of the hub, in the words of the command line.
 pub(crate) fn message_of_hub(error: &HubError) -> String {
     match error {
         HubError::RunConfiguration(_) => "cannot use what `--mcp-config` names".to_owned(),
@@ -185,7 +185,7 @@ pub(crate) fn message_of_hub(error: &HubError) -> String {
     }
 }
 
-/// What to do about a hub, a workspace or an address that could not be opened.
+/// The advice about a hub, a workspace or an address that could not be opened.
 pub(crate) fn of_hub(error: &HubError) -> Option<String> {
     let hint = match error {
         HubError::Descriptors { .. } => "raise the limit of open files, `ulimit -n`; 1024 is usual",

@@ -14,7 +14,7 @@ use switchboard_wire::Error as WireError;
 use crate::hint::{self, Reach, Subject};
 use crate::report::Failure;
 
-/// What a person can do, as every command says it.
+/// The program's advice about errors, in the words that every command uses.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Hints;
 

@@ -81,7 +81,7 @@ fn session(room: ResultLimit) -> Session {
     session
 }
 
-/// The caller's environment with what settings put on top of it.
+/// The caller's environment, with the variables of the settings on top.
 fn environment(desired: &Desired, caller: &Caller) -> ProcessEnvironment {
     let set = &desired.settings.env;
     let is_set =

@@ -70,7 +70,7 @@ pub(crate) async fn run(serve: &Serve, caller: &Caller, printer: &Printer) -> Re
         printer.notices(&[Notice::warning(message)]);
         return Box::pin(serve_alone(&serve, caller, printer, &mut ending)).await;
     }
-    // What files desire, read again after a hub has ended: the command may have begun days ago.
+    // The desired state, read again after a hub has ended: the command may have begun days ago.
     let mut desired_now: Option<Box<Desired>> = None;
     let mut announcement = Announcement::Due;
     let mut gone_since = Instant::now();
@@ -156,7 +156,7 @@ async fn serve_once(
     }
 }
 
-/// Serves what no other client is to be served.
+/// Serves a workspace with an engine of this command, which no other client shares.
 async fn serve_alone(
     serve: &FacesOptions,
     caller: &Caller,
@@ -203,7 +203,7 @@ impl Announcement {
 struct ServedAddress<'a> {
     bound: BoundAddress,
     workspace: Arc<ServedWorkspace>,
-    /// The hub whose console is beside it.
+    /// The admin API of the hub whose console is served at the address.
     admin: Option<&'a AdminApi>,
 }
 
