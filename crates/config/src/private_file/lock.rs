@@ -26,7 +26,7 @@ pub enum FileLockError {
     /// Another process holds it.
     #[error("another process holds the lock")]
     Held,
-    /// What the system said.
+    /// The error of the system.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
@@ -43,7 +43,7 @@ impl FileLock {
         }
     }
 
-    /// The same, and waits this long for a process that holds it. Blocks the thread.
+    /// Takes the lock at `path` and waits up to `patience` for a process that holds it. Blocks the thread.
     pub fn acquire_within(path: &Path, patience: Duration) -> Result<Self, FileLockError> {
         let file = open_lock_file(path)?;
         let deadline = Instant::now() + patience;
