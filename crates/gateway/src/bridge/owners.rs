@@ -48,8 +48,8 @@ impl BridgeView {
         )))
     }
 
-    /// What was read, with its server where another one has resources too, or may have, and with the others that have
-    /// the URI.
+    /// Returns the read contents, tagged with their server where another server has resources too, or may have, and
+    /// with the other servers that have the URI.
     pub(super) fn with_owner(&self, outcome: CallOutcome, asked: &HandlerRequest) -> Raw {
         let result = outcome.result;
         let uri = asked.params.get("uri").ok().flatten().and_then(|uri| uri.to_text());

@@ -43,7 +43,8 @@ pub struct BridgeView {
     audience: Arc<Audience>,
     /// Its principal's lease of the workspace, once there was room for it.
     principal: OnceLock<PrincipalLease>,
-    /// Its sessions with the engine, by what its clients can do: a modern one says so anew with each request.
+    /// The view's sessions with the engine, by the capabilities of clients: a modern client declares them with each
+    /// request.
     pub(super) sessions: ViewSessions,
     /// The session of its subscriptions, which last as long as it is held.
     watcher: OnceLock<Caller>,
@@ -383,7 +384,7 @@ impl ServerHandler for BridgeView {
 
     fn source_filter(&self, client: &ClientFacts) -> Option<SourceFilter> {
         let ClientFacts { version, client_info, capabilities } = client;
-        // Where there is no room for a session, each request is told so.
+        // Where the limit of sessions is reached, each request is refused with that reason.
         let session = self.session_of(*version, client_info.as_ref(), capabilities).ok()?;
         Some(view_session::source_filter(session))
     }
