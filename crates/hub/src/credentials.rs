@@ -148,7 +148,7 @@ impl CredentialSource for CredentialSources {
             return (helper, format!("helper of {}", server.name));
         }
         match sign_in_target(server, entry) {
-            // A file that cannot be read fails the connection itself, and is told there.
+            // A file that cannot be read fails the connection, which reports it.
             Some(subject) => {
                 let usual = proxied_pool_options(environment);
                 let network = pool_options(server, entry, &usual).unwrap_or(usual);
@@ -159,7 +159,7 @@ impl CredentialSource for CredentialSources {
     }
 }
 
-/// The helper of an entry, and what it is for.
+/// The remote server of an entry and its `headers_helper`, if it has one.
 fn entry_helper(entry: &Entry) -> Option<(&Remote, &str)> {
     match &entry.transport {
         Transport::Http(remote) | Transport::Sse(remote) | Transport::Ws(remote) => {
@@ -191,7 +191,7 @@ fn proxied_pool_options(environment: &[(OsString, OsString)]) -> HttpPoolOptions
     }
 }
 
-/// What a person signs in to: a server over HTTP whose entry brings no credentials of its own.
+/// The target of a sign-in: a server over HTTP whose entry brings no credentials of its own.
 pub fn sign_in_target(server: &DesiredServer, entry: &Entry) -> Option<SignInTarget> {
     let (Transport::Http(remote) | Transport::Sse(remote)) = &entry.transport else { return None };
     let brings = remote.headers.keys().any(|name| name.eq_ignore_ascii_case("authorization"));

@@ -69,7 +69,7 @@ fn timing(desired: &Desired, environment: &EnvironmentVariables) -> ConnectionTi
         local_slots: slots(LOCAL_BATCH_SIZE_VAR, usual.local_slots),
         remote_slots: slots(REMOTE_BATCH_SIZE_VAR, usual.remote_slots),
         calls_in_flight: in_flight.unwrap_or(usual.calls_in_flight),
-        // A person sees what failed, and types the command again.
+        // No retries: the person sees the failure, and types the command again.
         retries: 0,
         ..usual
     }

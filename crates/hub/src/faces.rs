@@ -119,7 +119,7 @@ fn no_console_text(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// Serves a workspace of the hub as `wanted` says, a [`FacesOptions`], until what is returned is dropped.
+/// Serves a workspace of the hub as `wanted` says, a [`FacesOptions`], until the returned value is dropped.
 pub(crate) async fn serve_in_hub(
     registry: &WorkspaceRegistry,
     admin: &AdminApi,
@@ -131,7 +131,8 @@ pub(crate) async fn serve_in_hub(
             .with_detail(error.to_string())
             .with_hint("the hub is of another version; end it with `switchboard stop`")
     })?;
-    // `serve` looked at it, too; who is let in here is this process's to answer for.
+    // `serve` checked the access options, too; but the hub is the process that lets clients in, so it checks them
+    // again.
     let access = AccessSetup::new(wanted.access.clone(), wanted.listen, registry.state_dir());
     let access = access.map_err(|error| registry.to_admin_problem(&error))?;
     let workspace = registry.open_for_faces(request, &wanted.view).await?;
@@ -143,7 +144,7 @@ pub(crate) async fn serve_in_hub(
     let (info, console) = (faces.info().clone(), faces.take_console_lease());
     let shutdown = CancellationToken::new();
     let serving = tokio::spawn(faces.serve(shutdown.clone()));
-    // Dropped, the faces are told to end, and do so by themselves.
+    // When the guard is dropped, the faces shut down in their own task.
     let held = (shutdown.drop_guard(), console);
     let advice = registry.advice();
     let serving = Box::pin(async move {

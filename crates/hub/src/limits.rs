@@ -21,7 +21,7 @@ pub(crate) enum DescriptorShare {
     Socket,
 }
 
-/// Fails where a hub with this limit could not open what it needs.
+/// Fails where this limit is below the descriptors that a hub needs.
 pub(crate) fn check_hub_descriptors(limit: u64) -> Result<(), HubError> {
     check_descriptors(MIN_HUB_DESCRIPTORS, limit)
 }

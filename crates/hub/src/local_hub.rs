@@ -27,7 +27,7 @@ use crate::{HubAdvice, HubError, ProgramContext, ProgramPlugins};
 /// How long a hub that is about to end is waited for.
 const HUB_END_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What stands behind the socket: workspaces for clients, and the admin API.
+/// The service behind the socket: workspaces for clients, and the admin API.
 struct HubService {
     workspaces: Arc<WorkspaceRegistry>,
     admin: AdminApi,

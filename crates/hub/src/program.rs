@@ -16,7 +16,7 @@ use switchboard_sources::{ConnectorCredentials, PluginHost};
 
 use crate::HubError;
 
-/// What an engine needs to know of the program that runs it, be it a hub or one command.
+/// The facts that an engine needs of the program that runs it, a hub or one command.
 #[derive(Clone)]
 pub struct ProgramContext {
     /// The user's folders, environment and clock.
@@ -25,7 +25,7 @@ pub struct ProgramContext {
     pub resolve: ResolveOptions,
     /// The environment, whatever bytes it is made of.
     pub variables: Vec<(OsString, OsString)>,
-    /// What the servers of the connector catalog are reached with.
+    /// The credentials for servers of the connector catalog.
     pub connector_credentials: Option<Arc<ConnectorCredentials>>,
     /// Where sign-ins are kept.
     pub sign_ins: Arc<dyn SignInStore>,

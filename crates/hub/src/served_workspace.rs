@@ -38,7 +38,7 @@ pub struct ServedWorkspace {
     agents: AgentBridges,
 }
 
-/// What makes a workspace: a folder with its user, configuration of one run, and variables.
+/// The inputs of a workspace: a folder with its user, configuration of one run, and variables.
 pub struct WorkspaceInputs {
     /// The client's folder and environment, and the user's folders.
     pub host: HostContext,
@@ -46,7 +46,7 @@ pub struct WorkspaceInputs {
     pub resolve: ResolveOptions,
     /// The client's environment, whatever bytes it is made of.
     pub variables: Vec<(OsString, OsString)>,
-    /// What the configuration desires without an agent, if it was resolved just now.
+    /// The desired state without an agent, if the configuration was resolved just now.
     pub desired: Option<Box<Desired>>,
 }
 
@@ -92,7 +92,7 @@ impl ServedWorkspace {
         Ok(Self { synced, bridge, agents })
     }
 
-    /// What is desired, and what is wrong with it.
+    /// Returns the desired state, and the problems of the configuration.
     pub fn snapshot(&self) -> Arc<DesiredSnapshot> {
         self.synced.snapshot()
     }

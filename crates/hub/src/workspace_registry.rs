@@ -187,7 +187,7 @@ impl WorkspaceRegistry {
         Some(WorkspaceInputs { host, resolve, variables: variables.collect(), desired: None })
     }
 
-    /// The same for a client of the admin API.
+    /// The inputs of a workspace for a client of the admin API; refused where the client has no home.
     fn inputs_of_request(
         &self,
         request: &WorkspaceRequest,

@@ -105,7 +105,7 @@ impl AccessSetup {
     /// An entry for clients' files.
     pub fn entry(&self, url: &str) -> Value {
         match self.auth {
-            // A client finds the issuer by itself, and signs in there.
+            // The client discovers the issuer, and signs in there.
             ClientAuth::Token if self.trust.is_some() => json!({ "type": "http", "url": url }),
             ClientAuth::User => json!({ "type": "http", "url": url }),
             ClientAuth::Token => json!({
