@@ -74,7 +74,7 @@ impl SourcesOptions {
         }
     }
 
-    /// The same for a workspace whose configuration was resolved to `desired` just now, so that its files are known.
+    /// Adds the files of a workspace whose configuration was resolved to `desired` just now.
     #[must_use]
     pub fn with_known_files(
         mut self,
@@ -82,7 +82,7 @@ impl SourcesOptions {
         surroundings: &HostContext,
         asked: &ResolveOptions,
     ) -> Self {
-        // What is wrong with the files of editors is found again, and told then.
+        // Problems of editors' files are found again, and reported, when the sources read them.
         let _ = ide::add_editor(&mut desired, surroundings, asked);
         self.known_files = desired.watched;
         self
