@@ -11,7 +11,7 @@ const MAX_FUNCTION_LINES: usize = 75;
 /// The shortest body that must not stand twice, without blank lines and comments.
 const MIN_DUPLICATE_LINES: usize = 6;
 
-/// What may stand before `fn`, besides the visibility.
+/// The qualifiers that may stand before `fn`, besides the visibility.
 const QUALIFIERS: [&str; 5] = ["default ", "const ", "async ", "unsafe ", "extern \"C\" "];
 
 /// One function of a file.
@@ -53,7 +53,7 @@ impl FunctionBodies {
         }
     }
 
-    /// Functions with the same body as another one.
+    /// Functions whose body equals that of another one.
     pub(super) fn duplicates(&self) -> Vec<String> {
         let repeated = self.0.values().filter_map(|places| places.split_first());
         let repeated = repeated.flat_map(|(first, others)| {
