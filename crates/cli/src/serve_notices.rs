@@ -22,8 +22,8 @@ pub(crate) fn view_config(caller: &Caller, view: &ViewOptions) -> Desired {
     ConfigWorkspace::new(caller.surroundings.clone(), resolve).desired()
 }
 
-/// The notices about a view that the hub does not refuse it for: servers that the agent names and that do not exist,
-/// and variables that are no numbers.
+/// The notices about a view that the hub accepts: servers that the agent names and that do not exist, and variables
+/// that are no numbers.
 pub(crate) fn view_notices(desired: &Desired, caller: &Caller) -> Vec<Notice> {
     // The hub refuses the client with an error; warnings are printed here.
     let is_of_agent = |problem: &&ConfigProblem| {

@@ -62,7 +62,7 @@ impl Caller {
         Ok(Self::from_config(global, surroundings, config))
     }
 
-    /// With the organisation's catalogue as it is now, or its last copy and why.
+    /// Fetches the organisation's connector catalog, or uses the cached copy with a notice why.
     pub(crate) async fn with_catalogue(global: &Global) -> Result<Self, Failure> {
         let (surroundings, asked) = inputs(global)?;
         let mut options = SourcesOptions::new(process_guard()?);
@@ -186,7 +186,7 @@ pub(crate) fn places() -> PathDisplay {
     PathDisplay::new(env::current_dir().ok(), env::home_dir())
 }
 
-/// Where the command was typed, and which configuration it asks for.
+/// Returns the folder and environment of the command, and the configuration that its flags ask for.
 fn inputs(global: &Global) -> Result<(HostContext, ResolveOptions), Failure> {
     let cwd = env::current_dir()
         .map_err(|error| Failure::new("cannot tell the current folder", error))?;

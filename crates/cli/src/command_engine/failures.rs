@@ -57,7 +57,7 @@ fn of_connection(message: &str, view: &ServerSnapshot, error: &ConnectionError) 
     }
 }
 
-/// Whether a server was not even asked, for want of something to ask it with.
+/// Whether no request was sent to a server, since there were no credentials for it.
 fn lacks_credentials(error: &ConnectionError) -> bool {
     matches!(error, ConnectionError::Wire(error) if error.lacks_credentials())
 }
@@ -67,7 +67,7 @@ fn brings_its_own(server: &DesiredServer) -> bool {
     server.entry().is_some_and(|entry| sign_in_target(server, entry).is_none())
 }
 
-/// Why nothing can be had of a server by this name now; `None` if something can.
+/// The failure if a server of this name cannot be used now; `None` if it can.
 pub(crate) fn missing_failure(
     hub: &CommandEngine,
     snapshot: &WorkspaceSnapshot,

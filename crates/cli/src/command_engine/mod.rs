@@ -166,16 +166,15 @@ impl CommandEngine {
         attached.reconnect(server).await.map_err(failed)
     }
 
-    /// Has servers that are down tried again and connected ones asked whether they still answer. An engine of the
-    /// command's own has only just begun with both.
+    /// Has the hub retry servers that are down and ping connected ones. An engine of the command's own has only just
+    /// connected.
     pub(crate) async fn check_servers(&self) -> Result<(), Failure> {
         let EngineKind::Hub(attached) = &self.behind else { return Ok(()) };
         let failed = |error| hub_failure("cannot check the servers", error);
         attached.check_servers().await.map_err(failed)
     }
 
-    /// Has a connected server asked whether it answers, on the connections that it has. The snapshot then shows how
-    /// long that took.
+    /// Pings a connected server on the connections that it has. The snapshot then shows the latency.
     pub(crate) async fn check_answers(&self, server: &str) -> Result<(), Failure> {
         let failed = |error| hub_failure(format!("cannot check `{server}`"), error);
         match &self.behind {

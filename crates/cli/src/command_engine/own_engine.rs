@@ -55,7 +55,7 @@ impl OwnEngine {
     }
 
     pub(super) fn snapshot(&self) -> Arc<WorkspaceSnapshot> {
-        // It is there as long as this session is attached to it.
+        // The workspace exists as long as this session is attached to it.
         self.engine
             .snapshot(&self.workspace)
             .unwrap_or_else(|| Arc::new(WorkspaceSnapshot::default()))

@@ -39,7 +39,7 @@ const HANDOVER_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Why serving ended.
 enum ServeEnd {
-    /// A person ended it.
+    /// A person ended the command.
     Wanted,
     /// The hub that served has ended; serving continues at this address.
     HubGone { address: SocketAddr },
@@ -48,7 +48,7 @@ enum ServeEnd {
 /// Whether the address was printed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Announcement {
-    /// To be printed once it is served.
+    /// To be printed once the address is served.
     Due,
     /// Printed before a hub ended.
     Printed,
@@ -103,7 +103,7 @@ pub(crate) async fn run(serve: &Serve, caller: &Caller, printer: &Printer) -> Re
     }
 }
 
-/// Serves until a person ends it, or the hub that serves has ended.
+/// Serves until a person ends the command, or the hub that serves has ended.
 async fn serve_once(
     serve: &FacesOptions,
     caller: &Caller,
@@ -191,7 +191,7 @@ async fn serve_alone(
 // === impl Announcement ===
 
 impl Announcement {
-    /// Whether the address is to be printed, now that it is served.
+    /// Whether the address, which is served now, has to be printed.
     fn is_due(&mut self) -> bool {
         let is_due = *self == Self::Due;
         *self = Self::ServedAgain;
