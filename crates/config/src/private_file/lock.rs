@@ -13,8 +13,8 @@ use super::{create_private_folder, folder_of};
 /// How often a lock that another process holds is tried again.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// Held until dropped. Its file is only for the lock: a lock on a file that is replaced would be lost with it. The file
-/// stays: were it removed, two processes could hold two files of one name.
+/// A lock that is held until dropped. The lock file holds no data: a lock on a file that is replaced would be lost
+/// with the file. The lock file stays: if it were removed, two processes could lock two files of one name.
 #[derive(Debug)]
 pub struct FileLock {
     _file: File,
@@ -23,7 +23,7 @@ pub struct FileLock {
 /// Why a lock was not acquired.
 #[derive(Debug, thiserror::Error)]
 pub enum FileLockError {
-    /// Another process holds it.
+    /// Another process holds the lock.
     #[error("another process holds the lock")]
     Held,
     /// The error of the system.
