@@ -231,7 +231,8 @@ impl Stage {
         self.emit.send(event).await;
     }
 
-    /// Answers the questions. While the exchange is open, it may end, go on or cancel them.
+    /// Answers the questions of a server. While the exchange is open, the server may still send a result, send events
+    /// or withdraw the questions.
     async fn answer(
         &self,
         placed: &AppliedServer,
