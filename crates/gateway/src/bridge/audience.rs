@@ -31,7 +31,7 @@ const ECHO_INTERVAL: Duration = Duration::from_millis(250);
 /// The lists that are announced to clients. Templates are announced as resources.
 const ANNOUNCED_LISTS: [ListKind; 3] = [ListKind::Tools, ListKind::Prompts, ListKind::Resources];
 
-/// The clients of one principal that see one selection. Their views hold it.
+/// The clients of one principal that see one selection. Their views hold the audience.
 pub(super) struct Audience {
     pub(super) changes: ChangeBroadcaster,
     pub(super) made: ListCache,

@@ -39,16 +39,16 @@ const RETRIED_LIST_WAIT: Duration = Duration::from_secs(1);
 pub struct BridgeView {
     bridge: Bridge,
     pub(super) opening: ViewRequest,
-    /// The audience that its client belongs to.
+    /// The audience that the view's client belongs to.
     audience: Arc<Audience>,
-    /// Its principal's lease of the workspace, once there was room for it.
+    /// The lease of the workspace for the view's principal, once there was room for the principal.
     principal: OnceLock<PrincipalLease>,
     /// The view's sessions with the engine, by the capabilities of clients: a modern client declares them with each
     /// request.
     pub(super) sessions: ViewSessions,
-    /// The session of its subscriptions, which last as long as it is held.
+    /// The session of the view's subscriptions, which last as long as this session is held.
     watcher: OnceLock<Caller>,
-    /// Set once its servers were waited for.
+    /// Set once the view's servers were waited for.
     settled: tokio::sync::OnceCell<()>,
     /// Whether its tools are searched for, decided at its first list.
     searched: OnceLock<bool>,

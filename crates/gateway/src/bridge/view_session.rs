@@ -19,7 +19,8 @@ use switchboard_wire::server::SourceFilter;
 
 use super::audience::{AnnouncedLists, Audience, RecentViewNumbers};
 
-/// Kinds of clients that one view keeps sessions for while no client of the kind listens; a client is of one, or of very few.
+/// The number of kinds of clients that one view keeps sessions for while no client of the kind listens. A client is
+/// of one kind, or of very few.
 const MAX_IDLE_SESSIONS: usize = 8;
 
 /// The capabilities that decide which session a client's requests belong to. A client may declare others with some
