@@ -96,8 +96,8 @@ impl CredentialSources {
         HeadersHelper(helper).into_credentials()
     }
 
-    /// The credentials of the connector catalog, for a server of the catalog that may get them. People sign in to the
-    /// others.
+    /// The credentials of the connector catalog, for a server of the catalog that may get them; `None` for other
+    /// servers, which people sign in to.
     fn connector_credentials(
         &self,
         server: &DesiredServer,
@@ -115,7 +115,7 @@ impl CredentialSources {
         self.connectors.as_ref().filter(may_go).map(|connectors| connectors.clone() as Arc<_>)
     }
 
-    /// The user's sign-in to a server, and a name for it.
+    /// The user's sign-in to a server, and the key that identifies the sign-in.
     fn sign_in_credentials(
         &self,
         subject: SignInTarget,

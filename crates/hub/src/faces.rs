@@ -96,7 +96,8 @@ impl WorkspaceFaces {
         &self.info
     }
 
-    /// While it is held, the console is said to be at this address. Else the faces hold it until they end.
+    /// Takes the lease of the console's address: while the lease is held, the hub names this address as the
+    /// console's. Otherwise the faces hold the lease until they end.
     pub fn take_console_lease(&mut self) -> Option<ConsoleAddressLease> {
         self.console.take()
     }
@@ -157,7 +158,8 @@ pub(crate) async fn serve_in_hub(
     Ok(ServedFaces { address, facts: info, serving })
 }
 
-/// The address that is wanted, from the admin API if need be: it is where people expect to be served.
+/// Binds `listen`, and has the admin API leave that address if it is there: people expect the faces at the address
+/// that they named.
 async fn take_address(listen: SocketAddr, admin: &AdminApi) -> Result<BoundAddress, HubError> {
     let deadline = Instant::now() + PORT_RELEASE_TIMEOUT;
     let mut bound = BoundAddress::bind(listen).await;

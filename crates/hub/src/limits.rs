@@ -40,7 +40,7 @@ pub(crate) fn fitting_connections(usual: usize, limit: u64, share: DescriptorSha
     usize::try_from(part).map_or(usual, |part| part.clamp(1, usual))
 }
 
-/// Whether so few threads may be had that each has to be worth it.
+/// Whether the limit of processes is so low that the program has to save threads.
 pub fn has_few_threads() -> bool {
     process_limit().is_some_and(|limit| limit < FEW_PROCESSES)
 }

@@ -52,7 +52,8 @@ pub fn hub_paths(host: &HostContext) -> Result<HubPaths, HubError> {
 // === impl LocalHub ===
 
 impl LocalHub {
-    /// Takes the user's one place for a hub, with the settings of `desired`. [`HubError::Listen`] says why it cannot be had.
+    /// Opens the user's one hub, with the settings of `desired`. Fails with [`HubError::Listen`] if another hub runs
+    /// or the socket cannot be used.
     pub async fn open(
         program: &ProgramContext,
         desired: &Desired,

@@ -23,11 +23,11 @@ pub struct ProgramContext {
     pub host: HostContext,
     /// Configuration of this run, and the connector catalog.
     pub resolve: ResolveOptions,
-    /// The environment, whatever bytes it is made of.
+    /// The environment, also variables that are not UTF-8.
     pub variables: Vec<(OsString, OsString)>,
     /// The credentials for servers of the connector catalog.
     pub connector_credentials: Option<Arc<ConnectorCredentials>>,
-    /// Where sign-ins are kept.
+    /// The store of sign-ins.
     pub sign_ins: Arc<dyn SignInStore>,
     /// The program's own file, if it is known.
     pub program: Option<PathBuf>,

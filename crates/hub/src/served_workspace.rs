@@ -44,7 +44,7 @@ pub struct WorkspaceInputs {
     pub host: HostContext,
     /// Configuration of one run.
     pub resolve: ResolveOptions,
-    /// The client's environment, whatever bytes it is made of.
+    /// The client's environment, also variables that are not UTF-8.
     pub variables: Vec<(OsString, OsString)>,
     /// The desired state without an agent, if the configuration was resolved just now.
     pub desired: Option<Box<Desired>>,
@@ -195,7 +195,8 @@ impl WorkspaceInputs {
         }
     }
 
-    /// The id of the workspace, by its files as they are, which are resolved where that was not done. May block.
+    /// Returns the id of the workspace, by the present configuration files, which are resolved if `desired` is
+    /// absent. May block.
     pub(crate) fn identify(&mut self, view: &ViewOptions) -> WorkspaceId {
         // Of the extras only the choice of servers makes another workspace.
         let extras = WorkspaceExtras { only: view.only_servers(), ..WorkspaceExtras::default() };
@@ -223,7 +224,8 @@ impl WorkspaceInputs {
     }
 }
 
-/// The problem of configuration that was given for this run: without it, other servers than those meant would be served.
+/// The error of configuration that was given for this run: without that configuration, the wrong servers would be
+/// served.
 fn run_configuration_error(resolve: &ResolveOptions, desired: &Desired) -> Option<HubError> {
     let is_of_run = |origin: &SourceOrigin| match origin.path() {
         Some(path) => resolve.dynamic.contains(&DynamicConfig::File(path.to_owned())),

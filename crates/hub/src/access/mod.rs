@@ -93,7 +93,7 @@ impl AccessSetup {
         format!("{scheme}://{host}")
     }
 
-    /// The URL by which this machine's own user finds it.
+    /// The URL of the address for the user of this machine.
     pub fn local_url(&self, bound: SocketAddr) -> String {
         format!("{}://{bound}", self.scheme())
     }
