@@ -30,7 +30,7 @@ pub struct SourcesOptions {
 /// How changes are noticed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WatchMode {
-    /// By events of the operating system; by polling if it cannot watch.
+    /// By events of the operating system; by polling if the system cannot watch.
     #[default]
     System,
     /// By polling only.
@@ -48,7 +48,7 @@ pub struct SourcesTiming {
     pub emptied: Duration,
     /// The polling interval if the operating system cannot watch (1 s).
     pub poll: Duration,
-    /// The polling interval if it can (30 s).
+    /// The polling interval if the operating system can watch (30 s).
     pub look: Duration,
     /// How long the token helper may run (10 s).
     pub helper: Duration,
