@@ -40,11 +40,11 @@ pub struct SourceFilter(Arc<dyn Fn(u64) -> bool + Send + Sync>);
 pub struct SourcedChange {
     /// The change.
     pub change: ChangeNotification,
-    /// Where; absent: for all listeners.
+    /// The source of the change; absent: a change for all listeners.
     pub source: Option<u64>,
 }
 
-/// The changes as one receiver gets them.
+/// The receiver of changes, for one listener.
 pub struct ChangeReceiver {
     announced: broadcast::Receiver<SourcedChange>,
     hears: Option<SourceFilter>,

@@ -54,8 +54,8 @@ pub trait ServerHandler: Send + Sync + 'static {
         None
     }
 
-    /// A client begins to listen: which sources it hears of; `None`: all that its session hears of. The filter is kept
-    /// until the client no longer listens.
+    /// Returns the sources that a client hears of that begins to listen; `None`: all that its session hears of. The
+    /// filter is kept until the client no longer listens.
     fn source_filter(&self, client: &ClientFacts) -> Option<SourceFilter> {
         let _ = client;
         None
