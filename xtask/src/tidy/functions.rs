@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-/// The longest function, with its signature. A function past 40 lines already has to earn it.
+/// The longest function, with its signature. A function past 40 lines already needs a reason.
 const MAX_FUNCTION_LINES: usize = 75;
 
 /// The shortest body that must not stand twice, without blank lines and comments.
@@ -17,15 +17,15 @@ const QUALIFIERS: [&str; 5] = ["default ", "const ", "async ", "unsafe ", "exter
 /// One function of a file.
 struct Function<'a> {
     name: &'a str,
-    /// Where it begins, from 1.
+    /// The line on which the function begins, from 1.
     line: usize,
-    /// How many lines it has, with its signature.
+    /// The number of the function's lines, with its signature.
     lines: usize,
     /// The body, without blank lines, comments and the space around lines.
     body: Vec<&'a str>,
 }
 
-/// The bodies of all files, with where they stand: `file:line`.
+/// The function bodies of all files, each with its places: `file:line`.
 #[derive(Default)]
 pub(super) struct FunctionBodies(BTreeMap<String, Vec<String>>);
 

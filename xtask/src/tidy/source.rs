@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::functions;
 
-/// The longest source file; past 400 lines it is probably several things.
+/// The longest source file; a file past 400 lines probably holds several things.
 const MAX_FILE_LINES: usize = 550;
 
 /// Type names that say nothing on their own: participles, pronouns and metaphors.
